@@ -1,0 +1,54 @@
+# Everything a person does with this project. `make` alone lists it.
+# Paths are relative on purpose: the project may lie in a folder whose name has a space.
+SHELL := /bin/sh
+python := .venv/bin/python
+# Two of the tests' processes are PostgreSQL's; more workers than this only wait for each other.
+workers ?= auto
+
+.DEFAULT_GOAL := help
+.PHONY: help up setup setup-dev test test-slow test-oldest check fmt docs bench clean
+
+help:       ## list what can be done
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 20
+
+up: setup   ## a running Headrace with its own PostgreSQL; Ctrl-C stops it
+	@exec $(python) -m headrace up
+
+setup:      ## .venv as requirements.lock says; quiet when nothing is to do
+	@scripts/setup
+
+setup-dev:
+	@scripts/setup dev
+
+test: setup-dev      ## every test but the slow ones, with coverage
+	@$(python) -m pytest -q -n $(workers) --dist worksteal --cov --cov-report=term $(args)
+
+test-slow: setup-dev ## the slow tests: long kill tests, plans at a million rows
+	@$(python) -m pytest -q -m slow --timeout 1800 $(args)
+
+test-oldest: setup-dev ## a fast subset on the oldest PostgreSQL we support, where Debian's binaries are there
+	@scripts/test-oldest $(args)
+
+check: setup-dev     ## format, lint, types, layers, dependencies, lock files, generated docs
+	@$(python) -m ruff format --check --quiet . || { echo "headrace: run make fmt" >&2; exit 1; }
+	@$(python) -m ruff check --quiet .
+	@$(python) -m mypy
+	@.venv/bin/lint-imports --no-cache
+	@.venv/bin/deptry --no-ansi src
+	@scripts/check-locks
+	@$(python) -m headrace docs --check
+	@echo "all checks passed"
+
+fmt: setup-dev       ## format and mend what ruff can
+	@$(python) -m ruff format --quiet .
+	@$(python) -m ruff check --quiet --fix .
+
+docs: setup-dev      ## render the reference pages from the code
+	@$(python) -m headrace docs
+
+bench: setup-dev     ## measure: ours beside the peers and the raw limit
+	@for bench in benchmarks/[a-z]*.py; do $(python) "$$bench" $(args) || exit 1; done
+
+clean:      ## remove what set-up and tools made; your data in .headrace stays
+	@rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage* htmlcov dist build
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,3 @@
+"""Headrace: tasks, schedules, audit, metering and webhooks on one PostgreSQL."""
+
+__version__ = "0.1.0"

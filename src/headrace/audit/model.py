@@ -1,0 +1,125 @@
+"""What an audit event is made of."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+
+from headrace import ids
+
+
+class Action(StrEnum):
+    """What was done. Kept in step with ck_audit_events_action."""
+
+    CREATED = "created"
+    UPDATED = "updated"
+    DELETED = "deleted"
+    READ = "read"  # of secrets and other sensitive things only
+    ENABLED = "enabled"
+    DISABLED = "disabled"
+    BYPASSED = "bypassed"
+    FORCE_PUSH = "forcePush"
+    LOGIN = "login"
+    LOGOUT = "logout"
+    GRANTED = "granted"
+    REVOKED = "revoked"
+
+
+class ResourceType(StrEnum):
+    """What it was done to. Kept in step with ck_audit_events_resource_type: add in both places, in camelCase."""
+
+    # document 001's seventeen
+    CLUSTER = "cluster"
+    POD = "pod"
+    DEPLOYMENT = "deployment"
+    SERVICE = "service"
+    CONFIG_MAP = "configMap"
+    SECRET = "secret"
+    DATABASE = "database"
+    DATABASE_INSTANCE = "databaseInstance"
+    DATABASE_USER = "databaseUser"
+    MINIO = "minio"
+    REDIS = "redis"
+    MYSQL = "mysql"
+    POSTGRESQL = "postgresql"
+    USER = "user"
+    ROLE = "role"
+    INSTANCE = "instance"
+    SCHEDULED_TASK = "scheduledTask"
+    # the product's own
+    TASK = "task"
+    ASSET = "asset"
+    PLAN = "plan"
+    SUBSCRIPTION = "subscription"
+    ENTITLEMENT = "entitlement"
+    WEBHOOK_ENDPOINT = "webhookEndpoint"
+    WEBHOOK_DELIVERY = "webhookDelivery"
+    OUTBOX_EVENT = "outboxEvent"
+    NOTIFICATION = "notification"
+    API_KEY = "apiKey"
+    SESSION = "session"
+    SYSTEM_CONFIG = "systemConfig"
+    TECH_RISK = "techRisk"
+    QUEUE = "queue"
+    WORKER = "worker"
+    LOCK = "lock"
+    EXECUTION = "execution"
+    AUDIT_TRAIL = "auditTrail"
+    ARCHIVE = "archive"
+    PARTITION = "partition"
+    ACCOUNT = "account"
+    PAYMENT = "payment"
+    LEDGER = "ledger"
+
+
+class PrincipalType(StrEnum):
+    USER = "user"
+    SERVICE = "service"
+    ANONYMOUS = "anonymous"
+
+
+class ActorType(StrEnum):
+    """Document 002's view of the same person: in which capacity they acted."""
+
+    USER = "USER"
+    ADMIN = "ADMIN"
+    SYSTEM = "SYSTEM"
+
+
+@dataclass(frozen=True, slots=True)
+class Principal:
+    uid: str
+    username: str
+    type: PrincipalType
+
+
+ANONYMOUS = Principal("anonymous", "", PrincipalType.ANONYMOUS)
+SYSTEM = Principal(ids.SYSTEM_USER, "system", PrincipalType.SERVICE)
+
+
+@dataclass(frozen=True, slots=True)
+class Who:
+    """Who acts and from where: built once at the edge, handed down to every verb that changes something."""
+
+    principal: Principal
+    actor_type: ActorType
+    client_ip: str | None = None
+    user_agent: str | None = None
+    request_method: str | None = None
+    request_id: str | None = None
+    trace_id: str | None = None
+
+    @classmethod
+    def system(cls, *, trace_id: str | None = None) -> "Who":
+        """The product itself, acting without a request."""
+        return cls(SYSTEM, ActorType.SYSTEM, trace_id=trace_id)
+
+    def acting_as(self, principal: Principal, actor_type: ActorType = ActorType.USER) -> "Who":
+        """The same request, now that we know who sent it."""
+        return replace(self, principal=principal, actor_type=actor_type)
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    type: ResourceType
+    identifier: str
+    data: Mapping[str, str] = field(default_factory=dict)

@@ -1,0 +1,279 @@
+"""PostgreSQL as the rest of Headrace sees it: a pool, transactions, and notifications.
+
+Transactions begin only in routes, commands and loops (``async with db.transaction() as tx``). Everything below takes
+the ``Tx`` and cannot commit, so that what belongs together is committed together.
+"""
+
+import asyncio
+import os
+import socket
+from collections.abc import AsyncIterator, Iterable, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Any, Literal, Self
+from urllib.parse import urlsplit
+
+import asyncpg
+import orjson
+
+from headrace import logs
+from headrace.errors import Invalid, Unavailable
+
+log = logs.get(__name__)
+
+
+Row = asyncpg.Record
+Isolation = Literal["read_committed", "repeatable_read", "serializable"]
+
+_LOST = (
+    asyncpg.PostgresConnectionError,
+    asyncpg.InterfaceError,
+    asyncpg.CannotConnectNowError,
+    asyncpg.AdminShutdownError,
+    asyncpg.CrashShutdownError,
+    ConnectionError,
+)
+
+
+class DatabaseUnavailable(Unavailable):
+    """The database does not answer; try again in a moment."""
+
+    code = "database_unavailable"
+
+
+class DatabaseBusy(Unavailable):
+    """The database took too long for this; try again in a moment."""
+
+    code = "database_busy"
+
+
+class DatabaseRefused(Invalid):
+    """The database refuses the connection."""
+
+    code = "database_refused"
+
+
+@dataclass(frozen=True, slots=True)
+class DatabaseConfig:
+    """How to reach the database and how long to put up with it."""
+
+    url: str
+    role: str = "headrace"  # what this process does: shown in pg_stat_activity
+    pool_min: int = 1
+    pool_max: int = 10
+    connect_timeout: timedelta = timedelta(seconds=5)
+    statement_timeout: timedelta = timedelta(seconds=30)
+    idle_in_transaction_timeout: timedelta = timedelta(seconds=60)
+
+    def for_role(self, role: str) -> Self:
+        return replace(self, role=role)
+
+    @property
+    def application_name(self) -> str:
+        return f"headrace {self.role} {socket.gethostname()}:{os.getpid()}"[:63]
+
+    @property
+    def place(self) -> str:
+        """Host, port and database for messages: the URL without its password."""
+        parts = urlsplit(self.url)
+        return f"{parts.hostname or 'the local socket'}:{parts.port or 5432}{parts.path}"
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """One notification. ``resumed`` marks a new connection: notes may have been missed, so look for yourself."""
+
+    channel: str
+    payload: str
+    resumed: bool = False
+
+
+class Tx:
+    """The connection of an open transaction: it reads and writes, and cannot commit."""
+
+    __slots__ = ("connection",)
+
+    def __init__(self, connection: "asyncpg.pool.PoolConnectionProxy[Any] | asyncpg.Connection[Any]") -> None:
+        self.connection = connection
+
+    async def fetch(self, sql: str, *args: object) -> list[Row]:
+        return await self.connection.fetch(sql, *args)
+
+    async def fetchrow(self, sql: str, *args: object) -> Row | None:
+        return await self.connection.fetchrow(sql, *args)
+
+    async def fetchval(self, sql: str, *args: object) -> Any:
+        return await self.connection.fetchval(sql, *args)
+
+    async def execute(self, sql: str, *args: object) -> None:
+        await self.connection.execute(sql, *args)
+
+    async def count(self, sql: str, *args: object) -> int:
+        """Run a write and say how many rows it touched: the check of every guarded update."""
+        status = await self.connection.execute(sql, *args)
+        return int(status.rpartition(" ")[2])
+
+    async def executemany(self, sql: str, args: Iterable[Sequence[object]]) -> None:
+        await self.connection.executemany(sql, args)
+
+    @asynccontextmanager
+    async def savepoint(self) -> AsyncIterator[None]:
+        """A part that may fail without taking the transaction with it."""
+        async with self.connection.transaction():
+            yield
+
+
+class Database:
+    """A pool of connections to one PostgreSQL."""
+
+    def __init__(self, config: DatabaseConfig, pool: "asyncpg.Pool[Any]") -> None:
+        self.config = config
+        self._pool = pool
+
+    @classmethod
+    async def connect(cls, config: DatabaseConfig) -> Self:
+        """Open the pool; ``DatabaseRefused`` and ``DatabaseUnavailable`` say in a line what to mend."""
+        try:
+            pool = await asyncpg.create_pool(
+                min_size=config.pool_min, max_size=config.pool_max, init=_teach_json, **_arguments(config)
+            )
+        except Exception as exc:
+            raise _why_not(config, exc) from exc
+        return cls(config, pool)
+
+    async def close(self) -> None:
+        """Give the connections five seconds to come home, then cut them off."""
+        try:
+            await asyncio.wait_for(self._pool.close(), timeout=5)
+        except TimeoutError:
+            self._pool.terminate()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    @asynccontextmanager
+    async def transaction(
+        self, *, isolation: Isolation = "read_committed", readonly: bool = False
+    ) -> AsyncIterator[Tx]:
+        """One transaction: committed at the end, rolled back by any exception."""
+        try:
+            async with self._connection() as connection, connection.transaction(isolation=isolation, readonly=readonly):
+                yield Tx(connection)
+        except _LOST as exc:
+            raise DatabaseUnavailable from exc
+        except (asyncpg.QueryCanceledError, asyncpg.LockNotAvailableError, asyncpg.DeadlockDetectedError) as exc:
+            raise DatabaseBusy from exc
+
+    @asynccontextmanager
+    async def _connection(self) -> AsyncIterator["asyncpg.pool.PoolConnectionProxy[Any]"]:
+        try:
+            connection = await self._pool.acquire(timeout=self.config.connect_timeout.total_seconds())
+        except (TimeoutError, asyncpg.TooManyConnectionsError) as exc:
+            raise DatabaseBusy("No connection to the database is free; try again in a moment.") from exc
+        except OSError as exc:
+            raise DatabaseUnavailable from exc
+        try:
+            yield connection
+        finally:
+            await self._pool.release(connection)
+
+    async def listen(self, *channels: str, keepalive: timedelta = timedelta(seconds=30)) -> AsyncIterator[Note]:
+        """Notifications of these channels for ever, over a connection of its own that comes back when it is lost.
+
+        A note with ``resumed`` set opens each connection. Close the iterator (``contextlib.aclosing``) to stop.
+        """
+        delay = 0.1
+        while True:
+            try:
+                connection = await asyncpg.connect(**_arguments(self.config.for_role("listener")))
+            except (*_LOST, OSError, TimeoutError, asyncpg.PostgresError) as exc:
+                log.warning("listener.unreachable", error=type(exc).__name__, retry_in=delay)
+                await asyncio.sleep(delay)
+                delay = min(delay * 2, 5.0)
+                continue
+            delay = 0.1
+            try:
+                async for note in _notes(connection, channels, keepalive.total_seconds()):
+                    yield note
+            except (*_LOST, OSError, TimeoutError) as exc:
+                log.warning("listener.lost", error=type(exc).__name__)
+            finally:
+                connection.terminate()
+
+
+async def _notes(
+    connection: "asyncpg.Connection[Any]", channels: Sequence[str], keepalive: float
+) -> AsyncIterator[Note]:
+    arrived: asyncio.Queue[Note | None] = asyncio.Queue()
+    connection.add_termination_listener(lambda *_: arrived.put_nowait(None))
+    for channel in channels:
+        await connection.add_listener(
+            channel, lambda _connection, _pid, name, payload: arrived.put_nowait(Note(name, payload))
+        )
+    yield Note("", "", resumed=True)
+    while True:
+        try:
+            note = await asyncio.wait_for(arrived.get(), timeout=keepalive)
+        except TimeoutError:
+            # A peer that vanished without a word would leave us waiting for ever.
+            await connection.execute("SELECT 1", timeout=keepalive)
+            continue
+        if note is None:
+            return
+        yield note
+
+
+def _arguments(config: DatabaseConfig) -> dict[str, Any]:
+    return {
+        "dsn": config.url,
+        "timeout": config.connect_timeout.total_seconds(),
+        # Backstop for a server that stopped answering altogether; the server's own limit comes first.
+        "command_timeout": config.statement_timeout.total_seconds() + 5,
+        "server_settings": {
+            "application_name": config.application_name,
+            "statement_timeout": _ms(config.statement_timeout),
+            "idle_in_transaction_session_timeout": _ms(config.idle_in_transaction_timeout),
+            "timezone": "UTC",
+        },
+    }
+
+
+def _ms(duration: timedelta) -> str:
+    return str(round(duration.total_seconds() * 1000))
+
+
+async def _teach_json(connection: "asyncpg.Connection[Any]") -> None:
+    # jsonb travels as a version byte and the text; objects in and out, so that no caller encodes twice.
+    await connection.set_type_codec(
+        "jsonb",
+        schema="pg_catalog",
+        encoder=lambda value: b"\x01" + orjson.dumps(value),
+        decoder=lambda data: orjson.loads(data[1:]),
+        format="binary",
+    )
+
+
+def _why_not(config: DatabaseConfig, exc: Exception) -> Exception:
+    """The exception that a person can act on; unforeseen ones stay as they are."""
+    if isinstance(exc, asyncpg.InvalidPasswordError | asyncpg.InvalidAuthorizationSpecificationError):
+        return DatabaseRefused(
+            f"PostgreSQL at {config.place} refuses the user or the password: check HEADRACE_DATABASE_URL."
+        )
+    if isinstance(exc, asyncpg.InvalidCatalogNameError):
+        return DatabaseRefused(
+            f"There is no such database at {config.place}: create it, or mend HEADRACE_DATABASE_URL."
+        )
+    if isinstance(exc, asyncpg.TooManyConnectionsError):
+        return DatabaseUnavailable(f"PostgreSQL at {config.place} has no connection left: raise max_connections.")
+    if isinstance(exc, (*_LOST, OSError, TimeoutError, socket.gaierror)):
+        return DatabaseUnavailable(
+            f"PostgreSQL at {config.place} cannot be reached: start it, or mend HEADRACE_DATABASE_URL."
+        )
+    if isinstance(exc, ValueError | asyncpg.ClientConfigurationError):
+        with suppress(Exception):
+            return DatabaseRefused(f"HEADRACE_DATABASE_URL is not a PostgreSQL address: {exc}")
+    return exc

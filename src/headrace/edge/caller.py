@@ -1,0 +1,78 @@
+"""Who sent a request, and what they may do.
+
+Authentication itself belongs to ``accounts``; the app factory hands it in as ``Services.authenticate``, so that routes
+of every package can ask who is calling without knowing accounts.
+"""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Annotated
+
+from fastapi import Depends, Request
+
+from headrace.audit import ANONYMOUS, ActorType, Who
+from headrace.database import Database
+from headrace.errors import Denied, Unauthenticated
+
+
+class Role(StrEnum):
+    USER = "USER"
+    ADMIN = "ADMIN"
+
+
+class Scope(StrEnum):
+    """What an API key may do; a session may do all that its user may."""
+
+    ACCOUNT_READ = "account:read"
+    ACCOUNT_WRITE = "account:write"
+    TASKS_READ = "tasks:read"
+    TASKS_WRITE = "tasks:write"
+    SCHEDULES_READ = "schedules:read"
+    SCHEDULES_WRITE = "schedules:write"
+    AUDIT_READ = "audit:read"
+    ADMIN = "admin"
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """A known user behind a request. ``scopes`` is None for a session, which is not narrowed."""
+
+    who: Who
+    user_id: str
+    role: Role
+    scopes: frozenset[str] | None = None
+    session_id: str | None = None
+    api_key_id: str | None = None
+
+    def may(self, scope: Scope) -> bool:
+        return self.scopes is None or scope in self.scopes
+
+    @property
+    def is_admin(self) -> bool:
+        return self.role is Role.ADMIN and self.may(Scope.ADMIN)
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """What the request offers as proof; at most one of the two is used, the bearer token first."""
+
+    bearer: str | None
+    cookie: str | None
+    csrf: str | None  # needed beside a cookie when the method changes something
+
+
+Authenticate = Callable[[Database, Who, Credentials, bool], Awaitable[Caller]]
+"""(db, who, credentials, changes_something) → Caller, or raises Unauthenticated / Denied."""
+
+
+class ScopeMissing(Denied):
+    """This API key was not given the scope that this needs."""
+
+    code = "scope_missing"
+
+
+class AdminOnly(Denied):
+    """Only an administrator may do this."""
+
+    code = "admin_only"

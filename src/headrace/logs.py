@@ -1,0 +1,64 @@
+"""Logs with one event name for each line and facts as fields: for people in a terminal, as JSON otherwise."""
+
+import logging
+import sys
+from collections.abc import MutableMapping
+from typing import Any, Literal
+
+import structlog
+
+Format = Literal["auto", "human", "json"]
+
+# A field with one of these words in its name never reaches a log, whoever logs it.
+_SECRET_WORDS = ("password", "secret", "token", "authorization", "cookie", "api_key")
+
+
+def configure(*, format: Format = "auto", level: str = "INFO") -> None:  # noqa: A002 - the setting's name
+    """Send structlog and the standard library's loggers through one formatter to standard error."""
+    human = sys.stderr.isatty() if format == "auto" else format == "human"
+    shared: list[structlog.typing.Processor] = [
+        structlog.contextvars.merge_contextvars,
+        structlog.stdlib.add_log_level,
+        structlog.processors.TimeStamper(fmt="%H:%M:%S" if human else "iso", utc=not human),
+        hide_secrets,
+    ]
+    if not human:
+        shared.append(structlog.processors.format_exc_info)
+    render: structlog.typing.Processor = (
+        structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty()) if human else structlog.processors.JSONRenderer()
+    )
+    structlog.configure(
+        processors=[*shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
+        logger_factory=structlog.stdlib.LoggerFactory(),
+        wrapper_class=structlog.stdlib.BoundLogger,
+        cache_logger_on_first_use=True,
+    )
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(
+        structlog.stdlib.ProcessorFormatter(
+            foreign_pre_chain=shared,
+            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, render],
+        )
+    )
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    root.setLevel(level)
+    # Requests are logged once, by our own middleware, with the request id.
+    logging.getLogger("uvicorn.access").handlers[:] = []
+    logging.getLogger("uvicorn.access").propagate = False
+    for chatty in ("httpx", "httpcore", "uvicorn.error"):
+        logging.getLogger(chatty).setLevel(logging.WARNING)
+
+
+def get(name: str) -> structlog.stdlib.BoundLogger:
+    """A logger for one module: ``log = logs.get(__name__)``."""
+    logger: structlog.stdlib.BoundLogger = structlog.get_logger(name)
+    return logger
+
+
+def hide_secrets(_logger: Any, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    """Blank every field whose name speaks of a secret."""
+    for key in event:
+        if any(word in key.lower() for word in _SECRET_WORDS):
+            event[key] = "…"
+    return event

@@ -1,0 +1,280 @@
+"""Every setting, documented where it is defined.
+
+Values come from ``HEADRACE_…`` environment variables, then from a TOML file (``headrace.toml`` in the working folder,
+or the file that ``HEADRACE_CONFIG`` names), then from the defaults here. Unknown names are refused: a typing error in a
+setting must not pass for its default. ``headrace docs`` renders this module to ``docs/reference/settings.md``.
+
+Only the edge (``cli``) reads settings; everything else is handed values or small frozen configs.
+"""
+
+import os
+import re
+from datetime import timedelta
+from ipaddress import IPv4Network, IPv6Network, ip_network
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    BeforeValidator,
+    ByteSize,
+    Field,
+    HttpUrl,
+    PositiveInt,
+    SecretStr,
+    ValidationError,
+    model_validator,
+)
+from pydantic_settings import (
+    BaseSettings,
+    NoDecode,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    TomlConfigSettingsSource,
+)
+
+from headrace.errors import Invalid
+
+PREFIX = "HEADRACE_"
+# Names with the prefix that are not settings: where the file lies, and what the tests and scripts use.
+_NOT_SETTINGS = re.compile(r"HEADRACE_(CONFIG|TEST_\w+|SETUP_\w+)")
+_UNITS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400}
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)")
+
+
+class BadSettings(Invalid):
+    """A setting is wrong."""
+
+    code = "bad_settings"
+
+
+def _duration(value: object) -> object:
+    """Read ``500ms``, ``30s``, ``15m``, ``24h``, ``7d``; what else is there goes to pydantic (ISO 8601, seconds)."""
+    if isinstance(value, str) and (match := _DURATION.fullmatch(value.strip())):
+        return timedelta(seconds=float(match[1]) * _UNITS[match[2]])
+    return value
+
+
+def _comma_separated(value: object) -> object:
+    if isinstance(value, str):
+        return [part.strip() for part in value.split(",") if part.strip()]
+    return value
+
+
+def _networks(value: object) -> object:
+    parts = _comma_separated(value)
+    return [ip_network(part) if isinstance(part, str) else part for part in parts] if isinstance(parts, list) else parts
+
+
+Duration = Annotated[timedelta, BeforeValidator(_duration), Field(gt=timedelta(0))]
+Words = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_comma_separated)]
+Networks = Annotated[tuple[IPv4Network | IPv6Network, ...], NoDecode, BeforeValidator(_networks)]
+Port = Annotated[int, Field(ge=1, le=65535)]
+
+
+def _setting(group: str, description: str, default: Any = ..., **limits: Any) -> Any:
+    return Field(default, description=description, json_schema_extra={"group": group}, **limits)
+
+
+class Settings(BaseSettings):
+    """What a deployment can choose."""
+
+    model_config = SettingsConfigDict(
+        env_prefix=PREFIX, extra="forbid", frozen=True, validate_default=True, hide_input_in_errors=True
+    )
+
+    # -- General
+    data_dir: Path = _setting(
+        "General",
+        "The one folder that `headrace up` writes to: the embedded PostgreSQL, stored files, the secret key.",
+        Path(".headrace"),
+    )
+    secret_key: SecretStr | None = _setting(
+        "General",
+        "Signs cursors and CSRF tokens and encrypts stored secrets; at least 32 characters, the same for all processes "
+        "of one deployment. `headrace up` makes one in the data folder; everything else needs it set: "
+        "`openssl rand -hex 32`.",
+        None,
+    )
+    log_format: Literal["auto", "human", "json"] = _setting(
+        "General", "`human` for people, `json` for machines; `auto` picks by whether a terminal is there.", "auto"
+    )
+    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = _setting(
+        "General", "The least level that is logged.", "INFO"
+    )
+
+    # -- Database
+    database_url: SecretStr | None = _setting(
+        "Database",
+        "`postgresql://user:password@host:port/database` of a PostgreSQL 15 or newer. The user should be a member of "
+        "`headrace_app`. Unset, `headrace up` runs an embedded one.",
+        None,
+    )
+    database_owner_url: SecretStr | None = _setting(
+        "Database",
+        "The same database as a user who may change the schema (a member of `headrace_owner`); `headrace migrate` uses "
+        "it. Unset, the one above.",
+        None,
+    )
+    database_pool_min: PositiveInt = _setting("Database", "Connections that each process keeps open.", 1)
+    database_pool_max: PositiveInt = _setting("Database", "Connections that each process opens at the most.", 10)
+    database_connect_timeout: Duration = _setting(
+        "Database", "How long to wait for a connection, new or from the pool.", timedelta(seconds=5)
+    )
+    database_statement_timeout: Duration = _setting(
+        "Database", "How long a statement may run before PostgreSQL ends it.", timedelta(seconds=30)
+    )
+    database_migrate_lock_timeout: Duration = _setting(
+        "Database",
+        "How long a migration waits for a table that is in use before it gives up, so that nobody queues up behind it.",
+        timedelta(seconds=5),
+    )
+
+    # -- Embedded PostgreSQL
+    postgres_binaries: Path | None = _setting(
+        "Embedded PostgreSQL",
+        "A folder with PostgreSQL's `bin`, to use instead of the binaries that come with the extra `embedded`.",
+        None,
+    )
+    postgres_port: Port | None = _setting(
+        "Embedded PostgreSQL", "The port on 127.0.0.1. Unset, a free one is chosen once and kept.", None
+    )
+    postgres_run_as: str | None = _setting(
+        "Embedded PostgreSQL",
+        "The account that PostgreSQL runs as when Headrace is started by root. Unset, the data folder's owner if "
+        "that is not root, else `postgres` if it exists, else `nobody`.",
+        None,
+    )
+
+    # -- API
+    api_host: str = _setting("API", "The address to listen on; `0.0.0.0` or `::` for every one.", "127.0.0.1")
+    api_port: Port = _setting("API", "The port to listen on.", 8080)
+    api_public_url: HttpUrl | None = _setting(
+        "API",
+        "How people reach the API when a proxy stands before it: `https://…`. Cookies become Secure with https.",
+        None,
+    )
+    api_trusted_proxies: Networks = _setting(
+        "API",
+        "Networks of your own proxies, separated by commas (`10.0.0.0/8,::1/128`). Only they are believed about a "
+        "client's address, and only the rightmost hop that is not one of them.",
+        (),
+    )
+    api_cors_origins: Words = _setting(
+        "API",
+        "Origins of browser applications elsewhere that may call the API, separated by commas. None by default.",
+        (),
+    )
+    api_body_limit: ByteSize = _setting(
+        "API", "The largest request body, for requests that do not upload a file.", "1MiB"
+    )
+    api_shutdown_timeout: Duration = _setting(
+        "API", "How long requests may take to end when the API is stopped.", timedelta(seconds=10)
+    )
+    api_rate_limit: PositiveInt = _setting(
+        "API", "Requests a minute that one user, or one address that is not logged in, may make on average.", 600
+    )
+    api_rate_burst: PositiveInt = _setting("API", "Requests that may come at once before the average counts.", 120)
+    idempotency_lifetime: Duration = _setting(
+        "API", "How long the answer to a request with an `Idempotency-Key` is remembered.", timedelta(hours=24)
+    )
+
+    # -- Accounts
+    registration: Literal["open", "closed"] = _setting(
+        "Accounts", "Whether strangers may register. When closed, an admin makes accounts with the CLI.", "open"
+    )
+    session_lifetime: Duration = _setting("Accounts", "How long a login lasts at the most.", timedelta(days=30))
+    session_idle_lifetime: Duration = _setting(
+        "Accounts", "How long a login lasts without being used.", timedelta(days=7)
+    )
+    password_min_length: Annotated[int, Field(ge=8, le=128)] = _setting(
+        "Accounts", "The fewest characters of a new password.", 10
+    )
+    argon2_time_cost: Annotated[int, Field(ge=1, le=20)] = _setting(
+        "Accounts", "Argon2id passes. Changed parameters take effect for each user at the next login.", 3
+    )
+    argon2_memory: ByteSize = _setting("Accounts", "Argon2id memory for one password check.", "64MiB")
+    argon2_parallelism: Annotated[int, Field(ge=1, le=64)] = _setting("Accounts", "Argon2id lanes.", 4)
+    login_free_failures: PositiveInt = _setting(
+        "Accounts", "Wrong passwords for one account, or from one address, before logging in is slowed down.", 5
+    )
+    login_block_first: Duration = _setting(
+        "Accounts", "The first pause after that; it doubles with each further failure.", timedelta(seconds=1)
+    )
+    login_block_max: Duration = _setting(
+        "Accounts",
+        "The longest pause: an attacker is slowed, the owner never locked out for longer than this.",
+        timedelta(minutes=5),
+    )
+    login_forget_after: Duration = _setting(
+        "Accounts", "Failures are forgotten when none was added for this long.", timedelta(hours=1)
+    )
+    wechat_app_id: str | None = _setting("Accounts", "The mini-program's AppID; unset, WeChat login is off.", None)
+    wechat_app_secret: SecretStr | None = _setting("Accounts", "The mini-program's AppSecret.", None)
+    wechat_base_url: HttpUrl = _setting(
+        "Accounts", "Where WeChat's server API answers.", HttpUrl("https://api.weixin.qq.com")
+    )
+
+    @model_validator(mode="after")
+    def _agree_with_each_other(self) -> "Settings":
+        if self.secret_key is not None and len(self.secret_key.get_secret_value()) < 32:
+            raise ValueError("secret_key must have at least 32 characters: `openssl rand -hex 32` makes one")
+        if self.database_pool_min > self.database_pool_max:
+            raise ValueError("database_pool_min must not exceed database_pool_max")
+        if (self.wechat_app_id is None) != (self.wechat_app_secret is None):
+            raise ValueError("wechat_app_id and wechat_app_secret go together: set both or none")
+        return self
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003
+        file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        return init_settings, env_settings, TomlConfigSettingsSource(settings_cls, config_file())
+
+
+def config_file() -> Path:
+    """The TOML file that settings come from; it need not exist unless it was named."""
+    return Path(os.environ.get(f"{PREFIX}CONFIG") or "headrace.toml")
+
+
+def load(**overrides: object) -> Settings:
+    """Read the settings, or raise ``BadSettings`` with one line for each thing to mend."""
+    named = os.environ.get(f"{PREFIX}CONFIG")
+    if named and not Path(named).is_file():
+        raise BadSettings(f"HEADRACE_CONFIG names {named}, and there is no such file.")
+    unknown = [
+        name
+        for name in os.environ
+        if name.startswith(PREFIX)
+        and not _NOT_SETTINGS.fullmatch(name)
+        and name.removeprefix(PREFIX).lower() not in Settings.model_fields
+    ]
+    if unknown:
+        raise BadSettings("; ".join(f"{name} is not a setting{_did_you_mean(name)}" for name in sorted(unknown)))
+    try:
+        return Settings(**overrides)  # type: ignore[arg-type]
+    except ValidationError as exc:
+        raise BadSettings("; ".join(_explain(error) for error in exc.errors())) from None
+    except ValueError as exc:  # the TOML file cannot be read
+        raise BadSettings(f"{config_file()} is not valid TOML: {exc}") from None
+
+
+def _did_you_mean(name: str) -> str:
+    import difflib
+
+    known = [f"{PREFIX}{field.upper()}" for field in Settings.model_fields]
+    close = difflib.get_close_matches(name, known, n=1)
+    return f" (did you mean {close[0]}?)" if close else " (docs/reference/settings.md lists them all)"
+
+
+def _explain(error: Any) -> str:
+    # The value is left out: it may be a secret in the wrong place.
+    where = ".".join(str(part) for part in error["loc"])
+    if error["type"] == "extra_forbidden":
+        return f"{where} in {config_file()} is not a setting{_did_you_mean(f'{PREFIX}{where.upper()}')}"
+    message = error["msg"].removeprefix("Value error, ")
+    return f"{PREFIX}{where.upper()}: {message}" if where else message
