@@ -1,0 +1,1 @@
+DROP TABLE headrace.assets;

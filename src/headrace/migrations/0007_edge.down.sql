@@ -1,0 +1,2 @@
+DROP TABLE headrace.rate_limits;
+DROP TABLE headrace.idempotency_keys;
