@@ -3,8 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from typing import NewType
 
 from headrace import ids
+
+EventId = NewType("EventId", str)
 
 
 class Action(StrEnum):
@@ -33,7 +36,7 @@ class ResourceType(StrEnum):
     DEPLOYMENT = "deployment"
     SERVICE = "service"
     CONFIG_MAP = "configMap"
-    SECRET = "secret"
+    SECRET = "secret"  # noqa: S105 - the noun
     DATABASE = "database"
     DATABASE_INSTANCE = "databaseInstance"
     DATABASE_USER = "databaseUser"
@@ -120,6 +123,12 @@ class Who:
 
 @dataclass(frozen=True, slots=True)
 class Resource:
+    """What was acted on. ``data`` holds what a reader needs to recognise it once it is gone: a name, a title."""
+
     type: ResourceType
     identifier: str
     data: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not self.identifier:
+            raise ValueError(f"an audited {self.type} needs an identifier")

@@ -1,0 +1,192 @@
+"""The two sides of a change as JSON text that always fits: at most 64 KB each, cut at the longest values first.
+
+An ordinary row is encoded once and that is all. Only what is too large, or holds something JSON or PostgreSQL cannot,
+is walked; the work is then linear in its size (and a sort), whatever its shape.
+"""
+
+import hashlib
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+import orjson
+
+from headrace.audit.text import ELLIPSIS, clean
+
+LIMIT = 65_536
+# With less than this left of each long text, cutting texts tells nothing any more: whole fields are cut instead.
+_FEWEST_BYTES = 32
+# Paths into nested values are useful while they are few; beyond this only the fields' own names are given.
+_MOST_PATHS = 100
+_LONGEST_PATH = 200
+# orjson itself stops at 254 levels.
+_DEEPEST = 200
+_OPTIONS = orjson.OPT_NON_STR_KEYS | orjson.OPT_UTC_Z
+
+Path = tuple[str | int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """One side: JSON of at most ``LIMIT`` bytes, the paths that were cut, and the digest of the whole if any was."""
+
+    json: str
+    cut: tuple[str, ...] = ()
+    sha256: str | None = None
+
+
+@dataclass(slots=True)
+class _Text:
+    """A text somewhere inside, and what its encoded form costs."""
+
+    path: Path
+    home: Any  # the dict or list that holds it
+    size: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.size = _size(self.home[self.path[-1]])
+
+
+def diff_object(old: Mapping[str, Any] | None, new: Mapping[str, Any] | None) -> dict[str, object] | None:
+    """The audit trail's ``diff_object`` for a change from ``old`` to ``new``; None when neither is there.
+
+    The names are document 001's. A side that was cut also has ``…_sha256``, the digest of its whole JSON, so that a
+    full copy found elsewhere can be proved to be this one.
+    """
+    if old is None and new is None:
+        return None
+    sides = {name: encode(side) for name, side in (("old_object", old), ("new_object", new)) if side is not None}
+    result: dict[str, object] = {name: side.json for name, side in sides.items()}
+    for name in ("old_object", "new_object"):
+        result[f"{name}_truncated"] = name in sides and bool(sides[name].cut)
+    cut = dict.fromkeys(path for side in sides.values() for path in side.cut)
+    if cut:
+        result["truncated_fields"] = list(cut)
+    result |= {f"{name}_sha256": side.sha256 for name, side in sides.items() if side.sha256 is not None}
+    return result
+
+
+def encode(value: Mapping[str, Any], *, limit: int = LIMIT) -> Encoded:
+    """JSON of ``value`` in at most ``limit`` bytes: valid, and cut on character boundaries where it had to be."""
+    whole = _dump(value)
+    if len(whole) <= limit:
+        return Encoded(whole.decode())
+    digest = hashlib.sha256(whole).hexdigest()
+    copy = orjson.loads(whole)
+    cut = _shorten_texts(copy, len(whole), limit, fewest=_FEWEST_BYTES)
+    if cut is None:
+        cut = _flatten(copy, limit)
+    return Encoded(orjson.dumps(copy).decode(), _name(cut), digest)
+
+
+def _dump(value: Mapping[str, Any]) -> bytes:
+    try:
+        encoded = orjson.dumps(value, default=_plain_scalar, option=_OPTIONS)
+    except TypeError:  # too deep, a number past 64 bits, text that is no UTF-8: rare enough to walk for
+        encoded = b"\\u0000"
+    return orjson.dumps(_plain(value)) if b"\\u0000" in encoded else encoded
+
+
+def _plain(value: Any, depth: int = 0) -> Any:
+    """A copy that every encoder takes: clean texts, text keys, numbers of 64 bits, no bottomless nesting."""
+    if isinstance(value, str):
+        return clean(value)
+    if value is None or isinstance(value, bool | float):
+        return value
+    if isinstance(value, int):
+        return value if -(2**63) <= value < 2**63 else hex(value)
+    if depth >= _DEEPEST:
+        return "(nested too deep)"
+    if isinstance(value, Mapping):
+        return {clean(str(key)): _plain(item, depth + 1) for key, item in value.items()}
+    if isinstance(value, Sequence | AbstractSet) and not isinstance(value, bytes | bytearray | memoryview):
+        return [_plain(item, depth + 1) for item in value]
+    try:
+        return _plain(orjson.loads(orjson.dumps(value, default=_plain_scalar, option=_OPTIONS)), depth + 1)
+    except TypeError:
+        return f"({type(value).__name__})"
+
+
+def _plain_scalar(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, AbstractSet):
+        return sorted(value, key=str)
+    if isinstance(value, timedelta):
+        return value.total_seconds()
+    if isinstance(value, bytes | bytearray | memoryview):
+        return f"({len(value)} bytes)"
+    return str(value)  # an address, a decimal, a path: their text is their value
+
+
+def _shorten_texts(root: dict[str, Any], size: int, limit: int, *, fewest: int) -> list[Path] | None:
+    """Cut the longest texts in place to one common length that makes it fit; None if that would leave too little."""
+    texts = sorted(_texts(root), key=lambda text: text.size)
+    left = limit - (size - sum(text.size for text in texts))
+    for index, text in enumerate(texts):
+        level = left // (len(texts) - index)
+        if text.size > level:
+            break
+        left -= text.size
+    else:
+        return None
+    if level < fewest:
+        return None
+    for text in texts[index:]:
+        text.home[text.path[-1]] = _cut(text.home[text.path[-1]], level)
+    return [text.path for text in texts[index:]]
+
+
+def _flatten(root: dict[str, Any], limit: int) -> list[Path]:
+    """For thousands of small things: each field becomes its JSON text, cut in place as far as needed."""
+    nested = [key for key, value in root.items() if isinstance(value, dict | list)]
+    for key in nested:
+        root[key] = orjson.dumps(root[key])[: 2 * limit].decode(errors="ignore")
+    cut: list[Path] = [(key,) for key in nested]
+    size = len(orjson.dumps(root))
+    if size > limit:
+        shortened = _shorten_texts(root, size, limit, fewest=0)
+        if shortened is None:  # the names alone are too long; no table has such columns, but this must end well too
+            root.clear()
+            return [("*",)]
+        cut = list(dict.fromkeys([*cut, *shortened]))
+    return cut
+
+
+def _texts(root: dict[str, Any]) -> Iterator[_Text]:
+    waiting: list[tuple[Path, Any]] = [((), root)]
+    while waiting:
+        path, home = waiting.pop()
+        for key, value in home.items() if isinstance(home, dict) else enumerate(home):
+            if isinstance(value, str):
+                yield _Text((*path, key), home)
+            elif isinstance(value, dict | list):
+                waiting.append(((*path, key), value))
+
+
+def _size(text: str) -> int:
+    return len(orjson.dumps(text)) - 2
+
+
+def _cut(text: str, size: int) -> str:
+    """The longest beginning of ``text`` that, with an ellipsis, is at most ``size`` bytes in JSON."""
+    room = size - _size(ELLIPSIS)
+    if room < 0:
+        return ""
+    # Every character costs at least one byte, so none after the first ``room`` can be in.
+    keep = bisect_right(range(min(len(text), room) + 1), room, key=lambda length: _size(text[:length])) - 1
+    return text[:keep] + ELLIPSIS
+
+
+def _name(paths: list[Path]) -> tuple[str, ...]:
+    if len(paths) > _MOST_PATHS:
+        paths = [path[:1] for path in paths]
+    names = dict.fromkeys("".join(_step(part) for part in path).removeprefix(".")[:_LONGEST_PATH] for path in paths)
+    return tuple(sorted(names))
+
+
+def _step(part: str | int) -> str:
+    return f"[{part}]" if isinstance(part, int) else f".{part}"

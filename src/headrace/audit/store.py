@@ -1,0 +1,73 @@
+"""The trail's one INSERT."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from headrace.audit.model import Action, EventId, ResourceType
+from headrace.database import Tx
+
+
+@dataclass(frozen=True, slots=True)
+class NewEvent:
+    """A row of audit_events, all but its id and its time."""
+
+    action: Action
+    resource_type: ResourceType
+    resource: dict[str, object]
+    user: dict[str, str]
+    space_path: str | None
+    diff_object: dict[str, object] | None
+    client_ip: str | None
+    user_agent: str | None
+    request_method: str | None
+    request_id: str | None
+    data: dict[str, str] | None
+    actor_type: str
+    trace_id: str | None
+
+
+# An event is dated by the database's clock: ten machines have ten clocks, and a trail is read in one order. Its id
+# must hold the same millisecond, so the id is finished here: the time is exactly the first ten of the 26 letters, and
+# $1 brings the other sixteen. clock_timestamp() rather than now(): what a long transaction did last is dated last.
+INSERT_EVENT = """
+WITH clock AS (  -- volatile, so computed once
+  SELECT floor(extract(epoch FROM coalesce($2::timestamptz, clock_timestamp())) * 1000)::bigint AS millis
+)
+INSERT INTO headrace.audit_events (
+  id, "timestamp", created_at, action, resource_type, resource, "user", space_path, diff_object,
+  client_ip, user_agent, request_method, request_id, data, actor_type, trace_id
+)
+SELECT
+  'aud_' || (
+    SELECT string_agg(substr('0123456789abcdefghjkmnpqrstvwxyz', (millis >> 5 * place & 31)::int + 1, 1), ''
+                      ORDER BY place DESC)
+    FROM generate_series(0, 9) AS place
+  ) || $1::text,
+  millis, headrace.instant_of_millis(millis), $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15
+FROM clock
+RETURNING id
+"""
+
+
+async def insert_event(tx: Tx, tail: str, event: NewEvent, *, now: datetime | None = None) -> EventId:
+    """Write one event and give its id: the millisecond of now, then ``tail``."""
+    return EventId(
+        await tx.fetchval(
+            INSERT_EVENT,
+            tail,
+            now,
+            event.action,
+            event.resource_type,
+            event.resource,
+            event.user,
+            event.space_path,
+            event.diff_object,
+            event.client_ip,
+            event.user_agent,
+            event.request_method,
+            event.request_id,
+            event.data,
+            event.actor_type,
+            event.trace_id,
+        )
+    )
