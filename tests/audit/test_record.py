@@ -112,7 +112,7 @@ async def test_the_document_s_actions_and_types_are_there() -> None:  # A-02
 
 @pytest.mark.parametrize(("action", "type_"), [("modified", "user"), ("read", "thing")])
 async def test_anything_else_is_refused_by_the_database(tx: Tx, action: str, type_: str) -> None:
-    with pytest.raises(asyncpg.CheckViolationError, match="ck_audit_events_(action|resource_type)"):
+    with pytest.raises(asyncpg.CheckViolationError, match=r"ck_audit_events_(action|resource_type)"):
         await tx.fetchval(
             INSERT_EVENT,
             *(ids.new("aud")[-16:], None, action, type_, {"type": type_, "identifier": "x"}),
