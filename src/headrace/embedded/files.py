@@ -1,0 +1,104 @@
+"""Writing the small files beside the cluster so that a reader finds the old text or the new, never half of one."""
+
+import contextlib
+import errno
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from headrace.embedded.errors import DiskFull, FolderNotWritable
+
+
+def write(path: Path, text: str, *, mode: int = 0o600, durable: bool = False) -> None:
+    """Put the text in the file's place in one step, owned by whoever owns the folder."""
+    new = path.with_name(f".{path.name}.{os.getpid()}")
+    fd = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
+    try:
+        with os.fdopen(fd, "wb") as file:
+            os.fchmod(fd, mode)  # whatever the umask says
+            if os.geteuid() == 0:
+                home = os.stat(path.parent)
+                os.fchown(fd, home.st_uid, home.st_gid)
+            file.write(text.encode())
+            file.flush()
+            if durable:
+                os.fsync(fd)
+        os.rename(new, path)
+    except OSError:
+        with contextlib.suppress(OSError):
+            os.unlink(new)
+        raise
+    if durable:
+        sync_folder(path.parent)
+
+
+def sync_folder(path: Path) -> None:
+    """Make renames in the folder outlive a power cut."""
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def tail(path: Path, *, lines: int) -> list[str]:
+    """Give the last lines of the file; none when it is not there.
+
+    Follows no link: root reads files here that lie in another account's folder.
+    """
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:
+        return []
+    with os.fdopen(fd, "rb") as file:
+        file.seek(max(0, os.fstat(fd).st_size - 16_384))
+        return file.read().decode(errors="replace").splitlines()[-lines:]
+
+
+def make_home(home: Path) -> None:
+    """Make the data folder if it is not there, and make sure that we may write in it.
+
+    Root makes it for whoever owns the folder above, so that a first `sudo` does not lock the owner out of it.
+    """
+    missing: list[Path] = []
+    above = home
+    while not above.exists():
+        missing.append(above)
+        above = above.parent
+    with naming_the_folder(home):
+        for folder in reversed(missing):
+            with contextlib.suppress(FileExistsError):
+                folder.mkdir(mode=0o755)
+                if os.geteuid() == 0:
+                    owner = folder.parent.stat()
+                    os.chown(folder, owner.st_uid, owner.st_gid)
+    if not home.is_dir():
+        raise FolderNotWritable(f"{home} is not a folder: remove it or name another data folder", folder=home)
+    if not os.access(home, os.W_OK | os.X_OK):
+        raise _not_writable(home)
+
+
+@contextlib.contextmanager
+def naming_the_folder(home: Path) -> Iterator[None]:
+    """Turn what the system says about files in the folder into an error that says what to do."""
+    try:
+        yield
+    except OSError as exc:
+        if exc.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+            raise _not_writable(home) from exc
+        if exc.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise disk_full(home) from exc
+        raise
+
+
+def _not_writable(home: Path) -> FolderNotWritable:
+    return FolderNotWritable(
+        f"the data folder {home} cannot be written by this user: give it to this user with chown, start as the user"
+        " that made it, or name another data folder",
+        folder=home,
+    )
+
+
+def disk_full(home: Path) -> DiskFull:
+    """Give the error for a full disk."""
+    return DiskFull(f"the disk that holds {home} is full: free some space and start again", folder=home)

@@ -1,0 +1,218 @@
+"""Starting, finding and stopping the server process.
+
+Whether anything of the server lives is asked of the server lock, never of a process id: the postmaster inherits the
+locked file and its children inherit it from there. Ids are used only to send signals, and only after a look at what
+the process is.
+"""
+
+import contextlib
+import errno
+import os
+import random
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Callable
+from typing import NamedTuple
+
+from headrace.embedded import cluster, files, flocks, processes
+from headrace.embedded.account import Account, become
+from headrace.embedded.binaries import Binaries
+from headrace.embedded.errors import DidNotStart, ForeignServer, PortTaken
+from headrace.embedded.model import Layout
+
+# A fast shutdown writes a checkpoint, which may take a while; to cut it short is safe, but the next start pays for it.
+_FAST_WITHIN = 30.0
+_IMMEDIATE_WITHIN = 5.0
+_ORPHANS_WITHIN = 2.0
+_PAUSE = 0.01
+
+
+class Running(NamedTuple):
+    """What postmaster.pid says of a server."""
+
+    pid: int
+    port: int
+    ready: bool
+
+
+def read_pid_file(layout: Layout) -> Running | None:
+    """Read postmaster.pid; None when it is not there or is being written."""
+    try:
+        lines = (layout.cluster / "postmaster.pid").read_text(errors="replace").splitlines()
+        return Running(int(lines[0]), int(lines[3]), len(lines) > 7 and lines[7].strip() == "ready")
+    except (OSError, ValueError, IndexError):
+        return None
+
+
+def find(layout: Layout) -> Running | None:
+    """Give the server of this cluster if one runs, whoever started it for us."""
+    if not flocks.is_held(layout.server_lock):
+        return None
+    found = read_pid_file(layout)
+    return found if found and processes.is_ours(layout, found.pid) else None
+
+
+def clear_stale_pid_file(layout: Layout) -> None:
+    """Remove the postmaster.pid of a server that is gone.
+
+    PostgreSQL does so itself unless the id now belongs to another process of the same account: after a power cut
+    ids are given out anew from the beginning. The caller holds the server lock, so no server of ours runs; one that
+    somebody started by hand has no such lock, and raises ForeignServer.
+    """
+    found = read_pid_file(layout)
+    if found is None:
+        return
+    if processes.runs_postgres(found.pid) and _answers(found.port):
+        raise ForeignServer(
+            f"a PostgreSQL that Headrace did not start runs on {layout.cluster} (process {found.pid}): stop it with"
+            f" `pg_ctl stop -D '{layout.cluster}'` and start again",
+            pid=found.pid,
+        )
+    with contextlib.suppress(FileNotFoundError):
+        (layout.cluster / "postmaster.pid").unlink()
+
+
+def _answers(port: int) -> bool:
+    with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
+        return True
+    return False
+
+
+def choose_port(layout: Layout, *, asked: int | None) -> int:
+    """Give the port that was asked for, or the one of last time, or any that is free.
+
+    Raises PortTaken for one that was asked for.
+    """
+    if asked is not None:
+        if not _is_free(asked):
+            raise port_taken(asked)
+        return asked
+    with contextlib.suppress(OSError, ValueError):
+        kept = int(layout.kept.read_text())
+        if _is_free(kept):
+            return kept
+    # Below the range that systems give to outgoing connections, so that it is likely free the next time too.
+    for port in random.sample(range(15_432, 32_000), 200):
+        if _is_free(port):
+            return port
+    raise DidNotStart("no free port was found between 15432 and 32000: name one that is free")
+
+
+def port_taken(port: int) -> PortTaken:
+    return PortTaken(
+        f"port {port} is taken by another program: stop that program, name another port, or name none to have a"
+        " free one chosen",
+        port=port,
+    )
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as PostgreSQL does
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError as exc:
+            if exc.errno in (errno.EADDRINUSE, errno.EACCES):
+                return False
+            raise
+    return True
+
+
+def start(
+    layout: Layout, binaries: Binaries, account: Account | None, *, lock: int
+) -> subprocess.Popen[bytes]:
+    """Start the server as our child, which takes the server lock over from the open file ``lock``."""
+    log = os.open(
+        layout.startup_log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600
+    )
+    try:
+        return subprocess.Popen(
+            [
+                binaries.bin / "postgres",
+                "-D",
+                layout.cluster,
+                f"--config_file={layout.conf}",
+                f"--hba_file={layout.hba}",
+                f"--cluster_name={layout.name}",
+            ],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            env=cluster.environment(),
+            cwd="/",
+            pass_fds=(lock,),
+            preexec_fn=become(account),
+            start_new_session=True,
+        )
+    finally:
+        os.close(log)
+        os.close(lock)
+
+
+def wait_until_ready(
+    layout: Layout, child: subprocess.Popen[bytes], *, go_on: Callable[[], bool]
+) -> Running | None:
+    """Wait until the server takes connections, however long its recovery takes; None when ``go_on`` says to stop.
+
+    Raises DidNotStart, DiskFull or PortTaken with the last lines of its log when it ends instead.
+    """
+    began = time.time()
+    while go_on():
+        ended = child.poll() is not None
+        found = read_pid_file(layout)
+        if not ended and found and found.pid == child.pid and found.ready:
+            return found
+        if ended:
+            said = files.tail(layout.startup_log, lines=20) + _own_log(layout, since=began)
+            if any("could not bind" in line and "Address already in use" in line for line in said):
+                raise PortTaken("the port was taken while the server started: start again")
+            raise cluster.failure(layout, said, "PostgreSQL did not start")
+        time.sleep(_PAUSE)
+    return None
+
+
+def _own_log(layout: Layout, *, since: float) -> list[str]:
+    logs = [(path.stat().st_mtime, path) for path in (layout.cluster / "log").glob("*.log")]
+    written, path = max(logs, default=(0.0, None))
+    return files.tail(path, lines=10) if path and written >= since - 1 else []
+
+
+def stop(layout: Layout, child: subprocess.Popen[bytes] | None = None) -> bool:
+    """Stop the server and every process of it; True when nothing is left.
+
+    Asks for a fast shutdown (open transactions are rolled back), then for an immediate one, then kills. Does nothing
+    when nothing runs. ``child`` is the server if it is ours to reap.
+    """
+    for sent, within in ((signal.SIGINT, _FAST_WITHIN), (signal.SIGQUIT, _IMMEDIATE_WITHIN)):
+        pid = child.pid if child and child.poll() is None else None
+        if pid is None:
+            found = read_pid_file(layout)
+            pid = found.pid if found and processes.is_ours(layout, found.pid) else None
+        if pid is None:
+            break
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, sent)
+        if _is_gone(layout, child, within=within):
+            return True
+    return kill_orphans(layout, child)
+
+
+def kill_orphans(layout: Layout, child: subprocess.Popen[bytes] | None = None) -> bool:
+    """End what a dead postmaster left behind; True when nothing is left.
+
+    Its children mostly notice by themselves. One in the middle of a long computation does not, and while it lives no
+    new server can start on the data.
+    """
+    if _is_gone(layout, child, within=_ORPHANS_WITHIN):
+        return True
+    processes.kill_all(layout)
+    return _is_gone(layout, child, within=_IMMEDIATE_WITHIN)
+
+
+def _is_gone(layout: Layout, child: subprocess.Popen[bytes] | None, *, within: float) -> bool:
+    free = flocks.wait_until_free(layout.server_lock, within=within)
+    if free and child is not None:
+        child.wait()
+    return free
