@@ -18,6 +18,7 @@ BEGIN
 END
 $$;
 
+-- The runner has made it already, for its book of migrations.
 CREATE SCHEMA IF NOT EXISTS headrace;
 COMMENT ON SCHEMA headrace IS 'Headrace: tasks, schedules, their audit, their metering and their events. SQL names everything in full.';
 GRANT USAGE ON SCHEMA headrace TO headrace_app;
