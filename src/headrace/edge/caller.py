@@ -1,19 +1,15 @@
 """Who sent a request, and what they may do.
 
 Authentication itself belongs to ``accounts``; the app factory hands it in as ``Services.authenticate``, so that routes
-of every package can ask who is calling without knowing accounts.
+of every package can ask who is calling without knowing accounts. ``access`` has the dependencies that ask.
 """
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Annotated
 
-from fastapi import Depends, Request
-
-from headrace.audit import ANONYMOUS, ActorType, Who
+from headrace.audit.model import Who
 from headrace.database import Database
-from headrace.errors import Denied, Unauthenticated
 
 
 class Role(StrEnum):
@@ -64,15 +60,3 @@ class Credentials:
 
 Authenticate = Callable[[Database, Who, Credentials, bool], Awaitable[Caller]]
 """(db, who, credentials, changes_something) → Caller, or raises Unauthenticated / Denied."""
-
-
-class ScopeMissing(Denied):
-    """This API key was not given the scope that this needs."""
-
-    code = "scope_missing"
-
-
-class AdminOnly(Denied):
-    """Only an administrator may do this."""
-
-    code = "admin_only"

@@ -1,0 +1,54 @@
+"""What every package's routes are built with: who is calling, paging, problems, idempotency, limits, entity tags."""
+
+from headrace.edge.access import Admin, Anyone, SignedIn, scoped
+from headrace.edge.caller import Authenticate, Caller, Credentials, Role, Scope
+from headrace.edge.cookies import CSRF_HEADER, CookieConfig, forget, remember
+from headrace.edge.errors import AdminOnly, PreconditionFailed, ScopeMissing
+from headrace.edge.etags import ExpectedVersion, check_version, etag
+from headrace.edge.facts import Facts, facts_of
+from headrace.edge.idempotency import ONCE, Answer, Once, idempotent
+from headrace.edge.limits import LimitConfig, Limiter
+from headrace.edge.paging import Listing, Page, Paging
+from headrace.edge.problems import Problem, problems
+from headrace.edge.services import Db, Readiness, Services, services_of
+from headrace.edge.text import Text
+
+__all__ = [
+    "CSRF_HEADER",
+    "ONCE",
+    "Admin",
+    "AdminOnly",
+    "Answer",
+    "Anyone",
+    "Authenticate",
+    "Caller",
+    "CookieConfig",
+    "Credentials",
+    "Db",
+    "ExpectedVersion",
+    "Facts",
+    "LimitConfig",
+    "Limiter",
+    "Listing",
+    "Once",
+    "Page",
+    "Paging",
+    "PreconditionFailed",
+    "Problem",
+    "Readiness",
+    "Role",
+    "Scope",
+    "ScopeMissing",
+    "Services",
+    "SignedIn",
+    "Text",
+    "check_version",
+    "etag",
+    "facts_of",
+    "forget",
+    "idempotent",
+    "problems",
+    "remember",
+    "scoped",
+    "services_of",
+]

@@ -1,0 +1,90 @@
+"""What the edge itself refuses, before or after a package had its say."""
+
+from datetime import timedelta
+
+from headrace.errors import Conflict, Denied, Exhausted, Invalid
+
+
+class ScopeMissing(Denied):
+    """This API key was not given the scope that this needs."""
+
+    code = "scope_missing"
+
+
+class AdminOnly(Denied):
+    """Only an administrator may do this."""
+
+    code = "admin_only"
+
+
+class InvalidCursor(Invalid):
+    """This cursor is not one of ours, or was altered: start again without one."""
+
+    code = "invalid_cursor"
+
+
+class InvalidIdempotencyKey(Invalid):
+    """An Idempotency-Key has 1 to 128 letters, digits or characters of ``. _ ~ : + / = @ -``, and is sent once."""
+
+    code = "invalid_idempotency_key"
+
+
+class IdempotencyKeyReused(Invalid):
+    """This Idempotency-Key was used for another request: take a fresh key for each new request."""
+
+    code = "idempotency_key_reused"
+
+
+class IdempotencyInProgress(Conflict):
+    """The first request with this Idempotency-Key is still running: send it again in a moment."""
+
+    code = "idempotency_in_progress"
+    retry_after = timedelta(seconds=1)
+
+
+class IdempotencyAnswerLost(Conflict):
+    """This request was done, but its answer can no longer be read, because the secret key of Headrace was changed."""
+
+    code = "idempotency_answer_lost"
+
+
+class PreconditionFailed(Conflict):
+    """It has changed since you read it: read it again, then decide."""
+
+    code = "precondition_failed"
+
+
+class InvalidIfMatch(Invalid):
+    """If-Match takes one strong entity tag as our answers carry it (``"7"``), or ``*``."""
+
+    code = "invalid_if_match"
+
+
+class RateLimited(Exhausted):
+    """Too many requests: wait for as long as Retry-After says."""
+
+    code = "rate_limited"
+
+
+class BodyTooLarge(Invalid):
+    """The request's body is larger than is allowed here."""
+
+    code = "body_too_large"
+
+
+class UnsupportedMediaType(Invalid):
+    """Send the body as JSON, with ``Content-Type: application/json``."""
+
+    code = "unsupported_media_type"
+
+
+class UnstorableText(Invalid):
+    """Text must be valid Unicode without the character U+0000."""
+
+    code = "unstorable_text"
+
+
+class InvalidJson(Invalid):
+    """The body is not JSON that can be read."""
+
+    code = "invalid_json"

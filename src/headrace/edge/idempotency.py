@@ -1,0 +1,301 @@
+"""``Idempotency-Key``: a request that creates something happens once, however often it is sent.
+
+>>> @router.post("/api-keys", status_code=201, response_model=ApiKeyMade, responses=problems(*ONCE, ApiKeyNameTaken))
+... async def create(body: ApiKeyIn, caller: SignedIn, db: Db, once: OnceForApiKeys) -> Response:
+...     async def act(tx: Tx) -> Answer:
+...         key = await service.create_key(tx, caller.who, body.name)
+...         return Answer(ApiKeyMade.of(key), status=201, headers={"Location": f"/v1/api-keys/{key.id}"})
+...     return await once.run(db, act)
+>>> OnceForApiKeys = Annotated[Once, Depends(idempotent("api_keys.create", secret=True))]
+
+What is done and the record that it was done are one transaction, and a lock that lives as long as the transaction says
+that it is being done. So a crash at any point leaves either both or neither, and frees the key at once.
+
+- Sent again with the same key: the first answer, with ``Idempotency-Replayed: true``. That goes for refusals too (4xx,
+  other than 429), which had no effect. Failures (5xx) and 429 are forgotten: the next attempt is a first one.
+- Another method, path or body under the same key: 422. "The same body" means the same bytes.
+- While the first is still running: 409 and ``Retry-After``.
+- Without a key the request just runs.
+
+Keys belong to the user who sends them and to the operation. The request's hash is keyed: bodies may hold a password,
+and a plain hash of one could be guessed from a copy of the database.
+"""
+
+import base64
+import hashlib
+import hmac
+import os
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Annotated, Any
+
+import orjson
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from fastapi import Header, Request, Response
+from pydantic import BaseModel
+
+from headrace.database import Database, Row, Tx
+from headrace.edge import problems
+from headrace.edge.errors import (
+    IdempotencyAnswerLost,
+    IdempotencyInProgress,
+    IdempotencyKeyReused,
+    InvalidIdempotencyKey,
+)
+from headrace.edge.facts import facts_of
+from headrace.edge.services import services_of
+from headrace.errors import Exhausted, HeadraceError, Unavailable
+from headrace.sql import Where
+
+HEADER = "Idempotency-Key"
+REPLAYED = "Idempotency-Replayed"
+
+# What every route with a key can answer beside its own errors.
+ONCE = (InvalidIdempotencyKey, IdempotencyKeyReused, IdempotencyInProgress, IdempotencyAnswerLost)
+
+_KEY = re.compile(r"[A-Za-z0-9._~:+/=@-]{1,128}")
+_PATTERN = f'^("{_KEY.pattern}"|{_KEY.pattern})$'
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a request is answered with: once now, and again whenever it is sent again."""
+
+    body: BaseModel | None
+    status: int = 201
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+Act = Callable[[Tx], Awaitable[Answer]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    """A request by which its repetitions are known."""
+
+    scope: str
+    user_id: str | None
+    key: str
+    hash: str
+
+    @property
+    def lock(self) -> int:
+        name = "\0".join(("idempotency", self.scope, self.user_id or "", self.key)).encode()
+        return int.from_bytes(hashlib.blake2b(name, digest_size=8).digest(), signed=True)
+
+    @property
+    def place(self) -> bytes:
+        """What a sealed answer is bound to, so that it cannot be moved to another row."""
+        return "\0".join((self.scope, self.user_id or "", self.key, self.hash)).encode()
+
+
+@dataclass(frozen=True, slots=True)
+class _Stored:
+    status: int
+    body: Any
+    headers: Mapping[str, str]
+
+
+class Once:
+    """One request that may come again."""
+
+    def __init__(self, request: Request, scope: str, key: str | None, *, secret: bool) -> None:
+        self._request = request
+        self._scope = scope
+        self._key = key
+        self._secret = secret
+
+    async def run(self, db: Database, act: Act) -> Response:
+        """Do it in one transaction with the key's record, or give the answer it had before."""
+        if self._key is None:
+            async with db.transaction() as tx:
+                done = await act(tx)
+            return _response(_stored(done))
+        request = await self._identify(self._key)
+        services = services_of(self._request)
+        vault = _Vault(services.key("idempotency.answers")) if self._secret else None
+        refused: HeadraceError | None = None
+        async with db.transaction() as tx:
+            # Never waits: whoever holds the lock is doing this very request.
+            if not await tx.fetchval("SELECT pg_try_advisory_xact_lock($1)", request.lock):
+                raise IdempotencyInProgress
+            # A statement of its own, so that it sees what the lock's last holder has just committed.
+            if (row := await find(tx, request)) is not None:
+                return self._replay(request, row, vault)
+            try:
+                # A refusal undoes what was done so far and keeps the lock: nobody runs between it and its record.
+                async with tx.savepoint():
+                    stored = _stored(await act(tx))
+            except HeadraceError as error:
+                if not _is_final(error):
+                    raise
+                refused, stored = error, _refusal(error)
+            await keep(tx, request, stored, vault, lifetime=services.idempotency_lifetime)
+        if refused is not None:
+            raise refused
+        return _response(stored)
+
+    async def _identify(self, key: str) -> _Request:
+        request = self._request
+        caller = facts_of(request).caller
+        digest = hmac.new(services_of(request).key("idempotency.requests"), digestmod="sha256")
+        # Lengths before the parts: no two requests run together to the same bytes.
+        for part in (request.method.encode(), _target(request), await request.body()):
+            digest.update(len(part).to_bytes(8))
+            digest.update(part)
+        return _Request(self._scope, caller.user_id if caller else None, key, digest.hexdigest())
+
+    def _replay(self, request: _Request, row: Row, vault: "_Vault | None") -> Response:
+        if row["request_hash"] != request.hash:
+            raise IdempotencyKeyReused
+        stored = _read(request, row, vault)
+        replayed = {**stored.headers, REPLAYED: "true"}
+        if stored.status >= 400:
+            problem = problems.Problem.model_validate(stored.body)
+            return problems.answer(problem, facts_of(self._request), headers=replayed)
+        return _response(_Stored(stored.status, stored.body, replayed))
+
+
+def idempotent(scope: str, *, secret: bool = False) -> Callable[[Request, str | None], Once]:
+    """The dependency that reads the key. ``scope`` names the operation; ``secret`` answers are stored encrypted."""
+    if not 0 < len(scope) <= 64:
+        raise ValueError("an idempotency scope has 1 to 64 characters")
+
+    def once(
+        request: Request,
+        idempotency_key: Annotated[
+            str | None,
+            Header(
+                alias=HEADER,
+                description="Makes it safe to send this request again: the answer will be the first one's. Take a "
+                "fresh one, such as a UUID, for each thing to create.",
+                json_schema_extra={"pattern": _PATTERN},
+            ),
+        ] = None,
+    ) -> Once:
+        if len(request.headers.getlist(HEADER)) > 1:
+            raise InvalidIdempotencyKey
+        return Once(request, scope, _parse(idempotency_key), secret=secret)
+
+    return once
+
+
+def _parse(value: str | None) -> str | None:
+    if value is None:
+        return None
+    # The IETF draft writes it as a quoted string, nearly everyone else without the quotes: both are the same key.
+    key = value[1:-1] if len(value) > 2 and value[0] == value[-1] == '"' else value
+    if not _KEY.fullmatch(key):
+        raise InvalidIdempotencyKey
+    return key
+
+
+def _target(request: Request) -> bytes:
+    path: bytes = request.scope.get("raw_path") or request.scope["path"].encode()
+    query: bytes = request.scope["query_string"]
+    return path + b"?" + query
+
+
+SELECT = "SELECT request_hash, response_json, response_headers, http_status FROM headrace.idempotency_keys"
+
+
+async def find(tx: Tx, request: _Request) -> Row | None:
+    # IS NOT DISTINCT FROM would say it in one, and use no index.
+    where = Where().eq("scope", request.scope).eq("user_id", request.user_id).eq("idempotency_key", request.key)
+    if request.user_id is None:
+        where = where.is_null("user_id")
+    return await tx.fetchrow(f"{SELECT} {where.sql} AND expires_at > now()", *where.args)
+
+
+KEEP = """
+INSERT INTO headrace.idempotency_keys AS k
+  (scope, user_id, idempotency_key, request_hash, response_json, response_headers, http_status, expires_at)
+VALUES ($1, $2, $3, $4, $5, $6, $7, now() + $8)
+ON CONFLICT ON CONSTRAINT uk_idempotency_scope_user_key DO UPDATE SET
+  request_hash = excluded.request_hash, response_json = excluded.response_json,
+  response_headers = excluded.response_headers, http_status = excluded.http_status,
+  expires_at = excluded.expires_at, created_at = now()
+WHERE k.expires_at <= now()
+"""
+
+
+async def keep(tx: Tx, request: _Request, stored: _Stored, vault: "_Vault | None", *, lifetime: timedelta) -> None:
+    """Record the answer, in the place of an expired one if there is one. The caller holds the key's lock."""
+    body: object = stored.body
+    headers: Mapping[str, str] | None = stored.headers
+    if vault is not None:
+        body, headers = vault.seal(request, stored), None
+    kept = await tx.count(
+        KEEP, request.scope, request.user_id, request.key, request.hash, body, headers, stored.status, lifetime
+    )
+    assert kept == 1, "the lock keeps others away, and find() saw no row that is still valid"
+
+
+REAP = """
+DELETE FROM headrace.idempotency_keys WHERE id IN (
+  SELECT id FROM headrace.idempotency_keys WHERE expires_at <= now()
+  ORDER BY expires_at LIMIT $1 FOR UPDATE SKIP LOCKED
+)
+"""
+
+
+async def reap(tx: Tx, limit: int) -> int:
+    """Remove up to ``limit`` expired keys; says how many, so that the caller knows whether to come back."""
+    return await tx.count(REAP, limit)
+
+
+class _Vault:
+    """Answers that hold a secret are kept under AES-GCM."""
+
+    def __init__(self, key: bytes) -> None:
+        self._cipher = AESGCM(key)
+
+    def seal(self, request: _Request, stored: _Stored) -> dict[str, str]:
+        nonce = os.urandom(12)
+        text = orjson.dumps({"body": stored.body, "headers": dict(stored.headers)})
+        return {"sealed": base64.b64encode(nonce + self._cipher.encrypt(nonce, text, request.place)).decode()}
+
+    def open(self, request: _Request, sealed: str) -> tuple[Any, Mapping[str, str]]:
+        raw = base64.b64decode(sealed)
+        try:
+            text = orjson.loads(self._cipher.decrypt(raw[:12], raw[12:], request.place))
+        except InvalidTag:
+            raise IdempotencyAnswerLost from None
+        return text["body"], text["headers"]
+
+
+def _read(request: _Request, row: Row, vault: _Vault | None) -> _Stored:
+    body, headers = row["response_json"], row["response_headers"]
+    if vault is not None:
+        body, headers = vault.open(request, body["sealed"])
+    return _Stored(row["http_status"], body, headers or {})
+
+
+def _stored(done: Answer) -> _Stored:
+    assert "set-cookie" not in {name.lower() for name in done.headers}, "a cookie would be stored and given out again"
+    body = done.body.model_dump(mode="json") if done.body is not None else None
+    return _Stored(done.status, body, done.headers)
+
+
+def _refusal(error: HeadraceError) -> _Stored:
+    # The path and the request's id are left out: the replay has its own.
+    return _Stored(
+        problems.status_of(error),
+        problems.problem_of(error).model_dump(mode="json", exclude_none=True),
+        problems.headers_of(error),
+    )
+
+
+def _is_final(error: HeadraceError) -> bool:
+    """Whether asking again would be answered in the same way."""
+    return not isinstance(error, Exhausted | Unavailable) and problems.status_of(error) < 500
+
+
+def _response(stored: _Stored) -> Response:
+    if stored.body is None:
+        return Response(status_code=stored.status, headers=dict(stored.headers))
+    body = orjson.dumps(stored.body)
+    return Response(body, status_code=stored.status, media_type="application/json", headers=dict(stored.headers))

@@ -1,0 +1,159 @@
+"""Rate limits that all API processes share: GCRA, one row for each caller, by the database's clock.
+
+The row holds one instant, ``tat`` (the theoretical arrival time): when the caller has the whole allowance again. Each
+request moves it on by one interval; a request that would move it further ahead than the burst allows is refused and
+moves nothing. So there is no window to start or to reset, and a refusal can say exactly how long to wait.
+"""
+
+import math
+import time
+from collections import OrderedDict
+from dataclasses import dataclass
+from datetime import timedelta
+from ipaddress import ip_address, ip_network
+
+from headrace import logs
+from headrace.database import Database, Tx
+from headrace.edge.errors import RateLimited
+from headrace.errors import Unavailable
+
+log = logs.get(__name__)
+
+_REMEMBERED = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class LimitConfig:
+    """``burst`` requests at once, ``per_minute`` on average."""
+
+    per_minute: int = 600
+    burst: int = 120
+
+    def __post_init__(self) -> None:
+        if self.per_minute < 1 or self.burst < 1:
+            raise ValueError("a rate limit lets at least one request through")
+
+    @property
+    def interval(self) -> timedelta:
+        return timedelta(minutes=1) / self.per_minute
+
+    @property
+    def window(self) -> timedelta:
+        """How long a spent allowance takes to come back."""
+        return self.interval * self.burst
+
+
+@dataclass(frozen=True, slots=True)
+class Allowance:
+    """What is left to a caller after this request."""
+
+    limit: int
+    remaining: int
+    reset: timedelta  # until the whole allowance is back
+    window: timedelta
+
+    def headers(self) -> dict[str, str]:
+        """The current IETF draft (``RateLimit``, ``RateLimit-Policy``) and the three fields of the older ones."""
+        reset = math.ceil(self.reset.total_seconds())
+        return {
+            "RateLimit-Policy": f'"default";q={self.limit};w={max(1, round(self.window.total_seconds()))}',
+            "RateLimit": f'"default";r={self.remaining};t={reset}',
+            "RateLimit-Limit": str(self.limit),
+            "RateLimit-Remaining": str(self.remaining),
+            "RateLimit-Reset": str(reset),
+        }
+
+
+class Refused(RateLimited):
+    """A refusal that knows what to put into the answer's headers."""
+
+    def __init__(self, allowance: Allowance, retry_after: timedelta) -> None:
+        super().__init__(RateLimited.__doc__, retry_after=retry_after)
+        self.allowance = allowance
+
+
+# The snapshot of the outer SELECT is older than the write: after a refusal it shows the row as it was and still is.
+TAKE = """
+WITH taken AS (
+  INSERT INTO headrace.rate_limits AS r (bucket, tat) VALUES ($1, now() + $2)
+  ON CONFLICT (bucket) DO UPDATE SET tat = greatest(r.tat, now()) + $2
+    WHERE greatest(r.tat, now()) + $2 <= now() + $3
+  RETURNING tat
+)
+SELECT (SELECT tat - now() FROM taken) AS taken,
+       (SELECT tat - now() FROM headrace.rate_limits WHERE bucket = $1) AS before
+"""
+
+
+async def take(tx: Tx, bucket: str, config: LimitConfig) -> Allowance:
+    """Count one request of this caller, or raise ``RateLimited``."""
+    row = await tx.fetchrow(TAKE, bucket, config.interval, config.window)
+    assert row is not None
+    if row["taken"] is not None:
+        left = (config.window - row["taken"]) // config.interval
+        return Allowance(config.burst, max(0, left), row["taken"], config.window)
+    before: timedelta = row["before"] or config.window  # no row before: others filled it while this one waited
+    wait = max(before + config.interval - config.window, timedelta(milliseconds=1))
+    raise Refused(Allowance(config.burst, 0, before, config.window), wait)
+
+
+FORGET = """
+DELETE FROM headrace.rate_limits WHERE bucket IN (
+  SELECT bucket FROM headrace.rate_limits WHERE tat < now() - interval '1 minute' LIMIT $1 FOR UPDATE SKIP LOCKED
+)
+"""
+
+
+async def forget(tx: Tx, limit: int) -> int:
+    """Remove rows of callers who have their whole allowance again anyway; says how many. Safe to run at any time."""
+    return await tx.count(FORGET, limit)
+
+
+class Limiter:
+    """The limit as one process applies it."""
+
+    def __init__(self, db: Database, config: LimitConfig) -> None:
+        self._db = db
+        self._config = config
+        self._refused: OrderedDict[str, tuple[float, Allowance]] = OrderedDict()
+
+    async def check(self, bucket: str) -> Allowance | None:
+        """Count one request or raise ``RateLimited``; None when the database cannot say."""
+        if (still := self._still_refused(bucket)) is not None:
+            raise still
+        try:
+            async with self._db.transaction() as tx:
+                return await take(tx, bucket, self._config)
+        except Refused as refused:
+            self._remember(bucket, refused)
+            raise
+        except Unavailable as exc:
+            # Whoever needs the database will say so better than we could; whoever does not should be served.
+            log.warning("limits.unavailable", error=exc.code)
+            return None
+
+    def _still_refused(self, bucket: str) -> Refused | None:
+        # A refusal moves nothing, so until its time has come the database would only repeat it: a flood stays cheap.
+        if (found := self._refused.get(bucket)) is None:
+            return None
+        until, allowance = found
+        if (left := until - time.monotonic()) <= 0:
+            del self._refused[bucket]
+            return None
+        return Refused(allowance, timedelta(seconds=left))
+
+    def _remember(self, bucket: str, refused: Refused) -> None:
+        assert refused.retry_after is not None
+        self._refused[bucket] = time.monotonic() + refused.retry_after.total_seconds(), refused.allowance
+        while len(self._refused) > _REMEMBERED:
+            self._refused.popitem(last=False)
+
+
+def bucket_of(*, user_id: str | None, client_ip: str | None) -> str:
+    """Who is counted: the user, or the address; of IPv6 the /64, which is what one customer gets."""
+    if user_id is not None:
+        return f"user:{user_id}"
+    if client_ip is None:
+        return "address:unknown"
+    address = ip_address(client_ip)
+    return f"address:{ip_network((address, 64), strict=False) if address.version == 6 else address}"

@@ -1,0 +1,159 @@
+"""Errors as clients see them: RFC 9457 problems, with a stable code and the request's id.
+
+One table says which kind of error has which status. Packages raise errors and know nothing of HTTP.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from http import HTTPStatus
+from typing import Any
+
+import orjson
+from fastapi import Response
+from pydantic import BaseModel, ConfigDict, Field
+
+from headrace.edge import errors as edge
+from headrace.edge.facts import Facts
+from headrace.edge.limits import Refused
+from headrace.errors import (
+    Conflict,
+    Denied,
+    Exhausted,
+    HeadraceError,
+    Invalid,
+    NotFound,
+    Unauthenticated,
+    Unavailable,
+)
+
+MEDIA_TYPE = "application/problem+json"
+
+# The nearest ancestor that is named here decides.
+STATUSES: Mapping[type[HeadraceError], int] = {
+    NotFound: 404,
+    Invalid: 400,
+    edge.IdempotencyKeyReused: 422,
+    edge.BodyTooLarge: 413,
+    edge.UnsupportedMediaType: 415,
+    Conflict: 409,
+    edge.PreconditionFailed: 412,
+    Denied: 403,
+    Unauthenticated: 401,
+    Exhausted: 429,
+    Unavailable: 503,
+    HeadraceError: 500,
+}
+
+_DEFAULT_RETRY = timedelta(seconds=1)
+
+
+class FieldError(BaseModel):
+    """One thing that is wrong with the request."""
+
+    field: str = Field(description="Where: `body.name`, `query.limit`, `header.If-Match`.", examples=["body.name"])
+    message: str = Field(examples=["String should have at least 1 character"])
+
+
+class Problem(BaseModel):
+    """What went wrong (RFC 9457). Programs decide by `code`."""
+
+    model_config = ConfigDict(title="Problem")
+
+    type: str = Field(default="about:blank", examples=["about:blank"])
+    title: str = Field(examples=["Not Found"])
+    status: int = Field(examples=[404])
+    detail: str = Field(description="One sentence for a person.", examples=["There is no such thing here."])
+    instance: str | None = Field(default=None, description="The path that was asked for.", examples=["/v1/users/me"])
+    code: str = Field(description="Stable: what programs decide by.", examples=["not_found"])
+    request_id: str | None = Field(default=None, examples=["req_01h455vb4pex5vsknk084sn02q"])
+    errors: list[FieldError] | None = Field(
+        default=None, description="What is wrong where, in a request that is not valid."
+    )
+    details: dict[str, Any] | None = Field(default=None, description="Facts for programs, by `code`.")
+
+
+def status_of(error: HeadraceError | type[HeadraceError]) -> int:
+    kind = error if isinstance(error, type) else type(error)
+    return next(STATUSES[ancestor] for ancestor in kind.__mro__ if ancestor in STATUSES)
+
+
+def problem_of(error: HeadraceError) -> Problem:
+    status = status_of(error)
+    return Problem(
+        title=HTTPStatus(status).phrase,
+        status=status,
+        detail=error.message,
+        code=error.code,
+        details={name: _plain(value) for name, value in error.details.items()} or None,
+    )
+
+
+def headers_of(error: HeadraceError) -> dict[str, str]:
+    """What the status promises beside the body."""
+    headers: dict[str, str] = {}
+    status = status_of(error)
+    retry_after: timedelta | None = getattr(error, "retry_after", None)
+    if retry_after is None and status == HTTPStatus.SERVICE_UNAVAILABLE:
+        retry_after = _DEFAULT_RETRY
+    if retry_after is not None:
+        headers["Retry-After"] = str(max(1, math.ceil(retry_after.total_seconds())))
+    if status == HTTPStatus.UNAUTHORIZED:
+        headers["WWW-Authenticate"] = "Bearer"
+    if isinstance(error, Refused):
+        headers |= error.allowance.headers()
+    return headers
+
+
+def answer(problem: Problem, facts: Facts | None, *, headers: Mapping[str, str] | None = None) -> Response:
+    """The problem as the answer to this request."""
+    if facts is not None:
+        problem = problem.model_copy(update={"instance": facts.path, "request_id": facts.request_id})
+    body = problem.model_dump_json(exclude_none=True)
+    return Response(body, status_code=problem.status, media_type=MEDIA_TYPE, headers=dict(headers or {}))
+
+
+def answer_to(error: HeadraceError, facts: Facts | None) -> Response:
+    return answer(problem_of(error), facts, headers=headers_of(error))
+
+
+def problems(*kinds: type[HeadraceError]) -> dict[int | str, dict[str, Any]]:
+    """Entries for a route's ``responses=``: one for each status, with an example for each code.
+
+    >>> @router.post("/users", responses=problems(UsernameTaken, RegistrationClosed))
+    """
+    by_status: dict[int, list[type[HeadraceError]]] = {}
+    for kind in kinds:
+        by_status.setdefault(status_of(kind), []).append(kind)
+    return {status: _documented(status, members) for status, members in sorted(by_status.items())}
+
+
+def _documented(status: int, kinds: Sequence[type[HeadraceError]]) -> dict[str, Any]:
+    # No "model": FastAPI would file it under application/json. The app factory adds the schema that is named here.
+    examples = {kind.code: {"value": _example(status, kind)} for kind in kinds}
+    return {
+        "description": " ".join(f"`{kind.code}`: {meaning(kind)}" for kind in kinds),
+        "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}, "examples": examples}},
+    }
+
+
+def _example(status: int, kind: type[HeadraceError]) -> dict[str, Any]:
+    problem = Problem(
+        title=HTTPStatus(status).phrase,
+        status=status,
+        detail=meaning(kind),
+        instance="/v1/…",
+        code=kind.code,
+        request_id="req_01h455vb4pex5vsknk084sn02q",
+    )
+    return problem.model_dump(exclude_none=True)
+
+
+def meaning(kind: type[HeadraceError]) -> str:
+    """The first paragraph of the error's docstring."""
+    return " ".join((kind.__doc__ or kind.__name__).split("\n\n")[0].split())
+
+
+def _plain(value: object) -> object:
+    """As JSON would have it, whatever an error carries."""
+    return orjson.loads(orjson.dumps(value, default=str))

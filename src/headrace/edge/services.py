@@ -1,0 +1,56 @@
+"""What routes are served with: handed to the app once, reached through ``request.app.state.services``."""
+
+import hmac
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Annotated
+
+from fastapi import Depends, Request
+
+from headrace.database import Database
+from headrace.edge.caller import Authenticate
+from headrace.edge.cookies import CookieConfig
+from headrace.edge.limits import LimitConfig
+
+Readiness = Callable[[], Awaitable[Sequence[str]]]
+"""The reasons why this process should not be sent requests now; none when it is ready."""
+
+
+async def always_ready() -> Sequence[str]:
+    return ()
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """The database, who may come in, and the few values that the edge works with."""
+
+    db: Database
+    authenticate: Authenticate
+    secret: bytes = field(repr=False)  # one for the deployment; never used itself, only the keys derived from it
+    cookies: CookieConfig = field(default_factory=CookieConfig)
+    limits: LimitConfig = field(default_factory=LimitConfig)
+    idempotency_lifetime: timedelta = timedelta(hours=24)
+    readiness: Readiness = always_ready
+
+    def __post_init__(self) -> None:
+        if len(self.secret) < 32:
+            raise ValueError("the secret needs at least 32 bytes")
+
+    def key(self, purpose: str) -> bytes:
+        """A key of 32 bytes for one purpose: whoever learns one of them learns nothing about the others."""
+        return hmac.digest(self.secret, f"headrace/{purpose}".encode(), "sha256")
+
+
+def services_of(request: Request) -> Services:
+    services = request.app.state.services
+    assert isinstance(services, Services)
+    return services
+
+
+def _database(request: Request) -> Database:
+    return services_of(request).db
+
+
+Db = Annotated[Database, Depends(_database)]
+"""The database, for routes to open their transactions on."""

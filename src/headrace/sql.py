@@ -1,0 +1,79 @@
+"""Lists keep their index: a WHERE that is put together from the clauses in use, and from nothing else.
+
+>>> where = Where().eq("user_id", user).among("status", states).older_than(("created_at", "id"), mark)
+>>> newest_first = f"ORDER BY created_at DESC, id DESC LIMIT ${where.next}"
+>>> rows = await tx.fetch(f"{SELECT} {where.sql} {newest_first}", *where.args, 20)
+
+A filter that is None was not asked for and adds nothing. Values never enter the text, only numbered placeholders do.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Self
+
+Mark = tuple[datetime, str]
+"""Where a page ended: the instant and the id of its last row. The next page is what is older."""
+
+_COLUMN = re.compile(r"[a-z_][a-z0-9_]*(\.[a-z_][a-z0-9_]*)?")
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """Conditions joined by AND. ``first`` is the number of its first placeholder, for statements with others before."""
+
+    first: int = 1
+    clauses: tuple[str, ...] = ()
+    args: tuple[object, ...] = ()
+
+    @property
+    def sql(self) -> str:
+        return f"WHERE {' AND '.join(self.clauses)}" if self.clauses else ""
+
+    @property
+    def next(self) -> int:
+        """The number of the first free placeholder."""
+        return self.first + len(self.args)
+
+    def eq(self, column: str, value: object | None) -> Self:
+        return self if value is None else self._and(f"{_name(column)} = ${self.next}", value)
+
+    def among(self, column: str, values: Sequence[object] | None) -> Self:
+        """One of these; of an empty list nothing is one."""
+        if values is None:
+            return self
+        if len(values) == 1:  # plain equality keeps the index's order, = ANY does not
+            return self.eq(column, values[0])
+        return self._and(f"{_name(column)} = ANY(${self.next})", list(values))
+
+    def is_null(self, column: str, wanted: bool | None = True) -> Self:
+        return self if wanted is None else self._and(f"{_name(column)} IS {'' if wanted else 'NOT '}NULL")
+
+    def older_than(self, columns: tuple[str, str], mark: Mark | None) -> Self:
+        """What follows the mark in a list with the newest first. Compared as pairs, so that an index serves."""
+        if mark is None:
+            return self
+        pair = ", ".join(map(_name, columns))
+        return self._and(f"({pair}) < (${self.next}, ${self.next + 1})", *mark)
+
+    def since(self, column: str, at: datetime | None) -> Self:
+        return self if at is None else self._and(f"{_name(column)} >= ${self.next}", at)
+
+    def until(self, column: str, at: datetime | None) -> Self:
+        """Before this instant: the end of one range is the start of the next, and no row is in both."""
+        return self if at is None else self._and(f"{_name(column)} < ${self.next}", at)
+
+    def contains(self, column: str, labels: Mapping[str, object] | None) -> Self:
+        """A jsonb column with at least these labels."""
+        return self if not labels else self._and(f"{_name(column)} @> ${self.next}", dict(labels))
+
+    def _and(self, clause: str, *args: object) -> Self:
+        return replace(self, clauses=(*self.clauses, clause), args=(*self.args, *args))
+
+
+def _name(column: str) -> str:
+    # Columns are written by us, never by a request; this keeps it so.
+    if not _COLUMN.fullmatch(column):
+        raise ValueError(f"not a column: {column!r}")
+    return column
