@@ -205,6 +205,23 @@ class Database:
                 connection.terminate()
 
 
+@asynccontextmanager
+async def connect_alone(config: DatabaseConfig) -> AsyncIterator["asyncpg.Connection[Any]"]:
+    """One connection outside any pool, for what needs a session of its own: migrations and checks."""
+    try:
+        connection = await asyncpg.connect(**_arguments(config))
+    except Exception as exc:
+        raise _why_not(config, exc) from exc
+    try:
+        await _teach_json(connection)
+        yield connection
+    except _LOST as exc:
+        raise DatabaseUnavailable from exc
+    finally:
+        with suppress(Exception):
+            await connection.close(timeout=2)
+
+
 async def _notes(
     connection: "asyncpg.Connection[Any]", channels: Sequence[str], keepalive: float
 ) -> AsyncIterator[Note]:

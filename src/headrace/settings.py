@@ -278,3 +278,57 @@ def _explain(error: Any) -> str:
         return f"{where} in {config_file()} is not a setting{_did_you_mean(f'{PREFIX}{where.upper()}')}"
     message = error["msg"].removeprefix("Value error, ")
     return f"{PREFIX}{where.upper()}: {message}" if where else message
+
+
+def shown(value: object) -> str | None:
+    """A value as a person would write it; a secret as dots."""
+    match value:
+        case None:
+            return None
+        case SecretStr():
+            return "••••••"
+        case timedelta():
+            seconds = value.total_seconds()
+            unit = next((u for u in ("d", "h", "m", "s") if seconds % _UNITS[u] == 0), "ms")
+            return f"{seconds / _UNITS[unit]:g}{unit}"
+        case ByteSize():
+            return value.human_readable(separator=" ")
+        case tuple():
+            return ",".join(str(part) for part in value)
+        case _:
+            return str(value)
+
+
+def reference_page() -> str:
+    """``docs/reference/settings.md``."""
+    lines = [
+        "# Settings",
+        "",
+        "<!-- Rendered from src/headrace/settings.py by `make docs`; edit there. -->",
+        "",
+        "Set each as an environment variable, or by its name in lower case without the prefix in `headrace.toml` (or the "
+        "file that `HEADRACE_CONFIG` names). Variables win over the file. Durations are written `500ms`, `30s`, `15m`, "
+        "`24h`, `7d`; sizes `64KiB`, `10MiB`; lists are separated by commas. Unknown names are refused. "
+        "`headrace settings show` prints what is in force.",
+    ]
+    defaults = _Defaults()
+    group = None
+    for name, field in Settings.model_fields.items():
+        extra = field.json_schema_extra
+        assert isinstance(extra, dict)
+        if extra["group"] != group:
+            group = extra["group"]
+            lines += ["", f"## {group}", "", "| setting | default | meaning |", "|---|---|---|"]
+        default = shown(getattr(defaults, name))
+        lines.append(f"| `{PREFIX}{name.upper()}` | {f'`{default}`' if default else '–'} | {field.description} |")
+    return "\n".join(lines) + "\n"
+
+
+class _Defaults(Settings):
+    """Neither the environment nor a file: a reader's own settings must not get into the documentation."""
+
+    @classmethod
+    def settings_customise_sources(
+        cls, settings_cls: type[BaseSettings], init_settings: PydanticBaseSettingsSource, **_: Any
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        return (init_settings,)

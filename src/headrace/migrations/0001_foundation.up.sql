@@ -1,28 +1,5 @@
--- The ground that every other migration stands on: the schema, the two roles, and the functions that tables share.
-
--- Roles belong to the whole cluster: another database of it may have made them, and may be making them right now.
--- A role that may not create roles (the embedded database's owner) passes when both are there.
-DO $$
-DECLARE
-  wanted text;
-BEGIN
-  FOREACH wanted IN ARRAY ARRAY['headrace_owner', 'headrace_app'] LOOP
-    IF NOT EXISTS (SELECT FROM pg_catalog.pg_roles WHERE rolname = wanted) THEN
-      BEGIN
-        EXECUTE format('CREATE ROLE %I NOLOGIN', wanted);
-      EXCEPTION WHEN duplicate_object OR unique_violation THEN
-        NULL;  -- the other database was faster
-      END;
-    END IF;
-  END LOOP;
-END
-$$;
-
--- The runner has made it already, for its book of migrations.
-CREATE SCHEMA IF NOT EXISTS headrace;
-COMMENT ON SCHEMA headrace IS 'Headrace: tasks, schedules, their audit, their metering and their events. SQL names everything in full.';
-GRANT USAGE ON SCHEMA headrace TO headrace_app;
-
+-- The ground that every other migration stands on: the functions that tables share. The runner has made the schema
+-- (its own books are in it) and the two roles before.
 
 -- Ids. The first ten of the 26 letters after the prefix hold 50 bits: two zeros and the 48 bits of the millisecond.
 -- << and | bind equally and from the left, so the line below reads as it computes: shift what is there, add a letter.

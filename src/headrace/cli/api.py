@@ -1,0 +1,31 @@
+"""``headrace api``: the API alone, one of any number, against a database that is there."""
+
+from typing import Annotated
+
+import typer
+
+from headrace import migrations
+from headrace.cli import serving
+from headrace.cli.output import progress, say
+from headrace.cli.wiring import Place, database_of, load_settings, run, secret_key
+from headrace.settings import Settings
+
+Host = Annotated[str | None, typer.Option(help="The address to listen on (HEADRACE_API_HOST).")]
+Port = Annotated[int | None, typer.Option(help="The port to listen on (HEADRACE_API_PORT).")]
+
+
+def api(host: Host = None, port: Port = None) -> None:
+    """Serve the REST API. The schema must be there: `headrace migrate`."""
+    settings = load_settings(api_host=host, api_port=port)
+    secret = secret_key(settings)
+    listening = serving.listen(settings)
+    with progress("looking at the database") as report, database_of(settings, role="api", report=report) as place:
+        run(_serve(settings, place, secret, listening))
+
+
+async def _serve(settings: Settings, place: Place, secret: bytes, listening: serving.Listening) -> None:
+    await migrations.verify_current(place.app)
+    stop = serving.stop_on_signals()
+    async with serving.application(settings, place, secret) as app:
+        say(f"API at {listening.url}")
+        await serving.serve(app, listening, settings, stop=stop)

@@ -1,0 +1,80 @@
+"""``headrace docs``: render the reference pages from the code, or check that they are up to date."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Annotated
+
+import click
+import typer
+
+from headrace import settings
+from headrace.cli.output import EXIT_CODES, say
+from headrace.errors import Conflict, Invalid
+from headrace.web import reference
+
+
+class PagesStale(Conflict):
+    """A reference page does not say what the code says: run `make docs`."""
+
+    code = "pages_stale"
+
+
+def docs(
+    folder: Annotated[Path, typer.Option(help="Where the pages lie.")] = Path("docs/reference"),
+    check: Annotated[bool, typer.Option("--check", help="Write nothing; fail if a page is out of date.")] = False,
+) -> None:
+    """Render the reference pages from the code."""
+    if not folder.is_dir():
+        raise Invalid(f"There is no folder {folder} here: run this in the project's root.")
+    for name, render in _pages().items():
+        page, text = folder / name, render()
+        if page.exists() and page.read_text() == text:
+            continue
+        if check:
+            raise PagesStale(f"{page} does not say what the code says: run `make docs`.")
+        page.write_text(text)
+        say(f"wrote {page}")
+
+
+def _pages() -> Mapping[str, Callable[[], str]]:
+    return {"settings.md": settings.reference_page, "errors.md": reference.errors_page, "cli.md": _cli_page}
+
+
+def _cli_page() -> str:
+    from headrace.cli.app import app
+
+    lines = [
+        "# Command line",
+        "",
+        "<!-- Rendered from src/headrace/cli by `make docs`; edit there. -->",
+        "",
+        "Commands that print data take `--json`. `headrace --install-completion` teaches your shell to complete them.",
+        "",
+        "## Exit codes",
+        "",
+        "| code | meaning |",
+        "|---|---|",
+        "| 0 | done |",
+        "| 1 | something unforeseen, or a check that failed |",
+        *(f"| {code} | {(kind.__doc__ or '').partition(chr(10))[0]} |" for kind, code in EXIT_CODES.items()),
+        "| 130 | interrupted by Ctrl-C |",
+        "",
+        "## Commands",
+    ]
+    _describe(typer.main.get_command(app), ["headrace"], lines)
+    return "\n".join(lines) + "\n"
+
+
+def _describe(command: click.Command, path: list[str], lines: list[str]) -> None:
+    if isinstance(command, click.Group):
+        for name, child in command.commands.items():
+            if not child.hidden:
+                _describe(child, [*path, name], lines)
+        return
+    context = click.Context(command, info_name=path[-1])
+    lines += ["", f"### `{' '.join(path)}`", "", (command.help or "").strip(), ""]
+    for parameter in command.get_params(context):
+        if isinstance(parameter, click.Option) and parameter.name != "help":
+            lines.append(f"- `{', '.join(parameter.opts)}`: {parameter.help}")
+        elif isinstance(parameter, click.Argument):
+            lines.append(f"- `{parameter.make_metavar(context)}`")

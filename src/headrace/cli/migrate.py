@@ -1,0 +1,74 @@
+"""``headrace migrate``: bring the database's schema up, back, or say where it stands."""
+
+from typing import Annotated
+
+import typer
+
+from headrace import migrations
+from headrace.cli.output import Json, Yes, out, print_json, print_table, progress, say
+from headrace.cli.wiring import database_of, load_settings, run
+from headrace.migrations.runner import script
+
+
+def migrate(
+    to: Annotated[int | None, typer.Option(help="Stop at this migration; 0 with --down removes everything.")] = None,
+    down: Annotated[bool, typer.Option("--down", help="Go back: one migration, or to --to.")] = False,
+    status: Annotated[bool, typer.Option("--status", help="Only say what is applied and what is missing.")] = False,
+    sql: Annotated[bool, typer.Option("--sql", help="Only print the SQL that would be run.")] = False,
+    yes: Yes = False,
+    json: Json = False,
+) -> None:
+    """Bring the schema to what this program needs. Safe at any time, from any number of processes."""
+    settings = load_settings()
+    with progress("looking at the database") as report, database_of(settings, role="migrate", report=report) as place:
+        found = run(migrations.status(place.owner))
+        if status:
+            _print_status(found, json=json)
+            return
+        if sql:
+            out.print(script(_steps(found, to=to, down=down), down=down), markup=False, soft_wrap=True)
+            return
+        if down and not yes:
+            typer.confirm(
+                "Going back deletes the tables that those migrations made, with their data. Go on?", abort=True
+            )
+        move = migrations.roll_back if down else migrations.migrate
+        done = run(move(place.owner, to=to, lock_timeout=settings.database_migrate_lock_timeout, report=report))
+    if json:
+        print_json({"direction": "down" if down else "up", "applied": [str(step) for step in done]})
+    else:
+        say("nothing to do" if not done else f"{len(done)} migrations {'undone' if down else 'applied'}")
+
+
+def _steps(found: migrations.Status, *, to: int | None, down: bool) -> list[migrations.Migration]:
+    if not down:
+        return [step for step in found.pending if to is None or step.number <= to]
+    floor = found.current - 1 if to is None else to
+    applied = {entry.number for entry in found.applied}
+    return [step for step in reversed(migrations.available()) if step.number in applied and step.number > floor]
+
+
+def _print_status(found: migrations.Status, *, json: bool) -> None:
+    changed = {entry.number for entry in found.changed}
+    if json:
+        print_json(
+            {
+                "current": found.current,
+                "applied": [{"number": e.number, "name": e.name, "applied_at": e.applied_at} for e in found.applied],
+                "pending": [{"number": step.number, "name": step.name} for step in found.pending],
+                "unknown": [entry.number for entry in found.unknown],
+                "changed": sorted(changed),
+            }
+        )
+        return
+    rows = [
+        (
+            f"{entry.number:04}",
+            entry.name,
+            f"{entry.applied_at:%Y-%m-%d %H:%M:%S} UTC"
+            + (" (its file was edited since)" if entry.number in changed else ""),
+        )
+        for entry in found.applied
+    ]
+    rows += [(f"{step.number:04}", step.name, "missing") for step in found.pending]
+    print_table(("number", "name", "applied"), rows)

@@ -1,0 +1,96 @@
+"""What the program prints: results on standard output, everything said along the way on standard error."""
+
+import os
+import sys
+import traceback
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Annotated, Any
+
+import orjson
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from headrace import errors
+
+out = Console(highlight=False)
+err = Console(stderr=True, highlight=False)
+
+Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON, for programs.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+
+# One exit code for each kind of error (docs/reference/cli.md), so that scripts can tell "later" from "never".
+EXIT_CODES: Mapping[type[Exception], int] = {
+    errors.Invalid: 2,
+    errors.NotFound: 3,
+    errors.Conflict: 4,
+    errors.Denied: 5,
+    errors.Exhausted: 6,
+    errors.Unavailable: 7,
+}
+
+
+def exit_code(error: errors.HeadraceError) -> int:
+    return next((code for kind, code in EXIT_CODES.items() if isinstance(error, kind)), 1)
+
+
+def print_json(value: object) -> None:
+    sys.stdout.buffer.write(orjson.dumps(value, default=str, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
+    sys.stdout.flush()
+
+
+def print_table(columns: Sequence[str], rows: Sequence[Sequence[object]], *, title: str | None = None) -> None:
+    table = Table(*columns, title=title, title_justify="left", header_style="bold", box=None, pad_edge=False)
+    for row in rows:
+        table.add_row(*("" if cell is None else str(cell) for cell in row))
+    out.print(table)
+
+
+def say(message: str, *, style: str | None = None) -> None:
+    err.print(message, style=style, markup=False)
+
+
+class Progress:
+    """A line that says what is being done: moving in a terminal, one line for each step elsewhere."""
+
+    def __init__(self, status: Any | None) -> None:
+        self._status = status
+
+    def __call__(self, message: str) -> None:
+        if self._status is None:
+            say(f"· {message}")
+        else:
+            self._status.update(message)
+
+
+@contextmanager
+def progress(message: str) -> Iterator[Progress]:
+    if not err.is_terminal:
+        report = Progress(None)
+        report(message)
+        yield report
+        return
+    with err.status(message) as status:
+        yield Progress(status)
+
+
+@contextmanager
+def errors_in_one_line() -> Iterator[None]:
+    """Foreseen errors become one line and an exit code; the rest a line that says where the details are."""
+    try:
+        yield
+    except errors.HeadraceError as exc:
+        say(f"headrace: {exc.message}", style="red" if err.is_terminal else None)
+        sys.exit(exit_code(exc))
+    except KeyboardInterrupt:
+        sys.exit(130)
+    except BrokenPipeError:  # the reader of our output has gone, which is its right
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
+    except Exception as exc:
+        if "HEADRACE_TEST_TRACEBACK" in os.environ:
+            traceback.print_exc()
+        say(f"headrace: this should not have happened: {type(exc).__name__}: {exc}")
+        say("Please report it, with the output of `HEADRACE_TEST_TRACEBACK=1 headrace …`.")
+        sys.exit(1)

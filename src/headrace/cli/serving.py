@@ -1,0 +1,171 @@
+"""The API as a running server: its socket, its app, and an orderly end."""
+
+import asyncio
+import errno
+import signal
+import socket
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+
+import uvicorn
+from fastapi import FastAPI
+
+from headrace import accounts, logs, migrations
+from headrace.cli.wiring import Place, accounts_config
+from headrace.database import Database
+from headrace.edge import CookieConfig, LimitConfig, Services
+from headrace.errors import HeadraceError, Invalid, Unavailable
+from headrace.settings import Settings
+from headrace.web import WebConfig, create_app
+
+log = logs.get(__name__)
+
+_PORTS_TRIED = 20
+
+
+class PortTaken(Unavailable):
+    """Another program listens on this port."""
+
+    code = "port_taken"
+
+
+class AddressUnknown(Invalid):
+    """This machine does not have the address to listen on."""
+
+    code = "address_unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Listening:
+    socket: socket.socket
+    url: str
+
+
+def listen(settings: Settings) -> Listening:
+    """Bind the API's port. One that nobody chose may move up: two clones on one machine need not know of each other."""
+    chosen = "api_port" in settings.model_fields_set
+    ports = range(settings.api_port, settings.api_port + (1 if chosen else _PORTS_TRIED))
+    for port in ports:
+        try:
+            bound = _bind(settings.api_host, port)
+        except OSError as exc:
+            if exc.errno == errno.EADDRINUSE:
+                continue
+            if exc.errno == errno.EACCES:
+                raise AddressUnknown(
+                    f"Port {port} is reserved for root: choose one from 1024 on as HEADRACE_API_PORT."
+                ) from exc
+            raise AddressUnknown(
+                f"Cannot listen on {settings.api_host}: {exc.strerror}. Check HEADRACE_API_HOST."
+            ) from exc
+        return Listening(bound, _url(settings, port))
+    raise PortTaken(
+        f"Port {settings.api_port} is taken by another program: stop it, or choose another as HEADRACE_API_PORT."
+        if chosen
+        else f"Ports {ports.start} to {ports.stop - 1} are all taken: choose one as HEADRACE_API_PORT."
+    )
+
+
+def _bind(host: str, port: int) -> socket.socket:
+    family, kind, protocol, _, address = socket.getaddrinfo(
+        host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+    )[0]
+    bound = socket.socket(family, kind, protocol)
+    try:
+        # Without it a restart would have to wait for the last one's connections to be forgotten.
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound.bind(address)
+        bound.listen(1024)
+        bound.setblocking(False)
+    except OSError:
+        bound.close()
+        raise
+    return bound
+
+
+def _url(settings: Settings, port: int) -> str:
+    if settings.api_public_url is not None:
+        return str(settings.api_public_url).rstrip("/")
+    host = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(settings.api_host, settings.api_host)  # noqa: S104
+    return f"http://{f'[{host}]' if ':' in host and not host.startswith('[') else host}:{port}"
+
+
+@asynccontextmanager
+async def application(settings: Settings, place: Place, secret: bytes) -> AsyncIterator[FastAPI]:
+    """The app on an open database."""
+    https = settings.api_public_url is not None and settings.api_public_url.scheme == "https"
+    async with await Database.connect(place.app.for_role("api")) as db:
+        async with accounts.open_accounts(accounts_config(settings)) as known:
+            services = Services(
+                db=db,
+                authenticate=known.authenticate,
+                secret=secret,
+                cookies=CookieConfig(secure=https),
+                limits=LimitConfig(per_minute=settings.api_rate_limit, burst=settings.api_rate_burst),
+                idempotency_lifetime=settings.idempotency_lifetime,
+                readiness=lambda: _reasons_not_ready(db),
+            )
+            yield create_app(services, web_config(settings, https=https))
+
+
+def web_config(settings: Settings, *, https: bool) -> WebConfig:
+    return WebConfig(
+        trusted_proxies=settings.api_trusted_proxies,
+        cors_origins=settings.api_cors_origins,
+        body_limit=settings.api_body_limit,
+        https=https,
+    )
+
+
+async def _reasons_not_ready(db: Database) -> Sequence[str]:
+    try:
+        async with db.transaction(readonly=True) as tx:
+            migrations.require_current(await migrations.read_status(tx))
+    except HeadraceError as exc:
+        return [exc.message]
+    return []
+
+
+class _Server(uvicorn.Server):
+    """uvicorn without its signal handlers: the process has more to stop than the API."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+async def serve(app: FastAPI, listening: Listening, settings: Settings, *, stop: asyncio.Event) -> None:
+    """Answer requests until ``stop``; then let those under way end, up to the limit of the settings."""
+    server = _Server(
+        uvicorn.Config(
+            app,
+            log_config=None,
+            access_log=False,
+            lifespan="off",
+            server_header=False,
+            proxy_headers=False,  # our own middleware decides whom to believe
+            timeout_graceful_shutdown=max(1, round(settings.api_shutdown_timeout.total_seconds())),
+        )
+    )
+    serving = asyncio.create_task(server.serve(sockets=[listening.socket]))
+    stopping = asyncio.create_task(stop.wait())
+    await asyncio.wait({serving, stopping}, return_when=asyncio.FIRST_COMPLETED)
+    server.should_exit = True
+    stopping.cancel()
+    await serving
+
+
+def stop_on_signals() -> asyncio.Event:
+    """An event that Ctrl-C and SIGTERM set; a second Ctrl-C ends the process at once."""
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    def ask() -> None:
+        log.info("process.stopping")
+        stop.set()
+        loop.remove_signal_handler(signal.SIGINT)
+
+    loop.add_signal_handler(signal.SIGINT, ask)
+    loop.add_signal_handler(signal.SIGTERM, ask)
+    return stop

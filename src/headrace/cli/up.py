@@ -1,0 +1,93 @@
+"""``headrace up``: all of Headrace in one process group, on its own PostgreSQL unless the settings name another."""
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from time import monotonic
+from typing import TextIO
+
+import orjson
+
+from headrace import accounts, migrations
+from headrace.cli import serving
+from headrace.cli.api import Host, Port
+from headrace.cli.output import out, progress, say
+from headrace.cli.wiring import Place, Report, accounts_config, data_folder, database_of, load_settings, run, secret_key
+from headrace.database import Database
+from headrace.settings import Settings
+
+
+def up(host: Host = None, port: Port = None) -> None:
+    """Start everything: PostgreSQL, the schema, the API. Ctrl-C stops it in order; the data stays."""
+    started = monotonic()
+    settings = load_settings(api_host=host, api_port=port)
+    with _alone(data_folder(settings) / "up.lock") as lock:
+        if lock is None:
+            return
+        listening = serving.listen(settings)
+        lock.write(orjson.dumps({"pid": os.getpid(), "url": listening.url}).decode())
+        lock.flush()
+        with ExitStack() as stack:
+            with progress("starting PostgreSQL") as report:
+                place = stack.enter_context(database_of(settings, role="up", report=report))
+                password = run(_prepare(settings, place, report))
+            run(_serve(settings, place, listening, password=password, started=started))
+            say("stopping PostgreSQL" if place.embedded else "stopping")
+    say(f"stopped; the data stays in {settings.data_dir}")
+
+
+async def _prepare(settings: Settings, place: Place, report: Report) -> str | None:
+    """The schema and the first admin; gives that one's password if it was made just now."""
+    await migrations.migrate(place.owner, lock_timeout=settings.database_migrate_lock_timeout, report=report)
+    async with await Database.connect(place.app) as db:
+        return await accounts.ensure_first_admin(db, accounts_config(settings))
+
+
+async def _serve(
+    settings: Settings, place: Place, listening: serving.Listening, *, password: str | None, started: float
+) -> None:
+    stop = serving.stop_on_signals()
+    async with serving.application(settings, place, secret_key(settings, make=True)) as app:
+        _greet(listening.url, password, settings, seconds=monotonic() - started)
+        await serving.serve(app, listening, settings, stop=stop)
+
+
+def _greet(url: str, password: str | None, settings: Settings, *, seconds: float) -> None:
+    login = (
+        f"as [bold]{accounts.FIRST_ADMIN}[/] with the password [bold]{password}[/] (shown only now)"
+        if password
+        else f"as {accounts.FIRST_ADMIN} (password lost? `headrace admin reset-password {accounts.FIRST_ADMIN}`)"
+    )
+    out.print(
+        f"""
+[bold green]Headrace is running[/] [dim](started in {seconds:.1f} s)[/]
+  Console   {url}/
+  API       {url}/v1   reference: {url}/docs
+  Log in    {login}
+  Data      {settings.data_dir}
+[dim]Ctrl-C stops it.[/]
+""",
+        soft_wrap=True,
+    )
+
+
+@contextmanager
+def _alone(file: Path) -> Iterator[TextIO | None]:
+    """Hold the file that says who is up in this folder; None, with a word about it, when somebody else is."""
+    with file.open("a+") as stream:
+        try:
+            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            stream.seek(0)
+            try:
+                running = orjson.loads(stream.read())
+            except orjson.JSONDecodeError:
+                say("Headrace is already starting in this folder.")
+            else:
+                say(f"Headrace is already running at {running['url']} (process {running['pid']}).")
+            yield None
+            return
+        stream.truncate(0)
+        yield stream

@@ -1,0 +1,136 @@
+"""From settings to running parts. The only place that knows both."""
+
+import asyncio
+import os
+import secrets
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import uvloop
+
+from headrace import embedded, logs, settings
+from headrace.database import DatabaseConfig
+from headrace.errors import Invalid, Unavailable
+from headrace.settings import Settings
+
+T = TypeVar("T")
+Report = Callable[[str], None]
+
+_SECRET_FILE = "secret.key"  # noqa: S105 - a file's name
+
+
+class SecretKeyMissing(Invalid):
+    """No secret key: set HEADRACE_SECRET_KEY to the same value for all processes (`openssl rand -hex 32` makes one)."""
+
+    code = "secret_key_missing"
+
+
+class DataFolderClosed(Unavailable):
+    """The data folder cannot be written to."""
+
+    code = "data_folder_closed"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The database of this deployment: as the application, and as the one who may change its schema."""
+
+    app: DatabaseConfig
+    owner: DatabaseConfig
+    embedded: bool
+
+
+def load_settings(**overrides: object) -> Settings:
+    loaded = settings.load(**{name: value for name, value in overrides.items() if value is not None})
+    logs.configure(format=loaded.log_format, level=loaded.log_level)
+    return loaded
+
+
+def run(work: Coroutine[Any, Any, T]) -> T:
+    """Run on uvloop, as every part of Headrace does."""
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        return runner.run(work)
+
+
+@contextmanager
+def database_of(chosen: Settings, *, role: str, report: Report) -> Iterator[Place]:
+    """The database that the settings name; without one the embedded PostgreSQL, started if need be."""
+    if chosen.database_url is not None:
+        app_url = chosen.database_url.get_secret_value()
+        owner_url = chosen.database_owner_url.get_secret_value() if chosen.database_owner_url else app_url
+        yield _place(chosen, role, app_url, owner_url, embedded=False)
+        return
+    data_folder(chosen)
+    config = embedded.EmbeddedConfig(
+        data_dir=chosen.data_dir.resolve(),
+        binaries=chosen.postgres_binaries,
+        port=chosen.postgres_port,
+        run_as=chosen.postgres_run_as,
+    )
+    with embedded.attach(config, report=report) as server:
+        yield _place(chosen, role, server.app_url, server.owner_url, embedded=True)
+
+
+def _place(chosen: Settings, role: str, app_url: str, owner_url: str, *, embedded: bool) -> Place:
+    def config(url: str) -> DatabaseConfig:
+        return DatabaseConfig(
+            url=url,
+            role=role,
+            pool_min=chosen.database_pool_min,
+            pool_max=chosen.database_pool_max,
+            connect_timeout=chosen.database_connect_timeout,
+            statement_timeout=chosen.database_statement_timeout,
+        )
+
+    return Place(config(app_url), config(owner_url), embedded)
+
+
+def data_folder(chosen: Settings) -> Path:
+    """Make the data folder: for its owner alone, and out of reach of git whatever the project's ignore file says."""
+    folder = chosen.data_dir.resolve()
+    try:
+        if not folder.exists():
+            folder.mkdir(parents=True)
+            (folder / ".gitignore").write_text("*\n")
+    except OSError as exc:
+        raise DataFolderClosed(
+            f"The data folder {folder} cannot be made ({exc.strerror}): mend its rights, or set HEADRACE_DATA_DIR."
+        ) from exc
+    return folder
+
+
+def secret_key(chosen: Settings, *, make: bool = False) -> bytes:
+    """The deployment's secret, from the settings or from the data folder, where ``make`` puts one once."""
+    if chosen.secret_key is not None:
+        return chosen.secret_key.get_secret_value().encode()
+    file = chosen.data_dir / _SECRET_FILE
+    try:
+        if make:
+            _write_once(data_folder(chosen) / _SECRET_FILE, secrets.token_hex(32).encode())
+        return file.read_bytes()
+    except FileNotFoundError:
+        raise SecretKeyMissing from None
+    except OSError as exc:
+        raise DataFolderClosed(f"{file} cannot be read or written: {exc.strerror}.") from exc
+
+
+def _write_once(file: Path, content: bytes) -> None:
+    """Write a file that nobody else can read, unless it is there; never half of it, also under a race or a crash."""
+    if file.exists():
+        return
+    draft = file.with_name(f"{file.name}.{secrets.token_hex(4)}")
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        with os.fdopen(descriptor, "wb") as stream:
+            stream.write(content)
+            stream.flush()
+            os.fsync(stream.fileno())
+        try:
+            os.link(draft, file)  # fails if another process was faster, and then theirs counts
+        except FileExistsError:
+            pass
+    finally:
+        draft.unlink()

@@ -1,0 +1,30 @@
+"""The schema, as numbered pairs of SQL files, and the verbs that move a database along them."""
+
+from headrace.migrations.files import Migration, available
+from headrace.migrations.runner import (
+    MigrationRefused,
+    SchemaBehind,
+    SchemaTooNew,
+    Status,
+    migrate,
+    read_status,
+    require_current,
+    roll_back,
+    status,
+    verify_current,
+)
+
+__all__ = [
+    "Migration",
+    "MigrationRefused",
+    "SchemaBehind",
+    "SchemaTooNew",
+    "Status",
+    "available",
+    "migrate",
+    "read_status",
+    "require_current",
+    "roll_back",
+    "status",
+    "verify_current",
+]

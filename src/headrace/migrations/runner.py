@@ -1,0 +1,294 @@
+"""Moves a database up and down the migrations, one process at a time.
+
+Every run holds a session-level advisory lock, so ten processes that start at once migrate once. Each file is one
+transaction with a short ``lock_timeout``: a migration that would have to wait for a busy table gives up instead of
+making everybody queue behind it. It needs a connection of its own, not one through a transaction pooler.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+import asyncpg
+
+from headrace import logs
+from headrace.database import DatabaseConfig, Tx, connect_alone
+from headrace.errors import Conflict, Invalid, Unavailable
+from headrace.migrations.files import Migration, available, in_transaction, statements
+
+log = logs.get(__name__)
+
+OLDEST_SERVER = 15
+_ADVISORY_KEY = 0x48656164_72616365  # "Headrace"
+
+Report = Callable[[str], None]
+
+
+class MigrationRefused(Invalid):
+    """The database cannot be migrated as it is."""
+
+    code = "migration_refused"
+
+
+class MigrationBusy(Unavailable):
+    """The tables are in use or another process migrates; try again in a moment."""
+
+    code = "migration_busy"
+
+
+class SchemaTooNew(Conflict):
+    """The database is newer than this program: update the program."""
+
+    code = "schema_too_new"
+
+
+class SchemaBehind(Conflict):
+    """The database is older than this program: run `headrace migrate`."""
+
+    code = "schema_behind"
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    number: int
+    name: str
+    checksum: str
+    applied_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """Where a database stands against what this program knows."""
+
+    applied: tuple[Applied, ...]
+    pending: tuple[Migration, ...]
+    unknown: tuple[Applied, ...]  # applied by a newer program
+    changed: tuple[Applied, ...]  # applied, but the file has been edited since
+
+    @property
+    def current(self) -> int:
+        return max((entry.number for entry in self.applied), default=0)
+
+
+FIND_BOOKS = "SELECT to_regclass('headrace.schema_migrations') IS NOT NULL"
+LIST_APPLIED = "SELECT number, name, checksum, applied_at FROM headrace.schema_migrations ORDER BY number"
+
+
+async def read_status(connection: "asyncpg.Connection[Any] | Tx") -> Status:
+    """Where the database of this connection stands."""
+    rows = await connection.fetch(LIST_APPLIED) if await connection.fetchval(FIND_BOOKS) else []
+    applied = tuple(Applied(**row) for row in rows)
+    known = {migration.number: migration for migration in available()}
+    done = {entry.number for entry in applied}
+    return Status(
+        applied=applied,
+        pending=tuple(migration for migration in available() if migration.number not in done),
+        unknown=tuple(entry for entry in applied if entry.number not in known),
+        changed=tuple(
+            entry for entry in applied if entry.number in known and entry.checksum != known[entry.number].checksum
+        ),
+    )
+
+
+async def status(config: DatabaseConfig) -> Status:
+    """Look, and change nothing."""
+    async with connect_alone(config) as connection:
+        return await read_status(connection)
+
+
+def refuse_too_new(found: Status) -> None:
+    if found.unknown:
+        raise SchemaTooNew(
+            f"The database is at {found.unknown[-1].number:04}_{found.unknown[-1].name} and this program knows "
+            f"{available()[-1]} at most: update the program, or name another database."
+        )
+
+
+async def verify_current(config: DatabaseConfig) -> None:
+    """Raise unless the database is exactly where this program needs it."""
+    require_current(await status(config))
+
+
+def require_current(found: Status) -> None:
+    """Raise ``SchemaTooNew`` or ``SchemaBehind`` unless all is applied and nothing else."""
+    refuse_too_new(found)
+    if found.pending:
+        raise SchemaBehind(
+            f"{len(found.pending)} migrations are missing, from {found.pending[0]}: run `headrace migrate`."
+        )
+
+
+async def migrate(
+    config: DatabaseConfig, *, to: int | None = None, lock_timeout: timedelta, report: Report = log.info
+) -> list[Migration]:
+    """Apply what is missing, up to and including ``to``; gives what was done. Safe to call from many processes."""
+    target = _target(to, default=available()[-1].number)
+    async with _alone(config) as connection:
+        await _prepare(connection)
+        found = await read_status(connection)
+        refuse_too_new(found)
+        todo = [migration for migration in found.pending if migration.number <= target]
+        for migration in todo:
+            report(f"migrating up {migration}")
+            await _run(connection, migration, migration.up, BOOK, _booking(migration), lock_timeout=lock_timeout)
+        return todo
+
+
+async def roll_back(
+    config: DatabaseConfig, *, to: int | None = None, lock_timeout: timedelta, report: Report = log.info
+) -> list[Migration]:
+    """Undo migrations down to but not including ``to``, or just the newest; to 0 leaves nothing of ours behind."""
+    async with _alone(config) as connection:
+        found = await read_status(connection)
+        refuse_too_new(found)
+        if not found.applied:
+            return []
+        await _prepare(connection)
+        target = _target(to, default=found.current - 1)
+        done = {entry.number for entry in found.applied}
+        todo = [m for m in reversed(available()) if m.number in done and m.number > target]
+        for migration in todo:
+            report(f"migrating down {migration}")
+            await _run(connection, migration, migration.down, UNBOOK, (migration.number,), lock_timeout=lock_timeout)
+        if target == 0:
+            await connection.execute("DROP TABLE headrace.schema_migrations; DROP SCHEMA headrace;")
+        return todo
+
+
+def script(migrations: Iterable[Migration], *, down: bool = False) -> str:
+    """The same as one SQL script, for a database administrator who applies changes by hand."""
+    parts = [] if down else [f"{PREPARE.strip()}\n"]
+    for migration in migrations:
+        text, book = (migration.down, _unbook_sql(migration)) if down else (migration.up, _book_sql(migration))
+        body = f"{text.rstrip()}\n{book}\n"
+        parts.append(f"-- {migration}\n" + (f"BEGIN;\n{body}COMMIT;\n" if in_transaction(text) else body))
+    return "\n".join(parts)
+
+
+# -- below: one connection, one file
+
+
+@asynccontextmanager
+async def _alone(config: DatabaseConfig) -> AsyncIterator["asyncpg.Connection[Any]"]:
+    async with connect_alone(config) as connection:
+        version = connection.get_server_version()
+        if version.major < OLDEST_SERVER:
+            raise MigrationRefused(
+                f"PostgreSQL at {config.place} is version {version.major}; Headrace needs {OLDEST_SERVER} or newer."
+            )
+        # Polled rather than waited for: lock_timeout and statement_timeout would count for the wait as well.
+        for _ in range(600):
+            if await connection.fetchval("SELECT pg_try_advisory_lock($1)", _ADVISORY_KEY):
+                break
+            await asyncio.sleep(0.1)
+        else:
+            raise MigrationBusy(
+                "Another process has been migrating this database for a minute; look at that one first."
+            )
+        yield connection
+
+
+# Roles belong to the whole cluster and are never dropped: its other databases may stand on them.
+# The owner's role owns every table, whoever migrates: a superuser's tables would be out of the product's reach.
+PREPARE = """
+DO $$
+DECLARE
+  role_name text;
+BEGIN
+  FOREACH role_name IN ARRAY ARRAY['headrace_owner', 'headrace_app'] LOOP
+    IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = role_name) THEN
+      BEGIN
+        EXECUTE format('CREATE ROLE %I NOLOGIN', role_name);
+      EXCEPTION WHEN duplicate_object OR unique_violation THEN
+        NULL; -- another database of this cluster is being migrated at the same moment
+      END;
+    END IF;
+  END LOOP;
+  IF current_user <> 'headrace_owner' THEN
+    IF NOT pg_has_role(current_user, 'headrace_owner', 'MEMBER') THEN
+      EXECUTE format('GRANT headrace_owner TO %I', current_user);
+    END IF;
+    EXECUTE format('GRANT CREATE ON DATABASE %I TO headrace_owner', current_database());
+    SET ROLE headrace_owner;
+  END IF;
+END $$;
+CREATE SCHEMA IF NOT EXISTS headrace;
+COMMENT ON SCHEMA headrace IS 'Headrace. SQL names everything in full, so that no search_path is needed.';
+CREATE TABLE IF NOT EXISTS headrace.schema_migrations (
+  number     integer     PRIMARY KEY,
+  name       varchar(64) NOT NULL,
+  checksum   char(64)    NOT NULL,
+  applied_at timestamptz NOT NULL DEFAULT now()
+);
+COMMENT ON TABLE headrace.schema_migrations IS 'Which migrations this database has; written by headrace migrate.';
+GRANT USAGE ON SCHEMA headrace TO headrace_app;
+GRANT SELECT ON headrace.schema_migrations TO headrace_app;
+"""
+
+
+async def _prepare(connection: "asyncpg.Connection[Any]") -> None:
+    try:
+        await connection.execute(PREPARE)
+    except asyncpg.InsufficientPrivilegeError as exc:
+        raise MigrationRefused(
+            "This user may not create the roles headrace_owner and headrace_app, or a schema in this database. Let an "
+            "administrator run: CREATE ROLE headrace_owner; CREATE ROLE headrace_app; GRANT headrace_owner TO <user>; "
+            "GRANT CREATE ON DATABASE <database> TO headrace_owner;"
+        ) from exc
+
+
+BOOK = "INSERT INTO headrace.schema_migrations (number, name, checksum) VALUES ($1, $2, $3)"
+UNBOOK = "DELETE FROM headrace.schema_migrations WHERE number = $1"
+
+
+def _booking(migration: Migration) -> tuple[object, ...]:
+    return migration.number, migration.name, migration.checksum
+
+
+def _book_sql(migration: Migration) -> str:
+    return BOOK.replace("$1, $2, $3", f"{migration.number}, '{migration.name}', '{migration.checksum}'") + ";"
+
+
+def _unbook_sql(migration: Migration) -> str:
+    return UNBOOK.replace("$1", str(migration.number)) + ";"
+
+
+async def _run(
+    connection: "asyncpg.Connection[Any]",
+    migration: Migration,
+    text: str,
+    book: str,
+    booking: tuple[object, ...],
+    *,
+    lock_timeout: timedelta,
+) -> None:
+    try:
+        # A migration may rightly take long; what it must not do is wait long for others.
+        await connection.execute(
+            f"SET statement_timeout = 0; SET lock_timeout = {round(lock_timeout.total_seconds() * 1000)}"
+        )
+        if in_transaction(text):
+            async with connection.transaction():
+                await connection.execute(text, timeout=None)
+                await connection.execute(book, *booking)
+        else:
+            for statement in statements(text):
+                await connection.execute(statement, timeout=None)
+            await connection.execute(book, *booking)
+    except (asyncpg.LockNotAvailableError, asyncpg.DeadlockDetectedError) as exc:
+        raise MigrationBusy(
+            f"{migration} needs a table that is in use; nothing was changed, try again in a moment."
+        ) from exc
+    except asyncpg.PostgresError as exc:
+        raise MigrationRefused(f"{migration} failed, and nothing of it was applied: {exc}") from exc
+
+
+def _target(to: int | None, *, default: int) -> int:
+    if to is None:
+        return default
+    if not 0 <= to <= available()[-1].number:
+        raise MigrationRefused(f"There is no migration {to}; this program knows 1 to {available()[-1].number}.")
+    return to

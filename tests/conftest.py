@@ -1,0 +1,187 @@
+"""Databases for tests: real PostgreSQL, migrated once, copied for each test that needs one of its own.
+
+``tx``  a transaction on a migrated database, rolled back at the end (``now()`` stands still in it: pass ``now=``)
+``db``  a fresh database, for whatever commits, listens or needs two connections
+
+Both connect as ``headrace_app``, the role the product runs as. The server is an embedded one in ``.pytest_cache`` that
+outlives the run, so that the next run starts at once; ``HEADRACE_TEST_DATABASE_URL`` names another server instead, as a
+user who may create databases and roles.
+"""
+
+import asyncio
+import hashlib
+import itertools
+import os
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+
+import asyncpg
+import pytest
+
+from headrace import embedded, migrations
+from headrace.audit import ANONYMOUS, ActorType, Who
+from headrace.database import Database, DatabaseConfig, Tx
+
+ROOT = Path(__file__).parent.parent
+_numbers = itertools.count()
+
+
+@dataclass(frozen=True)
+class TestServer:
+    """A PostgreSQL on which tests may do as they like."""
+
+    __test__ = False
+    superuser_url: str
+
+    def url(self, database: str, *, role: str | None = None) -> str:
+        parts = urlsplit(self.superuser_url)
+        return urlunsplit(parts._replace(path=f"/{database}", query=f"role={role}" if role else ""))
+
+    async def run(self, sql: str, *args: object, database: str = "postgres") -> list[asyncpg.Record]:
+        connection = await asyncpg.connect(self.url(database))
+        try:
+            return await connection.fetch(sql, *args)
+        finally:
+            await connection.close()
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[TestServer]:
+    if url := os.environ.get("HEADRACE_TEST_DATABASE_URL"):
+        yield TestServer(url)
+        return
+    config = embedded.EmbeddedConfig(
+        data_dir=ROOT / ".pytest_cache" / "headrace",
+        # Nothing here must survive a power cut.
+        settings={
+            "fsync": "off",
+            "synchronous_commit": "off",
+            "full_page_writes": "off",
+            "max_connections": "300",
+            "autovacuum": "off",
+        },
+    )
+    with embedded.attach(config) as running:
+        yield TestServer(running.superuser_url)
+
+
+@pytest.fixture(scope="session")
+def template(server: TestServer) -> str:
+    """The name of a migrated database that nobody connects to, made once for each state of the migrations."""
+    digest = hashlib.sha256("".join(m.up for m in migrations.available()).encode()).hexdigest()[:12]
+    name = f"headrace_template_{digest}"
+    asyncio.run(_make_template(server, name))
+    return name
+
+
+async def _make_template(server: TestServer, name: str) -> None:
+    connection = await asyncpg.connect(server.superuser_url)
+    try:
+        # The other test processes wait here, and then find it made.
+        await connection.execute("SELECT pg_advisory_lock(4711)")
+        if await connection.fetchval("SELECT true FROM pg_database WHERE datname = $1 AND datistemplate", name):
+            return
+        await _drop_leftovers(connection)
+        await connection.execute(f"DROP DATABASE IF EXISTS {name}")
+        await connection.execute(f"CREATE DATABASE {name}")
+        await migrations.migrate(
+            DatabaseConfig(server.url(name)), lock_timeout=timedelta(seconds=5), report=lambda _: None
+        )
+        await connection.execute(f"ALTER DATABASE {name} IS_TEMPLATE true ALLOW_CONNECTIONS false")
+    finally:
+        await connection.close()
+
+
+async def _drop_leftovers(connection: "asyncpg.Connection[Any]") -> None:
+    """Databases of runs that were killed."""
+    for row in await connection.fetch("SELECT datname FROM pg_database WHERE datname ~ '^headrace_test_\\d+_'"):
+        name: str = row["datname"]
+        if not _alive(int(name.split("_")[2])):
+            await connection.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
+
+
+def _alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+MakeDatabase = Callable[..., Awaitable[str]]
+
+
+@pytest.fixture
+async def make_database(server: TestServer) -> AsyncIterator[MakeDatabase]:
+    """Makes databases that vanish with the test: ``await make_database(template=…)`` gives the name."""
+    made: list[str] = []
+
+    async def make(template: str = "template1") -> str:
+        name = f"headrace_test_{os.getpid()}_{next(_numbers)}"
+        await server.run(f"CREATE DATABASE {name} TEMPLATE {template}")
+        made.append(name)
+        return name
+
+    yield make
+    for name in made:
+        await server.run(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
+
+
+@pytest.fixture
+async def database_url(server: TestServer, template: str, make_database: MakeDatabase) -> str:
+    """A fresh migrated database, as the application's role; for tests that start processes of their own."""
+    return server.url(await make_database(template), role="headrace_app")
+
+
+@pytest.fixture
+async def db(database_url: str) -> AsyncIterator[Database]:
+    async with await Database.connect(DatabaseConfig(database_url, role="test", pool_max=20)) as database:
+        yield database
+
+
+@pytest.fixture(scope="session")
+def shared_database(server: TestServer, template: str) -> Iterator[str]:
+    """One migrated database for all the rolled-back transactions of this test process."""
+    name = f"headrace_test_{os.getpid()}_shared"
+    asyncio.run(server.run(f"CREATE DATABASE {name} TEMPLATE {template}"))
+    yield name
+    asyncio.run(server.run(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)"))
+
+
+@asynccontextmanager
+async def rolled_back(url: str) -> AsyncIterator[Tx]:
+    async with await Database.connect(DatabaseConfig(url, role="test", pool_max=1)) as database:
+        with suppress(_RollBack):
+            async with database.transaction() as tx:
+                yield tx
+                raise _RollBack
+
+
+class _RollBack(Exception):
+    pass
+
+
+@pytest.fixture
+async def tx(server: TestServer, shared_database: str) -> AsyncIterator[Tx]:
+    async with rolled_back(server.url(shared_database, role="headrace_app")) as open_transaction:
+        yield open_transaction
+
+
+@pytest.fixture
+async def owner_tx(server: TestServer, shared_database: str) -> AsyncIterator[Tx]:
+    """The same as a superuser: what even they cannot do is refused by the database itself."""
+    async with rolled_back(server.url(shared_database)) as open_transaction:
+        yield open_transaction
+
+
+@pytest.fixture
+def who() -> Who:
+    """Somebody unknown who calls from a documentation address."""
+    return Who(ANONYMOUS, ActorType.USER, client_ip="192.0.2.7", request_method="POST", request_id="req-test")

@@ -1,0 +1,138 @@
+"""``headrace migrate``: up, down, all at once, and what it refuses. W-19."""
+
+import asyncio
+from datetime import timedelta
+
+import asyncpg
+import pytest
+
+from headrace import migrations
+from headrace.database import DatabaseConfig
+from headrace.migrations import runner
+from tests.conftest import MakeDatabase, TestServer
+from tests.migrations.catalog import describe
+
+NOW = timedelta(seconds=5)
+
+
+def config(server: TestServer, database: str) -> DatabaseConfig:
+    return DatabaseConfig(server.url(database), role="test")
+
+
+@pytest.mark.both
+async def test_up_down_up_gives_the_schema_of_a_single_up(server: TestServer, make_database: MakeDatabase) -> None:
+    once, again = config(server, await make_database()), config(server, await make_database())
+    await migrations.migrate(once, lock_timeout=NOW)
+    await migrations.migrate(again, lock_timeout=NOW)
+    await migrations.roll_back(again, to=0, lock_timeout=NOW)
+    assert await describe(again) == {}, "something of ours is left behind"
+    await migrations.migrate(again, lock_timeout=NOW)
+    assert await describe(again) == await describe(once)
+
+
+async def test_each_migration_goes_down_to_exactly_the_schema_before_it(
+    server: TestServer, make_database: MakeDatabase
+) -> None:
+    database = config(server, await make_database())
+    before = []
+    for migration in migrations.available():
+        before.append(await describe(database))
+        await migrations.migrate(database, to=migration.number, lock_timeout=NOW)
+    for expected in reversed(before[1:]):
+        await migrations.roll_back(database, lock_timeout=NOW)
+        assert await describe(database) == expected
+
+
+async def test_ten_at_once_migrate_once(server: TestServer, make_database: MakeDatabase) -> None:
+    database = config(server, await make_database())
+    done = await asyncio.gather(*(migrations.migrate(database, lock_timeout=NOW) for _ in range(10)))
+    assert sorted(len(steps) for steps in done) == [0] * 9 + [len(migrations.available())]
+
+
+async def test_the_owner_alone_owns_the_tables_whoever_migrates(
+    server: TestServer, make_database: MakeDatabase
+) -> None:
+    database = await make_database()
+    await migrations.migrate(config(server, database), lock_timeout=NOW)
+    owners = await server.run(
+        "SELECT DISTINCT pg_get_userbyid(relowner) AS owner FROM pg_class WHERE relnamespace = 'headrace'::regnamespace",
+        database=database,
+    )
+    assert [row["owner"] for row in owners] == ["headrace_owner"]
+
+
+async def test_a_database_from_the_future_is_refused(
+    server: TestServer, make_database: MakeDatabase, template: str
+) -> None:
+    name = await make_database(template)
+    await server.run("INSERT INTO headrace.schema_migrations VALUES (9999, 'teleport', repeat('0', 64))", database=name)
+    for verb in (
+        migrations.verify_current(config(server, name)),
+        migrations.migrate(config(server, name), lock_timeout=NOW),
+        migrations.roll_back(config(server, name), lock_timeout=NOW),
+    ):
+        with pytest.raises(migrations.SchemaTooNew, match="9999_teleport"):
+            await verb
+
+
+async def test_a_database_that_is_behind_is_named(server: TestServer, make_database: MakeDatabase) -> None:
+    with pytest.raises(migrations.SchemaBehind, match="headrace migrate"):
+        await migrations.verify_current(config(server, await make_database()))
+
+
+async def test_a_failing_migration_leaves_nothing_half_done(
+    server: TestServer, make_database: MakeDatabase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken = migrations.Migration(1, "broken", "CREATE TABLE headrace.half (); SELECT 1/0;", "")
+    monkeypatch.setattr(runner, "available", lambda: (broken,))
+    database = config(server, await make_database())
+    with pytest.raises(migrations.MigrationRefused, match="division by zero"):
+        await migrations.migrate(database, lock_timeout=NOW)
+    assert "headrace.half" not in str(await describe(database))
+
+
+async def test_a_busy_table_is_not_queued_behind(
+    server: TestServer, make_database: MakeDatabase, template: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = await make_database(template)
+    next_number = len(migrations.available()) + 1
+    widen = migrations.Migration(next_number, "widen", "ALTER TABLE headrace.users ADD COLUMN x int;", "")
+    monkeypatch.setattr(runner, "available", lambda: (*migrations.available(), widen))
+    holder = await asyncpg.connect(server.url(name))
+    try:
+        async with holder.transaction():
+            await holder.execute("LOCK TABLE headrace.users")
+            with pytest.raises(runner.MigrationBusy, match="in use"):
+                await migrations.migrate(config(server, name), lock_timeout=timedelta(milliseconds=50))
+    finally:
+        await holder.close()
+    assert [str(step) for step in await migrations.migrate(config(server, name), lock_timeout=NOW)] == [str(widen)]
+
+
+async def test_files_for_concurrently_run_outside_a_transaction(
+    server: TestServer, make_database: MakeDatabase, template: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = await make_database(template)
+    script = (
+        "-- headrace: no-transaction\n"
+        "-- why: the table is large; this waits for nobody.\n"
+        "CREATE INDEX CONCURRENTLY IF NOT EXISTS idx_a ON headrace.users (mobile);\n"
+        "CREATE INDEX CONCURRENTLY IF NOT EXISTS idx_b ON headrace.users (email);\n"
+    )
+    migration = migrations.Migration(len(migrations.available()) + 1, "indexes", script, "")
+    monkeypatch.setattr(runner, "available", lambda: (*migrations.available(), migration))
+    await migrations.migrate(config(server, name), lock_timeout=NOW)
+    found = await server.run("SELECT to_regclass('headrace.idx_a') a, to_regclass('headrace.idx_b') b", database=name)
+    assert all(found[0].values())
+
+
+async def test_the_printed_script_does_the_same(server: TestServer, make_database: MakeDatabase) -> None:
+    by_hand, by_us = await make_database(), await make_database()
+    connection = await asyncpg.connect(server.url(by_hand))
+    try:
+        await connection.execute(runner.script(migrations.available()))
+    finally:
+        await connection.close()
+    await migrations.migrate(config(server, by_us), lock_timeout=NOW)
+    assert await describe(config(server, by_hand)) == await describe(config(server, by_us))
+    await migrations.verify_current(config(server, by_hand))
