@@ -10,26 +10,20 @@ CREATE TABLE headrace.idempotency_keys (
                      CONSTRAINT ck_idempotency_keys_request_hash CHECK (request_hash ~ '^[0-9a-f]{64}$'),
   response_json      jsonb,
   response_headers   jsonb,
-  http_status        integer
+  http_status        integer NOT NULL
                      CONSTRAINT ck_idempotency_keys_http_status CHECK (http_status BETWEEN 100 AND 599),
   result_task_id     varchar(64),
-  owner_token        uuid,
-  lease_expires_at   timestamptz,
   expires_at         timestamptz NOT NULL,
   created_at         timestamptz NOT NULL DEFAULT now(),
   CONSTRAINT fk_idempotency_keys_users_user_id FOREIGN KEY (user_id) REFERENCES headrace.users (id),
   -- Without NULLS NOT DISTINCT every key of a caller who is not logged in would be new.
-  CONSTRAINT uk_idempotency_scope_user_key UNIQUE NULLS NOT DISTINCT (scope, user_id, idempotency_key),
-  CONSTRAINT ck_idempotency_keys_lease CHECK ((owner_token IS NULL) = (lease_expires_at IS NULL)),
-  -- Answered, or someone is at it: a key with neither would be taken for ever.
-  CONSTRAINT ck_idempotency_keys_answer CHECK (http_status IS NOT NULL OR owner_token IS NOT NULL)
+  CONSTRAINT uk_idempotency_scope_user_key UNIQUE NULLS NOT DISTINCT (scope, user_id, idempotency_key)
 );
 CREATE INDEX idx_idempotency_keys_expires_at ON headrace.idempotency_keys (expires_at);
 
-COMMENT ON TABLE headrace.idempotency_keys IS 'Requests that must happen once: the first one''s answer is every later one''s.';
-COMMENT ON COLUMN headrace.idempotency_keys.request_hash IS 'SHA-256 of method, path and body, lower-case hex: the same key with another request is refused.';
-COMMENT ON COLUMN headrace.idempotency_keys.http_status IS 'Null while the first request is running.';
-COMMENT ON COLUMN headrace.idempotency_keys.owner_token IS 'Who is executing. A crash frees the key when lease_expires_at passes.';
+COMMENT ON TABLE headrace.idempotency_keys IS 'Requests that happened, and happen only once: the first one''s answer is every later one''s. Written in the transaction of what was done; while that runs, an advisory lock stands for the row.';
+COMMENT ON COLUMN headrace.idempotency_keys.request_hash IS 'HMAC-SHA-256 of method, path and body, lower-case hex: the same key with another request is refused. Keyed, because a body may hold a password.';
+COMMENT ON COLUMN headrace.idempotency_keys.response_json IS 'The body. Where it holds a secret: {"sealed": …}, encrypted together with the headers.';
 COMMENT ON COLUMN headrace.idempotency_keys.result_task_id IS 'The task that came of it. No foreign key: a key lives a day, a task longer; nothing is gained by checking each on the hot path.';
 
 
