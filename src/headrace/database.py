@@ -276,6 +276,10 @@ async def _teach_json(connection: "asyncpg.Connection[Any]") -> None:
 
 def _why_not(config: DatabaseConfig, exc: Exception) -> Exception:
     """The exception that a person can act on; unforeseen ones stay as they are."""
+    if isinstance(exc, ValueError | asyncpg.ClientConfigurationError):  # an InterfaceError too, so it comes first
+        return DatabaseRefused(
+            "HEADRACE_DATABASE_URL is not a PostgreSQL address: it looks like postgresql://user:password@host:5432/database."
+        )
     if isinstance(exc, asyncpg.InvalidPasswordError | asyncpg.InvalidAuthorizationSpecificationError):
         return DatabaseRefused(
             f"PostgreSQL at {config.place} refuses the user or the password: check HEADRACE_DATABASE_URL."
@@ -290,7 +294,4 @@ def _why_not(config: DatabaseConfig, exc: Exception) -> Exception:
         return DatabaseUnavailable(
             f"PostgreSQL at {config.place} cannot be reached: start it, or mend HEADRACE_DATABASE_URL."
         )
-    if isinstance(exc, ValueError | asyncpg.ClientConfigurationError):
-        with suppress(Exception):
-            return DatabaseRefused(f"HEADRACE_DATABASE_URL is not a PostgreSQL address: {exc}")
     return exc

@@ -7,6 +7,7 @@ setting must not pass for its default. ``headrace docs`` renders this module to 
 Only the edge (``cli``) reads settings; everything else is handed values or small frozen configs.
 """
 
+import difflib
 import os
 import re
 from datetime import timedelta
@@ -38,7 +39,7 @@ PREFIX = "HEADRACE_"
 # Names with the prefix that are not settings: where the file lies, and what the tests and scripts use.
 _NOT_SETTINGS = re.compile(r"HEADRACE_(CONFIG|TEST_\w+|SETUP_\w+)")
 _UNITS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400}
-_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)")
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)?")
 
 
 class BadSettings(Invalid):
@@ -48,10 +49,12 @@ class BadSettings(Invalid):
 
 
 def _duration(value: object) -> object:
-    """Read ``500ms``, ``30s``, ``15m``, ``24h``, ``7d``; what else is there goes to pydantic (ISO 8601, seconds)."""
-    if isinstance(value, str) and (match := _DURATION.fullmatch(value.strip())):
-        return timedelta(seconds=float(match[1]) * _UNITS[match[2]])
-    return value
+    """Read ``500ms``, ``30s``, ``15m``, ``24h``, ``7d``, plain seconds, or ISO 8601."""
+    if not isinstance(value, str) or value.startswith("P"):
+        return value
+    if match := _DURATION.fullmatch(value.strip()):
+        return timedelta(seconds=float(match[1]) * _UNITS[match[2] or "s"])
+    raise ValueError("write a duration like 500ms, 30s, 15m, 24h or 7d")
 
 
 def _comma_separated(value: object) -> object:
@@ -264,11 +267,8 @@ def load(**overrides: object) -> Settings:
 
 
 def _did_you_mean(name: str) -> str:
-    import difflib
-
-    known = [f"{PREFIX}{field.upper()}" for field in Settings.model_fields]
-    close = difflib.get_close_matches(name, known, n=1)
-    return f" (did you mean {close[0]}?)" if close else " (docs/reference/settings.md lists them all)"
+    close = difflib.get_close_matches(name.removeprefix(PREFIX).lower(), Settings.model_fields, n=1, cutoff=0.7)
+    return f" (did you mean {PREFIX}{close[0].upper()}?)" if close else " (docs/reference/settings.md lists them all)"
 
 
 def _explain(error: Any) -> str:

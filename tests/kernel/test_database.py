@@ -1,0 +1,106 @@
+"""Transactions, notifications that come back, and errors a person can act on."""
+
+import asyncio
+from contextlib import aclosing
+from datetime import timedelta
+
+import asyncpg
+import pytest
+
+from headrace.database import Database, DatabaseBusy, DatabaseConfig, DatabaseRefused, DatabaseUnavailable, Tx
+from tests.conftest import TestServer
+
+
+async def test_a_transaction_commits_at_its_end_and_rolls_back_on_any_error(db: Database) -> None:
+    async with db.transaction() as tx:
+        await tx.execute("INSERT INTO headrace.rate_limits (bucket, tat) VALUES ('a', now())")
+    with pytest.raises(KeyError):
+        async with db.transaction() as tx:
+            await tx.execute("INSERT INTO headrace.rate_limits (bucket, tat) VALUES ('b', now())")
+            raise KeyError
+    async with db.transaction() as tx:
+        assert [row["bucket"] for row in await tx.fetch("SELECT bucket FROM headrace.rate_limits")] == ["a"]
+
+
+async def test_count_says_how_many_rows_a_write_touched(tx: Tx) -> None:
+    await tx.execute(
+        "INSERT INTO headrace.rate_limits (bucket, tat) SELECT 'x' || n, now() FROM generate_series(1, 3) n"
+    )
+    assert await tx.count("UPDATE headrace.rate_limits SET tat = now() WHERE bucket <> 'x1'") == 2
+    assert await tx.count("DELETE FROM headrace.rate_limits WHERE bucket = 'nobody'") == 0
+
+
+async def test_json_goes_in_and_out_as_objects(tx: Tx) -> None:
+    assert await tx.fetchval("SELECT $1::jsonb", {"名": [1, None, "é"]}) == {"名": [1, None, "é"]}
+
+
+async def test_the_connection_says_who_it_is(tx: Tx) -> None:
+    assert (await tx.fetchval("SELECT current_setting('application_name')")).startswith("headrace test ")
+    assert await tx.fetchval("SELECT current_user") == "headrace_app"
+
+
+async def test_a_statement_that_takes_too_long_is_ended(database_url: str) -> None:
+    config = DatabaseConfig(database_url, statement_timeout=timedelta(milliseconds=50))
+    async with await Database.connect(config) as db:
+        with pytest.raises(DatabaseBusy):
+            async with db.transaction() as tx:
+                await tx.execute("SELECT pg_sleep(5)")
+
+
+async def test_a_full_pool_says_so_instead_of_waiting_for_ever(database_url: str) -> None:
+    config = DatabaseConfig(database_url, pool_max=1, connect_timeout=timedelta(milliseconds=300))
+    async with await Database.connect(config) as db, db.transaction():
+        with pytest.raises(DatabaseBusy, match="free"):
+            async with db.transaction():
+                pass
+
+
+async def test_a_lost_connection_is_unavailable_and_the_next_one_works(db: Database, server: TestServer) -> None:
+    with pytest.raises(DatabaseUnavailable):
+        async with db.transaction() as tx:
+            pid = await tx.fetchval("SELECT pg_backend_pid()")
+            await server.run("SELECT pg_terminate_backend($1)", pid)
+            await tx.fetchval("SELECT 1")
+    async with db.transaction() as tx:
+        assert await tx.fetchval("SELECT 1") == 1
+
+
+async def test_listening_survives_the_loss_of_its_connection(db: Database, server: TestServer) -> None:
+    async with asyncio.timeout(20), aclosing(db.listen("news")) as notes:
+        assert (await anext(notes)).resumed
+        async with db.transaction() as tx:
+            await tx.execute("SELECT pg_notify('news', 'first')")
+        assert (await anext(notes)).payload == "first"
+        await server.run(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE 'headrace listener%' "
+            "AND datname = $1",
+            db.config.url.rpartition("/")[2].partition("?")[0],
+        )
+        assert (await anext(notes)).resumed
+        async with db.transaction() as tx:
+            await tx.execute("SELECT pg_notify('news', 'second')")
+        assert (await anext(notes)).payload == "second"
+
+
+@pytest.mark.parametrize(
+    ("url", "kind", "said"),
+    [
+        ("postgresql://nobody:wrong@{host}/postgres", DatabaseRefused, "user or the password"),
+        ("postgresql://{user}@{host}/nowhere_at_all", DatabaseRefused, "no such database"),
+        ("postgresql://u:geheim@127.0.0.1:1/x", DatabaseUnavailable, "cannot be reached"),
+        ("mysql://u:geheim@h/x", DatabaseRefused, "not a PostgreSQL address"),
+    ],
+)
+async def test_a_connection_that_cannot_be_made_is_explained_in_a_line(
+    server: TestServer, url: str, kind: type[Exception], said: str
+) -> None:
+    user, _, host = server.superuser_url.removeprefix("postgresql://").partition("/")[0].rpartition("@")
+    with pytest.raises(kind, match=said) as caught:
+        await Database.connect(DatabaseConfig(url.format(user=user, host=host)))
+    assert "geheim" not in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+async def test_a_unique_violation_stays_what_it_is(tx: Tx) -> None:
+    with pytest.raises(asyncpg.UniqueViolationError):
+        await tx.execute("INSERT INTO headrace.rate_limits (bucket, tat) VALUES ('a', now()), ('a', now())")

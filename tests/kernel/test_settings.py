@@ -1,0 +1,90 @@
+"""Settings are typed, documented, and a typing error in one is an error."""
+
+import os
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from headrace import settings
+from headrace.settings import BadSettings
+
+
+@pytest.fixture(autouse=True)
+def clean_place(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    for name in list(os.environ):
+        if name.startswith("HEADRACE_") and not name.startswith("HEADRACE_TEST_"):
+            monkeypatch.delenv(name)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("500ms", timedelta(milliseconds=500)),
+        ("30s", timedelta(seconds=30)),
+        ("1.5h", timedelta(minutes=90)),
+        ("7d", timedelta(days=7)),
+        ("PT2M", timedelta(minutes=2)),
+        ("45", timedelta(seconds=45)),
+    ],
+)
+def test_durations_are_written_as_people_write_them(
+    monkeypatch: pytest.MonkeyPatch, written: str, meant: timedelta
+) -> None:
+    monkeypatch.setenv("HEADRACE_SESSION_LIFETIME", written)
+    assert settings.load().session_lifetime == meant
+
+
+def test_variables_win_over_the_file(monkeypatch: pytest.MonkeyPatch, clean_place: Path) -> None:
+    (clean_place / "headrace.toml").write_text('api_port = 9000\napi_body_limit = "2MiB"\n')
+    monkeypatch.setenv("HEADRACE_API_PORT", "9001")
+    chosen = settings.load()
+    assert (chosen.api_port, chosen.api_body_limit) == (9001, 2 * 1024**2)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("HEADRACE_API_PORTT", "1", "did you mean HEADRACE_API_PORT?"),
+        ("HEADRACE_WEATHER", "fine", "docs/reference/settings.md"),
+        ("HEADRACE_API_PORT", "70000", "HEADRACE_API_PORT"),
+        ("HEADRACE_SESSION_LIFETIME", "soon", "HEADRACE_SESSION_LIFETIME"),
+        ("HEADRACE_SESSION_LIFETIME", "0s", "HEADRACE_SESSION_LIFETIME"),
+        ("HEADRACE_SECRET_KEY", "hunter2", "at least 32 characters"),
+        ("HEADRACE_WECHAT_APP_ID", "wx1", "go together"),
+        ("HEADRACE_API_TRUSTED_PROXIES", "10.0.0.1/8", "HEADRACE_API_TRUSTED_PROXIES"),
+        ("HEADRACE_CONFIG", "nowhere.toml", "no such file"),
+    ],
+)
+def test_a_wrong_setting_is_named_and_its_value_is_not_shown(
+    monkeypatch: pytest.MonkeyPatch, name: str, value: str, said: str
+) -> None:
+    monkeypatch.setenv(name, value)
+    with pytest.raises(BadSettings) as caught:
+        settings.load()
+    assert said in caught.value.message
+    assert "hunter2" not in caught.value.message
+    assert "\n" not in caught.value.message
+
+
+@pytest.mark.parametrize(("text", "said"), [("colour = 1", "is not a setting"), ("api_port = = 2", "not valid TOML")])
+def test_a_wrong_file_is_named(clean_place: Path, text: str, said: str) -> None:
+    (clean_place / "headrace.toml").write_text(text)
+    with pytest.raises(BadSettings, match=said):
+        settings.load()
+
+
+def test_secrets_do_not_show_in_any_rendering(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HEADRACE_DATABASE_URL", "postgresql://u:geheim@h/d")
+    chosen = settings.load()
+    assert "geheim" not in repr(chosen)
+    assert settings.shown(chosen.database_url) == "••••••"
+
+
+def test_every_setting_is_documented_and_the_page_shows_defaults_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HEADRACE_API_PORT", "9001")
+    page = settings.reference_page()
+    assert all(f"`HEADRACE_{name.upper()}`" in page for name in settings.Settings.model_fields)
+    assert "9001" not in page
