@@ -72,7 +72,8 @@ def test_an_id_can_belong_to_an_earlier_instant() -> None:
 
 @pytest.mark.parametrize(
     "wrong",
-    ["", "tsk", "tsk_", "tsk_8zzzzzzzzzzzzzzzzzzzzzzzzz", "tsk_01h455vb4pex5vsknk084sn02", "TSK_01h455vb4pex5vsknk084sn02q",
+    ["", "tsk", "tsk_", "tsk_8zzzzzzzzzzzzzzzzzzzzzzzzz", "tsk_01h455vb4pex5vsknk084sn02",
+     "TSK_01h455vb4pex5vsknk084sn02q",
      "u_01h455vb4pex5vsknk084sn02q", "tsk_01h455vb4pex5vsknk084sn0iq", "tsk_01h455vb4pex5vsknk084sn02q\n"],
 )  # fmt: skip
 def test_what_is_not_an_id_of_this_kind_is_refused(wrong: str) -> None:

@@ -1,6 +1,5 @@
 """``headrace doctor``: look at everything Headrace stands on and say what to mend."""
 
-import asyncio
 import shutil
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -35,7 +34,7 @@ class Finding:
 
 
 def doctor(json: Json = False) -> None:
-    """Check settings, storage, database, schema, rights and clocks; says what to do, exits with 1 if something is bad."""
+    """Check settings, storage, database, schema, rights and clocks, and say what to mend; exits with 1 if bad."""
     findings: list[Finding] = []
     try:
         settings = load_settings()
@@ -44,9 +43,12 @@ def doctor(json: Json = False) -> None:
     else:
         findings.append(Finding("settings", Verdict.GOOD, f"{len(settings.model_fields_set)} of them chosen by you"))
         findings += [_storage(settings), _secret(settings)]
-        with _noting(findings, "database"), progress("looking at the database") as report:
-            with database_of(settings, role="doctor", report=report) as place:
-                findings += run(_look_at_database(place))
+        with (
+            _noting(findings, "database"),
+            progress("looking at the database") as report,
+            database_of(settings, role="doctor", report=report) as place,
+        ):
+            findings += run(_look_at_database(place))
     if json:
         print_json([asdict(finding) for finding in findings])
     else:
@@ -148,8 +150,8 @@ async def _rights(db: Database) -> Finding:
         return Finding(
             "rights",
             Verdict.WARNING,
-            f"the application connects as {me['name']}, who may change more than it needs: give HEADRACE_DATABASE_URL a "
-            "member of headrace_app and keep this one in HEADRACE_DATABASE_OWNER_URL",
+            f"the application connects as {me['name']}, who may change more than it needs: give HEADRACE_DATABASE_URL "
+            "a member of headrace_app and keep this one in HEADRACE_DATABASE_OWNER_URL",
         )
     return Finding("rights", Verdict.GOOD, f"connects as {me['name']}, who cannot rewrite the audit trail")
 
@@ -179,7 +181,7 @@ def _noting(findings: list[Finding], check: str) -> Iterator[None]:
         yield
     except HeadraceError as exc:
         findings.append(Finding(check, Verdict.BAD, exc.message))
-    except (OSError, asyncio.TimeoutError) as exc:
+    except OSError as exc:
         findings.append(Finding(check, Verdict.BAD, f"{type(exc).__name__}: {exc}"))
 
 

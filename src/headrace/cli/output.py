@@ -88,7 +88,7 @@ def errors_in_one_line() -> Iterator[None]:
     except BrokenPipeError:  # the reader of our output has gone, which is its right
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
-    except Exception as exc:
+    except Exception as exc:  # noqa: BLE001 - the edge of the program
         if "HEADRACE_TEST_TRACEBACK" in os.environ:
             traceback.print_exc()
         say(f"headrace: this should not have happened: {type(exc).__name__}: {exc}")

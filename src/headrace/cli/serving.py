@@ -95,18 +95,20 @@ def _url(settings: Settings, port: int) -> str:
 async def application(settings: Settings, place: Place, secret: bytes) -> AsyncIterator[FastAPI]:
     """The app on an open database."""
     https = settings.api_public_url is not None and settings.api_public_url.scheme == "https"
-    async with await Database.connect(place.app.for_role("api")) as db:
-        async with accounts.open_accounts(accounts_config(settings)) as known:
-            services = Services(
-                db=db,
-                authenticate=known.authenticate,
-                secret=secret,
-                cookies=CookieConfig(secure=https),
-                limits=LimitConfig(per_minute=settings.api_rate_limit, burst=settings.api_rate_burst),
-                idempotency_lifetime=settings.idempotency_lifetime,
-                readiness=lambda: _reasons_not_ready(db),
-            )
-            yield create_app(services, web_config(settings, https=https))
+    async with (
+        await Database.connect(place.app.for_role("api")) as db,
+        accounts.open_accounts(accounts_config(settings)) as known,
+    ):
+        services = Services(
+            db=db,
+            authenticate=known.authenticate,
+            secret=secret,
+            cookies=CookieConfig(secure=https),
+            limits=LimitConfig(per_minute=settings.api_rate_limit, burst=settings.api_rate_burst),
+            idempotency_lifetime=settings.idempotency_lifetime,
+            readiness=lambda: _reasons_not_ready(db),
+        )
+        yield create_app(services, web_config(settings, https=https))
 
 
 def web_config(settings: Settings, *, https: bool) -> WebConfig:

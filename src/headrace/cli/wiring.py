@@ -4,7 +4,7 @@ import asyncio
 import os
 import secrets
 from collections.abc import Callable, Coroutine, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -128,9 +128,7 @@ def _write_once(file: Path, content: bytes) -> None:
             stream.write(content)
             stream.flush()
             os.fsync(stream.fileno())
-        try:
-            os.link(draft, file)  # fails if another process was faster, and then theirs counts
-        except FileExistsError:
-            pass
+        with suppress(FileExistsError):  # another process was faster, and theirs counts
+            os.link(draft, file)
     finally:
         draft.unlink()
