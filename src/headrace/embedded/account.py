@@ -66,7 +66,7 @@ def choose(layout: Layout, *, run_as: str | None) -> Account | None:
         if asked is not None and asked.uid != owner.uid:
             raise AccountUnknown(
                 f"the data belongs to {owner.name}, so the server cannot run as {asked.name}: stop it and run"
-                f" `chown -R {asked.name} '{layout.cluster}'`, or leave the setting out",
+                f" `chown -R {asked.name} '{layout.cluster}'`, or leave HEADRACE_POSTGRES_RUN_AS out",
                 run_as=run_as,
             )
         return owner
@@ -75,7 +75,8 @@ def choose(layout: Layout, *, run_as: str | None) -> Account | None:
         found = _by_name("postgres") or _by_name("nobody")
     if found is None:
         raise AccountUnknown(
-            "PostgreSQL does not run as root, and there is no account postgres or nobody: name one to run it as"
+            "PostgreSQL does not run as root, and there is no account postgres or nobody: name an account in"
+            " HEADRACE_POSTGRES_RUN_AS"
         )
     return found
 
@@ -101,7 +102,7 @@ def take_over(cluster: Path, account: Account | None) -> None:
     if account is None or cluster.stat().st_uid != 0:
         return
     for folder, _, names in os.walk(cluster):
-        for path in (folder, *(os.path.join(folder, name) for name in names)):
+        for path in (Path(folder), *(Path(folder, name) for name in names)):
             os.chown(path, account.uid, account.gid, follow_symlinks=False)
 
 
@@ -118,14 +119,11 @@ def with_reach(account: Account, *, home: Path, programs: list[Path]) -> Account
     if sys.platform == "linux":
         for capability in (_DAC_READ_SEARCH, _DAC_OVERRIDE):
             able = replace(account, capability=capability)
-            if (
-                _libc().prctl(_PR_CAPBSET_READ, capability, 0, 0, 0) == 1
-                and _try(able, home, programs) is None
-            ):
+            if _libc().prctl(_PR_CAPBSET_READ, capability, 0, 0, 0) == 1 and _try(able, home, programs) is None:
                 return able
     raise PrivilegesMissing(
         f"the account {account.name} cannot reach {home} or {programs[0]} ({refusal}): move the project to a folder"
-        " that others may enter, start as an ordinary user, or name an account that can reach it",
+        " that others may enter, start as an ordinary user, or name an account that can in HEADRACE_POSTGRES_RUN_AS",
         account=account.name,
     )
 
@@ -144,9 +142,7 @@ def _try(account: Account, home: Path, programs: list[Path]) -> str | None:
         except (OSError, subprocess.SubprocessError) as exc:
             return str(exc)
         if ran.returncode != 0:
-            return (
-                ran.stderr.strip().splitlines()[-1] if ran.stderr.strip() else f"exit status {ran.returncode}"
-            )
+            return ran.stderr.strip().splitlines()[-1] if ran.stderr.strip() else f"exit status {ran.returncode}"
     return None
 
 

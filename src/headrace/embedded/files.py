@@ -6,27 +6,47 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from headrace.embedded.errors import DiskFull, FolderNotWritable
+from headrace.embedded.errors import DiskFull, FolderNotWritable, FolderUnusable
+
+
+def open_own(path: Path, flags: int) -> int:
+    """Open a file of ours, made if it is not there, for this user and the folder's owner alone.
+
+    Root may only be visiting, so what it makes is given to the owner of the folder, who must be able to open it later.
+    It gives away nothing that was there before and follows no link: the owner could have put one there.
+    """
+    flags |= os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        fd = os.open(path, flags | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        return os.open(path, flags)
+    _give_to_owner(fd, path.parent)
+    return fd
+
+
+def _give_to_owner(fd: int, folder: Path) -> None:
+    if os.geteuid() == 0:
+        owner = folder.stat()
+        os.fchown(fd, owner.st_uid, owner.st_gid)
 
 
 def write(path: Path, text: str, *, mode: int = 0o600, durable: bool = False) -> None:
     """Put the text in the file's place in one step, owned by whoever owns the folder."""
     new = path.with_name(f".{path.name}.{os.getpid()}")
-    fd = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
+    new.unlink(missing_ok=True)
+    fd = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
     try:
         with os.fdopen(fd, "wb") as file:
             os.fchmod(fd, mode)  # whatever the umask says
-            if os.geteuid() == 0:
-                home = os.stat(path.parent)
-                os.fchown(fd, home.st_uid, home.st_gid)
+            _give_to_owner(fd, path.parent)
             file.write(text.encode())
             file.flush()
             if durable:
                 os.fsync(fd)
-        os.rename(new, path)
+        new.rename(path)
     except OSError:
         with contextlib.suppress(OSError):
-            os.unlink(new)
+            new.unlink()
         raise
     if durable:
         sync_folder(path.parent)
@@ -60,20 +80,20 @@ def make_home(home: Path) -> None:
 
     Root makes it for whoever owns the folder above, so that a first `sudo` does not lock the owner out of it.
     """
-    missing: list[Path] = []
-    above = home
-    while not above.exists():
-        missing.append(above)
-        above = above.parent
     with naming_the_folder(home):
+        missing: list[Path] = []
+        above = home
+        while not above.exists():
+            missing.append(above)
+            above = above.parent
         for folder in reversed(missing):
             with contextlib.suppress(FileExistsError):
                 folder.mkdir(mode=0o755)
                 if os.geteuid() == 0:
                     owner = folder.parent.stat()
-                    os.chown(folder, owner.st_uid, owner.st_gid)
-    if not home.is_dir():
-        raise FolderNotWritable(f"{home} is not a folder: remove it or name another data folder", folder=home)
+                    os.chown(folder, owner.st_uid, owner.st_gid, follow_symlinks=False)
+        if not home.is_dir():
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(home))
     if not os.access(home, os.W_OK | os.X_OK):
         raise _not_writable(home)
 
@@ -88,6 +108,8 @@ def naming_the_folder(home: Path) -> Iterator[None]:
             raise _not_writable(home) from exc
         if exc.errno in (errno.ENOSPC, errno.EDQUOT):
             raise disk_full(home) from exc
+        if exc.errno == errno.ENOTDIR:
+            raise FolderUnusable(f"{home} is not a folder: remove it or name another data folder", folder=home) from exc
         raise
 
 

@@ -9,17 +9,14 @@ import os
 import time
 from pathlib import Path
 
+from headrace.embedded import files
+
 _PAUSE = 0.01
 
 
 def open_lock(path: Path) -> int:
     """Open the lock file, made if it is not there; nothing is locked yet."""
-    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    if os.geteuid() == 0:
-        # Root may only be visiting: the folder's owner must be able to open this file later.
-        home = os.stat(path.parent)
-        os.fchown(fd, home.st_uid, home.st_gid)
-    return fd
+    return files.open_own(path, os.O_RDWR)
 
 
 def try_lock(fd: int, *, shared: bool = False) -> bool:

@@ -21,7 +21,7 @@ _SOCKET_PATH_LIMIT = 103 if sys.platform == "darwin" else 107
 class EmbeddedConfig:
     """One embedded server: a folder and how to run it.
 
-    ``binaries`` is a folder with ``initdb`` and ``postgres`` (or with ``bin/`` that holds them); without it those of the
+    ``binaries`` is a folder with ``initdb`` and ``postgres``, or one whose ``bin`` holds them; without it those of the
     installed wheel are used. ``port`` None takes a free one and keeps it. ``run_as`` matters only when started by
     root. ``settings`` are extra lines of postgresql.conf; they count from the next start of the server on.
     """

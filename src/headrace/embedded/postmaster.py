@@ -55,16 +55,17 @@ def find(layout: Layout) -> Running | None:
 
 
 def clear_stale_pid_file(layout: Layout) -> None:
-    """Remove the postmaster.pid of a server that is gone.
+    """Remove the postmaster.pid of a dead server when its id now belongs to another process.
 
-    PostgreSQL does so itself unless the id now belongs to another process of the same account: after a power cut
-    ids are given out anew from the beginning. The caller holds the server lock, so no server of ours runs; one that
-    somebody started by hand has no such lock, and raises ForeignServer.
+    After a power cut ids are given out anew from the beginning, and PostgreSQL refuses to start when the id is that of
+    a process of the same account. Every other stale file it clears away itself, with more care than we could take. The
+    caller holds the server lock, so no server of ours runs; one that somebody started by hand does not hold it, and
+    raises ForeignServer.
     """
     found = read_pid_file(layout)
-    if found is None:
+    if found is None or not processes.exists(found.pid):
         return
-    if processes.runs_postgres(found.pid) and _answers(found.port):
+    if processes.is_ours(layout, found.pid) or (processes.runs_postgres(found.pid) and answers(found.port)):
         raise ForeignServer(
             f"a PostgreSQL that Headrace did not start runs on {layout.cluster} (process {found.pid}): stop it with"
             f" `pg_ctl stop -D '{layout.cluster}'` and start again",
@@ -74,7 +75,8 @@ def clear_stale_pid_file(layout: Layout) -> None:
         (layout.cluster / "postmaster.pid").unlink()
 
 
-def _answers(port: int) -> bool:
+def answers(port: int) -> bool:
+    """Whether somebody takes connections on the port."""
     with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
         return True
     return False
@@ -120,13 +122,9 @@ def _is_free(port: int) -> bool:
     return True
 
 
-def start(
-    layout: Layout, binaries: Binaries, account: Account | None, *, lock: int
-) -> subprocess.Popen[bytes]:
-    """Start the server as our child, which takes the server lock over from the open file ``lock``."""
-    log = os.open(
-        layout.startup_log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600
-    )
+def start(layout: Layout, binaries: Binaries, account: Account | None, *, lock: int) -> subprocess.Popen[bytes]:
+    """Start the server as our child, which shares the server lock from now on: ``lock``, which the caller closes."""
+    log = files.open_own(layout.startup_log, os.O_WRONLY | os.O_TRUNC)
     try:
         return subprocess.Popen(
             [
@@ -148,12 +146,9 @@ def start(
         )
     finally:
         os.close(log)
-        os.close(lock)
 
 
-def wait_until_ready(
-    layout: Layout, child: subprocess.Popen[bytes], *, go_on: Callable[[], bool]
-) -> Running | None:
+def wait_until_ready(layout: Layout, child: subprocess.Popen[bytes], *, go_on: Callable[[], bool]) -> Running | None:
     """Wait until the server takes connections, however long its recovery takes; None when ``go_on`` says to stop.
 
     Raises DidNotStart, DiskFull or PortTaken with the last lines of its log when it ends instead.
@@ -183,8 +178,10 @@ def stop(layout: Layout, child: subprocess.Popen[bytes] | None = None) -> bool:
     """Stop the server and every process of it; True when nothing is left.
 
     Asks for a fast shutdown (open transactions are rolled back), then for an immediate one, then kills. Does nothing
-    when nothing runs. ``child`` is the server if it is ours to reap.
+    when nothing of ours runs. ``child`` is the server if it is ours to reap.
     """
+    if not flocks.is_held(layout.server_lock):
+        return _is_gone(layout, child, within=0)
     for sent, within in ((signal.SIGINT, _FAST_WITHIN), (signal.SIGQUIT, _IMMEDIATE_WITHIN)):
         pid = child.pid if child and child.poll() is None else None
         if pid is None:
@@ -197,6 +194,18 @@ def stop(layout: Layout, child: subprocess.Popen[bytes] | None = None) -> bool:
         if _is_gone(layout, child, within=within):
             return True
     return kill_orphans(layout, child)
+
+
+def abandon(layout: Layout, pid: int) -> None:
+    """Stop a server whose folder was removed under it, without a look at the folder: a new one may be there now."""
+    for sent in (signal.SIGQUIT, signal.SIGKILL):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, sent)
+        deadline = time.monotonic() + _IMMEDIATE_WITHIN
+        while processes.is_ours(layout, pid) and time.monotonic() < deadline:
+            time.sleep(_PAUSE)
+        if not processes.is_ours(layout, pid):
+            return
 
 
 def kill_orphans(layout: Layout, child: subprocess.Popen[bytes] | None = None) -> bool:

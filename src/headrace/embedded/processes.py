@@ -20,6 +20,11 @@ def is_ours(layout: Layout, pid: int) -> bool:
     return pid > 0 and _belongs(layout, _command(pid))
 
 
+def exists(pid: int) -> bool:
+    """Whether there is such a process."""
+    return bool(_command(pid))
+
+
 def runs_postgres(pid: int) -> bool:
     """Whether the process is any PostgreSQL server."""
     command = _command(pid)
@@ -41,40 +46,39 @@ def _belongs(layout: Layout, command: list[str]) -> bool:
         return f" {layout.name}: " in command[0]
     if Path(command[0]).name not in ("postgres", "initdb"):
         return False
-    return f"--cluster_name={layout.name}" in command or any(
-        word.startswith(f"{layout.home}/") for word in command[1:]
-    )
+    return f"--cluster_name={layout.name}" in command or any(word.startswith(f"{layout.home}/") for word in command[1:])
 
 
-def _command(pid: int) -> list[str]:
-    """Give the words of a process's command line; none when there is no such process or it is a zombie."""
-    if sys.platform == "linux":
+if sys.platform == "linux":
+
+    def _command(pid: int) -> list[str]:
+        """Give the words of a process's command line; none when there is no such process or it is a zombie."""
         try:
-            return _words(Path(f"/proc/{pid}/cmdline").read_bytes())
+            raw = Path(f"/proc/{pid}/cmdline").read_bytes()
         except OSError:
             return []
-    found = [command for each, command in _from_ps("-p", str(pid)) if each == pid]
-    return found[0] if found else []
+        text = os.fsdecode(raw.rstrip(b"\0"))
+        return text.split("\0") if text else []
 
+    def _all() -> list[tuple[int, list[str]]]:
+        pids = [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
+        return [(pid, _command(pid)) for pid in pids]
 
-def _all() -> list[tuple[int, list[str]]]:
-    if sys.platform == "linux":
-        return [(int(name), _command(int(name))) for name in os.listdir("/proc") if name.isdigit()]
-    return _from_ps("-ax")
+else:
 
+    def _command(pid: int) -> list[str]:
+        found = [command for each, command in _ask_ps("-p", str(pid)) if each == pid]
+        return found[0] if found else []
 
-def _words(raw: bytes) -> list[str]:
-    text = os.fsdecode(raw.rstrip(b"\0"))
-    return text.split("\0") if text else []
+    def _all() -> list[tuple[int, list[str]]]:
+        return _ask_ps("-ax")
 
-
-def _from_ps(*which: str) -> list[tuple[int, list[str]]]:
-    """Ask ps, where there is no /proc. It joins the words by spaces: good enough for the names we look for."""
-    said = subprocess.run(
-        ["ps", "-ww", *which, "-o", "pid=,command="], capture_output=True, text=True, check=False
-    ).stdout
-    rows = [line.strip().partition(" ") for line in said.splitlines() if line.strip()]
-    return [
-        (int(pid), [command] if command.startswith("postgres:") else command.split(" "))
-        for pid, _, command in rows
-    ]
+    def _ask_ps(*which: str) -> list[tuple[int, list[str]]]:
+        # ps joins the words by spaces, so a path with a space falls apart; the cluster's name has none.
+        said = subprocess.run(
+            ["ps", "-ww", *which, "-o", "pid=,command="], capture_output=True, text=True, check=False
+        ).stdout
+        rows = [line.strip().partition(" ") for line in said.splitlines() if line.strip()]
+        return [
+            (int(pid), [command] if command.startswith("postgres:") else command.split(" ")) for pid, _, command in rows
+        ]

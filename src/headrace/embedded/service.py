@@ -4,7 +4,6 @@ import contextlib
 import json
 import os
 import select
-import socket
 import subprocess
 import sys
 import threading
@@ -34,6 +33,7 @@ _START_WITHIN = 600.0
 _STOP_WITHIN = 60.0
 _PAUSE = 0.01
 _WATCH_EVERY = 1.0
+_LOG_LIMIT = 1_000_000
 
 Report = Callable[[str], None]
 
@@ -55,6 +55,7 @@ class Server:
         self._layout = layout
         self._words = cluster.read_credentials(layout)
         self._registration = registration
+        self._process = os.getpid()
         self._closing = threading.Event()
         self._once = threading.Lock()
         self._watcher = threading.Thread(
@@ -90,9 +91,13 @@ class Server:
             if self._closing.is_set():
                 return
             self._closing.set()
-        self._watcher.join()
         try:
-            _leave(self._layout, self._registration)
+            # A forked child shares its parent's registration, and lets go of its share only.
+            if os.getpid() == self._process:
+                self._watcher.join()
+                # A folder that was removed has no server any more: its keeper sees to that.
+                with contextlib.suppress(FileNotFoundError):
+                    _leave(self._layout, self._registration)
         finally:
             os.close(self._registration)
 
@@ -113,7 +118,8 @@ def attach(config: EmbeddedConfig, *, report: Report = _silent) -> Server:
     Any number of processes may do so at once; each counts as a user until it closes or ends, however it ends.
     ``report`` is given a line about each thing that takes time. Raises the errors of ``headrace.embedded.errors``.
     """
-    layout = Layout(Path(os.path.realpath(config.data_dir)))
+    cluster.check_settings(config.settings)
+    layout = Layout(config.data_dir.absolute().resolve())
     files.make_home(layout.home)
     with files.naming_the_folder(layout.home), _turn(layout, report):
         registration = _register(layout)
@@ -139,9 +145,7 @@ def _turn(layout: Layout, report: Report = _silent) -> Iterator[None]:
         if not flocks.lock(lock, within=0.5):
             report("waiting for another process that starts or stops PostgreSQL")
             if not flocks.lock(lock, within=_START_WITHIN):
-                raise StillBusy(
-                    f"another process has been starting the server in {layout.home} for too long: end it"
-                )
+                raise StillBusy(f"another process has been starting the server in {layout.home} for too long: end it")
         yield
     finally:
         os.close(lock)
@@ -180,7 +184,7 @@ def _ensure_running(config: EmbeddedConfig, layout: Layout, report: Report) -> S
         if not flocks.is_held(layout.keeper_lock):
             return _start_keeper(config, layout, report)
         told = state.read(layout)
-        if told and told.phase is Phase.READY and _answers(told.port):
+        if told and told.phase is Phase.READY and postmaster.answers(told.port):
             return told
         time.sleep(_PAUSE)
     told = state.read(layout)
@@ -188,12 +192,6 @@ def _ensure_running(config: EmbeddedConfig, layout: Layout, report: Report) -> S
         f"PostgreSQL has not come back for too long{': ' + told.note if told and told.note else ''}: see"
         f" {layout.keeper_log}"
     )
-
-
-def _answers(port: int) -> bool:
-    with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
-        return True
-    return False
 
 
 def _start_keeper(config: EmbeddedConfig, layout: Layout, report: Report) -> State:
@@ -208,7 +206,7 @@ def _start_keeper(config: EmbeddedConfig, layout: Layout, report: Report) -> Sta
     )
     reading, writing = os.pipe()
     try:
-        log = os.open(layout.keeper_log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        log = _open_log(layout)
         try:
             # -I and -S: neither the caller's environment nor its site-packages have a say in the keeper.
             subprocess.run(
@@ -234,6 +232,14 @@ def _start_keeper(config: EmbeddedConfig, layout: Layout, report: Report) -> Sta
         os.close(reading)
 
 
+def _open_log(layout: Layout) -> int:
+    """Open the keeper's log; what is long is put aside, so that there are never more than two files of it."""
+    with contextlib.suppress(FileNotFoundError):
+        if layout.keeper_log.stat().st_size > _LOG_LIMIT:
+            layout.keeper_log.rename(layout.keeper_log.with_suffix(".log.1"))
+    return files.open_own(layout.keeper_log, os.O_WRONLY | os.O_APPEND)
+
+
 def _listen(reading: int, layout: Layout, report: Report) -> State:
     deadline = time.monotonic() + _START_WITHIN
     heard = b""
@@ -243,9 +249,7 @@ def _listen(reading: int, layout: Layout, report: Report) -> State:
         more = os.read(reading, 65_536)
         if not more:
             last = " | ".join(files.tail(layout.keeper_log, lines=3))
-            raise DidNotStart(
-                f"the keeper of the embedded PostgreSQL ended ({last}): see {layout.keeper_log}"
-            )
+            raise DidNotStart(f"the keeper of the embedded PostgreSQL ended ({last}): see {layout.keeper_log}")
         heard += more
         *lines, heard = heard.split(b"\n")
         for line in lines:
