@@ -69,8 +69,6 @@ CREATE TABLE headrace.sessions (
   user_id            varchar(64) NOT NULL,
   token_hash         bytea NOT NULL
                      CONSTRAINT ck_sessions_token_hash CHECK (octet_length(token_hash) = 32),
-  csrf_hash          bytea
-                     CONSTRAINT ck_sessions_csrf_hash CHECK (octet_length(csrf_hash) = 32),
   client_ip          inet,
   user_agent         text,
   created_at         timestamptz NOT NULL DEFAULT now(),
@@ -86,7 +84,6 @@ CREATE INDEX idx_sessions_expires_at ON headrace.sessions (expires_at);
 
 COMMENT ON TABLE headrace.sessions IS 'People who are logged in. The token itself is only in the cookie.';
 COMMENT ON COLUMN headrace.sessions.token_hash IS 'SHA-256 of the token.';
-COMMENT ON COLUMN headrace.sessions.csrf_hash IS 'SHA-256 of the token that forms send along.';
 
 
 CREATE TABLE headrace.api_keys (
