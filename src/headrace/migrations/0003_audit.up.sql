@@ -96,8 +96,8 @@ SELECT headrace.create_month_partitions(
 CREATE VIEW headrace.audit_logs AS
 SELECT
   seq                                            AS id,
-  CASE WHEN "user" ->> 'type' = 'user'
-       THEN ("user" ->> 'uid')::varchar(64) END  AS user_id,
+  (CASE WHEN "user" ->> 'type' = 'user'
+        THEN "user" ->> 'uid' END)::varchar(64)  AS user_id,
   actor_type                                     AS actor_type,
   ("user" ->> 'uid')::varchar(64)                AS actor_id,
   action                                         AS action,
