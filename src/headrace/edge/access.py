@@ -17,7 +17,7 @@ from fastapi.openapi.models import APIKey, APIKeyIn
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from fastapi.security.base import SecurityBase
 
-from headrace.audit.model import Who
+from headrace.audit import Who
 from headrace.edge.caller import Caller, Credentials, Scope
 from headrace.edge.cookies import CSRF_HEADER, session_token
 from headrace.edge.errors import AdminOnly, ScopeMissing

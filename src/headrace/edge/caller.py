@@ -5,10 +5,10 @@ of every package can ask who is calling without knowing accounts. ``access`` has
 """
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
-from headrace.audit.model import Who
+from headrace.audit import Who
 from headrace.database import Database
 
 
@@ -53,9 +53,9 @@ class Caller:
 class Credentials:
     """What the request offers as proof; at most one of the two is used, the bearer token first."""
 
-    bearer: str | None
-    cookie: str | None
-    csrf: str | None  # needed beside a cookie when the method changes something
+    bearer: str | None = field(repr=False)
+    cookie: str | None = field(repr=False)
+    csrf: str | None = field(repr=False)  # needed beside a cookie when the method changes something
 
 
 Authenticate = Callable[[Database, Who, Credentials, bool], Awaitable[Caller]]

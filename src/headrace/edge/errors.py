@@ -24,7 +24,7 @@ class InvalidCursor(Invalid):
 
 
 class InvalidIdempotencyKey(Invalid):
-    """An Idempotency-Key has 1 to 128 letters, digits or characters of ``. _ ~ : + / = @ -``, and is sent once."""
+    """An Idempotency-Key has 1 to 128 letters, digits or characters of . _ ~ : + / = @ - and is sent once."""
 
     code = "invalid_idempotency_key"
 
@@ -55,7 +55,7 @@ class PreconditionFailed(Conflict):
 
 
 class InvalidIfMatch(Invalid):
-    """If-Match takes one strong entity tag as our answers carry it (``"7"``), or ``*``."""
+    """If-Match takes one strong entity tag as ETag gave it, such as "7", or an asterisk."""
 
     code = "invalid_if_match"
 
@@ -73,7 +73,7 @@ class BodyTooLarge(Invalid):
 
 
 class UnsupportedMediaType(Invalid):
-    """Send the body as JSON, with ``Content-Type: application/json``."""
+    """Send the body as JSON, with Content-Type: application/json."""
 
     code = "unsupported_media_type"
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from starlette.requests import HTTPConnection
 from starlette.types import Scope
 
-from headrace.audit.model import ANONYMOUS, ActorType, Who
+from headrace.audit import ANONYMOUS, ActorType, Who
 
 if TYPE_CHECKING:
     from headrace.edge.caller import Caller

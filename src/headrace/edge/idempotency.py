@@ -38,7 +38,6 @@ from fastapi import Header, Request, Response
 from pydantic import BaseModel
 
 from headrace.database import Database, Row, Tx
-from headrace.edge import problems
 from headrace.edge.errors import (
     IdempotencyAnswerLost,
     IdempotencyInProgress,
@@ -46,6 +45,7 @@ from headrace.edge.errors import (
     InvalidIdempotencyKey,
 )
 from headrace.edge.facts import facts_of
+from headrace.edge.problems import Problem, answer, headers_of, problem_of, status_of
 from headrace.edge.services import services_of
 from headrace.errors import Exhausted, HeadraceError, Unavailable
 from headrace.sql import Where
@@ -154,8 +154,7 @@ class Once:
         stored = _read(request, row, vault)
         replayed = {**stored.headers, REPLAYED: "true"}
         if stored.status >= 400:
-            problem = problems.Problem.model_validate(stored.body)
-            return problems.answer(problem, facts_of(self._request), headers=replayed)
+            return answer(Problem.model_validate(stored.body), facts_of(self._request), headers=replayed)
         return _response(_Stored(stored.status, stored.body, replayed))
 
 
@@ -283,15 +282,15 @@ def _stored(done: Answer) -> _Stored:
 def _refusal(error: HeadraceError) -> _Stored:
     # The path and the request's id are left out: the replay has its own.
     return _Stored(
-        problems.status_of(error),
-        problems.problem_of(error).model_dump(mode="json", exclude_none=True),
-        problems.headers_of(error),
+        status_of(error),
+        problem_of(error).model_dump(mode="json", exclude_none=True),
+        headers_of(error),
     )
 
 
 def _is_final(error: HeadraceError) -> bool:
     """Whether asking again would be answered in the same way."""
-    return not isinstance(error, Exhausted | Unavailable) and problems.status_of(error) < 500
+    return not isinstance(error, Exhausted | Unavailable) and status_of(error) < 500
 
 
 def _response(stored: _Stored) -> Response:

@@ -16,7 +16,7 @@ import hashlib
 import hmac
 import struct
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Generic, TypeVar
 
@@ -55,8 +55,8 @@ class Listing:
 
     limit: int
     after: Mark | None
-    key: bytes
-    list_id: bytes
+    key: bytes = field(repr=False)
+    list_id: bytes = field(repr=False)
 
     @property
     def fetch(self) -> int:
@@ -75,7 +75,7 @@ class PageRequest:
 
     limit: int
     cursor: str | None
-    key: bytes
+    key: bytes = field(repr=False)
 
     def of(self, name: str, **filters: object) -> Listing:
         """This page of this list; ``InvalidCursor`` when the cursor comes from another list or other filters.

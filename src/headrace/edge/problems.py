@@ -73,20 +73,34 @@ class Problem(BaseModel):
     details: dict[str, Any] | None = Field(default=None, description="Facts for programs, by `code`.")
 
 
+# Python's own phrases differ from version to version.
+_PHRASES = {413: "Content Too Large", 422: "Unprocessable Content"}
+
+
+def plain(status: int, *, code: str | None = None, detail: str | None = None) -> Problem:
+    """A problem that no error of ours stands for."""
+    title = _PHRASES.get(status) or HTTPStatus(status).phrase
+    return Problem(
+        title=title,
+        status=status,
+        detail=detail or f"{title}.",
+        code=code or title.lower().replace(" ", "_").replace("-", "_"),
+    )
+
+
+NOT_VALID = plain(422, code="validation_failed", detail="The request does not have the form that this needs.")
+INTERNAL = plain(500, code="internal", detail="Something went wrong on our side. The request id helps us to find it.")
+
+
 def status_of(error: HeadraceError | type[HeadraceError]) -> int:
     kind = error if isinstance(error, type) else type(error)
     return next(STATUSES[ancestor] for ancestor in kind.__mro__ if ancestor in STATUSES)
 
 
 def problem_of(error: HeadraceError) -> Problem:
-    status = status_of(error)
-    return Problem(
-        title=HTTPStatus(status).phrase,
-        status=status,
-        detail=error.message,
-        code=error.code,
-        details={name: _plain(value) for name, value in error.details.items()} or None,
-    )
+    details = {name: _as_json(value) for name, value in error.details.items()} or None
+    problem = plain(status_of(error), code=error.code, detail=error.message)
+    return problem.model_copy(update={"details": details})
 
 
 def headers_of(error: HeadraceError) -> dict[str, str]:
@@ -138,15 +152,12 @@ def _documented(status: int, kinds: Sequence[type[HeadraceError]]) -> dict[str, 
 
 
 def _example(status: int, kind: type[HeadraceError]) -> dict[str, Any]:
-    problem = Problem(
-        title=HTTPStatus(status).phrase,
-        status=status,
-        detail=meaning(kind),
-        instance="/v1/…",
-        code=kind.code,
-        request_id="req_01h455vb4pex5vsknk084sn02q",
-    )
-    return problem.model_dump(exclude_none=True)
+    return as_example(plain(status, code=kind.code, detail=meaning(kind)))
+
+
+def as_example(problem: Problem) -> dict[str, Any]:
+    seen = {"instance": "/v1/…", "request_id": "req_01h455vb4pex5vsknk084sn02q"}
+    return problem.model_copy(update=seen).model_dump(exclude_none=True)
 
 
 def meaning(kind: type[HeadraceError]) -> str:
@@ -154,6 +165,6 @@ def meaning(kind: type[HeadraceError]) -> str:
     return " ".join((kind.__doc__ or kind.__name__).split("\n\n")[0].split())
 
 
-def _plain(value: object) -> object:
+def _as_json(value: object) -> object:
     """As JSON would have it, whatever an error carries."""
     return orjson.loads(orjson.dumps(value, default=str))

@@ -1,0 +1,16 @@
+"""What the web app is told about where it stands."""
+
+from dataclasses import dataclass
+from ipaddress import IPv4Network, IPv6Network
+
+
+@dataclass(frozen=True, slots=True)
+class WebConfig:
+    """How clients reach the API, and how much they may send."""
+
+    trusted_proxies: tuple[IPv4Network | IPv6Network, ...] = ()
+    cors_origins: tuple[str, ...] = ()
+    body_limit: int = 1024 * 1024
+    https: bool = False
+    streamed_paths: tuple[str, ...] = ()
+    """Prefixes of paths whose routes read the body piece by piece and limit it themselves: uploads."""

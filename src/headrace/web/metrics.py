@@ -1,0 +1,32 @@
+"""Figures for Prometheus, in a registry of the app's own, so that two apps in one process do not add up."""
+
+from prometheus_client import CollectorRegistry, Gauge, Histogram, ProcessCollector
+from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
+
+CONTENT_TYPE = CONTENT_TYPE_LATEST
+
+_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+
+
+class Metrics:
+    """What the API counts. Labels come from a closed set: a client must not be able to invent new series."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        ProcessCollector(registry=self.registry)
+        self._durations = Histogram(
+            "headrace_http_request_duration_seconds",
+            "Time from the request to the last byte of its answer.",
+            ("method", "route", "status"),
+            buckets=_BUCKETS,
+            registry=self.registry,
+        )
+        self.in_flight = Gauge("headrace_http_requests_in_flight", "Requests being answered.", registry=self.registry)
+
+    def served(self, method: str, route: str, status: int, seconds: float) -> None:
+        known = method if method in _METHODS else "OTHER"
+        self._durations.labels(known, route, str(status)).observe(seconds)
+
+    def render(self) -> bytes:
+        return generate_latest(self.registry)

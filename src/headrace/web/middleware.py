@@ -1,0 +1,223 @@
+"""What happens to every request, whoever answers it. Plain ASGI, from the outside in:
+
+``RequestFacts``     names the request, finds its address, and takes note of its end (headers, log, metrics)
+``ResponseHeaders``  what every answer carries for the browser's and the client's sake
+``BodyLimit``        reads the body, up to the limit
+``LastResort``       turns an error that nobody foresaw into an answer that tells nothing
+"""
+
+import re
+import time
+from collections.abc import Callable, Mapping
+
+import structlog
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from headrace import ids, logs
+from headrace.edge.errors import BodyTooLarge, InvalidJson
+from headrace.edge.facts import Facts, attach
+from headrace.edge.problems import INTERNAL, answer, answer_to
+from headrace.errors import HeadraceError
+from headrace.web.address import client_address
+from headrace.web.config import WebConfig
+from headrace.web.metrics import Metrics
+
+log = logs.get(__name__)
+
+REQUEST_ID = "X-Request-Id"
+
+_REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,128}")
+# Any version but ff; later versions may add fields after the flags.
+_TRACEPARENT = re.compile(r"(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(?:-.*)?")
+_MAX_USER_AGENT = 512
+_QUIET = frozenset({"/healthz", "/readyz", "/metrics"})
+_CLIENT_GONE = 499  # nginx's number for it; nobody is there to see it but the log
+
+RouteName = Callable[[Scope], str]
+
+
+class RequestFacts:
+    """Gathers the facts of a request once, and logs and counts it when it has been answered."""
+
+    def __init__(self, app: ASGIApp, *, config: WebConfig, metrics: Metrics, route_name: RouteName) -> None:
+        self._app = app
+        self._config = config
+        self._metrics = metrics
+        self._route_name = route_name
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        facts = self._gather(scope)
+        attach(scope, facts)
+        started = time.perf_counter()
+        status = _CLIENT_GONE
+
+        async def note_and_send(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                headers = MutableHeaders(scope=message)
+                headers[REQUEST_ID] = facts.request_id
+                headers["Server-Timing"] = f"app;dur={(time.perf_counter() - started) * 1000:.1f}"
+            await send(message)
+
+        with (
+            structlog.contextvars.bound_contextvars(request_id=facts.request_id),
+            self._metrics.in_flight.track_inprogress(),
+        ):
+            try:
+                await self._app(scope, receive, note_and_send)
+            finally:
+                self._note_end(scope, facts, status, time.perf_counter() - started)
+
+    def _gather(self, scope: Scope) -> Facts:
+        headers = Headers(scope=scope)
+        given = headers.get(REQUEST_ID, "")
+        trace = _TRACEPARENT.fullmatch(headers.get("traceparent", "").strip())
+        peer = scope.get("client")
+        return Facts(
+            method=scope["method"],
+            path=scope["path"],
+            request_id=given if _REQUEST_ID.fullmatch(given) else ids.new("req"),
+            client_ip=client_address(
+                peer[0] if peer else None, headers.getlist("x-forwarded-for"), self._config.trusted_proxies
+            ),
+            user_agent=headers.get("user-agent", "")[:_MAX_USER_AGENT] or None,
+            trace_id=trace[1] if trace else None,
+        )
+
+    def _note_end(self, scope: Scope, facts: Facts, status: int, seconds: float) -> None:
+        route = self._route_name(scope)
+        self._metrics.served(facts.method, route, status, seconds)
+        note = log.debug if route in _QUIET else log.info
+        note(
+            "request.served",
+            method=facts.method,
+            route=route,
+            status=status,
+            ms=round(seconds * 1000, 1),
+            user_id=facts.caller.user_id if facts.caller else None,
+        )
+
+
+class ResponseHeaders:
+    """Headers that keep browsers from doing what we did not mean, and tell clients what is left of their limit."""
+
+    def __init__(self, app: ASGIApp, *, config: WebConfig) -> None:
+        self._app = app
+        self._always: Mapping[str, str] = {
+            "X-Content-Type-Options": "nosniff",
+            "Referrer-Policy": "no-referrer",
+            "X-Frame-Options": "DENY",
+            "Cross-Origin-Opener-Policy": "same-origin",
+            "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+            **({"Strict-Transport-Security": "max-age=31536000"} if config.https else {}),
+        }
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in self._always.items():
+                    headers[name] = value
+                # A page brings its own policy; everything else is data, in which nothing may be loaded or run.
+                headers.setdefault("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
+                if scope["path"].startswith("/v1"):
+                    headers.setdefault("Cache-Control", "no-store")
+                facts: Facts = scope["state"]["facts"]
+                if facts.allowance is not None:
+                    for name, value in facts.allowance.headers().items():
+                        headers[name] = value
+            await send(message)
+
+        await self._app(scope, receive, send_with_headers)
+
+
+class BodyLimit:
+    """Reads the whole body before anyone looks at it; one that is too large never gets further than this."""
+
+    def __init__(self, app: ASGIApp, *, config: WebConfig) -> None:
+        self._app = app
+        self._limit = config.body_limit
+        self._streamed = config.streamed_paths
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["path"].startswith(self._streamed or ("\0",)):
+            await self._app(scope, receive, send)
+            return
+        try:
+            body = await self._read(Headers(scope=scope), receive)
+        except HeadraceError as error:
+            response = answer_to(error, scope["state"]["facts"])
+            # The rest of the body is still on its way, and nobody will read it.
+            response.headers["Connection"] = "close"
+            await response(scope, receive, send)
+            return
+        if body is None:
+            return  # the client went away
+        given = False
+
+        async def give_body() -> Message:
+            nonlocal given
+            if given:
+                return await receive()
+            given = True
+            return {"type": "http.request", "body": body, "more_body": False}
+
+        await self._app(scope, give_body, send)
+
+    async def _read(self, headers: Headers, receive: Receive) -> bytes | None:
+        announced = headers.get("content-length", "0")
+        if not (announced.isascii() and announced.isdigit()):
+            raise InvalidJson("Content-Length is not a number.")
+        if len(announced) > 19 or int(announced) > self._limit:
+            raise self._too_large()
+        parts: list[bytes] = []
+        size = 0
+        while True:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                return None
+            part: bytes = message.get("body", b"")
+            size += len(part)
+            if size > self._limit:
+                raise self._too_large()
+            parts.append(part)
+            if not message.get("more_body", False):
+                return b"".join(parts)
+
+    def _too_large(self) -> BodyTooLarge:
+        return BodyTooLarge(f"The body may have at most {self._limit} bytes.", limit=self._limit)
+
+
+class LastResort:
+    """The innermost: an error that nobody foresaw is logged with its stack, and answered without a word about it."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        started = False
+
+        async def watch_and_send(message: Message) -> None:
+            nonlocal started
+            started = started or message["type"] == "http.response.start"
+            await send(message)
+
+        try:
+            await self._app(scope, receive, watch_and_send)
+        except Exception:
+            log.exception("request.failed", method=scope["method"], path=scope["path"])
+            if started:
+                raise  # half an answer is out: only breaking the connection tells the client that the rest is missing
+            await answer(INTERNAL, scope["state"]["facts"])(scope, receive, send)

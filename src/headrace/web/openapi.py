@@ -1,0 +1,206 @@
+"""The description of the API (OpenAPI 3.1): FastAPI's, completed with what every route has in common."""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+from fastapi.routing import APIRoute
+from pydantic.json_schema import models_json_schema
+
+from headrace.edge.cookies import CSRF_HEADER
+from headrace.edge.errors import (
+    AdminOnly,
+    BodyTooLarge,
+    InvalidJson,
+    RateLimited,
+    ScopeMissing,
+    UnstorableText,
+    UnsupportedMediaType,
+)
+from headrace.edge.problems import INTERNAL, MEDIA_TYPE, NOT_VALID, FieldError, Problem, as_example, problems
+from headrace.edge.services import Services
+from headrace.errors import HeadraceError, Unauthenticated, Unavailable
+
+TITLE = "Headrace"
+
+DESCRIPTION = """\
+Tasks, schedules, audit, metering and webhooks on one PostgreSQL.
+
+**Signing in.** Programs send an API key as `Authorization: Bearer …`. Browsers have a session cookie, and send the
+CSRF token as `X-CSRF-Token` with everything that changes something.
+
+**Errors** are problems (RFC 9457, `application/problem+json`). Decide by `code`, which is stable; `detail` is for
+people. Quote `request_id` when you ask for help.
+
+**Sending again.** POSTs that create something take an `Idempotency-Key`. The same key with the same bytes gets the
+first answer again, with `Idempotency-Replayed: true`; with another body it is refused (422); while the first is still
+running the answer is 409. Keys are remembered for a day.
+
+**Lists** come newest first, a page at a time: pass `next_cursor` on as `cursor` until it is null.
+
+**Changing** what has a `version`: send its `ETag` as `If-Match`, and nobody's change is overwritten unseen (412).
+
+**Limits.** `RateLimit` says how much is left and `RateLimit-Policy` what the limit is; a 429 says in `Retry-After` how
+long to wait.
+"""
+
+TAGS: list[dict[str, str]] = []
+
+_METHODS = ("get", "put", "post", "delete", "patch")
+_SAFE = frozenset({"get", "head", "options"})
+
+Document = dict[str, Any]
+
+
+def operation_id(route: APIRoute) -> str:
+    """The name of the function: ``create_api_key``."""
+    return route.name
+
+
+def describe(app: FastAPI, services: Services) -> Callable[[], Document]:
+    """The method that makes the description, once, when it is first asked for."""
+
+    def openapi() -> Document:
+        if app.openapi_schema is None:
+            app.openapi_schema = _complete(
+                get_openapi(
+                    title=TITLE,
+                    version=app.version,
+                    openapi_version="3.1.0",
+                    description=DESCRIPTION,
+                    routes=app.routes,
+                    tags=TAGS or None,
+                ),
+                services,
+            )
+        return app.openapi_schema
+
+    return openapi
+
+
+def _complete(document: Document, services: Services) -> Document:
+    components = document.setdefault("components", {})
+    schemas = components.setdefault("schemas", {})
+    schemas.update(_problem_schemas())
+    for unused in ("HTTPValidationError", "ValidationError"):
+        schemas.pop(unused, None)
+    components["headers"] = _HEADERS
+    components["securitySchemes"] = _security_schemes(services)
+    seen: set[str] = set()
+    for path, methods in document.get("paths", {}).items():
+        for method, operation in methods.items():
+            if method in _METHODS:
+                _complete_operation(path, method, operation)
+                name = operation["operationId"]
+                assert name not in seen, f"two operations are called {name}"
+                seen.add(name)
+    return document
+
+
+def _problem_schemas() -> Mapping[str, Any]:
+    _, definitions = models_json_schema(
+        [(Problem, "serialization"), (FieldError, "serialization")], ref_template="#/components/schemas/{model}"
+    )
+    schemas: Mapping[str, Any] = definitions["$defs"]
+    return schemas
+
+
+_HEADERS = {
+    "X-Request-Id": {
+        "description": "The id of this request: yours if you sent a usable one.",
+        "schema": {"type": "string"},
+    },
+    "RateLimit": {
+        "description": 'What is left (`r`) and in how many seconds all of it is back (`t`): `"default";r=119;t=1`.',
+        "schema": {"type": "string"},
+    },
+    "RateLimit-Policy": {
+        "description": 'The limit: `q` requests in `w` seconds, `"default";q=120;w=12`.',
+        "schema": {"type": "string"},
+    },
+    "Retry-After": {"description": "Seconds to wait before asking again.", "schema": {"type": "integer"}},
+}
+
+
+def _security_schemes(services: Services) -> Document:
+    return {
+        "bearer": {"type": "http", "scheme": "bearer", "description": "An API key."},
+        "session": {
+            "type": "apiKey",
+            "in": "cookie",
+            "name": services.cookies.session_name,
+            "description": "A person's session.",
+        },
+        "csrf": {
+            "type": "apiKey",
+            "in": "header",
+            "name": CSRF_HEADER,
+            "description": "The session's CSRF token, with every request that changes something.",
+        },
+    }
+
+
+def _complete_operation(path: str, method: str, operation: Document) -> None:
+    responses = operation.setdefault("responses", {})
+    # FastAPI's own description of validation errors is not what we send.
+    if "HTTPValidationError" in str(responses.get("422", "")):
+        del responses["422"]
+    if path.startswith("/v1"):
+        errors, examples = _common(method, operation)
+        _merge(responses, problems(*errors))
+        for problem in examples:
+            _merge(responses, {problem.status: _documented(problem)})
+    if "security" in operation and method not in _SAFE:
+        operation["security"] = [{"bearer": []}, {"session": [], "csrf": []}]
+    for status, response in responses.items():
+        headers = response.setdefault("headers", {})
+        names = ["X-Request-Id", *(("RateLimit", "RateLimit-Policy") if path.startswith("/v1") else ())]
+        if status in {"429", "503"}:
+            names.append("Retry-After")
+        for name in names:
+            headers.setdefault(name, {"$ref": f"#/components/headers/{name}"})
+
+
+def _common(method: str, operation: Document) -> tuple[list[type[HeadraceError]], list[Problem]]:
+    """What any such route can answer, whatever it does."""
+    errors: list[type[HeadraceError]] = [UnstorableText, RateLimited, Unavailable]
+    examples = [INTERNAL]
+    if "security" in operation:
+        errors += [Unauthenticated, ScopeMissing, AdminOnly]
+    if "requestBody" in operation:
+        errors += [InvalidJson, BodyTooLarge, UnsupportedMediaType]
+    if "requestBody" in operation or "parameters" in operation or method not in _SAFE:
+        examples.append(
+            NOT_VALID.model_copy(update={"errors": [FieldError(field="body.name", message="Field required")]})
+        )
+    return errors, examples
+
+
+def _documented(problem: Problem) -> Document:
+    return {
+        "description": f"`{problem.code}`: {problem.detail}",
+        "content": {
+            MEDIA_TYPE: {
+                "schema": {"$ref": "#/components/schemas/Problem"},
+                "examples": {problem.code: {"value": as_example(problem)}},
+            }
+        },
+    }
+
+
+def _merge(responses: Document, more: Mapping[int | str, Document]) -> None:
+    """Add answers; where the route has the same status already, the new codes join its own."""
+    for status, entry in more.items():
+        there = responses.setdefault(str(status), {"description": "", "content": {}})
+        content = there.setdefault("content", {}).setdefault(
+            MEDIA_TYPE, {"schema": {"$ref": "#/components/schemas/Problem"}, "examples": {}}
+        )
+        new = {
+            code: example
+            for code, example in entry["content"][MEDIA_TYPE]["examples"].items()
+            if code not in content.setdefault("examples", {})
+        }
+        content["examples"].update(new)
+        described: Iterable[str] = (f"`{code}`: {example['value']['detail']}" for code, example in new.items())
+        there["description"] = " ".join(filter(None, (there["description"], *described)))

@@ -1,0 +1,72 @@
+"""The few pages for people: where the console will be, and a reference of the API that needs no internet."""
+
+import base64
+import hashlib
+from html import escape
+from importlib import resources
+from typing import Any
+
+import orjson
+from fastapi import APIRouter, Request, Response
+
+from headrace import __version__
+from headrace.web import apipage
+
+router = APIRouter(include_in_schema=False)
+
+_STYLE = resources.files(__package__).joinpath("style.css").read_text()
+# The one style sheet is within the page; its hash lets the browser take it and nothing else.
+_POLICY = (
+    f"default-src 'none'; style-src 'sha256-{base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode()}'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+
+
+@router.api_route("/", methods=["GET", "HEAD"])
+async def home() -> Response:
+    """Until the console is there, a page that says that Headrace is."""
+    return page("Headrace", _HOME)
+
+
+@router.api_route("/docs", methods=["GET", "HEAD"])
+async def api_reference(request: Request) -> Response:
+    """The description of the API, for reading."""
+    return page("Headrace API", apipage.render(_description(request)))
+
+
+@router.api_route("/openapi.json", methods=["GET", "HEAD"])
+async def api_description(request: Request) -> Response:
+    """The description of the API, for programs."""
+    return Response(orjson.dumps(_description(request)), media_type="application/json")
+
+
+def _description(request: Request) -> dict[str, Any]:
+    description: dict[str, Any] = request.app.openapi()
+    return description
+
+
+def page(title: str, body: str) -> Response:
+    html = (
+        "<!doctype html>\n"
+        f'<html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<style>{_STYLE}</style></head>\n<body>{body}</body></html>\n"
+    )
+    return Response(html, media_type="text/html", headers={"Content-Security-Policy": _POLICY})
+
+
+_HOME = f"""
+<main class="home">
+<h1>Headrace</h1>
+<p class="lead">Headrace {escape(__version__)} is running.
+<span lang="zh">Headrace {escape(__version__)} 正在运行。</span></p>
+<ul class="links">
+<li><a href="/docs">API reference <span lang="zh">接口文档</span></a><code>/docs</code></li>
+<li><a href="/openapi.json">OpenAPI description <span lang="zh">OpenAPI 描述</span></a><code>/openapi.json</code></li>
+<li><a href="/healthz">Is the process alive? <span lang="zh">进程是否存活</span></a><code>/healthz</code></li>
+<li><a href="/readyz">Is it ready for requests? <span lang="zh">是否可以接受请求</span></a><code>/readyz</code></li>
+<li><a href="/metrics">Metrics for Prometheus <span lang="zh">Prometheus 指标</span></a><code>/metrics</code></li>
+</ul>
+<p>The console will be here. <span lang="zh">控制台将在此处提供。</span></p>
+</main>
+"""

@@ -1,0 +1,64 @@
+"""Every way a request can fail, turned into a problem."""
+
+import http
+from collections.abc import Sequence
+from typing import Any
+
+import asyncpg
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+
+from headrace.edge.errors import InvalidJson, UnstorableText
+from headrace.edge.facts import facts_of
+from headrace.edge.problems import NOT_VALID, FieldError, answer, answer_to, plain
+from headrace.errors import HeadraceError
+
+_MAX_PART = 64
+_MAX_ERRORS = 20
+
+_DETAILS = {
+    404: "There is nothing at this path.",
+    405: "This path does not take this method; Allow says which it takes.",
+}
+
+
+def install(app: FastAPI) -> None:
+    app.add_exception_handler(HeadraceError, _foreseen)  # type: ignore[arg-type]
+    app.add_exception_handler(RequestValidationError, _not_valid)  # type: ignore[arg-type]
+    app.add_exception_handler(HTTPException, _http)  # type: ignore[arg-type]
+    # Text that no schema looked at, and that PostgreSQL cannot keep.
+    app.add_exception_handler(asyncpg.CharacterNotInRepertoireError, _unstorable)
+    app.add_exception_handler(asyncpg.UntranslatableCharacterError, _unstorable)
+
+
+async def _foreseen(request: Request, error: HeadraceError) -> Response:
+    return answer_to(error, facts_of(request))
+
+
+async def _unstorable(request: Request, _: Exception) -> Response:
+    return answer_to(UnstorableText(), facts_of(request))
+
+
+async def _not_valid(request: Request, error: RequestValidationError) -> Response:
+    found = error.errors()
+    if any(one["type"] == "json_invalid" for one in found):
+        return answer_to(InvalidJson(), facts_of(request))
+    problem = NOT_VALID.model_copy(update={"errors": field_errors(found)})
+    return answer(problem, facts_of(request))
+
+
+def field_errors(found: Sequence[Any]) -> list[FieldError]:
+    """Where and what; never the value, which may be a secret in the wrong place."""
+    return [
+        FieldError(field=".".join(str(part)[:_MAX_PART] for part in one["loc"]), message=one["msg"])
+        for one in found[:_MAX_ERRORS]
+    ]
+
+
+async def _http(request: Request, error: HTTPException) -> Response:
+    if error.status_code == http.HTTPStatus.BAD_REQUEST and error.__cause__ is not None:
+        # FastAPI's word for a body that broke the parser: too deep, not UTF-8, a number of thousands of digits.
+        return answer_to(InvalidJson(), facts_of(request))
+    problem = plain(error.status_code, detail=_DETAILS.get(error.status_code))
+    return answer(problem, facts_of(request), headers=error.headers)
