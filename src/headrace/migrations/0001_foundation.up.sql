@@ -70,15 +70,29 @@ $$;
 COMMENT ON FUNCTION headrace.refuse_rewriting() IS 'Trigger: refuses UPDATE, DELETE and TRUNCATE.';
 
 
--- Row triggers come to a partition by themselves; TRUNCATE triggers and ownership do not.
+-- Row triggers come to a partition by themselves; TRUNCATE triggers, ownership and the names of indexes do not. A
+-- violated unique key is reported under the partition's name for it: uk_thing_y2026m11 still says uk_thing.
 CREATE FUNCTION headrace.adopt_partition(parent regclass, partition regclass) RETURNS void
 LANGUAGE plpgsql
 SET search_path = pg_catalog
 AS $$
 DECLARE
-  owner text := (SELECT pg_get_userbyid(relowner) FROM pg_class WHERE oid = parent);
-  guard record;
+  owner  text := (SELECT pg_get_userbyid(relowner) FROM pg_class WHERE oid = parent);
+  suffix text := (SELECT substr(child.relname, length(mother.relname) + 1)
+                  FROM pg_class AS child, pg_class AS mother
+                  WHERE child.oid = partition AND mother.oid = parent);
+  guard  record;
+  index  record;
 BEGIN
+  FOR index IN
+    SELECT inhrelid::regclass AS name, relname || suffix AS wanted
+    FROM pg_index
+    JOIN pg_inherits ON inhrelid = indexrelid
+    JOIN pg_class ON pg_class.oid = inhparent
+    WHERE indrelid = partition
+  LOOP
+    EXECUTE format('ALTER INDEX %s RENAME TO %I', index.name, index.wanted);
+  END LOOP;
   FOR guard IN
     SELECT tgname, tgfoid::regproc AS function
     FROM pg_trigger
@@ -94,7 +108,7 @@ BEGIN
   END IF;
 END
 $$;
-COMMENT ON FUNCTION headrace.adopt_partition(regclass, regclass) IS 'Gives a new partition what PostgreSQL does not pass on: TRUNCATE triggers, rights, the owner.';
+COMMENT ON FUNCTION headrace.adopt_partition(regclass, regclass) IS 'Gives a new partition what PostgreSQL does not pass on: names of indexes, TRUNCATE triggers, rights, the owner.';
 
 -- Made apart and then attached: that waits for no reader or writer of the parent, which CREATE … PARTITION OF would.
 -- Bounds are UTC months, also for an owner whose session lives elsewhere.

@@ -1,0 +1,207 @@
+"""One acceptable row of each table, and a way to write it with something changed."""
+
+from datetime import UTC, date, datetime, timedelta
+
+from headrace import ids
+from headrace.database import Tx
+
+NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
+LATER = NOW + timedelta(hours=1)
+PERIOD = date(2026, 11, 1)
+HASH = "0" * 64
+
+USER = ids.new("u", at=NOW)
+ASSET = ids.new("ast", at=NOW)
+TASK = ids.new("tsk", at=NOW)
+PLAN = ids.new("pln", at=NOW)
+SUBSCRIPTION = ids.new("sub", at=NOW)
+ENTITLEMENT = ids.new("ent", at=NOW)
+SCHEDULE = ids.new("sch", at=NOW)
+EVENT = ids.new("evt", at=NOW)
+ENDPOINT = ids.new("whe", at=NOW)
+HOLD = ids.new("led", at=NOW)
+AUDIT = ids.new("aud", at=NOW)
+
+Values = dict[str, object]
+
+# In an order in which each row's references are there before it.
+ROWS: dict[str, Values] = {
+    "users": {"id": USER, "username": "ada", "password_hash": "$argon2id$"},
+    "sessions": {
+        "id": "ses_1",
+        "user_id": USER,
+        "token_hash": bytes(32),
+        "expires_at": datetime(2100, 1, 1, tzinfo=UTC),
+    },
+    "api_keys": {"id": "key_1", "user_id": USER, "name": "ci", "key_hash": bytes(32), "key_hint": "…q7x2"},
+    "login_throttles": {"subject": "account:ada", "first_failed_at": NOW, "last_failed_at": LATER},
+    "audit_events": {
+        "id": AUDIT,
+        "timestamp": round(NOW.timestamp() * 1000),
+        "action": "created",
+        "resource_type": "task",
+        "resource": {"type": "task", "identifier": TASK},
+        "user": {"uid": USER, "username": "ada", "type": "user"},
+        "client_ip": "192.0.2.7",
+        "created_at": NOW,
+        "actor_type": "USER",
+    },
+    "outbox_events": {
+        "event_id": EVENT,
+        "event_type": "task.created",
+        "event_version": 1,
+        "aggregate_type": "task",
+        "aggregate_id": TASK,
+        "payload_json": {},
+        "status": "PENDING",
+    },
+    "assets": {
+        "id": ASSET,
+        "user_id": USER,
+        "media_type": "IMAGE",
+        "origin_name": "cat.png",
+        "mime_type": "image/png",
+        "size_bytes": 1,
+        "sha256": HASH,
+        "storage_key": "a/b",
+    },
+    "tasks": {
+        "id": TASK,
+        "user_id": USER,
+        "task_type": "IMAGE",
+        "title": "A cat",
+        "input_asset_id": ASSET,
+        "quality_level": "HIGH",
+        "mode": "AUTO",
+        "output_format": "png",
+    },
+    "task_steps": {"task_id": TASK, "step_name": "DETECTING", "status": "RUNNING"},
+    "task_results": {"task_id": TASK, "result_key": "r"},
+    "task_logs": {"task_id": TASK, "status": "SUCCEEDED"},
+    "idempotency_keys": {
+        "scope": "tasks",
+        "user_id": USER,
+        "idempotency_key": "k",
+        "request_hash": HASH,
+        "http_status": 201,
+        "expires_at": LATER,
+    },
+    "rate_limits": {"bucket": "key:1", "tat": NOW},
+    "scheduled_tasks": {
+        "uid": SCHEDULE,
+        "name": "nightly",
+        "type": "report",
+        "is_recurring": True,
+        "cron_expr": "0 2 * * *",
+        "labels": {"zone": "a"},
+        "data": {"depth": 1},
+    },
+    "task_executions": {
+        "task_uid": SCHEDULE,
+        "task_name": "nightly",
+        "task_type": "report",
+        "execution_uid": "exe_1",
+        "task_id": TASK,
+        "run_by": "host:1",
+        "scheduled_at": NOW,
+        "started_at": NOW,
+        "state": "running",
+        "trigger_type": "scheduled",
+    },
+    "task_locks": {
+        "lock_key": "task:1",
+        "fence": 1,
+        "holder_id": "host:1",
+        "token": "t",
+        "state": "active",
+        "acquired_at": NOW,
+        "expires_at": LATER,
+    },
+    "lock_fences": {"lock_key": "task:1", "fence": 1},
+    "plans": {"id": PLAN, "name": "Pro (test)", "price_cents": 100, "monthly_quota": 10},
+    "subscriptions": {
+        "id": SUBSCRIPTION,
+        "user_id": USER,
+        "plan_id": PLAN,
+        "status": "ACTIVE",
+        "channel": "WECHAT_PAY",
+        "external_order_id": "order-1",
+    },
+    "entitlements": {
+        "id": ENTITLEMENT,
+        "user_id": USER,
+        "plan_id": PLAN,
+        "subscription_id": SUBSCRIPTION,
+        "quota_total": 10,
+        "quota_left": 10,
+        "period_start": NOW,
+        "period_end": LATER,
+        "status": "ACTIVE",
+    },
+    "usage_ledger": {
+        "id": HOLD,
+        "period": PERIOD,
+        "user_id": USER,
+        "task_id": TASK,
+        "entitlement_id": ENTITLEMENT,
+        "consume_unit": 1,
+        "direction": "DEBIT",
+        "status": "HELD",
+        "source": "TASK_CREATE",
+        "idempotency_key": f"202611:{TASK}:hold",
+        "expires_at": LATER,
+    },
+    "webhook_endpoints": {
+        "id": ENDPOINT,
+        "user_id": USER,
+        "name": "hook",
+        "url": "https://example.com/",
+        "status": "ACTIVE",
+        "secret_ciphertext": "s",
+    },
+    "webhook_deliveries": {
+        "period": PERIOD,
+        "delivery_id": ids.new("whd", at=NOW),
+        "endpoint_id": ENDPOINT,
+        "event_id": EVENT,
+        "event_type": "task.created",
+        "attempt": 1,
+        "status": "PENDING",
+    },
+    "notifications": {
+        "user_id": USER,
+        "type": "TASK_SUCCEEDED",
+        "title": "Done",
+        "body": "It is done.",
+        "event_id": EVENT,
+    },
+    "system_configs": {"config_key": "upload.limit", "config_value": 1},
+    "tech_risk_ledger": {
+        "risk_id": "R-1",
+        "category": "LICENSE",
+        "severity": "LOW",
+        "status": "OPEN",
+        "trigger_condition": "t",
+        "mitigation_plan": "m",
+        "owner": "ada",
+    },
+}
+
+
+def row(table: str, **changed: object) -> Values:
+    return ROWS[table] | changed
+
+
+async def insert(tx: Tx, table: str, **changed: object) -> None:
+    values = row(table, **changed)
+    columns = ", ".join(f'"{column}"' for column in values)
+    places = ", ".join(f"${place}" for place in range(1, len(values) + 1))
+    await tx.execute(f"INSERT INTO headrace.{table} ({columns}) VALUES ({places})", *values.values())
+
+
+async def insert_all_before(tx: Tx, table: str) -> None:
+    """Write the rows that a row of ``table`` may refer to."""
+    for name in ROWS:
+        if name == table:
+            return
+        await insert(tx, name)
