@@ -1,0 +1,79 @@
+"""Who: registration, logins, sessions, API keys, roles, and what administrators do to accounts."""
+
+from headrace.accounts.administration import (
+    FirstAdmin,
+    create_admin,
+    ensure_first_admin,
+    get_user,
+    list_users,
+    reinstate,
+    reset_password,
+    set_role,
+    suspend,
+)
+from headrace.accounts.api_keys import create_api_key, get_api_key, list_api_keys, revoke_api_key
+from headrace.accounts.authenticate import authenticator, csrf_token
+from headrace.accounts.config import AccountsConfig, PasswordConfig, SessionConfig, ThrottleConfig, WeChatConfig
+from headrace.accounts.login import log_in, log_in_with_wechat
+from headrace.accounts.model import (
+    ApiKey,
+    ApiKeyId,
+    ApiKeyMade,
+    LoggedIn,
+    NewUser,
+    Session,
+    SessionId,
+    User,
+    UserId,
+    UserStatus,
+)
+from headrace.accounts.password_change import change_password
+from headrace.accounts.registration import prepare, refuse_if_closed, register
+from headrace.accounts.service import Accounts
+from headrace.accounts.sessions import list_sessions, log_out, revoke_other_sessions, revoke_session
+from headrace.accounts.throttle import forget_failures
+
+__all__ = [
+    "Accounts",
+    "AccountsConfig",
+    "ApiKey",
+    "ApiKeyId",
+    "ApiKeyMade",
+    "FirstAdmin",
+    "LoggedIn",
+    "NewUser",
+    "PasswordConfig",
+    "Session",
+    "SessionConfig",
+    "SessionId",
+    "ThrottleConfig",
+    "User",
+    "UserId",
+    "UserStatus",
+    "WeChatConfig",
+    "authenticator",
+    "change_password",
+    "create_admin",
+    "create_api_key",
+    "csrf_token",
+    "ensure_first_admin",
+    "forget_failures",
+    "get_api_key",
+    "get_user",
+    "list_api_keys",
+    "list_sessions",
+    "list_users",
+    "log_in",
+    "log_in_with_wechat",
+    "log_out",
+    "prepare",
+    "refuse_if_closed",
+    "register",
+    "reinstate",
+    "reset_password",
+    "revoke_api_key",
+    "revoke_other_sessions",
+    "revoke_session",
+    "set_role",
+    "suspend",
+]

@@ -1,0 +1,144 @@
+"""What administrators do to accounts. There is always an active administrator left, whatever happens at once."""
+
+from dataclasses import dataclass, field
+
+from headrace import audit
+from headrace.accounts import rules
+from headrace.accounts.errors import LastAdmin, NoPassword, UserNotFound
+from headrace.accounts.model import NewUser, User, UserStatus
+from headrace.accounts.passwords import generate
+from headrace.accounts.registration import prepare, register, user_resource
+from headrace.accounts.service import Accounts
+from headrace.accounts.store import sessions as sessions_store
+from headrace.accounts.store import users as store
+from headrace.audit import Action, Who
+from headrace.database import Database, Tx
+from headrace.edge.caller import Role
+from headrace.edge.etags import check_version
+from headrace.sql import Mark
+
+
+async def get_user(tx: Tx, user_id: str) -> User:
+    user = await store.find_user(tx, user_id)
+    if user is None:
+        raise UserNotFound
+    return user
+
+
+async def list_users(
+    tx: Tx,
+    *,
+    username: str | None = None,
+    status: UserStatus | None = None,
+    role: Role | None = None,
+    older_than: Mark | None = None,
+    limit: int,
+) -> list[User]:
+    """Users, newest first; by ``username`` at most one."""
+    if username is None:
+        return await store.list_users(tx, status=status, role=role, older_than=older_than, limit=limit)
+    user = await store.find_by_name(tx, rules.fold(username.strip()))
+    wanted = user is not None and status in (None, user.status) and role in (None, user.role)
+    return [user] if user is not None and wanted and older_than is None else []
+
+
+async def suspend(tx: Tx, who: Who, user_id: str, *, expected: int | None = None) -> User:
+    """Shut a user out: sessions end, API keys stop working with this commit. Suspending twice changes nothing."""
+    await store.lock_admins(tx)
+    old = await _lock(tx, user_id, expected)
+    if old.status is UserStatus.SUSPENDED:
+        return old
+    await _refuse_last_admin(tx, old)
+    new = await store.set_status(tx, old, UserStatus.SUSPENDED)
+    ended = await sessions_store.revoke_all(tx, new.id)
+    await audit.record(
+        tx, who, Action.DISABLED, user_resource(new), old=old, new=new, data={"sessions_ended": str(ended)}
+    )
+    return new
+
+
+async def reinstate(tx: Tx, who: Who, user_id: str, *, expected: int | None = None) -> User:
+    """Let a suspended user in again. Their API keys work again; sessions that ended stay ended."""
+    old = await _lock(tx, user_id, expected)
+    if old.is_active:
+        return old
+    new = await store.set_status(tx, old, UserStatus.ACTIVE)
+    await audit.record(tx, who, Action.ENABLED, user_resource(new), old=old, new=new)
+    return new
+
+
+async def set_role(tx: Tx, who: Who, user_id: str, role: Role, *, expected: int | None = None) -> User:
+    """Make a user an administrator, or no longer one. It holds from the next request on."""
+    await store.lock_admins(tx)
+    old = await _lock(tx, user_id, expected)
+    if old.role is role:
+        return old
+    if role is not Role.ADMIN:
+        await _refuse_last_admin(tx, old)
+    new = await store.set_role(tx, old, role)
+    action, granted = (Action.GRANTED, role) if role is Role.ADMIN else (Action.REVOKED, old.role)
+    await audit.record(tx, who, action, user_resource(new), old=old, new=new, data={"role": granted})
+    return new
+
+
+async def reset_password(tx: Tx, who: Who, user_id: str, password_hash: str, *, expected: int | None = None) -> User:
+    """Give a user another password and end all their sessions."""
+    old = await _lock(tx, user_id, expected)
+    if old.username is None:
+        raise NoPassword
+    new = await store.set_password(tx, old, password_hash)
+    ended = await sessions_store.revoke_all(tx, new.id)
+    await audit.record(
+        tx,
+        who,
+        Action.UPDATED,
+        user_resource(new),
+        old=old,
+        new=new,
+        data={"sessions_ended": str(ended), "purpose": "reset"},
+    )
+    return new
+
+
+async def create_admin(tx: Tx, who: Who, new: NewUser) -> User:
+    """Store an administrator; ``prepare(…, role=Role.ADMIN, by_operator=True)`` makes ``new``."""
+    if new.role is not Role.ADMIN:
+        raise ValueError("an administrator has the role ADMIN")
+    return await register(tx, who, new)
+
+
+@dataclass(frozen=True, slots=True)
+class FirstAdmin:
+    """The administrator that a new installation starts with. The password is shown once."""
+
+    user: User
+    password: str = field(repr=False)
+
+
+async def ensure_first_admin(db: Database, accounts: Accounts, *, username: str = "admin") -> FirstAdmin | None:
+    """Make an administrator if there is none; None if there is. Of ten processes that start at once, one makes it."""
+    async with db.transaction() as tx:
+        if await store.admin_exists(tx):
+            return None
+    password = generate()
+    # Hashed before the lock is taken: nine of ten do it in vain, and none makes the others wait for it.
+    new = await prepare(accounts, username=username, password=password, role=Role.ADMIN, by_operator=True)
+    async with db.transaction() as tx:
+        await store.lock_admins(tx)
+        if await store.admin_exists(tx):
+            return None
+        return FirstAdmin(await create_admin(tx, Who.system(), new), password)
+
+
+async def _lock(tx: Tx, user_id: str, expected: int | None) -> User:
+    user = await store.lock_user(tx, user_id)
+    if user is None:
+        raise UserNotFound
+    check_version(user.version, expected)
+    return user
+
+
+async def _refuse_last_admin(tx: Tx, user: User) -> None:
+    """The caller holds the lock on administrators, so this stays true until it commits."""
+    if user.role is Role.ADMIN and user.is_active and not await store.admin_exists(tx, besides=user.id):
+        raise LastAdmin

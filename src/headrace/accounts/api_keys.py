@@ -1,0 +1,67 @@
+"""Keys for programs: made by people, shown once, narrowed to scopes."""
+
+from collections.abc import Set as AbstractSet
+from datetime import datetime
+
+from headrace import audit, ids
+from headrace.accounts import tokens
+from headrace.accounts.errors import ApiKeyNotFound, InvalidExpiry, InvalidScopes, SessionNeeded
+from headrace.accounts.model import ApiKey, ApiKeyId, ApiKeyMade, UserId
+from headrace.accounts.store import api_keys as store
+from headrace.audit import Action, Resource, ResourceType
+from headrace.database import Tx
+from headrace.edge.caller import Caller, Role, Scope
+from headrace.sql import Mark
+
+_HINT_LENGTH = 4
+
+
+async def create_api_key(
+    tx: Tx, caller: Caller, *, name: str, scopes: AbstractSet[Scope], expires_at: datetime | None = None
+) -> ApiKeyMade:
+    """Make a key for the caller. Only a person can: a key that made keys could outlive and outgrow itself."""
+    if caller.session_id is None:
+        raise SessionNeeded("Log in to make an API key: an API key cannot make another.")
+    if not scopes:
+        raise InvalidScopes("An API key needs at least one scope.", field="scopes")
+    if Scope.ADMIN in scopes and caller.role is not Role.ADMIN:
+        raise InvalidScopes("Only an administrator can make an API key with the scope admin.", field="scopes")
+    key = tokens.new(tokens.API_KEY)
+    made = await store.insert_api_key(
+        tx,
+        ApiKeyId(ids.new("key")),
+        UserId(caller.user_id),
+        name=name,
+        key_hash=tokens.digest(key),
+        key_hint=key[-_HINT_LENGTH:],
+        scopes=frozenset(scopes),
+        expires_at=expires_at,
+    )
+    if made is None:
+        raise InvalidExpiry(field="expires_at")
+    await audit.record(tx, caller.who, Action.CREATED, _resource(made), new=made)
+    return ApiKeyMade(made, key)
+
+
+async def list_api_keys(tx: Tx, caller: Caller, *, older_than: Mark | None, limit: int) -> list[ApiKey]:
+    """The caller's keys that are not revoked, newest first."""
+    return await store.list_api_keys(tx, caller.user_id, older_than=older_than, limit=limit)
+
+
+async def get_api_key(tx: Tx, caller: Caller, api_key_id: str) -> ApiKey:
+    found = await store.find_api_key(tx, api_key_id, caller.user_id)
+    if found is None:
+        raise ApiKeyNotFound
+    return found
+
+
+async def revoke_api_key(tx: Tx, caller: Caller, api_key_id: str) -> None:
+    """End one of the caller's keys at once; ``ApiKeyNotFound`` if they have no such key, or not any more."""
+    ended = await store.revoke_api_key(tx, api_key_id, caller.user_id)
+    if ended is None:
+        raise ApiKeyNotFound
+    await audit.record(tx, caller.who, Action.REVOKED, _resource(ended), new=ended)
+
+
+def _resource(api_key: ApiKey) -> Resource:
+    return Resource(ResourceType.API_KEY, api_key.id, {"name": api_key.name, "user_id": api_key.user_id})

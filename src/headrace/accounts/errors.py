@@ -1,0 +1,157 @@
+"""What accounts refuse.
+
+NotFound         UserNotFound · SessionNotFound · ApiKeyNotFound
+Invalid          InvalidUsername · InvalidEmail · InvalidPassword · WrongPassword · InvalidScopes · InvalidExpiry
+                 InvalidWeChatCode
+Conflict         UsernameTaken · ApiKeyNameTaken · LastAdmin · NoPassword
+Denied           RegistrationClosed · AccountSuspended · CsrfFailed · SessionNeeded · WeChatBlocked · WeChatOff
+  Unauthenticated  BadCredentials
+Exhausted        LoginPaused
+Unavailable      PasswordsBusy · WeChatUnavailable
+"""
+
+from headrace.errors import Conflict, Denied, Exhausted, Invalid, NotFound, Unauthenticated, Unavailable
+
+
+class UserNotFound(NotFound):
+    """There is no such user."""
+
+    code = "user_not_found"
+
+
+class SessionNotFound(NotFound):
+    """There is no such session."""
+
+    code = "session_not_found"
+
+
+class ApiKeyNotFound(NotFound):
+    """There is no such API key."""
+
+    code = "api_key_not_found"
+
+
+class InvalidUsername(Invalid):
+    """A username has 1 to 64 letters or digits of any script, `_`, `.` or `-`, and starts with a letter or a digit."""
+
+    code = "invalid_username"
+
+
+class InvalidEmail(Invalid):
+    """This is not an e-mail address."""
+
+    code = "invalid_email"
+
+
+class InvalidPassword(Invalid):
+    """This password cannot be used."""
+
+    code = "invalid_password"
+
+
+class WrongPassword(Invalid):
+    """The current password is wrong."""
+
+    code = "wrong_password"
+
+
+class InvalidScopes(Invalid):
+    """An API key cannot be given these scopes."""
+
+    code = "invalid_scopes"
+
+
+class InvalidExpiry(Invalid):
+    """An API key cannot expire in the past."""
+
+    code = "invalid_expiry"
+
+
+class InvalidWeChatCode(Invalid):
+    """WeChat does not know this code, or it was used before: ask WeChat for a new one."""
+
+    code = "invalid_wechat_code"
+
+
+class UsernameTaken(Conflict):
+    """This username is taken."""
+
+    code = "username_taken"
+
+
+class ApiKeyNameTaken(Conflict):
+    """You have an API key with this name: revoke it first, or choose another name."""
+
+    code = "api_key_name_taken"
+
+
+class LastAdmin(Conflict):
+    """This is the last active administrator: make another one first."""
+
+    code = "last_admin"
+
+
+class NoPassword(Conflict):
+    """This account has no password: it logs in with WeChat."""
+
+    code = "no_password"
+
+
+class RegistrationClosed(Denied):
+    """Registration is closed here: ask an administrator for an account."""
+
+    code = "registration_closed"
+
+
+class AccountSuspended(Denied):
+    """This account is suspended: ask an administrator."""
+
+    code = "account_suspended"
+
+
+class CsrfFailed(Denied):
+    """The header X-CSRF-Token is missing or wrong: send what the CSRF cookie holds."""
+
+    code = "csrf_failed"
+
+
+class SessionNeeded(Denied):
+    """Log in for this: an API key is not enough."""
+
+    code = "session_needed"
+
+
+class WeChatBlocked(Denied):
+    """WeChat blocks this user as a risk."""
+
+    code = "wechat_blocked"
+
+
+class WeChatOff(Denied):
+    """Login with WeChat is not set up here."""
+
+    code = "wechat_off"
+
+
+class BadCredentials(Unauthenticated):
+    """The username or the password is wrong."""
+
+    code = "bad_credentials"
+
+
+class LoginPaused(Exhausted):
+    """Too many failed logins: wait for as long as Retry-After says, then try again."""
+
+    code = "login_paused"
+
+
+class PasswordsBusy(Unavailable):
+    """Too many people are logging in at this moment; try again in a few seconds."""
+
+    code = "passwords_busy"
+
+
+class WeChatUnavailable(Unavailable):
+    """WeChat does not answer as it should; try again in a moment."""
+
+    code = "wechat_unavailable"

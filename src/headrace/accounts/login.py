@@ -1,0 +1,162 @@
+"""Logging in: with a password, or through WeChat.
+
+These verbs take the database rather than a transaction. Each needs several: the attempt must be counted and committed
+before the password is checked, nothing may be held open while Argon2 or WeChat takes its time, and a failure must be
+on record although the login fails.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from headrace import audit, logs
+from headrace.accounts import registration, rules, sessions, throttle
+from headrace.accounts.errors import AccountSuspended, BadCredentials, LoginPaused, PasswordsBusy, WeChatOff
+from headrace.accounts.model import LoggedIn, User, UserStatus
+from headrace.accounts.registration import user_resource
+from headrace.accounts.service import Accounts
+from headrace.accounts.store import users as store
+from headrace.audit import Action, Resource, ResourceType, Who
+from headrace.database import Database, Tx
+from headrace.errors import HeadraceError
+
+log = logs.get(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class _Checked:
+    """What came of a password check."""
+
+    user: User | None
+    right: bool
+    rehashed: str | None = None
+
+
+async def log_in(
+    db: Database, accounts: Accounts, who: Who, *, username: str, password: str, now: datetime | None = None
+) -> LoggedIn:
+    """Log in with a name and a password.
+
+    ``BadCredentials`` for an unknown name and a wrong password alike, after the same work; ``LoginPaused`` before any
+    work; ``AccountSuspended`` only to who knows the password.
+    """
+    name = rules.fold(username.strip())
+    user, attempt = await _begin(db, accounts, who, name, now)
+    try:
+        checked = await _check(accounts, user, password)
+    except PasswordsBusy:
+        async with db.transaction() as tx:
+            await throttle.take_back(tx, attempt)
+        raise
+    async with db.transaction() as tx:
+        if (logged_in := await _enter(tx, accounts, who, checked, attempt, now)) is not None:
+            return logged_in
+        error, reason = _refusal(checked)
+        await _record_failure(tx, who, user, name, reason=reason, pause=attempt.pause_seconds)
+    raise error
+
+
+async def _begin(
+    db: Database, accounts: Accounts, who: Who, name: str, now: datetime | None
+) -> tuple[User | None, throttle.Attempt]:
+    config, network = accounts.config.throttle, throttle.network_of(who.client_ip)
+    try:
+        async with db.transaction() as tx:
+            found = (
+                await store.find_candidate(tx, name, network, known_for=config.known_for, now=now)
+                if len(name) <= rules.USERNAME_LONGEST
+                else None
+            )
+            attempt = await throttle.reserve(
+                tx, config, account=name, network=network, known_here=found is not None and found.known_here, now=now
+            )
+    except LoginPaused as exc:
+        # Not audited: nothing was checked. The failure that began the pause says so in its own event, so that a flood
+        # of refused attempts cannot flood the trail.
+        log.info("login.paused", client_ip=who.client_ip, retry_after=exc.retry_after)
+        raise
+    return (found.user if found else None), attempt
+
+
+async def _check(accounts: Accounts, user: User | None, password: str) -> _Checked:
+    stored = user.password_hash if user else None
+    right = await accounts.passwords.verify(stored, password)
+    if not right or stored is None or not accounts.passwords.outdated(stored):
+        return _Checked(user, right)
+    try:
+        return _Checked(user, right, await accounts.passwords.hash(password))
+    except PasswordsBusy:  # the next login will do it
+        return _Checked(user, right)
+
+
+async def _enter(
+    tx: Tx, accounts: Accounts, who: Who, checked: _Checked, attempt: throttle.Attempt, now: datetime | None
+) -> LoggedIn | None:
+    if checked.user is None or not checked.right:
+        return None
+    user = await store.record_login(tx, checked.user, rehashed=checked.rehashed, now=now)
+    if user is None:
+        return None
+    await throttle.succeed(tx, attempt)
+    return await _open(tx, accounts, who, user, method="password", now=now)
+
+
+async def _open(
+    tx: Tx, accounts: Accounts, who: Who, user: User, *, method: str, now: datetime | None = None
+) -> LoggedIn:
+    logged_in = await sessions.open_session(tx, accounts.config.sessions, user, who, now=now)
+    await audit.record(
+        tx,
+        user.acting(who),
+        Action.LOGIN,
+        user_resource(user),
+        data={"outcome": "success", "method": method, "session_id": logged_in.session.id},
+    )
+    return logged_in
+
+
+def _refusal(checked: _Checked) -> tuple[HeadraceError, str]:
+    if checked.user is None:
+        return BadCredentials(), "unknown_user"
+    if not checked.right:
+        return BadCredentials(), "wrong_password"
+    if checked.user.status is UserStatus.SUSPENDED:
+        return AccountSuspended(), "suspended"
+    return BadCredentials(), "changed_meanwhile"
+
+
+async def _record_failure(
+    tx: Tx, who: Who, user: User | None, name: str, *, reason: str, pause: int | None = None
+) -> None:
+    # A name that nobody has may be a password typed into the wrong field: only its beginning is kept (A-09).
+    resource = user_resource(user) if user else Resource(ResourceType.USER, "unknown", {"username": f"{name[:3]}…"})
+    data = {"outcome": "failure", "reason": reason} | ({"paused_seconds": str(pause)} if pause is not None else {})
+    await audit.record(tx, who, Action.LOGIN, resource, data=data)
+
+
+async def log_in_with_wechat(db: Database, accounts: Accounts, who: Who, *, code: str) -> LoggedIn:
+    """Log in whoever WeChat says the code stands for, and register them if they are new.
+
+    Two logins of a new person at the same moment make one user: the openid is unique.
+    """
+    if accounts.wechat is None:
+        raise WeChatOff
+    openid = await accounts.wechat.openid_of(code)
+    async with db.transaction() as tx:
+        user = await _find_or_register(tx, accounts, who, openid)
+        entered = await store.record_login(tx, user)
+        if entered is not None:
+            return await _open(tx, accounts, who, entered, method="wechat")
+        await _record_failure(tx, who, user, "", reason="suspended")
+    raise AccountSuspended
+
+
+async def _find_or_register(tx: Tx, accounts: Accounts, who: Who, openid: str) -> User:
+    if (user := await store.find_by_openid(tx, openid)) is not None:
+        return user
+    registration.refuse_if_closed(accounts)
+    if (user := await store.insert_wechat_user(tx, openid)) is not None:
+        await audit.record(tx, who, Action.CREATED, user_resource(user), new=user, data={"method": "wechat"})
+        return user
+    user = await store.find_by_openid(tx, openid)
+    assert user is not None, "the insert met this user"
+    return user

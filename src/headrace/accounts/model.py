@@ -1,0 +1,109 @@
+"""People, and what they log in with."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from ipaddress import IPv4Address, IPv6Address
+from typing import NewType
+
+from headrace.audit import ActorType, Principal, PrincipalType, Who
+from headrace.edge.caller import Role
+
+UserId = NewType("UserId", str)
+SessionId = NewType("SessionId", str)
+ApiKeyId = NewType("ApiKeyId", str)
+
+
+class UserStatus(StrEnum):
+    """ACTIVE ⇄ SUSPENDED; DELETED is the end."""
+
+    ACTIVE = "ACTIVE"
+    SUSPENDED = "SUSPENDED"
+    DELETED = "DELETED"
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """A row of users."""
+
+    id: UserId
+    username: str | None
+    email: str | None
+    mobile: str | None
+    status: UserStatus
+    role: Role
+    version: int
+    created_at: datetime
+    updated_at: datetime
+    deleted_at: datetime | None
+    last_login_at: datetime | None
+    password_hash: str | None = field(repr=False)
+    wechat_openid: str | None = field(repr=False)
+
+    @property
+    def is_active(self) -> bool:
+        return self.status is UserStatus.ACTIVE
+
+    def principal(self) -> Principal:
+        return Principal(self.id, self.username or "", PrincipalType.USER)
+
+    def acting(self, who: Who) -> Who:
+        """The same request, now that we know that this user sent it."""
+        return who.acting_as(self.principal(), ActorType.ADMIN if self.role is Role.ADMIN else ActorType.USER)
+
+
+@dataclass(frozen=True, slots=True)
+class NewUser:
+    """A user who has been checked and can be stored."""
+
+    username: str
+    email: str | None
+    password_hash: str = field(repr=False)
+    role: Role = Role.USER
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """A login that lasts."""
+
+    id: SessionId
+    user_id: UserId
+    client_ip: IPv4Address | IPv6Address | None
+    user_agent: str | None
+    created_at: datetime
+    last_seen_at: datetime
+    expires_at: datetime
+    revoked_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class ApiKey:
+    """A program's key, without the key."""
+
+    id: ApiKeyId
+    user_id: UserId
+    name: str
+    key_hint: str
+    scopes: frozenset[str]  # text: a newer release may have written one that this one does not know
+    expires_at: datetime | None
+    last_used_at: datetime | None
+    revoked_at: datetime | None
+    created_at: datetime
+    updated_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedIn:
+    """What a login gives. The token is nowhere else: only its hash is stored."""
+
+    user: User
+    session: Session
+    token: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ApiKeyMade:
+    """A new key; shown once, since only its hash is stored."""
+
+    api_key: ApiKey
+    key: str = field(repr=False)

@@ -1,0 +1,88 @@
+"""Argon2id, off the event loop and only so many at once."""
+
+import asyncio
+import base64
+import os
+import secrets
+import unicodedata
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from typing import TypeVar
+
+import argon2
+from argon2.exceptions import InvalidHashError, VerificationError
+
+from headrace.accounts.config import PasswordConfig
+from headrace.accounts.errors import PasswordsBusy
+
+T = TypeVar("T")
+
+_SALT_BYTES = 16
+_HASH_BYTES = 32
+_ALPHABET = "abcdefghijkmnpqrstuvwxyz23456789"  # none that is taken for another
+
+
+class Passwords:
+    """Hashes and checks passwords. Lives as long as the process: it owns the threads that do it."""
+
+    def __init__(self, config: PasswordConfig) -> None:
+        self.config = config
+        self._hasher = argon2.PasswordHasher(
+            time_cost=config.time_cost,
+            memory_cost=config.memory_kib,
+            parallelism=config.parallelism,
+            hash_len=_HASH_BYTES,
+            salt_len=_SALT_BYTES,
+            type=argon2.Type.ID,
+        )
+        self._threads = ThreadPoolExecutor(config.at_once, thread_name_prefix="argon2")
+        self._inside = 0
+        self._nobody = _hash_of_nothing(config)
+
+    def close(self) -> None:
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    async def hash(self, password: str) -> str:
+        return await self._in_thread(self._hasher.hash, _bytes(password))
+
+    async def verify(self, stored: str | None, password: str) -> bool:
+        """Whether the password belongs to the stored hash. Without one it takes just as long, and the answer is no."""
+        return await self._in_thread(self._verify, stored, _bytes(password))
+
+    def _verify(self, stored: str | None, password: bytes) -> bool:
+        if stored is None or not stored.startswith("$argon2"):  # `!` is no hash: nobody logs in as the system
+            stored = self._nobody
+        try:
+            return self._hasher.verify(stored, password)
+        except (VerificationError, InvalidHashError):
+            return False
+
+    def outdated(self, stored: str) -> bool:
+        """Whether it was made with other parameters than today's."""
+        return self._hasher.check_needs_rehash(stored)
+
+    async def _in_thread(self, work: Callable[..., T], *args: object) -> T:
+        if self._inside >= self.config.at_once + self.config.waiting:
+            raise PasswordsBusy(retry_after=timedelta(seconds=2))
+        self._inside += 1
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._threads, work, *args)
+        finally:
+            self._inside -= 1
+
+
+def generate() -> str:
+    """A password that a person can copy by hand: about 100 bits in five groups."""
+    return "-".join("".join(secrets.choice(_ALPHABET) for _ in range(4)) for _ in range(5))
+
+
+def _bytes(password: str) -> bytes:
+    # Keyboards differ in how they compose an é; the person who typed it must get in from both.
+    return unicodedata.normalize("NFC", password).encode(errors="surrogatepass")
+
+
+def _hash_of_nothing(config: PasswordConfig) -> str:
+    """A hash with today's parameters that no password has: checking against it costs what a real check costs."""
+    salt, digest = (base64.b64encode(os.urandom(size)).rstrip(b"=").decode() for size in (_SALT_BYTES, _HASH_BYTES))
+    return f"$argon2id$v=19$m={config.memory_kib},t={config.time_cost},p={config.parallelism}${salt}${digest}"

@@ -1,0 +1,43 @@
+"""New users who come by themselves."""
+
+from headrace import audit
+from headrace.accounts import rules
+from headrace.accounts.errors import RegistrationClosed
+from headrace.accounts.model import NewUser, User
+from headrace.accounts.service import Accounts
+from headrace.accounts.store import users as store
+from headrace.audit import Action, Resource, ResourceType, Who
+from headrace.database import Tx
+from headrace.edge.caller import Role
+
+
+def refuse_if_closed(accounts: Accounts) -> None:
+    if not accounts.config.registration_open:
+        raise RegistrationClosed
+
+
+async def prepare(
+    accounts: Accounts,
+    *,
+    username: str,
+    password: str,
+    email: str | None = None,
+    role: Role = Role.USER,
+    by_operator: bool = False,
+) -> NewUser:
+    """Check what was given and hash the password. Slow, and so done before a transaction begins."""
+    name = rules.check_username(username, allow_kept_back=by_operator)
+    address = rules.check_email(email)
+    rules.check_password(password, username=name, config=accounts.config.passwords)
+    return NewUser(name, address, await accounts.passwords.hash(password), role)
+
+
+async def register(tx: Tx, who: Who, new: NewUser) -> User:
+    """Store a new user and audit it; ``UsernameTaken`` if somebody was faster."""
+    user = await store.insert_user(tx, new)
+    await audit.record(tx, who, Action.CREATED, user_resource(user), new=user)
+    return user
+
+
+def user_resource(user: User) -> Resource:
+    return Resource(ResourceType.USER, user.id, {"username": user.username} if user.username else {})

@@ -1,0 +1,83 @@
+"""Logins that last: opened, listed, ended."""
+
+from datetime import datetime
+
+from headrace import audit, ids
+from headrace.accounts import tokens
+from headrace.accounts.config import SessionConfig
+from headrace.accounts.errors import SessionNeeded, SessionNotFound
+from headrace.accounts.model import LoggedIn, Session, SessionId, User
+from headrace.accounts.store import sessions as store
+from headrace.accounts.throttle import network_of
+from headrace.audit import Action, Resource, ResourceType, Who
+from headrace.database import Tx
+from headrace.edge.caller import Caller
+from headrace.sql import Mark
+
+_LONGEST_USER_AGENT = 512
+
+
+async def open_session(tx: Tx, config: SessionConfig, user: User, who: Who, *, now: datetime | None = None) -> LoggedIn:
+    """Log the user in. Whoever calls this has checked who they are, and audits how."""
+    token = tokens.new(tokens.SESSION)
+    session = await store.insert_session(
+        tx,
+        SessionId(ids.new("ses")),
+        user.id,
+        token_hash=tokens.digest(token),
+        client_ip=who.client_ip if network_of(who.client_ip) else None,
+        user_agent=who.user_agent[:_LONGEST_USER_AGENT] if who.user_agent else None,
+        lifetime=config.lifetime,
+        now=now,
+    )
+    return LoggedIn(user, session, token)
+
+
+async def list_sessions(
+    tx: Tx,
+    config: SessionConfig,
+    caller: Caller,
+    *,
+    older_than: Mark | None,
+    limit: int,
+    now: datetime | None = None,
+) -> list[Session]:
+    """The caller's sessions that are still good, newest first."""
+    return await store.list_sessions(
+        tx, caller.user_id, idle_lifetime=config.idle_lifetime, older_than=older_than, limit=limit, now=now
+    )
+
+
+async def revoke_session(tx: Tx, caller: Caller, session_id: str) -> None:
+    """End one of the caller's sessions; ``SessionNotFound`` if they have no such session, or not any more."""
+    ended = await store.revoke_session(tx, session_id, caller.user_id)
+    if ended is None:
+        raise SessionNotFound
+    await audit.record(tx, caller.who, Action.REVOKED, _resource(ended), new=ended)
+
+
+async def revoke_other_sessions(tx: Tx, caller: Caller) -> int:
+    """End all of the caller's sessions but the one they are using; says how many."""
+    ended = await store.revoke_all(tx, caller.user_id, besides=caller.session_id)
+    if ended:
+        await audit.record(
+            tx,
+            caller.who,
+            Action.REVOKED,
+            Resource(ResourceType.USER, caller.user_id),
+            data={"sessions_ended": str(ended)},
+        )
+    return ended
+
+
+async def log_out(tx: Tx, caller: Caller) -> None:
+    """End the session that the caller uses. Twice is as good as once."""
+    if caller.session_id is None:
+        raise SessionNeeded("An API key is not logged in: revoke it instead.")
+    ended = await store.revoke_session(tx, caller.session_id, caller.user_id)
+    if ended is not None:
+        await audit.record(tx, caller.who, Action.LOGOUT, _resource(ended))
+
+
+def _resource(session: Session) -> Resource:
+    return Resource(ResourceType.SESSION, session.id, {"user_id": session.user_id})

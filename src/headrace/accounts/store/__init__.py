@@ -1,0 +1,1 @@
+"""The SQL of accounts, a module for each table."""

@@ -1,0 +1,131 @@
+"""SQL for sessions. A token is stored as its SHA-256: it is 256 random bits, so there is nothing to slow down."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from headrace.accounts.model import Session, SessionId, UserId
+from headrace.database import Row, Tx
+from headrace.edge.caller import Role
+from headrace.sql import Mark, Where
+
+COLUMNS = "id, user_id, client_ip, user_agent, created_at, last_seen_at, expires_at, revoked_at"
+
+
+def session_of(row: Row) -> Session:
+    return Session(**{name: row[name] for name in Session.__dataclass_fields__})
+
+
+INSERT_SESSION = f"""
+INSERT INTO headrace.sessions (id, user_id, token_hash, client_ip, user_agent, created_at, last_seen_at, expires_at)
+SELECT $1, $2, $3, $4, $5, at, at, at + $6::interval FROM coalesce($7::timestamptz, now()) AS at
+RETURNING {COLUMNS}
+"""
+
+
+async def insert_session(
+    tx: Tx,
+    session_id: SessionId,
+    user_id: UserId,
+    *,
+    token_hash: bytes,
+    client_ip: str | None,
+    user_agent: str | None,
+    lifetime: timedelta,
+    now: datetime | None = None,
+) -> Session:
+    row = await tx.fetchrow(INSERT_SESSION, session_id, user_id, token_hash, client_ip, user_agent, lifetime, now)
+    assert row is not None
+    return session_of(row)
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """Who stands behind a token or a key, and whether it is time to note that it was used."""
+
+    id: str
+    user_id: UserId
+    username: str | None
+    role: Role
+    scopes: frozenset[str] | None
+    note_use: bool
+
+
+# One look-up by a unique index; everything that ends a session is in the WHERE.
+FIND_HOLDER = """
+SELECT s.id, s.user_id, u.username, u.role, NULL AS scopes,
+       s.last_seen_at <= coalesce($4, now()) - $3::interval AS note_use
+FROM headrace.sessions AS s JOIN headrace.users AS u ON u.id = s.user_id
+WHERE s.token_hash = $1 AND s.revoked_at IS NULL AND s.expires_at > coalesce($4, now())
+  AND s.last_seen_at > coalesce($4, now()) - $2::interval AND u.status = 'ACTIVE'
+"""
+
+
+async def find_holder(
+    tx: Tx, token_hash: bytes, *, idle_lifetime: timedelta, seen_every: timedelta, now: datetime | None = None
+) -> Holder | None:
+    row = await tx.fetchrow(FIND_HOLDER, token_hash, idle_lifetime, seen_every, now)
+    return None if row is None else Holder(**dict(row) | {"role": Role(row["role"])})
+
+
+# Of many requests at the same moment one writes; the others neither wait nor write again.
+NOTE_SEEN = """
+UPDATE headrace.sessions SET last_seen_at = coalesce($3, now()) WHERE id = (
+  SELECT id FROM headrace.sessions
+  WHERE id = $1 AND last_seen_at <= coalesce($3, now()) - $2::interval FOR NO KEY UPDATE SKIP LOCKED
+)
+"""
+
+
+async def note_seen(tx: Tx, session_id: str, *, every: timedelta, now: datetime | None = None) -> bool:
+    return await tx.count(NOTE_SEEN, session_id, every, now) == 1
+
+
+REVOKE_SESSION = f"""
+UPDATE headrace.sessions SET revoked_at = greatest(created_at, coalesce($3, now()))
+WHERE id = $1 AND user_id = $2 AND revoked_at IS NULL
+RETURNING {COLUMNS}
+"""
+
+
+async def revoke_session(tx: Tx, session_id: str, user_id: str, *, now: datetime | None = None) -> Session | None:
+    """End one session of this user; None if they have no such session, or it has been ended."""
+    row = await tx.fetchrow(REVOKE_SESSION, session_id, user_id, now)
+    return None if row is None else session_of(row)
+
+
+REVOKE_ALL = """
+UPDATE headrace.sessions SET revoked_at = greatest(created_at, coalesce($3, now()))
+WHERE user_id = $1 AND revoked_at IS NULL AND id IS DISTINCT FROM $2
+"""
+
+
+async def revoke_all(tx: Tx, user_id: str, *, besides: str | None = None, now: datetime | None = None) -> int:
+    """End all sessions of this user, but for one; says how many."""
+    return await tx.count(REVOKE_ALL, user_id, besides, now)
+
+
+SELECT_SESSIONS = f"SELECT {COLUMNS} FROM headrace.sessions"
+
+
+async def list_sessions(
+    tx: Tx,
+    user_id: str,
+    *,
+    idle_lifetime: timedelta,
+    older_than: Mark | None,
+    limit: int,
+    now: datetime | None = None,
+) -> list[Session]:
+    """The sessions of this user that would let somebody in now, newest first."""
+    where = Where(first=3).eq("user_id", user_id).is_null("revoked_at").older_than(("created_at", "id"), older_than)
+    rows = await tx.fetch(
+        f"""{SELECT_SESSIONS} {where.sql}
+            AND expires_at > coalesce($1::timestamptz, now())
+            AND last_seen_at > coalesce($1::timestamptz, now()) - $2::interval
+            ORDER BY created_at DESC, id DESC LIMIT ${where.next}""",
+        now,
+        idle_lifetime,
+        *where.args,
+        limit,
+    )
+    return [session_of(row) for row in rows]

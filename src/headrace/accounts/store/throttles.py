@@ -1,0 +1,93 @@
+"""SQL for failed logins. Pauses begin and end by the database's clock, for all processes alike."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from headrace.accounts.config import ThrottleConfig
+from headrace.database import Tx
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """One more attempt of a subject, counted as a failure until it proves otherwise."""
+
+    subject: str
+    failures: int
+    pause: timedelta | None  # that this attempt begins, should it fail
+
+
+# Attempts on one subject go through its row one after the other; the first one past the free ones begins a pause, and
+# those behind it find the row blocked and get no row back. So of any number of parallel guesses few are ever checked.
+COUNT_ATTEMPT = """
+INSERT INTO headrace.login_throttles AS t (subject, failures, first_failed_at, last_failed_at, blocked_until)
+SELECT $1, 1, at, at, CASE WHEN $2 <= 1 THEN at + $3::interval END
+FROM coalesce($6::timestamptz, now()) AS at
+ON CONFLICT (subject) DO UPDATE SET (failures, first_failed_at, last_failed_at, blocked_until) = (
+  SELECT
+    n,
+    CASE WHEN n = 1 THEN excluded.first_failed_at ELSE least(t.first_failed_at, excluded.first_failed_at) END,
+    greatest(t.last_failed_at, excluded.last_failed_at),
+    -- doubles with each further failure; past 2^30 the cap has long been reached
+    CASE WHEN n >= $2 THEN excluded.last_failed_at + least($4, $3 * power(2, least(n - $2, 30))) END
+  FROM (SELECT CASE WHEN t.last_failed_at < excluded.last_failed_at - $5::interval THEN 1 ELSE t.failures + 1 END)
+    AS counted (n)
+)
+WHERE coalesce(t.blocked_until <= excluded.last_failed_at, true)
+RETURNING failures, blocked_until - coalesce($6::timestamptz, now()) AS pause
+"""
+
+
+async def count_attempt(
+    tx: Tx, subject: str, config: ThrottleConfig, *, free: int, now: datetime | None = None
+) -> Counted | None:
+    """Count one attempt; None while the subject is paused."""
+    row = await tx.fetchrow(
+        COUNT_ATTEMPT, subject, free, config.block_first, config.block_max, config.forget_after, now
+    )
+    return None if row is None else Counted(subject, row["failures"], row["pause"])
+
+
+FIND_PAUSE = """
+SELECT max(blocked_until) - coalesce($2, now()) FROM headrace.login_throttles
+WHERE subject = ANY($1) AND blocked_until > coalesce($2, now())
+"""
+
+
+async def find_pause(tx: Tx, subjects: list[str], *, now: datetime | None = None) -> timedelta | None:
+    """How long until none of these is paused; None if none is."""
+    pause: timedelta | None = await tx.fetchval(FIND_PAUSE, subjects, now)
+    return pause
+
+
+CLEAR = "DELETE FROM headrace.login_throttles WHERE subject = $1"
+
+
+async def clear(tx: Tx, subject: str) -> None:
+    await tx.execute(CLEAR, subject)
+
+
+# A pause that another attempt has begun meanwhile is not ours to lift: then the row shows another count.
+TAKE_BACK = """
+UPDATE headrace.login_throttles
+SET failures = failures - 1, blocked_until = CASE WHEN failures <> $2 THEN blocked_until END
+WHERE subject = $1 AND failures > 0
+"""
+
+
+async def take_back(tx: Tx, counted: Counted) -> None:
+    """Uncount one attempt that did not fail."""
+    await tx.execute(TAKE_BACK, counted.subject, counted.failures)
+
+
+FORGET = """
+DELETE FROM headrace.login_throttles WHERE subject IN (
+  SELECT subject FROM headrace.login_throttles
+  WHERE last_failed_at < coalesce($3, now()) - $1::interval AND coalesce(blocked_until < coalesce($3, now()), true)
+  LIMIT $2 FOR UPDATE SKIP LOCKED
+)
+"""
+
+
+async def forget(tx: Tx, *, older_than: timedelta, limit: int, now: datetime | None = None) -> int:
+    """Remove up to ``limit`` rows that no longer count for anything; says how many. Safe to run at any time."""
+    return await tx.count(FORGET, older_than, limit, now)

@@ -1,0 +1,84 @@
+"""Login of WeChat mini-programs: a code that the app got from WeChat becomes the user's openid.
+
+The AppSecret travels in the URL (WeChat wants it there), so nothing of httpx's own, which knows the URL, ever leaves
+this module: no exception is chained, no request is logged.
+"""
+
+import asyncio
+from datetime import timedelta
+
+import httpx
+import orjson
+
+from headrace import logs
+from headrace.accounts.config import WeChatConfig
+from headrace.accounts.errors import InvalidWeChatCode, WeChatBlocked, WeChatUnavailable
+from headrace.errors import HeadraceError
+
+log = logs.get(__name__)
+
+_LONGEST_ANSWER = 64 * 1024
+
+
+class WeChat:
+    """WeChat's server, as far as logging in needs it."""
+
+    def __init__(self, config: WeChatConfig, http: httpx.AsyncClient | None = None) -> None:
+        self._config = config
+        self._http = http or httpx.AsyncClient(timeout=config.timeout.total_seconds(), follow_redirects=False)
+
+    async def close(self) -> None:
+        await self._http.aclose()
+
+    async def openid_of(self, code: str) -> str:
+        """Whom the code stands for; it works once. The session key that comes with it is dropped."""
+        params = {
+            "appid": self._config.app_id,
+            "secret": self._config.app_secret,
+            "js_code": code,
+            "grant_type": "authorization_code",
+        }
+        try:
+            # httpx limits each read; this limits them all together.
+            async with asyncio.timeout(self._config.timeout.total_seconds()):
+                reply = await self._http.get(f"{self._config.base_url.rstrip('/')}/sns/jscode2session", params=params)
+        except (httpx.HTTPError, TimeoutError) as exc:
+            log.warning("wechat.unreachable", error=type(exc).__name__)
+            raise WeChatUnavailable from None
+        answer = _read(reply)
+        if error := answer.get("errcode"):
+            raise _error_of(error)
+        openid = answer.get("openid")
+        if not isinstance(openid, str) or not 0 < len(openid) <= 128 or not openid.isprintable():
+            log.warning("wechat.garbled", status=reply.status_code)
+            raise WeChatUnavailable
+        return openid
+
+
+def _read(reply: httpx.Response) -> dict[str, object]:
+    # WeChat says text/plain about its JSON, so only the content counts.
+    try:
+        answer = orjson.loads(reply.content) if len(reply.content) <= _LONGEST_ANSWER else None
+    except ValueError:
+        answer = None
+    if reply.status_code != httpx.codes.OK or not isinstance(answer, dict):
+        log.warning("wechat.garbled", status=reply.status_code)
+        raise WeChatUnavailable
+    return answer
+
+
+def _error_of(errcode: object) -> HeadraceError:
+    match errcode:
+        case 40029 | 40163:  # unknown, used
+            return InvalidWeChatCode(field="code")
+        case 40226:
+            return WeChatBlocked()
+        case 45011:  # a hundred a minute for one user
+            return WeChatUnavailable(
+                "WeChat is asked too often; try again in a minute.", retry_after=timedelta(minutes=1)
+            )
+        case -1:
+            return WeChatUnavailable()
+        case _:  # 40013, 40125: AppID and AppSecret do not fit. The operator must see it, the user need not.
+            log.error("wechat.refused", errcode=errcode)
+            return WeChatUnavailable()
