@@ -18,15 +18,17 @@ RETURN (strpos('0123456789abcdefghjkmnpqrstvwxyz', substr(id, length(id) - 25, 1
   << 5 | strpos('0123456789abcdefghjkmnpqrstvwxyz', substr(id, length(id) - 16, 1)) - 1;
 COMMENT ON FUNCTION headrace.typeid_millis(text) IS 'The Unix millisecond inside a TypeID.';
 
--- Unlike timestamptz + interval, this depends on no session setting: a constraint may rest on it.
+-- Unlike timestamptz + interval, this depends on no session setting: a constraint may rest on it. Seconds apart from
+-- milliseconds: an interval is multiplied as a double, which would round the microseconds of distant years.
 CREATE FUNCTION headrace.instant_of_millis(millis bigint) RETURNS timestamptz
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN (timestamp '1970-01-01' + millis * interval '1 millisecond') AT TIME ZONE 'UTC';
+RETURN (timestamp '1970-01-01' + millis / 1000 * interval '1 second' + millis % 1000 * interval '1 millisecond')
+  AT TIME ZONE 'UTC';
 COMMENT ON FUNCTION headrace.instant_of_millis(bigint) IS 'A Unix millisecond as an instant, exactly.';
 
 CREATE FUNCTION headrace.typeid_month(id text) RETURNS date
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN date_trunc('month', timestamp '1970-01-01' + headrace.typeid_millis(id) * interval '1 millisecond')::date;
+RETURN date_trunc('month', timestamp '1970-01-01' + headrace.typeid_millis(id) / 1000 * interval '1 second')::date;
 COMMENT ON FUNCTION headrace.typeid_month(text) IS 'The first day (UTC) of the month inside a TypeID.';
 
 

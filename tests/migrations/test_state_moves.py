@@ -1,0 +1,110 @@
+"""States move only as drawn, whoever writes. S-10, S-13, W-04."""
+
+from collections.abc import Callable
+from itertools import product
+
+import asyncpg
+import pytest
+
+from headrace.database import Tx
+from tests.migrations.rows import LATER, NOW, insert, insert_all_before
+
+Moves = dict[str, list[str]]
+Columns = dict[str, object]
+
+STEPS = ["PREPROCESSING", "DETECTING", "INPAINTING", "PACKAGING"]
+ENDS = ["SUCCEEDED", "FAILED", "CANCELED"]
+TASK_MOVES: Moves = {
+    "UPLOADED": ["QUEUED", "CANCELED", "FAILED"],
+    "QUEUED": ["RUNNING", *STEPS, *ENDS],  # straight to an end: a short task's row is written once
+    "RUNNING": ["QUEUED", *STEPS, *ENDS],
+    "PREPROCESSING": ["QUEUED", "DETECTING", "INPAINTING", "PACKAGING", *ENDS],
+    "DETECTING": ["QUEUED", "INPAINTING", "PACKAGING", *ENDS],
+    "INPAINTING": ["QUEUED", "PACKAGING", *ENDS],
+    "PACKAGING": ["QUEUED", *ENDS],
+    "FAILED": ["QUEUED"],  # by hand
+    "CANCELED": ["QUEUED"],
+    "SUCCEEDED": [],
+}
+EXECUTION_ENDS = ["success", "failure", "timeout", "cancelled", "interrupted"]
+EXECUTION_MOVES: Moves = {"pending": ["running"], "running": EXECUTION_ENDS} | {end: [] for end in EXECUTION_ENDS}
+LOCK_MOVES: Moves = {"active": ["released", "expired"], "released": [], "expired": []}
+
+
+def task_in(status: str) -> Columns:
+    return {"status": status, "finished_at": LATER if status in ENDS else None}
+
+
+def execution_in(state: str) -> Columns:
+    waiting = state == "pending"
+    return {
+        "state": state,
+        "run_by": None if waiting else "host:1",
+        "started_at": None if waiting else NOW,
+        "finished_at": LATER if state in EXECUTION_ENDS else None,
+    }
+
+
+def lock_in(state: str) -> Columns:
+    return {"state": state, "released_at": LATER if state == "released" else None}
+
+
+@pytest.mark.both
+@pytest.mark.parametrize(
+    ("table", "moves", "columns_of", "trigger"),
+    [
+        ("tasks", TASK_MOVES, task_in, "tr_tasks_status"),
+        ("task_executions", EXECUTION_MOVES, execution_in, "tr_task_executions_state"),  # S-10
+        ("task_locks", LOCK_MOVES, lock_in, "tr_task_locks_state"),  # S-13
+    ],
+)
+async def test_states_move_only_as_drawn(
+    tx: Tx, table: str, moves: Moves, columns_of: Callable[[str], Columns], trigger: str
+) -> None:
+    await insert_all_before(tx, table)
+    for source, target in product(moves, moves):
+        await insert(tx, table, **columns_of(source))
+        refused_by = await _move(tx, table, columns_of(target))
+        allowed = source == target or target in moves[source]
+        assert refused_by == (None if allowed else trigger), f"{source} → {target}"
+        await tx.execute(f"DELETE FROM headrace.{table}")
+
+
+async def _move(tx: Tx, table: str, columns: Columns) -> str | None:
+    """The name of what refused it."""
+    assignments = ", ".join(f"{column} = ${place}" for place, column in enumerate(columns, start=1))
+    try:
+        async with tx.savepoint():
+            assert await tx.count(f"UPDATE headrace.{table} SET {assignments}", *columns.values()) == 1
+    except asyncpg.CheckViolationError as refusal:
+        return refusal.constraint_name
+    return None
+
+
+async def test_a_refused_move_says_what_was_tried(tx: Tx) -> None:
+    await insert_all_before(tx, "tasks")
+    await insert(tx, "tasks", **task_in("SUCCEEDED"))
+    with pytest.raises(asyncpg.CheckViolationError, match="tasks: status cannot move from SUCCEEDED to QUEUED"):
+        await tx.execute("UPDATE headrace.tasks SET status = 'QUEUED', finished_at = NULL")
+
+
+async def test_deleting_a_schedule_takes_its_history_and_leaves_its_tasks(tx: Tx) -> None:
+    await insert_all_before(tx, "task_locks")
+    await tx.execute("DELETE FROM headrace.scheduled_tasks")
+    assert await tx.fetchval("SELECT count(*) FROM headrace.task_executions") == 0
+    assert await tx.fetchval("SELECT count(*) FROM headrace.tasks") == 1
+
+
+async def test_updated_at_moves_by_itself_and_can_be_set(tx: Tx) -> None:  # D-01
+    await insert(tx, "users", updated_at=NOW)
+    await tx.execute("UPDATE headrace.users SET mobile = '1' WHERE username = 'ada'")
+    moved = await tx.fetchval("SELECT updated_at FROM headrace.users WHERE username = 'ada'")
+    assert moved != NOW
+    await tx.execute("UPDATE headrace.users SET mobile = '2', updated_at = $1 WHERE username = 'ada'", LATER)
+    assert await tx.fetchval("SELECT updated_at FROM headrace.users WHERE username = 'ada'") == LATER
+
+
+async def test_updated_at_moves_within_one_transaction_too(tx: Tx) -> None:  # D-01
+    await insert(tx, "users")
+    await tx.execute("UPDATE headrace.users SET mobile = '1' WHERE username = 'ada'")
+    assert await tx.fetchval("SELECT updated_at > created_at FROM headrace.users WHERE username = 'ada'")
