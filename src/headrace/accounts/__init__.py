@@ -12,7 +12,6 @@ from headrace.accounts.administration import (
     suspend,
 )
 from headrace.accounts.api_keys import create_api_key, get_api_key, list_api_keys, revoke_api_key
-from headrace.accounts.authenticate import authenticator, csrf_token
 from headrace.accounts.config import AccountsConfig, PasswordConfig, SessionConfig, ThrottleConfig, WeChatConfig
 from headrace.accounts.login import log_in, log_in_with_wechat
 from headrace.accounts.model import (
@@ -29,8 +28,8 @@ from headrace.accounts.model import (
 )
 from headrace.accounts.password_change import change_password
 from headrace.accounts.registration import prepare, refuse_if_closed, register
-from headrace.accounts.service import Accounts
-from headrace.accounts.sessions import list_sessions, log_out, revoke_other_sessions, revoke_session
+from headrace.accounts.service import Accounts, open_accounts
+from headrace.accounts.sessions import get_self, list_sessions, log_out, revoke_other_sessions, revoke_session
 from headrace.accounts.throttle import forget_failures
 
 __all__ = [
@@ -51,14 +50,13 @@ __all__ = [
     "UserId",
     "UserStatus",
     "WeChatConfig",
-    "authenticator",
     "change_password",
     "create_admin",
     "create_api_key",
-    "csrf_token",
     "ensure_first_admin",
     "forget_failures",
     "get_api_key",
+    "get_self",
     "get_user",
     "list_api_keys",
     "list_sessions",
@@ -66,6 +64,7 @@ __all__ = [
     "log_in",
     "log_in_with_wechat",
     "log_out",
+    "open_accounts",
     "prepare",
     "refuse_if_closed",
     "register",

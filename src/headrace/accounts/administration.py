@@ -1,32 +1,37 @@
 """What administrators do to accounts. There is always an active administrator left, whatever happens at once."""
 
+import secrets
 from dataclasses import dataclass, field
 
 from headrace import audit
 from headrace.accounts import rules
-from headrace.accounts.errors import LastAdmin, NoPassword, UserNotFound
+from headrace.accounts.errors import LastAdmin, NoPassword, UsernameTaken, UserNotFound
 from headrace.accounts.model import NewUser, User, UserStatus
 from headrace.accounts.passwords import generate
 from headrace.accounts.registration import prepare, register, user_resource
 from headrace.accounts.service import Accounts
 from headrace.accounts.store import sessions as sessions_store
 from headrace.accounts.store import users as store
-from headrace.audit import Action, Who
+from headrace.audit import Action, Resource, ResourceType, Who
 from headrace.database import Database, Tx
 from headrace.edge.caller import Role
 from headrace.edge.etags import check_version
 from headrace.sql import Mark
 
 
-async def get_user(tx: Tx, user_id: str) -> User:
+async def get_user(tx: Tx, who: Who, user_id: str) -> User:
+    """Any user. Looking at somebody else is audited."""
     user = await store.find_user(tx, user_id)
     if user is None:
         raise UserNotFound
+    if user.id != who.principal.uid:
+        await audit.record(tx, who, Action.READ, user_resource(user))
     return user
 
 
 async def list_users(
     tx: Tx,
+    who: Who,
     *,
     username: str | None = None,
     status: UserStatus | None = None,
@@ -34,7 +39,10 @@ async def list_users(
     older_than: Mark | None = None,
     limit: int,
 ) -> list[User]:
-    """Users, newest first; by ``username`` at most one."""
+    """Users, newest first; by ``username`` at most one. Looking is audited."""
+    asked = {"username": username, "status": status, "role": role}
+    filters = {name: value for name, value in asked.items() if value is not None}
+    await audit.record(tx, who, Action.READ, Resource(ResourceType.USER, "*"), data=filters)
     if username is None:
         return await store.list_users(tx, status=status, role=role, older_than=older_than, limit=limit)
     user = await store.find_by_name(tx, rules.fold(username.strip()))
@@ -81,22 +89,24 @@ async def set_role(tx: Tx, who: Who, user_id: str, role: Role, *, expected: int 
     return new
 
 
-async def reset_password(tx: Tx, who: Who, user_id: str, password_hash: str, *, expected: int | None = None) -> User:
-    """Give a user another password and end all their sessions."""
-    old = await _lock(tx, user_id, expected)
-    if old.username is None:
-        raise NoPassword
-    new = await store.set_password(tx, old, password_hash)
-    ended = await sessions_store.revoke_all(tx, new.id)
-    await audit.record(
-        tx,
-        who,
-        Action.UPDATED,
-        user_resource(new),
-        old=old,
-        new=new,
-        data={"sessions_ended": str(ended), "purpose": "reset"},
-    )
+async def reset_password(
+    db: Database, accounts: Accounts, who: Who, user_id: str, password: str, *, expected: int | None = None
+) -> User:
+    """Give a user another password and end all their sessions. It takes the database: hashing holds nothing open."""
+    async with db.transaction(readonly=True) as tx:
+        user = await store.find_user(tx, user_id)
+    if user is None or user.status is UserStatus.DELETED:
+        raise UserNotFound
+    if user.username is None:
+        raise NoPassword("This account logs in with WeChat and has no password.")
+    rules.check_password(password, username=user.username, config=accounts.config.passwords)
+    password_hash = await accounts.passwords.hash(password)
+    async with db.transaction() as tx:
+        old = await _lock(tx, user_id, expected)
+        new = await store.set_password(tx, old, password_hash)
+        ended = await sessions_store.revoke_all(tx, new.id)
+        facts = {"sessions_ended": str(ended), "purpose": "reset"}
+        await audit.record(tx, who, Action.UPDATED, user_resource(new), old=old, new=new, data=facts)
     return new
 
 
@@ -120,14 +130,17 @@ async def ensure_first_admin(db: Database, accounts: Accounts, *, username: str 
     async with db.transaction() as tx:
         if await store.admin_exists(tx):
             return None
-    password = generate()
+    password = generate(accounts.config.passwords)
     # Hashed before the lock is taken: nine of ten do it in vain, and none makes the others wait for it.
     new = await prepare(accounts, username=username, password=password, role=Role.ADMIN, by_operator=True)
-    async with db.transaction() as tx:
-        await store.lock_admins(tx)
-        if await store.admin_exists(tx):
-            return None
-        return FirstAdmin(await create_admin(tx, Who.system(), new), password)
+    try:
+        async with db.transaction() as tx:
+            await store.lock_admins(tx)
+            if await store.admin_exists(tx):
+                return None
+            return FirstAdmin(await create_admin(tx, Who.system(), new), password)
+    except UsernameTaken:  # by somebody who is no administrator
+        return await ensure_first_admin(db, accounts, username=f"{username}-{secrets.token_hex(2)}")
 
 
 async def _lock(tx: Tx, user_id: str, expected: int | None) -> User:

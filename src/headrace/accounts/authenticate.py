@@ -1,8 +1,8 @@
 """Who stands behind a request: a session's token, from the header or the cookie, or an API key."""
 
 from headrace.accounts import tokens
+from headrace.accounts.config import SessionConfig
 from headrace.accounts.errors import CsrfFailed
-from headrace.accounts.service import Accounts
 from headrace.accounts.store import api_keys, sessions
 from headrace.accounts.store.sessions import Holder
 from headrace.audit import ActorType, Principal, PrincipalType, Who
@@ -11,34 +11,29 @@ from headrace.edge.caller import Authenticate, Caller, Credentials, Role, Scope
 from headrace.errors import Unauthenticated
 
 
-def authenticator(accounts: Accounts) -> Authenticate:
+def authenticator(config: SessionConfig, csrf_key: bytes) -> Authenticate:
     """The function that the edge asks about every request."""
 
     async def authenticate(db: Database, who: Who, credentials: Credentials, changes_something: bool) -> Caller:
         if credentials.bearer is not None:
             if credentials.bearer.startswith(tokens.API_KEY):
-                return await _by_api_key(db, accounts, who, credentials.bearer)
-            return await _by_session(db, accounts, who, credentials.bearer)
+                return await _by_api_key(db, config, who, credentials.bearer)
+            return await _by_session(db, config, who, credentials.bearer)
         if credentials.cookie is None:
             raise Unauthenticated
-        caller = await _by_session(db, accounts, who, credentials.cookie)
+        caller = await _by_session(db, config, who, credentials.cookie)
         # A browser sends the cookie along for any page; only our own pages can read the token and send it too.
-        if changes_something and not tokens.same(credentials.csrf, csrf_token(accounts, caller)):
+        assert caller.session_id is not None
+        if changes_something and not tokens.same(credentials.csrf, tokens.csrf(csrf_key, caller.session_id)):
             raise CsrfFailed
         return caller
 
     return authenticate
 
 
-def csrf_token(accounts: Accounts, caller: Caller) -> str:
-    assert caller.session_id is not None, "only sessions have CSRF tokens"
-    return tokens.csrf(accounts.csrf_key, caller.session_id)
-
-
-async def _by_session(db: Database, accounts: Accounts, who: Who, token: str) -> Caller:
+async def _by_session(db: Database, config: SessionConfig, who: Who, token: str) -> Caller:
     if not token.startswith(tokens.SESSION):
         raise Unauthenticated
-    config = accounts.config.sessions
     async with db.transaction() as tx:
         holder = await sessions.find_holder(
             tx, tokens.digest(token), idle_lifetime=config.idle_lifetime, seen_every=config.seen_every
@@ -50,14 +45,13 @@ async def _by_session(db: Database, accounts: Accounts, who: Who, token: str) ->
     return _caller(who, holder, session_id=holder.id)
 
 
-async def _by_api_key(db: Database, accounts: Accounts, who: Who, key: str) -> Caller:
-    every = accounts.config.sessions.seen_every
+async def _by_api_key(db: Database, config: SessionConfig, who: Who, key: str) -> Caller:
     async with db.transaction() as tx:
-        holder = await api_keys.find_holder(tx, tokens.digest(key), seen_every=every)
+        holder = await api_keys.find_holder(tx, tokens.digest(key), seen_every=config.seen_every)
         if holder is None:
             raise Unauthenticated("This API key is not known, has expired or was revoked.")
         if holder.note_use:
-            await api_keys.note_used(tx, holder.id, every=every)
+            await api_keys.note_used(tx, holder.id, every=config.seen_every)
     return _caller(who, holder, api_key_id=holder.id)
 
 

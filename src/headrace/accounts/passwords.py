@@ -72,9 +72,10 @@ class Passwords:
             self._inside -= 1
 
 
-def generate() -> str:
-    """A password that a person can copy by hand: about 100 bits in five groups."""
-    return "-".join("".join(secrets.choice(_ALPHABET) for _ in range(4)) for _ in range(5))
+def generate(config: PasswordConfig) -> str:
+    """A password that a person can copy by hand: five groups make about 100 bits, more if a longer one is wanted."""
+    groups = max(5, config.min_length // 5 + 1)
+    return "-".join("".join(secrets.choice(_ALPHABET) for _ in range(4)) for _ in range(groups))
 
 
 def _bytes(password: str) -> bytes:

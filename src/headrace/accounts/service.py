@@ -4,25 +4,22 @@ from dataclasses import dataclass, field
 from typing import Self
 
 from headrace.accounts import tokens
+from headrace.accounts.authenticate import authenticator
 from headrace.accounts.config import AccountsConfig
 from headrace.accounts.passwords import Passwords
 from headrace.accounts.wechat import WeChat
+from headrace.edge.caller import Authenticate
 
 
 @dataclass(frozen=True, slots=True)
 class Accounts:
-    """The configuration and what lives on beside it; made once by the wiring, closed with the process."""
+    """The configuration and what lives on beside it; ``open_accounts`` makes it, ``async with`` closes it."""
 
     config: AccountsConfig
     passwords: Passwords
     wechat: WeChat | None
+    authenticate: Authenticate
     csrf_key: bytes = field(repr=False)
-
-    @classmethod
-    def create(cls, config: AccountsConfig, *, secret: bytes) -> Self:
-        """``secret`` is the deployment's; every process of it must have the same."""
-        wechat = WeChat(config.wechat) if config.wechat else None
-        return cls(config, Passwords(config.passwords), wechat, tokens.csrf_key(secret))
 
     async def close(self) -> None:
         self.passwords.close()
@@ -34,3 +31,15 @@ class Accounts:
 
     async def __aexit__(self, *_: object) -> None:
         await self.close()
+
+
+def open_accounts(config: AccountsConfig, *, secret: bytes) -> Accounts:
+    """``secret`` is the deployment's: every process of it must have the same, or CSRF tokens differ between them."""
+    csrf_key = tokens.csrf_key(secret)
+    return Accounts(
+        config=config,
+        passwords=Passwords(config.passwords),
+        wechat=WeChat(config.wechat) if config.wechat else None,
+        authenticate=authenticator(config.sessions, csrf_key),
+        csrf_key=csrf_key,
+    )

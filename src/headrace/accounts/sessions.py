@@ -5,9 +5,10 @@ from datetime import datetime
 from headrace import audit, ids
 from headrace.accounts import tokens
 from headrace.accounts.config import SessionConfig
-from headrace.accounts.errors import SessionNeeded, SessionNotFound
+from headrace.accounts.errors import SessionNeeded, SessionNotFound, UserNotFound
 from headrace.accounts.model import LoggedIn, Session, SessionId, User
 from headrace.accounts.store import sessions as store
+from headrace.accounts.store import users as users_store
 from headrace.accounts.throttle import network_of
 from headrace.audit import Action, Resource, ResourceType, Who
 from headrace.database import Tx
@@ -31,6 +32,14 @@ async def open_session(tx: Tx, config: SessionConfig, user: User, who: Who, *, n
         now=now,
     )
     return LoggedIn(user, session, token)
+
+
+async def get_self(tx: Tx, caller: Caller) -> User:
+    """The user behind a request."""
+    user = await users_store.find_user(tx, caller.user_id)
+    if user is None:
+        raise UserNotFound
+    return user
 
 
 async def list_sessions(

@@ -1,0 +1,156 @@
+"""Accounts, for administrators."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Query, Response
+
+from headrace.accounts import administration
+from headrace.accounts.errors import (
+    CsrfFailed,
+    InvalidEmail,
+    InvalidPassword,
+    InvalidUsername,
+    LastAdmin,
+    NoPassword,
+    PasswordsBusy,
+    UsernameTaken,
+    UserNotFound,
+)
+from headrace.accounts.model import User, UserStatus
+from headrace.accounts.passwords import generate
+from headrace.accounts.registration import prepare, register
+from headrace.accounts.routes.given import Ours
+from headrace.accounts.schemas import AdminUserIn, ResetPasswordIn, RoleIn, UserOut, UserWithPasswordOut
+from headrace.database import Tx
+from headrace.edge import (
+    ONCE,
+    Admin,
+    Answer,
+    Db,
+    ExpectedVersion,
+    Once,
+    Page,
+    Paging,
+    PreconditionFailed,
+    Role,
+    etag,
+    idempotent,
+    problems,
+)
+from headrace.edge.errors import InvalidCursor, InvalidIfMatch
+
+router = APIRouter(prefix="/admin/users", tags=["Administration"])
+
+CreateOnce = Annotated[Once, Depends(idempotent("accounts.create_user", secret=True))]
+_CHANGE = (UserNotFound, CsrfFailed, PreconditionFailed, InvalidIfMatch)
+
+
+@router.get("", response_model=Page[UserOut], summary="List users", responses=problems(InvalidCursor))
+async def list_users(
+    caller: Admin,
+    db: Db,
+    paging: Paging,
+    username: Annotated[str | None, Query(max_length=256, description="Exactly this one, whatever its case.")] = None,
+    status: UserStatus | None = None,
+    role: Role | None = None,
+) -> Page[UserOut]:
+    """All users, newest first. That an administrator looked is audited."""
+    listing = paging.of("users", username=username, status=status, role=role)
+    async with db.transaction() as tx:
+        rows = await administration.list_users(
+            tx,
+            caller.who,
+            username=username,
+            status=status,
+            role=role,
+            older_than=listing.after,
+            limit=listing.fetch,
+        )
+    return listing.page(rows, mark=lambda user: (user.created_at, user.id), item=UserOut.of)
+
+
+@router.get("/{user_id}", response_model=UserOut, summary="Read a user", responses=problems(UserNotFound))
+async def get_user(user_id: str, caller: Admin, db: Db, response: Response) -> UserOut:
+    """One user. That an administrator looked is audited."""
+    async with db.transaction() as tx:
+        return _shown(response, await administration.get_user(tx, caller.who, user_id))
+
+
+@router.post(
+    "",
+    status_code=201,
+    response_model=UserWithPasswordOut,
+    summary="Make a user",
+    responses=problems(InvalidUsername, InvalidEmail, InvalidPassword, UsernameTaken, CsrfFailed, PasswordsBusy, *ONCE),
+)
+async def create_user(body: AdminUserIn, caller: Admin, db: Db, ours: Ours, once: CreateOnce) -> Response:
+    """Make an account for somebody, also where registration is closed."""
+    chosen = body.password.get_secret_value() if body.password else None
+    password = chosen or generate(ours.config.passwords)
+    new = await prepare(
+        ours, username=body.username, password=password, email=body.email, role=body.role, by_operator=True
+    )
+
+    async def act(tx: Tx) -> Answer:
+        user = await register(tx, caller.who, new)
+        return Answer(
+            UserWithPasswordOut(user=UserOut.of(user), password=None if chosen else password),
+            status=201,
+            headers={"Location": f"/v1/admin/users/{user.id}", "ETag": etag(user.version)},
+        )
+
+    return await once.run(db, act)
+
+
+@router.post(
+    "/{user_id}/suspend", response_model=UserOut, summary="Suspend a user", responses=problems(*_CHANGE, LastAdmin)
+)
+async def suspend_user(user_id: str, caller: Admin, db: Db, expected: ExpectedVersion, response: Response) -> UserOut:
+    """Shut a user out: their sessions end and their API keys stop working at once."""
+    async with db.transaction() as tx:
+        return _shown(response, await administration.suspend(tx, caller.who, user_id, expected=expected))
+
+
+@router.post("/{user_id}/reinstate", response_model=UserOut, summary="Reinstate a user", responses=problems(*_CHANGE))
+async def reinstate_user(user_id: str, caller: Admin, db: Db, expected: ExpectedVersion, response: Response) -> UserOut:
+    """Let a suspended user in again. Their API keys work again; they log in anew."""
+    async with db.transaction() as tx:
+        return _shown(response, await administration.reinstate(tx, caller.who, user_id, expected=expected))
+
+
+@router.post(
+    "/{user_id}/role", response_model=UserOut, summary="Set a user's role", responses=problems(*_CHANGE, LastAdmin)
+)
+async def set_user_role(
+    user_id: str, body: RoleIn, caller: Admin, db: Db, expected: ExpectedVersion, response: Response
+) -> UserOut:
+    """Make a user an administrator, or no longer one. It holds from their next request on."""
+    async with db.transaction() as tx:
+        return _shown(response, await administration.set_role(tx, caller.who, user_id, body.role, expected=expected))
+
+
+@router.post(
+    "/{user_id}/password",
+    response_model=UserWithPasswordOut,
+    summary="Reset a user's password",
+    responses=problems(*_CHANGE, InvalidPassword, NoPassword, PasswordsBusy),
+)
+async def reset_user_password(
+    user_id: str,
+    body: ResetPasswordIn,
+    caller: Admin,
+    db: Db,
+    ours: Ours,
+    expected: ExpectedVersion,
+    response: Response,
+) -> UserWithPasswordOut:
+    """Give a user another password, for instance because they forgot theirs. All their sessions end."""
+    chosen = body.password.get_secret_value() if body.password else None
+    password = chosen or generate(ours.config.passwords)
+    user = await administration.reset_password(db, ours, caller.who, user_id, password, expected=expected)
+    return UserWithPasswordOut(user=_shown(response, user), password=None if chosen else password)
+
+
+def _shown(response: Response, user: User) -> UserOut:
+    response.headers["ETag"] = etag(user.version)
+    return UserOut.of(user)

@@ -1,0 +1,72 @@
+"""One's own API keys."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Response
+
+from headrace.accounts import api_keys
+from headrace.accounts.errors import (
+    ApiKeyNameTaken,
+    ApiKeyNotFound,
+    CsrfFailed,
+    InvalidExpiry,
+    InvalidScopes,
+    SessionNeeded,
+)
+from headrace.accounts.routes.given import Reader, Writer
+from headrace.accounts.schemas import ApiKeyIn, ApiKeyMadeOut, ApiKeyOut
+from headrace.database import Tx
+from headrace.edge import ONCE, Answer, Db, Once, Page, Paging, idempotent, problems
+from headrace.edge.errors import InvalidCursor
+
+router = APIRouter(prefix="/api-keys", tags=["API keys"])
+
+CreateOnce = Annotated[Once, Depends(idempotent("accounts.create_api_key", secret=True))]
+
+
+@router.post(
+    "",
+    status_code=201,
+    response_model=ApiKeyMadeOut,
+    summary="Make an API key",
+    responses=problems(InvalidScopes, InvalidExpiry, ApiKeyNameTaken, SessionNeeded, CsrfFailed, *ONCE),
+)
+async def create_api_key(body: ApiKeyIn, caller: Writer, db: Db, once: CreateOnce) -> Response:
+    """Make a key for a program. The key is shown in this answer and never again.
+
+    A key can do what its scopes say and never more than you can; it stops working when you are suspended. Only people
+    who are logged in can make keys.
+    """
+
+    async def act(tx: Tx) -> Answer:
+        made = await api_keys.create_api_key(
+            tx, caller, name=body.name.strip(), scopes=body.scopes, expires_at=body.expires_at
+        )
+        return Answer(ApiKeyMadeOut.made(made), status=201, headers={"Location": f"/v1/api-keys/{made.api_key.id}"})
+
+    return await once.run(db, act)
+
+
+@router.get("", response_model=Page[ApiKeyOut], summary="List API keys", responses=problems(InvalidCursor))
+async def list_api_keys(caller: Reader, db: Db, paging: Paging) -> Page[ApiKeyOut]:
+    """Your keys that are not revoked, newest first."""
+    listing = paging.of("api_keys", owner=caller.user_id)
+    async with db.transaction(readonly=True) as tx:
+        rows = await api_keys.list_api_keys(tx, caller, older_than=listing.after, limit=listing.fetch)
+    return listing.page(rows, mark=lambda key: (key.created_at, key.id), item=ApiKeyOut.of)
+
+
+@router.get("/{api_key_id}", response_model=ApiKeyOut, summary="Read an API key", responses=problems(ApiKeyNotFound))
+async def get_api_key(api_key_id: str, caller: Reader, db: Db) -> ApiKeyOut:
+    """One of your keys, without the key itself."""
+    async with db.transaction(readonly=True) as tx:
+        return ApiKeyOut.of(await api_keys.get_api_key(tx, caller, api_key_id))
+
+
+@router.delete(
+    "/{api_key_id}", status_code=204, summary="Revoke an API key", responses=problems(ApiKeyNotFound, CsrfFailed)
+)
+async def revoke_api_key(api_key_id: str, caller: Writer, db: Db) -> None:
+    """End one of your keys. From now on nothing can be done with it."""
+    async with db.transaction() as tx:
+        await api_keys.revoke_api_key(tx, caller, api_key_id)

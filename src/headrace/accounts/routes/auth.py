@@ -1,0 +1,172 @@
+"""Registering, logging in and out, and who am I."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Request, Response
+
+from headrace.accounts import login, password_change, registration, sessions, tokens
+from headrace.accounts.errors import (
+    AccountSuspended,
+    BadCredentials,
+    CsrfFailed,
+    InvalidEmail,
+    InvalidPassword,
+    InvalidUsername,
+    InvalidWeChatCode,
+    LoginPaused,
+    NoPassword,
+    PasswordsBusy,
+    RegistrationClosed,
+    SessionNeeded,
+    UsernameTaken,
+    WeChatBlocked,
+    WeChatOff,
+    WeChatUnavailable,
+    WrongPassword,
+)
+from headrace.accounts.model import LoggedIn
+from headrace.accounts.routes.given import Ours
+from headrace.accounts.schemas import LoginIn, LoginOut, MeOut, PasswordIn, RegisterIn, UserOut, WeChatIn
+from headrace.accounts.service import Accounts
+from headrace.database import Tx
+from headrace.edge import (
+    ONCE,
+    Answer,
+    Anyone,
+    Db,
+    Once,
+    PreconditionFailed,
+    SignedIn,
+    etag,
+    forget,
+    idempotent,
+    problems,
+    remember,
+    services_of,
+)
+
+router = APIRouter(tags=["Accounts"])
+
+RegisterOnce = Annotated[Once, Depends(idempotent("accounts.register"))]
+
+
+@router.post(
+    "/auth/register",
+    status_code=201,
+    response_model=UserOut,
+    summary="Register",
+    responses=problems(
+        InvalidUsername, InvalidEmail, InvalidPassword, UsernameTaken, RegistrationClosed, PasswordsBusy, *ONCE
+    ),
+)
+async def register(body: RegisterIn, who: Anyone, db: Db, ours: Ours, once: RegisterOnce) -> Response:
+    """Make an account with a username and a password. It does not log in: that is the next request.
+
+    The username is kept in lower case. Closed installations answer `registration_closed`.
+    """
+    registration.refuse_if_closed(ours)
+    new = await registration.prepare(
+        ours, username=body.username, password=body.password.get_secret_value(), email=body.email
+    )
+
+    async def act(tx: Tx) -> Answer:
+        user = await registration.register(tx, who, new)
+        return Answer(UserOut.of(user), status=201, headers={"Location": "/v1/me", "ETag": etag(user.version)})
+
+    return await once.run(db, act)
+
+
+@router.post(
+    "/auth/login",
+    response_model=LoginOut,
+    summary="Log in",
+    responses=problems(BadCredentials, AccountSuspended, LoginPaused, PasswordsBusy),
+)
+async def log_in(body: LoginIn, who: Anyone, db: Db, ours: Ours, request: Request, response: Response) -> LoginOut:
+    """Open a session with a username and a password.
+
+    Browsers get two cookies: the session, which scripts cannot read, and the CSRF token, which they send back as
+    `X-CSRF-Token`. Programs take `token` from the body. After some failures for one account or from one address each
+    further one begins a pause, up to five minutes: `login_paused` says in `Retry-After` how long.
+    """
+    logged_in = await login.log_in(db, ours, who, username=body.username, password=body.password.get_secret_value())
+    return _welcome(request, response, ours, logged_in)
+
+
+@router.post(
+    "/auth/wechat",
+    response_model=LoginOut,
+    summary="Log in with WeChat",
+    responses=problems(
+        InvalidWeChatCode, WeChatOff, WeChatBlocked, AccountSuspended, RegistrationClosed, WeChatUnavailable
+    ),
+)
+async def log_in_with_wechat(
+    body: WeChatIn, who: Anyone, db: Db, ours: Ours, request: Request, response: Response
+) -> LoginOut:
+    """Open a session for whoever WeChat says this code stands for; the first time this makes the account."""
+    logged_in = await login.log_in_with_wechat(db, ours, who, code=body.code)
+    return _welcome(request, response, ours, logged_in)
+
+
+@router.post("/auth/logout", status_code=204, summary="Log out", responses=problems(SessionNeeded, CsrfFailed))
+async def log_out(caller: SignedIn, db: Db, request: Request, response: Response) -> None:
+    """End the session of this request and take its cookies back."""
+    async with db.transaction() as tx:
+        await sessions.log_out(tx, caller)
+    forget(response, services_of(request).cookies)
+
+
+@router.post(
+    "/auth/password",
+    response_model=UserOut,
+    summary="Change the password",
+    responses=problems(
+        WrongPassword,
+        InvalidPassword,
+        NoPassword,
+        SessionNeeded,
+        CsrfFailed,
+        PreconditionFailed,
+        LoginPaused,
+        PasswordsBusy,
+    ),
+)
+async def change_password(body: PasswordIn, caller: SignedIn, db: Db, ours: Ours, response: Response) -> UserOut:
+    """Replace your password. All your other sessions end; this one goes on, and API keys stay as they are."""
+    user = await password_change.change_password(
+        db,
+        ours,
+        caller,
+        current=body.current_password.get_secret_value(),
+        new=body.new_password.get_secret_value(),
+    )
+    response.headers["ETag"] = etag(user.version)
+    return UserOut.of(user)
+
+
+@router.get("/me", response_model=MeOut, summary="Who am I")
+async def me(caller: SignedIn, db: Db, ours: Ours, response: Response) -> MeOut:
+    """The user behind this request and what it was made with."""
+    async with db.transaction(readonly=True) as tx:
+        user = await sessions.get_self(tx, caller)
+    response.headers["ETag"] = etag(user.version)
+    return MeOut(
+        user=UserOut.of(user),
+        session_id=caller.session_id,
+        api_key_id=caller.api_key_id,
+        scopes=None if caller.scopes is None else sorted(caller.scopes),
+        csrf_token=tokens.csrf(ours.csrf_key, caller.session_id) if caller.session_id else None,
+    )
+
+
+def _welcome(request: Request, response: Response, ours: Accounts, logged_in: LoggedIn) -> LoginOut:
+    csrf = tokens.csrf(ours.csrf_key, logged_in.session.id)
+    remember(
+        response,
+        services_of(request).cookies,
+        token=logged_in.token,
+        csrf=csrf,
+        lifetime=ours.config.sessions.lifetime,
+    )
+    return LoginOut.of(logged_in, csrf=csrf)

@@ -1,0 +1,19 @@
+"""What these routes are given."""
+
+from typing import Annotated
+
+from fastapi import Depends, Request
+
+from headrace.accounts.service import Accounts
+from headrace.edge import Caller, Scope, scoped
+
+
+async def _accounts(request: Request) -> Accounts:
+    accounts = request.state.accounts
+    assert isinstance(accounts, Accounts)
+    return accounts
+
+
+Ours = Annotated[Accounts, Depends(_accounts)]
+Reader = Annotated[Caller, Depends(scoped(Scope.ACCOUNT_READ))]
+Writer = Annotated[Caller, Depends(scoped(Scope.ACCOUNT_WRITE))]

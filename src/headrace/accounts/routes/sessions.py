@@ -1,0 +1,45 @@
+"""One's own sessions."""
+
+from fastapi import APIRouter, Request, Response
+
+from headrace.accounts import sessions
+from headrace.accounts.errors import CsrfFailed, SessionNotFound
+from headrace.accounts.routes.given import Ours, Reader, Writer
+from headrace.accounts.schemas import EndedOut, SessionOut
+from headrace.edge import Db, Page, Paging, forget, problems, services_of
+from headrace.edge.errors import InvalidCursor
+
+router = APIRouter(prefix="/sessions", tags=["Sessions"])
+
+
+@router.get("", response_model=Page[SessionOut], summary="List sessions", responses=problems(InvalidCursor))
+async def list_sessions(caller: Reader, db: Db, ours: Ours, paging: Paging) -> Page[SessionOut]:
+    """Where you are logged in, newest first."""
+    listing = paging.of("sessions", owner=caller.user_id)
+    async with db.transaction(readonly=True) as tx:
+        rows = await sessions.list_sessions(
+            tx, ours.config.sessions, caller, older_than=listing.after, limit=listing.fetch
+        )
+    return listing.page(
+        rows,
+        mark=lambda session: (session.created_at, session.id),
+        item=lambda session: SessionOut.of(session, current=caller.session_id),
+    )
+
+
+@router.delete("", response_model=EndedOut, summary="Log out everywhere else", responses=problems(CsrfFailed))
+async def revoke_other_sessions(caller: Writer, db: Db) -> EndedOut:
+    """End all your sessions but the one of this request."""
+    async with db.transaction() as tx:
+        return EndedOut(ended=await sessions.revoke_other_sessions(tx, caller))
+
+
+@router.delete(
+    "/{session_id}", status_code=204, summary="End a session", responses=problems(SessionNotFound, CsrfFailed)
+)
+async def revoke_session(session_id: str, caller: Writer, db: Db, request: Request, response: Response) -> None:
+    """Log out one of your sessions. Ending the one of this request is logging out."""
+    async with db.transaction() as tx:
+        await sessions.revoke_session(tx, caller, session_id)
+    if session_id == caller.session_id:
+        forget(response, services_of(request).cookies)

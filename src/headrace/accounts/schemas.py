@@ -1,0 +1,188 @@
+"""Accounts as the API shows them."""
+
+from datetime import datetime
+from typing import Annotated, Self
+
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, SecretStr
+
+from headrace.accounts.model import ApiKey, LoggedIn, Session, User, UserStatus
+from headrace.accounts.model import ApiKeyMade as Made
+from headrace.edge import Role, Scope, Text
+
+_USER_ID = "u_01h455vb4pex5vsknk084sn02q"
+_SESSION_ID = "ses_01h455vb4pex5vsknk084sn02q"
+_KEY_ID = "key_01h455vb4pex5vsknk084sn02q"
+_AT = "2026-03-01T08:00:00Z"
+
+Username = Annotated[
+    Text,
+    Field(
+        min_length=1,
+        max_length=64,
+        description="Letters and digits of any script, `_`, `.` and `-`. Upper and lower case are the same.",
+        examples=["ada"],
+    ),
+]
+Email = Annotated[Text, Field(max_length=255, examples=["ada@example.org"])]
+# The rules for new passwords depend on the settings; this only bounds what is read.
+Password = Annotated[SecretStr, Field(min_length=1, max_length=1024, examples=["a long phrase is best"])]
+
+
+class _Body(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class RegisterIn(_Body):
+    username: Username
+    password: Password
+    email: Email | None = None
+
+
+class LoginIn(_Body):
+    username: Annotated[Text, Field(min_length=1, max_length=256, examples=["ada"])]
+    password: Password
+
+
+class WeChatIn(_Body):
+    code: Annotated[Text, Field(min_length=1, max_length=256, description="What `wx.login` gave to the mini-program.")]
+
+
+class PasswordIn(_Body):
+    current_password: Password
+    new_password: Password
+
+
+class ApiKeyIn(_Body):
+    name: Annotated[Text, Field(min_length=1, max_length=64, pattern=r"\S", examples=["nightly import"])]
+    scopes: Annotated[frozenset[Scope], Field(min_length=1, examples=[["tasks:read", "tasks:write"]])]
+    expires_at: Annotated[AwareDatetime | None, Field(description="Null for a key that does not expire.")] = None
+
+
+class AdminUserIn(_Body):
+    username: Username
+    password: Annotated[Password | None, Field(description="Left out, one is made and shown once.")] = None
+    email: Email | None = None
+    role: Role = Role.USER
+
+
+class RoleIn(_Body):
+    role: Role
+
+
+class ResetPasswordIn(_Body):
+    password: Annotated[Password | None, Field(description="Left out, one is made and shown once.")] = None
+
+
+class UserOut(BaseModel):
+    """A user."""
+
+    id: str = Field(examples=[_USER_ID])
+    username: str | None = Field(description="Null for somebody who only logs in with WeChat.", examples=["ada"])
+    email: str | None = Field(examples=["ada@example.org"])
+    status: UserStatus
+    role: Role
+    version: int = Field(description="The `ETag`: send it as `If-Match` to change only what you have seen.")
+    created_at: datetime = Field(examples=[_AT])
+    updated_at: datetime = Field(examples=[_AT])
+    last_login_at: datetime | None = Field(examples=[_AT])
+
+    @classmethod
+    def of(cls, user: User) -> Self:
+        return cls.model_validate(user, from_attributes=True)
+
+
+class MeOut(BaseModel):
+    """Who is calling, and with what."""
+
+    user: UserOut
+    session_id: str | None = Field(description="Null for an API key.", examples=[_SESSION_ID])
+    api_key_id: str | None = Field(description="Null for a session.", examples=[None])
+    scopes: list[str] | None = Field(description="What the API key may do; null for a session, which may do all.")
+    csrf_token: str | None = Field(description="What a browser sends as `X-CSRF-Token`; null for an API key.")
+
+
+class SessionOut(BaseModel):
+    """A login that is still good."""
+
+    id: str = Field(examples=[_SESSION_ID])
+    current: bool = Field(description="Whether this request was made with it.")
+    client_ip: str | None = Field(examples=["192.0.2.7"])
+    user_agent: str | None = Field(examples=["Mozilla/5.0"])
+    created_at: datetime = Field(examples=[_AT])
+    last_seen_at: datetime = Field(description="To the minute.", examples=[_AT])
+    expires_at: datetime = Field(examples=[_AT])
+
+    @classmethod
+    def of(cls, session: Session, *, current: str | None) -> Self:
+        return cls(
+            id=session.id,
+            current=session.id == current,
+            client_ip=None if session.client_ip is None else str(session.client_ip),
+            user_agent=session.user_agent,
+            created_at=session.created_at,
+            last_seen_at=session.last_seen_at,
+            expires_at=session.expires_at,
+        )
+
+
+class LoginOut(BaseModel):
+    """A new session. Browsers get it as cookies; programs send `token` as `Authorization: Bearer …`."""
+
+    user: UserOut
+    session: SessionOut
+    token: str = Field(description="Shown once.", examples=["hrs_5YJm0…"])
+    csrf_token: str = Field(description="What a browser sends as `X-CSRF-Token`.")
+
+    @classmethod
+    def of(cls, logged_in: LoggedIn, *, csrf: str) -> Self:
+        session = SessionOut.of(logged_in.session, current=logged_in.session.id)
+        return cls(user=UserOut.of(logged_in.user), session=session, token=logged_in.token, csrf_token=csrf)
+
+
+class EndedOut(BaseModel):
+    ended: int = Field(description="How many sessions were ended.", examples=[2])
+
+
+class ApiKeyOut(BaseModel):
+    """An API key, without the key itself."""
+
+    id: str = Field(examples=[_KEY_ID])
+    name: str = Field(examples=["nightly import"])
+    hint: str = Field(description="The key's last characters.", examples=["x7Qa"])
+    scopes: list[str] = Field(examples=[["tasks:read", "tasks:write"]])
+    created_at: datetime = Field(examples=[_AT])
+    expires_at: datetime | None
+    last_used_at: datetime | None = Field(description="To the minute.")
+
+    @classmethod
+    def of(cls, api_key: ApiKey) -> Self:
+        return cls(**_shown(api_key))
+
+
+class ApiKeyMadeOut(ApiKeyOut):
+    """A new API key. The key itself is shown only here."""
+
+    key: str = Field(description="Shown once: keep it.", examples=["hrk_5YJm0…"])
+
+    @classmethod
+    def made(cls, made: Made) -> Self:
+        return cls(**_shown(made.api_key), key=made.key)
+
+
+class UserWithPasswordOut(BaseModel):
+    """A user, and the password that was made for them."""
+
+    user: UserOut
+    password: str | None = Field(description="Shown once; null if you chose it yourself.")
+
+
+def _shown(api_key: ApiKey) -> dict[str, object]:
+    return {
+        "id": api_key.id,
+        "name": api_key.name,
+        "hint": api_key.key_hint,
+        "scopes": sorted(api_key.scopes),
+        "created_at": api_key.created_at,
+        "expires_at": api_key.expires_at,
+        "last_used_at": api_key.last_used_at,
+    }
