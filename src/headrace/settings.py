@@ -307,8 +307,8 @@ def reference_page() -> str:
         "<!-- Rendered from src/headrace/settings.py by `make docs`; edit there. -->",
         "",
         "Set each as an environment variable, or by its name in lower case without the prefix in `headrace.toml` (or "
-        "the file that `HEADRACE_CONFIG` names). Variables win over the file. Durations are written `500ms`, `30s`, `15m`, "
-        "`24h`, `7d`; sizes `64KiB`, `10MiB`; lists are separated by commas. Unknown names are refused. "
+        "the file that `HEADRACE_CONFIG` names). Variables win over the file. Durations are written `500ms`, `30s`, "
+        "`15m`, `24h`, `7d`; sizes `64KiB`, `10MiB`; lists are separated by commas. Unknown names are refused. "
         "`headrace settings show` prints what is in force.",
     ]
     defaults = _Defaults()

@@ -2,10 +2,10 @@
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
-import click
 import typer
+import typer.core
 
 from headrace import settings
 from headrace.cli.output import EXIT_CODES, say
@@ -65,16 +65,15 @@ def _cli_page() -> str:
     return "\n".join(lines) + "\n"
 
 
-def _describe(command: click.Command, path: list[str], lines: list[str]) -> None:
-    if isinstance(command, click.Group):
+def _describe(command: Any, path: list[str], lines: list[str]) -> None:
+    if isinstance(command, typer.core.TyperGroup):
         for name, child in command.commands.items():
             if not child.hidden:
                 _describe(child, [*path, name], lines)
         return
-    context = click.Context(command, info_name=path[-1])
     lines += ["", f"### `{' '.join(path)}`", "", (command.help or "").strip(), ""]
-    for parameter in command.get_params(context):
-        if isinstance(parameter, click.Option) and parameter.name != "help":
+    for parameter in command.params:
+        if isinstance(parameter, typer.core.TyperArgument):
+            lines.append(f"- `{str(parameter.name).upper()}`: {parameter.help}")
+        else:
             lines.append(f"- `{', '.join(parameter.opts)}`: {parameter.help}")
-        elif isinstance(parameter, click.Argument):
-            lines.append(f"- `{parameter.make_metavar(context)}`")

@@ -12,6 +12,7 @@ import uvicorn
 from fastapi import FastAPI
 
 from headrace import accounts, logs, migrations
+from headrace.accounts.routes import create_router
 from headrace.cli.wiring import Place, accounts_config
 from headrace.database import Database
 from headrace.edge import CookieConfig, LimitConfig, Services
@@ -97,7 +98,7 @@ async def application(settings: Settings, place: Place, secret: bytes) -> AsyncI
     https = settings.api_public_url is not None and settings.api_public_url.scheme == "https"
     async with (
         await Database.connect(place.app.for_role("api")) as db,
-        accounts.open_accounts(accounts_config(settings)) as known,
+        accounts.open_accounts(accounts_config(settings), secret=secret) as known,
     ):
         services = Services(
             db=db,
@@ -108,7 +109,7 @@ async def application(settings: Settings, place: Place, secret: bytes) -> AsyncI
             idempotency_lifetime=settings.idempotency_lifetime,
             readiness=lambda: _reasons_not_ready(db),
         )
-        yield create_app(services, web_config(settings, https=https))
+        yield create_app(services, web_config(settings, https=https), routers=[create_router(known)])
 
 
 def web_config(settings: Settings, *, https: bool) -> WebConfig:

@@ -11,6 +11,7 @@ from typing import TextIO
 import orjson
 
 from headrace import accounts, migrations
+from headrace.accounts import FirstAdmin
 from headrace.cli import serving
 from headrace.cli.api import Host, Port
 from headrace.cli.output import out, progress, say
@@ -32,33 +33,43 @@ def up(host: Host = None, port: Port = None) -> None:
         with ExitStack() as stack:
             with progress("starting PostgreSQL") as report:
                 place = stack.enter_context(database_of(settings, role="up", report=report))
-                password = run(_prepare(settings, place, report))
-            run(_serve(settings, place, listening, password=password, started=started))
+                secret = secret_key(settings, make=True)
+                admin = run(_prepare(settings, place, secret, report))
+            run(_serve(settings, place, secret, listening, admin=admin, started=started))
             say("stopping PostgreSQL" if place.embedded else "stopping")
     say(f"stopped; the data stays in {settings.data_dir}")
 
 
-async def _prepare(settings: Settings, place: Place, report: Report) -> str | None:
-    """The schema and the first admin; gives that one's password if it was made just now."""
+async def _prepare(settings: Settings, place: Place, secret: bytes, report: Report) -> FirstAdmin | None:
+    """The schema and the first administrator, who is given only if it was made just now."""
     await migrations.migrate(place.owner, lock_timeout=settings.database_migrate_lock_timeout, report=report)
-    async with await Database.connect(place.app) as db:
-        return await accounts.ensure_first_admin(db, accounts_config(settings))
+    async with (
+        await Database.connect(place.app) as db,
+        accounts.open_accounts(accounts_config(settings), secret=secret) as known,
+    ):
+        return await accounts.ensure_first_admin(db, known)
 
 
 async def _serve(
-    settings: Settings, place: Place, listening: serving.Listening, *, password: str | None, started: float
+    settings: Settings,
+    place: Place,
+    secret: bytes,
+    listening: serving.Listening,
+    *,
+    admin: FirstAdmin | None,
+    started: float,
 ) -> None:
     stop = serving.stop_on_signals()
-    async with serving.application(settings, place, secret_key(settings, make=True)) as app:
-        _greet(listening.url, password, settings, seconds=monotonic() - started)
+    async with serving.application(settings, place, secret) as app:
+        _greet(listening.url, admin, settings, seconds=monotonic() - started)
         await serving.serve(app, listening, settings, stop=stop)
 
 
-def _greet(url: str, password: str | None, settings: Settings, *, seconds: float) -> None:
+def _greet(url: str, admin: FirstAdmin | None, settings: Settings, *, seconds: float) -> None:
     login = (
-        f"as [bold]{accounts.FIRST_ADMIN}[/] with the password [bold]{password}[/] (shown only now)"
-        if password
-        else f"as {accounts.FIRST_ADMIN} (password lost? `headrace admin reset-password {accounts.FIRST_ADMIN}`)"
+        f"as [bold]{admin.user.username}[/] with the password [bold]{admin.password}[/] (shown only now)"
+        if admin
+        else "as before (password lost? `.venv/bin/headrace admin reset-password NAME`)"
     )
     out.print(
         f"""

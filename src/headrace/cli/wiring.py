@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import uvloop
 
 from headrace import embedded, logs, settings
+from headrace.accounts import AccountsConfig, PasswordConfig, SessionConfig, ThrottleConfig, WeChatConfig
 from headrace.database import DatabaseConfig
 from headrace.errors import Invalid, Unavailable
 from headrace.settings import Settings
@@ -115,6 +116,33 @@ def secret_key(chosen: Settings, *, make: bool = False) -> bytes:
         raise SecretKeyMissing from None
     except OSError as exc:
         raise DataFolderClosed(f"{file} cannot be read or written: {exc.strerror}.") from exc
+
+
+def accounts_config(chosen: Settings) -> AccountsConfig:
+    return AccountsConfig(
+        registration_open=chosen.registration == "open",
+        passwords=PasswordConfig(
+            min_length=chosen.password_min_length,
+            time_cost=chosen.argon2_time_cost,
+            memory_kib=chosen.argon2_memory // 1024,
+            parallelism=chosen.argon2_parallelism,
+        ),
+        sessions=SessionConfig(lifetime=chosen.session_lifetime, idle_lifetime=chosen.session_idle_lifetime),
+        throttle=ThrottleConfig(
+            free_failures=chosen.login_free_failures,
+            block_first=chosen.login_block_first,
+            block_max=chosen.login_block_max,
+            forget_after=chosen.login_forget_after,
+        ),
+        wechat=_wechat_config(chosen),
+    )
+
+
+def _wechat_config(chosen: Settings) -> WeChatConfig | None:
+    if chosen.wechat_app_id is None or chosen.wechat_app_secret is None:
+        return None
+    base = str(chosen.wechat_base_url).rstrip("/")
+    return WeChatConfig(chosen.wechat_app_id, chosen.wechat_app_secret.get_secret_value(), base)
 
 
 def _write_once(file: Path, content: bytes) -> None:

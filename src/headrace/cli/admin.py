@@ -1,0 +1,105 @@
+"""``headrace admin``: what an operator with access to the database does to accounts."""
+
+import getpass
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Annotated
+
+import typer
+
+from headrace import accounts
+from headrace.accounts.passwords import generate
+from headrace.audit import SYSTEM, ActorType, Who
+from headrace.cli.output import Json, out, print_json, progress
+from headrace.cli.wiring import Place, accounts_config, database_of, load_settings, run, secret_key
+from headrace.database import Database
+from headrace.edge import Role
+from headrace.errors import NotFound
+from headrace.settings import Settings
+
+app = typer.Typer(help="Accounts, for an operator with access to the database.", no_args_is_help=True)
+
+Username = Annotated[str, typer.Argument(help="The name to log in with.")]
+PasswordStdin = Annotated[
+    bool, typer.Option("--password-stdin", help="Read the password from standard input; without it one is made up.")
+]
+
+
+@app.command()
+def create(
+    username: Username = "admin",
+    email: Annotated[str | None, typer.Option(help="An address, for people to be reached at.")] = None,
+    password_stdin: PasswordStdin = False,
+    json: Json = False,
+) -> None:
+    """Make an administrator. A password that is made up is shown once."""
+    settings = load_settings()
+    password = _read_password() if password_stdin else None
+    with progress("looking at the database") as report, database_of(settings, role="admin", report=report) as place:
+        name, made = run(_create(settings, place, username, email, password))
+    _print_made(name, None if password else made, json=json)
+
+
+@app.command("reset-password")
+def reset_password(username: Username, password_stdin: PasswordStdin = False, json: Json = False) -> None:
+    """Give a user another password and end all their sessions."""
+    settings = load_settings()
+    password = _read_password() if password_stdin else None
+    with progress("looking at the database") as report, database_of(settings, role="admin", report=report) as place:
+        made = run(_reset(settings, place, username, password))
+    _print_made(username, None if password else made, json=json)
+
+
+async def _create(
+    settings: Settings, place: Place, username: str, email: str | None, password: str | None
+) -> tuple[str, str]:
+    async with _open(settings, place) as (db, known):
+        chosen = password or generate(known.config.passwords)
+        new = await accounts.prepare(
+            known, username=username, password=chosen, email=email, role=Role.ADMIN, by_operator=True
+        )
+        async with db.transaction() as tx:
+            await accounts.create_admin(tx, _operator(), new)
+        return new.username, chosen
+
+
+async def _reset(settings: Settings, place: Place, username: str, password: str | None) -> str:
+    async with _open(settings, place) as (db, known):
+        chosen = password or generate(known.config.passwords)
+        async with db.transaction() as tx:
+            found = await accounts.list_users(tx, _operator(), username=username, limit=1)
+        if not found:
+            raise NotFound(f"There is no user {username}.")
+        await accounts.reset_password(db, known, _operator(), found[0].id, chosen)
+        return chosen
+
+
+@asynccontextmanager
+async def _open(settings: Settings, place: Place) -> AsyncIterator[tuple[Database, accounts.Accounts]]:
+    secret = secret_key(settings, make=place.embedded)
+    async with (
+        await Database.connect(place.app) as db,
+        accounts.open_accounts(accounts_config(settings), secret=secret) as known,
+    ):
+        yield db, known
+
+
+def _operator() -> Who:
+    """Whoever can reach the database acts as the product itself; the account on this machine is noted."""
+    return Who(SYSTEM, ActorType.SYSTEM, user_agent=f"headrace admin ({getpass.getuser()})")
+
+
+def _read_password() -> str:
+    if sys.stdin.isatty():
+        return getpass.getpass("Password: ")
+    return sys.stdin.readline().rstrip("\n")
+
+
+def _print_made(username: str, password: str | None, *, json: bool) -> None:
+    if json:
+        print_json({"username": username, "password": password})
+    elif password is None:
+        out.print(f"{username} can log in.", markup=False)
+    else:
+        out.print(f"{username} can log in with the password {password} (shown only now).", markup=False, soft_wrap=True)
