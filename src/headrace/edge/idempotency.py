@@ -67,6 +67,7 @@ class Answer:
     body: BaseModel | None
     status: int = 201
     headers: Mapping[str, str] = field(default_factory=dict)
+    task_id: str | None = None  # the task that came of it, for those who look from the key to the task
 
 
 Act = Callable[[Tx], Awaitable[Answer]]
@@ -97,6 +98,7 @@ class _Stored:
     status: int
     body: Any
     headers: Mapping[str, str]
+    task_id: str | None = None
 
 
 class Once:
@@ -211,12 +213,13 @@ async def find(tx: Tx, request: _Request) -> Row | None:
 
 KEEP = """
 INSERT INTO headrace.idempotency_keys AS k
-  (scope, user_id, idempotency_key, request_hash, response_json, response_headers, http_status, expires_at)
-VALUES ($1, $2, $3, $4, $5, $6, $7, now() + $8)
+  (scope, user_id, idempotency_key, request_hash, response_json, response_headers, http_status, result_task_id,
+   expires_at)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, now() + $9)
 ON CONFLICT ON CONSTRAINT uk_idempotency_scope_user_key DO UPDATE SET
   request_hash = excluded.request_hash, response_json = excluded.response_json,
   response_headers = excluded.response_headers, http_status = excluded.http_status,
-  expires_at = excluded.expires_at, created_at = now()
+  result_task_id = excluded.result_task_id, expires_at = excluded.expires_at, created_at = now()
 WHERE k.expires_at <= now()
 """
 
@@ -228,7 +231,16 @@ async def keep(tx: Tx, request: _Request, stored: _Stored, vault: "_Vault | None
     if vault is not None:
         body, headers = vault.seal(request, stored), None
     kept = await tx.count(
-        KEEP, request.scope, request.user_id, request.key, request.hash, body, headers, stored.status, lifetime
+        KEEP,
+        request.scope,
+        request.user_id,
+        request.key,
+        request.hash,
+        body,
+        headers,
+        stored.status,
+        stored.task_id,
+        lifetime,
     )
     assert kept == 1, "the lock keeps others away, and find() saw no row that is still valid"
 
@@ -276,7 +288,7 @@ def _read(request: _Request, row: Row, vault: _Vault | None) -> _Stored:
 def _stored(done: Answer) -> _Stored:
     assert "set-cookie" not in {name.lower() for name in done.headers}, "a cookie would be stored and given out again"
     body = done.body.model_dump(mode="json") if done.body is not None else None
-    return _Stored(done.status, body, done.headers)
+    return _Stored(done.status, body, done.headers, done.task_id)
 
 
 def _refusal(error: HeadraceError) -> _Stored:

@@ -77,7 +77,7 @@ class PageRequest:
     cursor: str | None
     key: bytes = field(repr=False)
 
-    def of(self, name: str, **filters: object) -> Listing:
+    def of(self, name: str, /, **filters: object) -> Listing:
         """This page of this list; ``InvalidCursor`` when the cursor comes from another list or other filters.
 
         Name every filter that changes which rows are in the list, the owner among them.
