@@ -20,7 +20,7 @@ class Binaries(NamedTuple):
 
     @property
     def major(self) -> int:
-        return int(re.match(r"\d+", self.version)[0])  # type: ignore[index]  # _version_of matched it
+        return int(re.match(r"\d+", self.version)[0])  # type: ignore[index]  # version_of matched it
 
 
 def list_folders(given: Path | None) -> list[Path]:
@@ -62,7 +62,7 @@ def choose(folders: list[Path], *, data_major: int | None, prefer_first: bool) -
 
     Raises OtherMajorVersion when none can read the data.
     """
-    found = [Binaries(folder, _version_of(folder)) for folder in folders]
+    found = [Binaries(folder, version_of(folder)) for folder in folders]
     if data_major is None:
         return found[0] if prefer_first else max(found, key=lambda each: each.major)
     for each in found:
@@ -77,7 +77,7 @@ def choose(folders: list[Path], *, data_major: int | None, prefer_first: bool) -
     )
 
 
-def _version_of(folder: Path) -> str:
+def version_of(folder: Path) -> str:
     try:
         ran = subprocess.run(
             [folder / "postgres", "-V"], capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False

@@ -59,6 +59,8 @@ class Keeper:
         if not flocks.lock(self._lock, within=_LOCK_WITHIN):
             raise StillBusy("another keeper is at work on this folder: try again")
         self._listen_to_signals()
+        before = state.read(self._layout)
+        self._version = before.version if before else ""
         self._say(Phase.STARTING)
         try:
             self._bring_up()
@@ -81,11 +83,16 @@ class Keeper:
             self._asked_to_stop = True
 
         signal.set_wakeup_fd(self._wake, warn_on_full_buffer=False)
+
+        def nothing(_signal: int, _frame: FrameType | None) -> None:
+            pass
+
         signal.signal(signal.SIGTERM, stop)
-        signal.signal(signal.SIGCHLD, lambda _signal, _frame: None)  # only to wake up
+        signal.signal(signal.SIGCHLD, nothing)  # only to wake up
         for ignored in (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT):
-            # The terminal's Ctrl-C is for the user, who needs the server until it has finished.
-            signal.signal(ignored, signal.SIG_IGN)
+            # The terminal's Ctrl-C is for the user, who needs the server until it has finished. Not SIG_IGN: the
+            # server would inherit that, and a stop in its first moments would be lost on it.
+            signal.signal(ignored, nothing)
 
     def _pause(self, seconds: float) -> None:
         """Sleep, but wake up for a signal."""
@@ -123,7 +130,7 @@ class Keeper:
                 cluster.make(self._layout, binaries, account, settings=self._launch.settings, keep_open=lock)
             else:
                 accounts.take_over(self._layout.cluster, account)
-                postmaster.clear_stale_pid_file(self._layout)
+                postmaster.clear_stale_files(self._layout)
                 if not self._layout.credentials.exists():
                     cluster.replace_credentials(self._layout, binaries, account, keep_open=lock)
         self._start_on_a_port(binaries, account)
@@ -136,9 +143,7 @@ class Keeper:
             found = postmaster.find(self._layout)
         if found is None:
             return False
-        before = state.read(self._layout)
         self._pid, self._port = found.pid, found.port
-        self._version = before.version if before else str(cluster.data_major(self._layout))
         log("server.adopted", pid=found.pid, port=found.port)
         self._say(Phase.READY)
         return True
@@ -186,7 +191,7 @@ class Keeper:
 
     def _start(self, binaries: Binaries, account: Account | None) -> None:
         with self._server_lock() as lock:
-            postmaster.clear_stale_pid_file(self._layout)
+            postmaster.clear_stale_files(self._layout)
             self._child = postmaster.start(self._layout, binaries, account, lock=lock)
         self._pid, self._version = self._child.pid, binaries.version
         if postmaster.wait_until_ready(self._layout, self._child, go_on=self._is_needed) is None:

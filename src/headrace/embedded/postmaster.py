@@ -54,25 +54,27 @@ def find(layout: Layout) -> Running | None:
     return found if found and processes.is_ours(layout, found.pid) else None
 
 
-def clear_stale_pid_file(layout: Layout) -> None:
-    """Remove the postmaster.pid of a dead server when its id now belongs to another process.
+def clear_stale_files(layout: Layout) -> None:
+    """Remove the files by which a dead server would keep the next one from starting.
 
-    After a power cut ids are given out anew from the beginning, and PostgreSQL refuses to start when the id is that of
-    a process of the same account. Every other stale file it clears away itself, with more care than we could take. The
-    caller holds the server lock, so no server of ours runs; one that somebody started by hand does not hold it, and
-    raises ForeignServer.
+    PostgreSQL does so itself, unless the id in them belongs to a process of the same account. Two things give the id of
+    a dead server back to life: a power cut, after which ids are given out from the beginning, and a container whose
+    first process reaps no orphans. The caller holds the server lock, so no server of ours runs; one that somebody
+    started by hand does not hold it, and raises ForeignServer.
     """
     found = read_pid_file(layout)
-    if found is None or not processes.exists(found.pid):
-        return
-    if processes.is_ours(layout, found.pid) or (processes.runs_postgres(found.pid) and answers(found.port)):
+    if found and (processes.is_ours(layout, found.pid) or (processes.runs_postgres(found.pid) and answers(found.port))):
         raise ForeignServer(
             f"a PostgreSQL that Headrace did not start runs on {layout.cluster} (process {found.pid}): stop it with"
             f" `pg_ctl stop -D '{layout.cluster}'` and start again",
             pid=found.pid,
         )
-    with contextlib.suppress(FileNotFoundError):
-        (layout.cluster / "postmaster.pid").unlink()
+    stale = [*layout.cluster.glob(".s.PGSQL.*")]
+    if found and processes.exists(found.pid):
+        # Left alone otherwise: with it PostgreSQL also finds out whether old backends still use its shared memory.
+        stale.append(layout.cluster / "postmaster.pid")
+    for path in stale:
+        path.unlink(missing_ok=True)
 
 
 def answers(port: int) -> bool:

@@ -21,8 +21,14 @@ def is_ours(layout: Layout, pid: int) -> bool:
 
 
 def exists(pid: int) -> bool:
-    """Whether there is such a process."""
-    return bool(_command(pid))
+    """Whether there is such a process, be it one that ended and was never reaped."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
 
 
 def runs_postgres(pid: int) -> bool:

@@ -27,6 +27,7 @@ from headrace.embedded.model import (
     Phase,
     State,
 )
+from headrace.errors import HeadraceError
 
 # Recovery after a crash may take minutes on a large database; an error comes as soon as there is one.
 _START_WITHIN = 600.0
@@ -59,7 +60,7 @@ class Server:
         self._closing = threading.Event()
         self._once = threading.Lock()
         self._watcher = threading.Thread(
-            target=_watch, args=(config, layout, self._closing), name="headrace-embedded", daemon=True
+            target=_watch, args=(config, layout, registration, self._closing), name="headrace-embedded", daemon=True
         )
         self._watcher.start()
 
@@ -95,8 +96,7 @@ class Server:
             # A forked child shares its parent's registration, and lets go of its share only.
             if os.getpid() == self._process:
                 self._watcher.join()
-                # A folder that was removed has no server any more: its keeper sees to that.
-                with contextlib.suppress(FileNotFoundError):
+                if _is_there(self._layout, self._registration):
                     _leave(self._layout, self._registration)
         finally:
             os.close(self._registration)
@@ -158,6 +158,14 @@ def _register(layout: Layout) -> int:
         os.close(registration)
         raise StillBusy(f"the server in {layout.home} takes too long to stop: see {layout.keeper_log}")
     return registration
+
+
+def _is_there(layout: Layout, registration: int) -> bool:
+    """Whether the folder is still the one we attached to. One that was removed has no server: its keeper ends it."""
+    try:
+        return layout.users_lock.stat().st_ino == os.fstat(registration).st_ino
+    except OSError:
+        return False
 
 
 def _leave(layout: Layout, registration: int) -> None:
@@ -241,13 +249,17 @@ def _open_log(layout: Layout) -> int:
 
 
 def _listen(reading: int, layout: Layout, report: Report) -> State:
+    """Listen to the keeper's lines until it says that the server is up; after an error, until it has ended."""
     deadline = time.monotonic() + _START_WITHIN
     heard = b""
+    failed: HeadraceError | None = None
     while (left := deadline - time.monotonic()) > 0:
         if not select.select([reading], [], [], left)[0]:
             break
         more = os.read(reading, 65_536)
         if not more:
+            if failed:
+                raise failed
             last = " | ".join(files.tail(layout.keeper_log, lines=3))
             raise DidNotStart(f"the keeper of the embedded PostgreSQL ended ({last}): see {layout.keeper_log}")
         heard += more
@@ -257,20 +269,20 @@ def _listen(reading: int, layout: Layout, report: Report) -> State:
             if "report" in said:
                 report(said["report"])
             if "error" in said:
-                raise unpack(said["error"])
+                failed = unpack(said["error"])
             if "ready" in said:
                 return State(Phase.READY, said["ready"]["port"], said["ready"]["version"])
     raise DidNotStart(f"PostgreSQL was not ready after {_START_WITHIN:.0f} seconds: see {layout.keeper_log}")
 
 
-def _watch(config: EmbeddedConfig, layout: Layout, closing: threading.Event) -> None:
+def _watch(config: EmbeddedConfig, layout: Layout, registration: int, closing: threading.Event) -> None:
     """Put up a new keeper when ours was killed: without one the server would outlive its users.
 
     Runs in a thread of each user. A keeper that was told to stop leaves a note that it meant it.
     """
     while not closing.wait(_WATCH_EVERY):
         with contextlib.suppress(Exception):
-            if flocks.is_held(layout.keeper_lock):
+            if flocks.is_held(layout.keeper_lock) or not _is_there(layout, registration):
                 continue
             told = state.read(layout)
             if told is None or told.phase is Phase.STOPPED:
