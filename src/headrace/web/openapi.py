@@ -45,7 +45,12 @@ running the answer is 409. Keys are remembered for a day.
 long to wait.
 """
 
-TAGS: list[dict[str, str]] = []
+TAGS = [
+    {"name": "Accounts", "description": "Registering, logging in and out, and who you are."},
+    {"name": "Sessions", "description": "Where you are logged in."},
+    {"name": "API keys", "description": "What programs log in with."},
+    {"name": "Administration", "description": "Other people's accounts, for administrators."},
+]
 
 _METHODS = ("get", "put", "post", "delete", "patch")
 _SAFE = frozenset({"get", "head", "options"})
@@ -70,7 +75,7 @@ def describe(app: FastAPI, services: Services) -> Callable[[], Document]:
                     openapi_version="3.1.0",
                     description=DESCRIPTION,
                     routes=app.routes,
-                    tags=TAGS or None,
+                    tags=TAGS,
                 ),
                 services,
             )
@@ -142,6 +147,8 @@ def _security_schemes(services: Services) -> Document:
 
 
 def _complete_operation(path: str, method: str, operation: Document) -> None:
+    for parameter in operation.get("parameters", ()):
+        parameter["schema"] = _without_null(parameter["schema"])
     responses = operation.setdefault("responses", {})
     # FastAPI's own description of validation errors is not what we send.
     if "HTTPValidationError" in str(responses.get("422", "")):
@@ -160,6 +167,14 @@ def _complete_operation(path: str, method: str, operation: Document) -> None:
             names.append("Retry-After")
         for name in names:
             headers.setdefault(name, {"$ref": f"#/components/headers/{name}"})
+
+
+def _without_null(schema: Document) -> Document:
+    """Optional in Python is null or a value; in a query or a header it is there or not."""
+    options = [option for option in schema.get("anyOf", ()) if option != {"type": "null"}]
+    if len(options) != 1:
+        return schema
+    return {**options[0], **{name: value for name, value in schema.items() if name != "anyOf"}}
 
 
 def _common(method: str, operation: Document) -> tuple[list[type[HeadraceError]], list[Problem]]:

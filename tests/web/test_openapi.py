@@ -1,0 +1,124 @@
+"""The description of the API: complete, stable, and readable without the internet."""
+
+import re
+from typing import Any
+
+import httpx
+import pytest
+
+from headrace.database import Database
+from headrace.edge.cookies import CookieConfig
+from tests.edge import stand
+
+
+@pytest.fixture
+async def description(client: httpx.AsyncClient) -> dict[str, Any]:
+    document: dict[str, Any] = (await client.get("/openapi.json")).json()
+    return document
+
+
+def operations(description: dict[str, Any]) -> list[tuple[str, str, dict[str, Any]]]:
+    return [
+        (path, method, operation)
+        for path, methods in description["paths"].items()
+        for method, operation in methods.items()
+    ]
+
+
+def test_it_is_openapi_3_1_of_the_api_alone(description: dict[str, Any]) -> None:
+    assert description["openapi"].startswith("3.1")
+    assert all(path.startswith("/v1/") for path in description["paths"])
+
+
+def test_operations_are_called_what_their_functions_are(description: dict[str, Any]) -> None:
+    names = [operation["operationId"] for _, _, operation in operations(description)]
+    assert "create_thing" in names
+    assert len(names) == len(set(names))
+
+
+def test_every_operation_documents_what_any_operation_can_answer(description: dict[str, Any]) -> None:
+    for _, _, operation in operations(description):
+        expected = {"400", "429", "500", "503"}
+        if "requestBody" in operation:
+            expected |= {"413", "415", "422"}
+        if "security" in operation:
+            expected |= {"401", "403"}
+        assert expected <= set(operation["responses"]), operation["operationId"]
+
+
+def test_every_error_is_a_problem_with_examples(description: dict[str, Any]) -> None:
+    for _, _, operation in operations(description):
+        for status, response in operation["responses"].items():
+            if int(status) >= 400:
+                assert list(response["content"]) == ["application/problem+json"]
+                content = response["content"]["application/problem+json"]
+                assert content["schema"] == {"$ref": "#/components/schemas/Problem"}
+                assert content["examples"]
+                for code, example in content["examples"].items():
+                    assert (example["value"]["code"], example["value"]["status"]) == (code, int(status))
+                    assert f"`{code}`" in response["description"]
+
+
+def test_own_and_common_codes_of_one_status_are_joined(description: dict[str, Any]) -> None:
+    examples = description["paths"]["/v1/things"]["post"]["responses"]["422"]["content"]["application/problem+json"]
+    assert {"idempotency_key_reused", "validation_failed"} == set(examples["examples"])
+
+
+def test_every_reference_leads_somewhere(description: dict[str, Any]) -> None:
+    for reference in set(re.findall(r'"\$ref": ?"#/([^"]+)"', httpx.Response(200, json=description).text)):
+        target: Any = description
+        for part in reference.split("/"):
+            target = target[part]
+    assert not any("ValidationError" in name for name in description["components"]["schemas"])
+
+
+def test_cookies_go_with_a_csrf_token_where_something_changes(description: dict[str, Any]) -> None:
+    me = description["paths"]["/v1/me"]
+    assert me["get"]["security"] == [{"bearer": []}, {"session": []}]
+    assert me["put"]["security"] == [{"bearer": []}, {"session": [], "csrf": []}]
+    assert "security" not in description["paths"]["/v1/echo"]["post"]
+
+
+@pytest.mark.parametrize("secure", [True, False])
+async def test_the_cookie_has_its_real_name(no_db: Database, secure: bool) -> None:
+    cookies = CookieConfig(secure=secure)
+    schemes = stand.app(no_db, cookies=cookies).openapi()["components"]["securitySchemes"]
+    assert schemes["session"]["name"] == cookies.session_name
+
+
+def test_the_idempotency_key_is_a_parameter(description: dict[str, Any]) -> None:
+    (parameter,) = description["paths"]["/v1/things"]["post"]["parameters"]
+    assert (parameter["name"], parameter["in"], parameter["required"]) == ("Idempotency-Key", "header", False)
+    assert parameter["schema"]["type"] == "string"
+    assert re.search(parameter["schema"]["pattern"], "order-4711")
+    assert not re.search(parameter["schema"]["pattern"], "a b")
+
+
+@pytest.mark.parametrize("path", ["/", "/docs"])
+async def test_pages_load_nothing_and_run_nothing(client: httpx.AsyncClient, path: str) -> None:
+    answer = await client.get(path)
+    assert answer.headers["Content-Type"] == "text/html; charset=utf-8"
+    assert not re.search(r"<script|<link|<img|<iframe|@import|url\(|src=|style=|\bon\w+=|https?://", answer.text)
+    (digest,) = re.findall(r"style-src 'sha256-([^']+)'", answer.headers["Content-Security-Policy"])
+    import base64
+    import hashlib
+
+    (style,) = re.findall(r"<style>(.*?)</style>", answer.text, re.DOTALL)
+    assert base64.b64encode(hashlib.sha256(style.encode()).digest()).decode() == digest
+
+
+async def test_the_home_page_speaks_both_languages_and_leads_on(client: httpx.AsyncClient) -> None:
+    text = (await client.get("/")).text
+    assert "is running" in text
+    assert "正在运行" in text
+    for path in re.findall(r'href="([^"]+)"', text):
+        assert (await client.get(path)).status_code == 200
+
+
+async def test_the_reference_page_shows_every_operation(client: httpx.AsyncClient, description: dict[str, Any]) -> None:
+    text = (await client.get("/docs")).text
+    for path, method, operation in operations(description):
+        assert f'id="{operation["operationId"]}"' in text
+        assert f"{method.upper()}</span> <code>{path}</code>" in text
+    assert "<code>Idempotency-Key</code>" in text
+    assert "**" not in text
