@@ -139,7 +139,7 @@ async def test_nobody_can_rewrite_the_trail(tx: Tx, owner_tx: Tx, who: Who, chan
 
 
 async def test_a_change_that_is_rolled_back_leaves_no_event(db: Database, who: Who) -> None:
-    with pytest.raises(RuntimeError):  # noqa: PT012 - the rollback is the point
+    with pytest.raises(RuntimeError):
         async with db.transaction() as tx:
             await audit.record(tx, who, Action.CREATED, USER)
             raise RuntimeError

@@ -27,6 +27,7 @@ from headrace.accounts.model import (
     UserStatus,
 )
 from headrace.accounts.password_change import change_password
+from headrace.accounts.passwords import generate as generate_password
 from headrace.accounts.registration import prepare, refuse_if_closed, register
 from headrace.accounts.service import Accounts, open_accounts
 from headrace.accounts.sessions import get_self, list_sessions, log_out, revoke_other_sessions, revoke_session
@@ -55,6 +56,7 @@ __all__ = [
     "create_api_key",
     "ensure_first_admin",
     "forget_failures",
+    "generate_password",
     "get_api_key",
     "get_self",
     "get_user",

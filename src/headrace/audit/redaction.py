@@ -20,37 +20,59 @@ def _fields(*groups: str) -> frozenset[str]:
     return frozenset(name for group in groups for name in group.split())
 
 
-_TIMES = "created_at updated_at deleted_at"
-
-# What a person wrote into a task or a schedule (payload, data, result) is not here: nobody knows what is in it.
+# Left out on purpose: what people write into tasks and schedules (payload, data, result), for nobody knows what is in
+# it; addresses of webhooks, which often are secrets themselves; and what workers write, which has its own logs.
 FIELDS: Mapping[ResourceType, frozenset[str]] = {
-    ResourceType.USER: _fields("id username email mobile status role version last_login_at", _TIMES),
+    ResourceType.USER: _fields(
+        "id username email mobile status role version last_login_at created_at updated_at deleted_at"
+    ),
     ResourceType.SESSION: _fields("id user_id client_ip user_agent created_at last_seen_at expires_at revoked_at"),
     ResourceType.API_KEY: _fields(
         "id user_id name key_hint scopes expires_at last_used_at revoked_at created_at updated_at"
     ),
     ResourceType.TASK: _fields(
-        "id user_id task_type title status priority queue run_at progress current_step attempt retries max_attempts",
-        "input_asset_id quality_level mode output_format source trace_id schedule_uid error_code error_message",
-        "timeout_seconds cancel_requested_at canceled_at queued_at started_at finished_at version",
-        _TIMES,
+        "id user_id task_type title status priority queue labels run_at attempt retries max_attempts timeout_seconds",
+        "input_asset_id quality_level mode output_format schedule_uid trace_id error_code cancel_requested_at",
+        "queued_at started_at finished_at version created_at updated_at deleted_at",
     ),
     ResourceType.SCHEDULED_TASK: _fields(
-        "uid name type description is_recurring cron_expr interval timezone misfire_policy next_run enabled labels",
-        "max_duration_seconds timeout_grace_period max_retries max_concurrent priority created_by version",
-        _TIMES,
+        "uid user_id name type description is_recurring cron_expr interval timezone next_run misfire_policy enabled",
+        "max_duration_seconds timeout_grace_period max_retries max_concurrent priority labels version",
+        "created_at updated_at",
     ),
     ResourceType.EXECUTION: _fields(
-        "execution_uid task_uid state trigger_type trigger_by run_by retry_count scheduled_at started_at finished_at",
-        "created_at",
+        "id execution_uid task_uid task_name task_type task_id state trigger_type trigger_by run_by retry_count",
+        "scheduled_at started_at finished_at created_at updated_at",
     ),
-    ResourceType.QUEUE: _fields("name paused paused_at max_running version", _TIMES),
-    ResourceType.WORKER: _fields("id host pid queues labels started_at stopped_at", _TIMES),
-    ResourceType.LOCK: _fields("id lock_key owner state acquired_at expires_at released_at", _TIMES),
+    ResourceType.QUEUE: _fields("name paused_at max_running version created_at updated_at"),
+    ResourceType.WORKER: _fields("id host pid queues types labels concurrency started_at stopping_at ended_at"),
+    ResourceType.LOCK: _fields(
+        "id lock_key fence holder_id state purpose acquired_at expires_at released_at created_at updated_at"
+    ),
     ResourceType.ASSET: _fields(
-        "id user_id asset_type file_name mime_type size_bytes checksum_sha256 width height duration_sec page_count",
-        "status expire_at",
-        _TIMES,
+        "id user_id media_type origin_name mime_type size_bytes sha256 status created_at updated_at deleted_at"
+    ),
+    ResourceType.PLAN: _fields(
+        "id name price_cents currency monthly_quota features_json is_active sort_order created_at updated_at"
+    ),
+    ResourceType.SUBSCRIPTION: _fields(
+        "id user_id plan_id status channel external_order_id started_at effective_at expire_at canceled_at auto_renew",
+        "created_at updated_at",
+    ),
+    ResourceType.ENTITLEMENT: _fields(
+        "id user_id plan_id subscription_id quota_total quota_left period_start period_end status",
+        "created_at updated_at",
+    ),
+    ResourceType.WEBHOOK_ENDPOINT: _fields(
+        "id user_id name status secret_hint secret_rotated_at subscribed_events timeout_ms max_retries allow_ips",
+        "failing_since version created_at updated_at deleted_at",
+    ),
+    ResourceType.NOTIFICATION: _fields("id user_id type event_id is_read read_at created_at"),
+    ResourceType.SYSTEM_CONFIG: _fields(
+        "id config_key config_scope scope_id config_value version is_active created_at updated_at"
+    ),
+    ResourceType.TECH_RISK: _fields(
+        "id risk_id category severity status trigger_condition mitigation_plan owner refs_json created_at updated_at"
     ),
 }
 
