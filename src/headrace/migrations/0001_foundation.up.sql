@@ -112,8 +112,9 @@ END
 $$;
 COMMENT ON FUNCTION headrace.adopt_partition(regclass, regclass) IS 'Gives a new partition what PostgreSQL does not pass on: names of indexes, TRUNCATE triggers, rights, the owner.';
 
--- Made apart and then attached: that waits for no reader or writer of the parent, which CREATE … PARTITION OF would.
--- Bounds are UTC months, also for an owner whose session lives elsewhere.
+-- Made apart and then attached: the parent is read and written meanwhile, which CREATE … PARTITION OF would not allow.
+-- Whoever writes to a table that the parent refers to does wait until this commits: give it a transaction of its own,
+-- with a short lock_timeout. Bounds are UTC months, also for an owner whose session lives elsewhere.
 CREATE FUNCTION headrace.create_month_partitions(parent regclass, first date, last date) RETURNS integer
 LANGUAGE plpgsql
 SET search_path = pg_catalog
