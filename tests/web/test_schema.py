@@ -1,0 +1,148 @@
+"""The whole app against its own description: nothing that can be sent is answered with a 500, or in a way that is not
+written down. Deterministic and short; `schemathesis run` against a running API looks further."""
+
+import asyncio
+import os
+import socket
+import threading
+from collections.abc import Iterator
+from typing import Any, Self, cast
+
+import httpx
+import pytest
+import schemathesis
+import uvicorn
+from fastapi import FastAPI
+from hypothesis import HealthCheck, given, settings
+from schemathesis import GenerationMode
+from schemathesis.checks import CheckFunction, not_a_server_error
+from schemathesis.specs.openapi import checks as conformance
+
+from headrace import accounts
+from headrace.accounts import Accounts, AccountsConfig, PasswordConfig, ThrottleConfig
+from headrace.accounts.routes import create_router
+from headrace.audit import Who
+from headrace.database import Database, DatabaseConfig
+from headrace.edge import LimitConfig, Role, Services
+from headrace.web import WebConfig, create_app
+from tests.conftest import TestServer
+
+SECRET = b"a secret of at least 32 bytes, for tests"
+PASSWORD = "correct horse battery"
+
+CHEAP = AccountsConfig(
+    passwords=PasswordConfig(time_cost=1, memory_kib=8, parallelism=1, at_once=2),
+    throttle=ThrottleConfig(free_failures=1_000_000),
+)
+CHECKS: list[CheckFunction] = [
+    not_a_server_error,
+    conformance.status_code_conformance,
+    conformance.content_type_conformance,
+    conformance.response_headers_conformance,
+    conformance.response_schema_conformance,
+]
+
+
+def build(db: Database, known: Accounts) -> FastAPI:
+    """The app as the command line builds it, but for the limits: what is tested here is not how often one may ask."""
+    limits = LimitConfig(per_minute=1_000_000, burst=1_000_000)
+    services = Services(db=db, authenticate=known.authenticate, secret=SECRET, limits=limits)
+    return create_app(services, WebConfig(), routers=[create_router(known)])
+
+
+def _operations() -> list[Any]:
+    # Describing needs no database, and the tests are collected before there is one.
+    app = build(cast("Database", None), accounts.open_accounts(CHEAP, secret=SECRET))
+    found: Any = schemathesis.openapi.from_dict(app.openapi()).get_all_operations()
+    return [operation.ok() for operation in found]
+
+
+OPERATIONS = _operations()
+
+
+class Api:
+    """The API in a thread of this process."""
+
+    def __init__(self, database_url: str) -> None:
+        self._database_url = database_url
+        self._ready = threading.Event()
+        self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()), daemon=True)
+        self._session: dict[str, str] = {}
+        self.url: str
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        assert self._ready.wait(30)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.should_exit = True
+        self._thread.join(30)
+
+    async def _serve(self) -> None:
+        async with (
+            await Database.connect(DatabaseConfig(self._database_url, role="test")) as db,
+            accounts.open_accounts(CHEAP, secret=SECRET) as known,
+        ):
+            new = await accounts.prepare(known, username="ada", password=PASSWORD, role=Role.ADMIN, by_operator=True)
+            async with db.transaction() as tx:
+                await accounts.register(tx, Who.system(), new)
+            app = build(db, known)
+            self._server = uvicorn.Server(uvicorn.Config(app, log_config=None, lifespan="off"))
+            bound = socket.create_server(("127.0.0.1", 0))
+            self.url = f"http://127.0.0.1:{bound.getsockname()[1]}"
+            self._ready.set()
+            await self._server.serve(sockets=[bound])
+
+    def session(self) -> dict[str, str]:
+        """The session of an administrator, as a header."""
+        if not self._session:
+            answer = httpx.post(f"{self.url}/v1/auth/login", json={"username": "ada", "password": PASSWORD})
+            self._session = {"Authorization": f"Bearer {answer.json()['token']}"}
+        return self._session
+
+    def forget_session(self) -> None:
+        self._session = {}
+
+
+@pytest.fixture(scope="module")
+def api(server: TestServer, template: str) -> Iterator[Api]:
+    name = f"headrace_test_{os.getpid()}_schema"
+    asyncio.run(server.run(f"CREATE DATABASE {name} TEMPLATE {template}"))
+    try:
+        with Api(server.url(name, role="headrace_app")) as running:
+            yield running
+    finally:
+        asyncio.run(server.run(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)"))
+
+
+def few(examples: int) -> settings:
+    return settings(
+        max_examples=examples, derandomize=True, deadline=None, database=None, suppress_health_check=list(HealthCheck)
+    )
+
+
+@pytest.mark.parametrize("mode", list(GenerationMode), ids=lambda mode: mode.value)
+@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda operation: operation.label)
+def test_whatever_an_administrator_sends_is_answered_as_documented(
+    api: Api, operation: Any, mode: GenerationMode
+) -> None:
+    @few(8)
+    @given(case=operation.as_strategy(generation_mode=mode))
+    def send(case: Any) -> None:
+        response = case.call(base_url=api.url, headers=api.session())
+        if response.status_code == 401:
+            api.forget_session()  # this request or the one before has ended it
+        case.validate_response(response, checks=CHECKS)
+
+    send()
+
+
+@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda operation: operation.label)
+def test_whatever_nobody_in_particular_sends_is_answered_as_documented(api: Api, operation: Any) -> None:
+    @few(3)
+    @given(case=operation.as_strategy())
+    def send(case: Any) -> None:
+        case.call_and_validate(base_url=api.url, checks=CHECKS)
+
+    send()
