@@ -32,6 +32,7 @@ def _capabilities(pid: int) -> int:
     return int(sets.pop(), 16)
 
 
+@needs_root
 def test_an_ordinary_user_runs_it_as_itself(base: Path, ordinary: Account, user: Callable[..., User]) -> None:
     shutil.chown(base, ordinary.uid, ordinary.gid)
     layout = Layout(base / "postgres")

@@ -39,7 +39,8 @@ def test_a_port_that_was_asked_for_and_is_taken(config: EmbeddedConfig, layout: 
         assert ask(server.app_url, "SELECT 1") == 1
 
 
-def test_a_folder_that_is_not_ours_to_write(base: Path, user: Callable[..., User], ordinary: Account) -> None:
+def test_a_folder_that_is_not_ours_to_write(base: Path, user: Callable[..., User], ordinary: Account | None) -> None:
+    base.chmod(0o555)
     refused = user(account=ordinary)
     assert refused.said["error"] == FolderNotWritable.code
     assert "chown" in refused.said["message"]
@@ -47,6 +48,7 @@ def test_a_folder_that_is_not_ours_to_write(base: Path, user: Callable[..., User
 
 
 @pytest.mark.usefixtures("made")
+@needs_root
 def test_a_data_folder_that_root_made(home: Path, user: Callable[..., User], ordinary: Account) -> None:
     with user():
         refused = user(account=ordinary)
@@ -149,7 +151,7 @@ def small_disk(base: Path) -> Iterator[Callable[[int], Path]]:
 
 
 @needs_root
-@pytest.mark.parametrize("megabytes", [1, 8, 30, 45])
+@pytest.mark.parametrize("megabytes", [1, 8, 45])
 def test_a_disk_too_small_for_a_cluster(small_disk: Callable[[int], Path], megabytes: int) -> None:
     disk = small_disk(megabytes)
     with pytest.raises(DiskFull, match="is full: free some space"):

@@ -97,6 +97,12 @@ class DidNotStart(Unavailable):
     code = "embedded_did_not_start"
 
 
+class WasKilled(DidNotStart):
+    """The embedded PostgreSQL was killed while it started."""
+
+    # Not an error of its own to callers: it only tells those who try again that this may help.
+
+
 class StillBusy(Unavailable):
     """Another process is busy with the embedded PostgreSQL."""
 

@@ -108,6 +108,10 @@ def naming_the_folder(home: Path) -> Iterator[None]:
             raise _not_writable(home) from exc
         if exc.errno in (errno.ENOSPC, errno.EDQUOT):
             raise disk_full(home) from exc
+        if exc.errno in (errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS):
+            raise FolderUnusable(
+                f"the file system of {home} has no locks: name a data folder on a local disk", folder=home
+            ) from exc
         if exc.errno == errno.ENOTDIR:
             raise FolderUnusable(f"{home} is not a folder: remove it or name another data folder", folder=home) from exc
         raise

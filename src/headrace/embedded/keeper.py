@@ -25,7 +25,7 @@ from headrace.embedded import binaries as installations
 from headrace.embedded import cluster, files, flocks, postmaster, state
 from headrace.embedded.account import Account
 from headrace.embedded.binaries import Binaries
-from headrace.embedded.errors import DidNotStart, PortTaken, StillBusy, pack
+from headrace.embedded.errors import DidNotStart, PortTaken, StillBusy, WasKilled, pack
 from headrace.embedded.model import Launch, Layout, Phase, State
 from headrace.errors import HeadraceError
 
@@ -34,7 +34,7 @@ _POLL = 0.1
 _LOCK_WITHIN = 2.0
 _RESTART_PAUSES = (0.0, 0.2, 0.5, 1.0, 2.0)
 _LONGEST_PAUSE = 5.0
-_PORT_ATTEMPTS = 5
+_ATTEMPTS = 5
 
 
 class Keeper:
@@ -175,7 +175,7 @@ class Keeper:
 
     def _start_on_a_port(self, binaries: Binaries, account: Account | None) -> None:
         asked = self._launch.port
-        for attempt in range(_PORT_ATTEMPTS):
+        for attempt in range(_ATTEMPTS):
             self._port = postmaster.choose_port(self._layout, asked=asked)
             cluster.write_configuration(self._layout, port=self._port, settings=self._launch.settings)
             tell({"report": f"starting PostgreSQL {binaries.version} on port {self._port}"})
@@ -184,8 +184,13 @@ class Keeper:
                 break
             except PortTaken:
                 # Somebody took it between our look and the server's. Only a port that was asked for is an error.
-                if asked is not None or attempt == _PORT_ATTEMPTS - 1:
+                if asked is not None or attempt == _ATTEMPTS - 1:
                     raise postmaster.port_taken(self._port) from None
+            except WasKilled as exc:
+                log("server.killed", error=exc.message)
+                if attempt == _ATTEMPTS - 1:
+                    raise
+                postmaster.kill_orphans(self._layout, self._child)
         files.write(self._layout.kept, f"{self._port}\n")
         self._say(Phase.READY)
 

@@ -19,7 +19,7 @@ from typing import NamedTuple
 from headrace.embedded import cluster, files, flocks, processes
 from headrace.embedded.account import Account, become
 from headrace.embedded.binaries import Binaries
-from headrace.embedded.errors import DidNotStart, ForeignServer, PortTaken
+from headrace.embedded.errors import DidNotStart, ForeignServer, PortTaken, WasKilled
 from headrace.embedded.model import Layout
 
 # A fast shutdown writes a checkpoint, which may take a while; to cut it short is safe, but the next start pays for it.
@@ -165,7 +165,10 @@ def wait_until_ready(layout: Layout, child: subprocess.Popen[bytes], *, go_on: C
             said = files.tail(layout.startup_log, lines=20) + _own_log(layout, since=began)
             if any("could not bind" in line and "Address already in use" in line for line in said):
                 raise PortTaken("the port was taken while the server started: start again")
-            raise cluster.failure(layout, said, "PostgreSQL did not start")
+            failure = cluster.failure(layout, said, "PostgreSQL did not start")
+            if child.returncode == -signal.SIGKILL or any("terminated by signal 9" in line for line in said):
+                raise WasKilled(failure.message)
+            raise failure
         time.sleep(_PAUSE)
     return None
 

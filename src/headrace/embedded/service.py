@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import Self
 
 from headrace.embedded import binaries, cluster, files, flocks, postmaster, state
-from headrace.embedded.errors import DidNotStart, RunsDifferently, StillBusy, unpack
+from headrace.embedded.errors import DidNotStart, RunsDifferently, StillBusy, WasKilled, unpack
 from headrace.embedded.model import (
     APP,
     DATABASE,
@@ -32,6 +32,8 @@ from headrace.errors import HeadraceError
 # Recovery after a crash may take minutes on a large database; an error comes as soon as there is one.
 _START_WITHIN = 600.0
 _STOP_WITHIN = 60.0
+_ANSWER_WITHIN = 15.0
+_ATTEMPTS = 5
 _PAUSE = 0.01
 _WATCH_EVERY = 1.0
 _LOG_LIMIT = 1_000_000
@@ -188,12 +190,30 @@ def _leave(layout: Layout, registration: int) -> None:
 def _ensure_running(config: EmbeddedConfig, layout: Layout, report: Report) -> State:
     """Wait for the server to take connections; without a keeper, start one."""
     deadline = time.monotonic() + _START_WITHIN
+    unheard = 0.0
+    attempts = _ATTEMPTS
     while time.monotonic() < deadline:
         if not flocks.is_held(layout.keeper_lock):
-            return _start_keeper(config, layout, report)
+            try:
+                return _start_keeper(config, layout, report)
+            except WasKilled:
+                attempts -= 1
+                if attempts == 0:
+                    raise
+                continue
         told = state.read(layout)
-        if told and told.phase is Phase.READY and postmaster.answers(told.port):
+        if told is None or told.phase is not Phase.READY:
+            unheard = 0.0
+        elif postmaster.answers(told.port):
             return told
+        else:
+            unheard = unheard or time.monotonic()
+            if time.monotonic() - unheard > _ANSWER_WITHIN:
+                raise RunsDifferently(
+                    f"the server of {layout.home} runs, but port {told.port} does not answer from here: if it runs in"
+                    " another container, stop it there or name another data folder",
+                    port=told.port,
+                )
         time.sleep(_PAUSE)
     told = state.read(layout)
     raise DidNotStart(
@@ -261,7 +281,7 @@ def _listen(reading: int, layout: Layout, report: Report) -> State:
             if failed:
                 raise failed
             last = " | ".join(files.tail(layout.keeper_log, lines=3))
-            raise DidNotStart(f"the keeper of the embedded PostgreSQL ended ({last}): see {layout.keeper_log}")
+            raise WasKilled(f"the keeper of the embedded PostgreSQL ended ({last}): see {layout.keeper_log}")
         heard += more
         *lines, heard = heard.split(b"\n")
         for line in lines:
