@@ -206,6 +206,19 @@ async def test_who_logged_in_here_lately_is_not_paused_by_strangers(
     assert await guess(db, accounts, who, now=much_later) is LoginPaused
 
 
+@pytest.mark.parametrize("typed", ["ada@192.0.2.7", "192.0.2.7:ada", "known:192.0.2.7:ada", "change:{}", "{}"])
+async def test_no_typed_name_is_another_s_subject(
+    db: Database, accounts: Accounts, who: Who, make_user: MakeUser, log_in: LogIn, typed: str
+) -> None:
+    user = await make_user("ada")
+    caller = await log_in("ada")
+    stranger = replace(who, client_ip=ELSEWHERE)
+    for _ in range(6):
+        await guess(db, accounts, stranger, name=typed.format(user.id))
+    await log_in("ada")
+    await package.change_password(db, accounts, caller, current=PASSWORD, new="a new long phrase")
+
+
 async def test_two_hundred_guesses_at_once_are_five_checks(
     db: Database, accounts: Accounts, who: Who, make_user: MakeUser
 ) -> None:

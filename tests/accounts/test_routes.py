@@ -82,35 +82,30 @@ async def test_register_log_in_and_ask_who_one_is(client: httpx.AsyncClient) -> 
     assert me["scopes"] is None
 
 
-@pytest.mark.parametrize(
-    ("change", "status", "code"),
-    [
+async def test_what_registering_refuses(client: httpx.AsyncClient) -> None:
+    await register(client, "taken")
+    changes: list[tuple[dict[str, str], int, str]] = [
         ({"username": "a b"}, 400, "invalid_username"),
         ({"username": "system"}, 400, "invalid_username"),
         ({"username": "taken"}, 409, "username_taken"),
         ({"username": "TAKEN"}, 409, "username_taken"),
         ({"password": "short"}, 400, "invalid_password"),
         ({"email": "nowhere"}, 400, "invalid_email"),
-        ({"username": ""}, 422, None),
-        ({"password": "x" * 1025}, 422, None),
-        ({"role": "ADMIN"}, 422, None),
-    ],
-)
-async def test_what_registering_refuses(
-    client: httpx.AsyncClient, change: dict[str, str], status: int, code: str | None
-) -> None:
-    await register(client, "taken")
-    reply = await client.post("/v1/auth/register", json=BODY | change)
-    problem = reply.json()
-    assert reply.headers["content-type"] == "application/problem+json"
-    if code is not None:
-        assert (reply.status_code, problem["code"]) == (status, code)
+    ]
+    for change, status, code in changes:
+        reply = await client.post("/v1/auth/register", json=BODY | change)
+        problem = reply.json()
+        assert reply.headers["content-type"] == "application/problem+json"
+        assert (reply.status_code, problem["code"]) == (status, code), change
         assert problem["details"]["field"] in change
-    else:
-        assert reply.status_code in (status, 400)
-        assert problem["errors"][0]["field"].removeprefix("body.") in change
-    for value in change.values():
-        assert len(value) < 9 or value not in reply.text, "a secret in the wrong place is not sent back"
+
+
+async def test_what_has_the_wrong_shape_is_named_and_not_sent_back(client: httpx.AsyncClient) -> None:
+    for change in ({"username": ""}, {"password": "x" * 1025}, {"role": "ADMINISTRATOR"}):
+        reply = await client.post("/v1/auth/register", json=BODY | change)
+        assert reply.status_code in (400, 422)
+        assert reply.json()["errors"][0]["field"].removeprefix("body.") in change
+        assert not any(value and value in reply.text for value in change.values())
 
 
 async def test_registering_twice_with_one_key_registers_once(client: httpx.AsyncClient, db: Database) -> None:
@@ -274,9 +269,12 @@ async def test_an_api_key_is_made_used_and_revoked(client: httpx.AsyncClient, db
     assert (await client.get("/v1/me", headers=program)).status_code == 401
 
 
-@pytest.mark.parametrize(
-    ("change", "code"),
-    [
+async def test_keys_that_cannot_be_made(client: httpx.AsyncClient) -> None:
+    await register(client)
+    headers = await bearer(client)
+    body: dict[str, Any] = {"name": "k", "scopes": ["tasks:read"]}
+    await client.post("/v1/api-keys", json=body | {"name": "twice"}, headers=headers)
+    changes: list[tuple[dict[str, Any], str | None]] = [
         ({"scopes": ["admin"]}, "invalid_scopes"),
         ({"expires_at": "2020-01-01T00:00:00Z"}, "invalid_expiry"),
         ({"name": "twice"}, "api_key_name_taken"),
@@ -284,17 +282,14 @@ async def test_an_api_key_is_made_used_and_revoked(client: httpx.AsyncClient, db
         ({"scopes": []}, None),
         ({"scopes": ["everything"]}, None),
         ({"expires_at": "2090-01-01T00:00:00"}, None),
-    ],
-)
-async def test_keys_that_cannot_be_made(client: httpx.AsyncClient, change: dict[str, Any], code: str | None) -> None:
-    await register(client)
-    headers = await bearer(client)
-    body = {"name": "k", "scopes": ["tasks:read"]}
-    await client.post("/v1/api-keys", json=body | {"name": "twice"}, headers=headers)
-    reply = await client.post("/v1/api-keys", json=body | change, headers=headers)
-    assert 400 <= reply.status_code < 500
-    if code:
-        assert reply.json()["code"] == code
+    ]
+    for change, code in changes:
+        reply = await client.post("/v1/api-keys", json=body | change, headers=headers)
+        assert 400 <= reply.status_code < 500, change
+        if code:
+            assert reply.json()["code"] == code
+        else:
+            assert reply.json()["errors"][0]["field"].removeprefix("body.").partition(".")[0] in change
 
 
 async def test_an_api_key_cannot_do_what_only_a_person_may(client: httpx.AsyncClient) -> None:

@@ -27,7 +27,7 @@ _TABLES = {
 }
 _SECRETS = (
     "password_hash token_hash key_hash wechat_openid payload data result token secret_ciphertext "
-    "secret_previous_ciphertext url meta_json payload_json"
+    "secret_previous_ciphertext url meta_json payload_json email mobile"
 )
 
 

@@ -66,9 +66,9 @@ async def _begin(
                 if len(name) <= rules.USERNAME_LONGEST
                 else None
             )
-            attempt = await throttle.reserve(
-                tx, config, account=name, network=network, known_here=found is not None and found.known_here, now=now
-            )
+            known_here = found is not None and found.known_here
+            subject = throttle.login_subject(name, network, known_here=known_here)
+            attempt = await throttle.reserve(tx, config, subject, network, now=now)
     except LoginPaused as exc:
         # Not audited: nothing was checked. The failure that began the pause says so in its own event, so that a flood
         # of refused attempts cannot flood the trail.

@@ -45,8 +45,10 @@ async def change_password(
         raise
     async with db.transaction() as tx:
         if hashed is not None:
+            changed = await _replace(tx, caller, user, hashed)
+            # After the user's row, as when logging in: both orders would wait for each other.
             await throttle.succeed(tx, attempt)
-            return await _replace(tx, caller, user, hashed)
+            return changed
         await audit.record(
             tx,
             caller.who,
@@ -67,14 +69,9 @@ async def _begin(
         if user.username is None or user.password_hash is None:
             raise NoPassword
         rules.check_password(new, username=user.username, config=accounts.config.passwords, field="new_password")
-        attempt = await throttle.reserve(
-            tx,
-            accounts.config.throttle,
-            # Apart from the logins' count, where strangers could use up the owner's tries.
-            account=f"{user.id}/change",
-            network=throttle.network_of(caller.who.client_ip),
-            now=now,
-        )
+        network = throttle.network_of(caller.who.client_ip)
+        subject = throttle.change_subject(user.id)
+        attempt = await throttle.reserve(tx, accounts.config.throttle, subject, network, now=now)
     return user, attempt
 
 

@@ -6,7 +6,8 @@ some free failures each further one begins a pause, twice as long as the one bef
 checks. Counts live in the database: they hold for all processes and survive restarts.
 
 An attacker can keep an account paused from elsewhere. So where its owner logged in lately, the account is counted apart
-(``account:ada@192.0.2.7``): pauses that others cause do not reach there, and guessing there has a limit of its own.
+(``known:192.0.2.7:ada``): pauses that others cause do not reach there, and guessing there has a limit of its own. What
+was typed always comes last in a subject, after a prefix of its kind: no name can be typed that is another's subject.
 """
 
 from dataclasses import dataclass
@@ -47,23 +48,32 @@ def network_of(client_ip: str | None) -> Network | None:
     return ip_network((mapped, 64 if mapped.version == 6 else 32), strict=False)
 
 
+def login_subject(name: str, network: Network | None, *, known_here: bool) -> str:
+    """Under what a login to this account from this network is counted."""
+    return f"known:{_place(network)}:{name[:_LONGEST_NAME]}" if known_here else f"account:{name[:_LONGEST_NAME]}"
+
+
+def change_subject(user_id: str) -> str:
+    """Under what changes of a password are counted: apart from logins, where strangers could use up the tries."""
+    return f"change:{user_id}"
+
+
+def _place(network: Network | None) -> str:
+    return "unknown" if network is None else str(network).removesuffix("/32")
+
+
 async def reserve(
-    tx: Tx,
-    config: ThrottleConfig,
-    *,
-    account: str,
-    network: Network | None,
-    known_here: bool = False,
-    now: datetime | None = None,
+    tx: Tx, config: ThrottleConfig, account: str, network: Network | None, *, now: datetime | None = None
 ) -> Attempt:
-    """Count an attempt for both subjects, or raise ``LoginPaused``.
+    """Count an attempt for the account's subject and for the address, or raise ``LoginPaused``.
 
     Commit it before checking the password. When it raises, the transaction must not be committed: what was counted for
     one subject is not to stay if the other is paused.
     """
-    address = "unknown" if network is None else str(network).removesuffix("/32")
-    name = f"account:{account[:_LONGEST_NAME]}" + (f"@{address}" if known_here else "")
-    subjects = {name: config.free_failures, f"address:{address}": config.free_failures * config.address_factor}
+    subjects = {
+        account: config.free_failures,
+        f"address:{_place(network)}": config.free_failures * config.address_factor,
+    }
     # Reading first keeps a flood off the rows' locks. In this order, always: so no two attempts wait for each other.
     await _refuse_paused(tx, config, subjects, now)
     counted = []

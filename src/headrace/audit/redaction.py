@@ -20,12 +20,11 @@ def _fields(*groups: str) -> frozenset[str]:
     return frozenset(name for group in groups for name in group.split())
 
 
-# Left out on purpose: what people write into tasks and schedules (payload, data, result), for nobody knows what is in
-# it; addresses of webhooks, which often are secrets themselves; and what workers write, which has its own logs.
+# Left out on purpose: e-mail addresses and telephone numbers, which the trail could not forget when an account goes;
+# what people write into tasks and schedules (payload, data, result), for nobody knows what is in it; addresses of
+# webhooks, which often are secrets themselves; and what workers write, which has its own logs.
 FIELDS: Mapping[ResourceType, frozenset[str]] = {
-    ResourceType.USER: _fields(
-        "id username email mobile status role version last_login_at created_at updated_at deleted_at"
-    ),
+    ResourceType.USER: _fields("id username status role version last_login_at created_at updated_at deleted_at"),
     ResourceType.SESSION: _fields("id user_id client_ip user_agent created_at last_seen_at expires_at revoked_at"),
     ResourceType.API_KEY: _fields(
         "id user_id name key_hint scopes expires_at last_used_at revoked_at created_at updated_at"

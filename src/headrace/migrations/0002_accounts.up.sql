@@ -36,6 +36,7 @@ CREATE TABLE headrace.users (
 );
 CREATE UNIQUE INDEX idx_users_username ON headrace.users (lower(username));
 CREATE INDEX idx_users_status_created_at ON headrace.users (status, created_at DESC);
+CREATE INDEX idx_users_created_at ON headrace.users (created_at DESC, id DESC);
 
 COMMENT ON TABLE headrace.users IS 'People, and the product itself (u_ and 26 zeros).';
 COMMENT ON COLUMN headrace.users.username IS 'Unique whatever the case. Null for a WeChat user and for a deleted one.';
@@ -128,7 +129,7 @@ CREATE TABLE headrace.login_throttles (
 ) WITH (fillfactor = 70);
 
 COMMENT ON TABLE headrace.login_throttles IS 'Failed logins by account and by address.';
-COMMENT ON COLUMN headrace.login_throttles.subject IS 'account:<lower-case name> or address:<IPv4 address or IPv6 /64>.';
+COMMENT ON COLUMN headrace.login_throttles.subject IS 'address:<IPv4 address or IPv6 /64>; account:<lower-case name>; known:<address>:<name> for an account where its owner logged in lately; change:<user> for changes of a password.';
 
 GRANT SELECT, INSERT, UPDATE, DELETE ON
   headrace.users, headrace.sessions, headrace.api_keys, headrace.login_throttles

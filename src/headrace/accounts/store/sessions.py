@@ -93,9 +93,12 @@ async def revoke_session(tx: Tx, session_id: str, user_id: str, *, now: datetime
     return None if row is None else session_of(row)
 
 
+# Locked in one order: two who end the same sessions at once take turns instead of waiting for each other.
 REVOKE_ALL = """
-UPDATE headrace.sessions SET revoked_at = greatest(created_at, coalesce($3, now()))
-WHERE user_id = $1 AND revoked_at IS NULL AND id IS DISTINCT FROM $2
+UPDATE headrace.sessions SET revoked_at = greatest(created_at, coalesce($3, now())) WHERE id IN (
+  SELECT id FROM headrace.sessions WHERE user_id = $1 AND revoked_at IS NULL AND id IS DISTINCT FROM $2
+  ORDER BY id FOR NO KEY UPDATE
+)
 """
 
 
