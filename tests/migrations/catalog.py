@@ -27,7 +27,7 @@ UNION ALL
 SELECT 'index ' || indexrelid::regclass, pg_get_indexdef(indexrelid)
 FROM pg_index JOIN pg_class ON pg_class.oid = indexrelid WHERE relnamespace = to_regnamespace('headrace')
 UNION ALL
-SELECT 'trigger ' || tgrelid::regclass || ' ' || tgname, tgenabled || pg_get_triggerdef(pg_trigger.oid)
+SELECT 'trigger ' || tgrelid::regclass || ' ' || tgname, tgenabled::text || pg_get_triggerdef(pg_trigger.oid)
 FROM pg_trigger JOIN pg_class ON pg_class.oid = tgrelid
 WHERE relnamespace = to_regnamespace('headrace') AND NOT tgisinternal
 UNION ALL
