@@ -1,17 +1,20 @@
 """W-15, D-06: the same key gives the same answer, and what it stands for happens once."""
 
 import asyncio
+import hashlib
 from collections.abc import AsyncIterator
 from datetime import timedelta
-from typing import Any
+from typing import Annotated, Any
 
 import httpx
 import pytest
+from fastapi import APIRouter, Depends, Request, Response
 
 from headrace import ids
-from headrace.database import Database
-from headrace.edge import idempotency
+from headrace.database import Database, Tx
+from headrace.edge import Answer, Anyone, Db, Once, idempotency, idempotent
 from headrace.errors import Conflict, Exhausted, HeadraceError, Unavailable
+from headrace.web import WebConfig, create_app
 from tests.edge import stand
 
 KEY = {"Idempotency-Key": "order-4711"}
@@ -283,3 +286,25 @@ async def test_a_body_cannot_be_guessed_from_its_hash(db: Database) -> None:
 async def test_a_body_that_is_not_valid_leaves_the_key_free(client: httpx.AsyncClient) -> None:
     assert (await client.post("/v1/things", json={}, headers=KEY)).status_code == 422
     assert (await client.post("/v1/things", json={"name": "a"}, headers=KEY)).status_code == 201
+
+
+async def test_a_route_that_read_the_body_itself_says_what_stands_for_it(db: Database) -> None:
+    routes = APIRouter(prefix="/v1")
+
+    @routes.post("/uploads")
+    async def upload(
+        request: Request, who: Anyone, db: Db, once: Annotated[Once, Depends(idempotent("uploads.create"))]
+    ) -> Response:
+        checksum = hashlib.sha256()
+        async for piece in request.stream():
+            checksum.update(piece)
+
+        async def act(_: Tx) -> Answer:
+            return Answer(stand.Thing(id=checksum.hexdigest(), name="file"))
+
+        return await once.run(db, act, body=checksum.digest())
+
+    app = create_app(stand.services(db), WebConfig(streamed_paths=("/v1/uploads",)), routers=[routes])
+    async with stand.client(app) as client:
+        answers = [await client.post("/v1/uploads", content=body, headers=KEY) for body in (b"a", b"a", b"b")]
+    assert [answer.status_code for answer in answers] == [201, 201, 422]

@@ -38,6 +38,7 @@ async def _expected_version(
             alias="If-Match",
             description="Change it only if it is still the version with this `ETag`; otherwise the answer is 412.",
             openapi_examples={"version 7": {"value": '"7"'}},
+            json_schema_extra={"pattern": rf"^(\*|{_ETAG.pattern})$"},
         ),
     ] = None,
 ) -> int | None:

@@ -110,13 +110,16 @@ class Once:
         self._key = key
         self._secret = secret
 
-    async def run(self, db: Database, act: Act) -> Response:
-        """Do it in one transaction with the key's record, or give the answer it had before."""
+    async def run(self, db: Database, act: Act, *, body: bytes | None = None) -> Response:
+        """Do it in one transaction with the key's record, or give the answer it had before.
+
+        A route that has read the body itself, as uploads do, says what stands for it: the file's checksum.
+        """
         if self._key is None:
             async with db.transaction() as tx:
                 done = await act(tx)
             return _response(_stored(done))
-        request = await self._identify(self._key)
+        request = await self._identify(self._key, body)
         services = services_of(self._request)
         vault = _Vault(services.key("idempotency.answers")) if self._secret else None
         refused: HeadraceError | None = None
@@ -140,12 +143,12 @@ class Once:
             raise refused
         return _response(stored)
 
-    async def _identify(self, key: str) -> _Request:
+    async def _identify(self, key: str, body: bytes | None) -> _Request:
         request = self._request
         caller = facts_of(request).caller
         digest = hmac.new(services_of(request).key("idempotency.requests"), digestmod="sha256")
         # Lengths before the parts: no two requests run together to the same bytes.
-        for part in (request.method.encode(), _target(request), await request.body()):
+        for part in (request.method.encode(), _target(request), await request.body() if body is None else body):
             digest.update(len(part).to_bytes(8))
             digest.update(part)
         return _Request(self._scope, caller.user_id if caller else None, key, digest.hexdigest())

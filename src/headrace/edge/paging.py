@@ -91,7 +91,12 @@ def _page_request(
     request: Request,
     limit: Annotated[int, Query(ge=1, le=MAX_LIMIT, description="How many items to give at the most.")] = DEFAULT_LIMIT,
     cursor: Annotated[
-        str | None, Query(max_length=_MAX_CURSOR, description="`next_cursor` of the page before.")
+        str | None,
+        Query(
+            max_length=_MAX_CURSOR,
+            description="`next_cursor` of the page before.",
+            json_schema_extra={"pattern": "^[A-Za-z0-9_-]+$"},
+        ),
     ] = None,
 ) -> PageRequest:
     return PageRequest(limit, cursor, services_of(request).key("cursor"))
