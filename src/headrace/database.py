@@ -7,8 +7,8 @@ the ``Tx`` and cannot commit, so that what belongs together is committed togethe
 import asyncio
 import os
 import socket
-from collections.abc import AsyncIterator, Iterable, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any, Literal, Self
@@ -89,6 +89,12 @@ class Note:
     resumed: bool = False
 
 
+class Json(bytes):
+    """JSON that is encoded already, for a jsonb parameter."""
+
+    __slots__ = ()
+
+
 class Tx:
     """The connection of an open transaction: it reads and writes, and cannot commit."""
 
@@ -160,13 +166,15 @@ class Database:
         self, *, isolation: Isolation = "read_committed", readonly: bool = False
     ) -> AsyncIterator[Tx]:
         """One transaction: committed at the end, rolled back by any exception."""
-        try:
+        with _explained():
             async with self._connection() as connection, connection.transaction(isolation=isolation, readonly=readonly):
                 yield Tx(connection)
-        except _LOST as exc:
-            raise DatabaseUnavailable from exc
-        except (asyncpg.QueryCanceledError, asyncpg.LockNotAvailableError, asyncpg.DeadlockDetectedError) as exc:
-            raise DatabaseBusy from exc
+
+    async def fetch_alone(self, sql: str, *args: object) -> list[Row]:
+        """One statement that is a transaction by itself: one round trip, where BEGIN and COMMIT would make it three."""
+        with _explained():
+            async with self._connection() as connection:
+                return await connection.fetch(sql, *args)
 
     @asynccontextmanager
     async def _connection(self) -> AsyncIterator["asyncpg.pool.PoolConnectionProxy[Any]"]:
@@ -181,7 +189,7 @@ class Database:
         finally:
             await self._pool.release(connection)
 
-    async def listen(self, *channels: str, keepalive: timedelta = timedelta(seconds=30)) -> AsyncIterator[Note]:
+    async def listen(self, *channels: str, keepalive: timedelta = timedelta(seconds=30)) -> AsyncGenerator[Note, None]:
         """Notifications of these channels for ever, over a connection of its own that comes back when it is lost.
 
         A note with ``resumed`` set opens each connection. Close the iterator (``contextlib.aclosing``) to stop.
@@ -203,6 +211,17 @@ class Database:
                 log.warning("listener.lost", error=type(exc).__name__)
             finally:
                 connection.terminate()
+
+
+@contextmanager
+def _explained() -> Iterator[None]:
+    """Turn what the driver raises into what callers can act on; errors about data stay as they are."""
+    try:
+        yield
+    except _LOST as exc:
+        raise DatabaseUnavailable from exc
+    except (asyncpg.QueryCanceledError, asyncpg.LockNotAvailableError, asyncpg.DeadlockDetectedError) as exc:
+        raise DatabaseBusy from exc
 
 
 @asynccontextmanager
@@ -268,10 +287,14 @@ async def _teach_json(connection: "asyncpg.Connection[Any]") -> None:
     await connection.set_type_codec(
         "jsonb",
         schema="pg_catalog",
-        encoder=lambda value: b"\x01" + orjson.dumps(value),
+        encoder=_encode_json,
         decoder=lambda data: orjson.loads(data[1:]),
         format="binary",
     )
+
+
+def _encode_json(value: object) -> bytes:
+    return b"\x01" + (value if type(value) is Json else orjson.dumps(value))
 
 
 def _why_not(config: DatabaseConfig, exc: Exception) -> Exception:

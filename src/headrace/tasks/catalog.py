@@ -1,0 +1,153 @@
+"""What is known of a task type when one is submitted: from the program's own registry, or from what workers told the
+database, for a process that does not have the code (the API, a program in another language)."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Protocol
+
+import jsonschema
+import orjson
+
+from headrace.database import Row, Tx
+from headrace.tasks.errors import PayloadInvalid, UnknownTaskType
+from headrace.tasks.registry import Registry, TaskType
+
+
+@dataclass(frozen=True, slots=True)
+class KnownType:
+    """How tasks of a type are queued and checked."""
+
+    name: str
+    queue: str
+    priority: int
+    max_attempts: int
+    timeout_seconds: int | None
+    emits_events: bool
+    check_payload: Callable[[Any], Any]
+    limit_key: Callable[[Any, str], str] | None = None
+    followers: tuple[str, ...] = ()
+
+
+class Catalog(Protocol):
+    async def get(self, tx: Tx, name: str) -> KnownType:
+        """The type of this name; ``UnknownTaskType`` if nobody has ever registered it."""
+
+
+class RegistryCatalog:
+    """The types of this very program."""
+
+    def __init__(self, registry: Registry) -> None:
+        self._registry = registry
+
+    async def get(self, tx: Tx, name: str) -> KnownType:  # noqa: ARG002
+        return known_type(self._registry.get(name))
+
+
+@lru_cache(maxsize=1024)
+def known_type(declared: TaskType) -> KnownType:
+    return KnownType(
+        name=declared.name,
+        queue=declared.queue,
+        priority=declared.priority,
+        max_attempts=declared.max_attempts,
+        timeout_seconds=None if declared.timeout is None else max(1, round(declared.timeout.total_seconds())),
+        emits_events=declared.events,
+        check_payload=declared.check_payload,
+        limit_key=declared.limit_key,
+        followers=declared.followers,
+    )
+
+
+GET_TYPE = """
+SELECT name, queue, priority, max_attempts, timeout_seconds, emits_events, payload_schema
+FROM headrace.task_types WHERE name = $1
+"""
+LIST_TYPE_NAMES = "SELECT name FROM headrace.task_types ORDER BY name LIMIT 50"
+
+
+class StoredCatalog:
+    """The types that workers have registered in the database; remembered for a few seconds."""
+
+    def __init__(self, *, remember_seconds: float = 5) -> None:
+        self._remember = remember_seconds
+        self._known: dict[str, tuple[float, KnownType]] = {}
+
+    async def get(self, tx: Tx, name: str) -> KnownType:
+        kept = self._known.get(name)
+        if kept is not None and kept[0] > time.monotonic():
+            return kept[1]
+        row = await tx.fetchrow(GET_TYPE, name)
+        if row is None:
+            names = [row["name"] for row in await tx.fetch(LIST_TYPE_NAMES)]
+            raise UnknownTaskType(
+                f"No worker has ever registered the task type {name!r}; known are: {', '.join(names) or 'none'}."
+            )
+        known = _from_row(row)
+        self._known[name] = (time.monotonic() + self._remember, known)
+        return known
+
+
+def _from_row(row: Row) -> KnownType:
+    values = dict(row)
+    schema = values.pop("payload_schema")
+    return KnownType(check_payload=_checker(row["name"], orjson.dumps(schema)) if schema else _anything, **values)
+
+
+def _anything(payload: Any) -> Any:
+    return payload
+
+
+@lru_cache(maxsize=256)
+def _checker(name: str, schema: bytes) -> Callable[[Any], Any]:
+    validator = jsonschema.Draft202012Validator(orjson.loads(schema))
+
+    def check(payload: Any) -> Any:
+        faults = sorted(validator.iter_errors(payload), key=lambda fault: list(map(str, fault.path)))
+        if faults:
+            raise PayloadInvalid(
+                f"The payload does not fit {name}: " + "; ".join(f"{_where(f)}: {f.message}" for f in faults[:5]),
+                fields=[_where(fault) for fault in faults[:20]],
+            )
+        return payload
+
+    return check
+
+
+def _where(fault: Any) -> str:
+    return ".".join(map(str, fault.absolute_path)) or "(payload)"
+
+
+DECLARE_TYPE = """
+INSERT INTO headrace.task_types AS known
+  (name, queue, priority, max_attempts, timeout_seconds, emits_events, max_running, max_running_per_key, payload_schema,
+   description)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+ON CONFLICT (name) DO UPDATE
+SET queue = $2, priority = $3, max_attempts = $4, timeout_seconds = $5, emits_events = $6, max_running = $7,
+    max_running_per_key = $8, payload_schema = $9, description = $10
+-- Ten workers that start at once must not write ten times.
+WHERE (known.queue, known.priority, known.max_attempts, known.timeout_seconds, known.emits_events, known.max_running,
+       known.max_running_per_key, known.payload_schema, known.description)
+  IS DISTINCT FROM ($2, $3, $4, $5, $6, $7, $8, $9, $10)
+"""
+
+
+async def declare_types(tx: Tx, registry: Registry) -> None:
+    """Tell the database what this program can run, so that every process agrees on limits and can check payloads."""
+    for declared in sorted(registry, key=lambda each: each.name):  # one order for all: no deadlock between workers
+        known = known_type(declared)
+        await tx.execute(
+            DECLARE_TYPE,
+            known.name,
+            known.queue,
+            known.priority,
+            known.max_attempts,
+            known.timeout_seconds,
+            known.emits_events,
+            declared.max_running,
+            declared.max_running_per_key,
+            declared.payload_schema,
+            declared.description,
+        )

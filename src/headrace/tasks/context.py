@@ -1,0 +1,192 @@
+"""What a handler is given beside its payload: who it works for, and a way to say how far it is.
+
+``async def`` handlers get a ``TaskContext``, whose verbs are awaited; ``def`` handlers get a ``BlockingTaskContext``
+with the same verbs. Both speak to a ``Reporter``; in a child process that is a pipe to the worker.
+"""
+
+import asyncio
+import shutil
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from headrace.database import Tx
+from headrace.tasks.errors import Fatal, TaskCanceled
+from headrace.tasks.model import Claimed
+
+
+class Reporter(Protocol):
+    """Writes for the holder of a lease; each verb raises ``LeaseLost`` when it is no longer ours."""
+
+    async def progress(self, claimed: Claimed, percent: int, eta_seconds: int | None) -> None: ...
+
+    async def log(self, claimed: Claimed, message: str) -> None: ...
+
+    async def begin_step(self, claimed: Claimed, name: str) -> "StepRecord": ...
+
+    async def end_step(self, claimed: Claimed, name: str, *, succeeded: bool, detail: Any, millis: int) -> None: ...
+
+    async def finish_in(self, tx: Tx, claimed: Claimed, result: Any) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class StepRecord:
+    """What is known of a step before it runs: ``done`` in an earlier attempt, and what it noted then."""
+
+    name: str
+    done: bool
+    detail: Any = None
+
+
+@dataclass(slots=True)
+class Step:
+    """A step under way. ``if not step.done:`` guards the work; ``step.detail`` is stored with it, and given back when a
+    later attempt finds the step done."""
+
+    name: str
+    done: bool
+    detail: Any = None
+
+
+@dataclass(slots=True)
+class Facts:
+    """What both contexts share."""
+
+    claimed: Claimed
+    steps: tuple[str, ...]
+    scratch_root: Path
+    cancel: asyncio.Event | Any = field(repr=False)  # something with is_set()
+
+
+class _Common:
+    def __init__(self, facts: Facts) -> None:
+        self._facts = facts
+
+    @property
+    def task_id(self) -> str:
+        return self._facts.claimed.task_id
+
+    @property
+    def user_id(self) -> str:
+        return self._facts.claimed.user_id
+
+    @property
+    def attempt(self) -> int:
+        """1 for the first. With the task's id it names this run, for effects elsewhere that must happen once."""
+        return self._facts.claimed.attempt
+
+    @property
+    def trace_id(self) -> str | None:
+        return self._facts.claimed.trace_id
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether somebody wants this task to stop: it was canceled, its time is over, or the worker shuts down."""
+        return bool(self._facts.cancel.is_set())
+
+    def check_cancelled(self) -> None:
+        """Raise ``TaskCanceled`` if the task should stop: call it between pieces of work."""
+        if self.cancelled:
+            raise TaskCanceled
+
+    @property
+    def scratch(self) -> Path:
+        """A folder of this task's own; it stays from one attempt to the next and goes when the task is over."""
+        folder = self._facts.scratch_root / self._facts.claimed.task_id
+        folder.mkdir(parents=True, exist_ok=True)
+        return folder
+
+    def _check_step(self, name: str) -> None:
+        if self._facts.steps and name not in self._facts.steps:
+            raise Fatal(f"{name!r} is not a step of this task type; declared are: {', '.join(self._facts.steps)}.")
+
+
+class TaskContext(_Common):
+    """For ``async def`` handlers."""
+
+    def __init__(self, facts: Facts, reporter: Reporter) -> None:
+        super().__init__(facts)
+        self._reporter = reporter
+
+    async def progress(self, percent: float, *, eta_seconds: float | None = None) -> None:
+        """Say how far the task is, 0 to 100, and how long it will still take."""
+        await self._reporter.progress(self._facts.claimed, *_progress(percent, eta_seconds))
+
+    async def log(self, message: str) -> None:
+        """Add a line to the task's log."""
+        await self._reporter.log(self._facts.claimed, message)
+
+    @asynccontextmanager
+    async def step(self, name: str) -> AsyncIterator[Step]:
+        """One step, recorded with its outcome and duration; ``step.done`` if an earlier attempt finished it."""
+        self._check_step(name)
+        record = await self._reporter.begin_step(self._facts.claimed, name)
+        step = Step(name, record.done, record.detail)
+        if step.done:
+            yield step
+            return
+        started, succeeded = time.monotonic(), False
+        try:
+            yield step
+            succeeded = True
+        finally:
+            millis = round((time.monotonic() - started) * 1000)
+            await self._reporter.end_step(
+                self._facts.claimed, name, succeeded=succeeded, detail=step.detail, millis=millis
+            )
+
+    async def finish_in(self, tx: Tx, result: Any = None) -> None:
+        """End the task in your own transaction: what you wrote there and the end are committed together, or neither.
+
+        ``LeaseLost`` if the task is no longer this worker's; then roll back, for another attempt is under way.
+        """
+        await self._reporter.finish_in(tx, self._facts.claimed, result)
+
+
+class BlockingReporter(Protocol):
+    """``Reporter`` for code that is not async."""
+
+    def call(self, verb: str, *args: Any, **kwargs: Any) -> Any: ...
+
+
+class BlockingTaskContext(_Common):
+    """For ``def`` handlers, in a thread or in a child process."""
+
+    def __init__(self, facts: Facts, reporter: BlockingReporter) -> None:
+        super().__init__(facts)
+        self._reporter = reporter
+
+    def progress(self, percent: float, *, eta_seconds: float | None = None) -> None:
+        self._reporter.call("progress", *_progress(percent, eta_seconds))
+
+    def log(self, message: str) -> None:
+        self._reporter.call("log", message)
+
+    @contextmanager
+    def step(self, name: str) -> Iterator[Step]:
+        self._check_step(name)
+        record = self._reporter.call("begin_step", name)
+        step = Step(name, record.done, record.detail)
+        if step.done:
+            yield step
+            return
+        started, succeeded = time.monotonic(), False
+        try:
+            yield step
+            succeeded = True
+        finally:
+            millis = round((time.monotonic() - started) * 1000)
+            self._reporter.call("end_step", name, succeeded=succeeded, detail=step.detail, millis=millis)
+
+
+def forget_scratch(root: Path, task_id: str) -> None:
+    """Remove a task's scratch folder, if it has one."""
+    shutil.rmtree(root / task_id, ignore_errors=True)
+
+
+def _progress(percent: float, eta_seconds: float | None) -> tuple[int, int | None]:
+    eta = None if eta_seconds is None else max(0, round(eta_seconds))
+    return min(100, max(0, round(percent))), eta

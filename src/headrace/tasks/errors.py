@@ -1,0 +1,107 @@
+"""What can go wrong with tasks, and what a handler can say about its own failure."""
+
+from datetime import timedelta
+
+from headrace.errors import Conflict, HeadraceError, Invalid, NotFound
+
+
+class TaskNotFound(NotFound):
+    """There is no such task."""
+
+    code = "task_not_found"
+
+
+class UnknownTaskType(Invalid):
+    """No worker has ever registered this task type."""
+
+    code = "unknown_task_type"
+
+
+class PayloadInvalid(Invalid):
+    """The payload does not fit the task type."""
+
+    code = "payload_invalid"
+
+
+class PayloadTooLarge(Invalid):
+    """The payload is larger than tasks may carry: store the data elsewhere and send its address."""
+
+    code = "payload_too_large"
+
+
+class TaskSpecInvalid(Invalid):
+    """The task cannot be submitted like this."""
+
+    code = "task_invalid"
+
+
+class IdempotencyKeyReused(Invalid):
+    """This idempotency key was used for another task."""
+
+    code = "idempotency_key_reused"
+
+
+class TaskOver(Conflict):
+    """The task is over already."""
+
+    code = "task_over"
+
+
+class TaskNotOver(Conflict):
+    """The task is not over yet: cancel it first."""
+
+    code = "task_not_over"
+
+
+class TaskChanged(Conflict):
+    """The task was changed meanwhile: read it again."""
+
+    code = "task_changed"
+
+
+class LeaseLost(Conflict):
+    """The task was taken from this worker, because it was silent for too long; what it did for it does not count."""
+
+    code = "lease_lost"
+
+
+class WorkerGone(Conflict):
+    """This worker was given up, because it was silent for too long."""
+
+    code = "worker_gone"
+
+
+class BadResult(Invalid):
+    """What the handler gave back cannot be stored."""
+
+    code = "bad_result"
+
+
+class Crash(HeadraceError):
+    """The process that ran the handler died."""
+
+    code = "crashed"
+
+
+# -- what a handler raises on purpose
+
+
+class Fatal(HeadraceError):
+    """The task failed and trying again would not help."""
+
+    code = "FATAL"
+
+
+class Snooze(Exception):
+    """Not now: run the task again after a while, without spending an attempt."""
+
+    def __init__(self, delay: timedelta) -> None:
+        self.delay = delay
+        super().__init__(f"run again in {delay}")
+
+
+class TaskCanceled(BaseException):
+    """Somebody canceled this task.
+
+    Not an ``Exception``: a handler that catches everything to carry on must not swallow it by accident.
+    """

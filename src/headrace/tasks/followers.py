@@ -1,0 +1,36 @@
+"""Whoever must move with a task: called with the batch of transitions, inside the transaction that makes them.
+
+``tasks`` knows none of them by itself. A follower is registered once by the wiring under a name; a task type says which
+it has. A type without any pays nothing.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Protocol
+
+from headrace.database import Tx
+from headrace.tasks.catalog import KnownType
+from headrace.tasks.model import Transition
+
+
+class Follower(Protocol):
+    async def follow(self, tx: Tx, transitions: Sequence[Transition]) -> None:
+        """Do in this transaction what must be true together with these moves; raising rolls all of it back."""
+
+
+class Followers:
+    """Followers by name, and which of them a type has."""
+
+    def __init__(self, by_name: Mapping[str, Follower] | None = None) -> None:
+        self._by_name = dict(by_name or {})
+
+    def of(self, known: KnownType) -> tuple[str, ...]:
+        return (("outbox",) if known.emits_events and "outbox" in self._by_name else ()) + known.followers
+
+    async def follow(self, tx: Tx, moves: Iterable[tuple[KnownType, Transition]]) -> None:
+        """Call each follower once with all the moves that are its business, in the order they were made."""
+        batches: dict[str, list[Transition]] = {}
+        for known, transition in moves:
+            for name in self.of(known):
+                batches.setdefault(name, []).append(transition)
+        for name, batch in batches.items():
+            await self._by_name[name].follow(tx, batch)

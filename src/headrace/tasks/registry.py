@@ -1,0 +1,220 @@
+"""Task types: what a program can run, declared once and frozen when the worker starts.
+
+>>> registry = Registry()
+>>> @registry.task("report.build", max_attempts=5, timeout=timedelta(minutes=2))
+... async def build(context: TaskContext, payload: ReportOrder) -> Report: ...
+"""
+
+import inspect
+import random
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, Literal, TypeVar, get_type_hints
+
+from pydantic import BaseModel, PydanticSchemaGenerationError, TypeAdapter, ValidationError
+
+from headrace.errors import Invalid
+from headrace.tasks.errors import BadResult, PayloadInvalid, UnknownTaskType
+from headrace.tasks.model import DEFAULT_QUEUE, MEDIA_STEPS
+
+Isolation = Literal["async", "thread", "process"]
+Handler = Callable[..., Any]
+HandlerT = TypeVar("HandlerT", bound=Handler)
+
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.:-]{0,254}")
+_STEP = re.compile(r"[a-z][a-z0-9_.-]{0,63}")
+
+
+class BadTaskType(Invalid):
+    """A task type is declared wrongly."""
+
+    code = "bad_task_type"
+
+
+@dataclass(frozen=True, slots=True)
+class Backoff:
+    """Pauses between attempts: they grow by ``factor`` up to ``cap``; jitter spreads what failed together."""
+
+    first: timedelta = timedelta(seconds=2)
+    factor: float = 2.0
+    cap: timedelta = timedelta(hours=1)
+    jitter: float = 0.2
+
+    def delay(self, retries: int) -> timedelta:
+        """The pause before the next attempt when ``retries`` have been spent before this failure."""
+        # The exponent is bounded: 2.0 ** 2000 would raise instead of reaching the cap.
+        pause = min(self.first * self.factor ** min(retries, 64), self.cap)
+        return pause * random.uniform(1 - self.jitter, 1 + self.jitter)  # noqa: S311 - spreads load, guards nothing
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessLimits:
+    """What a child process may use (``isolation="process"``); None is no limit."""
+
+    memory_bytes: int | None = None
+    cpu_seconds: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TaskType:
+    """One kind of work."""
+
+    name: str
+    handler: Handler
+    isolation: Isolation
+    queue: str = DEFAULT_QUEUE
+    priority: int = 0
+    max_attempts: int = 3
+    backoff: Backoff = Backoff()
+    timeout: timedelta | None = None
+    grace: timedelta = timedelta(seconds=10)  # from asking a handler to stop until it is killed or given up
+    steps: tuple[str, ...] = ()
+    events: bool = True  # tell of its changes through the outbox
+    step_events: bool = False
+    followers: tuple[str, ...] = ()  # further followers by name, see followers.py
+    max_running: int | None = None
+    max_running_per_key: int | None = None
+    limit_key: Callable[[Any, str], str] | None = None  # (payload, user_id) → key
+    units: Callable[[Any], int] | None = None  # for metering
+    limits: ProcessLimits = ProcessLimits()
+    payload: TypeAdapter[Any] | None = None
+    result: TypeAdapter[Any] | None = None
+    description: str = ""
+
+    def check_payload(self, payload: Any) -> Any:
+        """The payload as the handler wants it; ``PayloadInvalid`` names the field that does not fit."""
+        if self.payload is None:
+            return payload
+        try:
+            return self.payload.validate_python(payload)
+        except ValidationError as exc:
+            raise PayloadInvalid(
+                f"The payload does not fit {self.name}: " + "; ".join(_explain(error) for error in exc.errors()),
+                fields=[".".join(map(str, error["loc"])) or "(payload)" for error in exc.errors()],
+            ) from None
+
+    def plain_result(self, result: Any) -> Any:
+        """The result as plain JSON values."""
+        if self.result is not None:
+            try:
+                return self.result.dump_python(self.result.validate_python(result), mode="json")
+            except ValidationError as exc:
+                raise BadResult(
+                    f"The result does not fit {self.name}: " + "; ".join(_explain(error) for error in exc.errors())
+                ) from None
+        if isinstance(result, BaseModel):
+            return result.model_dump(mode="json")
+        return result
+
+    @property
+    def payload_schema(self) -> Mapping[str, Any] | None:
+        return None if self.payload is None else self.payload.json_schema()
+
+
+class Registry:
+    """The task types of one program. Duplicates are refused; nothing can be added once it is frozen."""
+
+    def __init__(self) -> None:
+        self._types: dict[str, TaskType] = {}
+        self._frozen = False
+
+    def task(self, name: str, **options: Any) -> Callable[[HandlerT], HandlerT]:
+        """Declare a handler: ``async def`` runs on the loop, ``def`` in a thread, ``isolation="process"`` in a child.
+
+        The handler takes a ``TaskContext`` and the payload. A type annotation on the payload (a pydantic model, a
+        dataclass, a TypedDict) is what payloads are checked against, at submit and again before the handler runs.
+        """
+
+        def register(handler: HandlerT) -> HandlerT:
+            self.add(_declare(name, handler, options))
+            return handler
+
+        return register
+
+    def add(self, task_type: TaskType) -> None:
+        if self._frozen:
+            raise BadTaskType(f"{task_type.name} comes too late: the worker has started.")
+        if task_type.name in self._types:
+            raise BadTaskType(f"{task_type.name} is registered twice.")
+        self._types[task_type.name] = task_type
+
+    def freeze(self) -> None:
+        self._frozen = True
+
+    def get(self, name: str) -> TaskType:
+        found = self._types.get(name)
+        if found is None:
+            known = ", ".join(sorted(self._types)) or "none"
+            raise UnknownTaskType(f"There is no task type {name!r} here; registered are: {known}.")
+        return found
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._types
+
+    def __iter__(self) -> Iterator[TaskType]:
+        return iter(self._types.values())
+
+    def __len__(self) -> int:
+        return len(self._types)
+
+    @property
+    def names(self) -> Sequence[str]:
+        return sorted(self._types)
+
+
+def _declare(name: str, handler: Handler, options: dict[str, Any]) -> TaskType:
+    if not _NAME.fullmatch(name):
+        raise BadTaskType(f"{name!r} is no name for a task type: letters, digits and _ . : - from a letter on.")
+    isolation: Isolation = options.pop("isolation", None) or (
+        "async" if inspect.iscoroutinefunction(handler) else "thread"
+    )
+    if isolation == "async" and not inspect.iscoroutinefunction(handler):
+        raise BadTaskType(f"{name} is not async: leave isolation out to run it in a thread, or say process.")
+    if isolation == "thread" and inspect.iscoroutinefunction(handler):
+        raise BadTaskType(f"{name} is async and so runs on the loop: leave isolation out.")
+    steps = tuple(options.pop("steps", ()))
+    for step in steps:
+        if step not in MEDIA_STEPS and not _STEP.fullmatch(step):
+            raise BadTaskType(f"{step!r} is no name for a step of {name}: lower-case letters, digits and _ . - only.")
+    payload, result = _annotations(name, handler)
+    try:
+        return TaskType(
+            name=name,
+            handler=handler,
+            isolation=isolation,
+            steps=steps,
+            payload=payload,
+            result=result,
+            description=options.pop("description", None) or inspect.getdoc(handler) or "",
+            **options,
+        )
+    except TypeError as exc:
+        raise BadTaskType(f"{name}: {exc}") from None
+
+
+def _annotations(name: str, handler: Handler) -> tuple[TypeAdapter[Any] | None, TypeAdapter[Any] | None]:
+    parameters = list(inspect.signature(handler).parameters.values())
+    if len(parameters) != 2:
+        raise BadTaskType(f"The handler of {name} must take two things: the context and the payload.")
+    try:
+        hints = get_type_hints(handler)
+    except NameError as exc:
+        raise BadTaskType(f"A type annotation of {name} cannot be resolved: {exc}") from None
+    return _adapter(name, hints.get(parameters[1].name, Any)), _adapter(name, hints.get("return", Any))
+
+
+def _adapter(name: str, annotation: Any) -> TypeAdapter[Any] | None:
+    # Plain JSON needs no checking; leaving it out keeps pydantic off the path of every task.
+    if annotation in (Any, None, type(None), object, dict) or getattr(annotation, "__origin__", None) is dict:
+        return None
+    try:
+        return TypeAdapter(annotation)
+    except PydanticSchemaGenerationError as exc:
+        raise BadTaskType(f"{name}: {annotation!r} cannot be made from JSON: {exc}") from None
+
+
+def _explain(error: Any) -> str:
+    where = ".".join(map(str, error["loc"])) or "(payload)"
+    return f"{where}: {error['msg']}"

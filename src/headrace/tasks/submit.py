@@ -1,0 +1,225 @@
+"""Submitting: one task or thousands in one statement, in the caller's transaction, at most once for a key."""
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+import orjson
+
+from headrace import ids
+from headrace.database import Json, Tx
+from headrace.tasks import storable
+from headrace.tasks.catalog import Catalog, KnownType
+from headrace.tasks.errors import IdempotencyKeyReused, PayloadInvalid, PayloadTooLarge, TaskSpecInvalid
+from headrace.tasks.followers import Followers
+from headrace.tasks.model import MEDIA_TYPES, Change, TaskSpec, Transition
+
+_PRIORITIES = range(-1_000_000, 1_000_001)
+
+
+@dataclass(frozen=True, slots=True)
+class SubmitConfig:
+    payload_limit: int = 256 * 1024
+    idempotency_lifetime: timedelta = timedelta(hours=24)
+
+
+class Submitter:
+    """Turns specs into tasks. It lives on with what it remembers: the numbers of lanes, which never change."""
+
+    def __init__(self, catalog: Catalog, followers: Followers, config: SubmitConfig | None = None) -> None:
+        self._catalog = catalog
+        self._followers = followers
+        self._config = config or SubmitConfig()
+        self._lanes: dict[tuple[object, ...], int] = {}
+
+    async def submit(self, tx: Tx, spec: TaskSpec, *, user_id: str) -> str:
+        """Submit one task; with an idempotency key the same one again, also under a race."""
+        return (await self.submit_many(tx, [spec], user_id=user_id))[0]
+
+    async def submit_many(self, tx: Tx, specs: Sequence[TaskSpec], *, user_id: str) -> list[str]:
+        """Submit them all or none, in this order; gives their ids. Bad ones are refused before anything is written."""
+        types = {name: await self._catalog.get(tx, name) for name in {spec.type for spec in specs}}
+        drafts = [self._draft(spec, types[spec.type], user_id) for spec in specs]
+        fresh = [draft for draft in drafts if draft.key is None or await self._claim_key(tx, draft, user_id)]
+        lanes = await self._lanes_of(tx, fresh)
+        # Statements of a few thousand rows: larger arrays gain nothing and hold more memory on both sides.
+        for start in range(0, len(fresh), 5000):
+            await self._insert(tx, fresh[start : start + 5000], lanes)
+        return [draft.task_id for draft in drafts]
+
+    def _draft(self, spec: TaskSpec, known: KnownType, user_id: str) -> "_Draft":
+        payload = {} if spec.payload is None else spec.payload
+        known.check_payload(payload)
+        try:
+            encoded = storable.encode(payload, limit=self._config.payload_limit)
+        except storable.TooLarge as exc:
+            raise PayloadTooLarge(f"The payload {exc}.") from None
+        except storable.NotStorable as exc:
+            raise PayloadInvalid(f"The payload {exc}.") from None
+        _check_spec(spec)
+        max_attempts = spec.max_attempts or known.max_attempts
+        limit_key = spec.limit_key or (known.limit_key(payload, user_id) if known.limit_key else "")
+        return _Draft(
+            spec=spec,
+            known=known,
+            user_id=user_id,
+            payload=encoded,
+            key=spec.idempotency_key,
+            priority=known.priority if spec.priority is None else spec.priority,
+            max_attempts=max_attempts,
+            timeout_seconds=known.timeout_seconds
+            if spec.timeout is None
+            else max(1, round(spec.timeout.total_seconds())),
+            lane=(spec.queue or known.queue, known.name, user_id, limit_key, _frozen(spec.labels), max_attempts == 1),
+        )
+
+    async def _claim_key(self, tx: Tx, draft: "_Draft", user_id: str) -> bool:
+        """Whether this key is new. If not, the draft takes the first one's id."""
+        digest = draft.digest()
+        row = await tx.fetchrow(CLAIM_KEY, user_id, draft.key, digest, draft.task_id, self._config.idempotency_lifetime)
+        if row is None:  # somebody else's, committed while we waited for it: now it can be seen
+            row = await tx.fetchrow(FIND_KEY, user_id, draft.key)
+            assert row is not None
+        if row["request_hash"] != digest:
+            raise IdempotencyKeyReused(f"The idempotency key {draft.key!r} was used for another task.")
+        if row["result_task_id"] == draft.task_id:
+            return True
+        draft.task_id = row["result_task_id"]
+        return False
+
+    async def _lanes_of(self, tx: Tx, drafts: Iterable["_Draft"]) -> Mapping[tuple[object, ...], int]:
+        numbers = dict(self._lanes)
+        for lane in sorted({draft.lane for draft in drafts} - self._lanes.keys(), key=repr):
+            queue, task_type, user_id, limit_key, labels, only_once = lane
+            row = await tx.fetchrow(GET_LANE, queue, task_type, user_id, limit_key, dict(labels), only_once)
+            assert row is not None
+            numbers[lane] = row["id"]
+            if not row["is_new"]:  # a new one goes if this transaction is rolled back
+                self._lanes[lane] = row["id"]
+        return numbers
+
+    async def _insert(self, tx: Tx, drafts: Sequence["_Draft"], lanes: Mapping[tuple[object, ...], int]) -> None:
+        specs = [draft.spec for draft in drafts]
+        await tx.execute(
+            INSERT_TASKS,
+            [draft.task_id for draft in drafts],
+            [draft.user_id for draft in drafts],
+            [draft.known.name for draft in drafts],
+            [spec.title or spec.type for spec in specs],
+            [draft.payload for draft in drafts],
+            [draft.priority for draft in drafts],
+            [draft.lane[0] for draft in drafts],
+            [spec.run_at for spec in specs],
+            [draft.max_attempts for draft in drafts],
+            [draft.timeout_seconds for draft in drafts],
+            [dict(spec.labels) or None for spec in specs],
+            [draft.lane[3] or None for draft in drafts],
+            [spec.trace_id for spec in specs],
+            [spec.schedule_uid for spec in specs],
+            [lanes[draft.lane] for draft in drafts],
+        )
+        await self._followers.follow(
+            tx,
+            [
+                (
+                    draft.known,
+                    Transition(
+                        Change.CREATED,
+                        draft.task_id,
+                        draft.known.name,
+                        draft.user_id,
+                        attempt=0,
+                        schedule_uid=draft.spec.schedule_uid,
+                    ),
+                )
+                for draft in drafts
+            ],
+        )
+
+
+@dataclass(slots=True)
+class _Draft:
+    spec: TaskSpec
+    known: KnownType
+    user_id: str
+    payload: Json
+    key: str | None
+    priority: int
+    max_attempts: int
+    timeout_seconds: int | None
+    lane: tuple[Any, ...]
+    task_id: str = ""
+
+    def __post_init__(self) -> None:
+        self.task_id = ids.new("tsk")
+
+    def digest(self) -> str:
+        """What must be the same for the same key."""
+        asked = [self.known.name, self.payload.decode(), self.spec.title, self.priority, self.lane, self.spec.run_at]
+        return hashlib.sha256(orjson.dumps(asked, option=orjson.OPT_SORT_KEYS, default=list)).hexdigest()
+
+
+# An expired key is as good as none: it is taken over. A live one is given back as it is, by FIND_KEY.
+CLAIM_KEY = """
+INSERT INTO headrace.idempotency_keys AS known
+  (scope, user_id, idempotency_key, request_hash, result_task_id, http_status, expires_at)
+VALUES ('tasks.submit', $1, $2, $3, $4, 201, now() + $5)
+ON CONFLICT (scope, user_id, idempotency_key) DO UPDATE
+SET request_hash = $3, result_task_id = $4, expires_at = now() + $5
+WHERE known.expires_at <= now()
+RETURNING request_hash, result_task_id
+"""
+FIND_KEY = """
+SELECT request_hash, result_task_id FROM headrace.idempotency_keys
+WHERE scope = 'tasks.submit' AND user_id = $1 AND idempotency_key = $2
+"""
+GET_LANE = "SELECT id, is_new FROM headrace.lane($1, $2, $3, $4, $5, $6)"
+
+# Both rows in one statement: a task without its place in the queue cannot come into being.
+INSERT_TASKS = """
+WITH given AS MATERIALIZED (
+  SELECT given.*, nextval('headrace.task_queue_seq_seq') AS seq
+  FROM unnest($1::varchar[], $2::varchar[], $3::varchar[], $4::varchar[], $5::jsonb[], $6::integer[], $7::varchar[],
+              $8::timestamptz[], $9::integer[], $10::integer[], $11::jsonb[], $12::varchar[], $13::varchar[],
+              $14::varchar[], $15::integer[])
+    AS given (id, user_id, task_type, title, payload, priority, queue, run_at, max_attempts, timeout_seconds, labels,
+              limit_key, trace_id, schedule_uid, lane_id)
+), stored AS (
+  INSERT INTO headrace.tasks (id, user_id, task_type, title, payload, priority, queue, run_at, max_attempts,
+                              timeout_seconds, labels, limit_key, trace_id, schedule_uid, queued_at, queue_seq)
+  SELECT id, user_id, task_type, title, payload, priority, queue, coalesce(run_at, now()), max_attempts,
+         timeout_seconds, labels, limit_key, trace_id, schedule_uid, now(), seq
+  FROM given
+), queued AS (
+  INSERT INTO headrace.task_queue (seq, run_at, lane_id, precedence, task_id)
+  SELECT seq, coalesce(run_at, now()), lane_id, -priority, id
+  FROM given
+)
+-- Waking takes a lock of the whole server at commit: only when somebody sleeps.
+SELECT pg_notify('headrace_tasks', '') FROM headrace.workers WHERE ended_at IS NULL AND asleep LIMIT 1
+"""
+
+
+def _check_spec(spec: TaskSpec) -> None:
+    if spec.type in MEDIA_TYPES:
+        raise TaskSpecInvalid(f"{spec.type} tasks are ordered through removal, which knows their file.")
+    if spec.priority is not None and spec.priority not in _PRIORITIES:
+        raise TaskSpecInvalid("priority must lie between -1,000,000 and 1,000,000.")
+    if spec.max_attempts is not None and not 1 <= spec.max_attempts <= 1000:
+        raise TaskSpecInvalid("max_attempts must lie between 1 and 1000.")
+    if spec.timeout is not None and spec.timeout <= timedelta(0):
+        raise TaskSpecInvalid("timeout must be longer than nothing.")
+    if spec.run_at is not None and spec.run_at.tzinfo is None:
+        raise TaskSpecInvalid("run_at needs a time zone.")
+    if spec.idempotency_key is not None and not 1 <= len(spec.idempotency_key) <= 128:
+        raise TaskSpecInvalid("An idempotency key has 1 to 128 characters.")
+    texts = (("title", spec.title, 255), ("queue", spec.queue, 64), ("limit_key", spec.limit_key, 255))
+    for name, text, longest in texts:
+        if text is not None and (not text or len(text) > longest or "\0" in text):
+            raise TaskSpecInvalid(f"{name} has 1 to {longest} characters and no NUL.")
+
+
+def _frozen(labels: Any) -> tuple[tuple[str, str], ...]:
+    return tuple(sorted(labels.items()))

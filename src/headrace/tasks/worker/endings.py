@@ -1,0 +1,134 @@
+"""Writing how attempts ended: gathered while the last batch is being written, then as one set-based transaction."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+from headrace import logs
+from headrace.database import Database, Tx
+from headrace.tasks import storable
+from headrace.tasks.catalog import known_type
+from headrace.tasks.followers import Followers
+from headrace.tasks.model import Change, Claimed, Ending, ErrorCode, Outcome, Transition
+from headrace.tasks.registry import Registry, TaskType
+from headrace.tasks.worker import store
+from headrace.tasks.worker.store import Identity
+
+log = logs.get(__name__)
+
+FINAL = {Outcome.SUCCEEDED, Outcome.FAILED, Outcome.CANCELED}
+_CHANGES = {
+    Outcome.SUCCEEDED: Change.SUCCEEDED,
+    Outcome.FAILED: Change.FAILED,
+    Outcome.CANCELED: Change.CANCELED,
+    Outcome.RETRIED: Change.RETRIED,
+    Outcome.INTERRUPTED: Change.RETRIED,
+    Outcome.SNOOZED: Change.RETRIED,
+}
+
+
+class Writer:
+    """Writes endings with their followers. A task whose lease is lost is left out; that is no error here."""
+
+    def __init__(self, db: Database, registry: Registry, followers: Followers) -> None:
+        self._db = db
+        self._registry = registry
+        self._followers = followers
+
+    async def write(self, worker: Identity, endings: Sequence[Ending], *, started: set[int]) -> int:
+        """Write a batch; gives how many were still ours. ``started`` are those whose start has been told already."""
+        if all(each.outcome in FINAL and not self._followed(each.claimed) for each in endings):
+            rows = await self._db.fetch_alone(store.FINISH, *store.finish_arguments(worker, endings))
+            written = len(rows)
+        else:
+            async with self._db.transaction() as tx:
+                written = await self.write_in(tx, worker, endings, started=started)
+        if written < len(endings):
+            log.warning("tasks.lost", worker_id=worker.id, count=len(endings) - written)
+        return written
+
+    async def write_in(self, tx: Tx, worker: Identity, endings: Sequence[Ending], *, started: set[int]) -> int:
+        """The same in a transaction of the caller's."""
+        final = [each for each in endings if each.outcome in FINAL]
+        back = [each for each in endings if each.outcome not in FINAL]
+        done: list[Ending] = []
+        if back:
+            returned = await store.return_tasks(tx, worker, back)
+            done += [each for each in back if each.claimed.seq in returned]
+            # What did not go back is canceled, or no longer ours; for the latter this changes nothing either.
+            final += [_canceled(each) for each in back if each.claimed.seq not in returned]
+        if final:
+            finished = await store.finish(tx, worker, final)
+            done += [each for each in final if each.claimed.seq in finished]
+        await self._follow(tx, worker, done, started)
+        return len(done)
+
+    async def put_aside(self, worker: Identity, ending: Ending) -> None:
+        """Let a task wait whose end cannot be written, without followers: they are what refused it."""
+        waiting = replace(
+            ending,
+            outcome=Outcome.INTERRUPTED,
+            error_code=ErrorCode.ERROR,
+            error_message="Its end could not be written; the worker's log says why.",
+            delay=timedelta(seconds=30),
+        )
+        async with self._db.transaction() as tx:
+            await store.return_tasks(tx, worker, [waiting])
+
+    async def _follow(self, tx: Tx, worker: Identity, done: Sequence[Ending], started: set[int]) -> None:
+        moves = []
+        for each in done:
+            task_type = self._type(each.claimed)
+            if task_type is None or not self._followers.of(known_type(task_type)):
+                continue
+            if each.claimed.seq not in started:
+                moves.append((known_type(task_type), transition(Change.STARTED, each.claimed, worker)))
+            moves.append((known_type(task_type), _transition_of(each, worker)))
+        if moves:
+            await self._followers.follow(tx, moves)
+
+    def _followed(self, claimed: Claimed) -> bool:
+        task_type = self._type(claimed)
+        return task_type is not None and bool(self._followers.of(known_type(task_type)))
+
+    def _type(self, claimed: Claimed) -> TaskType | None:
+        return self._registry.get(claimed.task_type) if claimed.task_type in self._registry else None
+
+
+def transition(change: Change, claimed: Claimed, worker: Identity, **facts: Any) -> Transition:
+    return Transition(
+        change, claimed.task_id, claimed.task_type, claimed.user_id, claimed.attempt, worker_id=worker.id, **facts
+    )
+
+
+def _transition_of(ending: Ending, worker: Identity) -> Transition:
+    return transition(
+        _CHANGES[ending.outcome],
+        ending.claimed,
+        worker,
+        result=ending.result,
+        error_code=ending.error_code,
+        error_message=ending.error_message,
+    )
+
+
+def _canceled(ending: Ending) -> Ending:
+    return replace(ending, outcome=Outcome.CANCELED, result=None)
+
+
+def succeeded(claimed: Claimed, result: Any, *, limit: int) -> Ending:
+    """The ending of a handler that gave this back; if it cannot be stored the attempt has failed, for good."""
+    try:
+        return Ending(claimed, Outcome.SUCCEEDED, result=storable.encode(result, limit=limit))
+    except storable.NotStorable as exc:
+        return failed(claimed, ErrorCode.BAD_RESULT, f"The result {exc}.", retry=None)
+
+
+def failed(claimed: Claimed, code: ErrorCode, message: str, *, retry: TaskType | None) -> Ending:
+    """The ending of a failure: tried again by the rules of ``retry`` while attempts are left, for good without it."""
+    text = storable.text(message)
+    if retry is None or claimed.retries + 1 >= claimed.max_attempts:
+        return Ending(claimed, Outcome.FAILED, error_code=code, error_message=text)
+    delay = retry.backoff.delay(claimed.retries)
+    return Ending(claimed, Outcome.RETRIED, error_code=code, error_message=text, delay=delay)

@@ -1,0 +1,166 @@
+"""Keeping the worker's hand filled: neither empty while there is work, nor hoarding what others could run."""
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from contextlib import aclosing, suppress
+
+from headrace import logs
+from headrace.database import Database, Row
+from headrace.errors import HeadraceError, Unavailable
+from headrace.tasks.model import Claimed
+from headrace.tasks.registry import Registry
+from headrace.tasks.worker import store
+from headrace.tasks.worker.config import WorkerConfig
+from headrace.tasks.worker.runs import Run
+from headrace.tasks.worker.store import Identity
+from headrace.tasks.worker.sweep import Sweep
+
+log = logs.get(__name__)
+
+# A worker that has been busy for this long needs no wake-up calls: submitters are spared them.
+_BUSY_AFTER_S = 0.5
+_FIRST_PATIENCE_S = 0.002
+
+
+class Feeder:
+    def __init__(
+        self,
+        db: Database,
+        registry: Registry,
+        config: WorkerConfig,
+        *,
+        hand: deque[Claimed],
+        running: dict[int, Run],
+        arrived: Callable[[], None],
+    ) -> None:
+        self._db = db
+        self._config = config
+        self._hand = hand
+        self._running = running
+        self._arrived = arrived
+        self._sweep = Sweep(db, queues=config.queues, types=registry.names, labels=dict(config.labels))
+        self._rate = 0.0  # tasks a second, smoothed
+        self._measured = (time.monotonic(), 0)
+        self._asleep = False
+        self._patience = _FIRST_PATIENCE_S
+        self._busy_since: float | None = None
+        self._woken = asyncio.Event()
+        self._stopping = False
+        self.worker: Identity | None = None
+        self.room = asyncio.Event()
+        self.cancels = asyncio.Event()
+
+    def measure(self, finished: int) -> None:
+        """Learn how fast tasks end, from the total so far."""
+        then, before = self._measured
+        now = time.monotonic()
+        if now - then >= 0.1:
+            self._rate = 0.5 * self._rate + 0.5 * (finished - before) / (now - then)
+            self._measured = (now, finished)
+
+    @property
+    def _startable(self) -> int:
+        return max(0, self._config.concurrency - len(self._running) - len(self._hand))
+
+    @property
+    def _wanted(self) -> int:
+        """How many to take now: what starts at once, and what will have started before the next claim is back."""
+        ahead = int(self._rate * self._config.ahead.total_seconds())
+        target = min(self._config.most_in_hand, self._config.concurrency + ahead)
+        in_hand = len(self._hand) + len(self._running)
+        # Not before half is gone: small claims cost as much as large ones.
+        return min(self._config.batch, target - in_hand) if in_hand <= target // 2 or self._startable else 0
+
+    async def run(self) -> None:
+        while True:
+            self.room.clear()
+            worker = self.worker
+            if worker is None or self._stopping or (wanted := self._wanted) <= 0:
+                await self.room.wait()
+                continue
+            self._woken.clear()
+            try:
+                rows = await self._sweep.take(worker, most=wanted, now_startable=self._startable)
+            except HeadraceError as exc:
+                log.warning("worker.claim_failed", error=exc.code)
+                await asyncio.sleep(0.3)
+                continue
+            await self._receive(worker, rows)
+            if len(rows) < wanted:
+                await self._rest(worker)
+
+    async def _receive(self, worker: Identity, rows: Sequence[Row]) -> None:
+        if not rows:
+            self._busy_since = None
+            return
+        tasks = [_claimed(row) for row in rows]
+        if self._stopping or worker is not self.worker:
+            await self._untake(worker, tasks)
+            return
+        self._hand.extend(tasks)
+        self._arrived()
+        await self._note_busy(worker)
+
+    async def _note_busy(self, worker: Identity) -> None:
+        now = time.monotonic()
+        self._busy_since = self._busy_since or now
+        if self._asleep and now - self._busy_since > _BUSY_AFTER_S:
+            await store.set_asleep(self._db, worker, asleep=False)
+            self._asleep = False
+
+    async def _rest(self, worker: Identity) -> None:
+        """There is nothing more to take: sleep until somebody wakes us, something falls due, or it is time to look."""
+        self._busy_since = None
+        if self._config.listen and not self._asleep:
+            with suppress(HeadraceError):
+                await store.set_asleep(self._db, worker, asleep=True)
+                self._asleep = True
+            # Whoever submitted before that word was out sends no call, and may commit only in a moment: look again
+            # soon, and then less and less often.
+            self._patience = _FIRST_PATIENCE_S
+            return
+        self._patience = min(self._patience * 2, self._config.poll_every.total_seconds())
+        due = self._sweep.next_due
+        pause = self._patience if due is None else min(self._patience, max(0.001, due - time.monotonic()))
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._woken.wait(), pause)
+
+    async def listen(self) -> None:
+        async with aclosing(self._db.listen("headrace_tasks", "headrace_cancel")) as notes:
+            async for note in notes:
+                if note.channel != "headrace_tasks":
+                    self.cancels.set()
+                if note.channel != "headrace_cancel":
+                    self._sweep.look_again()
+                    self._woken.set()
+
+    async def stop(self) -> list[Claimed]:
+        """Take no more and give the hand back; gives those that somebody wants canceled instead."""
+        self._stopping = True
+        hand = list(self._hand)
+        self._hand.clear()
+        return await self._untake(self.worker, hand) if hand and self.worker else []
+
+    async def _untake(self, worker: Identity, tasks: list[Claimed]) -> list[Claimed]:
+        with suppress(Unavailable):
+            gone = await store.untake(self._db, worker, tasks)
+            return [each for each in tasks if each.seq not in gone]
+        return []  # the reaper will find them
+
+
+def _claimed(row: Row) -> Claimed:
+    return Claimed(
+        row["seq"],
+        row["task_id"],
+        row["attempt"],
+        row["task_type"],
+        row["user_id"],
+        row["payload"],
+        row["retries"],
+        row["max_attempts"],
+        row["timeout_seconds"],
+        row["trace_id"],
+        row["claimed_at"],
+    )

@@ -1,0 +1,321 @@
+"""The worker: one process, one event loop; it claims ahead, runs, and writes behind, on connections of their own."""
+
+import asyncio
+import os
+import socket
+import time
+from collections import deque
+from contextlib import suppress
+from dataclasses import dataclass
+
+from headrace import ids, logs
+from headrace.database import Database
+from headrace.errors import HeadraceError, Unavailable
+from headrace.tasks.catalog import declare_types
+from headrace.tasks.context import forget_scratch
+from headrace.tasks.followers import Followers
+from headrace.tasks.model import Claimed, Ending, Outcome
+from headrace.tasks.reaping import Reaper
+from headrace.tasks.registry import Registry
+from headrace.tasks.worker import store
+from headrace.tasks.worker.config import WorkerConfig
+from headrace.tasks.worker.endings import FINAL, Writer
+from headrace.tasks.worker.feeding import Feeder
+from headrace.tasks.worker.heart import Heart
+from headrace.tasks.worker.isolated import Isolated
+from headrace.tasks.worker.reporting import LeaseReporter
+from headrace.tasks.worker.runs import Run, StopReason, ending_when_stopped, execute
+from headrace.tasks.worker.store import Identity
+
+log = logs.get(__name__)
+
+# How often the loop looks after its runs: deadlines, starts that should show, the lease.
+_TICK_S = 0.05
+# A task that runs longer than this shows as RUNNING on its wide row; a shorter one is written once, with its end.
+_SHOW_AFTER_S = 0.1
+# No-op handlers never wait: after this many in a row the loop gets a turn, so that claims and writes go on.
+_TURNS = 100
+# While more is coming, endings gather for this long: one write for hundreds.
+_GATHER_S = 0.002
+
+
+@dataclass(slots=True)
+class Figures:
+    """What a worker has done, for its line on the screen and for metrics."""
+
+    finished: int = 0
+    failed: int = 0
+    lost: int = 0
+
+
+class Worker:
+    """Runs tasks until it is told to stop. ``run`` comes back when everything is settled."""
+
+    def __init__(self, db: Database, registry: Registry, followers: Followers, config: WorkerConfig) -> None:
+        registry.freeze()
+        self._db = db
+        self._registry = registry
+        self._followers = followers
+        self._config = config
+        self._writer = Writer(db, registry, followers)
+        self._isolated = Isolated(config, registry)
+        self._hand: deque[Claimed] = deque()
+        self._runs: dict[int, Run] = {}
+        self._endings: list[Ending] = []
+        self._writing = False
+        self._stopping = False
+        self._in_hand = asyncio.Event()
+        self._ended = asyncio.Event()
+        self._settled = asyncio.Event()
+        self._runners: set[asyncio.Task[None]] = set()
+        self.figures = Figures()
+        self.identity: Identity
+        self._heart: Heart
+        self._feeder = Feeder(db, registry, config, hand=self._hand, running=self._runs, arrived=self._arrived)
+        self._reporter: LeaseReporter
+
+    @property
+    def running(self) -> int:
+        return len(self._runs)
+
+    # -- life
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Work until ``stop``, then give back what has not started, wait for the rest, and settle it."""
+        async with self._db.transaction() as tx:
+            await declare_types(tx, self._registry)
+        await self._enter()
+        reaper = Reaper(self._db, self._registry, self._followers)
+        async with asyncio.TaskGroup() as group:
+            self._group = group
+            loops = [
+                group.create_task(self._feeder.run(), name="feed"),
+                group.create_task(self._look_after_runs(), name="look after runs"),
+                group.create_task(self._poll_cancels(), name="poll cancels"),
+                group.create_task(self._write_endings(), name="write endings"),
+                group.create_task(reaper.run(self._config.beat_every), name="reap"),
+            ]
+            if self._config.listen:
+                loops.append(group.create_task(self._feeder.listen(), name="listen"))
+            for _ in range(self._config.concurrency):
+                self._add_runner()
+            await stop.wait()
+            await self._wind_down()
+            for task in (*loops, *self._runners):
+                task.cancel()
+        await self._isolated.close()
+        await self._heart.stop()
+        with suppress(HeadraceError):
+            await store.say_stopped(self._db, self.identity)
+
+    async def _enter(self) -> None:
+        """Become a worker, or another one after having been given up."""
+        config = self._config
+        async with self._db.transaction() as tx:
+            self.identity = await store.register(
+                tx,
+                ids.new("wrk"),
+                host=socket.gethostname(),
+                pid=os.getpid(),
+                queues=config.queues,
+                types=self._registry.names,
+                labels=dict(config.labels),
+                concurrency=config.concurrency,
+                lease=config.lease,
+            )
+        self._heart = Heart(
+            self._db.config, self.identity, config.lease, lambda: (len(self._runs), self.figures.finished)
+        )
+        self._heart.start()
+        self._reporter = LeaseReporter(
+            self._db, self.identity, self._registry, self._followers, self._writer, config.result_limit
+        )
+        self._feeder.worker = self.identity
+        log.info("worker.entered", worker_id=self.identity.id, types=len(self._registry))
+
+    async def _enter_again(self) -> None:
+        """The lease is lost: nothing in hand is ours any more. Drop it all and start afresh."""
+        log.warning("worker.lease_lost", worker_id=self.identity.id, running=len(self._runs))
+        self._feeder.worker = None
+        self._hand.clear()
+        self._endings.clear()
+        for run in list(self._runs.values()):
+            run.ask_to_stop(StopReason.LEASE_LOST)
+        await self._heart.stop()
+        await self._enter()
+
+    async def _wind_down(self) -> None:
+        self._stopping = True
+        log.info("worker.stopping", worker_id=self.identity.id, running=len(self._runs), in_hand=len(self._hand))
+        with suppress(HeadraceError):
+            await store.say_stopping(self._db, self.identity)
+        for each in await self._feeder.stop():
+            self._end(Ending(each, Outcome.CANCELED))
+        await self._until_settled(self._config.shutdown_timeout.total_seconds())
+        for run in self._runs.values():
+            run.ask_to_stop(StopReason.SHUTDOWN)
+        # Whoever does not stop within its grace is abandoned; then nothing runs any more and all is written.
+        grace = max((run.task_type.grace.total_seconds() for run in self._runs.values()), default=0.0)
+        await self._until_settled(grace + 10)
+
+    async def _until_settled(self, seconds: float) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                while self._runs or self._endings or self._writing:
+                    self._settled.clear()
+                    await self._settled.wait()
+
+    # -- running
+
+    def _arrived(self) -> None:
+        self._in_hand.set()
+
+    def _add_runner(self) -> None:
+        runner = self._group.create_task(self._run_tasks(), name="run")
+        self._runners.add(runner)
+        runner.add_done_callback(self._runners.discard)
+
+    async def _run_tasks(self) -> None:
+        me = asyncio.current_task()
+        assert me is not None
+        turns = 0
+        while True:
+            while not self._hand:
+                self._in_hand.clear()
+                self._feeder.room.set()
+                await self._in_hand.wait()
+            claimed = self._hand.popleft()
+            self._feeder.room.set()
+            run = self._begin(claimed, me)
+            ending = await execute(run, self._reporter, self._isolated, self._config)
+            if run.abandoned:
+                return  # given up long ago; another runner has this one's place
+            run.task = None
+            while me.cancelling():
+                me.uncancel()
+            self._over(run, ending)
+            turns += 1
+            if turns % _TURNS == 0:
+                await asyncio.sleep(0)
+
+    def _begin(self, claimed: Claimed, me: "asyncio.Task[None]") -> Run:
+        task_type = self._registry.get(claimed.task_type)
+        now = time.monotonic()
+        deadline = None if claimed.timeout_seconds is None else now + claimed.timeout_seconds
+        run = Run(claimed, task_type, now, deadline, task=me if task_type.isolation == "async" else None)
+        self._runs[claimed.seq] = run
+        return run
+
+    def _over(self, run: Run, ending: Ending | None) -> None:
+        del self._runs[run.claimed.seq]
+        if ending is None or run.reason is StopReason.LEASE_LOST:
+            self._reporter.started.discard(run.claimed.seq)
+            self._settled.set()
+            return
+        if ending.outcome in FINAL and run.task_type.isolation != "async":
+            forget_scratch(self._config.scratch, run.claimed.task_id)
+        self._end(ending)
+
+    def _end(self, ending: Ending) -> None:
+        self._endings.append(ending)
+        self._ended.set()
+
+    async def _look_after_runs(self) -> None:
+        while True:
+            await asyncio.sleep(_TICK_S)
+            self._heart.loop_turned()
+            self._feeder.measure(self.figures.finished)
+            try:
+                if self._heart.lost and not self._stopping:
+                    await self._enter_again()
+                await self._show_starts()
+            except HeadraceError as exc:
+                log.warning("worker.tick_failed", error=exc.code)
+            for run in list(self._runs.values()):
+                if run.deadline is not None and time.monotonic() >= run.deadline:
+                    run.ask_to_stop(StopReason.TIMEOUT)
+                if run.overdue and run.task is not None:
+                    self._abandon(run)
+
+    async def _show_starts(self) -> None:
+        since = time.monotonic() - _SHOW_AFTER_S
+        unseen = [
+            run.claimed
+            for run in self._runs.values()
+            if run.started < since and run.claimed.seq not in self._reporter.started
+        ]
+        if unseen:
+            await self._reporter.start(unseen)
+
+    def _abandon(self, run: Run) -> None:
+        """A handler on the loop that does not stop cannot be killed: record its end, and let nothing it does count."""
+        log.error("task.abandoned", task_id=run.claimed.task_id, attempt=run.claimed.attempt, reason=run.reason)
+        run.abandoned = True
+        self._over(run, ending_when_stopped(run))
+        self._add_runner()
+
+    async def _poll_cancels(self) -> None:
+        while True:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._feeder.cancels.wait(), self._config.poll_every.total_seconds())
+            self._feeder.cancels.clear()
+            if not self._runs and not self._hand:
+                continue
+            try:
+                wanted = await store.cancels(self._db, self.identity)
+            except HeadraceError as exc:
+                log.warning("worker.cancels_unread", error=exc.code)
+                continue
+            self._cancel(wanted)
+
+    def _cancel(self, seqs: set[int]) -> None:
+        for seq in seqs & self._runs.keys():
+            self._runs[seq].ask_to_stop(StopReason.CANCELED)
+        for each in [each for each in self._hand if each.seq in seqs]:
+            self._hand.remove(each)
+            self._end(Ending(each, Outcome.CANCELED))
+
+    # -- writing
+
+    async def _write_endings(self) -> None:
+        while True:
+            await self._ended.wait()
+            self._ended.clear()
+            if self._hand and len(self._endings) < self._config.batch:
+                await asyncio.sleep(_GATHER_S)
+            while self._endings:
+                batch = self._endings[: self._config.batch]
+                del self._endings[: self._config.batch]
+                self._writing = True
+                await self._write(batch)
+                self._writing = False
+            self._settled.set()
+
+    async def _write(self, batch: list[Ending]) -> None:
+        """Write a batch, for as long as it is ours to write: a database that is away for a moment loses nothing."""
+        worker, reporter = self.identity, self._reporter
+        while worker is self.identity:
+            try:
+                written = await self._writer.write(worker, batch, started=reporter.started)
+            except Unavailable as exc:
+                log.warning("worker.write_failed", error=exc.code, count=len(batch))
+                await asyncio.sleep(0.2)
+                continue
+            except Exception:
+                if len(batch) > 1:  # one of them is to blame: the others must not suffer for it
+                    for each in batch:
+                        await self._write([each])
+                    return
+                log.exception("task.unwritable", task_id=batch[0].claimed.task_id)
+                await self._put_aside(worker, batch[0])
+                return
+            self.figures.finished += written
+            self.figures.lost += len(batch) - written
+            self.figures.failed += sum(each.outcome is Outcome.FAILED for each in batch)
+            reporter.started.difference_update([each.claimed.seq for each in batch])
+            return
+
+    async def _put_aside(self, worker: Identity, ending: Ending) -> None:
+        """An end that cannot be written (a follower refuses it): the task waits, and is tried again later."""
+        with suppress(HeadraceError):
+            await self._writer.put_aside(worker, ending)

@@ -1,0 +1,108 @@
+"""What handlers report while they run, written under their lease."""
+
+from typing import Any
+
+from headrace.database import Database, Tx
+from headrace.tasks.catalog import known_type
+from headrace.tasks.context import StepRecord
+from headrace.tasks.errors import LeaseLost
+from headrace.tasks.followers import Followers
+from headrace.tasks.model import MEDIA_STEPS, Change, Claimed, ErrorCode, Outcome, TaskStatus
+from headrace.tasks.registry import Registry
+from headrace.tasks.worker import store
+from headrace.tasks.worker.endings import Writer, succeeded, transition
+from headrace.tasks.worker.store import Identity
+
+
+class LeaseReporter:
+    """A ``Reporter`` over the database. Each verb is one transaction that first locks the claim."""
+
+    def __init__(
+        self,
+        db: Database,
+        worker: Identity,
+        registry: Registry,
+        followers: Followers,
+        writer: Writer,
+        result_limit: int,
+    ) -> None:
+        self._db = db
+        self._worker = worker
+        self._registry = registry
+        self._followers = followers
+        self._writer = writer
+        self._result_limit = result_limit
+        self.started: set[int] = set()  # seqs whose start stands on the wide row
+
+    async def _hold(self, tx: Tx, claimed: Claimed) -> None:
+        if not await store.hold(tx, self._worker, claimed):
+            raise LeaseLost
+
+    async def start(self, tasks: list[Claimed]) -> None:
+        """Show that these run, and tell the followers; what is no longer ours is left out."""
+        async with self._db.transaction() as tx:
+            shown = await store.write_start(tx, self._worker, tasks)
+            await self._followers.follow(
+                tx,
+                [
+                    (known_type(self._registry.get(each.task_type)), transition(Change.STARTED, each, self._worker))
+                    for each in tasks
+                    if each.task_id in shown
+                ],
+            )
+        self.started.update(each.seq for each in tasks)
+
+    async def _show(self, claimed: Claimed) -> None:
+        if claimed.seq not in self.started:
+            await self.start([claimed])
+
+    async def progress(self, claimed: Claimed, percent: int, eta_seconds: int | None) -> None:
+        await self._show(claimed)
+        async with self._db.transaction() as tx:
+            await self._hold(tx, claimed)
+            await tx.execute(
+                store.PROGRESS,
+                claimed.task_id,
+                percent,
+                eta_seconds,
+                claimed.attempt,
+                self._worker.id,
+                claimed.claimed_at,
+            )
+
+    async def log(self, claimed: Claimed, message: str) -> None:
+        async with self._db.transaction() as tx:
+            await self._hold(tx, claimed)
+            await store.add_log(tx, claimed, message.replace("\0", ""))
+
+    async def begin_step(self, claimed: Claimed, name: str) -> StepRecord:
+        await self._show(claimed)
+        async with self._db.transaction() as tx:
+            await self._hold(tx, claimed)
+            done = await tx.fetchrow(store.FIND_DONE_STEP, claimed.task_id, name)
+            detail = None if done is None else done["detail_json"]
+            status = "RUNNING" if done is None else "SKIPPED"
+            await tx.execute(store.BEGIN_STEP, claimed.task_id, name, status, claimed.attempt, detail, claimed.trace_id)
+            shown = name if name in MEDIA_STEPS else TaskStatus.RUNNING
+            await tx.execute(
+                store.STEP_SHOWN, claimed.task_id, name, shown, claimed.attempt, self._worker.id, claimed.claimed_at
+            )
+            task_type = self._registry.get(claimed.task_type)
+            if task_type.step_events:
+                moved = transition(Change.STEP_CHANGED, claimed, self._worker)
+                await self._followers.follow(tx, [(known_type(task_type), moved)])
+        return StepRecord(name, done is not None, detail)
+
+    async def end_step(self, claimed: Claimed, name: str, *, succeeded: bool, detail: Any, millis: int) -> None:
+        async with self._db.transaction() as tx:
+            await self._hold(tx, claimed)
+            status = "SUCCESS" if succeeded else "FAILED"
+            await tx.execute(store.END_STEP, claimed.task_id, name, claimed.attempt, status, millis, detail)
+
+    async def finish_in(self, tx: Tx, claimed: Claimed, result: Any) -> None:
+        task_type = self._registry.get(claimed.task_type)
+        ending = succeeded(claimed, task_type.plain_result(result), limit=self._result_limit)
+        if ending.outcome is not Outcome.SUCCEEDED:
+            raise ValueError(ending.error_message or ErrorCode.BAD_RESULT)
+        if await self._writer.write_in(tx, self._worker, [ending], started=self.started) == 0:
+            raise LeaseLost

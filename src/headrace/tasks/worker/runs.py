@@ -1,0 +1,125 @@
+"""Running one claimed task: calling its handler where it belongs, and telling how it ended."""
+
+import asyncio
+import time
+import traceback
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from headrace.tasks.context import Facts, TaskContext
+from headrace.tasks.errors import BadResult, Crash, Fatal, LeaseLost, PayloadInvalid, Snooze, TaskCanceled
+from headrace.tasks.model import Claimed, Ending, ErrorCode, Outcome
+from headrace.tasks.registry import TaskType
+from headrace.tasks.worker.config import WorkerConfig
+from headrace.tasks.worker.endings import failed, succeeded
+from headrace.tasks.worker.isolated import Isolated
+from headrace.tasks.worker.reporting import LeaseReporter
+
+
+class StopReason(StrEnum):
+    CANCELED = "canceled"
+    TIMEOUT = "timeout"
+    SHUTDOWN = "shutdown"
+    LEASE_LOST = "lease_lost"
+
+
+@dataclass(slots=True)
+class Run:
+    """An attempt under way."""
+
+    claimed: Claimed
+    task_type: TaskType
+    started: float
+    deadline: float | None
+    task: "asyncio.Task[Any] | None" = None  # whom to cancel, while the handler is on the loop
+    stop: asyncio.Event = field(default_factory=asyncio.Event)
+    reason: StopReason | None = None
+    asked_at: float = 0.0
+    abandoned: bool = False
+
+    def ask_to_stop(self, reason: StopReason) -> None:
+        """Ask once; the first reason stays."""
+        if self.reason is not None:
+            return
+        self.reason, self.asked_at = reason, time.monotonic()
+        self.stop.set()
+        if self.task is not None:
+            self.task.cancel()
+
+    @property
+    def overdue(self) -> bool:
+        """Asked to stop, and the grace is over."""
+        return self.reason is not None and time.monotonic() > self.asked_at + self.task_type.grace.total_seconds()
+
+
+async def execute(run: Run, reporter: LeaseReporter, isolated: Isolated, config: WorkerConfig) -> Ending | None:
+    """Run the handler and say how it ended; None when the task is no longer ours to end."""
+    claimed, task_type = run.claimed, run.task_type
+    try:
+        if task_type.isolation == "async":
+            facts = Facts(claimed, task_type.steps, config.scratch, run.stop)
+            payload = claimed.payload if task_type.payload is None else task_type.check_payload(claimed.payload)
+            result = await task_type.handler(TaskContext(facts, reporter), payload)
+        else:
+            result = await isolated.run(run, reporter)
+        if task_type.result is not None or type(result) not in _PLAIN:
+            result = task_type.plain_result(result)
+        return succeeded(claimed, result, limit=config.result_limit)
+    except (TaskCanceled, asyncio.CancelledError):
+        if run.reason is None:
+            raise  # the worker itself is being torn down
+        return ending_when_stopped(run)
+    except Exception as exc:  # noqa: BLE001 - a handler may raise anything; it is recorded
+        return _ending_by(run, exc)
+
+
+_PLAIN = {type(None), bool, int, float, str, dict, list}
+
+
+def _ending_by(run: Run, exc: Exception) -> Ending | None:
+    # A handler that was asked to stop may fail in any way it likes; why it was asked is what counts.
+    if run.reason is not None:
+        return ending_when_stopped(run)
+    claimed, task_type = run.claimed, run.task_type
+    match exc:
+        case Snooze():
+            return Ending(claimed, Outcome.SNOOZED, delay=exc.delay, spends_attempt=False)
+        case Fatal():
+            return failed(claimed, ErrorCode.FATAL, exc.message, retry=None)
+        case LeaseLost():
+            return None
+        case PayloadInvalid():
+            return failed(claimed, ErrorCode.BAD_PAYLOAD, exc.message, retry=None)
+        case BadResult():
+            return failed(claimed, ErrorCode.BAD_RESULT, exc.message, retry=None)
+        case Crash():
+            return failed(claimed, ErrorCode.CRASHED, exc.message, retry=task_type)
+        case _:
+            return failed(claimed, ErrorCode.ERROR, describe(exc), retry=task_type)
+
+
+def ending_when_stopped(run: Run) -> Ending | None:
+    """How a run ends that was asked to."""
+    match run.reason:
+        case StopReason.CANCELED:
+            return Ending(run.claimed, Outcome.CANCELED)
+        case StopReason.TIMEOUT:
+            limit = run.claimed.timeout_seconds
+            return failed(run.claimed, ErrorCode.TIMEOUT, f"It ran longer than {limit} s.", retry=run.task_type)
+        case StopReason.SHUTDOWN:
+            message = "The worker was stopped while it ran this task."
+            return Ending(
+                run.claimed,
+                Outcome.INTERRUPTED,
+                error_code=ErrorCode.INTERRUPTED,
+                error_message=message,
+                spends_attempt=False,
+            )
+        case _:
+            return None
+
+
+def describe(exc: BaseException) -> str:
+    """The message and the stack, for people who look into a failure."""
+    return "".join(traceback.format_exception(exc)).rstrip()

@@ -1,0 +1,227 @@
+"""The worker's SQL. Every write names worker, seq and attempt: what is no longer ours changes nothing."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from headrace.database import Database, Row, Tx
+from headrace.tasks.model import Claimed, Ending, Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """A worker as the database knows it: the number in narrow rows, the id everywhere else."""
+
+    number: int
+    id: str
+
+
+REGISTER = """
+INSERT INTO headrace.workers (id, host, pid, queues, types, labels, concurrency, lease)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+RETURNING number
+"""
+
+
+async def register(
+    tx: Tx,
+    worker_id: str,
+    *,
+    host: str,
+    pid: int,
+    queues: Sequence[str] | None,
+    types: Sequence[str],
+    labels: dict[str, str],
+    concurrency: int,
+    lease: timedelta,
+) -> Identity:
+    queue_names = None if queues is None else list(queues)
+    number = await tx.fetchval(REGISTER, worker_id, host, pid, queue_names, list(types), labels, concurrency, lease)
+    return Identity(number, worker_id)
+
+
+BEAT = """
+UPDATE headrace.workers SET heartbeat_at = now(), running = $2, finished = $3
+WHERE number = $1 AND ended_at IS NULL
+RETURNING number
+"""
+
+
+SET_ASLEEP = "UPDATE headrace.workers SET asleep = $2 WHERE number = $1 AND asleep <> $2"
+
+
+async def set_asleep(db: Database, worker: Identity, *, asleep: bool) -> None:
+    await db.fetch_alone(SET_ASLEEP, worker.number, asleep)
+
+
+STOPPING = "UPDATE headrace.workers SET stopping_at = now() WHERE number = $1 AND ended_at IS NULL"
+STOPPED = "UPDATE headrace.workers SET ended_at = now(), ending = 'STOPPED' WHERE number = $1 AND ended_at IS NULL"
+
+
+async def say_stopping(db: Database, worker: Identity) -> None:
+    await db.fetch_alone(STOPPING, worker.number)
+
+
+async def say_stopped(db: Database, worker: Identity) -> None:
+    await db.fetch_alone(STOPPED, worker.number)
+
+
+SURVEY = """
+SELECT precedence, lane_id, run_at, seq, only_once, wait_seconds
+FROM headrace.survey_lanes($1, $2, $3, $4, $5, $6)
+"""
+
+
+async def survey(
+    db: Database,
+    *,
+    queues: Sequence[str] | None,
+    types: Sequence[str],
+    labels: dict[str, str],
+    after: tuple[int, int],
+    most: int,
+) -> list[Row]:
+    return await db.fetch_alone(SURVEY, queues, types, labels, *after, most)
+
+
+TAKE = "SELECT * FROM headrace.take_tasks($1, $2, $3, $4, $5, $6, $7)"
+
+
+async def take(db: Database, worker: Identity, lanes: Sequence[Any], shares: Sequence[int], *, most: int) -> list[Row]:
+    """Claim up to ``most`` tasks from these lanes (see sweep.Lane)."""
+    return await db.fetch_alone(
+        TAKE,
+        worker.number,
+        [lane.lane_id for lane in lanes],
+        [lane.precedence for lane in lanes],
+        [lane.run_at for lane in lanes],
+        [lane.seq for lane in lanes],
+        shares,
+        most,
+    )
+
+
+UNTAKE = "SELECT headrace.untake_tasks($1, $2, $3) AS seq"
+
+
+async def untake(db: Database, worker: Identity, tasks: Sequence[Claimed]) -> set[int]:
+    """Give back what was never started; gives the seqs of those that went back."""
+    rows = await db.fetch_alone(UNTAKE, worker.number, [each.seq for each in tasks], [each.attempt for each in tasks])
+    return {row["seq"] for row in rows}
+
+
+FINISH = "SELECT seq FROM headrace.finish_tasks($1, $2, $3, $4, $5, $6, $7, $8)"
+
+
+def finish_arguments(worker: Identity, endings: Sequence[Ending]) -> tuple[object, ...]:
+    return (
+        worker.number,
+        worker.id,
+        [each.claimed.seq for each in endings],
+        [each.claimed.attempt for each in endings],
+        [each.outcome for each in endings],
+        [each.result for each in endings],
+        [each.error_code for each in endings],
+        [each.error_message for each in endings],
+    )
+
+
+async def finish(tx: Tx, worker: Identity, endings: Sequence[Ending]) -> set[int]:
+    """Write ends; gives the seqs that were still ours."""
+    return {row["seq"] for row in await tx.fetch(FINISH, *finish_arguments(worker, endings))}
+
+
+RETURN = "SELECT seq FROM headrace.return_tasks($1, $2, $3, $4, $5, $6, $7, $8)"
+
+
+async def return_tasks(tx: Tx, worker: Identity, endings: Sequence[Ending]) -> set[int]:
+    """Put tasks back to wait; gives the seqs that were still ours and that nobody wants canceled."""
+    rows = await tx.fetch(
+        RETURN,
+        worker.number,
+        [each.claimed.seq for each in endings],
+        [each.claimed.attempt for each in endings],
+        [each.outcome for each in endings],
+        [each.delay for each in endings],
+        [each.spends_attempt for each in endings],
+        [each.error_code for each in endings],
+        [each.error_message for each in endings],
+    )
+    return {row["seq"] for row in rows}
+
+
+CANCELS = "SELECT seq FROM headrace.task_queue WHERE worker = $1 AND cancel_requested"
+
+
+async def cancels(db: Database, worker: Identity) -> set[int]:
+    return {row["seq"] for row in await db.fetch_alone(CANCELS, worker.number)}
+
+
+# The queue row is locked first, so that a reaper cannot give the task away between the look and the write.
+START = """
+WITH mine AS (
+  SELECT q.task_id, q.attempt, q.claimed_at
+  FROM headrace.task_queue AS q
+  JOIN unnest($2::bigint[], $3::integer[]) AS given (seq, attempt) ON given.seq = q.seq AND given.attempt = q.attempt
+  WHERE q.worker = $1
+  FOR UPDATE OF q
+)
+UPDATE headrace.tasks AS task
+SET status = 'RUNNING', attempt = mine.attempt, worker_id = $4, started_at = mine.claimed_at, updated_at = now(),
+    version = task.version + 1
+FROM mine
+WHERE task.id = mine.task_id AND task.status = 'QUEUED'
+RETURNING task.id
+"""
+
+
+async def write_start(tx: Tx, worker: Identity, tasks: Sequence[Claimed]) -> set[str]:
+    """Show on the wide row that these run; gives the ids of those that are still ours."""
+    rows = await tx.fetch(
+        START, worker.number, [each.seq for each in tasks], [each.attempt for each in tasks], worker.id
+    )
+    return {row["id"] for row in rows}
+
+
+HOLD = "SELECT true FROM headrace.task_queue WHERE seq = $1 AND worker = $2 AND attempt = $3 FOR UPDATE"
+
+
+async def hold(tx: Tx, worker: Identity, claimed: Claimed) -> bool:
+    """Lock our claim until the end of the transaction; False if it is no longer ours."""
+    return bool(await tx.fetchval(HOLD, claimed.seq, worker.number, claimed.attempt))
+
+
+PROGRESS = """
+UPDATE headrace.tasks
+SET progress = $2, eta_sec = $3, updated_at = now(), version = version + 1,
+    status = CASE WHEN status = 'QUEUED' THEN 'RUNNING' ELSE status END,
+    attempt = $4, worker_id = $5, started_at = $6
+WHERE id = $1
+"""
+STEP_SHOWN = """
+UPDATE headrace.tasks
+SET current_step = $2, status = $3, attempt = $4, worker_id = $5, started_at = $6, updated_at = now(),
+    version = version + 1
+WHERE id = $1
+"""
+LOG = "INSERT INTO headrace.task_logs (task_id, attempt, status, message) VALUES ($1, $2, $3, $4)"
+FIND_DONE_STEP = """
+SELECT detail_json FROM headrace.task_steps
+WHERE task_id = $1 AND step_name = $2 AND status = 'SUCCESS'
+ORDER BY attempt DESC LIMIT 1
+"""
+# A step may be entered again within an attempt (a loop); the row shows the last time.
+BEGIN_STEP = """
+INSERT INTO headrace.task_steps (task_id, step_name, status, attempt, started_at, detail_json, trace_id)
+VALUES ($1, $2, $3, $4, now(), $5, $6)
+ON CONFLICT (task_id, step_name, attempt) DO UPDATE SET status = excluded.status, started_at = now(), ended_at = NULL
+"""
+END_STEP = """
+UPDATE headrace.task_steps SET status = $4, ended_at = now(), duration_ms = $5, detail_json = $6
+WHERE task_id = $1 AND step_name = $2 AND attempt = $3
+"""
+
+
+async def add_log(tx: Tx, claimed: Claimed, message: str) -> None:
+    await tx.execute(LOG, claimed.task_id, claimed.attempt, Outcome.LOGGED, message)

@@ -1,0 +1,114 @@
+"""Where to take tasks from next: highest priority first, users in turns, each lane in the order of submission.
+
+A survey finds the lanes that have work and the first row of each. Between surveys the floors move along with what was
+taken, so that a claim starts where the last one ended instead of walking over rows that are gone but that a long
+transaction elsewhere keeps vacuum from removing. A survey costs that walk, so it is made as often as it is cheap.
+"""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import groupby
+
+from headrace.database import Database, Row
+from headrace.tasks.worker import store
+from headrace.tasks.worker.store import Identity
+
+_LANES = 256
+_FIRST = (-(2**31), -1)
+_AT_LEAST_EVERY_S = 0.05
+_SHARE_OF_TIME = 20  # at most a twentieth of the time goes into surveys
+
+
+@dataclass(slots=True)
+class Lane:
+    """One lane and its floor."""
+
+    precedence: int
+    lane_id: int
+    run_at: datetime
+    seq: int
+    only_once: bool
+    due_at: float  # monotonic
+
+
+class Sweep:
+    def __init__(
+        self, db: Database, *, queues: Sequence[str] | None, types: Sequence[str], labels: dict[str, str]
+    ) -> None:
+        self._db = db
+        self._queues = None if queues is None else list(queues)
+        self._types = list(types)
+        self._labels = labels
+        self._lanes: list[Lane] = []
+        self._stale_at = 0.0
+        self._turn = _FIRST
+
+    def look_again(self) -> None:
+        """Something new may be there: survey before the next claim."""
+        self._stale_at = 0.0
+
+    @property
+    def next_due(self) -> float | None:
+        """When the first task that is not due yet will be, on the monotonic clock."""
+        return min((lane.due_at for lane in self._lanes if lane.due_at > time.monotonic()), default=None)
+
+    async def take(self, worker: Identity, *, most: int, now_startable: int) -> list[Row]:
+        """Claim up to ``most``; of tasks that have a single attempt only as many as can start now."""
+        if time.monotonic() >= self._stale_at:
+            await self._survey()
+        taken: list[Row] = []
+        for _, group in groupby(self._lanes, key=lambda lane: lane.precedence):
+            lanes = [lane for lane in group if lane.due_at <= time.monotonic()]
+            if lanes:
+                taken += await self._take_from(worker, lanes, most - len(taken), now_startable - len(taken))
+            # Lower priorities come only when the higher ones have nothing left to give.
+            if len(taken) >= most:
+                break
+        if len(taken) < most:
+            self.look_again()
+        return taken
+
+    async def _take_from(self, worker: Identity, lanes: list[Lane], most: int, now_startable: int) -> list[Row]:
+        share = -(-most // len(lanes))
+        shares = [max(0, min(share, now_startable)) if lane.only_once else share for lane in lanes]
+        if not any(shares):
+            return []
+        rows = await store.take(self._db, worker, lanes, shares, most=most)
+        floors = {lane.lane_id: lane for lane in lanes}
+        for row in rows:
+            lane = floors[row["lane_id"]]
+            lane.run_at, lane.seq = max((lane.run_at, lane.seq), (row["run_at"], row["seq"]))
+        return rows
+
+    async def _survey(self) -> None:
+        started = time.monotonic()
+        rows = await self._look(_FIRST)
+        if len(rows) == _LANES:
+            # More lanes than one look sees: a second one goes on where the last stopped, so that each has its turn.
+            further = await self._look(max(self._turn, _key(rows[-1])))
+            self._turn = _key(further[-1]) if len(further) == _LANES else _FIRST
+            rows += further
+        now = time.monotonic()
+        self._lanes = [
+            Lane(
+                row["precedence"],
+                row["lane_id"],
+                row["run_at"],
+                row["seq"],
+                row["only_once"],
+                now + max(0.0, row["wait_seconds"]),
+            )
+            for row in rows
+        ]
+        self._stale_at = now + max(_AT_LEAST_EVERY_S, _SHARE_OF_TIME * (now - started))
+
+    async def _look(self, after: tuple[int, int]) -> list[Row]:
+        return await store.survey(
+            self._db, queues=self._queues, types=self._types, labels=self._labels, after=after, most=_LANES
+        )
+
+
+def _key(row: Row) -> tuple[int, int]:
+    return row["precedence"], row["lane_id"]
