@@ -27,7 +27,6 @@ from headrace.edge import (
     Once,
     Page,
     Paging,
-    PreconditionFailed,
     Role,
     Scope,
     Services,
@@ -113,7 +112,7 @@ def makers(behaviour: Behaviour) -> APIRouter:
     ) -> Response:
         return await once.run(db, lambda tx: make(tx, body))
 
-    @routes.post("/secrets", status_code=201, response_model=Thing, responses=problems(*ONCE))
+    @routes.post("/secrets", status_code=201, response_model=Thing, responses=problems(NameTaken))
     async def create_secret(
         body: ThingIn, who: Anyone, db: Db, once: Annotated[Once, Depends(idempotent("secrets.create", secret=True))]
     ) -> Response:
@@ -153,7 +152,7 @@ def seers() -> APIRouter:
         response.headers["ETag"] = etag(7)
         return {"user_id": caller.user_id, **asdict(caller.who)}
 
-    @routes.put("/me", responses=problems(PreconditionFailed))
+    @routes.put("/me")
     async def change_me(caller: SignedIn, expected: ExpectedVersion, body: ThingIn) -> dict[str, Any]:
         check_version(7, expected)
         return {"expected": expected}

@@ -7,49 +7,59 @@ from datetime import timedelta
 import pytest
 
 from headrace import ids
-from headrace.database import Database, DatabaseUnavailable, Tx
+from headrace.database import Database, DatabaseUnavailable
 from headrace.edge import LimitConfig, Limiter
 from headrace.edge import limits as gcra
 from headrace.edge.limits import Refused, bucket_of
 from tests.edge import stand
 
-TIGHT = LimitConfig(per_minute=60, burst=3)
+MINUTE = timedelta(minutes=1)
+TIGHT = LimitConfig(per_minute=1, burst=3)  # slow enough that a slow test changes nothing
 
 
-async def test_a_burst_goes_through_and_then_the_average_counts(tx: Tx) -> None:
-    remaining = [(await gcra.take(tx, "user:a", TIGHT)).remaining for _ in range(3)]
+async def _go_back(db: Database, interval: str) -> None:
+    """As if this much more time had passed."""
+    async with db.transaction() as tx:
+        await tx.execute(f"UPDATE headrace.rate_limits SET tat = tat - interval '{interval}'")
+
+
+async def test_a_burst_goes_through_and_then_the_average_counts(db: Database) -> None:
+    remaining = [(await gcra.take(db, "user:a", TIGHT)).remaining for _ in range(3)]
     assert remaining == [2, 1, 0]
     with pytest.raises(Refused) as refused:
-        await gcra.take(tx, "user:a", TIGHT)
-    assert refused.value.retry_after == timedelta(seconds=1)
-    assert (await gcra.take(tx, "user:b", TIGHT)).remaining == 2
+        await gcra.take(db, "user:a", TIGHT)
+    assert refused.value.retry_after is not None
+    assert MINUTE * 0.5 < refused.value.retry_after <= MINUTE
+    assert (await gcra.take(db, "user:b", TIGHT)).remaining == 2
 
 
-async def test_a_refusal_costs_nothing(tx: Tx) -> None:
+async def test_a_refusal_costs_nothing(db: Database) -> None:
     for _ in range(3):
-        await gcra.take(tx, "user:a", TIGHT)
+        await gcra.take(db, "user:a", TIGHT)
     for _ in range(5):
         with pytest.raises(Refused) as refused:
-            await gcra.take(tx, "user:a", TIGHT)
-    assert refused.value.retry_after == timedelta(seconds=1)
+            await gcra.take(db, "user:a", TIGHT)
+    assert refused.value.retry_after is not None
+    assert refused.value.retry_after <= MINUTE
 
 
-async def test_what_was_spent_comes_back_with_time(tx: Tx) -> None:
+async def test_what_was_spent_comes_back_with_time(db: Database) -> None:
     for _ in range(3):
-        await gcra.take(tx, "user:a", TIGHT)
-    await tx.execute("UPDATE headrace.rate_limits SET tat = tat - interval '2 seconds'")
-    assert (await gcra.take(tx, "user:a", TIGHT)).remaining == 1
+        await gcra.take(db, "user:a", TIGHT)
+    await _go_back(db, "2 minutes")
+    assert (await gcra.take(db, "user:a", TIGHT)).remaining == 1
     # Long ago is not more than full.
-    await tx.execute("UPDATE headrace.rate_limits SET tat = tat - interval '1 day'")
-    assert (await gcra.take(tx, "user:a", TIGHT)).remaining == 2
+    await _go_back(db, "1 day")
+    assert (await gcra.take(db, "user:a", TIGHT)).remaining == 2
 
 
-async def test_only_callers_with_their_whole_allowance_are_forgotten(tx: Tx) -> None:
-    await gcra.take(tx, "user:old", TIGHT)
-    await tx.execute("UPDATE headrace.rate_limits SET tat = tat - interval '2 minutes'")
-    await gcra.take(tx, "user:new", TIGHT)
-    assert await gcra.forget(tx, 10) == 1
-    assert [row["bucket"] for row in await tx.fetch("SELECT bucket FROM headrace.rate_limits")] == ["user:new"]
+async def test_only_callers_with_their_whole_allowance_are_forgotten(db: Database) -> None:
+    await gcra.take(db, "user:old", TIGHT)
+    await _go_back(db, "1 hour")
+    await gcra.take(db, "user:new", TIGHT)
+    async with db.transaction() as tx:
+        assert await gcra.forget(tx, 10) == 1
+        assert [row["bucket"] for row in await tx.fetch("SELECT bucket FROM headrace.rate_limits")] == ["user:new"]
 
 
 async def test_two_processes_share_one_limit(db: Database) -> None:
@@ -70,11 +80,11 @@ async def test_the_answer_says_where_the_caller_stands(db: Database) -> None:
         first = await client.get("/v1/me")
         for _ in range(3):
             last = await client.get("/v1/me")
-    assert first.headers["RateLimit-Policy"] == '"default";q=3;w=3'
-    assert first.headers["RateLimit"] == '"default";r=2;t=1'
+    assert first.headers["RateLimit-Policy"] == '"default";q=3;w=180'
+    assert first.headers["RateLimit"] == '"default";r=2;t=60'
     assert (first.headers["RateLimit-Limit"], first.headers["RateLimit-Remaining"]) == ("3", "2")
     assert (last.status_code, last.json()["code"]) == (429, "rate_limited")
-    assert last.headers["Retry-After"] == "1"
+    assert 30 < int(last.headers["Retry-After"]) <= 60
     assert last.headers["RateLimit-Remaining"] == "0"
     assert last.headers["RateLimit"].startswith('"default";r=0;t=')
 
@@ -115,10 +125,10 @@ async def test_a_flood_does_not_reach_the_database(db: Database, monkeypatch: py
     calls = 0
     take = gcra.take
 
-    async def counted(tx: Tx, bucket: str, config: LimitConfig) -> gcra.Allowance:
+    async def counted(db: Database, bucket: str, config: LimitConfig) -> gcra.Allowance:
         nonlocal calls
         calls += 1
-        return await take(tx, bucket, config)
+        return await take(db, bucket, config)
 
     monkeypatch.setattr(gcra, "take", counted)
     for _ in range(3):
@@ -130,7 +140,7 @@ async def test_a_flood_does_not_reach_the_database(db: Database, monkeypatch: py
     assert refused.value.retry_after is not None
     # A refusal that is remembered ends when it said it would.
     clock = time.monotonic
-    monkeypatch.setattr(time, "monotonic", lambda: clock() + 1.1)
+    monkeypatch.setattr(time, "monotonic", lambda: clock() + 61)
     with pytest.raises(Refused):
         await limiter.check("user:a")
     assert calls == 5

@@ -64,6 +64,18 @@ def test_own_and_common_codes_of_one_status_are_joined(description: dict[str, An
     assert {"idempotency_key_reused", "validation_failed"} == set(examples["examples"])
 
 
+def test_what_takes_a_cursor_an_entity_tag_or_a_key_says_what_is_wrong_with_it(description: dict[str, Any]) -> None:
+    def codes(path: str, method: str, status: str) -> set[str]:
+        response = description["paths"][path][method]["responses"][status]
+        return set(response["content"]["application/problem+json"]["examples"])
+
+    assert "invalid_cursor" in codes("/v1/things", "get", "400")
+    assert "invalid_if_match" in codes("/v1/me", "put", "400")
+    assert codes("/v1/me", "put", "412") == {"precondition_failed"}
+    assert "invalid_idempotency_key" in codes("/v1/secrets", "post", "400")
+    assert "idempotency_in_progress" in codes("/v1/secrets", "post", "409")
+
+
 def test_every_reference_leads_somewhere(description: dict[str, Any]) -> None:
     for reference in set(re.findall(r'"\$ref": ?"#/([^"]+)"', httpx.Response(200, json=description).text)):
         target: Any = description

@@ -74,7 +74,7 @@ Act = Callable[[Tx], Awaitable[Answer]]
 
 
 @dataclass(frozen=True, slots=True)
-class _Request:
+class KeyedRequest:
     """A request by which its repetitions are known."""
 
     scope: str
@@ -94,7 +94,7 @@ class _Request:
 
 
 @dataclass(frozen=True, slots=True)
-class _Stored:
+class StoredAnswer:
     status: int
     body: Any
     headers: Mapping[str, str]
@@ -143,7 +143,7 @@ class Once:
             raise refused
         return _response(stored)
 
-    async def _identify(self, key: str, body: bytes | None) -> _Request:
+    async def _identify(self, key: str, body: bytes | None) -> KeyedRequest:
         request = self._request
         caller = facts_of(request).caller
         digest = hmac.new(services_of(request).key("idempotency.requests"), digestmod="sha256")
@@ -151,16 +151,16 @@ class Once:
         for part in (request.method.encode(), _target(request), await request.body() if body is None else body):
             digest.update(len(part).to_bytes(8))
             digest.update(part)
-        return _Request(self._scope, caller.user_id if caller else None, key, digest.hexdigest())
+        return KeyedRequest(self._scope, caller.user_id if caller else None, key, digest.hexdigest())
 
-    def _replay(self, request: _Request, row: Row, vault: "_Vault | None") -> Response:
+    def _replay(self, request: KeyedRequest, row: Row, vault: "_Vault | None") -> Response:
         if row["request_hash"] != request.hash:
             raise IdempotencyKeyReused
         stored = _read(request, row, vault)
         replayed = {**stored.headers, REPLAYED: "true"}
         if stored.status >= 400:
             return answer(Problem.model_validate(stored.body), facts_of(self._request), headers=replayed)
-        return _response(_Stored(stored.status, stored.body, replayed))
+        return _response(StoredAnswer(stored.status, stored.body, replayed))
 
 
 def idempotent(scope: str, *, secret: bool = False) -> Callable[[Request, str | None], Once]:
@@ -206,7 +206,7 @@ def _target(request: Request) -> bytes:
 SELECT = "SELECT request_hash, response_json, response_headers, http_status FROM headrace.idempotency_keys"
 
 
-async def find(tx: Tx, request: _Request) -> Row | None:
+async def find(tx: Tx, request: KeyedRequest) -> Row | None:
     # IS NOT DISTINCT FROM would say it in one, and use no index.
     where = Where().eq("scope", request.scope).eq("user_id", request.user_id).eq("idempotency_key", request.key)
     if request.user_id is None:
@@ -227,7 +227,9 @@ WHERE k.expires_at <= now()
 """
 
 
-async def keep(tx: Tx, request: _Request, stored: _Stored, vault: "_Vault | None", *, lifetime: timedelta) -> None:
+async def keep(
+    tx: Tx, request: KeyedRequest, stored: StoredAnswer, vault: "_Vault | None", *, lifetime: timedelta
+) -> None:
     """Record the answer, in the place of an expired one if there is one. The caller holds the key's lock."""
     body: object = stored.body
     headers: Mapping[str, str] | None = stored.headers
@@ -267,12 +269,12 @@ class _Vault:
     def __init__(self, key: bytes) -> None:
         self._cipher = AESGCM(key)
 
-    def seal(self, request: _Request, stored: _Stored) -> dict[str, str]:
+    def seal(self, request: KeyedRequest, stored: StoredAnswer) -> dict[str, str]:
         nonce = os.urandom(12)
         text = orjson.dumps({"body": stored.body, "headers": dict(stored.headers)})
         return {"sealed": base64.b64encode(nonce + self._cipher.encrypt(nonce, text, request.place)).decode()}
 
-    def open(self, request: _Request, sealed: str) -> tuple[Any, Mapping[str, str]]:
+    def open(self, request: KeyedRequest, sealed: str) -> tuple[Any, Mapping[str, str]]:
         raw = base64.b64decode(sealed)
         try:
             text = orjson.loads(self._cipher.decrypt(raw[:12], raw[12:], request.place))
@@ -281,22 +283,22 @@ class _Vault:
         return text["body"], text["headers"]
 
 
-def _read(request: _Request, row: Row, vault: _Vault | None) -> _Stored:
+def _read(request: KeyedRequest, row: Row, vault: _Vault | None) -> StoredAnswer:
     body, headers = row["response_json"], row["response_headers"]
     if vault is not None:
         body, headers = vault.open(request, body["sealed"])
-    return _Stored(row["http_status"], body, headers or {})
+    return StoredAnswer(row["http_status"], body, headers or {})
 
 
-def _stored(done: Answer) -> _Stored:
+def _stored(done: Answer) -> StoredAnswer:
     assert "set-cookie" not in {name.lower() for name in done.headers}, "a cookie would be stored and given out again"
     body = done.body.model_dump(mode="json") if done.body is not None else None
-    return _Stored(done.status, body, done.headers, done.task_id)
+    return StoredAnswer(done.status, body, done.headers, done.task_id)
 
 
-def _refusal(error: HeadraceError) -> _Stored:
+def _refusal(error: HeadraceError) -> StoredAnswer:
     # The path and the request's id are left out: the replay has its own.
-    return _Stored(
+    return StoredAnswer(
         status_of(error),
         problem_of(error).model_dump(mode="json", exclude_none=True),
         headers_of(error),
@@ -308,7 +310,7 @@ def _is_final(error: HeadraceError) -> bool:
     return not isinstance(error, Exhausted | Unavailable) and status_of(error) < 500
 
 
-def _response(stored: _Stored) -> Response:
+def _response(stored: StoredAnswer) -> Response:
     if stored.body is None:
         return Response(status_code=stored.status, headers=dict(stored.headers))
     body = orjson.dumps(stored.body)

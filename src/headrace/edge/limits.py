@@ -85,10 +85,9 @@ SELECT (SELECT tat - now() FROM taken) AS taken,
 """
 
 
-async def take(tx: Tx, bucket: str, config: LimitConfig) -> Allowance:
-    """Count one request of this caller, or raise ``RateLimited``."""
-    row = await tx.fetchrow(TAKE, bucket, config.interval, config.window)
-    assert row is not None
+async def take(db: Database, bucket: str, config: LimitConfig) -> Allowance:
+    """Count one request of this caller, or raise ``RateLimited``. It counts whatever becomes of the request."""
+    (row,) = await db.fetch_alone(TAKE, bucket, config.interval, config.window)
     if row["taken"] is not None:
         left = (config.window - row["taken"]) // config.interval
         return Allowance(config.burst, max(0, left), row["taken"], config.window)
@@ -122,8 +121,7 @@ class Limiter:
         if (still := self._still_refused(bucket)) is not None:
             raise still
         try:
-            async with self._db.transaction() as tx:
-                return await take(tx, bucket, self._config)
+            return await take(self._db, bucket, self._config)
         except Refused as refused:
             self._remember(bucket, refused)
             raise

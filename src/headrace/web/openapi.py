@@ -8,11 +8,15 @@ from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute
 from pydantic.json_schema import models_json_schema
 
+from headrace.edge import idempotency
 from headrace.edge.cookies import CSRF_HEADER
 from headrace.edge.errors import (
     AdminOnly,
     BodyTooLarge,
+    InvalidCursor,
+    InvalidIfMatch,
     InvalidJson,
+    PreconditionFailed,
     RateLimited,
     ScopeMissing,
     UnstorableText,
@@ -177,12 +181,21 @@ def _without_null(schema: Document) -> Document:
     return {**options[0], **{name: value for name, value in schema.items() if name != "anyOf"}}
 
 
+_BY_PARAMETER: Mapping[str, tuple[type[HeadraceError], ...]] = {
+    "cursor": (InvalidCursor,),
+    "If-Match": (InvalidIfMatch, PreconditionFailed),
+    idempotency.HEADER: idempotency.ONCE,
+}
+
+
 def _common(method: str, operation: Document) -> tuple[list[type[HeadraceError]], list[Problem]]:
     """What any such route can answer, whatever it does."""
     errors: list[type[HeadraceError]] = [UnstorableText, RateLimited, Unavailable]
     examples = [INTERNAL]
     if "security" in operation:
         errors += [Unauthenticated, ScopeMissing, AdminOnly]
+    for parameter in operation.get("parameters", ()):
+        errors += _BY_PARAMETER.get(parameter["name"], ())
     if "requestBody" in operation:
         errors += [InvalidJson, BodyTooLarge, UnsupportedMediaType]
     if "requestBody" in operation or "parameters" in operation or method not in _SAFE:
