@@ -205,6 +205,7 @@ async def test_sessions_are_listed_paged_and_ended(client: httpx.AsyncClient) ->
     assert not any(item["current"] for item in page["items"])
 
     one = page["items"][0]["id"]
+    assert (await client.get(f"/v1/sessions/{one}", headers=here)).json() == page["items"][0]
     assert (await client.delete(f"/v1/sessions/{one}", headers=here)).status_code == 204
     again = await client.delete(f"/v1/sessions/{one}", headers=here)
     assert (again.status_code, again.json()["code"]) == (404, "session_not_found")
@@ -227,6 +228,7 @@ async def test_another_s_rows_look_like_missing_ones(client: httpx.AsyncClient) 
         return reply.status_code, {name: problem.get(name) for name in ("code", "detail", "details")}
 
     for method, path, theirs, none in (
+        ("GET", "/v1/sessions", session, "ses_none"),
         ("DELETE", "/v1/sessions", session, "ses_none"),
         ("DELETE", "/v1/api-keys", key, "key_none"),
         ("GET", "/v1/api-keys", key, "key_none"),
@@ -389,7 +391,7 @@ async def test_nothing_is_open_without_a_credential(app: FastAPI, client: httpx.
             reply = await client.request(method, path.replace("{", "").replace("}", ""))
             assert reply.status_code == 401, (method, path)
             asked += 1
-    assert asked == 17
+    assert asked == 18
 
 
 def test_every_route_is_described(app: FastAPI) -> None:

@@ -30,7 +30,14 @@ from headrace.accounts.password_change import change_password
 from headrace.accounts.passwords import generate as generate_password
 from headrace.accounts.registration import prepare, refuse_if_closed, register
 from headrace.accounts.service import Accounts, open_accounts
-from headrace.accounts.sessions import get_self, list_sessions, log_out, revoke_other_sessions, revoke_session
+from headrace.accounts.sessions import (
+    get_self,
+    get_session,
+    list_sessions,
+    log_out,
+    revoke_other_sessions,
+    revoke_session,
+)
 from headrace.accounts.throttle import forget_failures
 
 __all__ = [
@@ -59,6 +66,7 @@ __all__ = [
     "generate_password",
     "get_api_key",
     "get_self",
+    "get_session",
     "get_user",
     "list_api_keys",
     "list_sessions",

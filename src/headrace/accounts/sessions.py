@@ -57,6 +57,14 @@ async def list_sessions(
     )
 
 
+async def get_session(tx: Tx, config: SessionConfig, caller: Caller, session_id: str) -> Session:
+    """One of the caller's sessions that is still good."""
+    found = await store.find_session(tx, session_id, caller.user_id, idle_lifetime=config.idle_lifetime)
+    if found is None:
+        raise SessionNotFound
+    return found
+
+
 async def revoke_session(tx: Tx, caller: Caller, session_id: str) -> None:
     """End one of the caller's sessions; ``SessionNotFound`` if they have no such session, or not any more."""
     ended = await store.revoke_session(tx, session_id, caller.user_id)

@@ -27,6 +27,14 @@ async def list_sessions(caller: Reader, db: Db, ours: Ours, paging: Paging) -> P
     )
 
 
+@router.get("/{session_id}", response_model=SessionOut, summary="Read a session", responses=problems(SessionNotFound))
+async def get_session(session_id: str, caller: Reader, db: Db, ours: Ours) -> SessionOut:
+    """One place where you are logged in."""
+    async with db.transaction(readonly=True) as tx:
+        session = await sessions.get_session(tx, ours.config.sessions, caller, session_id)
+    return SessionOut.of(session, current=caller.session_id)
+
+
 @router.delete("", response_model=EndedOut, summary="Log out everywhere else", responses=problems(CsrfFailed))
 async def revoke_other_sessions(caller: Writer, db: Db) -> EndedOut:
     """End all your sessions but the one of this request."""

@@ -107,6 +107,20 @@ async def revoke_all(tx: Tx, user_id: str, *, besides: str | None = None, now: d
     return await tx.count(REVOKE_ALL, user_id, besides, now)
 
 
+# What makes a session good, as in FIND_HOLDER. $1 is the time to use instead of now, $2 how long one may lie idle.
+_GOOD = """revoked_at IS NULL AND expires_at > coalesce($1::timestamptz, now())
+  AND last_seen_at > coalesce($1::timestamptz, now()) - $2::interval"""
+
+FIND_SESSION = f"SELECT {COLUMNS} FROM headrace.sessions WHERE id = $3 AND user_id = $4 AND {_GOOD}"
+
+
+async def find_session(
+    tx: Tx, session_id: str, user_id: str, *, idle_lifetime: timedelta, now: datetime | None = None
+) -> Session | None:
+    row = await tx.fetchrow(FIND_SESSION, now, idle_lifetime, session_id, user_id)
+    return None if row is None else session_of(row)
+
+
 SELECT_SESSIONS = f"SELECT {COLUMNS} FROM headrace.sessions"
 
 
@@ -120,15 +134,9 @@ async def list_sessions(
     now: datetime | None = None,
 ) -> list[Session]:
     """The sessions of this user that would let somebody in now, newest first."""
-    where = Where(first=3).eq("user_id", user_id).is_null("revoked_at").older_than(("created_at", "id"), older_than)
+    where = Where(first=3).eq("user_id", user_id).older_than(("created_at", "id"), older_than)
+    newest_first = f"ORDER BY created_at DESC, id DESC LIMIT ${where.next}"
     rows = await tx.fetch(
-        f"""{SELECT_SESSIONS} {where.sql}
-            AND expires_at > coalesce($1::timestamptz, now())
-            AND last_seen_at > coalesce($1::timestamptz, now()) - $2::interval
-            ORDER BY created_at DESC, id DESC LIMIT ${where.next}""",
-        now,
-        idle_lifetime,
-        *where.args,
-        limit,
+        f"{SELECT_SESSIONS} {where.sql} AND {_GOOD} {newest_first}", now, idle_lifetime, *where.args, limit
     )
     return [session_of(row) for row in rows]
