@@ -168,8 +168,9 @@ def test_a_removed_folder_takes_its_processes_along(config: EmbeddedConfig, layo
             assert ask(fresh.app_url, "SELECT 1") == 1
 
 
-def test_a_stale_pid_file_whose_id_now_is_another_process_is_no_obstacle(
-    config: EmbeddedConfig, layout: Layout
+@pytest.mark.parametrize("now", [["sleep", "60"], ["true"]], ids=["somebody else", "dead but never reaped"])
+def test_a_stale_pid_file_whose_id_is_still_in_use_is_no_obstacle(
+    config: EmbeddedConfig, layout: Layout, now: list[str]
 ) -> None:
     server = attach(config)
     pid_file = layout.cluster / "postmaster.pid"
@@ -177,17 +178,17 @@ def test_a_stale_pid_file_whose_id_now_is_another_process_is_no_obstacle(
     with server:
         owner = layout.cluster.stat()
         end(layout)  # the power cut
-    asleep = subprocess.Popen(["sleep", "60"], user=owner.st_uid if IS_ROOT else None)
+    other = subprocess.Popen(now, user=owner.st_uid if IS_ROOT else None)
     try:
-        pid_file.write_text("\n".join([str(asleep.pid), *lines[1:], ""]))
+        pid_file.write_text("\n".join([str(other.pid), *lines[1:], ""]))
         if IS_ROOT:
             os.chown(pid_file, owner.st_uid, owner.st_gid)
         with attach(config) as again:
             assert ask(again.app_url, "SELECT 1") == 1
-        assert asleep.poll() is None
+        assert other.poll() in (None, 0)
     finally:
-        asleep.kill()
-        asleep.wait()
+        other.kill()
+        other.wait()
 
 
 def test_a_server_that_somebody_started_by_hand_is_left_alone(config: EmbeddedConfig, layout: Layout) -> None:

@@ -70,6 +70,10 @@ def test_something_else_in_the_clusters_place(fresh: EmbeddedConfig, layout: Lay
     with pytest.raises(FolderUnusable, match="holds files but no PostgreSQL data"):
         attach(fresh)
     assert (layout.cluster / "letters").exists()
+    layout.cluster.rename(layout.home / "elsewhere")
+    layout.cluster.symlink_to(layout.home / "elsewhere")
+    with pytest.raises(FolderUnusable, match="is a link"):
+        attach(fresh)
 
 
 def test_data_of_a_version_that_is_not_here(config: EmbeddedConfig, layout: Layout) -> None:

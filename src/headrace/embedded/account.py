@@ -61,7 +61,7 @@ def choose(layout: Layout, *, run_as: str | None) -> Account | None:
             f"the server cannot run as {run_as!r}: name an account of this machine that is not root",
             run_as=run_as,
         )
-    owner = _by_uid(layout.cluster.stat().st_uid) if layout.cluster.exists() else None
+    owner = _by_uid(layout.cluster.lstat().st_uid) if layout.cluster.exists() else None
     if owner is not None and owner.uid != 0:
         if asked is not None and asked.uid != owner.uid:
             raise AccountUnknown(
@@ -99,7 +99,7 @@ def _by_uid(uid: int) -> Account | None:
 
 def take_over(cluster: Path, account: Account | None) -> None:
     """Give a cluster that root copied to the account: PostgreSQL insists that its folder is its own."""
-    if account is None or cluster.stat().st_uid != 0:
+    if account is None or cluster.lstat().st_uid != 0:
         return
     for folder, _, names in os.walk(cluster):
         for path in (Path(folder), *(Path(folder, name) for name in names)):

@@ -54,7 +54,14 @@ def read_credentials(layout: Layout) -> Credentials:
 
 
 def data_major(layout: Layout) -> int | None:
-    """Give the major version that wrote the data, or None when there is no data yet. Raises FolderUnusable."""
+    """Give the major version that wrote the data, or None when there is no data yet. Raises FolderUnusable.
+
+    A link is refused: root gives away what is there, and the owner of the folder could have it give away anything.
+    """
+    if layout.cluster.is_symlink():
+        raise FolderUnusable(
+            f"{layout.cluster} is a link: name the data folder where it really is", folder=layout.cluster
+        )
     try:
         text = (layout.cluster / "PG_VERSION").read_text()
     except FileNotFoundError:

@@ -82,6 +82,7 @@ class Keeper:
         def stop(_signal: int, _frame: FrameType | None) -> None:
             self._asked_to_stop = True
 
+        signal.pthread_sigmask(signal.SIG_SETMASK, ())  # whatever the thread that started us had blocked
         signal.set_wakeup_fd(self._wake, warn_on_full_buffer=False)
 
         def nothing(_signal: int, _frame: FrameType | None) -> None:
@@ -144,6 +145,7 @@ class Keeper:
         if found is None:
             return False
         self._pid, self._port = found.pid, found.port
+        self._version = self._version or str(cluster.data_major(self._layout))
         log("server.adopted", pid=found.pid, port=found.port)
         self._say(Phase.READY)
         return True

@@ -174,9 +174,14 @@ def wait_until_ready(layout: Layout, child: subprocess.Popen[bytes], *, go_on: C
 
 
 def _own_log(layout: Layout, *, since: float) -> list[str]:
+    """Give what the server wrote to its log in its last start."""
     logs = [(path.stat().st_mtime, path) for path in (layout.cluster / "log").glob("*.log")]
     written, path = max(logs, default=(0.0, None))
-    return files.tail(path, lines=10) if path and written >= since - 1 else []
+    if path is None or written < since - 1:
+        return []
+    lines = files.tail(path, lines=60)
+    starts = [number for number, line in enumerate(lines) if "starting PostgreSQL" in line]
+    return lines[starts[-1] if starts else 0 :]
 
 
 def stop(layout: Layout, child: subprocess.Popen[bytes] | None = None) -> bool:
@@ -204,13 +209,13 @@ def stop(layout: Layout, child: subprocess.Popen[bytes] | None = None) -> bool:
 def abandon(layout: Layout, pid: int) -> None:
     """Stop a server whose folder was removed under it, without a look at the folder: a new one may be there now."""
     for sent in (signal.SIGQUIT, signal.SIGKILL):
+        if not processes.is_ours(layout, pid):
+            return
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, sent)
         deadline = time.monotonic() + _IMMEDIATE_WITHIN
         while processes.is_ours(layout, pid) and time.monotonic() < deadline:
             time.sleep(_PAUSE)
-        if not processes.is_ours(layout, pid):
-            return
 
 
 def kill_orphans(layout: Layout, child: subprocess.Popen[bytes] | None = None) -> bool:

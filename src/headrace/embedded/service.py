@@ -273,8 +273,10 @@ def _listen(reading: int, layout: Layout, report: Report) -> State:
     deadline = time.monotonic() + _START_WITHIN
     heard = b""
     failed: HeadraceError | None = None
+    poll = select.poll()  # select() would break in a process with more than a thousand open files
+    poll.register(reading, select.POLLIN)
     while (left := deadline - time.monotonic()) > 0:
-        if not select.select([reading], [], [], left)[0]:
+        if not poll.poll(left * 1000):
             break
         more = os.read(reading, 65_536)
         if not more:
