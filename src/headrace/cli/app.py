@@ -43,4 +43,5 @@ app.add_typer(settings.app, name="settings")
 
 def main() -> None:
     with errors_in_one_line():
-        app()
+        # Also under `python -m headrace`: the name is what completion scripts are written for.
+        app(prog_name="headrace")

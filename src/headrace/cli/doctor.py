@@ -189,4 +189,4 @@ def _print(findings: list[Finding]) -> None:
     marks = {Verdict.GOOD: "[green]✓[/]", Verdict.WARNING: "[yellow]![/]", Verdict.BAD: "[red]✗[/]"}
     for finding in findings:
         out.print(f"{marks[finding.verdict]} [bold]{finding.check:<11}[/] ", end="")
-        out.print(finding.message, markup=False)
+        out.print(finding.message, markup=False, soft_wrap=True)

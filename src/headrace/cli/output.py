@@ -20,6 +20,8 @@ err = Console(stderr=True, highlight=False)
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON, for programs.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 
+_PIPE_WIDTH = 4096
+
 # One exit code for each kind of error (docs/reference/cli.md), so that scripts can tell "later" from "never".
 EXIT_CODES: Mapping[type[Exception], int] = {
     errors.Invalid: 2,
@@ -44,11 +46,13 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[object]], *, tit
     table = Table(*columns, title=title, title_justify="left", header_style="bold", box=None, pad_edge=False)
     for row in rows:
         table.add_row(*("" if cell is None else str(cell) for cell in row))
-    out.print(table)
+    # A terminal's width is a reason to shorten; the 80 columns that a pipe is taken to have are none.
+    (out if out.is_terminal else Console(highlight=False, width=_PIPE_WIDTH)).print(table)
 
 
 def say(message: str, *, style: str | None = None) -> None:
-    err.print(message, style=style, markup=False)
+    # One message, one line: a terminal folds it by itself, and who reads a log wants it whole.
+    err.print(message, style=style, markup=False, soft_wrap=True)
 
 
 class Progress:

@@ -31,7 +31,8 @@ def up(host: Host = None, port: Port = None) -> None:
         lock.write(orjson.dumps({"pid": os.getpid(), "url": listening.url}).decode())
         lock.flush()
         with ExitStack() as stack:
-            with progress("starting PostgreSQL") as report:
+            theirs = settings.database_url is not None
+            with progress("looking at the database" if theirs else "starting PostgreSQL") as report:
                 place = stack.enter_context(database_of(settings, role="up", report=report))
                 secret = secret_key(settings, make=True)
                 admin = run(_prepare(settings, place, secret, report))

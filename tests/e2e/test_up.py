@@ -1,0 +1,127 @@
+"""``headrace up`` as a person uses it: one command, one folder, and nothing left behind."""
+
+import shutil
+import signal
+from pathlib import Path
+
+import pytest
+
+from headrace.embedded.account import Account
+from tests.e2e.conftest import MakeFolder, Start
+from tests.e2e.program import (
+    CHEAP,
+    eventually,
+    is_deserted,
+    is_over,
+    is_ready,
+    layout_of,
+    log_in,
+    patience,
+    postmaster_of,
+    run_program,
+    running_in,
+)
+
+
+def test_from_an_empty_folder_to_the_second_day(folder: Path, start: Start) -> None:
+    """Start, log in, start once more by mistake, stop with Ctrl-C, start again: all with the default settings."""
+    first = start("up", folder=folder)
+    first.until_ready()
+    url, (name, password) = first.url(), first.login()
+    assert log_in(url, name, password).status_code == 200
+    assert log_in(url, name, "not the password").status_code == 401
+    assert {path.name for path in folder.iterdir()} == {".headrace"}
+
+    again = run_program("up", folder=folder)
+    assert (again.code, again.out) == (0, "")
+    assert again.err == f"Headrace is already running at {url} (process {first.process.pid}).\n"
+
+    assert first.stop(signal.SIGINT) == 0
+    assert running_in(folder) == []
+    said = first.err.splitlines()
+    assert said[-2:] == ["stopping PostgreSQL", "stopped; the data stays in .headrace"]
+    assert '"process.stopping"' in said[-3]
+    assert password not in first.err
+    assert not any(password in path.read_text(errors="replace") for path in folder.rglob("*.log"))
+
+    limit = patience(5)
+    second = start("up", folder=folder)
+    assert second.until_ready() < limit
+    assert "as before" in second.out
+    assert log_in(second.url(), name, password).status_code == 200
+
+    assert second.stop(signal.SIGTERM) == 0
+    assert running_in(folder) == []
+    assert second.err.splitlines()[-1] == "stopped; the data stays in .headrace"
+
+
+def test_what_is_killed_comes_back(folder: Path, start: Start) -> None:
+    first = start("up", folder=folder, settings=CHEAP)
+    name, password = first.login()
+    processes = running_in(folder)
+    assert len(processes) > 3  # the keeper, the postmaster and its children
+    first.kill()
+    assert is_deserted(folder), "killing `up` must not leave its PostgreSQL"
+    assert all(is_over(process) for process in processes)
+
+    second = start("up", folder=folder, settings=CHEAP)
+    second.until_ready()
+    assert log_in(second.url(), name, password).status_code == 200
+    killed = postmaster_of(folder)
+    killed.kill()
+    assert eventually(lambda: is_over(killed), within=10)
+    assert eventually(lambda: is_ready(second.url()), within=patience(15))
+    assert postmaster_of(folder) != killed
+    assert log_in(second.url(), name, password).status_code == 200
+    assert second.stop() == 0
+    assert running_in(folder) == []
+
+
+def test_two_folders_do_not_know_of_each_other(make_folder: MakeFolder, start: Start) -> None:
+    programs = [start("up", folder=make_folder(), settings=CHEAP) for _ in range(2)]
+    one, other = programs
+    for program in programs:
+        program.until_ready()
+    assert one.url() != other.url()
+    assert layout_of(one.folder).kept.read_text() != layout_of(other.folder).kept.read_text()
+    assert log_in(one.url(), *one.login()).status_code == 200
+    assert log_in(other.url(), *one.login()).status_code == 401
+    for program in programs:
+        program.press_ctrl_c()
+    assert [program.process.wait(30) for program in programs] == [0, 0]
+
+
+def test_an_ordinary_user_needs_no_more_than_a_folder(folder: Path, start: Start, ordinary: Account) -> None:
+    shutil.chown(folder, ordinary.uid, ordinary.gid)
+    program = start("up", folder=folder, settings={**CHEAP, "HOME": str(folder)}, account=ordinary)
+    program.until_ready()
+    assert log_in(program.url(), *program.login()).status_code == 200
+    assert {process.uids().real for process in [program.process_info, *running_in(folder)]} == {ordinary.uid}
+    assert {path.name for path in folder.iterdir()} == {".headrace"}
+    assert {path.stat().st_uid for path in folder.rglob("*")} == {ordinary.uid}
+    assert program.stop() == 0
+    assert running_in(folder) == []
+
+
+def test_ctrl_c_while_it_starts(folder: Path, start: Start) -> None:
+    program = start("up", folder=folder, settings=CHEAP)
+    assert eventually(lambda: "creating the database" in program.err or not program.running, within=60)
+    assert program.stop(signal.SIGINT) == 130
+    assert "Traceback" not in program.err
+    assert is_deserted(folder)
+    again = start("up", folder=folder, settings=CHEAP)
+    again.until_ready()
+    assert log_in(again.url(), *again.login()).status_code == 200
+    assert again.stop() == 0
+
+
+@pytest.mark.slow
+def test_two_at_once_in_one_folder_are_one(folder: Path, start: Start) -> None:
+    both = [start("up", folder=folder, settings=CHEAP) for _ in range(2)]
+    assert eventually(lambda: any(not program.running for program in both), within=60)
+    (told,) = [program for program in both if not program.running]
+    (runs,) = [program for program in both if program.running]
+    assert told.process.returncode == 0
+    assert "Headrace is already " in told.err
+    runs.until_ready()
+    assert runs.stop() == 0
