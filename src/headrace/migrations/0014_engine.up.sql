@@ -183,7 +183,7 @@ COMMENT ON FUNCTION headrace.lane(text, text, text, text, jsonb, boolean) IS 'Th
 -- Which lanes have work, in the order of precedence: for each its first row. It jumps from lane to lane through the
 -- index, so the length of a backlog does not matter; lanes for which this worker is not fit are passed over.
 CREATE FUNCTION headrace.survey_lanes(
-  queues text[], types text[], labels jsonb, after_precedence integer, after_lane integer, most integer
+  queues text[], types text[], worker_labels jsonb, after_precedence integer, after_lane integer, most integer
 )
 RETURNS TABLE (precedence integer, lane_id integer, run_at timestamptz, seq bigint, only_once boolean, wait_seconds double precision)
 LANGUAGE sql STABLE
@@ -210,7 +210,7 @@ AS $$
   JOIN headrace.task_lanes AS lane ON lane.id = first_of.lane_id
   WHERE lane.task_type = ANY (types)
     AND (queues IS NULL OR lane.queue = ANY (queues))
-    AND lane.labels <@ labels
+    AND lane.labels <@ worker_labels
     AND NOT EXISTS (SELECT FROM headrace.queues WHERE name = lane.queue AND paused_at IS NOT NULL)
   LIMIT most
 $$;

@@ -45,7 +45,8 @@ class Backoff:
     def delay(self, retries: int) -> timedelta:
         """The pause before the next attempt when ``retries`` have been spent before this failure."""
         # The exponent is bounded: 2.0 ** 2000 would raise instead of reaching the cap.
-        pause = min(self.first * self.factor ** min(retries, 64), self.cap)
+        seconds = min(self.first.total_seconds() * self.factor ** min(retries, 64), self.cap.total_seconds())
+        pause = timedelta(seconds=seconds)
         return pause * random.uniform(1 - self.jitter, 1 + self.jitter)  # noqa: S311 - spreads load, guards nothing
 
 

@@ -9,6 +9,7 @@ from contextlib import aclosing, suppress
 from headrace import logs
 from headrace.database import Database, Row
 from headrace.errors import HeadraceError, Unavailable
+from headrace.tasks.errors import WorkerGone
 from headrace.tasks.model import Claimed
 from headrace.tasks.registry import Registry
 from headrace.tasks.worker import store
@@ -34,12 +35,14 @@ class Feeder:
         hand: deque[Claimed],
         running: dict[int, Run],
         arrived: Callable[[], None],
+        gone: Callable[[], None],
     ) -> None:
         self._db = db
         self._config = config
         self._hand = hand
         self._running = running
         self._arrived = arrived
+        self._gone = gone
         self._sweep = Sweep(db, queues=config.queues, types=registry.names, labels=dict(config.labels))
         self._rate = 0.0  # tasks a second, smoothed
         self._measured = (time.monotonic(), 0)
@@ -83,6 +86,10 @@ class Feeder:
             self._woken.clear()
             try:
                 rows = await self._sweep.take(worker, most=wanted, now_startable=self._startable)
+            except WorkerGone:
+                self.worker = None
+                self._gone()
+                continue
             except HeadraceError as exc:
                 log.warning("worker.claim_failed", error=exc.code)
                 await asyncio.sleep(0.3)

@@ -71,7 +71,9 @@ class Worker:
         self.figures = Figures()
         self.identity: Identity
         self._heart: Heart
-        self._feeder = Feeder(db, registry, config, hand=self._hand, running=self._runs, arrived=self._arrived)
+        self._feeder = Feeder(
+            db, registry, config, hand=self._hand, running=self._runs, arrived=self._in_hand.set, gone=self._given_up
+        )
         self._reporter: LeaseReporter
 
     @property
@@ -131,6 +133,7 @@ class Worker:
             self._db, self.identity, self._registry, self._followers, self._writer, config.result_limit
         )
         self._feeder.worker = self.identity
+        self._feeder.room.set()
         log.info("worker.entered", worker_id=self.identity.id, types=len(self._registry))
 
     async def _enter_again(self) -> None:
@@ -167,8 +170,8 @@ class Worker:
 
     # -- running
 
-    def _arrived(self) -> None:
-        self._in_hand.set()
+    def _given_up(self) -> None:
+        self._heart.given_up = True  # the next tick enters again
 
     def _add_runner(self) -> None:
         runner = self._group.create_task(self._run_tasks(), name="run")

@@ -5,7 +5,10 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
+import asyncpg
+
 from headrace.database import Database, Row, Tx
+from headrace.tasks.errors import WorkerGone
 from headrace.tasks.model import Claimed, Ending, Outcome
 
 
@@ -89,17 +92,22 @@ TAKE = "SELECT * FROM headrace.take_tasks($1, $2, $3, $4, $5, $6, $7)"
 
 
 async def take(db: Database, worker: Identity, lanes: Sequence[Any], shares: Sequence[int], *, most: int) -> list[Row]:
-    """Claim up to ``most`` tasks from these lanes (see sweep.Lane)."""
-    return await db.fetch_alone(
-        TAKE,
-        worker.number,
-        [lane.lane_id for lane in lanes],
-        [lane.precedence for lane in lanes],
-        [lane.run_at for lane in lanes],
-        [lane.seq for lane in lanes],
-        shares,
-        most,
-    )
+    """Claim up to ``most`` tasks from these lanes (see sweep.Lane); ``WorkerGone`` if we are no longer a worker."""
+    try:
+        return await db.fetch_alone(
+            TAKE,
+            worker.number,
+            [lane.lane_id for lane in lanes],
+            [lane.precedence for lane in lanes],
+            [lane.run_at for lane in lanes],
+            [lane.seq for lane in lanes],
+            shares,
+            most,
+        )
+    except asyncpg.PostgresError as exc:
+        if exc.sqlstate == "HR001":
+            raise WorkerGone from exc
+        raise
 
 
 UNTAKE = "SELECT headrace.untake_tasks($1, $2, $3) AS seq"
