@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any
 
 import httpx
-from asyncpg import UntranslatableCharacterError
+from asyncpg import DataError, NumericValueOutOfRangeError, UntranslatableCharacterError
 from fastapi import APIRouter, Depends, FastAPI, Response
 from pydantic import BaseModel, ConfigDict
 
@@ -179,7 +179,9 @@ def trouble() -> APIRouter:
     @routes.get("/echo/{word}")
     async def echo_word(who: Anyone, db: Db, word: str, number: int = 0) -> dict[str, Any]:
         async with db.transaction() as tx:
-            return {"word": await tx.fetchval("SELECT $1::text", word), "number": number}
+            row = await tx.fetchrow("SELECT $1::text AS word, $2::int8 AS number", word, number)
+        assert row is not None
+        return dict(row)
 
     @routes.post("/store")
     async def store(who: Anyone, db: Db, body: dict[str, Any]) -> dict[str, Any]:
@@ -194,7 +196,9 @@ def trouble() -> APIRouter:
             "exhausted": Exhausted(retry_after=timedelta(seconds=2.5)),
             "conflict": NameTaken(name="x"),
             "denied": Denied(),
-            "wrong_schema": UntranslatableCharacterError("a character that no schema looked at"),
+            "text": UntranslatableCharacterError("a character that no schema looked at"),
+            "number": NumericValueOutOfRangeError("a number that no schema looked at"),
+            "data": DataError("a mistake of ours"),
         }[how]
 
     return routes

@@ -84,6 +84,12 @@ class UnstorableText(Invalid):
     code = "unstorable_text"
 
 
+class NumberOutOfRange(Invalid):
+    """A number is too large or too small to be stored."""
+
+    code = "number_out_of_range"
+
+
 class InvalidJson(Invalid):
     """The body is not JSON that can be read."""
 

@@ -16,6 +16,7 @@ from headrace.edge.errors import (
     InvalidCursor,
     InvalidIfMatch,
     InvalidJson,
+    NumberOutOfRange,
     PreconditionFailed,
     RateLimited,
     ScopeMissing,
@@ -190,7 +191,7 @@ _BY_PARAMETER: Mapping[str, tuple[type[HeadraceError], ...]] = {
 
 def _common(method: str, operation: Document) -> tuple[list[type[HeadraceError]], list[Problem]]:
     """What any such route can answer, whatever it does."""
-    errors: list[type[HeadraceError]] = [UnstorableText, RateLimited, Unavailable]
+    errors: list[type[HeadraceError]] = [UnstorableText, NumberOutOfRange, RateLimited, Unavailable]
     examples = [INTERNAL]
     if "security" in operation:
         errors += [Unauthenticated, ScopeMissing, AdminOnly]

@@ -9,11 +9,15 @@ from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
-from headrace.edge.errors import InvalidJson, UnstorableText
+from headrace import logs
+from headrace.edge.errors import InvalidJson, NumberOutOfRange, UnstorableText
 from headrace.edge.facts import facts_of
 from headrace.edge.problems import NOT_VALID, FieldError, answer, answer_to, plain
 from headrace.errors import HeadraceError
 
+log = logs.get(__name__)
+
+_TEXT = (asyncpg.CharacterNotInRepertoireError, asyncpg.UntranslatableCharacterError)
 _MAX_PART = 64
 _MAX_ERRORS = 20
 
@@ -27,17 +31,24 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(HeadraceError, _foreseen)  # type: ignore[arg-type]
     app.add_exception_handler(RequestValidationError, _not_valid)  # type: ignore[arg-type]
     app.add_exception_handler(HTTPException, _http)  # type: ignore[arg-type]
-    # Text that no schema looked at, and that PostgreSQL cannot keep.
-    app.add_exception_handler(asyncpg.CharacterNotInRepertoireError, _unstorable)
-    app.add_exception_handler(asyncpg.UntranslatableCharacterError, _unstorable)
+    app.add_exception_handler(asyncpg.DataError, _refused_by_database)  # type: ignore[arg-type]
 
 
 async def _foreseen(request: Request, error: HeadraceError) -> Response:
     return answer_to(error, facts_of(request))
 
 
-async def _unstorable(request: Request, _: Exception) -> Response:
-    return answer_to(UnstorableText(), facts_of(request))
+async def _refused_by_database(request: Request, error: asyncpg.DataError) -> Response:
+    """The last line: text and numbers that no schema looked at and PostgreSQL cannot keep are no fault of ours."""
+    refusal: HeadraceError
+    if isinstance(error, _TEXT) or isinstance(error.__cause__, UnicodeEncodeError):
+        refusal = UnstorableText()
+    elif isinstance(error, asyncpg.NumericValueOutOfRangeError) or isinstance(error.__cause__, OverflowError):
+        refusal = NumberOutOfRange()
+    else:
+        raise error
+    log.warning("request.data_refused", code=refusal.code, reason=type(error).__name__)
+    return answer_to(refusal, facts_of(request))
 
 
 async def _not_valid(request: Request, error: RequestValidationError) -> Response:
