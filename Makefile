@@ -46,8 +46,9 @@ fmt: setup-dev       ## format and mend what ruff can
 docs: setup-dev      ## render the reference pages from the code
 	@$(python) -m headrace docs
 
-bench: setup-dev     ## measure: ours beside the peers and the raw limit
-	@for bench in benchmarks/[a-z]*.py; do $(python) "$$bench" $(args) || exit 1; done
+bench:      ## measure: ours beside the peers and the raw limit
+	@scripts/setup bench
+	@$(python) -m benchmarks.dispatch $(args)
 
 clean:      ## remove what set-up and tools made; your data in .headrace stays
 	@rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage* htmlcov dist build
