@@ -25,7 +25,10 @@ def configure(*, format: Format = "auto", level: str = "INFO") -> None:  # noqa:
     if not human:
         shared.append(structlog.processors.format_exc_info)
     render: structlog.typing.Processor = (
-        structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty()) if human else structlog.processors.JSONRenderer()
+        # Plain tracebacks: the default ones show local variables, and with them keys and request bodies.
+        structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), exception_formatter=structlog.dev.plain_traceback)
+        if human
+        else structlog.processors.JSONRenderer()
     )
     structlog.configure(
         processors=[*shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],

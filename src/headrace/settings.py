@@ -198,7 +198,10 @@ class Settings(BaseSettings):
     argon2_memory: ByteSize = _setting("Accounts", "Argon2id memory for one password check.", "64MiB")
     argon2_parallelism: Annotated[int, Field(ge=1, le=64)] = _setting("Accounts", "Argon2id lanes.", 4)
     login_free_failures: PositiveInt = _setting(
-        "Accounts", "Wrong passwords for one account, or from one address, before logging in is slowed down.", 5
+        "Accounts",
+        "Wrong passwords for one account before logging in is slowed down; ten times as many for one address, which may "
+        "be a whole office.",
+        5,
     )
     login_block_first: Duration = _setting(
         "Accounts", "The first pause after that; it doubles with each further failure.", timedelta(seconds=1)

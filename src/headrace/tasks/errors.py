@@ -77,12 +77,6 @@ class BadResult(Invalid):
     code = "bad_result"
 
 
-class Crash(HeadraceError):
-    """The process that ran the handler died."""
-
-    code = "crashed"
-
-
 # -- what a handler raises on purpose
 
 

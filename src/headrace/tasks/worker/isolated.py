@@ -1,8 +1,11 @@
-"""Handlers that do not run on the loop: in threads and in child processes (see headrace.tasks.isolation)."""
+"""Handlers that do not run on the loop: in threads and in child processes, made when first needed."""
 
 import asyncio
 from typing import TYPE_CHECKING, Any
 
+from headrace.tasks.context import Facts
+from headrace.tasks.errors import TaskCanceled
+from headrace.tasks.isolation import Children, Threads, address_of, run_in_thread
 from headrace.tasks.registry import Registry
 from headrace.tasks.worker.config import WorkerConfig
 from headrace.tasks.worker.reporting import LeaseReporter
@@ -12,14 +15,56 @@ if TYPE_CHECKING:
 
 
 class Isolated:
-    """The worker's threads and children, made when first needed."""
+    """The worker's threads and children. ``run`` comes back at the latest when the grace of a stop is over."""
 
     def __init__(self, config: WorkerConfig, registry: Registry) -> None:
         self._config = config
         self._registry = registry
+        self._threads: Threads | None = None
+        self._children: Children | None = None
 
     async def run(self, run: "Run", reporter: LeaseReporter) -> Any:
-        raise NotImplementedError
+        facts = Facts(run.claimed, run.task_type.steps, self._config.scratch, run.stop)
+        if run.task_type.isolation == "process":
+            return await self._in_child(run, facts, reporter)
+        return await self._in_thread(run, facts, reporter)
+
+    async def _in_child(self, run: "Run", facts: Facts, reporter: LeaseReporter) -> Any:
+        if self._children is None:
+            address = self._config.registry_address or address_of(self._registry)
+            self._children = Children(address, size=self._config.concurrency)
+        return await self._children.run(
+            run.task_type,
+            run.claimed,
+            facts,
+            reporter,
+            stop=run.stop,
+            grace=run.task_type.grace,
+            result_limit=self._config.result_limit,
+        )
+
+    async def _in_thread(self, run: "Run", facts: Facts, reporter: LeaseReporter) -> Any:
+        if self._threads is None:
+            self._threads = Threads(self._config.concurrency)
+        payload = run.task_type.check_payload(run.claimed.payload)
+        loop = asyncio.get_running_loop()
+        work = asyncio.ensure_future(
+            run_in_thread(self._threads, run.task_type, run.claimed, payload, facts, reporter, loop)
+        )
+        asked = asyncio.ensure_future(run.stop.wait())
+        try:
+            await asyncio.wait({work, asked}, return_when=asyncio.FIRST_COMPLETED)
+            if not work.done():
+                await asyncio.wait({work}, timeout=run.task_type.grace.total_seconds())
+            if not work.done():
+                raise TaskCanceled  # a thread cannot be killed: it goes on, and nothing it does counts
+            return work.result()
+        finally:
+            asked.cancel()
+            work.cancel()
 
     async def close(self) -> None:
-        await asyncio.sleep(0)
+        if self._threads is not None:
+            self._threads.close()
+        if self._children is not None:
+            await self._children.close()

@@ -8,7 +8,9 @@ from enum import StrEnum
 from typing import Any
 
 from headrace.tasks.context import Facts, TaskContext
-from headrace.tasks.errors import BadResult, Crash, Fatal, LeaseLost, PayloadInvalid, Snooze, TaskCanceled
+from headrace.tasks.errors import BadResult, Fatal, LeaseLost, PayloadInvalid, Snooze, TaskCanceled
+from headrace.tasks.isolation import BadResult as IsolatedBadResult
+from headrace.tasks.isolation import Crashed, HandlerFailed, ProgramBroken
 from headrace.tasks.model import Claimed, Ending, ErrorCode, Outcome
 from headrace.tasks.registry import TaskType
 from headrace.tasks.worker.config import WorkerConfig
@@ -91,10 +93,12 @@ def _ending_by(run: Run, exc: Exception) -> Ending | None:
             return None
         case PayloadInvalid():
             return failed(claimed, ErrorCode.BAD_PAYLOAD, exc.message, retry=None)
-        case BadResult():
+        case BadResult() | IsolatedBadResult():
             return failed(claimed, ErrorCode.BAD_RESULT, exc.message, retry=None)
-        case Crash():
+        case Crashed() | ProgramBroken():
             return failed(claimed, ErrorCode.CRASHED, exc.message, retry=task_type)
+        case HandlerFailed():
+            return failed(claimed, ErrorCode.ERROR, exc.traceback, retry=task_type)
         case _:
             return failed(claimed, ErrorCode.ERROR, describe(exc), retry=task_type)
 
