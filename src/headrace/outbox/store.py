@@ -1,0 +1,36 @@
+"""SQL of the outbox."""
+
+from collections.abc import Sequence
+
+from headrace.database import Tx
+from headrace.outbox.model import Event
+
+# In the order given: the ids of the rows are the order in which one aggregate's events are told.
+APPEND = """
+INSERT INTO headrace.outbox_events
+  (event_id, event_type, event_version, aggregate_type, aggregate_id, trace_id, payload_json, status)
+SELECT event_id, event_type, event_version, aggregate_type, aggregate_id, trace_id, payload, 'PENDING'
+FROM unnest($1::varchar[], $2::varchar[], $3::integer[], $4::varchar[], $5::varchar[], $6::varchar[], $7::jsonb[])
+  WITH ORDINALITY
+  AS given (event_id, event_type, event_version, aggregate_type, aggregate_id, trace_id, payload, position)
+ORDER BY position
+"""
+
+
+async def append(tx: Tx, events: Sequence[Event]) -> None:
+    """Write events in the transaction of what they tell of: both happen or neither does.
+
+    Write them after the change itself: the lock on what was changed puts the events of one aggregate in order.
+    """
+    if not events:
+        return
+    await tx.execute(
+        APPEND,
+        [event.id for event in events],
+        [event.type for event in events],
+        [event.version for event in events],
+        [event.aggregate_type for event in events],
+        [event.aggregate_id for event in events],
+        [event.trace_id for event in events],
+        [dict(event.payload) for event in events],
+    )
