@@ -127,6 +127,20 @@ def test_a_first_start_that_is_killed_leaves_nothing_half_made(
     assert list(layout.home.glob("cluster.new*")) == []
 
 
+def test_a_user_does_not_mind_the_keeper_of_one_that_was_killed(
+    user: Callable[..., User], config: EmbeddedConfig, layout: Layout
+) -> None:
+    # The other keeper takes its lock only after the second user has looked for one.
+    taken = flocks.open_lock(layout.keeper_lock)
+    first = user()
+    assert eventually(lambda: flocks.is_held(layout.start_lock))
+    if flocks.try_lock(taken):  # before the user's own keeper, as a rule
+        time.sleep(2.5)  # longer than that one tries
+    os.close(taken)
+    assert ask(first.said["app_url"], "SELECT 1") == 1
+    first.close()
+
+
 def test_a_user_killed_in_its_first_start_leaves_nothing_running(user: Callable[..., User], layout: Layout) -> None:
     killed = user()
     assert eventually(lambda: flocks.is_held(layout.keeper_lock))

@@ -98,9 +98,10 @@ class DidNotStart(Unavailable):
 
 
 class WasKilled(DidNotStart):
-    """The embedded PostgreSQL was killed while it started."""
+    """The embedded PostgreSQL, its keeper or another process that started it was killed in the middle.
 
-    # Not an error of its own to callers: it only tells those who try again that this may help.
+    Not an error of its own to callers: it tells ``attach`` that to try again may help.
+    """
 
 
 class StillBusy(Unavailable):

@@ -57,7 +57,9 @@ class Keeper:
     def run(self) -> None:
         """Bring the server up, say so to whoever started us, and stay until nobody needs it."""
         if not flocks.lock(self._lock, within=_LOCK_WITHIN):
-            raise StillBusy("another keeper is at work on this folder: try again")
+            # Whoever started the other one was killed before anybody could see that one: it serves as well as we.
+            tell({"overtaken": True})
+            return
         self._listen_to_signals()
         before = state.read(self._layout)
         self._version = before.version if before else ""

@@ -292,6 +292,8 @@ def _listen(reading: int, layout: Layout, report: Report) -> State:
                 report(said["report"])
             if "error" in said:
                 failed = unpack(said["error"])
+            if "overtaken" in said:
+                failed = WasKilled("another keeper was faster: start again")
             if "ready" in said:
                 return State(Phase.READY, said["ready"]["port"], said["ready"]["version"])
     raise DidNotStart(f"PostgreSQL was not ready after {_START_WITHIN:.0f} seconds: see {layout.keeper_log}")
