@@ -1,6 +1,7 @@
 """``headrace admin``: what an operator with access to the database does to accounts."""
 
 import getpass
+import os
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -8,14 +9,14 @@ from typing import Annotated
 
 import typer
 
-from headrace import accounts
+from headrace import accounts, migrations
 from headrace.accounts.passwords import generate
 from headrace.audit import SYSTEM, ActorType, Who
 from headrace.cli.output import Json, out, print_json, progress
 from headrace.cli.wiring import Place, accounts_config, database_of, load_settings, run, secret_key
 from headrace.database import Database
 from headrace.edge import Role
-from headrace.errors import NotFound
+from headrace.errors import Invalid, NotFound
 from headrace.settings import Settings
 
 app = typer.Typer(help="Accounts, for an operator with access to the database.", no_args_is_help=True)
@@ -77,6 +78,7 @@ async def _reset(settings: Settings, place: Place, username: str, password: str 
 
 @asynccontextmanager
 async def _open(settings: Settings, place: Place) -> AsyncIterator[tuple[Database, accounts.Accounts]]:
+    await migrations.verify_current(place.app)
     secret = secret_key(settings, make=place.embedded)
     async with (
         await Database.connect(place.app) as db,
@@ -87,13 +89,19 @@ async def _open(settings: Settings, place: Place) -> AsyncIterator[tuple[Databas
 
 def _operator() -> Who:
     """Whoever can reach the database acts as the product itself; the account on this machine is noted."""
-    return Who(SYSTEM, ActorType.SYSTEM, user_agent=f"headrace admin ({getpass.getuser()})")
+    try:
+        name = getpass.getuser()
+    except (KeyError, OSError):  # in containers an account may have a number and no name
+        name = f"uid {os.getuid()}"
+    return Who(SYSTEM, ActorType.SYSTEM, user_agent=f"headrace admin ({name})")
 
 
 def _read_password() -> str:
-    if sys.stdin.isatty():
-        return getpass.getpass("Password: ")
-    return sys.stdin.readline().rstrip("\n")
+    password = getpass.getpass("Password: ") if sys.stdin.isatty() else sys.stdin.readline().rstrip("\n")
+    # Nothing is not "make one up": an empty file or a failed command before the pipe must not change a password.
+    if not password:
+        raise Invalid("There is no password on standard input: its first line is empty.")
+    return password
 
 
 def _print_made(username: str, password: str | None, *, json: bool) -> None:

@@ -1,5 +1,6 @@
 """``headrace api``: the API alone, one of any number, against a database that is there."""
 
+from contextlib import ExitStack
 from typing import Annotated
 
 import typer
@@ -18,13 +19,14 @@ def api(host: Host = None, port: Port = None) -> None:
     """Serve the REST API. The schema must be there: `headrace migrate`."""
     settings = load_settings(api_host=host, api_port=port)
     secret = secret_key(settings)
-    listening = serving.listen(settings)
-    with progress("looking at the database") as report, database_of(settings, role="api", report=report) as place:
+    with serving.listen(settings) as listening, ExitStack() as stack:
+        with progress("looking at the database") as report:
+            place = stack.enter_context(database_of(settings, role="api", report=report))
+            run(migrations.verify_current(place.app))
         run(_serve(settings, place, secret, listening))
 
 
 async def _serve(settings: Settings, place: Place, secret: bytes, listening: serving.Listening) -> None:
-    await migrations.verify_current(place.app)
     stop = serving.stop_on_signals()
     async with serving.application(settings, place, secret) as app:
         say(f"API at {listening.url}")

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 
+import asyncpg
 import typer
 
 from headrace import migrations
@@ -181,6 +182,8 @@ def _noting(findings: list[Finding], check: str) -> Iterator[None]:
         yield
     except HeadraceError as exc:
         findings.append(Finding(check, Verdict.BAD, exc.message))
+    except asyncpg.PostgresError as exc:  # such as a table that is not there, of which "schema" says what to do
+        findings.append(Finding(check, Verdict.BAD, f"cannot be checked: {exc}"))
     except OSError as exc:
         findings.append(Finding(check, Verdict.BAD, f"{type(exc).__name__}: {exc}"))
 

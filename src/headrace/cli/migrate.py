@@ -1,5 +1,6 @@
 """``headrace migrate``: bring the database's schema up, back, or say where it stands."""
 
+from contextlib import ExitStack
 from typing import Annotated
 
 import typer
@@ -20,8 +21,10 @@ def migrate(
 ) -> None:
     """Bring the schema to what this program needs. Safe at any time, from any number of processes."""
     settings = load_settings()
-    with progress("looking at the database") as report, database_of(settings, role="migrate", report=report) as place:
-        found = run(migrations.status(place.owner))
+    with ExitStack() as stack:
+        with progress("looking at the database") as report:
+            place = stack.enter_context(database_of(settings, role="migrate", report=report))
+            found = run(migrations.status(place.owner))
         if status:
             _print_status(found, json=json)
             return
@@ -30,10 +33,13 @@ def migrate(
             return
         if down and not yes:
             typer.confirm(
-                "Going back deletes the tables that those migrations made, with their data. Go on?", abort=True
+                "Going back deletes the tables that those migrations made, with their data. Go on?",
+                abort=True,
+                err=True,
             )
         move = migrations.roll_back if down else migrations.migrate
-        done = run(move(place.owner, to=to, lock_timeout=settings.database_migrate_lock_timeout, report=report))
+        with progress("moving the schema") as report:
+            done = run(move(place.owner, to=to, lock_timeout=settings.database_migrate_lock_timeout, report=report))
     if json:
         print_json({"direction": "down" if down else "up", "applied": [str(step) for step in done]})
     else:

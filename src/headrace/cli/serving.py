@@ -43,8 +43,9 @@ class Listening:
     url: str
 
 
-def listen(settings: Settings) -> Listening:
-    """Bind the API's port. One that nobody chose may move up: two clones on one machine need not know of each other."""
+@contextmanager
+def listen(settings: Settings) -> Iterator[Listening]:
+    """Hold the API's port. One that nobody chose may move up: two clones on one machine need not know of each other."""
     chosen = "api_port" in settings.model_fields_set
     ports = range(settings.api_port, settings.api_port + (1 if chosen else _PORTS_TRIED))
     for port in ports:
@@ -60,7 +61,9 @@ def listen(settings: Settings) -> Listening:
             raise AddressUnknown(
                 f"Cannot listen on {settings.api_host}: {exc.strerror}. Check HEADRACE_API_HOST."
             ) from exc
-        return Listening(bound, _url(settings, port))
+        with bound:
+            yield Listening(bound, _url(settings, port))
+        return
     raise PortTaken(
         f"Port {settings.api_port} is taken by another program: stop it, or choose another as HEADRACE_API_PORT."
         if chosen

@@ -27,10 +27,10 @@ def up(host: Host = None, port: Port = None) -> None:
     with _alone(data_folder(settings) / "up.lock") as lock:
         if lock is None:
             return
-        listening = serving.listen(settings)
-        lock.write(orjson.dumps({"pid": os.getpid(), "url": listening.url}).decode())
-        lock.flush()
         with ExitStack() as stack:
+            listening = stack.enter_context(serving.listen(settings))
+            lock.write(orjson.dumps({"pid": os.getpid(), "url": listening.url}).decode())
+            lock.flush()
             theirs = settings.database_url is not None
             with progress("looking at the database" if theirs else "starting PostgreSQL") as report:
                 place = stack.enter_context(database_of(settings, role="up", report=report))

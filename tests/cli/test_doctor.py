@@ -1,0 +1,131 @@
+"""``headrace doctor`` finds what is wrong, says what to do, and tells scripts by its exit code."""
+
+import json
+import socket
+from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+
+import pytest
+
+from tests.cli.conftest import Call, Place
+from tests.conftest import TestServer
+from tests.e2e.program import Done
+
+
+def findings(done: Done) -> dict[str, dict[str, Any]]:
+    found = json.loads(done.out)
+    assert len({entry["check"] for entry in found}) == len(found), "one line for each check"
+    return {entry["check"]: entry for entry in found}
+
+
+def with_password(url: str, password: str) -> str:
+    parts = urlsplit(url)
+    return urlunsplit(parts._replace(netloc=f"{parts.username}:{password}@{parts.hostname}:{parts.port}"))
+
+
+@pytest.mark.both
+def test_all_is_well(call: Call, migrated: Place) -> None:
+    done = call("doctor", "--json", settings=migrated.settings)
+    found = findings(done)
+    assert done.code == 0, done.out
+    assert list(found) == [
+        "settings",
+        "storage",
+        "secret key",
+        "database",
+        "schema",
+        "version",
+        "clock",
+        "rights",
+        "partitions",
+    ]
+    assert {entry["verdict"] for entry in found.values()} == {"ok"}, done.out
+    assert "headrace_app" in found["rights"]["message"]
+
+
+def test_for_people_it_is_one_line_for_each_check(call: Call, migrated: Place) -> None:
+    done = call("doctor", settings=migrated.settings)
+    assert done.code == 0
+    assert [line[0] for line in done.out.splitlines()] == ["✓"] * 9
+    assert "\x1b" not in done.out
+
+
+def test_a_wrong_password(call: Call, migrated: Place) -> None:
+    done = call(
+        "doctor",
+        "--json",
+        settings={**migrated.settings, "HEADRACE_DATABASE_URL": with_password(migrated.owner_url, "guessed")},
+    )
+    assert done.code == 1
+    assert findings(done)["database"]["verdict"] == "bad"
+    assert "refuses the user or the password: check HEADRACE_DATABASE_URL" in findings(done)["database"]["message"]
+    assert "guessed" not in done.out + done.err
+
+
+def test_a_database_that_is_not_there(call: Call, migrated: Place) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    settings = {**migrated.settings, "HEADRACE_DATABASE_URL": f"postgresql://u:p@127.0.0.1:{port}/headrace"}
+    done = call("doctor", settings=settings)
+    assert done.code == 1
+    (line,) = [line for line in done.out.splitlines() if line.startswith("✗")]
+    assert f"PostgreSQL at 127.0.0.1:{port}/headrace cannot be reached: start it" in line
+
+
+def test_a_schema_that_is_behind(call: Call, migrated: Place) -> None:
+    call("migrate", "--down", "--yes", settings=migrated.settings)
+    done = call("doctor", "--json", settings=migrated.settings)
+    assert done.code == 1
+    assert findings(done)["schema"]["verdict"] == "bad"
+    assert "run `headrace migrate`" in findings(done)["schema"]["message"]
+
+
+def test_no_schema_at_all_still_gives_every_other_finding(call: Call, empty: Place) -> None:
+    done = call("doctor", "--json", settings=empty.settings)
+    assert done.code == 1, done.err
+    assert "Traceback" not in done.err
+    found = findings(done)
+    assert "run `headrace migrate`" in found["schema"]["message"]
+    assert (found["version"]["verdict"], found["clock"]["verdict"]) == ("ok", "ok")
+
+
+def test_a_schema_from_the_future(call: Call, future: Place) -> None:
+    done = call("doctor", "--json", settings=future.settings)
+    assert done.code == 1
+    assert "update the program" in findings(done)["schema"]["message"]
+
+
+@pytest.fixture
+async def edited(server: TestServer, migrated: Place) -> Place:
+    await server.run(
+        "UPDATE headrace.schema_migrations SET checksum = repeat('0', 64) WHERE number = 2", database=migrated.name
+    )
+    return migrated
+
+
+def test_a_migration_edited_after_it_was_applied_is_a_warning(call: Call, edited: Place) -> None:
+    done = call("doctor", "--json", settings=edited.settings)
+    assert done.code == 0
+    assert findings(done)["schema"]["verdict"] == "warning"
+    assert "was edited after it was applied" in findings(done)["schema"]["message"]
+
+
+def test_an_application_with_the_owner_s_rights_is_a_warning(call: Call, migrated: Place) -> None:
+    done = call("doctor", "--json", settings={**migrated.settings, "HEADRACE_DATABASE_URL": migrated.owner_url})
+    assert done.code == 0
+    assert findings(done)["rights"]["verdict"] == "warning"
+    assert "HEADRACE_DATABASE_OWNER_URL" in findings(done)["rights"]["message"]
+
+
+def test_bad_settings(call: Call) -> None:
+    done = call("doctor", "--json", settings={"HEADRACE_API_PORTT": "1"})
+    assert done.code == 1
+    assert list(findings(done)) == ["settings"]
+    assert "did you mean HEADRACE_API_PORT?" in findings(done)["settings"]["message"]
+
+
+def test_a_data_folder_that_cannot_be_made(call: Call, migrated: Place) -> None:
+    done = call("doctor", "--json", settings={**migrated.settings, "HEADRACE_DATA_DIR": "/dev/null/data"})
+    assert done.code == 1
+    assert findings(done)["storage"]["verdict"] == "bad"
+    assert findings(done)["database"]["verdict"] == "ok"
