@@ -4,7 +4,7 @@ Each command that can meet it, with an exit code that scripts can tell apart and
 """
 
 import socket
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
@@ -15,7 +15,6 @@ from tests.conftest import TestServer
 from tests.e2e.program import CHEAP, SECRET_KEY, run_program
 
 DATABASE = ["up", "api", "migrate"]
-WRONG_PORT = {"HEADRACE_API_PORT": "99999"}
 
 
 @pytest.fixture
@@ -129,12 +128,12 @@ def test_a_data_folder_that_cannot_be_made(call: Call, command: str) -> None:
 
 
 @pytest.fixture
-async def stranger(server: TestServer, migrated: Place) -> str:
+async def stranger(server: TestServer, migrated: Place) -> AsyncIterator[str]:
     """The address of the database as a user who may connect and nothing else."""
     name = migrated.name.replace("headrace_test", "headrace_stranger")
-    await server.run(f"DROP ROLE IF EXISTS {name}")
     await server.run(f"CREATE ROLE {name}")
-    return server.url(migrated.name, role=name)
+    yield server.url(migrated.name, role=name)
+    await server.run(f"DROP ROLE {name}")
 
 
 @pytest.mark.parametrize("command", ["api", "migrate", "migrate --status", "admin create"])
