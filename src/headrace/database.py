@@ -300,6 +300,9 @@ def _encode_json(value: object) -> bytes:
 def _why_not(config: DatabaseConfig, exc: Exception) -> Exception:
     """The exception that a person can act on; unforeseen ones stay as they are."""
     if isinstance(exc, ValueError | asyncpg.ClientConfigurationError):  # an InterfaceError too, so it comes first
+        password = urlsplit(config.url).password
+        if config.url.startswith("postgres") and not (password and password in str(exc)):
+            return DatabaseRefused(f"HEADRACE_DATABASE_URL cannot be used as it is: {' '.join(str(exc).split())}")
         return DatabaseRefused(
             "HEADRACE_DATABASE_URL is not a PostgreSQL address: it looks like postgresql://user:password@host:5432/database."
         )

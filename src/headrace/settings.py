@@ -181,6 +181,43 @@ class Settings(BaseSettings):
         "API", "How long the answer to a request with an `Idempotency-Key` is remembered.", timedelta(hours=24)
     )
 
+    # -- Worker
+    worker_concurrency: Annotated[int, Field(ge=1, le=10_000)] = _setting(
+        "Worker", "Tasks that one worker process runs at the same time.", 50
+    )
+    worker_lease: Annotated[Duration, Field(ge=timedelta(seconds=1))] = _setting(
+        "Worker",
+        "How long a worker may be silent before its tasks are given to others; it beats three times as often. Shorter "
+        "finds a dead worker sooner, longer forgives a paused machine.",
+        timedelta(seconds=15),
+    )
+    worker_poll_interval: Duration = _setting(
+        "Worker",
+        "How often an idle worker looks for tasks and cancellations that no notification told it of.",
+        timedelta(seconds=1),
+    )
+    worker_listen: bool = _setting(
+        "Worker",
+        "Whether workers listen for notifications. `false` polls only, for a database behind a transaction pooler.",
+        True,
+    )
+    worker_shutdown_timeout: Duration = _setting(
+        "Worker",
+        "How long running tasks may go on when a worker is stopped; then they are interrupted, without losing an "
+        "attempt, and another worker runs them again.",
+        timedelta(seconds=30),
+    )
+    worker_scratch_dir: Path | None = _setting(
+        "Worker", "Where tasks keep intermediate files. Unset, `scratch` in the data folder.", None
+    )
+    task_payload_limit: ByteSize = _setting(
+        "Worker",
+        "The largest payload of a task, as JSON. For `headrace.submit` in SQL: `ALTER DATABASE … SET "
+        "headrace.payload_limit = 262144`.",
+        "256KiB",
+    )
+    task_result_limit: ByteSize = _setting("Worker", "The largest result of a task, as JSON.", "256KiB")
+
     # -- Accounts
     registration: Literal["open", "closed"] = _setting(
         "Accounts", "Whether strangers may register. When closed, an admin makes accounts with the CLI.", "open"
@@ -226,6 +263,8 @@ class Settings(BaseSettings):
             raise ValueError("secret_key must have at least 32 characters: `openssl rand -hex 32` makes one")
         if self.database_pool_min > self.database_pool_max:
             raise ValueError("database_pool_min must not exceed database_pool_max")
+        if self.database_owner_url is not None and self.database_url is None:
+            raise ValueError("database_owner_url alone is not enough: set database_url, too")
         if (self.wechat_app_id is None) != (self.wechat_app_secret is None):
             raise ValueError("wechat_app_id and wechat_app_secret go together: set both or none")
         return self

@@ -55,7 +55,8 @@ async def test_the_owner_alone_owns_the_tables_whoever_migrates(
     database = await make_database()
     await migrations.migrate(config(server, database), lock_timeout=NOW)
     owners = await server.run(
-        "SELECT DISTINCT pg_get_userbyid(relowner) AS owner FROM pg_class WHERE relnamespace = 'headrace'::regnamespace",
+        "SELECT DISTINCT pg_get_userbyid(relowner) AS owner FROM pg_class "
+        "WHERE relnamespace = 'headrace'::regnamespace",
         database=database,
     )
     assert [row["owner"] for row in owners] == ["headrace_owner"]

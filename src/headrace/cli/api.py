@@ -29,5 +29,6 @@ def api(host: Host = None, port: Port = None) -> None:
 async def _serve(settings: Settings, place: Place, secret: bytes, listening: serving.Listening) -> None:
     stop = serving.stop_on_signals()
     async with serving.application(settings, place, secret) as app:
-        say(f"API at {listening.url}")
+        host, port = listening.socket.getsockname()[:2]
+        say(f"API at {listening.url} (listening on {host}, port {port})")
         await serving.serve(app, listening, settings, stop=stop)

@@ -43,7 +43,11 @@ def migrate(
     if json:
         print_json({"direction": "down" if down else "up", "applied": [str(step) for step in done]})
     else:
-        say("nothing to do" if not done else f"{len(done)} migrations {'undone' if down else 'applied'}")
+        say(
+            "nothing to do"
+            if not done
+            else f"{len(done)} migration{'s' * (len(done) != 1)} {'undone' if down else 'applied'}"
+        )
 
 
 def _steps(found: migrations.Status, *, to: int | None, down: bool) -> list[migrations.Migration]:

@@ -127,10 +127,11 @@ def web_config(settings: Settings, *, https: bool) -> WebConfig:
 async def _reasons_not_ready(db: Database) -> Sequence[str]:
     try:
         async with db.transaction(readonly=True) as tx:
-            migrations.require_current(await migrations.read_status(tx))
+            found = await migrations.read_status(tx)
     except HeadraceError as exc:
         return [exc.message]
-    return []
+    # A newer schema is no reason: while a new release comes in, the old one goes on working on it.
+    return [f"{len(found.pending)} migrations are missing: run `headrace migrate`."] if found.pending else []
 
 
 class _Server(uvicorn.Server):

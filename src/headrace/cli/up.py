@@ -1,26 +1,35 @@
 """``headrace up``: all of Headrace in one process group, on its own PostgreSQL unless the settings name another."""
 
+import asyncio
 import fcntl
 import os
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractAsyncContextManager, ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from time import monotonic
-from typing import TextIO
+from typing import Annotated, TextIO
 
 import orjson
+import typer
+from rich.markup import escape
 
 from headrace import accounts, migrations
 from headrace.accounts import FirstAdmin
 from headrace.cli import serving
 from headrace.cli.api import Host, Port
 from headrace.cli.output import out, progress, say
+from headrace.cli.supervising import Supervisor, supervised, worker_command
 from headrace.cli.wiring import Place, Report, accounts_config, data_folder, database_of, load_settings, run, secret_key
 from headrace.database import Database
 from headrace.settings import Settings
 
+App = Annotated[
+    str | None,
+    typer.Option(metavar="APP", help="Run the tasks of this program, too: module:registry, as for `worker`."),
+]
 
-def up(host: Host = None, port: Port = None) -> None:
+
+def up(host: Host = None, port: Port = None, app: App = None) -> None:
     """Start everything: PostgreSQL, the schema, the API. Ctrl-C stops it in order; the data stays."""
     started = monotonic()
     settings = load_settings(api_host=host, api_port=port)
@@ -36,7 +45,7 @@ def up(host: Host = None, port: Port = None) -> None:
                 place = stack.enter_context(database_of(settings, role="up", report=report))
                 secret = secret_key(settings, make=True)
                 admin = run(_prepare(settings, place, secret, report))
-            run(_serve(settings, place, secret, listening, admin=admin, started=started))
+            run(_serve(settings, place, secret, listening, app, admin=admin, started=started))
             say("stopping PostgreSQL" if place.embedded else "stopping")
     say(f"stopped; the data stays in {settings.data_dir}")
 
@@ -56,14 +65,22 @@ async def _serve(
     place: Place,
     secret: bytes,
     listening: serving.Listening,
+    program: str | None,
     *,
     admin: FirstAdmin | None,
     started: float,
 ) -> None:
     stop = serving.stop_on_signals()
-    async with serving.application(settings, place, secret) as app:
+    async with serving.application(settings, place, secret) as app, _working(program, stop):
         _greet(listening.url, admin, settings, seconds=monotonic() - started)
         await serving.serve(app, listening, settings, stop=stop)
+
+
+def _working(program: str | None, stop: asyncio.Event) -> AbstractAsyncContextManager[None]:
+    """A worker beside the API, in a process of its own: a busy handler must not keep requests waiting."""
+    if program is None:
+        return nullcontext()
+    return supervised(Supervisor(worker_command(program), 1), stop=stop)
 
 
 def _greet(url: str, admin: FirstAdmin | None, settings: Settings, *, seconds: float) -> None:
@@ -78,7 +95,7 @@ def _greet(url: str, admin: FirstAdmin | None, settings: Settings, *, seconds: f
   Console   {url}/
   API       {url}/v1   reference: {url}/docs
   Log in    {login}
-  Data      {settings.data_dir}
+  Data      {escape(str(settings.data_dir))}
 [dim]Ctrl-C stops it.[/]
 """,
         soft_wrap=True,

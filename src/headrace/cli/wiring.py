@@ -3,7 +3,7 @@
 import asyncio
 import os
 import secrets
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +16,10 @@ from headrace.accounts import AccountsConfig, PasswordConfig, SessionConfig, Thr
 from headrace.database import DatabaseConfig
 from headrace.errors import Invalid, Unavailable
 from headrace.settings import Settings
+from headrace.tasks.events import OutboxFollower
+from headrace.tasks.followers import Followers
+from headrace.tasks.submit import SubmitConfig
+from headrace.tasks.worker.config import WorkerConfig
 
 T = TypeVar("T")
 Report = Callable[[str], None]
@@ -90,11 +94,11 @@ def _place(chosen: Settings, role: str, app_url: str, owner_url: str, *, embedde
 
 
 def data_folder(chosen: Settings) -> Path:
-    """Make the data folder: for its owner alone, and out of reach of git whatever the project's ignore file says."""
+    """Make the data folder, out of reach of git whatever the project's ignore file says."""
     folder = chosen.data_dir.resolve()
     try:
         if not folder.exists():
-            folder.mkdir(parents=True)
+            folder.mkdir(parents=True, mode=0o755)  # PostgreSQL may run as another account; secrets in it are 0600
             (folder / ".gitignore").write_text("*\n")
     except OSError as exc:
         raise DataFolderClosed(
@@ -135,6 +139,32 @@ def accounts_config(chosen: Settings) -> AccountsConfig:
             forget_after=chosen.login_forget_after,
         ),
         wechat=_wechat_config(chosen),
+    )
+
+
+def followers() -> Followers:
+    """Whoever must move with a task."""
+    return Followers({"outbox": OutboxFollower()})
+
+
+def submit_config(chosen: Settings) -> SubmitConfig:
+    return SubmitConfig(payload_limit=chosen.task_payload_limit, idempotency_lifetime=chosen.idempotency_lifetime)
+
+
+def worker_config(
+    chosen: Settings, *, queues: Sequence[str] | None, labels: Mapping[str, str], registry_address: str
+) -> WorkerConfig:
+    return WorkerConfig(
+        queues=queues,
+        labels=labels,
+        concurrency=chosen.worker_concurrency,
+        lease=chosen.worker_lease,
+        poll_every=chosen.worker_poll_interval,
+        listen=chosen.worker_listen,
+        shutdown_timeout=chosen.worker_shutdown_timeout,
+        result_limit=chosen.task_result_limit,
+        scratch=(chosen.worker_scratch_dir or chosen.data_dir / "scratch").resolve(),
+        registry_address=registry_address,
     )
 
 

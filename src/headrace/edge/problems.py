@@ -64,7 +64,7 @@ class Problem(BaseModel):
     title: str = Field(examples=["Not Found"])
     status: int = Field(examples=[404])
     detail: str = Field(description="One sentence for a person.", examples=["There is no such thing here."])
-    instance: str | None = Field(default=None, description="The path that was asked for.", examples=["/v1/users/me"])
+    instance: str | None = Field(default=None, description="The path that was asked for.", examples=["/v1/me"])
     code: str = Field(description="Stable: what programs decide by.", examples=["not_found"])
     request_id: str | None = Field(default=None, examples=["req_01h455vb4pex5vsknk084sn02q"])
     errors: list[FieldError] | None = Field(

@@ -2,6 +2,8 @@ DROP FUNCTION headrace.untake_tasks(integer, bigint[], integer[]);
 DROP FUNCTION headrace.return_tasks(integer, bigint[], integer[], text[], interval[], boolean[], text[], text[]);
 DROP FUNCTION headrace.finish_tasks(integer, text, bigint[], integer[], text[], jsonb[], text[], text[]);
 DROP FUNCTION headrace.take_tasks(integer, integer[], integer[], timestamptz[], bigint[], integer[], integer);
+DROP FUNCTION headrace.fences(bigint[], integer[]);
+DROP FUNCTION headrace.fence(bigint, integer);
 DROP FUNCTION headrace.free_slots(text, text, integer);
 DROP FUNCTION headrace.survey_lanes(text[], text[], jsonb, integer, integer, integer);
 DROP FUNCTION headrace.lane(text, text, text, text, jsonb, boolean);

@@ -100,7 +100,8 @@ CREATE TABLE headrace.task_queue (
   claimed_at          timestamptz,
   lane_id             integer NOT NULL,
   precedence          integer NOT NULL,
-  attempt             integer NOT NULL DEFAULT 0,
+  attempt             integer NOT NULL DEFAULT 0
+                      CONSTRAINT ck_task_queue_attempt CHECK (attempt BETWEEN 0 AND 1048575),  -- see fence()
   worker              integer,
   limited             boolean NOT NULL DEFAULT false,
   cancel_requested    boolean NOT NULL DEFAULT false,
@@ -242,6 +243,15 @@ END
 $$;
 
 
+-- A claim as one number, to be looked for in a list.
+CREATE FUNCTION headrace.fence(seq bigint, attempt integer) RETURNS bigint
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN seq << 20 | attempt;
+CREATE FUNCTION headrace.fences(seqs bigint[], attempts integer[]) RETURNS bigint[]
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN ARRAY(SELECT given.seq << 20 | given.attempt FROM unnest(seqs, attempts) AS given (seq, attempt));
+
+
 -- Take tasks for a worker: from each lane its share, in order, skipping what others are taking at this moment. The floor
 -- of a lane is where the caller knows its first row to be: dead rows before it, which vacuum may not be allowed to
 -- remove, are not walked over again.
@@ -325,45 +335,70 @@ COMMENT ON FUNCTION headrace.take_tasks(integer, integer[], integer[], timestamp
 
 -- Tasks come to their end. Only rows that this worker holds in this attempt count: a late worker changes nothing, and
 -- learns it from what is not given back.
+--
+-- Written so that no statistics can spoil it. What the planner believes of task_queue is always out of date, and a join
+-- that it turns the wrong way round costs the square of a batch: so the rows are looked up one by one (OFFSET 0 keeps the
+-- subquery from being merged into the join), and deleted by a list of keys.
 CREATE FUNCTION headrace.finish_tasks(
   worker_number integer, worker_name text, seqs bigint[], attempts integer[], statuses text[], results jsonb[],
   error_codes text[], error_messages text[]
 )
-RETURNS TABLE (seq bigint, task_id varchar)
-LANGUAGE sql VOLATILE
+RETURNS SETOF bigint
+LANGUAGE plpgsql VOLATILE
 SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
 AS $$
-  WITH ended AS (
-    DELETE FROM headrace.task_queue AS q
-    USING unnest(seqs, attempts, statuses, results, error_codes, error_messages)
-          AS given (seq, attempt, status, result, error_code, error_message)
-    WHERE q.seq = given.seq AND q.worker = worker_number AND q.attempt = given.attempt
-    RETURNING q.seq, q.task_id, q.attempt, q.claimed_at, q.limited, given.status, given.result, given.error_code,
-              given.error_message
+DECLARE
+  done    bigint[];
+  gone    bigint;
+  limited boolean;
+BEGIN
+  WITH held AS MATERIALIZED (
+    SELECT given.*, q.task_id, q.claimed_at, q.limited
+    FROM unnest(seqs, attempts, statuses, results, error_codes, error_messages)
+         AS given (seq, attempt, status, result, error_code, error_message)
+    CROSS JOIN LATERAL (
+      SELECT queued.task_id, queued.claimed_at, queued.limited
+      FROM headrace.task_queue AS queued
+      WHERE queued.seq = given.seq AND queued.worker = worker_number AND queued.attempt = given.attempt
+      OFFSET 0
+    ) AS q
+  ), deleted AS (
+    DELETE FROM headrace.task_queue AS queued
+    WHERE queued.seq = ANY (seqs) AND queued.worker = worker_number
+      AND headrace.fence(queued.seq, queued.attempt) = ANY (headrace.fences(seqs, attempts))
+    RETURNING 1
   ), written AS (
     UPDATE headrace.tasks AS task
-    SET status = ended.status, result = ended.result, error_code = ended.error_code, error_message = ended.error_message,
-        attempt = ended.attempt, worker_id = worker_name, queue_seq = NULL,
-        progress = CASE WHEN ended.status = 'SUCCEEDED' THEN 100 ELSE task.progress END, eta_sec = NULL,
-        started_at = ended.claimed_at, finished_at = now(), updated_at = now(), version = task.version + 1
-    FROM ended
-    WHERE task.id = ended.task_id
-    RETURNING ended.seq, ended.task_id, ended.attempt, ended.status, ended.error_message
+    SET status = held.status, result = held.result, error_code = held.error_code, error_message = held.error_message,
+        attempt = held.attempt, worker_id = worker_name, queue_seq = NULL,
+        progress = CASE WHEN held.status = 'SUCCEEDED' THEN 100 ELSE task.progress END, eta_sec = NULL,
+        started_at = held.claimed_at, finished_at = now(), updated_at = now(), version = task.version + 1
+    FROM held
+    WHERE task.id = held.task_id
   ), logged AS (
     INSERT INTO headrace.task_logs (task_id, attempt, status, message)
-    SELECT task_id, attempt, status, error_message FROM written
-  ), woken AS (
-    -- A slot of a limit is free again: somebody may sleep because there was none.
-    SELECT pg_notify('headrace_tasks', '')
-    WHERE EXISTS (SELECT FROM ended WHERE limited) AND EXISTS (SELECT FROM headrace.workers WHERE ended_at IS NULL AND asleep)
+    SELECT held.task_id, held.attempt, held.status, held.error_message FROM held
   )
-  SELECT written.seq, written.task_id FROM written LEFT JOIN woken ON true
+  SELECT array_agg(held.seq), (SELECT count(*) FROM deleted), coalesce(bool_or(held.limited), false)
+  INTO done, gone, limited
+  FROM held;
+
+  -- What was ours when the statement began was taken from us before it came to delete it. Nothing counts; try again.
+  IF gone <> coalesce(cardinality(done), 0) THEN
+    RAISE EXCEPTION 'some of these tasks were taken from worker % meanwhile', worker_number USING ERRCODE = 'HR002';
+  END IF;
+  -- A slot of a limit is free again: somebody may sleep because there was none.
+  IF limited AND EXISTS (SELECT FROM headrace.workers WHERE ended_at IS NULL AND asleep) THEN
+    PERFORM pg_notify('headrace_tasks', '');
+  END IF;
+  RETURN QUERY SELECT unnest(done);
+END
 $$;
 COMMENT ON FUNCTION headrace.finish_tasks(integer, text, bigint[], integer[], text[], jsonb[], text[], text[]) IS 'Writes the end of tasks that a worker holds; gives those that it did hold.';
 
 
 -- Tasks go back to wait: after a failure that may be tried again, a snooze, an interruption. One that somebody wants to
--- cancel does not go back; the caller ends it.
+-- cancel does not go back; the caller ends it. For batches of some hundreds: see finish_tasks about joins.
 CREATE FUNCTION headrace.return_tasks(
   worker_number integer, seqs bigint[], attempts integer[], outcomes text[], delays interval[], spends boolean[],
   error_codes text[], error_messages text[]
@@ -401,12 +436,12 @@ COMMENT ON FUNCTION headrace.return_tasks(integer, bigint[], integer[], text[], 
 -- wants to cancel does not go back; the caller ends it.
 CREATE FUNCTION headrace.untake_tasks(worker_number integer, seqs bigint[], attempts integer[]) RETURNS SETOF bigint
 LANGUAGE sql VOLATILE
-SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
+SET enable_seqscan = off
 AS $$
   UPDATE headrace.task_queue AS q
   SET worker = NULL, claimed_at = NULL, limited = false, attempt = q.attempt - 1
-  FROM unnest(seqs, attempts) AS given (seq, attempt)
-  WHERE q.seq = given.seq AND q.worker = worker_number AND q.attempt = given.attempt AND NOT q.cancel_requested
+  WHERE q.seq = ANY (seqs) AND q.worker = worker_number AND NOT q.cancel_requested
+    AND headrace.fence(q.seq, q.attempt) = ANY (headrace.fences(seqs, attempts))
   RETURNING q.seq
 $$;
 

@@ -31,12 +31,16 @@ class KnownType:
 
 
 class Catalog(Protocol):
+    constant: bool  # whether what it says of a type stays true for the life of the process
+
     async def get(self, tx: Tx, name: str) -> KnownType:
         """The type of this name; ``UnknownTaskType`` if nobody has ever registered it."""
 
 
 class RegistryCatalog:
     """The types of this very program."""
+
+    constant = True
 
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
@@ -69,6 +73,8 @@ LIST_TYPE_NAMES = "SELECT name FROM headrace.task_types ORDER BY name LIMIT 50"
 
 class StoredCatalog:
     """The types that workers have registered in the database; remembered for a few seconds."""
+
+    constant = False
 
     def __init__(self, *, remember_seconds: float = 5) -> None:
         self._remember = remember_seconds

@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 
 from headrace import ids
-from headrace.database import Json, Tx
+from headrace.database import Database, Json, Tx
 from headrace.tasks import storable
 from headrace.tasks.catalog import Catalog, KnownType
 from headrace.tasks.errors import IdempotencyKeyReused, PayloadInvalid, PayloadTooLarge, TaskSpecInvalid
@@ -17,6 +17,8 @@ from headrace.tasks.followers import Followers
 from headrace.tasks.model import MEDIA_TYPES, Change, TaskSpec, Transition
 
 _PRIORITIES = range(-1_000_000, 1_000_001)
+# Rows a statement: larger arrays gain nothing and hold more memory on both sides.
+_ROWS = 5000
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +35,7 @@ class Submitter:
         self._followers = followers
         self._config = config or SubmitConfig()
         self._lanes: dict[tuple[object, ...], int] = {}
+        self._types: dict[str, KnownType] = {}
 
     async def submit(self, tx: Tx, spec: TaskSpec, *, user_id: str) -> str:
         """Submit one task; with an idempotency key the same one again, also under a race."""
@@ -44,10 +47,31 @@ class Submitter:
         drafts = [self._draft(spec, types[spec.type], user_id) for spec in specs]
         fresh = [draft for draft in drafts if draft.key is None or await self._claim_key(tx, draft, user_id)]
         lanes = await self._lanes_of(tx, fresh)
-        # Statements of a few thousand rows: larger arrays gain nothing and hold more memory on both sides.
-        for start in range(0, len(fresh), 5000):
-            await self._insert(tx, fresh[start : start + 5000], lanes)
+        for start in range(0, len(fresh), _ROWS):
+            await self._insert(tx, fresh[start : start + _ROWS], lanes)
+        self._types.update(types)
         return [draft.task_id for draft in drafts]
+
+    async def submit_now(self, db: Database, specs: Sequence[TaskSpec], *, user_id: str) -> list[str]:
+        """Submit in a transaction of their own: one statement, and so one round trip, where that is all."""
+        drafts = self._drafts_alone(specs, user_id)
+        if drafts is None:
+            async with db.transaction() as tx:
+                return await self.submit_many(tx, specs, user_id=user_id)
+        await db.fetch_alone(INSERT_TASKS, *_columns(drafts, self._lanes))
+        return [draft.task_id for draft in drafts]
+
+    def _drafts_alone(self, specs: Sequence[TaskSpec], user_id: str) -> "list[_Draft] | None":
+        """Drafts that need no look-up and no follower, from what is remembered; None if one of them does."""
+        if len(specs) > _ROWS or not self._catalog.constant:
+            return None
+        drafts = []
+        for spec in specs:
+            known = self._types.get(spec.type)
+            if known is None or spec.idempotency_key is not None or self._followers.of(known):
+                return None
+            drafts.append(self._draft(spec, known, user_id))
+        return drafts if all(draft.lane in self._lanes for draft in drafts) else None
 
     def _draft(self, spec: TaskSpec, known: KnownType, user_id: str) -> "_Draft":
         payload = {} if spec.payload is None else spec.payload
@@ -101,25 +125,7 @@ class Submitter:
         return numbers
 
     async def _insert(self, tx: Tx, drafts: Sequence["_Draft"], lanes: Mapping[tuple[object, ...], int]) -> None:
-        specs = [draft.spec for draft in drafts]
-        await tx.execute(
-            INSERT_TASKS,
-            [draft.task_id for draft in drafts],
-            [draft.user_id for draft in drafts],
-            [draft.known.name for draft in drafts],
-            [spec.title or spec.type for spec in specs],
-            [draft.payload for draft in drafts],
-            [draft.priority for draft in drafts],
-            [draft.lane[0] for draft in drafts],
-            [spec.run_at for spec in specs],
-            [draft.max_attempts for draft in drafts],
-            [draft.timeout_seconds for draft in drafts],
-            [dict(spec.labels) or None for spec in specs],
-            [draft.lane[3] or None for draft in drafts],
-            [spec.trace_id for spec in specs],
-            [spec.schedule_uid for spec in specs],
-            [lanes[draft.lane] for draft in drafts],
-        )
+        await tx.execute(INSERT_TASKS, *_columns(drafts, lanes))
         await self._followers.follow(
             tx,
             [
@@ -200,6 +206,27 @@ WITH given AS MATERIALIZED (
 -- Waking takes a lock of the whole server at commit: only when somebody sleeps.
 SELECT pg_notify('headrace_tasks', '') FROM headrace.workers WHERE ended_at IS NULL AND asleep LIMIT 1
 """
+
+
+def _columns(drafts: Sequence[_Draft], lanes: Mapping[tuple[object, ...], int]) -> tuple[list[object], ...]:
+    specs = [draft.spec for draft in drafts]
+    return (
+        [draft.task_id for draft in drafts],
+        [draft.user_id for draft in drafts],
+        [draft.known.name for draft in drafts],
+        [spec.title or spec.type for spec in specs],
+        [draft.payload for draft in drafts],
+        [draft.priority for draft in drafts],
+        [draft.lane[0] for draft in drafts],
+        [spec.run_at for spec in specs],
+        [draft.max_attempts for draft in drafts],
+        [draft.timeout_seconds for draft in drafts],
+        [dict(spec.labels) or None for spec in specs],
+        [draft.lane[3] or None for draft in drafts],
+        [spec.trace_id for spec in specs],
+        [spec.schedule_uid for spec in specs],
+        [lanes[draft.lane] for draft in drafts],
+    )
 
 
 def _check_spec(spec: TaskSpec) -> None:

@@ -32,7 +32,7 @@ Every error of the API is a problem (RFC 9457, `application/problem+json`):
   "title": "Not Found",
   "status": 404,
   "detail": "There is no such thing here.",
-  "instance": "/v1/users/me",
+  "instance": "/v1/me",
   "code": "not_found",
   "request_id": "req_01h455vb4pex5vsknk084sn02q"
 }

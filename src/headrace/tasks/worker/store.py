@@ -119,7 +119,7 @@ async def untake(db: Database, worker: Identity, tasks: Sequence[Claimed]) -> se
     return {row["seq"] for row in rows}
 
 
-FINISH = "SELECT seq FROM headrace.finish_tasks($1, $2, $3, $4, $5, $6, $7, $8)"
+FINISH = "SELECT headrace.finish_tasks($1, $2, $3, $4, $5, $6, $7, $8) AS seq"
 
 
 def finish_arguments(worker: Identity, endings: Sequence[Ending]) -> tuple[object, ...]:
@@ -141,22 +141,27 @@ async def finish(tx: Tx, worker: Identity, endings: Sequence[Ending]) -> set[int
 
 
 RETURN = "SELECT seq FROM headrace.return_tasks($1, $2, $3, $4, $5, $6, $7, $8)"
+_RETURNED_AT_ONCE = 200
 
 
 async def return_tasks(tx: Tx, worker: Identity, endings: Sequence[Ending]) -> set[int]:
     """Put tasks back to wait; gives the seqs that were still ours and that nobody wants canceled."""
-    rows = await tx.fetch(
-        RETURN,
-        worker.number,
-        [each.claimed.seq for each in endings],
-        [each.claimed.attempt for each in endings],
-        [each.outcome for each in endings],
-        [each.delay for each in endings],
-        [each.spends_attempt for each in endings],
-        [each.error_code for each in endings],
-        [each.error_message for each in endings],
-    )
-    return {row["seq"] for row in rows}
+    returned: set[int] = set()
+    for start in range(0, len(endings), _RETURNED_AT_ONCE):
+        part = endings[start : start + _RETURNED_AT_ONCE]
+        rows = await tx.fetch(
+            RETURN,
+            worker.number,
+            [each.claimed.seq for each in part],
+            [each.claimed.attempt for each in part],
+            [each.outcome for each in part],
+            [each.delay for each in part],
+            [each.spends_attempt for each in part],
+            [each.error_code for each in part],
+            [each.error_message for each in part],
+        )
+        returned.update(row["seq"] for row in rows)
+    return returned
 
 
 CANCELS = "SELECT seq FROM headrace.task_queue WHERE worker = $1 AND cancel_requested"
@@ -168,12 +173,11 @@ async def cancels(db: Database, worker: Identity) -> set[int]:
 
 # The queue row is locked first, so that a reaper cannot give the task away between the look and the write.
 START = """
-WITH mine AS (
+WITH mine AS MATERIALIZED (
   SELECT q.task_id, q.attempt, q.claimed_at
   FROM headrace.task_queue AS q
-  JOIN unnest($2::bigint[], $3::integer[]) AS given (seq, attempt) ON given.seq = q.seq AND given.attempt = q.attempt
-  WHERE q.worker = $1
-  FOR UPDATE OF q
+  WHERE q.seq = ANY ($2) AND q.worker = $1 AND headrace.fence(q.seq, q.attempt) = ANY (headrace.fences($2, $3))
+  FOR UPDATE
 )
 UPDATE headrace.tasks AS task
 SET status = 'RUNNING', attempt = mine.attempt, worker_id = $4, started_at = mine.claimed_at, updated_at = now(),

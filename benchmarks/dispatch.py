@@ -1,0 +1,337 @@
+"""How fast tasks are submitted and run: ours, the raw limit of the same tables, and the peers. See README.md."""
+
+import argparse
+import asyncio
+import json
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+
+import asyncpg
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks import ours, peers, raw
+from benchmarks.scratch import analyze, reset, scratch_server
+from headrace import ids
+
+console = Console(stderr=True)
+
+
+@dataclass(frozen=True)
+class Sizes:
+    rounds: int
+    drain: int
+    pgqueuer: int
+    procrastinate: int
+    million: int
+    of_million: int
+    singles: int
+    bulk: int
+    pickups: int
+
+
+FULL = Sizes(5, 100_000, 50_000, 2_000, 1_000_000, 100_000, 2_000, 100_000, 300)
+QUICK = Sizes(2, 10_000, 5_000, 300, 50_000, 10_000, 200, 10_000, 40)
+
+EMPTY = {
+    "ours": "SELECT NOT EXISTS (SELECT FROM headrace.task_queue)",
+    "raw-narrow": "SELECT NOT EXISTS (SELECT FROM headrace.task_queue)",
+    "raw-plain": "SELECT NOT EXISTS (SELECT FROM headrace.tasks WHERE status <> 'SUCCEEDED')",
+    "pgqueuer": "SELECT NOT EXISTS (SELECT FROM pgqueuer)",
+    "procrastinate": "SELECT NOT EXISTS (SELECT FROM procrastinate_jobs)",
+}
+
+
+@dataclass
+class Run:
+    url: str
+    sizes: Sizes
+    figures: dict[str, list[float]] = field(default_factory=dict)
+
+    def note(self, name: str, value: float) -> None:
+        self.figures.setdefault(name, []).append(value)
+        console.print(f"  {name:<22} {value:>12,.1f}", highlight=False)
+
+    def median(self, name: str) -> float:
+        return statistics.median(self.figures[name])
+
+    def paired(self, ours_name: str, theirs_name: str) -> float:
+        """The median of the ratios of neighbouring rounds: what disturbs both cancels out."""
+        pairs = zip(self.figures[ours_name], self.figures[theirs_name], strict=False)
+        return statistics.median(mine / theirs for mine, theirs in pairs)
+
+
+async def drain_rate(
+    url: str, who: str, count: int, *, processes: int = 1, done: str | None = None, target: int | None = None
+) -> float:
+    """Tasks a second of ``processes`` workers over what is waiting, until it is done."""
+    with ExitStack() as stack:
+        workers = [stack.enter_context(_Worker(who, url)) for _ in range(processes)]
+        connection = await asyncpg.connect(url)
+        question = done or EMPTY[who]
+        started = time.perf_counter()
+        for worker in workers:
+            _go(worker)
+        while not await connection.fetchval(question, *([target] if target else [])):
+            if all(worker.poll() is not None for worker in workers):
+                raise SystemExit(f"{who}: the workers ended before the work did")
+            await asyncio.sleep(0.02)
+        seconds = time.perf_counter() - started
+        await connection.close()
+        return count / seconds
+
+
+class _Worker:
+    """A worker process that is connected to nothing yet; it ends with the block."""
+
+    def __init__(self, who: str, url: str) -> None:
+        self._command = [sys.executable, "-m", "benchmarks.drainer", who, url]
+
+    def __enter__(self) -> "subprocess.Popen[str]":
+        self._process = subprocess.Popen(self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        assert self._process.stdout is not None
+        self._process.stdout.readline()
+        return self._process
+
+    def __exit__(self, *_: object) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        try:
+            self._process.wait(20)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+
+
+def _go(worker: "subprocess.Popen[str]") -> None:
+    assert worker.stdin is not None
+    worker.stdin.write("go\n")
+    worker.stdin.flush()
+
+
+async def execute(url: str, *statements: str) -> None:
+    connection = await asyncpg.connect(url)
+    try:
+        for statement in statements:
+            await connection.execute(statement)
+    finally:
+        await connection.close()
+
+
+async def fresh(run: Run, count: int) -> None:
+    await reset(run.url)
+    await ours.fill(run.url, count)
+    await analyze(run.url)
+
+
+async def drains(run: Run) -> None:
+    """The rounds: each design once in a round, so that a bad minute hits all of them."""
+    sizes, url = run.sizes, run.url
+    for number in range(sizes.rounds):
+        console.print(f"round {number + 1} of {sizes.rounds}")
+        await fresh(run, sizes.drain)
+        run.note("raw-narrow", await drain_rate(url, "raw-narrow", sizes.drain))
+        await fresh(run, sizes.drain)
+        run.note("ours", await drain_rate(url, "ours", sizes.drain))
+        await fresh(run, sizes.drain)
+        await execute(url, raw.PLAIN_INDEX)
+        run.note("raw-plain", await drain_rate(url, "raw-plain", sizes.drain))
+        await execute(url, "DROP INDEX headrace.idx_bench_ready")
+        await peers.fill_pgqueuer(url, sizes.pgqueuer)
+        run.note("pgqueuer", await drain_rate(url, "pgqueuer", sizes.pgqueuer))
+        await fresh(run, sizes.drain)
+        run.note("ours-2", await drain_rate(url, "ours", sizes.drain, processes=2))
+        await peers.fill_pgqueuer(url, sizes.pgqueuer)
+        run.note("pgqueuer-2", await drain_rate(url, "pgqueuer", sizes.pgqueuer, processes=2))
+        await fresh(run, sizes.drain)
+        await held(run)
+        await submitting(run)
+    await peers.fill_procrastinate(url, sizes.procrastinate)
+    run.note("procrastinate", await drain_rate(url, "procrastinate", sizes.procrastinate))
+
+
+async def held(run: Run) -> None:
+    """The same drain while a transaction elsewhere keeps vacuum from removing anything."""
+    holder = await asyncpg.connect(run.url)
+    transaction = holder.transaction(isolation="repeatable_read")
+    await transaction.start()
+    await holder.fetchval("SELECT count(*) FROM headrace.task_lanes")
+    run.note("ours-held", await drain_rate(run.url, "ours", run.sizes.drain))
+    await transaction.rollback()
+    await holder.close()
+
+
+async def submitting(run: Run) -> None:
+    sizes = run.sizes
+    await reset(run.url)
+    await execute(run.url, "CREATE TABLE IF NOT EXISTS public.probe (n integer)", "TRUNCATE public.probe")
+    connection = await asyncpg.connect(run.url)
+    started = time.perf_counter()
+    for n in range(sizes.singles):
+        await connection.execute("INSERT INTO public.probe VALUES ($1)", n)
+    run.note("disk-probe", sizes.singles / (time.perf_counter() - started))
+    await connection.close()
+    run.note("single", sizes.singles / await ours.submit_singly(run.url, sizes.singles))
+    await reset(run.url)
+    run.note("raw-copy", sizes.bulk / await raw_copy(run.url, sizes.bulk))
+    await reset(run.url)
+    run.note("bulk", sizes.bulk / await ours.fill(run.url, sizes.bulk))
+
+
+async def raw_copy(url: str, count: int) -> float:
+    """COPY of the same rows into both tables, ids made beforehand, 5,000 a call."""
+    connection = await asyncpg.connect(url)
+    lane = await connection.fetchval("SELECT min(id) FROM headrace.task_lanes")
+    now = await connection.fetchval("SELECT now()")
+    task_columns = ["id", "user_id", "task_type", "title", "payload", "max_attempts", "queued_at", "queue_seq"]
+    queue_columns = ["seq", "run_at", "lane_id", "precedence", "task_id"]
+    base = await connection.fetchval("SELECT nextval('headrace.task_queue_seq_seq')") + 10_000_000
+    rows = [
+        (ids.new("tsk"), ids.SYSTEM_USER, "noop", "noop", json.dumps({"n": n}), 3, now, base + n) for n in range(count)
+    ]
+    started = time.perf_counter()
+    for first in range(0, count, 5000):
+        part = rows[first : first + 5000]
+        async with connection.transaction():
+            await connection.copy_records_to_table("tasks", schema_name="headrace", records=part, columns=task_columns)
+            queue = [(row[7], now, lane, 0, row[0]) for row in part]
+            await connection.copy_records_to_table(
+                "task_queue", schema_name="headrace", records=queue, columns=queue_columns
+            )
+    seconds = time.perf_counter() - started
+    await connection.close()
+    return seconds
+
+
+HISTORY = """
+INSERT INTO headrace.tasks (id, user_id, task_type, title, payload, status, attempt, progress, queued_at, started_at,
+                            finished_at, created_at, updated_at)
+SELECT 'tsk_' || lpad(n::text, 26, '0'), $1, 'noop', 'noop', '{"n": 1}', 'SUCCEEDED', 1, 100, at, at, at, at, at
+FROM (SELECT n, now() - n * interval '1 second' AS at FROM generate_series(1, $2::integer) AS n) AS old
+"""
+SUCCEEDED = "SELECT count(*) >= $1 FROM headrace.task_logs"
+
+
+async def millions(run: Run) -> None:
+    """With a long history, and with a long backlog; a plain drain beside each, in the same minute."""
+    sizes, url = run.sizes, run.url
+    for _ in range(3 if sizes is FULL else 1):
+        await fresh(run, sizes.of_million)
+        run.note("ours-small", await drain_rate(url, "ours", sizes.of_million))
+        await reset(url)
+        connection = await asyncpg.connect(url)
+        await connection.execute(HISTORY, ids.SYSTEM_USER, sizes.million, timeout=600)
+        await connection.close()
+        await ours.fill(url, sizes.of_million)
+        await analyze(url)
+        run.note("ours-history", await drain_rate(url, "ours", sizes.of_million))
+        await fresh(run, sizes.million + sizes.of_million)
+        rate = await drain_rate(url, "ours", sizes.of_million, done=SUCCEEDED, target=sizes.of_million)
+        run.note("ours-backlog", rate)
+
+
+async def pickups(run: Run) -> None:
+    """From before the submit call until the handler starts, of a worker that has nothing else to do."""
+    for who in ("raw-pickup", "ours"):
+        await reset(run.url)
+        await ours.fill(run.url, 1)
+        with _Worker(who, run.url) as worker:
+            _go(worker)
+            await asyncio.sleep(1.5)
+            delays = await _pick_up(run)
+        run.note(f"pickup-p50-{who}", delays[len(delays) // 2])
+        run.note(f"pickup-p99-{who}", delays[int(len(delays) * 0.99)])
+
+
+async def _pick_up(run: Run) -> list[float]:
+    submitter = ours.Submitter(ours.RegistryCatalog(ours.registry), ours.Followers())
+    delays = []
+    async with await ours.Database.connect(ours.as_app(run.url)) as db:
+        for n in range(run.sizes.pickups):
+            started = time.time_ns()
+            (task_id,) = await submitter.submit_now(db, [ours.TaskSpec("noop", {"n": n})], user_id=ids.SYSTEM_USER)
+            if n % 2 == 0 and n < 2:
+                await db.fetch_alone("SELECT pg_notify('headrace_tasks', '')")
+            while True:
+                rows = await db.fetch_alone("SELECT result FROM headrace.tasks WHERE id = $1", task_id)
+                if rows[0]["result"]:
+                    break
+                await asyncio.sleep(0.002)
+            delays.append((rows[0]["result"]["at"] - started) / 1e6)
+            await asyncio.sleep(0.01)
+    return sorted(delays)
+
+
+def ratios(run: Run) -> dict[str, float]:
+    raw_best = "raw-narrow" if run.median("raw-narrow") >= run.median("raw-plain") else "raw-plain"
+    return {
+        "drain1_raw": run.paired("ours", raw_best),
+        "drain1_pgqueuer": run.paired("ours", "pgqueuer"),
+        "drain2_pgqueuer": run.paired("ours-2", "pgqueuer-2"),
+        "history_1m": run.paired("ours-history", "ours-small"),
+        "backlog_1m": run.paired("ours-backlog", "ours-small"),
+        "held_snapshot": run.paired("ours-held", "ours"),
+        "pickup_raw": run.median("pickup-p50-ours") / run.median("pickup-p50-raw-pickup"),
+        "single_disk": run.paired("single", "disk-probe"),
+        "bulk_copy": run.paired("bulk", "raw-copy"),
+    }
+
+
+TARGETS: dict[str, tuple[str, float]] = {
+    "drain1_raw": ("one process against the better raw loop", 0.8),
+    "drain1_pgqueuer": ("one process against PgQueuer", 2.5),
+    "drain2_pgqueuer": ("two processes against PgQueuer's two", 1.7),
+    "history_1m": ("with a long history, against without", 0.9),
+    "backlog_1m": ("with a long backlog, against without", 0.9),
+    "held_snapshot": ("with a transaction held open, against without", 0.8),
+    "pickup_raw": ("pickup p50 against the raw loop's (less is better)", -1.3),
+    "single_disk": ("single submits against one-row commits", 0.75),
+    "bulk_copy": ("bulk submits against raw COPY", 0.6),
+}
+
+
+def print_tables(run: Run, found: dict[str, float]) -> None:
+    table = Table("measured", "median", "lowest", "highest", "rounds", title="tasks a second (pickup: ms)")
+    for name, values in run.figures.items():
+        table.add_row(
+            name, *(f"{each:,.1f}" for each in (statistics.median(values), min(values), max(values))), str(len(values))
+        )
+    console.print(table)
+    table = Table("ratio", "what", "found", "target", "")
+    for name, (what, target) in TARGETS.items():
+        good = found[name] <= -target if target < 0 else found[name] >= target
+        sign = "≤" if target < 0 else "≥"
+        table.add_row(name, what, f"{found[name]:.2f}", f"{sign} {abs(target)}", "✓" if good else "✗")
+    console.print(table)
+
+
+async def measure(run: Run) -> None:
+    await peers.install_pgqueuer(run.url)
+    await peers.install_procrastinate(run.url)
+    await ours.fill(run.url, 10)
+    parts: list[Callable[[Run], Awaitable[None]]] = [drains, millions, pickups]
+    for part in parts:
+        await part(run)
+
+
+def main() -> None:
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("--quick", action="store_true", help="smaller sizes, under a minute")
+    arguments.add_argument("--json", action="store_true", help="print the ratios as JSON, last on standard output")
+    chosen = arguments.parse_args()
+    with scratch_server() as url:
+        run = Run(url, QUICK if chosen.quick else FULL)
+        asyncio.run(measure(run))
+    found = ratios(run)
+    print_tables(run, found)
+    if chosen.json:
+        medians = {name: round(run.median(name), 1) for name in run.figures}
+        print(json.dumps({name: round(value, 3) for name, value in found.items()} | medians))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,39 @@
+"""One worker process of a benchmark: ``python -m benchmarks.drainer WHO URL``. Says ``ready``, works from
+the line ``go`` on, and ends when its standard input does."""
+
+import asyncio
+import logging
+import sys
+
+import uvloop
+
+from benchmarks import ours, raw
+from headrace import logs
+
+
+async def main(who: str, url: str) -> None:
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    print("ready", flush=True)
+    await loop.run_in_executor(None, sys.stdin.readline)
+    end = loop.run_in_executor(None, sys.stdin.read)
+    end.add_done_callback(lambda _: stop.set())
+    match who:
+        case "ours":
+            await ours.work(url, stop)
+        case "raw-narrow" | "raw-plain":
+            await raw.drain(url, who.removeprefix("raw-"))
+        case "raw-pickup":
+            await raw.pick_up(url, stop)
+        case _:
+            from benchmarks import peers
+
+            await (peers.work_pgqueuer if who == "pgqueuer" else peers.work_procrastinate)(url, stop)
+    await end
+
+
+if __name__ == "__main__":
+    logs.configure(format="json", level="ERROR")
+    logging.getLogger("pgqueuer").setLevel(logging.ERROR)
+    logging.getLogger("procrastinate").setLevel(logging.ERROR)
+    uvloop.run(main(*sys.argv[1:]))

@@ -1,0 +1,56 @@
+"""Headrace itself, as a program would use it."""
+
+import asyncio
+import time
+from datetime import timedelta
+from typing import Any
+
+from headrace import ids
+from headrace.database import Database, DatabaseConfig
+from headrace.tasks.catalog import RegistryCatalog
+from headrace.tasks.context import TaskContext
+from headrace.tasks.followers import Followers
+from headrace.tasks.model import TaskSpec
+from headrace.tasks.registry import Registry
+from headrace.tasks.submit import Submitter
+from headrace.tasks.worker.config import WorkerConfig
+from headrace.tasks.worker.loop import Worker
+
+registry = Registry()
+
+
+@registry.task("noop", events=False)
+async def noop(_context: TaskContext, payload: Any) -> Any:
+    return {"at": time.time_ns(), "n": payload["n"]}
+
+
+def as_app(url: str) -> DatabaseConfig:
+    """The role the product runs as, not the superuser that resets the tables."""
+    return DatabaseConfig(f"{url}?role=headrace_app", role="bench", pool_max=6, statement_timeout=timedelta(minutes=5))
+
+
+async def work(url: str, stop: asyncio.Event, *, concurrency: int = 100) -> None:
+    async with await Database.connect(as_app(url)) as db:
+        await Worker(db, registry, Followers(), WorkerConfig(concurrency=concurrency)).run(stop)
+
+
+async def fill(url: str, count: int) -> float:
+    """Submit in bulk, 5,000 a call; gives the seconds it took."""
+    submitter = Submitter(RegistryCatalog(registry), Followers())
+    async with await Database.connect(as_app(url)) as db:
+        started = time.perf_counter()
+        for first in range(0, count, 5000):
+            specs = [TaskSpec("noop", {"n": n}) for n in range(first, min(first + 5000, count))]
+            await submitter.submit_now(db, specs, user_id=ids.SYSTEM_USER)
+        return time.perf_counter() - started
+
+
+async def submit_singly(url: str, count: int) -> float:
+    submitter = Submitter(RegistryCatalog(registry), Followers())
+    async with await Database.connect(as_app(url)) as db:
+        await submitter.submit_now(db, [TaskSpec("noop", {"n": 0})], user_id=ids.SYSTEM_USER)
+        await submitter.submit_now(db, [TaskSpec("noop", {"n": 0})], user_id=ids.SYSTEM_USER)
+        started = time.perf_counter()
+        for n in range(count):
+            await submitter.submit_now(db, [TaskSpec("noop", {"n": n})], user_id=ids.SYSTEM_USER)
+        return time.perf_counter() - started
