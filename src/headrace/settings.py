@@ -236,8 +236,8 @@ class Settings(BaseSettings):
     argon2_parallelism: Annotated[int, Field(ge=1, le=64)] = _setting("Accounts", "Argon2id lanes.", 4)
     login_free_failures: PositiveInt = _setting(
         "Accounts",
-        "Wrong passwords for one account before logging in is slowed down; ten times as many for one address, which may "
-        "be a whole office.",
+        "Wrong passwords for one account before logging in is slowed down; ten times as many for one address, which "
+        "may be a whole office.",
         5,
     )
     login_block_first: Duration = _setting(
