@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from headrace import __version__
-from headrace.cli import admin, api, docs, doctor, migrate, settings, up
+from headrace.cli import admin, api, docs, doctor, migrate, settings, up, worker
 from headrace.cli.output import errors_in_one_line
 
 app = typer.Typer(
@@ -34,6 +34,7 @@ def _options(
 
 app.command()(up.up)
 app.command()(api.api)
+app.command()(worker.worker)
 app.command()(migrate.migrate)
 app.command()(doctor.doctor)
 app.command(hidden=True)(docs.docs)

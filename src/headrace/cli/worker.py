@@ -1,0 +1,181 @@
+"""``headrace worker``: run the tasks of a program, in one process or several."""
+
+import asyncio
+import os
+import signal
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, nullcontext
+from typing import Annotated
+
+import typer
+
+from headrace import logs, migrations
+from headrace.cli.figures import Display, Totals, display_for, reporting
+from headrace.cli.output import Json, err, progress, say
+from headrace.cli.program import load_program
+from headrace.cli.supervising import Supervisor, supervised, worker_command
+from headrace.cli.wiring import Place, database_of, followers, load_settings, run, worker_config
+from headrace.database import Database
+from headrace.errors import Invalid
+from headrace.settings import Settings
+from headrace.tasks.registry import Registry
+from headrace.tasks.worker.config import WorkerConfig
+from headrace.tasks.worker.loop import Worker
+
+log = logs.get(__name__)
+
+App = Annotated[
+    str, typer.Argument(metavar="APP", help="Where the program's task types are: module:registry, from this folder.")
+]
+Queues = Annotated[str | None, typer.Option(help="Take tasks from these queues only: a,b. All of them by default.")]
+Labels = Annotated[
+    list[str] | None,
+    typer.Option(help="What this worker has to offer, as key=value; tasks that ask for it come here. Repeatable."),
+]
+
+
+def worker(
+    app: App,
+    queues: Queues = None,
+    concurrency: Annotated[
+        int | None, typer.Option(help="Tasks at the same time in each process (HEADRACE_WORKER_CONCURRENCY).")
+    ] = None,
+    processes: Annotated[int, typer.Option(min=1, max=256, help="Worker processes; crashed ones are restarted.")] = 1,
+    labels: Labels = None,
+    poll_only: Annotated[
+        bool, typer.Option("--poll-only", help="Do not listen for notifications (HEADRACE_WORKER_LISTEN=false).")
+    ] = False,
+    json: Json = False,
+    figures_fd: Annotated[int | None, typer.Option(hidden=True)] = None,
+) -> None:
+    """Run the tasks of a program until Ctrl-C or SIGTERM; a second Ctrl-C ends it at once."""
+    settings = load_settings(worker_concurrency=concurrency, worker_listen=False if poll_only else None)
+    names, offers = _names(queues), _pairs(labels)
+    if processes > 1:
+        options = _pass_on(queues, concurrency, labels, poll_only=poll_only)
+        _supervise(settings, app, processes, options, names, json=json)
+        return
+    registry = load_program(app)
+    config = worker_config(settings, queues=names, labels=offers, registry_address=app)
+    with ExitStack() as stack:
+        place = _database(settings, stack, quiet=figures_fd is not None)
+        display = stack.enter_context(display_for(settings, json=json, pipe=figures_fd))
+        done = run(_work(place, registry, config, display))
+    if figures_fd is None:
+        say(f"stopped; {done:,} tasks done")
+
+
+def _database(settings: Settings, stack: ExitStack, *, quiet: bool = False) -> Place:
+    with nullcontext(_say_nothing) if quiet else progress("looking at the database") as said:
+        place = stack.enter_context(database_of(settings, role="worker", report=said))
+        run(migrations.verify_current(place.app))
+    return place
+
+
+def _say_nothing(_: str) -> None:
+    """The supervisor has said it for all."""
+
+
+async def _work(place: Place, registry: Registry, config: WorkerConfig, display: Display) -> int:
+    stop = _stop_on_signals(at_once=lambda: os._exit(130))
+    async with await Database.connect(place.app) as db:
+        working = Worker(db, registry, followers(), config)
+
+        def look() -> tuple[int, Totals]:
+            figures = working.figures
+            return 1, Totals(working.running, figures.finished, figures.failed, figures.lost)
+
+        async with reporting(display, look, db, config.queues, stop=stop):
+            await working.run(stop)
+        return working.figures.finished
+
+
+# -- several processes
+
+
+def _supervise(
+    settings: Settings, app: str, processes: int, options: Sequence[str], queues: Sequence[str] | None, *, json: bool
+) -> None:
+    with ExitStack() as stack:
+        place = _database(settings, stack)
+        display = stack.enter_context(display_for(settings, json=json))
+        supervisor = Supervisor(
+            worker_command(app, *options),
+            processes,
+            relay=err.is_terminal,
+            environment={"HEADRACE_LOG_FORMAT": _child_log_format(settings), "PYTHONUNBUFFERED": "1"},
+        )
+        run(_watch(place, display, supervisor, queues))
+    say(f"stopped; {supervisor.look()[1].finished:,} tasks done")
+
+
+async def _watch(place: Place, display: Display, supervisor: Supervisor, queues: Sequence[str] | None) -> None:
+    def end_at_once() -> None:
+        supervisor.kill()
+        os._exit(130)
+
+    stop = _stop_on_signals(at_once=end_at_once)
+    async with (
+        await Database.connect(place.app) as db,
+        reporting(display, supervisor.look, db, queues, stop=stop),
+        supervised(supervisor, stop=stop),
+    ):
+        await stop.wait()
+
+
+def _child_log_format(settings: Settings) -> str:
+    # Children write to a pipe, and yet it is a person who reads it.
+    return "human" if err.is_terminal and settings.log_format == "auto" else settings.log_format
+
+
+def _pass_on(
+    queues: str | None, concurrency: int | None, labels: Sequence[str] | None, *, poll_only: bool
+) -> list[str]:
+    """The options of this command for a child's."""
+    options = ["--poll-only"] if poll_only else []
+    if queues is not None:
+        options += ["--queues", queues]
+    if concurrency is not None:
+        options += ["--concurrency", str(concurrency)]
+    for label in labels or ():
+        options += ["--labels", label]
+    return options
+
+
+# -- options and signals
+
+
+def _names(text: str | None) -> list[str] | None:
+    if text is None:
+        return None
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    if not names:
+        raise Invalid("--queues names no queue: write --queues a,b or leave it out for all of them.")
+    return names
+
+
+def _pairs(texts: Sequence[str] | None) -> dict[str, str]:
+    pairs = {}
+    for text in ",".join(texts or ()).split(","):
+        name, given, value = (part.strip() for part in text.partition("="))
+        if text.strip() and not (name and given):
+            raise Invalid(f"--labels takes key=value, not {text!r}.")
+        if name:
+            pairs[name] = value
+    return pairs
+
+
+def _stop_on_signals(*, at_once: Callable[[], None]) -> asyncio.Event:
+    """An event that Ctrl-C and SIGTERM set; a second Ctrl-C calls ``at_once``, which waits for nothing."""
+    stop = asyncio.Event()
+
+    def ask(which: signal.Signals) -> None:
+        if stop.is_set() and which is signal.SIGINT:
+            err.show_cursor()
+            at_once()
+        log.info("worker.asked_to_stop", signal=which.name)
+        stop.set()
+
+    for which in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(which, ask, which)
+    return stop
