@@ -156,8 +156,10 @@ async def _kill_in_a_burst(start_api: Start, token: str, names: Sequence[str], *
     answers = [answer for answer in first if isinstance(answer, httpx.Response)]
     assert {answer.status_code for answer in answers} <= {201, 409}
 
-    async with client_of(start_api(), token) as client:
+    survivor = start_api()
+    async with client_of(survivor, token) as client:
         finals = {name: await until_answered(client, name) for name in names}
+    survivor.kill()  # ports are not without end
     assert {answer.status_code for answer in finals.values()} == {201}
     for answer in answers:  # what a client was told before the kill still holds after it
         if answer.status_code == 201:
@@ -166,7 +168,7 @@ async def _kill_in_a_burst(start_api: Start, token: str, names: Sequence[str], *
     return Counter(broken=len(first) - len(answers), done_before=replayed, done_after=len(names) - replayed)
 
 
-@pytest.mark.parametrize("rounds", [(1,), pytest.param((0, 1, 2, 3, 5, 8, 13, 21, 34) * 3, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("rounds", [(1,), pytest.param((0, 1, 2, 3, 5, 8, 13, 21, 34) * 2, marks=pytest.mark.slow)])
 @pytest.mark.timeout(600)
 async def test_a_killed_api_has_made_each_thing_once_or_not_at_all(
     start_api: Start, password: str, db: Database, rounds: tuple[int, ...]
