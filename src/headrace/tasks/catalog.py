@@ -65,7 +65,7 @@ def known_type(declared: TaskType) -> KnownType:
 
 
 GET_TYPE = """
-SELECT name, queue, priority, max_attempts, timeout_seconds, emits_events, payload_schema
+SELECT name, queue, priority, max_attempts, timeout_seconds, emits_events, followers, payload_schema
 FROM headrace.task_types WHERE name = $1
 """
 LIST_TYPE_NAMES = "SELECT name FROM headrace.task_types ORDER BY name LIMIT 50"
@@ -97,6 +97,7 @@ class StoredCatalog:
 
 def _from_row(row: Row) -> KnownType:
     values = dict(row)
+    values["followers"] = tuple(values["followers"])
     schema = values.pop("payload_schema")
     return KnownType(check_payload=_checker(row["name"], orjson.dumps(schema)) if schema else _anything, **values)
 
@@ -128,15 +129,15 @@ def _where(fault: Any) -> str:
 DECLARE_TYPE = """
 INSERT INTO headrace.task_types AS known
   (name, queue, priority, max_attempts, timeout_seconds, emits_events, max_running, max_running_per_key, payload_schema,
-   description)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+   description, followers)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
 ON CONFLICT (name) DO UPDATE
 SET queue = $2, priority = $3, max_attempts = $4, timeout_seconds = $5, emits_events = $6, max_running = $7,
-    max_running_per_key = $8, payload_schema = $9, description = $10
+    max_running_per_key = $8, payload_schema = $9, description = $10, followers = $11
 -- Ten workers that start at once must not write ten times.
 WHERE (known.queue, known.priority, known.max_attempts, known.timeout_seconds, known.emits_events, known.max_running,
-       known.max_running_per_key, known.payload_schema, known.description)
-  IS DISTINCT FROM ($2, $3, $4, $5, $6, $7, $8, $9, $10)
+       known.max_running_per_key, known.payload_schema, known.description, known.followers)
+  IS DISTINCT FROM ($2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
 """
 
 
@@ -156,4 +157,5 @@ async def declare_types(tx: Tx, registry: Registry) -> None:
             declared.max_running_per_key,
             declared.payload_schema,
             declared.description,
+            list(declared.followers),
         )

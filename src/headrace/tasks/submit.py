@@ -186,12 +186,17 @@ GET_LANE = "SELECT id, is_new FROM headrace.lane($1, $2, $3, $4, $5, $6)"
 # Both rows in one statement: a task without its place in the queue cannot come into being.
 INSERT_TASKS = """
 WITH given AS MATERIALIZED (
-  SELECT given.*, nextval('headrace.task_queue_seq_seq') AS seq
+  -- unnest fills up what is short with nulls: a column of one value stands for that value in every row.
+  SELECT g.id, g.payload, g.run_at, g.timeout_seconds, g.labels, g.limit_key, g.trace_id, g.schedule_uid,
+         coalesce(g.user_id, ($2::varchar[])[1]) AS user_id, coalesce(g.task_type, ($3::varchar[])[1]) AS task_type,
+         coalesce(g.title, ($4::varchar[])[1]) AS title, coalesce(g.priority, ($6::integer[])[1]) AS priority,
+         coalesce(g.queue, ($7::varchar[])[1]) AS queue, coalesce(g.max_attempts, ($9::integer[])[1]) AS max_attempts,
+         coalesce(g.lane_id, ($15::integer[])[1]) AS lane_id, nextval('headrace.task_queue_seq_seq') AS seq
   FROM unnest($1::varchar[], $2::varchar[], $3::varchar[], $4::varchar[], $5::jsonb[], $6::integer[], $7::varchar[],
               $8::timestamptz[], $9::integer[], $10::integer[], $11::jsonb[], $12::varchar[], $13::varchar[],
               $14::varchar[], $15::integer[])
-    AS given (id, user_id, task_type, title, payload, priority, queue, run_at, max_attempts, timeout_seconds, labels,
-              limit_key, trace_id, schedule_uid, lane_id)
+    AS g (id, user_id, task_type, title, payload, priority, queue, run_at, max_attempts, timeout_seconds, labels,
+          limit_key, trace_id, schedule_uid, lane_id)
 ), stored AS (
   INSERT INTO headrace.tasks (id, user_id, task_type, title, payload, priority, queue, run_at, max_attempts,
                               timeout_seconds, labels, limit_key, trace_id, schedule_uid, queued_at, queue_seq)
@@ -208,25 +213,34 @@ SELECT pg_notify('headrace_tasks', '') FROM headrace.workers WHERE ended_at IS N
 """
 
 
-def _columns(drafts: Sequence[_Draft], lanes: Mapping[tuple[object, ...], int]) -> tuple[list[object], ...]:
+def _columns(drafts: Sequence[_Draft], lanes: Mapping[tuple[object, ...], int]) -> tuple[list[Any] | None, ...]:
+    """The arrays of INSERT_TASKS. A column that is the same in every row travels once: encoding is most of the cost."""
     specs = [draft.spec for draft in drafts]
     return (
         [draft.task_id for draft in drafts],
-        [draft.user_id for draft in drafts],
-        [draft.known.name for draft in drafts],
-        [spec.title or spec.type for spec in specs],
+        _once([draft.user_id for draft in drafts]),
+        _once([draft.known.name for draft in drafts]),
+        _once([spec.title or spec.type for spec in specs]),
         [draft.payload for draft in drafts],
-        [draft.priority for draft in drafts],
-        [draft.lane[0] for draft in drafts],
-        [spec.run_at for spec in specs],
-        [draft.max_attempts for draft in drafts],
-        [draft.timeout_seconds for draft in drafts],
-        [dict(spec.labels) or None for spec in specs],
-        [draft.lane[3] or None for draft in drafts],
-        [spec.trace_id for spec in specs],
-        [spec.schedule_uid for spec in specs],
-        [lanes[draft.lane] for draft in drafts],
+        _once([draft.priority for draft in drafts]),
+        _once([draft.lane[0] for draft in drafts]),
+        _if_any([spec.run_at for spec in specs]),
+        _once([draft.max_attempts for draft in drafts]),
+        _if_any([draft.timeout_seconds for draft in drafts]),
+        _if_any([dict(spec.labels) or None for spec in specs]),
+        _if_any([draft.lane[3] or None for draft in drafts]),
+        _if_any([spec.trace_id for spec in specs]),
+        _if_any([spec.schedule_uid for spec in specs]),
+        _once([lanes[draft.lane] for draft in drafts]),
     )
+
+
+def _once(values: list[Any]) -> list[Any]:
+    return values[:1] if values.count(values[0]) == len(values) else values
+
+
+def _if_any(values: list[Any]) -> list[Any] | None:
+    return None if values.count(None) == len(values) else values
 
 
 def _check_spec(spec: TaskSpec) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 from headrace import logs
 from headrace.database import Database, Tx
 from headrace.tasks import storable
-from headrace.tasks.catalog import known_type
+from headrace.tasks.catalog import KnownType, StoredCatalog, known_type
 from headrace.tasks.followers import Followers
 from headrace.tasks.model import Change, Claimed, Ending, ErrorCode, Outcome, Transition
 from headrace.tasks.registry import Registry, TaskType
@@ -33,12 +33,15 @@ class Writer:
 
     def __init__(self, db: Database, registry: Registry, followers: Followers) -> None:
         self._db = db
-        self._registry = registry
         self._followers = followers
+        self._known = {declared.name: known_type(declared) for declared in registry}
+        self._stored = StoredCatalog()
+        # Whether a type has followers is asked for every task: so it is answered once.
+        self._unfollowed = {name for name, known in self._known.items() if not followers.of(known)}
 
     async def write(self, worker: Identity, endings: Sequence[Ending], *, started: set[int]) -> int:
         """Write a batch; gives how many were still ours. ``started`` are those whose start has been told already."""
-        if all(each.outcome in FINAL and not self._followed(each.claimed) for each in endings):
+        if all(each.outcome in FINAL and each.claimed.task_type in self._unfollowed for each in endings):
             rows = await self._db.fetch_alone(store.FINISH, *store.finish_arguments(worker, endings))
             written = len(rows)
         else:
@@ -77,23 +80,20 @@ class Writer:
             await store.return_tasks(tx, worker, [waiting])
 
     async def _follow(self, tx: Tx, worker: Identity, done: Sequence[Ending], started: set[int]) -> None:
-        moves = []
+        moves: list[tuple[KnownType, Transition]] = []
         for each in done:
-            task_type = self._type(each.claimed)
-            if task_type is None or not self._followers.of(known_type(task_type)):
+            if each.claimed.task_type in self._unfollowed:
                 continue
+            known = await self._type(tx, each.claimed.task_type)
             if each.claimed.seq not in started:
-                moves.append((known_type(task_type), transition(Change.STARTED, each.claimed, worker)))
-            moves.append((known_type(task_type), _transition_of(each, worker)))
+                moves.append((known, transition(Change.STARTED, each.claimed, worker)))
+            moves.append((known, _transition_of(each, worker)))
         if moves:
             await self._followers.follow(tx, moves)
 
-    def _followed(self, claimed: Claimed) -> bool:
-        task_type = self._type(claimed)
-        return task_type is not None and bool(self._followers.of(known_type(task_type)))
-
-    def _type(self, claimed: Claimed) -> TaskType | None:
-        return self._registry.get(claimed.task_type) if claimed.task_type in self._registry else None
+    async def _type(self, tx: Tx, name: str) -> KnownType:
+        # A type of another program: whoever settles its dead worker's tasks must move its followers, too.
+        return self._known.get(name) or await self._stored.get(tx, name)
 
 
 def transition(change: Change, claimed: Claimed, worker: Identity, **facts: Any) -> Transition:

@@ -44,8 +44,7 @@ class Feeder:
         self._arrived = arrived
         self._gone = gone
         self._sweep = Sweep(db, queues=config.queues, types=registry.names, labels=dict(config.labels))
-        self._rate = 0.0  # tasks a second, smoothed
-        self._measured = (time.monotonic(), 0)
+        self._seconds = 1.0  # that a handler takes, smoothed; slow until it is known better
         self._asleep = False
         self._patience = _FIRST_PATIENCE_S
         self._busy_since: float | None = None
@@ -55,13 +54,9 @@ class Feeder:
         self.room = asyncio.Event()
         self.cancels = asyncio.Event()
 
-    def measure(self, finished: int) -> None:
-        """Learn how fast tasks end, from the total so far."""
-        then, before = self._measured
-        now = time.monotonic()
-        if now - then >= 0.1:
-            self._rate = 0.5 * self._rate + 0.5 * (finished - before) / (now - then)
-            self._measured = (now, finished)
+    def learn(self, seconds: float) -> None:
+        """Learn how long handlers take."""
+        self._seconds += 0.02 * (seconds - self._seconds)
 
     @property
     def _startable(self) -> int:
@@ -70,8 +65,8 @@ class Feeder:
     @property
     def _wanted(self) -> int:
         """How many to take now: what starts at once, and what will have started before the next claim is back."""
-        ahead = int(self._rate * self._config.ahead.total_seconds())
-        target = min(self._config.most_in_hand, self._config.concurrency + ahead)
+        ahead = self._config.concurrency * self._config.ahead.total_seconds() / max(self._seconds, 1e-6)
+        target = min(self._config.most_in_hand, self._config.concurrency + int(ahead))
         in_hand = len(self._hand) + len(self._running)
         # Not before half is gone: small claims cost as much as large ones.
         return min(self._config.batch, target - in_hand) if in_hand <= target // 2 or self._startable else 0

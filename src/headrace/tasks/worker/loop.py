@@ -211,6 +211,7 @@ class Worker:
 
     def _over(self, run: Run, ending: Ending | None) -> None:
         del self._runs[run.claimed.seq]
+        self._feeder.learn(time.monotonic() - run.started)
         if ending is None or run.reason is StopReason.LEASE_LOST:
             self._reporter.started.discard(run.claimed.seq)
             self._settled.set()
@@ -227,7 +228,6 @@ class Worker:
         while True:
             await asyncio.sleep(_TICK_S)
             self._heart.loop_turned()
-            self._feeder.measure(self.figures.finished)
             try:
                 if self._heart.lost and not self._stopping:
                     await self._enter_again()
