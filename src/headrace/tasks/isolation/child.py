@@ -1,0 +1,243 @@
+"""A child process: ``python -m headrace.tasks.isolation.child ADDRESS SOCKET WORKER_PID``.
+
+Loads the program and runs one task after the other in its main thread. A second thread listens to the worker, so that
+a wish to stop is heard while a handler is busy. The environment is the worker's (or what ``Children`` was given);
+standard output and error go to the worker's standard error.
+"""
+
+import asyncio
+import contextlib
+import faulthandler
+import inspect
+import itertools
+import os
+import queue
+import socket
+import sys
+import threading
+import traceback
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from headrace.database import Tx
+from headrace.tasks import storable
+from headrace.tasks.context import BlockingTaskContext, Facts, StepRecord, TaskContext
+from headrace.tasks.errors import Fatal, LeaseLost, PayloadInvalid, TaskCanceled
+from headrace.tasks.isolation import confinement, endings, wire
+from headrace.tasks.isolation.errors import ProgramBroken
+from headrace.tasks.isolation.program import load_registry, with_current_directory
+from headrace.tasks.isolation.stopping import StopOnce
+from headrace.tasks.isolation.wire import Message
+from headrace.tasks.model import Claimed
+from headrace.tasks.registry import Registry, TaskType
+
+
+class Run:
+    """One task under way in this process."""
+
+    def __init__(self, order: Message, link: "Link") -> None:
+        self.number: int = order["run"]
+        self.claimed = wire.unpack_claimed(order["claimed"])
+        self.result_limit: int = order["limit"]
+        self.stop_asked = threading.Event()
+        self.facts = Facts(self.claimed, tuple(order["steps"]), Path(order["scratch"]), self.stop_asked)
+        self.over = False
+        self._link = link
+        self._lock = threading.Lock()
+        self._on_loop: tuple[asyncio.AbstractEventLoop, asyncio.Task[Any]] | None = None
+
+    def ask_to_stop(self) -> None:
+        with self._lock:
+            self.stop_asked.set()
+            on_loop = self._on_loop
+        if on_loop is not None:
+            loop, task = on_loop
+            with contextlib.suppress(RuntimeError):  # the loop is closed: the handler has just ended
+                loop.call_soon_threadsafe(task.cancel)
+
+    def handle(self, task_type: TaskType, payload: Any) -> Any:
+        if inspect.iscoroutinefunction(task_type.handler):
+            return asyncio.run(self._handle_async(task_type, payload))
+        return task_type.handler(BlockingTaskContext(self.facts, BlockingReports(self)), payload)
+
+    async def _handle_async(self, task_type: TaskType, payload: Any) -> Any:
+        task = asyncio.current_task()
+        assert task is not None
+        with self._lock:
+            self._on_loop = asyncio.get_running_loop(), task
+            if self.stop_asked.is_set():
+                raise TaskCanceled
+        return await task_type.handler(TaskContext(self.facts, Reports(self)), payload)
+
+    def call(self, verb: str, *args: Any, **kwargs: Any) -> "Future[Message]":
+        if self.over:
+            # A thread that the handler left behind: its task may be running elsewhere by now.
+            raise LeaseLost("This task is over: nothing more can be reported for it.")
+        return self._link.call(self.number, verb, args, kwargs)
+
+
+class BlockingReports:
+    """``BlockingReporter`` over the link."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._stop = StopOnce(run.stop_asked)
+
+    def call(self, verb: str, *args: Any, **kwargs: Any) -> Any:
+        self._stop.check(verb)
+        return wire.unpack_reply(self._run.call(verb, *args, **kwargs).result(), verb)
+
+
+class Reports:
+    """``Reporter`` over the link."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+
+    async def _call(self, verb: str, *args: Any, **kwargs: Any) -> Any:
+        return wire.unpack_reply(await asyncio.wrap_future(self._run.call(verb, *args, **kwargs)), verb)
+
+    async def progress(self, _claimed: Claimed, percent: int, eta_seconds: int | None) -> None:
+        await self._call("progress", percent, eta_seconds)
+
+    async def log(self, _claimed: Claimed, message: str) -> None:
+        await self._call("log", message)
+
+    async def begin_step(self, _claimed: Claimed, name: str) -> StepRecord:
+        record: StepRecord = await self._call("begin_step", name)
+        return record
+
+    async def end_step(self, _claimed: Claimed, name: str, *, succeeded: bool, detail: Any, millis: int) -> None:
+        await self._call("end_step", name, succeeded=succeeded, detail=detail, millis=millis)
+
+    async def finish_in(self, _tx: Tx, _claimed: Claimed, _result: Any) -> None:
+        raise Fatal(
+            "finish_in is not available with isolation='process': the task's lease lies with the worker, in another "
+            "process. Give the result back, or leave isolation out."
+        )
+
+
+class Link:
+    """The connection to the worker."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
+        self._sending = threading.Lock()
+        self._numbers = itertools.count(1)
+        self._waiting: dict[int, Future[Message]] = {}
+        self._runs: queue.SimpleQueue[Run | None] = queue.SimpleQueue()
+        self._run: Run | None = None
+
+    def say(self, message: Message) -> None:
+        packed = wire.pack(message)
+        with self._sending:
+            self._connection.sendall(packed)
+
+    def call(self, run: int, verb: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> "Future[Message]":
+        number, answer = next(self._numbers), Future[Message]()
+        self._waiting[number] = answer
+        try:
+            self.say({"say": "call", "run": run, "call": number, "verb": verb, "args": args, "kwargs": kwargs})
+        except BaseException:
+            del self._waiting[number]
+            raise
+        return answer
+
+    def serve(self, registry: Registry) -> None:
+        """Run tasks until the worker closes the connection."""
+        threading.Thread(target=self._listen, name="headrace-link", daemon=True).start()
+        while (run := self._runs.get()) is not None:
+            end = perform(run, registry)
+            self._run, run.over = None, True
+            for stream in (sys.stdout, sys.stderr):
+                with contextlib.suppress(OSError, ValueError):  # closed by the handler: its own affair
+                    stream.flush()
+            self.say({"say": "end", "run": run.number, "memory": confinement.resident_bytes(), **end})
+
+    def _listen(self) -> None:
+        try:
+            while (message := wire.receive(self._connection)) is not None:
+                self._take(message)
+        except BaseException:  # noqa: BLE001 - deaf, this process is of no use; the worker shows what is written here
+            traceback.print_exc()
+            os._exit(70)
+        if self._run is not None:
+            confinement.kill_own_group()  # the worker is gone, and with it the right to go on
+        self._runs.put(None)
+
+    def _take(self, message: Message) -> None:
+        match message["do"]:
+            case "run":
+                # Here and not in the main thread, so that a wish to stop right behind it finds it.
+                self._run = run = Run(message, self)
+                self._runs.put(run)
+            case "stop":
+                if (current := self._run) is not None and current.number == message["run"]:
+                    current.ask_to_stop()
+            case "reply":
+                answer = self._waiting.pop(message["call"], None)
+                if answer is not None and answer.set_running_or_notify_cancel():
+                    answer.set_result(message)
+
+
+def perform(run: Run, registry: Registry) -> Message:
+    """Run the task and say how it ended, whatever its handler does."""
+    try:
+        task_type = registry.get(run.claimed.task_type)
+        try:
+            payload = task_type.check_payload(run.claimed.payload)
+        except PayloadInvalid as exc:
+            return endings.of_bad_payload(exc)
+        with confinement.limited(task_type.limits):
+            result = run.handle(task_type, payload)
+            return _ending_with(task_type, result, run.result_limit)
+    except BaseException as exc:  # noqa: BLE001 - whatever a handler raises is told, SystemExit too
+        return endings.of_exception(exc, asked_to_stop=run.stop_asked.is_set())
+
+
+def _ending_with(task_type: TaskType, result: Any, limit: int) -> Message:
+    try:
+        return endings.of_result(storable.encode(task_type.plain_result(result), limit=limit))
+    except storable.NotStorable as exc:
+        return endings.of_bad_result(f"The result {exc}.")
+    except ValidationError as exc:
+        return endings.of_bad_result(f"The result does not fit {task_type.name}: {exc}")
+
+
+def load(order: Message) -> Registry:
+    """Import the program as the worker would."""
+    sys.path[:] = with_current_directory(order["path"])
+    try:
+        return load_registry(order["address"])
+    except ProgramBroken:
+        raise
+    except BaseException as exc:
+        raise ProgramBroken(endings.describe(exc)) from exc
+
+
+def main(connection: socket.socket, worker_pid: int) -> None:
+    faulthandler.enable(all_threads=False)  # where a handler was when it crashed
+    confinement.settle(worker_pid)
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(line_buffering=True, errors="backslashreplace")  # type: ignore[union-attr]
+    link = Link(connection)
+    order = wire.receive(connection)
+    if order is None:
+        return
+    try:
+        registry = load(order)
+    except ProgramBroken as exc:
+        link.say({"say": "broken", "error": exc.message})
+        return
+    link.say({"say": "ready", "memory": confinement.resident_bytes()})
+    link.serve(registry)
+
+
+if __name__ == "__main__":
+    _, _address, _descriptor, _worker = sys.argv
+    # Passing it on made it inheritable; what a handler starts must not hold the connection.
+    os.set_inheritable(int(_descriptor), False)
+    main(socket.socket(fileno=int(_descriptor)), int(_worker))

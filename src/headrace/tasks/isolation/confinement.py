@@ -1,0 +1,123 @@
+"""What a child process does to itself, so that it can harm nobody: it dies with its worker and stays in its limits."""
+
+import contextlib
+import ctypes
+import math
+import os
+import resource
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from types import FrameType
+
+from headrace.tasks.registry import ProcessLimits
+
+_PR_SET_PDEATHSIG = 1
+# Among processes of like size the kernel then takes the child and not the worker.
+_OOM_SHIFT = 500
+_POLITE = (signal.SIGTERM, signal.SIGINT)
+
+_forking = threading.local()
+
+
+def settle(worker_pid: int) -> None:
+    """Do once what holds for the whole life of this process."""
+    _die_with(worker_pid)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
+    _offer_to_oom_killer()
+    # Some supervisors signal every process of a service when they stop it. What becomes of a running task is the
+    # worker's decision. A function and not SIG_IGN, which programs started by a handler would inherit.
+    for number in _POLITE:
+        signal.signal(number, _leave_it_to_the_worker)
+    os.register_at_fork(before=_hold_signals, after_in_parent=_release_signals, after_in_child=_default_signals)
+
+
+@contextlib.contextmanager
+def limited(limits: ProcessLimits) -> Iterator[None]:
+    """Hold one task to its limits; the soft ones, so that the next task can have others.
+
+    Memory is counted as address space on top of what the loaded program has taken, and CPU time from here on. Both
+    hold for each process: programs that the handler starts inherit them but do not share them.
+    """
+    before = {kind: resource.getrlimit(kind) for kind in (resource.RLIMIT_AS, resource.RLIMIT_CPU)}
+    space = _address_space()
+    try:
+        if limits.memory_bytes is not None and space is not None:
+            _lower(resource.RLIMIT_AS, space + limits.memory_bytes)
+        if limits.cpu_seconds is not None:
+            _lower(resource.RLIMIT_CPU, math.ceil(_cpu_time() + limits.cpu_seconds))
+        yield
+    finally:
+        for kind, values in before.items():
+            resource.setrlimit(kind, values)
+
+
+def resident_bytes() -> int:
+    """How much memory this process has now; where the system does not tell, the most it has had."""
+    try:
+        return int(Path("/proc/self/statm").read_bytes().split()[1]) * resource.getpagesize()
+    except OSError:
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+
+def kill_own_group() -> None:
+    """End this process and all it started, if it is the first of its group; else this process alone."""
+    if os.getpgrp() == os.getpid():
+        os.killpg(os.getpid(), signal.SIGKILL)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _lower(kind: int, wanted: int) -> None:
+    soft, hard = resource.getrlimit(kind)
+    known = [limit for limit in (wanted, soft, hard) if limit != resource.RLIM_INFINITY]
+    resource.setrlimit(kind, (min(known), hard))
+
+
+def _address_space() -> int | None:
+    try:
+        return int(Path("/proc/self/statm").read_bytes().split()[0]) * resource.getpagesize()
+    except OSError:
+        return None  # not Linux, where the limit has no effect either
+
+
+def _cpu_time() -> float:
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return used.ru_utime + used.ru_stime
+
+
+def _die_with(worker_pid: int) -> None:
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != worker_pid:  # it died before we asked to die with it
+        os._exit(0)
+
+
+def _offer_to_oom_killer() -> None:
+    score = Path("/proc/self/oom_score_adj")
+    with contextlib.suppress(OSError):
+        score.write_text(str(min(1000, int(score.read_text()) + _OOM_SHIFT)))
+
+
+def _leave_it_to_the_worker(_number: int, _frame: FrameType | None) -> None:
+    pass
+
+
+# A process that a handler forks (multiprocessing) is ended by these signals as usual, also by one that comes before it
+# has taken our function off: that one waits.
+
+
+def _hold_signals() -> None:
+    _forking.mask = signal.pthread_sigmask(signal.SIG_BLOCK, _POLITE)
+
+
+def _release_signals() -> None:
+    signal.pthread_sigmask(signal.SIG_SETMASK, _forking.mask)
+
+
+def _default_signals() -> None:
+    for number in _POLITE:
+        if signal.getsignal(number) is _leave_it_to_the_worker:
+            signal.signal(number, signal.SIG_DFL)
+    _release_signals()

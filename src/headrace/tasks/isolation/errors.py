@@ -1,0 +1,69 @@
+"""How a handler can end that does not run on the loop, beside its result and what handlers raise on purpose.
+
+TaskCanceled            it stopped because it was asked to
+└── Killed              it did not stop, and was killed when its grace was over
+HeadraceError
+├── HandlerFailed       it raised in its child process
+├── BadResult           what it gave back is not JSON, or too large
+├── Crashed             its process died
+├── ReportFailed        inside a handler: the worker could not write what it reported
+└── ProgramBroken       no child can be started, because the program cannot be loaded (Unavailable)
+
+``Fatal``, ``Snooze``, ``LeaseLost``, ``PayloadInvalid`` and ``UnknownTaskType`` come out of a child as themselves.
+"""
+
+from datetime import timedelta
+from typing import ClassVar
+
+from headrace.errors import HeadraceError, Unavailable
+from headrace.tasks.errors import TaskCanceled
+from headrace.tasks.model import ErrorCode
+
+
+class Killed(TaskCanceled):
+    """It did not stop when it was asked to, and was killed; nothing of it runs any more."""
+
+
+class HandlerFailed(HeadraceError):
+    """A handler raised where its exception itself cannot be brought over; this carries what people need of it."""
+
+    code = "handler_failed"
+    error_code: ClassVar[ErrorCode] = ErrorCode.ERROR
+
+    def __init__(self, type_name: str, message: str, traceback: str) -> None:
+        self.type_name = type_name
+        self.traceback = traceback  # ends with the type and the message, as Python prints it
+        super().__init__(f"{type_name}: {message}" if message else type_name)
+
+
+class BadResult(HeadraceError):
+    """What the handler gave back cannot be stored."""
+
+    code = "bad_result"
+    error_code: ClassVar[ErrorCode] = ErrorCode.BAD_RESULT
+
+
+class Crashed(HeadraceError):
+    """The process of the handler died."""
+
+    code = "crashed"
+    error_code: ClassVar[ErrorCode] = ErrorCode.CRASHED
+
+
+class ReportFailed(HeadraceError):
+    """What the handler reported could not be written."""
+
+    code = "report_failed"
+
+
+class ProgramBroken(Unavailable):
+    """No child process can be started, because the program with the task types cannot be loaded.
+
+    ``retry_after`` says when the next try is made; until then every run gets this at once.
+    """
+
+    code = "program_broken"
+    error_code: ClassVar[ErrorCode] = ErrorCode.CRASHED
+
+    def __init__(self, message: str, *, retry_after: timedelta | None = None) -> None:
+        super().__init__(message, retry_after=retry_after)

@@ -1,0 +1,109 @@
+"""One task in one child: the order goes out, reports come in, and it ends in one of the ways of errors.py."""
+
+import asyncio
+from datetime import timedelta
+from typing import Any
+
+from headrace.tasks.context import Facts, Reporter
+from headrace.tasks.errors import LeaseLost, TaskCanceled
+from headrace.tasks.isolation import endings, wire
+from headrace.tasks.isolation.errors import Crashed, Killed
+from headrace.tasks.isolation.process import Child
+from headrace.tasks.isolation.wire import Message
+from headrace.tasks.model import Claimed
+
+_VERBS = frozenset({"progress", "log", "begin_step", "end_step"})
+# What a child said just before it died is still on its way; and one that hangs up is about to die.
+_AFTERMATH = 1.0
+
+
+async def perform(
+    child: Child,
+    claimed: Claimed,
+    facts: Facts,
+    reporter: Reporter,
+    *,
+    stop: asyncio.Event,
+    grace: timedelta,
+    result_limit: int,
+) -> Any:
+    """Run the task in the child. Afterwards its handler runs no more, or the child is not ``clean`` and must go."""
+    number = child.begin()
+    order = {
+        "do": "run",
+        "run": number,
+        "claimed": claimed,
+        "steps": facts.steps,
+        "scratch": str(facts.scratch_root),
+        "limit": min(result_limit, wire.LARGEST // 2),
+    }
+    talk = asyncio.create_task(_converse(child, order, claimed, reporter))
+    asked = asyncio.create_task(stop.wait())
+    try:
+        over: list[asyncio.Future[Any]] = [talk, child.exited]
+        await asyncio.wait([*over, asked], return_when=asyncio.FIRST_COMPLETED)
+        if asked.done() and not talk.done():
+            child.tell({"do": "stop", "run": number})
+            await asyncio.wait(over, timeout=grace.total_seconds(), return_when=asyncio.FIRST_COMPLETED)
+            if not talk.done() and not child.exited.done():
+                await _kill(child)
+        end = await _last_word(child, talk)
+    finally:
+        asked.cancel()
+        if not talk.done():
+            child.kill()
+            talk.cancel()
+            await asyncio.wait([talk], timeout=_AFTERMATH)  # a report under way is taken back, not left behind
+    if end is None:
+        raise Killed if child.killed else Crashed(f"Its process {child.fate()}.{child.last_lines()}")
+    child.end(end["memory"])
+    if end["kind"] == "no_memory":
+        child.clean = False  # who knows what it could not allocate
+    return endings.value_of(end)
+
+
+async def _kill(child: Child) -> None:
+    child.kill()
+    # Only a process that the kernel itself cannot stop at the moment (a hung disk) lives on beyond this.
+    await asyncio.wait([child.exited], timeout=5)
+    raise Killed
+
+
+async def _last_word(child: Child, talk: "asyncio.Task[Message | None]") -> Message | None:
+    """How it ended by its own account; None if it died without one."""
+    await asyncio.wait([talk], timeout=_AFTERMATH)
+    end = talk.result() if talk.done() else None
+    if end is None:
+        await asyncio.wait([child.exited], timeout=_AFTERMATH)
+    return end
+
+
+async def _converse(child: Child, order: Message, claimed: Claimed, reporter: Reporter) -> Message | None:
+    """Give the order and take reports until the end comes; None when it hangs up."""
+    number = order["run"]
+    await child.say(order)
+    while True:
+        try:
+            message = await child.hear()
+        except wire.Unintelligible:
+            return None
+        if message is None or (message["say"] == "end" and message["run"] == number):
+            return message
+        if message["say"] == "call":
+            ours = message["run"] == number
+            await child.say(await _answer(message, claimed, reporter) if ours else _too_late(message))
+
+
+async def _answer(call: Message, claimed: Claimed, reporter: Reporter) -> Message:
+    reply = {"do": "reply", "call": call["call"]}
+    try:
+        if call["verb"] not in _VERBS:
+            raise ValueError(f"there is no report {call['verb']!r}")
+        value = await getattr(reporter, call["verb"])(claimed, *call["args"], **call["kwargs"])
+    except (Exception, TaskCanceled) as exc:  # noqa: BLE001 - whatever the reporter raises is the handler's to deal with
+        return {**reply, "refused": wire.pack_refusal(exc)}
+    return {**reply, "value": value}
+
+
+def _too_late(call: Message) -> Message:
+    return {"do": "reply", "call": call["call"], "refused": wire.pack_refusal(LeaseLost())}

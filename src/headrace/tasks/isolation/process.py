@@ -1,0 +1,216 @@
+"""One child process, seen from the worker: started, spoken to, killed, waited for."""
+
+import asyncio
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Mapping
+from datetime import timedelta
+
+from headrace.tasks.isolation import program, wire
+from headrace.tasks.isolation.errors import ProgramBroken
+from headrace.tasks.isolation.guardian import Guardian
+from headrace.tasks.isolation.output import Forward, Output
+from headrace.tasks.isolation.wire import Message
+
+# From closing its connection until it is killed: time for what the program registered with atexit.
+_FAREWELL = 1.0
+_POLL = 0.02
+
+
+class Child:
+    """A child process. Whoever makes one must ``retire`` it."""
+
+    def __init__(self, address: str, env: Mapping[str, str] | None, guardian: Guardian, forward: Forward) -> None:
+        self.address = address
+        self.runs = 0
+        self.clean = True  # not in the midst of a task
+        self.killed = False  # by us
+        self.memory_at_first: int | None = None
+        self.memory = 0
+        self.output = Output(forward)
+        self._guardian = guardian
+        self._loop = asyncio.get_running_loop()
+        self.exited: asyncio.Future[int] = self._loop.create_future()
+        self._reader: asyncio.StreamReader | None = None
+        self._writer: asyncio.StreamWriter | None = None
+        self._pidfd = -1
+        self._ours, theirs = socket.socketpair()
+        try:
+            # In this thread, and not in one of a pool: the kernel ties a child's life to the thread that started it.
+            self._process = subprocess.Popen(  # noqa: S603 - our own module and our own interpreter
+                [
+                    sys.executable,
+                    "-m",
+                    "headrace.tasks.isolation.child",
+                    address,
+                    str(theirs.fileno()),
+                    str(os.getpid()),
+                ],
+                stdin=subprocess.DEVNULL,
+                stdout=self.output.sink,
+                stderr=self.output.sink,
+                pass_fds=[theirs.fileno()],
+                start_new_session=True,
+                env=env,
+            )
+        except BaseException:
+            self._ours.close()
+            self.output.close()
+            raise
+        finally:
+            theirs.close()
+            self.output.close_sink()
+        self.pid = self._process.pid
+        guardian.watch(self.pid)
+        self._watch()
+
+    async def load(self, *, within: timedelta) -> None:
+        """Wait until it has loaded the program; ``ProgramBroken`` says why it could not."""
+        self._reader, self._writer = await asyncio.open_unix_connection(sock=self._ours)
+        await self.say({"do": "load", "address": self.address, "path": program.search_path()})
+        try:
+            answer = await asyncio.wait_for(self.hear(), within.total_seconds())
+        except TimeoutError:
+            raise ProgramBroken(
+                f"{self.address} could not be loaded within {within.total_seconds():g} s.{self.last_lines()}"
+            ) from None
+        except wire.Unintelligible:
+            answer = None
+        if answer is None:
+            await asyncio.wait([self.exited], timeout=_FAREWELL)
+            raise ProgramBroken(f"{self.address} could not be loaded: its process {self.fate()}.{self.last_lines()}")
+        if answer["say"] != "ready":
+            raise ProgramBroken(f"{self.address} could not be loaded: {answer['error']}")
+        self.memory = answer["memory"]
+
+    def tell(self, message: Message) -> None:
+        """Send a message without waiting; that it died meanwhile is noticed elsewhere."""
+        assert self._writer is not None
+        with contextlib.suppress(ConnectionError):
+            self._writer.write(wire.pack(message))
+
+    async def say(self, message: Message) -> None:
+        """Send a message, as fast as the child takes it."""
+        assert self._writer is not None
+        self.tell(message)
+        with contextlib.suppress(ConnectionError):
+            await self._writer.drain()
+
+    async def hear(self) -> Message | None:
+        """The next message, None when it has closed the connection."""
+        assert self._reader is not None
+        return await wire.read(self._reader)
+
+    def begin(self) -> int:
+        """A new task; gives the number of this run."""
+        self.clean = False
+        self.runs += 1
+        self.output.start_anew()
+        return self.runs
+
+    def end(self, memory: int) -> None:
+        """The task is over and this child ready for another."""
+        self.clean = True
+        self.memory = memory
+        if self.memory_at_first is None:
+            # The first task loads what all of them need (a model, a cache): only growth beyond that is a leak.
+            self.memory_at_first = memory
+
+    def grown(self) -> int:
+        return self.memory - (self.memory if self.memory_at_first is None else self.memory_at_first)
+
+    def kill(self) -> None:
+        """Kill it with all it started."""
+        if not self.exited.done():
+            self.killed = True
+            self._kill_group()
+
+    async def retire(self) -> None:
+        """End it: gently if it has nothing to do. Afterwards there is no process, no descriptor and no group left."""
+        try:
+            if not self.clean:
+                self.kill()
+            await self._hang_up()
+            await asyncio.wait([self.exited], timeout=_FAREWELL)
+        finally:
+            self.kill()
+        await self.exited
+        await self._reap_group()
+        self.output.close()
+
+    async def _hang_up(self) -> None:
+        if self._writer is None:
+            self._ours.close()
+            return
+        self._writer.close()
+        with contextlib.suppress(OSError):
+            await self._writer.wait_closed()
+
+    def fate(self) -> str:
+        """How it ended, as the end of a sentence."""
+        if not self.exited.done():
+            return "closed its connection to the worker"
+        status = self.exited.result()
+        if status >= 0:
+            return f"exited with status {status}"
+        name = _signal_name(-status)
+        if -status == signal.SIGKILL and not self.killed:
+            return f"was killed by {name}, and not by its worker: the memory ran out, or somebody killed it"
+        if -status == signal.SIGXCPU:
+            return f"was killed by {name}: it used more CPU time than it may"
+        return f"was killed by {name}"
+
+    def last_lines(self) -> str:
+        lines = self.output.last_lines()
+        return f" It wrote last:\n{lines}" if lines else ""
+
+    def _watch(self) -> None:
+        try:
+            self._pidfd = os.pidfd_open(self.pid)
+        except (AttributeError, OSError):  # not Linux, or an old one
+            self._look()
+        else:
+            self._loop.add_reader(self._pidfd, self._ended)
+
+    def _look(self) -> None:
+        if self._process.poll() is None:
+            self._loop.call_later(_POLL, self._look)
+        else:
+            self._ended()
+
+    def _ended(self) -> None:
+        if self._pidfd >= 0:
+            self._loop.remove_reader(self._pidfd)
+            os.close(self._pidfd)
+            self._pidfd = -1
+        # As long as it is not waited for, its number is no other group's.
+        self._kill_group()
+        self._guardian.forget(self.pid)
+        status = self._process.wait()
+        if not self.exited.done():
+            self.exited.set_result(status)
+
+    def _kill_group(self) -> None:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.pid, signal.SIGKILL)
+
+    async def _reap_group(self) -> None:
+        """Wait for what it had started, where that became ours: as the first process of a container we inherit it."""
+        for _ in range(100):
+            try:
+                pid, _status = os.waitpid(-self.pid, os.WNOHANG)  # noqa: ASYNC222 - it does not wait
+            except ChildProcessError:
+                return
+            if pid == 0:
+                await asyncio.sleep(_POLL)
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"

@@ -1,0 +1,281 @@
+"""The program that the children of these tests load."""
+
+import asyncio
+import contextlib
+import ctypes
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, TypeVar
+
+import orjson
+from pydantic import BaseModel
+
+from headrace.tasks.context import BlockingTaskContext, TaskContext
+from headrace.tasks.errors import Fatal, Snooze, TaskCanceled
+from headrace.tasks.registry import Handler, ProcessLimits, Registry
+
+registry = Registry()
+MEBIBYTE = 1024 * 1024
+
+
+HandlerT = TypeVar("HandlerT", bound=Handler)
+
+
+def task(name: str, **options: Any) -> Callable[[HandlerT], HandlerT]:
+    return registry.task(name, isolation="process", **options)
+
+
+class Order(BaseModel):
+    number: int
+
+
+class Receipt(BaseModel):
+    number: int
+    said: str
+
+
+@task("echo")
+def echo(context: BlockingTaskContext, payload: Any) -> Any:
+    return payload
+
+
+@task("echo.async")
+async def echo_async(context: TaskContext, payload: Any) -> Any:
+    await asyncio.sleep(0)
+    return payload
+
+
+@task("who")
+def who(context: BlockingTaskContext, payload: Any) -> Any:
+    return {
+        "pid": os.getpid(),
+        "task_id": context.task_id,
+        "user_id": context.user_id,
+        "attempt": context.attempt,
+        "trace_id": context.trace_id,
+        "scratch": str(context.scratch),
+        "main_thread": threading.current_thread() is threading.main_thread(),
+    }
+
+
+@task("typed")
+def typed(context: BlockingTaskContext, payload: Order) -> Receipt:
+    return Receipt(number=payload.number, said=type(payload).__name__)
+
+
+@task("reports", steps=("fetch", "count"))
+def reports(context: BlockingTaskContext, payload: Any) -> Any:
+    context.log("begins")
+    with context.step("fetch") as step:
+        found = step.detail if step.done else None
+    context.progress(40.4, eta_seconds=2.6)
+    with context.step("count") as step:
+        step.detail = {"counted": 7}
+    return {"fetched": found}
+
+
+@task("reports.async", steps=("fetch", "count"))
+async def reports_async(context: TaskContext, payload: Any) -> Any:
+    await context.log("begins")
+    async with context.step("fetch") as step:
+        found = step.detail if step.done else None
+    await context.progress(40.4, eta_seconds=2.6)
+    async with context.step("count") as step:
+        step.detail = {"counted": 7}
+    return {"fetched": found}
+
+
+@task("reports.together")
+async def reports_together(context: TaskContext, payload: Any) -> None:
+    await asyncio.gather(*(context.log(str(number)) for number in range(20)))
+
+
+@task("reports.late")
+def reports_late(context: BlockingTaskContext, payload: str) -> None:
+    def report() -> None:
+        time.sleep(0.1)
+        try:
+            context.log("late")
+        except Exception as exc:  # noqa: BLE001
+            Path(payload).write_text(type(exc).__name__)
+
+    threading.Thread(target=report).start()
+
+
+@task("finishes_in")
+async def finishes_in(context: TaskContext, payload: Any) -> None:
+    await context.finish_in(None)  # type: ignore[arg-type]
+
+
+class Unlucky(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError("no words")
+
+
+@task("raises")
+def raises(context: BlockingTaskContext, payload: str) -> None:
+    match payload:
+        case "value":
+            raise ValueError("the third line is empty")
+        case "fatal":
+            raise Fatal("this file is not yours", path=Path("a"), line=3)
+        case "snooze":
+            raise Snooze(timedelta(minutes=1.5))
+        case "exit":
+            sys.exit(4)
+        case "unlucky":
+            raise Unlucky
+        case "halves":
+            raise ValueError("half a character: \ud83d")
+        case "memory":
+            raise MemoryError
+
+
+@task("raises.async")
+async def raises_async(context: TaskContext, payload: Any) -> None:
+    raise KeyError(payload)
+
+
+@task("gives")
+def gives(context: BlockingTaskContext, payload: str) -> Any:
+    return {"set": {1, 2}, "huge": "x" * 2_000_000, "nul": "a\0b"}[payload]
+
+
+@task("step_detail_is_a_set")
+def step_detail_is_a_set(context: BlockingTaskContext, payload: Any) -> None:
+    with context.step("count") as step:
+        step.detail = {1, 2}
+
+
+@task("stops")
+def stops(context: BlockingTaskContext, payload: str) -> str:
+    """Cooperative: looks at the flag, and says what it did about it."""
+    Path(payload).touch()
+    while not context.cancelled:
+        time.sleep(0.005)
+    return "stopped by myself"
+
+
+@task("stops.at_report")
+def stops_at_report(context: BlockingTaskContext, payload: str) -> None:
+    try:
+        with context.step("count"):
+            while True:
+                context.progress(1)
+                Path(payload).touch()
+                time.sleep(0.005)
+    except TaskCanceled:
+        context.log("cleaning up")
+        raise
+
+
+@task("stops.async")
+async def stops_async(context: TaskContext, payload: str) -> None:
+    Path(payload).touch()
+    try:
+        await asyncio.sleep(60)
+    finally:
+        await context.log("cleaning up")
+
+
+@task("stubborn")
+def stubborn(context: BlockingTaskContext, payload: str) -> None:
+    """Starts a program and a forked process, writes their ids, and sleeps whatever anybody says."""
+    program = subprocess.Popen([sys.executable, "-I", "-S", "-c", "import time; time.sleep(60)"])
+    forked = multiprocessing.get_context("fork").Process(target=time.sleep, args=(60,))
+    forked.start()
+    tell(payload, [os.getpid(), program.pid, forked.pid])
+    while True:
+        with contextlib.suppress(BaseException):
+            time.sleep(60)
+
+
+@task("terminates_its_own")
+def terminates_its_own(context: BlockingTaskContext, payload: Any) -> list[int | None]:
+    program = subprocess.Popen([sys.executable, "-I", "-S", "-c", "import time; time.sleep(60)"])
+    forked = multiprocessing.get_context("fork").Process(target=time.sleep, args=(60,))
+    forked.start()
+    program.terminate()
+    forked.terminate()
+    forked.join(10)
+    return [program.wait(10), forked.exitcode]
+
+
+@task("dies")
+def dies(context: BlockingTaskContext, payload: str) -> None:
+    sys.stderr.write("the last words\n")
+    match payload:
+        case "exit":
+            os._exit(3)
+        case "segfault":
+            ctypes.string_at(0)
+        case "deaf":
+            os.closerange(3, 200)
+
+
+@task("waits")
+def waits(context: BlockingTaskContext, payload: str) -> str:
+    """Writes its id and waits until somebody does something about it."""
+    tell(payload, [os.getpid()])
+    time.sleep(60)
+    return "nobody came"
+
+
+@task("eats_memory", limits=ProcessLimits(memory_bytes=200 * MEBIBYTE))
+def eats_memory(context: BlockingTaskContext, payload: int) -> int:
+    return len(bytearray(payload * MEBIBYTE))
+
+
+@task("burns_cpu", limits=ProcessLimits(cpu_seconds=1))
+def burns_cpu(context: BlockingTaskContext, payload: float) -> str:
+    until = time.process_time() + payload
+    while time.process_time() < until:
+        pass
+    return "done"
+
+
+kept: list[bytearray] = []
+
+
+@task("leaks")
+def leaks(context: BlockingTaskContext, payload: int) -> int:
+    kept.append(bytearray(b"x" * payload * MEBIBYTE))
+    return os.getpid()
+
+
+@task("chats")
+def chats(context: BlockingTaskContext, payload: int) -> str:
+    for number in range(payload):
+        print(f"line {number} " + "." * 80)  # noqa: T201
+    return "said"
+
+
+@task("looks_around")
+def looks_around(context: BlockingTaskContext, payload: Any) -> dict[str, Any]:
+    descriptors = {}
+    for entry in Path("/proc/self/fd").iterdir():
+        with contextlib.suppress(OSError):
+            descriptors[int(entry.name)] = str(entry.readlink())
+    return {
+        "descriptors": [name for number, name in sorted(descriptors.items()) if not name.startswith("/proc/")],
+        "leads_group": os.getpgrp() == os.getpid() == os.getsid(0),
+        "oom_score_adj": int(Path("/proc/self/oom_score_adj").read_text()),
+        "environment": os.environ.get("HEADRACE_TEST_WORD"),
+        "stdin": sys.stdin.read(),
+        "sigterm": signal.getsignal(signal.SIGTERM) is signal.SIG_DFL,
+    }
+
+
+def tell(path: str, value: Any) -> None:
+    """Write in one go: who waits for the file shall not read half of it."""
+    part = Path(f"{path}.part")
+    part.write_bytes(orjson.dumps(value))
+    part.rename(path)
