@@ -28,7 +28,7 @@ FIELDS = {
     "queue",
     "priority",
     "schedule_uid",
-    "step",
+    "current_step",
     "progress",
     "error_code",
     "error_message",
@@ -157,7 +157,7 @@ async def test_steps_are_told_only_where_the_type_asks_for_it(telling: Bench) ->
     loud, quiet = await telling.submit("loud"), await telling.submit("quiet")
     async with telling.working():
         await telling.over(loud, quiet)
-    assert parts(await told(telling.db, loud), "step", "progress") == [
+    assert parts(await told(telling.db, loud), "current_step", "progress") == [
         ("created", None, 0),
         ("started", None, 0),
         ("step_changed", "fetch", 0),

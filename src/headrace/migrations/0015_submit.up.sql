@@ -30,7 +30,7 @@ BEGIN
       'queue', task.queue,
       'priority', task.priority,
       'schedule_uid', task.schedule_uid,
-      'step', CASE WHEN moment.is_later THEN task.current_step END,
+      'current_step', CASE WHEN moment.is_later THEN task.current_step END,
       'progress', CASE WHEN moment.is_later THEN task.progress ELSE 0 END,
       'error_code', CASE WHEN moment.is_later THEN task.error_code END,
       -- Of a stack trace the line that says what went wrong: the rest is for those who may read the task.

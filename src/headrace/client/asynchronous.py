@@ -1,0 +1,283 @@
+"""The client for programs with an event loop."""
+
+import asyncio
+import inspect
+import json
+import random
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from contextlib import aclosing
+from datetime import datetime, timedelta
+from typing import Any, Self
+from urllib.parse import quote
+
+import httpx
+
+from headrace import ids
+from headrace.client.connection import Connection
+from headrace.client.errors import Unreachable
+from headrace.client.model import LogLine, NewTask, Queue, QueueRules, Step, Task, Why, Worker
+from headrace.client.retrying import RetryPolicy
+from headrace.client.streaming import ServerEvent, read_events
+
+OnProgress = Callable[[Task], Awaitable[None] | None]
+
+_BATCH = 1000  # the most that the server takes at once
+_PAGE = 100
+# The first event comes at once; something that holds it back (a buffering proxy) makes streams useless.
+_FIRST_EVENT = timedelta(seconds=5)
+_HEARTBEATS = timedelta(seconds=40)  # the server says something every 15 s
+_COME_BACK_S = (0.5, 1.5)
+_POLL_FIRST_S, _POLL_LAST_S = 0.1, 2.0
+
+
+class Client:
+    """Speaks to one server with one API key. Submits are idempotent by themselves: sent again, they happen once.
+
+    Every verb raises the errors of ``headrace.client.errors``; a server that is busy (429, 503) or out of reach is
+    asked again, with growing pauses, before that.
+    """
+
+    def __init__(
+        self,
+        base_url: str,
+        api_key: str,
+        *,
+        timeout: timedelta = timedelta(seconds=30),
+        retry: RetryPolicy | None = None,
+        transport: httpx.AsyncBaseTransport | None = None,
+    ) -> None:
+        self._connection = Connection(
+            base_url, api_key, timeout=timeout, retry=retry or RetryPolicy(), transport=transport
+        )
+
+    async def close(self) -> None:
+        await self._connection.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    # -- submitting
+
+    async def submit(
+        self,
+        type: str,  # noqa: A002 - the API's word
+        payload: Any = None,
+        *,
+        title: str | None = None,
+        queue: str | None = None,
+        priority: int | None = None,
+        run_at: datetime | None = None,
+        max_attempts: int | None = None,
+        timeout: timedelta | None = None,  # noqa: ASYNC109 - the task's, not this call's
+        limit_key: str | None = None,
+        labels: Mapping[str, str] | None = None,
+        key: str | None = None,
+    ) -> Task:
+        """Submit one task. With a ``key`` of your own it happens once even if your program is started again."""
+        new = NewTask(
+            type, payload, title, queue, priority, run_at, max_attempts, timeout, limit_key, labels=labels or {}
+        )
+        return Task.of(await self._create("/v1/tasks", new.as_json(), key or _fresh_key()))
+
+    async def submit_many(self, tasks: Sequence[NewTask], *, key: str | None = None) -> Sequence[str]:
+        """Submit tasks in this order; gives their ids. Each thousand is taken as a whole or not at all."""
+        chosen = key or _fresh_key()
+        made: list[str] = []
+        for start in range(0, len(tasks), _BATCH):
+            body = {"tasks": [task.as_json() for task in tasks[start : start + _BATCH]]}
+            part = chosen if len(tasks) <= _BATCH else f"{chosen}:{start // _BATCH}"
+            made += (await self._create("/v1/tasks/batch", body, part))["ids"]
+        return made
+
+    async def _create(self, path: str, body: Any, key: str) -> Any:
+        return await self._connection.request("POST", path, json=body, headers={"Idempotency-Key": key}, safe=True)
+
+    # -- reading
+
+    async def get(self, task_id: str) -> Task:
+        return Task.of(await self._get(f"/v1/tasks/{_part(task_id)}"))
+
+    async def steps(self, task_id: str) -> Sequence[Step]:
+        """The steps of every attempt, in the order in which they were entered."""
+        return [Step.of(item) async for item in self._pages(f"/v1/tasks/{_part(task_id)}/steps")]
+
+    async def why(self, task_id: str) -> Why:
+        """Why a task is not running."""
+        return Why.of(await self._get(f"/v1/tasks/{_part(task_id)}/why"))
+
+    async def logs(self, task_id: str) -> AsyncGenerator[LogLine, None]:
+        """How each attempt ended and what the handler wrote, oldest first."""
+        async for item in self._pages(f"/v1/tasks/{_part(task_id)}/logs"):
+            yield LogLine.of(item)
+
+    async def queues(self) -> Sequence[Queue]:
+        return [Queue.of(item) for item in (await self._get("/v1/queues"))["items"]]
+
+    async def workers(self) -> Sequence[Worker]:
+        """Workers that have not ended. For administrators."""
+        return [Worker.of(item) for item in (await self._get("/v1/workers"))["items"]]
+
+    async def _get(self, path: str, params: Mapping[str, Any] | None = None) -> Any:
+        return await self._connection.request("GET", path, params=params, safe=True)
+
+    async def _pages(
+        self, path: str, params: Mapping[str, Any] | None = None
+    ) -> AsyncGenerator[Mapping[str, Any], None]:
+        asked: dict[str, Any] = {"limit": _PAGE, **(params or {})}
+        while True:
+            page = await self._get(path, asked)
+            for item in page["items"]:
+                yield item
+            if page.get("next_cursor") is None:
+                return
+            asked["cursor"] = page["next_cursor"]
+
+    # -- waiting
+
+    async def wait(
+        self, task_id: str, *, within: timedelta | None = None, on_progress: OnProgress | None = None
+    ) -> Task:
+        """Wait until a task is over and give it, with its result or error; ``TimeoutError`` if that takes too long.
+
+        ``on_progress`` is called with the task whenever something about it has changed.
+        """
+        async with (
+            asyncio.timeout(None if within is None else within.total_seconds()),
+            aclosing(self.follow(task_id)) as states,
+        ):
+            async for task in states:
+                told = on_progress(task) if on_progress is not None else None
+                if inspect.isawaitable(told):
+                    await told
+        return task
+
+    async def follow(self, task_id: str) -> AsyncGenerator[Task, None]:
+        """The task now, and again whenever something about it has changed; the last one is over, and complete.
+
+        By server-sent events; where something in between does not let them through, by asking again and again.
+        """
+        last_id: str | None = None
+        streams_work = False
+        while True:
+            try:
+                async with aclosing(self._events(task_id, last_id)) as events:
+                    async for event in events:
+                        streams_work, last_id = True, event.id or last_id
+                        if event.kind == "end":
+                            yield await self.get(task_id)
+                            return
+                        task = Task.of(json.loads(event.data)) if event.kind == "task" else None
+                        if task is not None and not task.is_over:  # the end is told once, and whole
+                            yield task
+            except (Unreachable, _NoStream):
+                if not streams_work:
+                    break
+            # The server ends a stream after a while, or was started anew: look, and come back behind the last event.
+            if (task := await self.get(task_id)).is_over:
+                yield task
+                return
+            await asyncio.sleep(random.uniform(*_COME_BACK_S))  # noqa: S311 - spreads load, guards nothing
+        async for task in self._poll(task_id):
+            yield task
+
+    async def _events(self, task_id: str, last_id: str | None) -> AsyncGenerator[ServerEvent, None]:
+        headers = {} if last_id is None else {"Last-Event-ID": last_id}
+        path = f"/v1/tasks/{_part(task_id)}/events"
+        async with self._connection.stream(path, headers=headers, read_timeout=_HEARTBEATS) as response:
+            if response.status_code == httpx.codes.NO_CONTENT:
+                yield ServerEvent("end", "", last_id)
+                return
+            if not response.headers.get("Content-Type", "").startswith("text/event-stream"):
+                raise _NoStream  # whoever asks for the task itself learns what is wrong
+            events = read_events(response.aiter_bytes())
+            try:
+                async with asyncio.timeout(_FIRST_EVENT.total_seconds()):
+                    first = await anext(events)
+            except (TimeoutError, StopAsyncIteration):
+                raise _NoStream from None
+            yield first
+            async for event in events:
+                yield event
+
+    async def _poll(self, task_id: str) -> AsyncGenerator[Task, None]:
+        version, pause = -1, _POLL_FIRST_S
+        while True:
+            task = await self.get(task_id)
+            if task.version != version:
+                version, pause = task.version, _POLL_FIRST_S
+                yield task
+            if task.is_over:
+                return
+            await asyncio.sleep(pause)
+            pause = min(pause * 1.5, _POLL_LAST_S)
+
+    # -- changing
+
+    async def cancel(self, task_id: str, *, version: int | None = None) -> Task:
+        """Cancel a task; one that runs is told to stop and ends soon after. With a ``version`` only if it is that."""
+        return Task.of(await self._change(f"/v1/tasks/{_part(task_id)}/cancel", version, safe=True))
+
+    async def retry(self, task_id: str, *, version: int | None = None) -> Task:
+        """Run a task again that failed or was canceled."""
+        return Task.of(await self._change(f"/v1/tasks/{_part(task_id)}/retry", version, safe=version is not None))
+
+    async def delete(self, task_id: str) -> None:
+        """Remove a task that is over."""
+        await self._connection.request("DELETE", f"/v1/tasks/{_part(task_id)}", safe=False)
+
+    async def pause(self, queue: str) -> QueueRules:
+        """Start nothing more from a queue. For administrators, as is ``resume``."""
+        return QueueRules.of(await self._change(f"/v1/queues/{_part(queue)}/pause", None, safe=True))
+
+    async def resume(self, queue: str) -> QueueRules:
+        return QueueRules.of(await self._change(f"/v1/queues/{_part(queue)}/resume", None, safe=True))
+
+    async def _change(self, path: str, version: int | None, *, safe: bool) -> Any:
+        headers = {} if version is None else {"If-Match": f'"{version}"'}
+        return await self._connection.request("POST", path, headers=headers, safe=safe)
+
+    # -- listing; the last, because its name means something else from here on
+
+    async def list(
+        self,
+        *,
+        status: str | Sequence[str] | None = None,
+        type: str | None = None,  # noqa: A002 - the API's word
+        queue: str | None = None,
+        created_after: datetime | None = None,
+        created_before: datetime | None = None,
+        user_id: str | None = None,
+    ) -> AsyncGenerator[Task, None]:
+        """Your tasks, newest first, without payloads and results; fetched page by page as you go on.
+
+        ``user_id`` is for administrators: somebody's, or ``"*"`` for everybody's.
+        """
+        asked = {
+            "status": [status] if isinstance(status, str) else status,
+            "type": type,
+            "queue": queue,
+            "created_after": created_after and created_after.isoformat(),
+            "created_before": created_before and created_before.isoformat(),
+            "user_id": user_id,
+        }
+        given = {name: value for name, value in asked.items() if value is not None}
+        async for item in self._pages("/v1/tasks", given):
+            yield Task.of(item)
+
+
+class _NoStream(Exception):
+    """Events do not come through here."""
+
+
+def _fresh_key() -> str:
+    return ids.new("key")
+
+
+def _part(text: str) -> str:
+    """One part of a path, whatever is in it."""
+    if not text:
+        raise ValueError("an id or a name is expected here")
+    return quote(text, safe="")

@@ -1,0 +1,102 @@
+"""One server, one API key: requests that are sent again when that is safe, and refusals as errors."""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from typing import Any
+
+import httpx
+
+from headrace.client.errors import Unreachable, error_of
+from headrace.client.retrying import RetryPolicy, may_repeat, retry_after, wants_repeat
+
+
+class Connection:
+    def __init__(
+        self,
+        base_url: str,
+        api_key: str,
+        *,
+        timeout: timedelta,
+        retry: RetryPolicy,
+        transport: httpx.AsyncBaseTransport | None,
+    ) -> None:
+        if not base_url.startswith(("http://", "https://")):
+            raise ValueError(f"base_url must begin with http:// or https://, not {base_url!r}")
+        self._retry = retry
+        self._http = httpx.AsyncClient(
+            base_url=base_url.rstrip("/"),
+            headers={"Authorization": f"Bearer {api_key}", "Accept": "application/json"},
+            timeout=timeout.total_seconds(),
+            transport=transport,
+        )
+
+    async def close(self) -> None:
+        await self._http.aclose()
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        json: Any = None,
+        params: Mapping[str, Any] | None = None,
+        headers: Mapping[str, str] | None = None,
+        safe: bool,
+    ) -> Any:
+        """The answer's JSON. ``safe`` requests may arrive twice without harm, and are sent again when they break."""
+        attempt = 0
+        while True:
+            asked: timedelta | None = None
+            error: Exception
+            try:
+                response = await self._http.request(method, path, json=json, params=params, headers=headers)
+            except httpx.TransportError as exc:
+                error, again = _unreachable(exc), may_repeat(exc, safe=safe)
+            else:
+                if response.is_success:
+                    return response.json() if response.content else None
+                problem = _problem(response)
+                asked = retry_after(response)
+                again = wants_repeat(response, problem.get("code"), safe=safe)
+                error = error_of(response.status_code, problem, retry_after=asked)
+            pause = self._retry.pause(attempt, asked) if again else None
+            if pause is None:
+                raise error
+            await asyncio.sleep(pause)
+            attempt += 1
+
+    @asynccontextmanager
+    async def stream(
+        self, path: str, *, headers: Mapping[str, str], read_timeout: timedelta
+    ) -> AsyncIterator[httpx.Response]:
+        """A response that is read as it comes. No retries here: whoever follows a stream knows where to go on."""
+        timeout = httpx.Timeout(self._http.timeout, read=read_timeout.total_seconds())
+        try:
+            async with self._http.stream(
+                "GET", path, headers={"Accept": "text/event-stream", **headers}, timeout=timeout
+            ) as response:
+                yield response
+        except httpx.TransportError as exc:
+            raise _unreachable(exc) from exc
+
+
+def _problem(response: httpx.Response) -> Mapping[str, Any]:
+    """The problem document; something else may have answered in the server's place, such as a proxy with a page."""
+    try:
+        found = response.json()
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _unreachable(exc: httpx.TransportError) -> Unreachable:
+    # Without the URL's query or the key: only where it was sent, and what went wrong.
+    try:
+        url = exc.request.url
+        place = f"{url.scheme}://{url.netloc.decode()}"
+    except RuntimeError:  # the error came before there was a request
+        place = "The server"
+    what = str(exc) or type(exc).__name__
+    return Unreachable(f"{place} cannot be reached: {what}.")

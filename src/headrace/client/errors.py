@@ -1,0 +1,146 @@
+"""What a server's refusal becomes here, decided by the problem's ``code`` (RFC 9457).
+
+HeadraceError
+├── NotFound ─────────── TaskNotFound
+├── Invalid ──────────── PayloadInvalid, PayloadTooLarge, UnknownTaskType, TaskInvalid, IdempotencyKeyReused
+├── Conflict ─────────── TaskOver, TaskNotOver, TaskChanged
+├── Denied ───────────── Unauthenticated, ScopeMissing, AdminOnly
+├── Exhausted ────────── RateLimited
+└── Unavailable ──────── Unreachable
+
+Each is an ``ApiError`` too, except ``Unreachable``, which has no answer to tell of. A code that has no class of its own
+here becomes the kind that its status stands for. ``error.code`` is always the server's.
+"""
+
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any
+
+from headrace import errors
+from headrace.errors import HeadraceError
+
+
+class ApiError(HeadraceError):
+    """The server refused, or failed."""
+
+    def __init__(self, problem: Mapping[str, Any], *, status: int, retry_after: timedelta | None = None) -> None:
+        # The kinds differ in what they take; all that they keep is set here.
+        HeadraceError.__init__(self, str(problem.get("detail") or f"The server answered {status}."))
+        self.details = dict(problem.get("details") or {})
+        self.code = str(problem.get("code") or "error")  # type: ignore[misc]  # of the class elsewhere, the answer's here
+        self.status = status
+        self.retry_after = retry_after
+        self.request_id: str | None = problem.get("request_id")
+        self.fields: dict[str, str] = {
+            str(each.get("field")): str(each.get("message")) for each in problem.get("errors") or ()
+        }
+
+
+class _NotFound(ApiError, errors.NotFound): ...
+
+
+class _Invalid(ApiError, errors.Invalid): ...
+
+
+class _Conflict(ApiError, errors.Conflict): ...
+
+
+class _Denied(ApiError, errors.Denied): ...
+
+
+class _Exhausted(ApiError, errors.Exhausted): ...
+
+
+class _Unavailable(ApiError, errors.Unavailable): ...
+
+
+class TaskNotFound(_NotFound):
+    """There is no such task, or it is not yours."""
+
+
+class PayloadInvalid(_Invalid):
+    """The payload does not fit the task type."""
+
+
+class PayloadTooLarge(_Invalid):
+    """The payload is larger than tasks may carry."""
+
+
+class UnknownTaskType(_Invalid):
+    """No worker has ever registered this task type."""
+
+
+class TaskInvalid(_Invalid):
+    """The task cannot be submitted like this."""
+
+
+class IdempotencyKeyReused(_Invalid):
+    """This idempotency key was used for another request."""
+
+
+class TaskOver(_Conflict):
+    """The task is over already."""
+
+
+class TaskNotOver(_Conflict):
+    """The task is not over yet."""
+
+
+class TaskChanged(_Conflict):
+    """The task was changed meanwhile: read it again."""
+
+
+class Unauthenticated(_Denied, errors.Unauthenticated):
+    """The API key is missing, wrong or revoked."""
+
+
+class ScopeMissing(_Denied):
+    """The API key was not given the scope that this needs."""
+
+
+class AdminOnly(_Denied):
+    """Only an administrator may do this."""
+
+
+class RateLimited(_Exhausted):
+    """Too many requests."""
+
+
+class Unreachable(errors.Unavailable):
+    """The server cannot be reached."""
+
+
+_BY_CODE: Mapping[str, type[ApiError]] = {
+    "task_not_found": TaskNotFound,
+    "payload_invalid": PayloadInvalid,
+    "payload_too_large": PayloadTooLarge,
+    "unknown_task_type": UnknownTaskType,
+    "task_invalid": TaskInvalid,
+    "idempotency_key_reused": IdempotencyKeyReused,
+    "task_over": TaskOver,
+    "task_not_over": TaskNotOver,
+    "task_changed": TaskChanged,
+    "precondition_failed": TaskChanged,
+    "unauthenticated": Unauthenticated,
+    "scope_missing": ScopeMissing,
+    "admin_only": AdminOnly,
+    "rate_limited": RateLimited,
+}
+_BY_STATUS: Mapping[int, type[ApiError]] = {
+    401: Unauthenticated,
+    403: _Denied,
+    404: _NotFound,
+    409: _Conflict,
+    412: _Conflict,
+    429: _Exhausted,
+    502: _Unavailable,
+    503: _Unavailable,
+    504: _Unavailable,
+}
+
+
+def error_of(status: int, problem: Mapping[str, Any], *, retry_after: timedelta | None = None) -> ApiError:
+    """The error that this answer stands for."""
+    fallback = _Invalid if 400 <= status < 500 else ApiError
+    kind = _BY_CODE.get(str(problem.get("code"))) or _BY_STATUS.get(status, fallback)
+    return kind(problem, status=status, retry_after=retry_after)

@@ -1,0 +1,60 @@
+"""When to send a request again, and after which pause."""
+
+import random
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
+
+import httpx
+
+# The server has done nothing, and may do it in a moment.
+_NOT_DONE = frozenset({429, 503})
+# A proxy has lost the answer: what was asked for may have been done.
+_UNCERTAIN = frozenset({502, 504})
+
+
+@dataclass(frozen=True, slots=True)
+class RetryPolicy:
+    """Pauses that double from ``first`` to ``cap``, with jitter. The server may ask for more, up to ``patience``."""
+
+    retries: int = 5
+    first: timedelta = timedelta(milliseconds=200)
+    cap: timedelta = timedelta(seconds=10)
+    patience: timedelta = timedelta(seconds=60)
+
+    def pause(self, attempt: int, asked: timedelta | None) -> float | None:
+        """Seconds to wait before attempt ``attempt + 1`` (they count from 0); None to give up."""
+        if attempt >= self.retries or (asked is not None and asked > self.patience):
+            return None
+        grown: float = min(self.first.total_seconds() * 2 ** min(attempt, 32), self.cap.total_seconds())
+        jittered = grown * random.uniform(0.5, 1.0)  # noqa: S311 - spreads load, guards nothing
+        return max(jittered, asked.total_seconds()) if asked is not None else jittered
+
+
+def may_repeat(error: httpx.TransportError, *, safe: bool) -> bool:
+    """Whether a request that broke may be sent again: if it never left, or if a repetition is harmless."""
+    never_sent = isinstance(error, httpx.ConnectError | httpx.ConnectTimeout | httpx.PoolTimeout)
+    return never_sent or (safe and not isinstance(error, httpx.UnsupportedProtocol))
+
+
+def wants_repeat(response: httpx.Response, code: str | None, *, safe: bool) -> bool:
+    """Whether the same request may well be answered otherwise in a moment."""
+    if code == "idempotency_in_progress":  # the first request with our key is still at work: its answer will be ours
+        return True
+    return response.status_code in _NOT_DONE or (safe and response.status_code in _UNCERTAIN)
+
+
+def retry_after(response: httpx.Response) -> timedelta | None:
+    """What Retry-After says: seconds, or a date."""
+    text = response.headers.get("Retry-After")
+    if text is None:
+        return None
+    try:
+        return timedelta(seconds=int(text))
+    except ValueError:
+        pass
+    try:
+        until = parsedate_to_datetime(text)
+    except ValueError:
+        return None
+    return max(timedelta(0), until - datetime.now(UTC))

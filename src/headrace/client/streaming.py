@@ -1,0 +1,41 @@
+"""Server-sent events, as they come over the wire."""
+
+from collections.abc import AsyncGenerator, AsyncIterator
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class ServerEvent:
+    kind: str
+    data: str
+    id: str | None
+
+
+async def read_events(chunks: AsyncIterator[bytes]) -> AsyncGenerator[ServerEvent, None]:
+    """Events as they are complete; comments, which only keep the connection open, are passed over."""
+    kind, last_id = "message", None
+    data: list[str] = []
+    async for line in _lines(chunks):
+        if not line:
+            if data:
+                yield ServerEvent(kind, "\n".join(data), last_id)
+            kind, data = "message", []
+            continue
+        name, _, value = line.partition(":")
+        value = value.removeprefix(" ")
+        match name:
+            case "event":
+                kind = value
+            case "data":
+                data.append(value)
+            case "id":
+                last_id = value
+
+
+async def _lines(chunks: AsyncIterator[bytes]) -> AsyncGenerator[str, None]:
+    # Not httpx's aiter_lines: it breaks lines at every character that Unicode calls a break, and JSON may hold some.
+    rest = b""
+    async for chunk in chunks:
+        *lines, rest = (rest + chunk).split(b"\n")
+        for line in lines:
+            yield line.removesuffix(b"\r").decode()

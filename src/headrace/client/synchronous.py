@@ -1,0 +1,194 @@
+"""The same client for programs without an event loop: each verb runs on a loop in a thread of its own."""
+
+import asyncio
+import threading
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from time import monotonic
+from typing import Any, Self, TypeVar
+
+import httpx
+
+from headrace.client.asynchronous import Client
+from headrace.client.model import LogLine, NewTask, Queue, QueueRules, Step, Task, Why, Worker
+from headrace.client.retrying import RetryPolicy
+
+T = TypeVar("T")
+
+
+class _Loop:
+    """An event loop in a thread, for as long as the client lives. Works from any thread, also beside another loop."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="headrace-client", daemon=True)
+        self._thread.start()
+
+    def run(self, work: Coroutine[Any, Any, T], *, within: float | None = None) -> T:
+        running = asyncio.run_coroutine_threadsafe(work, self._loop)
+        try:
+            return running.result(within)
+        except BaseException:  # Ctrl-C, or the time is over: whatever it does must not go on behind our back
+            running.cancel()
+            raise
+
+    def iterate(self, items: AsyncGenerator[T, None]) -> Iterator[T]:
+        try:
+            while True:
+                try:
+                    yield self.run(_next(items))
+                except StopAsyncIteration:
+                    return
+        finally:
+            self.run(_close(items))
+
+    def close(self) -> None:
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+
+async def _next(items: AsyncGenerator[T, None]) -> T:
+    return await anext(items)
+
+
+async def _close(items: AsyncGenerator[Any, None]) -> None:
+    await items.aclose()
+
+
+class SyncClient:
+    """``Client`` without ``await``; its verbs are described there."""
+
+    def __init__(
+        self,
+        base_url: str,
+        api_key: str,
+        *,
+        timeout: timedelta = timedelta(seconds=30),
+        retry: RetryPolicy | None = None,
+        transport: httpx.AsyncBaseTransport | None = None,
+    ) -> None:
+        self._client = Client(base_url, api_key, timeout=timeout, retry=retry, transport=transport)
+        self._loop = _Loop()
+
+    def close(self) -> None:
+        self._loop.run(self._client.close())
+        self._loop.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def submit(
+        self,
+        type: str,  # noqa: A002 - the API's word
+        payload: Any = None,
+        *,
+        title: str | None = None,
+        queue: str | None = None,
+        priority: int | None = None,
+        run_at: datetime | None = None,
+        max_attempts: int | None = None,
+        timeout: timedelta | None = None,
+        limit_key: str | None = None,
+        labels: Mapping[str, str] | None = None,
+        key: str | None = None,
+    ) -> Task:
+        return self._loop.run(
+            self._client.submit(
+                type,
+                payload,
+                title=title,
+                queue=queue,
+                priority=priority,
+                run_at=run_at,
+                max_attempts=max_attempts,
+                timeout=timeout,
+                limit_key=limit_key,
+                labels=labels,
+                key=key,
+            )
+        )
+
+    def submit_many(self, tasks: Sequence[NewTask], *, key: str | None = None) -> Sequence[str]:
+        return self._loop.run(self._client.submit_many(tasks, key=key))
+
+    def get(self, task_id: str) -> Task:
+        return self._loop.run(self._client.get(task_id))
+
+    def steps(self, task_id: str) -> Sequence[Step]:
+        return self._loop.run(self._client.steps(task_id))
+
+    def why(self, task_id: str) -> Why:
+        return self._loop.run(self._client.why(task_id))
+
+    def logs(self, task_id: str) -> Iterator[LogLine]:
+        return self._loop.iterate(self._client.logs(task_id))
+
+    def queues(self) -> Sequence[Queue]:
+        return self._loop.run(self._client.queues())
+
+    def workers(self) -> Sequence[Worker]:
+        return self._loop.run(self._client.workers())
+
+    def wait(
+        self,
+        task_id: str,
+        *,
+        within: timedelta | None = None,
+        on_progress: Callable[[Task], None] | None = None,
+    ) -> Task:
+        """As ``Client.wait``; ``on_progress`` is called in the caller's own thread."""
+        ends_at = None if within is None else monotonic() + within.total_seconds()
+        states = self._client.follow(task_id)
+        try:
+            while True:
+                left = None if ends_at is None else ends_at - monotonic()
+                task = self._loop.run(_next(states), within=left)
+                if on_progress is not None:
+                    on_progress(task)
+                if task.is_over:
+                    return task
+        finally:
+            self._loop.run(_close(states))
+
+    def follow(self, task_id: str) -> Iterator[Task]:
+        return self._loop.iterate(self._client.follow(task_id))
+
+    def cancel(self, task_id: str, *, version: int | None = None) -> Task:
+        return self._loop.run(self._client.cancel(task_id, version=version))
+
+    def retry(self, task_id: str, *, version: int | None = None) -> Task:
+        return self._loop.run(self._client.retry(task_id, version=version))
+
+    def delete(self, task_id: str) -> None:
+        self._loop.run(self._client.delete(task_id))
+
+    def pause(self, queue: str) -> QueueRules:
+        return self._loop.run(self._client.pause(queue))
+
+    def resume(self, queue: str) -> QueueRules:
+        return self._loop.run(self._client.resume(queue))
+
+    def list(
+        self,
+        *,
+        status: str | Sequence[str] | None = None,
+        type: str | None = None,  # noqa: A002 - the API's word
+        queue: str | None = None,
+        created_after: datetime | None = None,
+        created_before: datetime | None = None,
+        user_id: str | None = None,
+    ) -> Iterator[Task]:
+        return self._loop.iterate(
+            self._client.list(
+                status=status,
+                type=type,
+                queue=queue,
+                created_after=created_after,
+                created_before=created_before,
+                user_id=user_id,
+            )
+        )
