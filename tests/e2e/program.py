@@ -88,13 +88,14 @@ def run_program(
 
 
 class Program:
-    """A command that runs until it is stopped."""
+    """A command that runs until it is stopped. ``variables`` are its whole environment, where ours is no good."""
 
     def __init__(
         self,
         *words: str,
         folder: Path,
         settings: Mapping[str, str] | None = None,
+        variables: Mapping[str, str] | None = None,
         account: Account | None = None,
         command: Sequence[str] = HEADRACE,
     ) -> None:
@@ -104,7 +105,7 @@ class Program:
         self.process = subprocess.Popen(
             [*command, *words],
             cwd=folder,
-            env=environment(settings),
+            env=environment(settings) if variables is None else variables,
             stdin=subprocess.DEVNULL,
             stdout=self._out,
             stderr=self._err,
