@@ -1,8 +1,10 @@
 """What can go wrong with tasks, and what a handler can say about its own failure."""
 
 from datetime import timedelta
+from typing import ClassVar
 
 from headrace.errors import Conflict, HeadraceError, Invalid, NotFound
+from headrace.tasks.model import ErrorCode
 
 
 class TaskNotFound(NotFound):
@@ -75,6 +77,7 @@ class BadResult(Invalid):
     """What the handler gave back cannot be stored."""
 
     code = "bad_result"
+    error_code: ClassVar[ErrorCode] = ErrorCode.BAD_RESULT
 
 
 # -- what a handler raises on purpose

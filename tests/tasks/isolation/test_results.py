@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from headrace.tasks.context import Facts
-from headrace.tasks.errors import Fatal, LeaseLost, PayloadInvalid, Snooze, UnknownTaskType
-from headrace.tasks.isolation import BadResult, Children, HandlerFailed, wire
+from headrace.tasks.errors import BadResult, Fatal, LeaseLost, PayloadInvalid, Snooze, UnknownTaskType
+from headrace.tasks.isolation import Children, HandlerFailed, wire
 from headrace.tasks.isolation.output import KEPT, Output
 from headrace.tasks.model import ErrorCode
 from headrace.tasks.registry import Registry

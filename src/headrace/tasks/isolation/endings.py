@@ -8,8 +8,8 @@ from typing import Any
 
 import orjson
 
-from headrace.tasks.errors import Fatal, LeaseLost, PayloadInvalid, Snooze, TaskCanceled, UnknownTaskType
-from headrace.tasks.isolation.errors import BadResult, Crashed, HandlerFailed
+from headrace.tasks.errors import BadResult, Fatal, LeaseLost, PayloadInvalid, Snooze, TaskCanceled, UnknownTaskType
+from headrace.tasks.isolation.errors import Crashed, HandlerFailed
 from headrace.tasks.isolation.wire import Message, text
 
 # Frames of ours and of asyncio between the process's start and the handler say nothing about its failure.

@@ -4,7 +4,7 @@ TaskCanceled            it stopped because it was asked to
 └── Killed              it did not stop, and was killed when its grace was over
 HeadraceError
 ├── HandlerFailed       it raised in its child process
-├── BadResult           what it gave back is not JSON, or too large
+├── BadResult           what it gave back is not JSON, or too large (headrace.tasks.errors)
 ├── Crashed             its process died
 ├── ReportFailed        inside a handler: the worker could not write what it reported
 └── ProgramBroken       no child can be started, because the program cannot be loaded (Unavailable)
@@ -34,13 +34,6 @@ class HandlerFailed(HeadraceError):
         self.type_name = type_name
         self.traceback = traceback  # ends with the type and the message, as Python prints it
         super().__init__(f"{type_name}: {message}" if message else type_name)
-
-
-class BadResult(HeadraceError):
-    """What the handler gave back cannot be stored."""
-
-    code = "bad_result"
-    error_code: ClassVar[ErrorCode] = ErrorCode.BAD_RESULT
 
 
 class Crashed(HeadraceError):

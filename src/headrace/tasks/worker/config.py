@@ -1,5 +1,6 @@
 """How a worker works."""
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -24,6 +25,7 @@ class WorkerConfig:
     result_limit: int = 256 * 1024
     scratch: Path = Path(gettempdir()) / "headrace-scratch"
     registry_address: str | None = None  # module:attribute, for handlers in child processes
+    children: int = field(default_factory=lambda: os.cpu_count() or 1)  # of those at once
 
     def __post_init__(self) -> None:
         if self.concurrency < 1:

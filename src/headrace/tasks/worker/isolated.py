@@ -32,7 +32,7 @@ class Isolated:
     async def _in_child(self, run: "Run", facts: Facts, reporter: LeaseReporter) -> Any:
         if self._children is None:
             address = self._config.registry_address or address_of(self._registry)
-            self._children = Children(address, size=self._config.concurrency)
+            self._children = Children(address, size=self._config.children)
         return await self._children.run(
             run.task_type,
             run.claimed,

@@ -4,12 +4,12 @@ import asyncio
 import time
 import traceback
 from dataclasses import dataclass, field
+from datetime import timedelta
 from enum import StrEnum
 from typing import Any
 
 from headrace.tasks.context import Facts, TaskContext
 from headrace.tasks.errors import BadResult, Fatal, LeaseLost, PayloadInvalid, Snooze, TaskCanceled
-from headrace.tasks.isolation import BadResult as IsolatedBadResult
 from headrace.tasks.isolation import Crashed, HandlerFailed, ProgramBroken
 from headrace.tasks.model import Claimed, Ending, ErrorCode, Outcome
 from headrace.tasks.registry import TaskType
@@ -93,10 +93,14 @@ def _ending_by(run: Run, exc: Exception) -> Ending | None:
             return None
         case PayloadInvalid():
             return failed(claimed, ErrorCode.BAD_PAYLOAD, exc.message, retry=None)
-        case BadResult() | IsolatedBadResult():
+        case BadResult():
             return failed(claimed, ErrorCode.BAD_RESULT, exc.message, retry=None)
-        case Crashed() | ProgramBroken():
+        case Crashed():
             return failed(claimed, ErrorCode.CRASHED, exc.message, retry=task_type)
+        case ProgramBroken():
+            # A broken deployment is not the task's fault: it waits, and spends nothing.
+            delay = exc.retry_after or timedelta(seconds=5)
+            return Ending(claimed, Outcome.SNOOZED, delay=delay, spends_attempt=False, error_message=exc.message)
         case HandlerFailed():
             return failed(claimed, ErrorCode.ERROR, exc.traceback, retry=task_type)
         case _:
