@@ -24,11 +24,11 @@ class _Loop:
         self._thread = threading.Thread(target=self._loop.run_forever, name="headrace-client", daemon=True)
         self._thread.start()
 
-    def run(self, work: Coroutine[Any, Any, T], *, within: float | None = None) -> T:
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
         running = asyncio.run_coroutine_threadsafe(work, self._loop)
         try:
-            return running.result(within)
-        except BaseException:  # Ctrl-C, or the time is over: whatever it does must not go on behind our back
+            return running.result()
+        except BaseException:  # Ctrl-C: what it does must not go on behind our back
             running.cancel()
             raise
 
@@ -48,11 +48,14 @@ class _Loop:
         self._loop.close()
 
 
-async def _next(items: AsyncGenerator[T, None]) -> T:
-    return await anext(items)
+async def _next(items: AsyncGenerator[T, None], within: float | None = None) -> T:
+    async with asyncio.timeout(within):
+        return await anext(items)
 
 
 async def _close(items: AsyncGenerator[Any, None]) -> None:
+    while getattr(items, "ag_running", False):  # noqa: ASYNC110 - what Ctrl-C interrupted is on its way out
+        await asyncio.sleep(0.001)
     await items.aclose()
 
 
@@ -146,7 +149,7 @@ class SyncClient:
         try:
             while True:
                 left = None if ends_at is None else ends_at - monotonic()
-                task = self._loop.run(_next(states), within=left)
+                task = self._loop.run(_next(states, left))
                 if on_progress is not None:
                     on_progress(task)
                 if task.is_over:
