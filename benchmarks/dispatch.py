@@ -234,11 +234,19 @@ async def millions(run: Run) -> None:
         run.note("ours-backlog", rate)
 
 
+SLEEPER = """
+INSERT INTO headrace.workers (id, host, pid, types, concurrency, lease, asleep)
+VALUES ('wrk_raw', 'bench', 1, '{noop}', 1, '1 hour', true)
+"""
+
+
 async def pickups(run: Run) -> None:
     """From before the submit call until the handler starts, of a worker that has nothing else to do."""
     for who in ("raw-pickup", "ours"):
         await reset(run.url)
         await ours.fill(run.url, 1)
+        if who == "raw-pickup":  # submitters call only when they see somebody asleep
+            await execute(run.url, SLEEPER)
         with _Worker(who, run.url) as worker:
             _go(worker)
             await asyncio.sleep(1.5)
@@ -254,8 +262,6 @@ async def _pick_up(run: Run) -> list[float]:
         for n in range(run.sizes.pickups):
             started = time.time_ns()
             (task_id,) = await submitter.submit_now(db, [ours.TaskSpec("noop", {"n": n})], user_id=ids.SYSTEM_USER)
-            if n % 2 == 0 and n < 2:
-                await db.fetch_alone("SELECT pg_notify('headrace_tasks', '')")
             while True:
                 rows = await db.fetch_alone("SELECT result FROM headrace.tasks WHERE id = $1", task_id)
                 if rows[0]["result"]:

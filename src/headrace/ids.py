@@ -29,6 +29,8 @@ _SHAPE = re.compile(r"([a-z](?:[a-z_]{0,61}[a-z])?)_([0-7][0-9a-hjkmnp-tv-z]{25}
 _RANDOM_BITS = 74
 _last_millis = 0
 _last_random = 0
+_last_prefix = ""  # the last millisecond as the ten letters that stand for it
+_randomness = b""
 _lock = threading.Lock()
 
 
@@ -41,8 +43,8 @@ class InvalidId(Invalid):
 def new(prefix: str, *, at: datetime | None = None) -> str:
     """Make a fresh id; ``at`` puts another instant than now inside, for rows that belong to an earlier one."""
     if at is not None:
-        return f"{prefix}_{_encode(_uuid7(_millis(at), _fresh_random()))}"
-    return f"{prefix}_{_encode(_next_uuid7())}"
+        return f"{prefix}_{_encode(_millis(at) << 80 | _tail(_fresh_random()))}"
+    return f"{prefix}_{_next()}"
 
 
 def check(value: str, prefix: str) -> str:
@@ -83,20 +85,29 @@ def _fresh_random() -> int:
     return int.from_bytes(os.urandom(10)) >> (80 - _RANDOM_BITS + 1)
 
 
-def _next_uuid7() -> int:
-    global _last_millis, _last_random
+def _next() -> str:
+    """The 26 letters of an id that is larger than all before it in this process."""
+    global _last_millis, _last_random, _last_prefix, _randomness
     millis = time.time_ns() // 1_000_000
     with _lock:
         if millis > _last_millis:
             _last_millis, _last_random = millis, _fresh_random()
+            _last_prefix = "".join([_PAIRS[millis >> shift & 1023] for shift in range(40, -1, -10)])
         else:  # the same millisecond, or a clock that was set back: count on by a step nobody can guess
-            _last_random += 1 + int.from_bytes(os.urandom(4))
-        return _uuid7(_last_millis, _last_random)
+            if not _randomness:
+                _randomness = os.urandom(256)  # a call for each id would cost as much as the rest of it
+            _last_random += 1 + int.from_bytes(_randomness[:4])
+            _randomness = _randomness[4:]
+        n, p = _tail(_last_random), _PAIRS
+        return (
+            f"{_last_prefix}{p[n >> 70]}{p[n >> 60 & 1023]}{p[n >> 50 & 1023]}{p[n >> 40 & 1023]}{p[n >> 30 & 1023]}"
+            f"{p[n >> 20 & 1023]}{p[n >> 10 & 1023]}{p[n & 1023]}"
+        )
 
 
-def _uuid7(millis: int, random: int) -> int:
-    high, low = random >> 62, random & (1 << 62) - 1
-    return millis << 80 | 7 << 76 | high << 64 | 0b10 << 62 | low
+def _tail(random: int) -> int:
+    """The 80 bits after the millisecond: version 7, twelve random ones, the variant, the other sixty-two."""
+    return 7 << 76 | random >> 62 << 64 | 0b10 << 62 | random & (1 << 62) - 1
 
 
 def _encode(number: int) -> str:
@@ -104,8 +115,8 @@ def _encode(number: int) -> str:
 
 
 def _forget_after_fork() -> None:
-    global _last_millis, _lock
-    _last_millis, _lock = 0, threading.Lock()
+    global _last_millis, _randomness, _lock
+    _last_millis, _randomness, _lock = 0, b"", threading.Lock()
 
 
 os.register_at_fork(after_in_child=_forget_after_fork)
