@@ -444,3 +444,35 @@ async def test_one_key_gives_one_task_under_load(bench: Bench) -> None:  # D-06
     async with bench.db.transaction() as tx:
         assert await tx.fetchval("SELECT count(*) FROM headrace.tasks") == 1
         assert await tx.fetchval("SELECT count(*) FROM headrace.task_queue") == 1
+
+
+async def test_scratch_files_stay_from_attempt_to_attempt_and_go_with_the_task(bench: Bench) -> None:
+    seen: list[list[str]] = []
+
+    @bench.registry.task("files", backoff=AT_ONCE)
+    async def files(context: TaskContext, payload: Any) -> None:
+        seen.append(sorted(each.name for each in context.scratch.iterdir()))
+        (context.scratch / f"part-{context.attempt}").write_text("…")
+        if context.attempt < 3:
+            raise RuntimeError("again")
+
+    task = await bench.submit("files")
+    async with bench.working():
+        await bench.over(task)
+    assert seen == [[], ["part-1"], ["part-1", "part-2"]]
+    assert not (bench.scratch / task).exists()
+
+
+async def test_a_worker_whose_loop_dies_stops_its_heart(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    @bench.registry.task("any")
+    async def any_(context: TaskContext, payload: Any) -> None: ...
+
+    worker = bench.worker()
+
+    async def die() -> None:
+        raise RuntimeError("a bug")
+
+    monkeypatch.setattr(worker._feeder, "run", die)
+    with pytest.raises(ExceptionGroup):
+        await worker.run(asyncio.Event())
+    assert not worker._heart._thread.is_alive()

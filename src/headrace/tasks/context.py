@@ -59,6 +59,7 @@ class Facts:
     steps: tuple[str, ...]
     scratch_root: Path
     cancel: asyncio.Event | Any = field(repr=False)  # something with is_set()
+    scratch_made: bool = False
 
 
 class _Common:
@@ -97,6 +98,7 @@ class _Common:
         """A folder of this task's own; it stays from one attempt to the next and goes when the task is over."""
         folder = self._facts.scratch_root / self._facts.claimed.task_id
         folder.mkdir(parents=True, exist_ok=True)
+        self._facts.scratch_made = True
         return folder
 
     def _check_step(self, name: str) -> None:

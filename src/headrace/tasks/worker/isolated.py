@@ -3,7 +3,6 @@
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-from headrace.tasks.context import Facts
 from headrace.tasks.errors import TaskCanceled
 from headrace.tasks.isolation import Children, Threads, address_of, run_in_thread
 from headrace.tasks.registry import Registry
@@ -24,32 +23,32 @@ class Isolated:
         self._children: Children | None = None
 
     async def run(self, run: "Run", reporter: LeaseReporter) -> Any:
-        facts = Facts(run.claimed, run.task_type.steps, self._config.scratch, run.stop)
         if run.task_type.isolation == "process":
-            return await self._in_child(run, facts, reporter)
-        return await self._in_thread(run, facts, reporter)
+            run.facts.scratch_made = True  # a child that uses its folder does not tell
+            return await self._in_child(run, reporter)
+        return await self._in_thread(run, reporter)
 
-    async def _in_child(self, run: "Run", facts: Facts, reporter: LeaseReporter) -> Any:
+    async def _in_child(self, run: "Run", reporter: LeaseReporter) -> Any:
         if self._children is None:
             address = self._config.registry_address or address_of(self._registry)
             self._children = Children(address, size=self._config.children)
         return await self._children.run(
             run.task_type,
             run.claimed,
-            facts,
+            run.facts,
             reporter,
             stop=run.stop,
             grace=run.task_type.grace,
             result_limit=self._config.result_limit,
         )
 
-    async def _in_thread(self, run: "Run", facts: Facts, reporter: LeaseReporter) -> Any:
+    async def _in_thread(self, run: "Run", reporter: LeaseReporter) -> Any:
         if self._threads is None:
             self._threads = Threads(self._config.concurrency)
         payload = run.task_type.check_payload(run.claimed.payload)
         loop = asyncio.get_running_loop()
         work = asyncio.ensure_future(
-            run_in_thread(self._threads, run.task_type, run.claimed, payload, facts, reporter, loop)
+            run_in_thread(self._threads, run.task_type, run.claimed, payload, run.facts, reporter, loop)
         )
         asked = asyncio.ensure_future(run.stop.wait())
         try:

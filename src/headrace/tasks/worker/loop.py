@@ -12,7 +12,7 @@ from headrace import ids, logs
 from headrace.database import Database
 from headrace.errors import HeadraceError, Unavailable
 from headrace.tasks.catalog import declare_types
-from headrace.tasks.context import forget_scratch
+from headrace.tasks.context import Facts, forget_scratch
 from headrace.tasks.followers import Followers
 from headrace.tasks.model import Claimed, Ending, Outcome
 from headrace.tasks.reaping import Reaper
@@ -87,6 +87,16 @@ class Worker:
         async with self._db.transaction() as tx:
             await declare_types(tx, self._registry)
         await self._enter()
+        try:
+            await self._work_until(stop)
+        finally:
+            # Also when a loop of ours died: a heart that went on would keep from others what nobody works on.
+            await self._heart.stop()
+            await self._isolated.close()
+        with suppress(HeadraceError):
+            await store.say_stopped(self._db, self.identity)
+
+    async def _work_until(self, stop: asyncio.Event) -> None:
         reaper = Reaper(self._db, self._registry, self._followers)
         async with asyncio.TaskGroup() as group:
             self._group = group
@@ -105,10 +115,6 @@ class Worker:
             await self._wind_down()
             for task in (*loops, *self._runners):
                 task.cancel()
-        await self._isolated.close()
-        await self._heart.stop()
-        with suppress(HeadraceError):
-            await store.say_stopped(self._db, self.identity)
 
     async def _enter(self) -> None:
         """Become a worker, or another one after having been given up."""
@@ -205,7 +211,8 @@ class Worker:
         task_type = self._registry.get(claimed.task_type)
         now = time.monotonic()
         deadline = None if claimed.timeout_seconds is None else now + claimed.timeout_seconds
-        run = Run(claimed, task_type, now, deadline, task=me if task_type.isolation == "async" else None)
+        facts = Facts(claimed, task_type.steps, self._config.scratch, stop := asyncio.Event())
+        run = Run(claimed, task_type, facts, stop, now, deadline, task=me if task_type.isolation == "async" else None)
         self._runs[claimed.seq] = run
         return run
 
@@ -216,7 +223,7 @@ class Worker:
             self._reporter.started.discard(run.claimed.seq)
             self._settled.set()
             return
-        if ending.outcome in FINAL and run.task_type.isolation != "async":
+        if ending.outcome in FINAL and run.facts.scratch_made:
             forget_scratch(self._config.scratch, run.claimed.task_id)
         self._end(ending)
 

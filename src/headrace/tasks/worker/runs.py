@@ -3,7 +3,7 @@
 import asyncio
 import time
 import traceback
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
 from typing import Any
@@ -32,10 +32,11 @@ class Run:
 
     claimed: Claimed
     task_type: TaskType
+    facts: Facts
+    stop: asyncio.Event
     started: float
     deadline: float | None
     task: "asyncio.Task[Any] | None" = None  # whom to cancel, while the handler is on the loop
-    stop: asyncio.Event = field(default_factory=asyncio.Event)
     reason: StopReason | None = None
     asked_at: float = 0.0
     abandoned: bool = False
@@ -60,9 +61,8 @@ async def execute(run: Run, reporter: LeaseReporter, isolated: Isolated, config:
     claimed, task_type = run.claimed, run.task_type
     try:
         if task_type.isolation == "async":
-            facts = Facts(claimed, task_type.steps, config.scratch, run.stop)
             payload = claimed.payload if task_type.payload is None else task_type.check_payload(claimed.payload)
-            result = await task_type.handler(TaskContext(facts, reporter), payload)
+            result = await task_type.handler(TaskContext(run.facts, reporter), payload)
         else:
             result = await isolated.run(run, reporter)
         if task_type.result is not None or type(result) not in _PLAIN:
