@@ -56,7 +56,7 @@ def as_row(spec: TaskSpec, *, user_id: str, registry: Registry | None, payload_l
         raise PayloadInvalid(f"The payload {exc}.") from None
     row = {
         "type": spec.type,
-        "payload": orjson.Fragment(encoded),
+        "payload": orjson.Fragment(bytes(encoded)),
         "user_id": user_id,
         "title": spec.title,
         "queue": spec.queue,
