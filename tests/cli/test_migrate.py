@@ -123,7 +123,6 @@ def test_the_printed_sql_is_what_psql_takes(call: Call, empty: Place, migrated: 
     assert json.loads(call("migrate", "--status", "--json", settings=empty.settings).out)["current"] == 1
 
 
-@pytest.mark.both
 def test_ten_processes_at_once_migrate_once(empty: Place, migrated: Place, tmp_path: Path, server: TestServer) -> None:
     """Must be seen: every replica of a deployment may run `headrace migrate` when it starts."""
     started = [
