@@ -26,6 +26,7 @@ log = logs.get(__name__)
 Row = asyncpg.Record
 Isolation = Literal["read_committed", "repeatable_read", "serializable"]
 
+_BACKSTOP_S = 5.0
 _LOST = (
     asyncpg.PostgresConnectionError,
     asyncpg.InterfaceError,
@@ -77,7 +78,9 @@ class DatabaseConfig:
     def place(self) -> str:
         """Host, port and database for messages: the URL without its password."""
         parts = urlsplit(self.url)
-        return f"{parts.hostname or 'the local socket'}:{parts.port or 5432}{parts.path}"
+        # Cut by hand: several hosts with a port each (host1:5432,host2:5432) have no port that urlsplit could read.
+        hosts = parts.netloc.rpartition("@")[2] or "the local socket"
+        return f"{hosts if ':' in hosts else f'{hosts}:5432'}{parts.path}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,6 +225,10 @@ def _explained() -> Iterator[None]:
         raise DatabaseUnavailable from exc
     except (asyncpg.QueryCanceledError, asyncpg.LockNotAvailableError, asyncpg.DeadlockDetectedError) as exc:
         raise DatabaseBusy from exc
+    except asyncpg.IntegrityConstraintViolationError as exc:
+        # "Failing row contains (…)" is the whole row, hashes and addresses of people too; this may end in a log.
+        exc.detail = None
+        raise
 
 
 @asynccontextmanager
@@ -268,7 +275,7 @@ def _arguments(config: DatabaseConfig) -> dict[str, Any]:
         "dsn": config.url,
         "timeout": config.connect_timeout.total_seconds(),
         # Backstop for a server that stopped answering altogether; the server's own limit comes first.
-        "command_timeout": config.statement_timeout.total_seconds() + 5,
+        "command_timeout": config.statement_timeout.total_seconds() + _BACKSTOP_S,
         "server_settings": {
             "application_name": config.application_name,
             "statement_timeout": _ms(config.statement_timeout),

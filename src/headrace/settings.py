@@ -53,7 +53,10 @@ def _duration(value: object) -> object:
     if not isinstance(value, str) or value.startswith("P"):
         return value
     if match := _DURATION.fullmatch(value.strip()):
-        return timedelta(seconds=float(match[1]) * _UNITS[match[2] or "s"])
+        try:
+            return timedelta(seconds=float(match[1]) * _UNITS[match[2] or "s"])
+        except OverflowError:
+            raise ValueError("this is longer than any duration can be") from None
     raise ValueError("write a duration like 500ms, 30s, 15m, 24h or 7d")
 
 
@@ -69,6 +72,8 @@ def _networks(value: object) -> object:
 
 
 Duration = Annotated[timedelta, BeforeValidator(_duration), Field(gt=timedelta(0))]
+# PostgreSQL keeps its own in milliseconds of 32 bits: not quite 25 days.
+ServerTimeout = Annotated[Duration, Field(le=timedelta(days=24))]
 Words = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_comma_separated)]
 Networks = Annotated[tuple[IPv4Network | IPv6Network, ...], NoDecode, BeforeValidator(_networks)]
 Port = Annotated[int, Field(ge=1, le=65535)]
@@ -123,10 +128,10 @@ class Settings(BaseSettings):
     database_connect_timeout: Duration = _setting(
         "Database", "How long to wait for a connection, new or from the pool.", timedelta(seconds=5)
     )
-    database_statement_timeout: Duration = _setting(
+    database_statement_timeout: ServerTimeout = _setting(
         "Database", "How long a statement may run before PostgreSQL ends it.", timedelta(seconds=30)
     )
-    database_migrate_lock_timeout: Duration = _setting(
+    database_migrate_lock_timeout: ServerTimeout = _setting(
         "Database",
         "How long a migration waits for a table that is in use before it gives up, so that nobody queues up behind it.",
         timedelta(seconds=5),
@@ -245,7 +250,8 @@ class Settings(BaseSettings):
     )
     login_block_max: Duration = _setting(
         "Accounts",
-        "The longest pause: an attacker is slowed, the owner never locked out for longer than this.",
+        "The longest pause: an attacker is slowed, and the owner is held up for no longer than this once the guessing "
+        "ends. Where the owner logged in lately, pauses that others cause elsewhere do not count.",
         timedelta(minutes=5),
     )
     login_forget_after: Duration = _setting(
@@ -265,6 +271,10 @@ class Settings(BaseSettings):
             raise ValueError("database_pool_min must not exceed database_pool_max")
         if self.database_owner_url is not None and self.database_url is None:
             raise ValueError("database_owner_url alone is not enough: set database_url, too")
+        if self.login_block_first > self.login_block_max:
+            raise ValueError("login_block_first must not exceed login_block_max")
+        if self.argon2_memory < (least := 8 * 1024 * self.argon2_parallelism):
+            raise ValueError(f"argon2_memory must be at least {least // 1024}KiB: 8KiB for each of argon2_parallelism")
         if (self.wechat_app_id is None) != (self.wechat_app_secret is None):
             raise ValueError("wechat_app_id and wechat_app_secret go together: set both or none")
         return self

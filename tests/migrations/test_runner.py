@@ -1,6 +1,8 @@
 """``headrace migrate``: up, down, all at once, and what it refuses. W-19."""
 
 import asyncio
+import os
+from dataclasses import replace
 from datetime import timedelta
 
 import asyncpg
@@ -92,6 +94,38 @@ async def test_a_failing_migration_leaves_nothing_half_done(
     assert "headrace.half" not in str(await describe(database))
 
 
+async def test_a_migration_may_take_longer_than_any_statement_of_the_product(
+    server: TestServer, make_database: MakeDatabase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow = migrations.Migration(1, "slow", "SELECT pg_sleep(1.5);", "")
+    monkeypatch.setattr(runner, "available", lambda: (slow,))
+    # The driver has a limit of its own, five seconds above the one that PostgreSQL is given; here it is one second.
+    monkeypatch.setattr("headrace.database._BACKSTOP_S", 0.9)
+    database = replace(config(server, await make_database()), statement_timeout=timedelta(milliseconds=100))
+    assert await migrations.migrate(database, lock_timeout=NOW) == [slow]
+
+
+async def test_whoever_may_create_roles_can_migrate_their_own_database(
+    server: TestServer, make_database: MakeDatabase
+) -> None:
+    """A managed server gives nobody more than that; the roles are named anew, for those of the product are there."""
+    database, word = await make_database(), f"t{os.getpid()}"
+    migrator, owner, app = f"{word}_migrator", f"{word}_owner", f"{word}_app"
+    await server.run(f"CREATE ROLE {migrator} LOGIN CREATEROLE PASSWORD 'x'")
+    try:
+        await server.run(f"ALTER DATABASE {database} OWNER TO {migrator}")
+        connection = await asyncpg.connect(server.url(database), user=migrator, password="x")
+        try:
+            await connection.execute(runner.PREPARE.replace("headrace_owner", owner).replace("headrace_app", app))
+            assert await connection.fetchval("SELECT current_user") == owner
+        finally:
+            await connection.close()
+    finally:
+        await server.run(f"DROP DATABASE {database} WITH (FORCE)")
+        for role in (owner, app, migrator):
+            await server.run(f"DROP ROLE IF EXISTS {role}")
+
+
 async def test_a_busy_table_is_not_queued_behind(
     server: TestServer, make_database: MakeDatabase, template: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -129,11 +163,17 @@ async def test_files_for_concurrently_run_outside_a_transaction(
 
 async def test_the_printed_script_does_the_same(server: TestServer, make_database: MakeDatabase) -> None:
     by_hand, by_us = await make_database(), await make_database()
-    connection = await asyncpg.connect(server.url(by_hand))
-    try:
-        await connection.execute(runner.script(migrations.available()))
-    finally:
-        await connection.close()
+
+    async def run(script: str) -> None:
+        connection = await asyncpg.connect(server.url(by_hand))
+        try:
+            await connection.execute(script)
+        finally:
+            await connection.close()
+
+    await run(runner.script(migrations.available()))
     await migrations.migrate(config(server, by_us), lock_timeout=NOW)
     assert await describe(config(server, by_hand)) == await describe(config(server, by_us))
     await migrations.verify_current(config(server, by_hand))
+    await run(runner.script(reversed(migrations.available()), down=True))
+    assert await describe(config(server, by_hand)) == {}

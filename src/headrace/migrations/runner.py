@@ -23,6 +23,8 @@ log = logs.get(__name__)
 
 OLDEST_SERVER = 15
 _ADVISORY_KEY = 0x48656164_72616365  # "Headrace"
+# For one statement of a migration. None would not mean "none" to asyncpg, but the connection's own limit of seconds.
+_NO_LIMIT_S = 30 * 86400.0
 
 Report = Callable[[str], None]
 
@@ -142,10 +144,10 @@ async def roll_back(
 ) -> list[Migration]:
     """Undo migrations down to but not including ``to``, or just the newest; to 0 leaves nothing of ours behind."""
     async with _alone(config) as connection:
+        if not await connection.fetchval(FIND_BOOKS):
+            return []
         found = await read_status(connection)
         refuse_too_new(found)
-        if not found.applied:
-            return []
         await _prepare(connection)
         target = _target(to, default=found.current - 1)
         done = {entry.number for entry in found.applied}
@@ -154,17 +156,20 @@ async def roll_back(
             report(f"migrating down {migration}")
             await _run(connection, migration, migration.down, UNBOOK, (migration.number,), lock_timeout=lock_timeout)
         if target == 0:
-            await connection.execute("DROP TABLE headrace.schema_migrations; DROP SCHEMA headrace;")
+            await connection.execute(CLOSE_BOOKS)
         return todo
 
 
 def script(migrations: Iterable[Migration], *, down: bool = False) -> str:
     """The same as one SQL script, for a database administrator who applies changes by hand."""
+    migrations = list(migrations)
     parts = [] if down else [f"{PREPARE.strip()}\n"]
     for migration in migrations:
         text, book = (migration.down, _unbook_sql(migration)) if down else (migration.up, _book_sql(migration))
         body = f"{text.rstrip()}\n{book}\n"
         parts.append(f"-- {migration}\n" + (f"BEGIN;\n{body}COMMIT;\n" if in_transaction(text) else body))
+    if down and migrations and migrations[-1].number == 1:
+        parts.append(f"{CLOSE_BOOKS}\n")
     return "\n".join(parts)
 
 
@@ -208,7 +213,9 @@ BEGIN
     END IF;
   END LOOP;
   IF current_user <> 'headrace_owner' THEN
-    IF NOT pg_has_role(current_user, 'headrace_owner', 'MEMBER') THEN
+    -- From PostgreSQL 16 on, whoever creates a role is a member who may administer it, and yet not become it.
+    IF NOT pg_has_role(current_user, 'headrace_owner',
+                       CASE WHEN current_setting('server_version_num')::int < 160000 THEN 'MEMBER' ELSE 'SET' END) THEN
       EXECUTE format('GRANT headrace_owner TO %I', current_user);
     END IF;
     EXECUTE format('GRANT CREATE ON DATABASE %I TO headrace_owner', current_database());
@@ -240,6 +247,7 @@ async def _prepare(connection: "asyncpg.Connection[Any]") -> None:
         ) from exc
 
 
+CLOSE_BOOKS = "DROP TABLE headrace.schema_migrations; DROP SCHEMA headrace;"
 BOOK = "INSERT INTO headrace.schema_migrations (number, name, checksum) VALUES ($1, $2, $3)"
 UNBOOK = "DELETE FROM headrace.schema_migrations WHERE number = $1"
 
@@ -272,18 +280,19 @@ async def _run(
         )
         if in_transaction(text):
             async with connection.transaction():
-                await connection.execute(text, timeout=None)
+                await connection.execute(text, timeout=_NO_LIMIT_S)
                 await connection.execute(book, *booking)
         else:
             for statement in statements(text):
-                await connection.execute(statement, timeout=None)
+                await connection.execute(statement, timeout=_NO_LIMIT_S)
             await connection.execute(book, *booking)
     except (asyncpg.LockNotAvailableError, asyncpg.DeadlockDetectedError) as exc:
         raise MigrationBusy(
             f"{migration} needs a table that is in use; nothing was changed, try again in a moment."
         ) from exc
     except asyncpg.PostgresError as exc:
-        raise MigrationRefused(f"{migration} failed, and nothing of it was applied: {exc}") from exc
+        left = "nothing of it was applied" if in_transaction(text) else "what it had done stays: run it again"
+        raise MigrationRefused(f"{migration} failed, and {left}: {exc}") from exc
 
 
 def _target(to: int | None, *, default: int) -> int:

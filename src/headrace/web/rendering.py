@@ -12,7 +12,7 @@ from starlette.exceptions import HTTPException
 from headrace import logs
 from headrace.edge.errors import InvalidJson, NumberOutOfRange, UnstorableText
 from headrace.edge.facts import facts_of
-from headrace.edge.problems import NOT_VALID, FieldError, answer, answer_to, plain
+from headrace.edge.problems import NOT_VALID, FieldError, answer, answer_to, plain, status_of
 from headrace.errors import HeadraceError
 
 log = logs.get(__name__)
@@ -35,6 +35,10 @@ def install(app: FastAPI) -> None:
 
 
 async def _foreseen(request: Request, error: HeadraceError) -> Response:
+    if status_of(error) >= http.HTTPStatus.INTERNAL_SERVER_ERROR:
+        # The client learns that it may try again; what really happened is for the operator.
+        cause = error.__cause__
+        log.warning("request.unserved", code=error.code, reason=repr(cause) if cause else error.message)
     return answer_to(error, facts_of(request))
 
 
