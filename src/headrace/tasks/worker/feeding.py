@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Sized
 from contextlib import aclosing, suppress
 
 from headrace import logs
@@ -14,15 +14,17 @@ from headrace.tasks.model import Claimed
 from headrace.tasks.registry import Registry
 from headrace.tasks.worker import store
 from headrace.tasks.worker.config import WorkerConfig
-from headrace.tasks.worker.runs import Run
 from headrace.tasks.worker.store import Identity
 from headrace.tasks.worker.sweep import Sweep
+from headrace.tasks.worker.unheard import Unheard
 
 log = logs.get(__name__)
 
 # A worker that has been busy for this long needs no wake-up calls: submitters are spared them.
 _BUSY_AFTER_S = 0.5
 _FIRST_PATIENCE_S = 0.002
+# How long a stop waits for a claim under way; one that takes longer is left to the reaper.
+_CLAIM_WITHIN_S = 5.0
 
 
 class Feeder:
@@ -33,7 +35,7 @@ class Feeder:
         config: WorkerConfig,
         *,
         hand: deque[Claimed],
-        running: dict[int, Run],
+        running: Sized,
         arrived: Callable[[], None],
         gone: Callable[[], None],
     ) -> None:
@@ -50,6 +52,9 @@ class Feeder:
         self._busy_since: float | None = None
         self._woken = asyncio.Event()
         self._stopping = False
+        self._claiming = asyncio.Lock()
+        self._unheard = Unheard(db)
+        self._to_cancel: list[Claimed] = []
         self.worker: Identity | None = None
         self.room = asyncio.Event()
         self.cancels = asyncio.Event()
@@ -79,19 +84,30 @@ class Feeder:
                 await self.room.wait()
                 continue
             self._woken.clear()
-            try:
-                rows = await self._sweep.take(worker, most=wanted, now_startable=self._startable)
-            except WorkerGone:
-                self.worker = None
-                self._gone()
-                continue
-            except HeadraceError as exc:
-                log.warning("worker.claim_failed", error=exc.code)
+            async with self._claiming:
+                taken = await self._claim(worker, wanted)
+            if taken is None:
                 await asyncio.sleep(0.3)
-                continue
-            await self._receive(worker, rows)
-            if len(rows) < wanted:
+            elif taken < wanted:
                 await self._rest(worker)
+
+    async def _claim(self, worker: Identity, wanted: int) -> int | None:
+        """Take tasks and put them into the hand; gives how many, None if that did not work."""
+        try:
+            rows = await self._unheard.find(worker)
+            if not rows:
+                rows = await self._sweep.take(worker, most=wanted, now_startable=self._startable)
+                self._unheard.note(rows)
+        except WorkerGone:
+            self.worker = None
+            self._gone()
+            return None
+        except HeadraceError as exc:
+            log.warning("worker.claim_failed", error=exc.code)
+            self._unheard.expect()
+            return None
+        await self._receive(worker, rows)
+        return len(rows)
 
     async def _receive(self, worker: Identity, rows: Sequence[Row]) -> None:
         if not rows:
@@ -99,7 +115,7 @@ class Feeder:
             return
         tasks = [_claimed(row) for row in rows]
         if self._stopping or worker is not self.worker:
-            await self._untake(worker, tasks)
+            self._to_cancel += await self._untake(worker, tasks)
             return
         self._hand.extend(tasks)
         self._arrived()
@@ -109,8 +125,9 @@ class Feeder:
         now = time.monotonic()
         self._busy_since = self._busy_since or now
         if self._asleep and now - self._busy_since > _BUSY_AFTER_S:
-            await store.set_asleep(self._db, worker, asleep=False)
-            self._asleep = False
+            with suppress(HeadraceError):  # then submitters go on calling, which costs them a little
+                await store.set_asleep(self._db, worker, asleep=False)
+                self._asleep = False
 
     async def _rest(self, worker: Identity) -> None:
         """There is nothing more to take: sleep until somebody wakes us, something falls due, or it is time to look."""
@@ -143,7 +160,12 @@ class Feeder:
         self._stopping = True
         hand = list(self._hand)
         self._hand.clear()
-        return await self._untake(self.worker, hand) if hand and self.worker else []
+        left = await self._untake(self.worker, hand) if hand and self.worker else []
+        # A claim under way may have been carried out already: it is given back when its answer is here.
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_CLAIM_WITHIN_S), self._claiming:
+                left += self._to_cancel
+        return left
 
     async def _untake(self, worker: Identity, tasks: list[Claimed]) -> list[Claimed]:
         with suppress(Unavailable):

@@ -1,8 +1,8 @@
 """The worker's SQL. Every write names worker, seq and attempt: what is no longer ours changes nothing."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import asyncpg
@@ -108,6 +108,21 @@ async def take(db: Database, worker: Identity, lanes: Sequence[Any], shares: Seq
         if exc.sqlstate == "HR001":
             raise WorkerGone from exc
         raise
+
+
+UNHEARD = """
+SELECT q.seq, q.attempt, q.task_id, q.claimed_at, task.user_id, task.task_type, task.payload, task.retries,
+       task.max_attempts, task.timeout_seconds, task.trace_id
+FROM headrace.task_queue AS q
+JOIN headrace.tasks AS task ON task.id = q.task_id
+WHERE q.worker = $1 AND q.claimed_at > coalesce($2::timestamptz, '-infinity') AND q.claimed_at <> ALL ($3)
+ORDER BY q.seq
+"""
+
+
+async def unheard(db: Database, worker: Identity, *, after: datetime | None, but: Collection[datetime]) -> list[Row]:
+    """What we hold of later claims than ``after``, but for these: as TAKE would have given it."""
+    return await db.fetch_alone(UNHEARD, worker.number, after, list(but))
 
 
 UNTAKE = "SELECT headrace.untake_tasks($1, $2, $3) AS seq"

@@ -1,0 +1,52 @@
+"""Claims whose answer never came: the line broke, and perhaps the tasks are ours all the same.
+
+Nobody else would ever find them: this worker lives, its heart beats, and what it holds is not looked for. So it asks,
+until the statement cannot be under way any more. Claims are told apart by their time, which is that of one transaction.
+"""
+
+import time
+from collections.abc import Sequence
+from datetime import datetime
+
+from headrace.database import Database, Row
+from headrace.tasks.worker import store
+from headrace.tasks.worker.store import Identity
+
+# Asking walks through the whole queue.
+_ASK_EVERY_S = 1.0
+
+
+class Unheard:
+    def __init__(self, db: Database) -> None:
+        self._db = db
+        self._last: datetime | None = None  # every claim up to this one was answered
+        self._heard: set[datetime] = set()  # and of the later ones these
+        self._until: float | None = None
+        self._ask_at = 0.0
+
+    def expect(self) -> None:
+        """A claim failed, and it is not known how far it came."""
+        self._until = time.monotonic() + self._db.config.statement_timeout.total_seconds() + 5
+        self._ask_at = 0.0
+
+    def note(self, rows: Sequence[Row]) -> None:
+        """These came, in the order in which they were claimed."""
+        if self._until is not None:
+            self._heard.update(row["claimed_at"] for row in rows)
+        elif rows:
+            # Never back, should the clock be set back: what is known must not be found again.
+            self._last = max(self._last or rows[-1]["claimed_at"], rows[-1]["claimed_at"])
+
+    async def find(self, worker: Identity) -> list[Row]:
+        """What this worker holds without having heard of it; costs nothing unless that is to be expected."""
+        now = time.monotonic()
+        if self._until is None or now < self._ask_at:
+            return []
+        found = await store.unheard(self._db, worker, after=self._last, but=self._heard)
+        self._ask_at = now + _ASK_EVERY_S
+        self._heard.update(row["claimed_at"] for row in found)
+        if now > self._until:
+            self._last = max(self._heard, default=self._last)
+            self._heard.clear()
+            self._until = None
+        return found
