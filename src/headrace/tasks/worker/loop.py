@@ -94,7 +94,8 @@ class Worker:
             await self._heart.stop()
             await self._isolated.close()
         with suppress(HeadraceError):
-            await store.say_stopped(self._db, self.identity)
+            if not await store.say_stopped(self._db, self.identity):
+                log.warning("worker.not_settled", worker_id=self.identity.id)
 
     async def _work_until(self, stop: asyncio.Event) -> None:
         reaper = Reaper(self._db, self._registry, self._followers)

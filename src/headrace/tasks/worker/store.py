@@ -59,15 +59,23 @@ async def set_asleep(db: Database, worker: Identity, *, asleep: bool) -> None:
 
 
 STOPPING = "UPDATE headrace.workers SET stopping_at = now() WHERE number = $1 AND ended_at IS NULL"
-STOPPED = "UPDATE headrace.workers SET ended_at = now(), ending = 'STOPPED' WHERE number = $1 AND ended_at IS NULL"
+# After this the claim that was under way is through, and no other begins before the commit.
+HOLD_WORKER = "SELECT FROM headrace.workers WHERE number = $1 FOR UPDATE"
+STOPPED = """
+UPDATE headrace.workers SET ended_at = now(), ending = 'STOPPED'
+WHERE number = $1 AND ended_at IS NULL AND NOT EXISTS (SELECT FROM headrace.task_queue WHERE worker = $1)
+"""
 
 
 async def say_stopping(db: Database, worker: Identity) -> None:
     await db.fetch_alone(STOPPING, worker.number)
 
 
-async def say_stopped(db: Database, worker: Identity) -> None:
-    await db.fetch_alone(STOPPED, worker.number)
+async def say_stopped(db: Database, worker: Identity) -> bool:
+    """Leave in good order; False if something is still ours: then silence is left to speak, and the reaper hears it."""
+    async with db.transaction() as tx:
+        await tx.execute(HOLD_WORKER, worker.number)
+        return await tx.count(STOPPED, worker.number) == 1
 
 
 SURVEY = """
