@@ -60,7 +60,8 @@ class Worker:
         self._writer = Writer(db, registry, followers)
         self._isolated = Isolated(config, registry)
         self._hand: deque[Claimed] = deque()
-        self._runs: dict[int, Run] = {}
+        # By claim, not by task: after a lost lease the next attempt may begin here before the last one has stopped.
+        self._runs: dict[tuple[int, int], Run] = {}
         self._endings: list[Ending] = []
         self._writing = False
         self._stopping = False
@@ -214,11 +215,11 @@ class Worker:
         deadline = None if claimed.timeout_seconds is None else now + claimed.timeout_seconds
         facts = Facts(claimed, task_type.steps, self._config.scratch, stop := asyncio.Event())
         run = Run(claimed, task_type, facts, stop, now, deadline, task=me if task_type.isolation == "async" else None)
-        self._runs[claimed.seq] = run
+        self._runs[claimed.seq, claimed.attempt] = run
         return run
 
     def _over(self, run: Run, ending: Ending | None) -> None:
-        del self._runs[run.claimed.seq]
+        del self._runs[run.claimed.seq, run.claimed.attempt]
         self._feeder.learn(time.monotonic() - run.started)
         if ending is None or run.reason is StopReason.LEASE_LOST:
             self._reporter.started.discard(run.claimed.seq)
@@ -280,8 +281,9 @@ class Worker:
             self._cancel(wanted)
 
     def _cancel(self, seqs: set[int]) -> None:
-        for seq in seqs & self._runs.keys():
-            self._runs[seq].ask_to_stop(StopReason.CANCELED)
+        for run in self._runs.values():
+            if run.claimed.seq in seqs:
+                run.ask_to_stop(StopReason.CANCELED)
         for each in [each for each in self._hand if each.seq in seqs]:
             self._hand.remove(each)
             self._end(Ending(each, Outcome.CANCELED))
