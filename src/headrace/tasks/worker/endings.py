@@ -67,8 +67,11 @@ class Writer:
         await self._follow(tx, worker, done, started)
         return len(done)
 
-    async def put_aside(self, worker: Identity, ending: Ending) -> None:
-        """Let a task wait whose end cannot be written, without followers: they are what refused it."""
+    async def put_aside(self, worker: Identity, ending: Ending) -> bool:
+        """Let a task wait whose end cannot be written, without followers: they are what refused it.
+
+        False if it did not go back: somebody wants it canceled, or it is no longer ours.
+        """
         waiting = replace(
             ending,
             outcome=Outcome.INTERRUPTED,
@@ -77,7 +80,7 @@ class Writer:
             delay=timedelta(seconds=30),
         )
         async with self._db.transaction() as tx:
-            await store.return_tasks(tx, worker, [waiting])
+            return bool(await store.return_tasks(tx, worker, [waiting]))
 
     async def _follow(self, tx: Tx, worker: Identity, done: Sequence[Ending], started: set[int]) -> None:
         moves: list[tuple[KnownType, Transition]] = []

@@ -37,6 +37,8 @@ _SHOW_AFTER_S = 0.1
 _TURNS = 100
 # While more is coming, endings gather for this long: one write for hundreds.
 _GATHER_S = 0.002
+# An end that was refused is offered again after so long.
+_WRITE_AGAIN_S = 5.0
 
 
 @dataclass(slots=True)
@@ -331,4 +333,7 @@ class Worker:
     async def _put_aside(self, worker: Identity, ending: Ending) -> None:
         """An end that cannot be written (a follower refuses it): the task waits, and is tried again later."""
         with suppress(HeadraceError):
-            await self._writer.put_aside(worker, ending)
+            if await self._writer.put_aside(worker, ending):
+                return
+        # The line broke, or somebody wants it canceled. If it is still ours then nobody else will see to it.
+        asyncio.get_running_loop().call_later(_WRITE_AGAIN_S, self._end, ending)
