@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from headrace import logs
-from headrace.database import Database, Row
+from headrace.database import Database, Row, Tx
 from headrace.errors import HeadraceError
 from headrace.tasks.followers import Followers
 from headrace.tasks.model import Claimed, Ending, ErrorCode, Outcome
@@ -26,19 +26,17 @@ class Reaped:
     tasks: int
 
 
-# Locked against the claims of the worker itself, which hold the row while they take.
-GIVE_UP = """
-UPDATE headrace.workers
-SET ended_at = coalesce($1, now()), ending = 'DEAD', asleep = false
-WHERE number IN (
-  SELECT number FROM headrace.workers
-  WHERE ended_at IS NULL AND heartbeat_at + lease < coalesce($1, now())
-  ORDER BY number
-  LIMIT $2
-  FOR UPDATE SKIP LOCKED
-)
-RETURNING number, id
+# Locked against the claims of the worker itself, which hold the row while they take. In no order: some may have to wait
+# for a later look, and must not stand in the way of the others.
+SILENT = """
+SELECT number, id FROM headrace.workers
+WHERE ended_at IS NULL AND heartbeat_at + lease < coalesce($1, now())
+ORDER BY random()
+LIMIT $2
+FOR UPDATE SKIP LOCKED
 """
+# A row that is locked belongs to a transaction under way, perhaps that of the silent worker, frozen while it finished:
+# it may yet be committed. To wait for it would hold up all the others, so it is left to a later look.
 HELD_BY = """
 SELECT q.seq, q.task_id, q.attempt, q.claimed_at, q.cancel_requested, task.task_type, task.user_id, task.retries,
        task.max_attempts, task.trace_id, task.timeout_seconds
@@ -46,7 +44,14 @@ FROM headrace.task_queue AS q
 JOIN headrace.tasks AS task ON task.id = q.task_id
 WHERE q.worker = ANY ($1)
 ORDER BY q.seq
-FOR UPDATE OF q
+FOR UPDATE OF q SKIP LOCKED
+"""
+# Only when nothing is left with it. Until then it stays silent: a beat after the end of its lease is refused.
+GIVE_UP = """
+UPDATE headrace.workers AS worker
+SET ended_at = coalesce($2, now()), ending = 'DEAD', asleep = false
+WHERE number = ANY ($1) AND NOT EXISTS (SELECT FROM headrace.task_queue AS q WHERE q.worker = worker.number)
+RETURNING id
 """
 
 
@@ -56,17 +61,34 @@ class Reaper:
         self._writer = Writer(db, registry, followers)
 
     async def run_once(self, *, now: datetime | None = None) -> Reaped:
-        """Give up the silent workers and settle what they held, in one transaction: either all of it or nothing."""
+        """Settle what silent workers hold, and give up those that then hold nothing."""
+        dead: list[Row] = []
+        settled = 0
         async with self._db.transaction() as tx:
-            dead = [Identity(row["number"], row["id"]) for row in await tx.fetch(GIVE_UP, now, _WORKERS_AT_ONCE)]
-            settled = 0
-            for worker in dead:
+            silent = [Identity(row["number"], row["id"]) for row in await tx.fetch(SILENT, now, _WORKERS_AT_ONCE)]
+            for worker in silent:
                 endings = [_ending(row) for row in await tx.fetch(HELD_BY, [worker.number])]
                 if endings:
-                    settled += await self._writer.write_in(tx, worker, endings, started=set())
-        for worker in dead:
-            log.warning("worker.given_up", worker_id=worker.id)
+                    settled += await self._settle(tx, worker, endings)
+            if silent:
+                dead = await tx.fetch(GIVE_UP, [worker.number for worker in silent], now)
+        for row in dead:
+            log.warning("worker.given_up", worker_id=row["id"])
         return Reaped(len(dead), settled)
+
+    async def _settle(self, tx: Tx, worker: Identity, endings: list[Ending]) -> int:
+        """Write these ends; one that a follower refuses is left to a later look, and none of the others suffers."""
+        try:
+            async with tx.savepoint():
+                return await self._writer.write_in(tx, worker, endings, started=set())
+        except Exception:
+            if tx.connection.is_closed():
+                raise
+            if len(endings) == 1:
+                log.exception("task.unwritable", task_id=endings[0].claimed.task_id)
+                return 0
+        middle = len(endings) // 2
+        return await self._settle(tx, worker, endings[:middle]) + await self._settle(tx, worker, endings[middle:])
 
     async def run(self, every: timedelta) -> None:
         while True:

@@ -44,9 +44,10 @@ async def register(
     return Identity(number, worker_id)
 
 
+# A lease that is over is over, also while nobody has noticed: the reaper may be at work on what was held.
 BEAT = """
 UPDATE headrace.workers SET heartbeat_at = now(), running = $2, finished = $3
-WHERE number = $1 AND ended_at IS NULL
+WHERE number = $1 AND ended_at IS NULL AND heartbeat_at + lease >= now()
 RETURNING number
 """
 
