@@ -225,6 +225,8 @@ def _explained() -> Iterator[None]:
         raise DatabaseUnavailable from exc
     except (asyncpg.QueryCanceledError, asyncpg.LockNotAvailableError, asyncpg.DeadlockDetectedError) as exc:
         raise DatabaseBusy from exc
+    except TimeoutError as exc:  # the driver's own limit: the line is dead, or the server hangs
+        raise DatabaseBusy from exc
     except asyncpg.IntegrityConstraintViolationError as exc:
         # "Failing row contains (…)" is the whole row, hashes and addresses of people too; this may end in a log.
         exc.detail = None
