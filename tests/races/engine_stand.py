@@ -1,0 +1,314 @@
+"""For the engine's races: a PostgreSQL that may be killed, a crew of worker processes, and somebody who harms them."""
+
+import asyncio
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
+from dataclasses import asdict, dataclass, field
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+
+import asyncpg
+
+from headrace import embedded, ids, migrations
+from headrace.database import Database, DatabaseConfig
+from headrace.embedded import postmaster
+from headrace.embedded.model import Layout
+from headrace.errors import Unavailable
+from headrace.tasks.catalog import KnownType
+from headrace.tasks.followers import Followers
+from headrace.tasks.model import TaskSpec
+from headrace.tasks.submit import Submitter
+from tests.races.engine_program import Options
+
+ROOT = Path(__file__).parent.parent.parent
+
+BOOKS = """
+CREATE SCHEMA books;
+CREATE TABLE books.counters (
+  task_id text PRIMARY KEY, finishing integer NOT NULL DEFAULT 0, apart integer NOT NULL DEFAULT 0
+);
+CREATE TABLE books.attempts (task_id text, attempt integer, worker integer, claimed_at timestamptz, at timestamptz);
+GRANT USAGE ON SCHEMA books TO headrace_app;
+GRANT SELECT, INSERT, UPDATE ON ALL TABLES IN SCHEMA books TO headrace_app;
+"""
+
+
+class Mortal:
+    """A PostgreSQL of a test's own that syncs what it commits, and that its keeper brings back when it is killed."""
+
+    def __init__(self, server: embedded.Server, home: Path) -> None:
+        self.url = server.app_url
+        self._superuser_url = server.superuser_url.removesuffix("/postgres") + "/headrace"
+        self._layout = Layout(home)
+
+    async def run(self, sql: str) -> None:
+        connection = await asyncpg.connect(self._superuser_url)
+        try:
+            await connection.execute(sql)
+        finally:
+            await connection.close()
+
+    def kill(self) -> int:
+        """Kill the postmaster; gives its process id."""
+        running = postmaster.find(self._layout)
+        assert running is not None
+        os.kill(running.pid, signal.SIGKILL)
+        return running.pid
+
+
+@contextmanager
+def mortal_server() -> Iterator[Mortal]:
+    memory = Path("/dev/shm")
+    roomy = memory.is_dir() and shutil.disk_usage(memory).free > 2 * 1024**3
+    folder = Path(tempfile.mkdtemp(prefix="hr-", dir=memory if roomy else "/tmp")).resolve()
+    folder.chmod(0o755)
+    try:
+        config = embedded.EmbeddedConfig(
+            folder / "postgres", settings={"fsync": "on", "synchronous_commit": "on", "max_connections": "200"}
+        )
+        with embedded.attach(config) as server:
+            asyncio.run(
+                migrations.migrate(
+                    DatabaseConfig(server.owner_url), lock_timeout=timedelta(seconds=5), report=lambda _: None
+                )
+            )
+            mortal = Mortal(server, folder / "postgres")
+            asyncio.run(mortal.run(BOOKS))
+            yield mortal
+    finally:
+        shutil.rmtree(folder)
+
+
+class Program:
+    """One worker process. ``harmed`` once we killed it; one that ends without that has failed by itself."""
+
+    def __init__(self, options: Options, log: Path) -> None:
+        self.harmed = False
+        self.stopped = False
+        with log.open("ab") as errors:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "tests.races.engine_program", json.dumps(asdict(options))],
+                cwd=ROOT,
+                stdout=errors,
+                stderr=errors,
+            )
+
+    @property
+    def pid(self) -> int:
+        return self.process.pid
+
+    def kill(self) -> float:
+        """Kill it and wait until it is gone; gives the moment before the blow."""
+        at = time.monotonic()
+        self.harmed = True
+        self.process.kill()
+        self.process.wait(30)
+        return at
+
+    def freeze(self) -> None:
+        self.stopped = True
+        self.process.send_signal(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        self.stopped = False
+        self.process.send_signal(signal.SIGCONT)
+
+    def finish(self, within: float = 30) -> int:
+        """Stop it in good order; gives its exit status."""
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(within)
+
+
+@dataclass
+class Crew:
+    """So many worker processes, kept up."""
+
+    options: Options
+    log: Path
+    programs: list[Program] = field(default_factory=list)
+    buried: list[Program] = field(default_factory=list)
+
+    def start(self, count: int) -> None:
+        self.programs += [Program(self.options, self.log) for _ in range(count)]
+
+    def kill(self, program: Program) -> float:
+        """Kill one, and put another in its place."""
+        at = program.kill()
+        self.programs.remove(program)
+        self.buried.append(program)
+        self.start(1)
+        return at
+
+    def thaw(self) -> None:
+        for program in self.programs:
+            if program.stopped:
+                program.thaw()
+
+    @property
+    def fallen(self) -> list[Program]:
+        """Those that ended though nobody harmed them."""
+        return [each for each in self.programs if each.process.poll() is not None and not each.harmed]
+
+    def end(self) -> None:
+        for program in self.programs:
+            program.process.kill()
+            program.process.wait(30)
+
+
+@asynccontextmanager
+async def crew(options: Options, log: Path, *, size: int) -> AsyncIterator[Crew]:
+    team = Crew(options, log)
+    try:
+        team.start(size)
+        yield team
+    except BaseException as exc:
+        exc.add_note(f"the workers' log ends:\n{log.read_text()[-8000:]}")
+        raise
+    finally:
+        team.end()
+
+
+class AnyType:
+    """A catalog for a submitter without the code: every name is a type, limited by the payload's key if it has one."""
+
+    constant = True
+
+    async def get(self, tx: object, name: str) -> KnownType:  # noqa: ARG002
+        return KnownType(
+            name=name,
+            queue="default",
+            priority=0,
+            max_attempts=1000,
+            timeout_seconds=None,
+            emits_events=False,
+            check_payload=lambda payload: payload,
+            limit_key=lambda payload, _: payload.get("key", ""),
+        )
+
+
+ADD_COUNTERS = "INSERT INTO books.counters (task_id) SELECT unnest($1::text[]) ON CONFLICT DO NOTHING"
+
+
+async def submit(db: Database, name: str, payloads: Sequence[Any], *, batch: int, counters: bool = False) -> list[str]:
+    """Submit tasks in transactions of ``batch``, each again until the database has said that it has them."""
+    submitter = Submitter(AnyType(), Followers())
+    submitted: list[str] = []
+    for start in range(0, len(payloads), batch):
+        key = ids.new("req")
+        specs = [
+            TaskSpec(name, payload, idempotency_key=f"{key}-{number}")
+            for number, payload in enumerate(payloads[start : start + batch])
+        ]
+        while True:
+            try:
+                async with db.transaction() as tx:
+                    made = await submitter.submit_many(tx, specs, user_id=ids.SYSTEM_USER)
+                    if counters:
+                        await tx.execute(ADD_COUNTERS, made)
+                break
+            except Unavailable:  # perhaps it was committed all the same: the key finds out
+                await asyncio.sleep(0.1)
+        submitted += made
+    return submitted
+
+
+async def until_over(db: Database, count: int, *, within: float) -> float:
+    """Wait until so many tasks are over; gives the seconds it took."""
+    began = time.monotonic()
+    while True:
+        over = 0
+        with suppress(Unavailable):
+            over = (await db.fetch_alone("SELECT count(*) FROM headrace.tasks WHERE finished_at IS NOT NULL"))[0][0]
+        if over == count:
+            return time.monotonic() - began
+        if time.monotonic() - began > within:
+            left = await db.fetch_alone(LEFT)
+            raise AssertionError(f"{count - over} tasks are not over after {within:.0f} s: {[*map(dict, left)]}")
+        await asyncio.sleep(0.05)
+
+
+LEFT = """
+SELECT q.*, w.id, w.ended_at, w.ending, now() - w.heartbeat_at AS silent_for, now() - q.claimed_at AS held_for
+FROM headrace.task_queue AS q LEFT JOIN headrace.workers AS w ON w.number = q.worker
+ORDER BY q.seq LIMIT 5
+"""
+
+
+async def harm(team: Crew, *, seconds: float, choice: random.Random, lease: float) -> None:
+    """Kill and freeze at random. A frozen one sleeps for up to two leases, so that some lose theirs and some do not."""
+    deadline = time.monotonic() + seconds
+    thaw_at: dict[Program, float] = {}
+    while time.monotonic() < deadline:
+        await asyncio.sleep(choice.uniform(0.05, 0.4))
+        for program in [each for each, at in thaw_at.items() if time.monotonic() >= at]:
+            del thaw_at[program]
+            if program in team.programs:
+                program.thaw()
+        victim = choice.choice(team.programs)
+        if choice.random() < 0.4:
+            thaw_at.pop(victim, None)
+            team.kill(victim)
+        elif victim not in thaw_at:
+            victim.freeze()
+            thaw_at[victim] = time.monotonic() + choice.uniform(0.1, 2 * lease)
+    team.thaw()
+
+
+class Line:
+    """The network between a program and its database. While it is dead nothing arrives, and nobody is told."""
+
+    def __init__(self, url: str) -> None:
+        parts = urlsplit(url)
+        self._host, self._port = parts.hostname, parts.port
+        self._parts = parts
+        self.url = ""
+        self.dead = False
+        self._carriers: set[asyncio.Task[None]] = set()
+
+    def listen_at(self, port: int) -> None:
+        user, _, _ = self._parts.netloc.rpartition("@")
+        self.url = urlunsplit(self._parts._replace(netloc=f"{user}@127.0.0.1:{port}"))
+
+    async def carry(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        there_reader, there_writer = await asyncio.open_connection(self._host, self._port)
+        for source, target in ((reader, there_writer), (there_reader, writer)):
+            carrier = asyncio.create_task(self._carry(source, target))
+            self._carriers.add(carrier)
+            carrier.add_done_callback(self._carriers.discard)
+
+    async def _carry(self, source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
+        with suppress(OSError):
+            while data := await source.read(65_536):
+                while self.dead:
+                    await asyncio.sleep(0.02)
+                target.write(data)
+                await target.drain()
+        target.close()
+
+    async def close(self) -> None:
+        for carrier in list(self._carriers):
+            carrier.cancel()
+        await asyncio.gather(*self._carriers, return_exceptions=True)
+
+
+@asynccontextmanager
+async def line_to(url: str) -> AsyncIterator[Line]:
+    line = Line(url)
+    listener = await asyncio.start_server(line.carry, "127.0.0.1", 0)
+    line.listen_at(listener.sockets[0].getsockname()[1])
+    try:
+        yield line
+    finally:
+        listener.close()
+        await line.close()

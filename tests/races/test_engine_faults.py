@@ -1,0 +1,374 @@
+"""The worst moments, one by one: an answer that is lost, a stop in the middle of a claim, an end that nobody wants."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, suppress
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from headrace import ids
+from headrace.database import Database, DatabaseConfig, DatabaseUnavailable, Isolation, Row, Tx
+from headrace.tasks.context import TaskContext
+from headrace.tasks.followers import Followers
+from headrace.tasks.model import Change, Transition
+from headrace.tasks.reaping import Reaper
+from headrace.tasks.registry import Backoff
+from headrace.tasks.worker import loop, store
+from headrace.tasks.worker.sweep import Sweep
+from tests.races.engine_stand import line_to
+from tests.tasks.conftest import Bench
+
+AT_ONCE = Backoff(first=timedelta(milliseconds=1), jitter=0)
+# Longer than any of these tests: whatever is mended in time is not mended by the reaper.
+LONG = timedelta(seconds=60)
+
+
+class Shaky(Database):
+    """A database to which the line can break, before a statement arrives or after it was done."""
+
+    lose_answer: str | None = None  # the next non-empty answer to this statement is lost
+    delay_answer: tuple[str, float] | None = None
+    refuse: str | None = None  # this statement does not arrive, as long as it stands here
+
+    async def fetch_alone(self, sql: str, *args: object) -> list[Row]:
+        if sql == self.refuse:
+            raise DatabaseUnavailable
+        rows = await super().fetch_alone(sql, *args)
+        if self.delay_answer is not None and sql == self.delay_answer[0] and rows:
+            await asyncio.sleep(self.delay_answer[1])
+        if sql == self.lose_answer and rows:
+            self.lose_answer = None
+            raise DatabaseUnavailable
+        return rows
+
+    @asynccontextmanager
+    async def transaction(
+        self, *, isolation: Isolation = "read_committed", readonly: bool = False
+    ) -> AsyncIterator[Tx]:
+        if self.refuse == "BEGIN":
+            raise DatabaseUnavailable
+        async with super().transaction(isolation=isolation, readonly=readonly) as tx:
+            yield tx
+
+
+@pytest.fixture
+async def shaky(database_url: str) -> AsyncIterator[Shaky]:
+    async with await Shaky.connect(DatabaseConfig(database_url, role="test", pool_max=20)) as database:
+        yield database
+
+
+@pytest.fixture
+def bench(shaky: Shaky, tmp_path: Path) -> Bench:
+    return Bench(shaky, tmp_path)
+
+
+async def held(db: Database) -> int:
+    return int((await db.fetch_alone("SELECT count(*) FROM headrace.task_queue WHERE worker IS NOT NULL"))[0][0])
+
+
+async def test_a_claim_whose_answer_is_lost_runs_all_the_same(bench: Bench, shaky: Shaky) -> None:
+    @bench.registry.task("work")
+    async def work(context: TaskContext, payload: Any) -> None: ...
+
+    tasks = [await bench.submit("work") for _ in range(3)]
+    shaky.lose_answer = store.TAKE
+    async with bench.working(lease=LONG):
+        rows = await bench.over(*tasks)
+    assert {(row["status"], row["attempt"], row["retries"]) for row in rows} == {("SUCCEEDED", 1, 0)}
+
+
+async def test_a_claim_of_two_priorities_that_breaks_in_the_middle_loses_nothing(bench: Bench, shaky: Shaky) -> None:
+    @bench.registry.task("work", max_attempts=1)
+    async def work(context: TaskContext, payload: Any) -> None: ...
+
+    tasks = [await bench.submit("work", priority=priority) for priority in (1, 2)]
+    calls = 0
+    original = shaky.fetch_alone
+
+    async def break_at_the_second(sql: str, *args: object) -> list[Row]:
+        nonlocal calls
+        calls += sql == store.TAKE
+        if sql == store.TAKE and calls == 2:
+            raise DatabaseUnavailable
+        return await original(sql, *args)
+
+    shaky.fetch_alone = break_at_the_second  # type: ignore[method-assign]
+    async with bench.working(lease=LONG):
+        rows = await bench.over(*tasks)
+    assert {(row["status"], row["attempt"]) for row in rows} == {("SUCCEEDED", 1)}
+
+
+async def test_a_claim_in_flight_when_the_worker_is_stopped_is_given_back(bench: Bench, shaky: Shaky) -> None:
+    @bench.registry.task("work", max_attempts=1)
+    async def work(context: TaskContext, payload: Any) -> None: ...
+
+    task = await bench.submit("work")
+    shaky.delay_answer = (store.TAKE, 0.5)
+    async with bench.working(lease=LONG):
+        async with asyncio.timeout(10):
+            while not await held(shaky):
+                await asyncio.sleep(0.01)
+    assert await held(shaky) == 0
+    async with bench.working(lease=LONG):
+        (row,) = await bench.over(task)
+    assert (row["status"], row["attempt"]) == ("SUCCEEDED", 1)
+
+
+async def test_a_task_canceled_in_a_claim_in_flight_when_the_worker_is_stopped(bench: Bench, shaky: Shaky) -> None:
+    @bench.registry.task("work")
+    async def work(context: TaskContext, payload: Any) -> None: ...
+
+    task = await bench.submit("work")
+    shaky.delay_answer = (store.TAKE, 0.5)
+    async with bench.working(lease=LONG):
+        async with asyncio.timeout(10):
+            while not await held(shaky):
+                await asyncio.sleep(0.01)
+        await bench.cancel_running(task)
+    assert (await bench.row(task))["status"] == "CANCELED"
+    assert await bench.logged(task) == [(1, "CANCELED")]
+
+
+async def test_what_a_stop_cannot_give_back_is_left_to_the_reaper(bench: Bench, shaky: Shaky) -> None:
+    started = asyncio.Event()
+
+    @bench.registry.task("work")
+    async def work(context: TaskContext, payload: Any) -> None:
+        started.set()
+        await asyncio.sleep(0.2)
+
+    tasks = [await bench.submit("work") for _ in range(4)]
+    lease = timedelta(seconds=1)
+    async with bench.working(concurrency=1, ahead=timedelta(seconds=10), lease=lease):
+        await started.wait()
+        shaky.refuse = store.UNTAKE
+    shaky.refuse = None
+    assert await held(shaky) == 3
+    async with bench.working(lease=lease):
+        rows = await bench.over(*tasks)
+    assert {row["status"] for row in rows} == {"SUCCEEDED"}
+    assert sorted(row["retries"] for row in rows) == [0, 1, 1, 1]
+
+
+async def test_a_worker_outlives_a_line_that_breaks_while_it_says_that_it_is_awake(bench: Bench, shaky: Shaky) -> None:
+    @bench.registry.task("work")
+    async def work(context: TaskContext, payload: Any) -> None:
+        await asyncio.sleep(0.02)
+
+    async with bench.working(lease=LONG, concurrency=1):
+        await bench.over(await bench.submit("work"))
+        await asyncio.sleep(0.3)  # it has gone to sleep, and said so
+        shaky.refuse = store.SET_ASLEEP
+        await bench.over(*[await bench.submit("work") for _ in range(60)])
+        shaky.refuse = None
+        await bench.over(await bench.submit("work"))
+
+
+class Refuses:
+    """A follower that wants nothing to do with some ends, and may break the line while it says so."""
+
+    def __init__(self, *, breaks: Shaky | None = None) -> None:
+        self.task_ids: set[str] = set()
+        self.asked = asyncio.Event()
+        self._breaks = breaks
+
+    async def follow(self, tx: Tx, transitions: Sequence[Transition]) -> None:  # noqa: ARG002
+        for each in transitions:
+            if each.task_id in self.task_ids and each.change not in (Change.CREATED, Change.STARTED):
+                self.asked.set()
+                if self._breaks is not None:
+                    self._breaks.refuse = "BEGIN"
+                raise RuntimeError(f"I will not follow {each.task_id}")
+
+
+async def test_an_end_that_can_neither_be_written_nor_put_aside_is_not_forgotten(
+    bench: Bench, shaky: Shaky, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loop, "_WRITE_AGAIN_S", 0.2)
+    refuses = Refuses(breaks=shaky)
+    bench.followers = Followers({"refuses": refuses})
+
+    @bench.registry.task("work", followers=("refuses",))
+    async def work(context: TaskContext, payload: Any) -> None: ...
+
+    task = await bench.submit("work")
+    refuses.task_ids.add(task)
+    async with bench.working(lease=LONG):
+        await asyncio.wait_for(refuses.asked.wait(), 10)
+        refuses.task_ids.clear()
+        await asyncio.sleep(0.1)
+        shaky.refuse = None
+        (row,) = await bench.over(task)
+    assert (row["status"], row["attempt"]) == ("SUCCEEDED", 1)
+
+
+async def test_a_cancellation_that_a_follower_refuses_is_not_forgotten(
+    bench: Bench, shaky: Shaky, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loop, "_WRITE_AGAIN_S", 0.2)
+    started = asyncio.Event()
+    refuses = Refuses()
+    bench.followers = Followers({"refuses": refuses})
+
+    @bench.registry.task("long", followers=("refuses",))
+    async def long(context: TaskContext, payload: Any) -> None:
+        started.set()
+        await asyncio.sleep(60)
+
+    task = await bench.submit("long")
+    refuses.task_ids.add(task)
+    async with bench.working(lease=LONG):
+        await started.wait()
+        await bench.cancel_running(task)
+        await asyncio.wait_for(refuses.asked.wait(), 10)
+        refuses.task_ids.clear()
+        (row,) = await bench.over(task)
+    assert row["status"] == "CANCELED"
+    assert await bench.logged(task) == [(1, "CANCELED")]
+
+
+async def test_the_heart_of_a_worker_that_fell_stops(bench: Bench, shaky: Shaky) -> None:
+    started = asyncio.Event()
+
+    @bench.registry.task("work")
+    async def work(context: TaskContext, payload: Any) -> None:
+        started.set()
+        await asyncio.sleep(60)
+
+    await bench.submit("work")
+    stop = asyncio.Event()
+    worker = bench.worker(lease=timedelta(milliseconds=600))
+    running = asyncio.create_task(worker.run(stop))
+    await started.wait()
+    running.cancel()
+    with suppress(asyncio.CancelledError):
+        await running
+    async with asyncio.timeout(10):
+        while not (await Reaper(shaky, bench.registry, bench.followers).run_once()).workers:
+            await asyncio.sleep(0.1)
+    assert await held(shaky) == 0
+
+
+async def test_a_worker_that_lost_its_lease_may_run_the_same_task_beside_its_old_attempt(
+    bench: Bench, shaky: Shaky
+) -> None:
+    begun: asyncio.Queue[int] = asyncio.Queue()
+
+    @bench.registry.task("stubborn", max_attempts=5)
+    async def stubborn(context: TaskContext, payload: Any) -> str:
+        begun.put_nowait(context.attempt)
+        if context.attempt == 1:
+            while True:  # deaf for a while: the second attempt begins before the first has noticed
+                with suppress(asyncio.CancelledError):
+                    await asyncio.sleep(1)
+                    return "the first"
+        await asyncio.sleep(2)
+        return "the second"
+
+    task = await bench.submit("stubborn")
+    async with bench.working(lease=timedelta(seconds=2)) as worker:
+        assert await begun.get() == 1
+        async with shaky.transaction() as tx:
+            await tx.execute("UPDATE headrace.workers SET heartbeat_at = now() - interval '1 hour'")
+        await Reaper(shaky, bench.registry, bench.followers).run_once()
+        assert await asyncio.wait_for(begun.get(), 10) == 2
+        (row,) = await bench.over(task)
+        assert worker.running == 0
+        fresh = await bench.submit("stubborn")
+        (again,) = await bench.over(fresh)
+    assert (row["result"], row["attempt"]) == ("the second", 2)
+    assert again["result"] == "the first"
+
+
+async def claim(bench: Bench, db: Database) -> store.Identity:
+    """Become a worker and take one task, without ever beating again."""
+    async with db.transaction() as tx:
+        worker = await store.register(
+            tx,
+            ids.new("wrk"),
+            host="here",
+            pid=1,
+            queues=None,
+            types=bench.registry.names,
+            labels={},
+            concurrency=1,
+            lease=timedelta(milliseconds=1),
+        )
+    rows = await Sweep(db, queues=None, types=bench.registry.names, labels={}).take(worker, most=1, now_startable=1)
+    assert len(rows) == 1
+    return worker
+
+
+async def test_one_task_that_a_follower_refuses_does_not_keep_others_from_being_rescued(
+    bench: Bench, shaky: Shaky
+) -> None:
+    refuses = Refuses()
+    bench.followers = Followers({"refuses": refuses})
+
+    @bench.registry.task("work", followers=("refuses",))
+    async def work(context: TaskContext, payload: Any) -> None: ...
+
+    tasks = [await bench.submit("work") for _ in range(3)]
+    for _ in tasks:
+        await claim(bench, shaky)
+    refuses.task_ids.add(tasks[1])
+    await asyncio.sleep(0.01)
+    await Reaper(shaky, bench.registry, bench.followers).run_once()
+    assert await bench.logged(tasks[0]) == [(1, "INTERRUPTED")]
+    assert await bench.logged(tasks[2]) == [(1, "INTERRUPTED")]
+    # The refused one is not forgotten: it is rescued as soon as nobody objects.
+    refuses.task_ids.clear()
+    async with bench.working():
+        async with shaky.transaction() as tx:
+            await tx.execute("UPDATE headrace.task_queue SET run_at = now()")
+        rows = await bench.over(*tasks)
+    assert {row["status"] for row in rows} == {"SUCCEEDED"}
+
+
+async def test_a_worker_frozen_in_its_finishing_transaction_holds_up_that_task_only(bench: Bench, shaky: Shaky) -> None:
+    @bench.registry.task("work")
+    async def work(context: TaskContext, payload: Any) -> None: ...
+
+    tasks = [await bench.submit("work") for _ in range(3)]
+    workers = [await claim(bench, shaky) for _ in tasks]
+    reaper = Reaper(shaky, bench.registry, bench.followers)
+    async with shaky.transaction() as frozen:
+        await frozen.execute("SELECT FROM headrace.task_queue WHERE worker = $1 FOR UPDATE", workers[0].number)
+        async with asyncio.timeout(5):
+            await reaper.run_once()
+        assert await bench.logged(tasks[0]) == []
+        assert await bench.logged(tasks[1]) == [(1, "INTERRUPTED")]
+        assert await bench.logged(tasks[2]) == [(1, "INTERRUPTED")]
+        # It wakes up, but its lease is over for good: otherwise it could go on as if nothing had happened.
+        assert await shaky.fetch_alone(store.BEAT, workers[0].number, 0, 0) == []
+    await reaper.run_once()
+    assert await bench.logged(tasks[0]) == [(1, "INTERRUPTED")]
+    assert await held(shaky) == 0
+
+
+async def test_a_worker_outlives_a_line_that_is_dead_for_a_while(database_url: str, tmp_path: Path) -> None:
+    """Nothing is refused and nothing breaks: packets just do not arrive, for longer than anything may take."""
+    async with line_to(database_url) as line:
+        config = DatabaseConfig(
+            line.url, role="test", statement_timeout=timedelta(seconds=1), connect_timeout=timedelta(seconds=1)
+        )
+        async with await Database.connect(config) as db:
+            bench = Bench(db, tmp_path)
+
+            @bench.registry.task("work", max_attempts=10, backoff=AT_ONCE)
+            async def work(context: TaskContext, payload: Any) -> None:
+                await asyncio.sleep(0.2)
+                await context.log("half way")
+                await asyncio.sleep(0.2)
+
+            tasks = [await bench.submit("work") for _ in range(30)]
+            async with bench.working(lease=timedelta(seconds=2), concurrency=3):
+                await asyncio.sleep(1)
+                line.dead = True
+                await asyncio.sleep(8)  # a statement has a second, and the driver gives up after five more
+                line.dead = False
+                rows = await bench.over(*tasks, seconds=40)
+    assert {row["status"] for row in rows} == {"SUCCEEDED"}
