@@ -64,6 +64,10 @@ async def test_the_owner_alone_owns_the_tables_whoever_migrates(
     assert [row["owner"] for row in owners] == ["headrace_owner"]
 
 
+async def test_a_database_that_has_everything_needs_no_rights_to_migrate(database_url: str) -> None:
+    assert await migrations.migrate(DatabaseConfig(database_url, role="test"), lock_timeout=NOW) == []
+
+
 async def test_a_database_from_the_future_is_refused(
     server: TestServer, make_database: MakeDatabase, template: str
 ) -> None:

@@ -129,10 +129,11 @@ async def migrate(
     """Apply what is missing, up to and including ``to``; gives what was done. Safe to call from many processes."""
     target = _target(to, default=available()[-1].number)
     async with _alone(config) as connection:
-        await _prepare(connection)
         found = await read_status(connection)
         refuse_too_new(found)
         todo = [migration for migration in found.pending if migration.number <= target]
+        if todo:  # where nothing is to do, no rights are needed for it either
+            await _prepare(connection)
         for migration in todo:
             report(f"migrating up {migration}")
             await _run(connection, migration, migration.up, BOOK, _booking(migration), lock_timeout=lock_timeout)
