@@ -409,3 +409,30 @@ async def test_a_forged_session_of_the_right_shape_is_nobody(client: httpx.Async
     headers = await bearer(client)
     forged = {"Authorization": headers["Authorization"][:-1] + "!"}
     assert (await client.get("/v1/me", headers=forged)).status_code == 401
+
+
+async def test_a_stranger_cannot_keep_every_core_busy_with_registering(
+    client: httpx.AsyncClient, accounts: Accounts
+) -> None:
+    burst = accounts.config.registration_limit.burst
+    replies = [await client.post("/v1/auth/register", json=BODY) for _ in range(burst + 1)]
+    assert [reply.status_code for reply in replies] == [201, *[409] * (burst - 1), 429]
+    assert replies[-1].headers["Retry-After"]
+
+
+async def test_a_long_body_is_refused_before_anyone_looks_into_it(client: httpx.AsyncClient) -> None:
+    reply = await client.post("/v1/auth/login", json={f"field{number}": 1 for number in range(10_000)})
+    assert (reply.status_code, reply.json()["code"]) == (413, "body_too_large")
+    longest = {"current_password": "\U0001f511" * 1024, "new_password": "\U0001f512" * 1024}
+    assert (await client.post("/v1/auth/password", json=longest)).status_code == 401
+
+
+async def test_an_answer_that_holds_a_new_key_is_not_given_again_to_an_old_one(client: httpx.AsyncClient) -> None:
+    await register(client)
+    person = await bearer(client)
+    old = await client.post("/v1/api-keys", json={"name": "old", "scopes": ["account:write"]}, headers=person)
+    program = {"Authorization": f"Bearer {old.json()['key']}"}
+    wanted = {"name": "new", "scopes": ["account:write"]}
+    once = {"Idempotency-Key": "k1"}
+    assert (await client.post("/v1/api-keys", json=wanted, headers=person | once)).status_code == 201
+    assert (await client.post("/v1/api-keys", json=wanted, headers=program | once)).status_code == 403

@@ -31,6 +31,7 @@ SECRET = b"a secret of at least 32 bytes, for tests"
 PASSWORD = "correct horse battery"
 
 CHEAP = AccountsConfig(
+    registration_limit=LimitConfig(per_minute=1_000_000, burst=1_000_000),
     passwords=PasswordConfig(time_cost=1, memory_kib=8, parallelism=1, at_once=2),
     throttle=ThrottleConfig(free_failures=1_000_000),
 )

@@ -16,12 +16,16 @@ from headrace.sql import Mark
 _HINT_LENGTH = 4
 
 
+def refuse_program(caller: Caller) -> None:
+    if caller.session_id is None:
+        raise SessionNeeded("Log in to make an API key: an API key cannot make another.")
+
+
 async def create_api_key(
     tx: Tx, caller: Caller, *, name: str, scopes: AbstractSet[Scope], expires_at: datetime | None = None
 ) -> ApiKeyMade:
     """Make a key for the caller. Only a person can: a key that made keys could outlive and outgrow itself."""
-    if caller.session_id is None:
-        raise SessionNeeded("Log in to make an API key: an API key cannot make another.")
+    refuse_program(caller)
     if not scopes:
         raise InvalidScopes("An API key needs at least one scope.", field="scopes")
     if Scope.ADMIN in scopes and caller.role is not Role.ADMIN:

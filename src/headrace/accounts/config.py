@@ -4,6 +4,8 @@ import os
 from dataclasses import dataclass, field
 from datetime import timedelta
 
+from headrace.edge.limits import LimitConfig
+
 
 @dataclass(frozen=True, slots=True)
 class PasswordConfig:
@@ -55,6 +57,8 @@ class WeChatConfig:
 @dataclass(frozen=True, slots=True)
 class AccountsConfig:
     registration_open: bool = True
+    # For one address. Each costs an Argon2 hash: at the rate of other requests one stranger could keep all cores busy.
+    registration_limit: LimitConfig = field(default_factory=lambda: LimitConfig(per_minute=10, burst=30))
     passwords: PasswordConfig = field(default_factory=PasswordConfig)
     sessions: SessionConfig = SessionConfig()
     throttle: ThrottleConfig = ThrottleConfig()

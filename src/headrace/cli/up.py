@@ -21,6 +21,7 @@ from headrace.cli.output import out, progress, say
 from headrace.cli.supervising import Supervisor, supervised, worker_command
 from headrace.cli.wiring import Place, Report, accounts_config, data_folder, database_of, load_settings, run, secret_key
 from headrace.database import Database
+from headrace.embedded import files
 from headrace.settings import Settings
 
 App = Annotated[
@@ -105,7 +106,7 @@ def _greet(url: str, admin: FirstAdmin | None, settings: Settings, *, seconds: f
 @contextmanager
 def _alone(file: Path) -> Iterator[TextIO | None]:
     """Hold the file that says who is up in this folder; None, with a word about it, when somebody else is."""
-    with file.open("a+") as stream:
+    with os.fdopen(files.open_own(file, os.O_RDWR | os.O_APPEND), "a+") as stream:
         try:
             fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

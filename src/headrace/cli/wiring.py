@@ -14,7 +14,8 @@ import uvloop
 from headrace import embedded, logs, settings
 from headrace.accounts import AccountsConfig, PasswordConfig, SessionConfig, ThrottleConfig, WeChatConfig
 from headrace.database import DatabaseConfig
-from headrace.errors import Invalid, Unavailable
+from headrace.embedded import files
+from headrace.errors import HeadraceError, Invalid, Unavailable
 from headrace.settings import Settings
 from headrace.tasks.events import OutboxFollower
 from headrace.tasks.followers import Followers
@@ -94,15 +95,20 @@ def _place(chosen: Settings, role: str, app_url: str, owner_url: str, *, embedde
 
 
 def data_folder(chosen: Settings) -> Path:
-    """Make the data folder, out of reach of git whatever the project's ignore file says."""
+    """Make the data folder, out of reach of git whatever the project's ignore file says.
+
+    What root makes here belongs to the owner of the folder above: a first `sudo` must not lock them out.
+    """
     folder = chosen.data_dir.resolve()
     try:
         if not folder.exists():
-            folder.mkdir(parents=True, mode=0o755)  # PostgreSQL may run as another account; secrets in it are 0600
-            (folder / ".gitignore").write_text("*\n")
-    except OSError as exc:
+            files.make_home(folder)
+            files.write(folder / ".gitignore", "*\n", mode=0o644)
+    except (OSError, HeadraceError) as exc:
+        told = exc if isinstance(exc, OSError) else exc.__cause__
+        why = told.strerror if isinstance(told, OSError) else "not writable"
         raise DataFolderClosed(
-            f"The data folder {folder} cannot be made ({exc.strerror}): mend its rights, or set HEADRACE_DATA_DIR."
+            f"The data folder {folder} cannot be made ({why}): mend its rights, or set HEADRACE_DATA_DIR."
         ) from exc
     return folder
 
@@ -114,7 +120,7 @@ def secret_key(chosen: Settings, *, make: bool = False) -> bytes:
     file = chosen.data_dir / _SECRET_FILE
     try:
         if make:
-            _write_once(data_folder(chosen) / _SECRET_FILE, secrets.token_hex(32).encode())
+            _write_once(data_folder(chosen) / _SECRET_FILE, secrets.token_hex(32))
         return file.read_bytes()
     except FileNotFoundError:
         raise SecretKeyMissing from None
@@ -175,18 +181,14 @@ def _wechat_config(chosen: Settings) -> WeChatConfig | None:
     return WeChatConfig(chosen.wechat_app_id, chosen.wechat_app_secret.get_secret_value(), base)
 
 
-def _write_once(file: Path, content: bytes) -> None:
+def _write_once(file: Path, content: str) -> None:
     """Write a file that nobody else can read, unless it is there; never half of it, also under a race or a crash."""
     if file.exists():
         return
     draft = file.with_name(f"{file.name}.{secrets.token_hex(4)}")
-    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
-        with os.fdopen(descriptor, "wb") as stream:
-            stream.write(content)
-            stream.flush()
-            os.fsync(stream.fileno())
+        files.write(draft, content, durable=True)
         with suppress(FileExistsError):  # another process was faster, and theirs counts
             os.link(draft, file)
     finally:
-        draft.unlink()
+        draft.unlink(missing_ok=True)

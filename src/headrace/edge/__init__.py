@@ -1,6 +1,7 @@
 """What every package's routes are built with: who is calling, paging, problems, idempotency, limits, entity tags."""
 
 from headrace.edge.access import Admin, Anyone, SignedIn, scoped
+from headrace.edge.bodies import body_at_most
 from headrace.edge.caller import Authenticate, Caller, Credentials, Role, Scope
 from headrace.edge.cookies import CSRF_HEADER, CookieConfig, forget, remember
 from headrace.edge.errors import AdminOnly, PreconditionFailed, ScopeMissing
@@ -42,6 +43,7 @@ __all__ = [
     "Services",
     "SignedIn",
     "Text",
+    "body_at_most",
     "check_version",
     "etag",
     "facts_of",

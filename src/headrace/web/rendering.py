@@ -7,6 +7,7 @@ from typing import Any
 import asyncpg
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
+from fastapi.routing import iter_route_contexts
 from starlette.exceptions import HTTPException
 
 from headrace import logs
@@ -76,4 +77,13 @@ async def _http(request: Request, error: HTTPException) -> Response:
         # FastAPI's word for a body that broke the parser: too deep, not UTF-8, a number of thousands of digits.
         return answer_to(InvalidJson(), facts_of(request))
     problem = plain(error.status_code, detail=_DETAILS.get(error.status_code))
-    return answer(problem, facts_of(request), headers=error.headers)
+    headers = dict(error.headers or {})
+    if error.status_code == http.HTTPStatus.METHOD_NOT_ALLOWED:
+        headers["Allow"] = _methods_at(request)
+    return answer(problem, facts_of(request), headers=headers)
+
+
+def _methods_at(request: Request) -> str:
+    """Every method that the path takes; the framework names those of the first route with this path alone."""
+    here = [each for each in iter_route_contexts(request.app.routes) if each.path_regex.match(request.scope["path"])]
+    return ", ".join(sorted(set[str]().union(*(each.methods or () for each in here))))

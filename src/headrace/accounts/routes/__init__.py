@@ -4,6 +4,10 @@ from fastapi import APIRouter, Depends, Request
 
 from headrace.accounts.routes import admin, api_keys, auth, sessions
 from headrace.accounts.service import Accounts
+from headrace.edge import body_at_most
+
+# Two passwords of 1,024 characters, each written as a pair of \\u escapes, and some room.
+_LONGEST_BODY = 32 * 1024
 
 
 def create_router(accounts: Accounts) -> APIRouter:
@@ -12,7 +16,7 @@ def create_router(accounts: Accounts) -> APIRouter:
     async def give(request: Request) -> None:
         request.state.accounts = accounts
 
-    router = APIRouter(prefix="/v1", dependencies=[Depends(give)])
+    router = APIRouter(prefix="/v1", dependencies=[Depends(give), Depends(body_at_most(_LONGEST_BODY))])
     for part in (auth.router, sessions.router, api_keys.router, admin.router):
         router.include_router(part)
     return router

@@ -37,6 +37,8 @@ async def create_api_key(body: ApiKeyIn, caller: Writer, db: Db, once: CreateOnc
     A key can do what its scopes say and never more than you can; it stops working when you are suspended. Only people
     who are logged in can make keys.
     """
+    # Before the answer of an earlier request can be given again: it holds the new key.
+    api_keys.refuse_program(caller)
 
     async def act(tx: Tx) -> Answer:
         made = await api_keys.create_api_key(

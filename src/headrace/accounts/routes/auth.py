@@ -44,6 +44,7 @@ from headrace.edge import (
     remember,
     services_of,
 )
+from headrace.edge.limits import bucket_of, take
 
 router = APIRouter(tags=["Accounts"])
 
@@ -65,6 +66,8 @@ async def register(body: RegisterIn, who: Anyone, db: Db, ours: Ours, once: Regi
     The username is kept in lower case. Closed installations answer `registration_closed`.
     """
     registration.refuse_if_closed(ours)
+    stranger = bucket_of(user_id=None, client_ip=who.client_ip)
+    await take(db, f"register:{stranger}", ours.config.registration_limit)
     new = await registration.prepare(
         ours, username=body.username, password=body.password.get_secret_value(), email=body.email
     )
