@@ -1,0 +1,217 @@
+"""Following tasks while they run: one look at the database for all who watch, a few times a second.
+
+A stream holds no connection. One loop asks, in one statement, where all the watched tasks stand; a stream whose task
+has moved reads what is new and goes back to waiting. The engine's writes cost nothing more for it, and it works behind
+a pooler, where LISTEN does not.
+"""
+
+import asyncio
+import re
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
+from datetime import timedelta
+from enum import StrEnum
+
+from headrace import logs
+from headrace.database import Database, Tx
+from headrace.errors import Exhausted, HeadraceError
+from headrace.tasks.model import Task
+from headrace.tasks.store import tasks as store
+from headrace.tasks.store import watching
+from headrace.tasks.store.tasks import LogLine
+from headrace.tasks.store.watching import Position
+
+log = logs.get(__name__)
+
+_LINES = 200
+EVENT_ID = r"^[0-9]{1,10}\.[0-9]{1,10}\.[0-9]{1,18}$"
+
+
+class TooManyStreams(Exhausted):
+    """Too many event streams are open: close one, or ask again later."""
+
+    code = "too_many_streams"
+
+
+@dataclass(frozen=True, slots=True)
+class WatchConfig:
+    every: timedelta = timedelta(milliseconds=250)
+    heartbeat: timedelta = timedelta(seconds=15)
+    # A stream ends after this, and the client comes back with the last id: so that a session that was ended, or a user
+    # who was suspended, does not look on for ever.
+    longest: timedelta = timedelta(minutes=15)
+    most: int = 1000
+    most_per_user: int = 50
+    reads_at_once: int = 4
+
+
+class Kind(StrEnum):
+    TASK = "task"  # the task as it is now
+    LOG = "log"  # a line of its log
+    END = "end"  # the task is over, or gone; nothing follows
+    HEARTBEAT = "heartbeat"  # nothing new
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something to tell a watcher; ``position`` is how far it has seen the task with this."""
+
+    kind: Kind
+    position: Position
+    task: Task | None = None
+    line: LogLine | None = None
+
+
+def event_id(position: Position) -> str:
+    return f"{position.version}.{position.attempt}.{position.log_id}"
+
+
+def position_of(text: str) -> Position | None:
+    """The position that an event's id stands for; None for what is none."""
+    return Position(*map(int, text.split("."))) if re.fullmatch(EVENT_ID, text) else None
+
+
+@dataclass(eq=False, slots=True)
+class _Watcher:
+    task_id: str
+    user_id: str
+    seen: Position
+    moved: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+class Watch:
+    """The streams of one process; ``open_watch`` makes it."""
+
+    def __init__(self, db: Database, config: WatchConfig) -> None:
+        self._db = db
+        self._config = config
+        self._watchers: set[_Watcher] = set()
+        self._watched = asyncio.Event()
+        self._stopped = False
+        self._reading = asyncio.Semaphore(config.reads_at_once)
+
+    @property
+    def streams(self) -> int:
+        return len(self._watchers)
+
+    def stop(self) -> None:
+        """End all streams; a server that shuts down need not wait for them. Clients come back elsewhere."""
+        self._stopped = True
+        for watcher in self._watchers:
+            watcher.moved.set()
+
+    async def run(self) -> None:
+        while True:
+            await self._watched.wait()
+            started = time.monotonic()
+            try:
+                await self.run_once()
+            except HeadraceError as exc:
+                log.warning("watch.failed", error=exc.code, streams=self.streams)
+            # At most a fifth of the time, however slow the database is.
+            spent = time.monotonic() - started
+            await asyncio.sleep(max(self._config.every.total_seconds(), 4 * spent))
+
+    async def run_once(self) -> int:
+        """Look where all watched tasks stand, and wake the streams of those that moved; gives how many."""
+        watchers = list(self._watchers)
+        found = await watching.find_positions(self._db, sorted({watcher.task_id for watcher in watchers}))
+        moved = [each for each in watchers if found.get(each.task_id) != each.seen]
+        for watcher in moved:
+            watcher.moved.set()
+        return len(moved)
+
+    def check_room(self, user_id: str) -> None:
+        """Refuse a stream too many, while there is still an answer to refuse it with."""
+        own = sum(watcher.user_id == user_id for watcher in self._watchers)
+        if len(self._watchers) >= self._config.most or own >= self._config.most_per_user:
+            raise TooManyStreams(retry_after=self._config.heartbeat)
+
+    async def follow(
+        self, task_id: str, *, user_id: str, since: Position | None = None, lines_after: int | None = None
+    ) -> AsyncGenerator[Event, None]:
+        """What happens to a task from now on, until it is over; the caller has checked that the user may see it.
+
+        ``since`` is where an earlier stream ended: then only what is new comes. Otherwise the task as it is comes
+        first, and of its lines those after ``lines_after`` (0: all of them, None: those to come).
+        """
+        seen = since or Position(-1, -1, -1 if lines_after is None else lines_after)
+        ends_at = time.monotonic() + self._config.longest.total_seconds()
+        with self._watching(task_id, user_id, seen) as watcher:
+            while not self._stopped and time.monotonic() < ends_at:
+                watcher.moved.clear()
+                news = await self._news(watcher)
+                for event in news:
+                    watcher.seen = event.position
+                    yield event
+                    if event.kind is Kind.END:
+                        return
+                if len(news) >= _LINES:
+                    continue  # there may be more where these came from
+                try:
+                    await asyncio.wait_for(watcher.moved.wait(), self._config.heartbeat.total_seconds())
+                except TimeoutError:
+                    yield Event(Kind.HEARTBEAT, watcher.seen)
+
+    @contextmanager
+    def _watching(self, task_id: str, user_id: str, seen: Position) -> Iterator[_Watcher]:
+        watcher = _Watcher(task_id, user_id, seen)
+        self._watchers.add(watcher)
+        self._watched.set()
+        try:
+            yield watcher
+        finally:
+            self._watchers.discard(watcher)
+            if not self._watchers:
+                self._watched.clear()
+
+    async def _news(self, watcher: _Watcher) -> list[Event]:
+        """What is new since the watcher looked last, in order."""
+        try:
+            task, lines = await self._read(watcher)
+        except HeadraceError as exc:  # the next look will find the same news
+            log.warning("watch.unread", error=exc.code, task_id=watcher.task_id)
+            return []
+        if task is None:
+            return [Event(Kind.END, watcher.seen)]
+        events = []
+        position = watcher.seen._replace(version=task.version, attempt=task.attempt)
+        if position != watcher.seen:
+            events.append(Event(Kind.TASK, position, task=task))
+        for line in lines:
+            position = position._replace(log_id=line.id)
+            events.append(Event(Kind.LOG, position, line=line))
+        if task.status.is_over and len(lines) < _LINES:
+            events.append(Event(Kind.END, position, task=task))
+        return events
+
+    async def _read(self, watcher: _Watcher) -> tuple[Task | None, list[LogLine]]:
+        # One snapshot for both: the last line is committed with the end, so whoever sees the end sees all lines.
+        async with self._reading, self._db.transaction(isolation="repeatable_read", readonly=True) as tx:
+            task = await store.find_task(tx, watcher.task_id)
+            if watcher.seen.log_id < 0:
+                watcher.seen = watcher.seen._replace(log_id=await store.last_log_id(tx, watcher.task_id))
+            lines = await store.list_logs(tx, watcher.task_id, after=watcher.seen.log_id, limit=_LINES)
+        return task, lines
+
+
+async def nothing_left(tx: Tx, task: Task, since: Position | None) -> bool:
+    """Whether somebody who has seen this much has seen all there will be."""
+    if since is None or not task.status.is_over:
+        return False
+    return since == Position(task.version, task.attempt, await store.last_log_id(tx, task.id))
+
+
+@asynccontextmanager
+async def open_watch(db: Database, config: WatchConfig | None = None) -> AsyncIterator[Watch]:
+    """The streams of a process, for as long as it serves them."""
+    watch = Watch(db, config or WatchConfig())
+    async with asyncio.TaskGroup() as group:
+        looking = group.create_task(watch.run(), name="watch tasks")
+        try:
+            yield watch
+        finally:
+            watch.stop()
+            looking.cancel()

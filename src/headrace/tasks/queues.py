@@ -1,0 +1,87 @@
+"""Queues, workers and task types: what is there, and what administrators decide about queues."""
+
+from dataclasses import dataclass
+
+from headrace import audit
+from headrace.audit import Action, Resource, ResourceType
+from headrace.database import Tx
+from headrace.edge.caller import Caller
+from headrace.edge.etags import check_version
+from headrace.tasks.store import queues as store
+from headrace.tasks.store import workers as workers_store
+from headrace.tasks.store.queues import Contents, QueueRules
+from headrace.tasks.store.workers import NAMED, SeenType, SeenWorker
+
+# More than anyone has; a list that somebody filled on purpose stays readable.
+_MOST = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Queue:
+    """A queue: what was said about it and what is in it."""
+
+    rules: QueueRules
+    contents: Contents
+
+
+async def list_queues(tx: Tx) -> list[Queue]:
+    """Every queue by name. Counting stops at a bound, so that a backlog of millions is as quick to list as none."""
+    contents = await store.count_contents(tx)
+    return [Queue(rules, contents.get(rules.name, Contents())) for rules in await store.list_rules(tx, limit=_MOST)]
+
+
+async def pause_queue(tx: Tx, caller: Caller, name: str, *, expected: int | None = None) -> QueueRules:
+    """Start nothing more from this queue. What a worker has taken goes on; pausing twice changes nothing."""
+    old = await _lock(tx, name, expected)
+    if old.paused_at is not None:
+        return old
+    new = await store.pause(tx, name)
+    await audit.record(tx, caller.who, Action.DISABLED, _resource(name), old=old, new=new)
+    return new
+
+
+async def resume_queue(tx: Tx, caller: Caller, name: str, *, expected: int | None = None) -> QueueRules:
+    """Start tasks from this queue again, at once. Resuming what is not paused changes nothing."""
+    old = await _lock(tx, name, expected)
+    if old.paused_at is None:
+        return old
+    new = await store.resume(tx, name)
+    await audit.record(tx, caller.who, Action.ENABLED, _resource(name), old=old, new=new)
+    return new
+
+
+async def limit_queue(
+    tx: Tx, caller: Caller, name: str, *, max_running: int | None, expected: int | None = None
+) -> QueueRules:
+    """Let at most so many of this queue run at once, over all machines; None for any number.
+
+    What runs already counts, and is not stopped if it is too much.
+    """
+    old = await _lock(tx, name, expected)
+    if old.max_running == max_running:
+        return old
+    if max_running is not None:
+        await store.count_running_tasks(tx, name)
+    new = await store.set_limit(tx, name, max_running)
+    await audit.record(tx, caller.who, Action.UPDATED, _resource(name), old=old, new=new)
+    return new
+
+
+async def list_workers(tx: Tx) -> list[SeenWorker]:
+    """Workers that have not ended, each with some of the tasks in its hands."""
+    return await workers_store.list_workers(tx, limit=_MOST, named=NAMED)
+
+
+async def list_types(tx: Tx) -> list[SeenType]:
+    """Every task type that a worker has ever registered, by name."""
+    return await workers_store.list_types(tx, limit=_MOST)
+
+
+async def _lock(tx: Tx, name: str, expected: int | None) -> QueueRules:
+    rules = await store.lock_rules(tx, name)
+    check_version(rules.version, expected)
+    return rules
+
+
+def _resource(name: str) -> Resource:
+    return Resource(ResourceType.QUEUE, name, {"name": name})

@@ -1,0 +1,97 @@
+"""Submitting, canceling, trying again, deleting."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Response
+
+from headrace.database import Tx
+from headrace.edge import ONCE, Answer, Db, ExpectedVersion, Once, PreconditionFailed, etag, idempotent, problems
+from headrace.edge.errors import InvalidIfMatch
+from headrace.tasks import service
+from headrace.tasks.errors import (
+    PayloadInvalid,
+    PayloadTooLarge,
+    TaskChanged,
+    TaskNotFound,
+    TaskNotOver,
+    TaskOver,
+    TaskSpecInvalid,
+    UnknownTaskType,
+)
+from headrace.tasks.model import Task
+from headrace.tasks.routes.given import Ours, TaskIdPath, Writer
+from headrace.tasks.schemas import BatchIn, BatchOut, TaskIn, TaskOut
+
+router = APIRouter(prefix="/tasks", tags=["Tasks"])
+
+SubmitOnce = Annotated[Once, Depends(idempotent("tasks.create"))]
+SubmitBatchOnce = Annotated[Once, Depends(idempotent("tasks.create_batch"))]
+_REFUSED = (UnknownTaskType, PayloadInvalid, PayloadTooLarge, TaskSpecInvalid)
+_CHANGE = (TaskNotFound, TaskChanged, PreconditionFailed, InvalidIfMatch)
+
+
+@router.post("", status_code=201, response_model=TaskOut, summary="Submit a task", responses=problems(*_REFUSED, *ONCE))
+async def submit_task(body: TaskIn, caller: Writer, db: Db, ours: Ours, once: SubmitOnce) -> Response:
+    """Submit a task. The payload is checked against the type: what does not fit is named."""
+
+    async def act(tx: Tx) -> Answer:
+        task = await service.submit_task(tx, ours, caller, body.spec())
+        headers = {"Location": f"/v1/tasks/{task.id}", "ETag": etag(task.version)}
+        return Answer(TaskOut.of(task), status=201, headers=headers, task_id=task.id)
+
+    return await once.run(db, act)
+
+
+@router.post(
+    "/batch",
+    status_code=201,
+    response_model=BatchOut,
+    summary="Submit many tasks",
+    responses=problems(*_REFUSED, *ONCE),
+)
+async def submit_tasks(body: BatchIn, caller: Writer, db: Db, ours: Ours, once: SubmitBatchOnce) -> Response:
+    """Submit up to a thousand tasks: all of them or none. `details.index` says which one was refused."""
+
+    async def act(tx: Tx) -> Answer:
+        specs = [task.spec() for task in body.tasks]
+        return Answer(BatchOut(ids=await service.submit_tasks(tx, ours, caller, specs)), status=201)
+
+    return await once.run(db, act)
+
+
+@router.post(
+    "/{task_id}/cancel", response_model=TaskOut, summary="Cancel a task", responses=problems(*_CHANGE, TaskOver)
+)
+async def cancel_task(
+    task_id: TaskIdPath, caller: Writer, db: Db, ours: Ours, expected: ExpectedVersion, response: Response
+) -> TaskOut:
+    """Cancel a task. One that waits is over at once. One that runs is told to stop: `cancel_requested_at` is set, and
+    it is over when its handler has stopped, or was killed. Canceling again changes nothing."""
+    async with db.transaction() as tx:
+        return _shown(response, await service.cancel_task(tx, ours, caller, task_id, expected=expected))
+
+
+@router.post(
+    "/{task_id}/retry",
+    response_model=TaskOut,
+    summary="Run a task again",
+    responses=problems(*_CHANGE, TaskOver, TaskNotOver),
+)
+async def retry_task(
+    task_id: TaskIdPath, caller: Writer, db: Db, ours: Ours, expected: ExpectedVersion, response: Response
+) -> TaskOut:
+    """Send a task that failed or was canceled into its queue again. Steps that are done are not done again."""
+    async with db.transaction() as tx:
+        return _shown(response, await service.retry_task(tx, ours, caller, task_id, expected=expected))
+
+
+@router.delete("/{task_id}", status_code=204, summary="Delete a task", responses=problems(*_CHANGE, TaskNotOver))
+async def delete_task(task_id: TaskIdPath, caller: Writer, db: Db, expected: ExpectedVersion) -> None:
+    """Remove a task that is over: from now on it is not found."""
+    async with db.transaction() as tx:
+        await service.delete_task(tx, caller, task_id, expected=expected)
+
+
+def _shown(response: Response, task: Task) -> TaskOut:
+    response.headers["ETag"] = etag(task.version)
+    return TaskOut.of(task)

@@ -1,0 +1,108 @@
+"""A task's life as server-sent events."""
+
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
+from typing import Annotated
+
+from fastapi import APIRouter, Header, Query, Response
+from fastapi.responses import StreamingResponse
+from pydantic import BaseModel
+
+from headrace.edge import Db, problems
+from headrace.tasks import live, service
+from headrace.tasks.errors import TaskNotFound
+from headrace.tasks.live import EVENT_ID, Event, Kind, TooManyStreams, event_id
+from headrace.tasks.model import TaskStatus
+from headrace.tasks.routes.given import Reader, TaskIdPath, Watching
+from headrace.tasks.schemas import LogOut, TaskItemOut
+
+router = APIRouter(prefix="/tasks", tags=["Tasks"])
+
+_COME_BACK_AFTER_MS = 1000
+
+
+class EventStream(StreamingResponse):
+    media_type = "text/event-stream"
+
+
+class EndOut(BaseModel):
+    """The last event: null for a task that was deleted."""
+
+    status: TaskStatus | None
+
+
+@router.get(
+    "/{task_id}/events",
+    response_class=EventStream,
+    summary="Follow a task",
+    responses={
+        200: {
+            "description": "`task`: the task as it is now, first of all and whenever something about it has changed. "
+            "`log`: a line of its log. `end`: it is over; nothing follows, and the stream is closed. Comments in "
+            "between keep the connection open.",
+            "content": {
+                "text/event-stream": {
+                    "schema": {"type": "string"},
+                    "example": 'id: 3.1.17\nevent: log\ndata: {"id": 17, "attempt": 1, "status": "LOG", …}\n\n',
+                }
+            },
+        },
+        204: {"description": "It is over, and everything was told before `Last-Event-ID`: do not come back."},
+        **problems(TaskNotFound, TooManyStreams),
+    },
+)
+async def follow_task(
+    task_id: TaskIdPath,
+    caller: Reader,
+    db: Db,
+    watch: Watching,
+    last_event_id: Annotated[
+        str | None,
+        Header(
+            alias="Last-Event-ID",
+            pattern=EVENT_ID,
+            description="The last event that was seen: the stream goes on behind it, without gaps or repetitions.",
+        ),
+    ] = None,
+    after_log: Annotated[
+        int | None,
+        Query(ge=0, le=2**63 - 1, description="Begin with the log lines after this one: 0 for all there are."),
+    ] = None,
+) -> Response:
+    """Status, step, progress and log lines as they come (server-sent events), until the task is over.
+
+    Browsers' `EventSource` comes back by itself with the last id when the connection breaks. A stream lasts a quarter
+    of an hour at the most; then the client comes back in the same way.
+    """
+    since = None if last_event_id is None else live.position_of(last_event_id)
+    async with db.transaction() as tx:
+        task = await service.get_task(tx, caller, task_id)
+        if await live.nothing_left(tx, task, since):
+            return Response(status_code=204)
+    watch.check_room(caller.user_id)
+    news = watch.follow(task.id, user_id=caller.user_id, since=since, lines_after=after_log)
+    # nginx would otherwise gather events until it has a buffer full of them
+    return EventStream(_written(news), headers={"X-Accel-Buffering": "no"})
+
+
+async def _written(news: AsyncGenerator[Event, None]) -> AsyncIterator[bytes]:
+    yield f"retry: {_COME_BACK_AFTER_MS}\n\n".encode()
+    async with aclosing(news):
+        async for event in news:
+            yield encode(event)
+
+
+def encode(event: Event) -> bytes:
+    """One event as it goes over the wire."""
+    shown: BaseModel
+    match event:
+        case Event(kind=Kind.TASK, task=task) if task is not None:
+            shown = TaskItemOut.of(task)
+        case Event(kind=Kind.LOG, line=line) if line is not None:
+            shown = LogOut.of(line)
+        case Event(kind=Kind.END):
+            shown = EndOut(status=event.task.status if event.task else None)
+        case _:
+            return b": still here\n\n"
+    # JSON has no line breaks of its own, so one data field holds it.
+    return f"id: {event_id(event.position)}\nevent: {event.kind}\ndata: {shown.model_dump_json()}\n\n".encode()

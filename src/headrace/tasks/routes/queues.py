@@ -1,0 +1,75 @@
+"""Queues, workers and task types."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Response
+
+from headrace.edge import Admin, Db, ExpectedVersion, Page, PreconditionFailed, etag, problems
+from headrace.edge.errors import InvalidIfMatch
+from headrace.tasks import queues
+from headrace.tasks.routes.given import Reader
+from headrace.tasks.schemas import LimitIn, QueueOut, QueueRulesOut, TaskTypeOut, WorkerOut
+from headrace.tasks.store.queues import QueueRules
+
+router = APIRouter(tags=["Queues"])
+
+Name = Annotated[str, Path(min_length=1, max_length=64, examples=["default"])]
+_CHANGE = (PreconditionFailed, InvalidIfMatch)
+
+
+@router.get("/queues", response_model=Page[QueueOut], summary="List queues")
+async def list_queues(caller: Reader, db: Db) -> Page[QueueOut]:  # noqa: ARG001 - asked for to be let in
+    """Every queue by name, with what is in it. Counting stops at a bound: then `exact` is false, and there is more."""
+    async with db.transaction(readonly=True) as tx:
+        return Page(items=[QueueOut.counted(queue) for queue in await queues.list_queues(tx)])
+
+
+@router.post(
+    "/queues/{name}/pause", response_model=QueueRulesOut, summary="Pause a queue", responses=problems(*_CHANGE)
+)
+async def pause_queue(
+    name: Name, caller: Admin, db: Db, expected: ExpectedVersion, response: Response
+) -> QueueRulesOut:
+    """Start nothing more from this queue. What a worker has taken goes on. Pausing twice changes nothing."""
+    async with db.transaction() as tx:
+        return _shown(response, await queues.pause_queue(tx, caller, name, expected=expected))
+
+
+@router.post(
+    "/queues/{name}/resume", response_model=QueueRulesOut, summary="Resume a queue", responses=problems(*_CHANGE)
+)
+async def resume_queue(
+    name: Name, caller: Admin, db: Db, expected: ExpectedVersion, response: Response
+) -> QueueRulesOut:
+    """Start tasks from this queue again, at once."""
+    async with db.transaction() as tx:
+        return _shown(response, await queues.resume_queue(tx, caller, name, expected=expected))
+
+
+@router.put("/queues/{name}/limit", response_model=QueueRulesOut, summary="Limit a queue", responses=problems(*_CHANGE))
+async def limit_queue(
+    name: Name, body: LimitIn, caller: Admin, db: Db, expected: ExpectedVersion, response: Response
+) -> QueueRulesOut:
+    """Say how many of this queue's tasks may run at once, over all machines. What runs already counts, and goes on."""
+    async with db.transaction() as tx:
+        rules = await queues.limit_queue(tx, caller, name, max_running=body.max_running, expected=expected)
+    return _shown(response, rules)
+
+
+@router.get("/workers", response_model=Page[WorkerOut], summary="List workers")
+async def list_workers(caller: Admin, db: Db) -> Page[WorkerOut]:  # noqa: ARG001 - asked for to be let in
+    """Worker processes that have not ended: when they were last heard of, and what they run."""
+    async with db.transaction(readonly=True) as tx:
+        return Page(items=[WorkerOut.of(worker) for worker in await queues.list_workers(tx)])
+
+
+@router.get("/task-types", response_model=Page[TaskTypeOut], summary="List task types")
+async def list_task_types(caller: Reader, db: Db) -> Page[TaskTypeOut]:  # noqa: ARG001 - asked for to be let in
+    """What can be submitted: every type that a worker has ever registered, with the schema of its payload."""
+    async with db.transaction(readonly=True) as tx:
+        return Page(items=[TaskTypeOut.of(task_type) for task_type in await queues.list_types(tx)])
+
+
+def _shown(response: Response, rules: QueueRules) -> QueueRulesOut:
+    response.headers["ETag"] = etag(rules.version)
+    return QueueRulesOut.of(rules)

@@ -1,0 +1,112 @@
+"""Reading tasks, and why one is not running."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Response
+
+from headrace.edge import Caller, Db, Page, Paging, etag, problems
+from headrace.edge.errors import AdminOnly, InvalidCursor
+from headrace.edge.paging import seal
+from headrace.tasks import service
+from headrace.tasks.errors import TaskNotFound
+from headrace.tasks.model import TaskStatus
+from headrace.tasks.routes.given import Reader, TaskIdPath
+from headrace.tasks.schemas import Instant, LogOut, StepOut, TaskItemOut, TaskOut, WhyOut
+from headrace.tasks.store.tasks import Filter
+from headrace.tasks.why import explain
+
+router = APIRouter(prefix="/tasks", tags=["Tasks"])
+
+_Word = Annotated[str | None, Query(max_length=255)]
+
+
+@router.get("", response_model=Page[TaskItemOut], summary="List tasks", responses=problems(InvalidCursor, AdminOnly))
+async def list_tasks(
+    caller: Reader,
+    db: Db,
+    paging: Paging,
+    status: Annotated[list[TaskStatus] | None, Query(description="One of these; send it several times.")] = None,
+    type: _Word = None,  # noqa: A002 - the parameter's name
+    queue: _Word = None,
+    created_after: Annotated[Instant | None, Query(description="From this time on.")] = None,
+    created_before: Annotated[Instant | None, Query(description="Before this time.")] = None,
+    user_id: Annotated[
+        str | None, Query(max_length=64, description="Whose, for administrators: a user's id, or `*` for everybody's.")
+    ] = None,
+) -> Page[TaskItemOut]:
+    """Your tasks, newest first. Their payloads and results are left out here.
+
+    A page may be short, even empty, and yet not be the last: go on until `next_cursor` is null. So the answer is quick
+    however many tasks there are and whatever is asked for.
+    """
+    statuses = sorted(set(status)) if status else None
+    listing = paging.of(
+        "tasks",
+        owner=user_id or caller.user_id,
+        status=statuses,
+        type=type,
+        queue=queue,
+        since=created_after,
+        until=created_before,
+    )
+    wanted = Filter(_owner(caller, user_id), statuses, type, queue, created_after, created_before)
+    async with db.transaction() as tx:
+        found = await service.list_tasks(tx, caller, wanted, older_than=listing.after, limit=listing.fetch)
+    page = listing.page(found.tasks, mark=lambda task: (task.created_at, task.id), item=TaskItemOut.of)
+    if found.resume is not None:
+        page.next_cursor = seal(listing.key, listing.list_id, found.resume)
+    return page
+
+
+def _owner(caller: Caller, user_id: str | None) -> str | None:
+    if user_id is None:
+        return caller.user_id
+    return None if user_id == service.EVERYBODY else user_id
+
+
+@router.get("/{task_id}", response_model=TaskOut, summary="Read a task", responses=problems(TaskNotFound))
+async def get_task(task_id: TaskIdPath, caller: Reader, db: Db, response: Response) -> TaskOut:
+    """One task, with its payload and its result. What it shows is true now: also that a worker has just taken it."""
+    async with db.transaction() as tx:
+        task = await service.get_task(tx, caller, task_id)
+    response.headers["ETag"] = etag(task.version)
+    return TaskOut.of(task)
+
+
+@router.get(
+    "/{task_id}/logs",
+    response_model=Page[LogOut],
+    summary="Read a task's log",
+    responses=problems(TaskNotFound, InvalidCursor),
+)
+async def list_task_logs(task_id: TaskIdPath, caller: Reader, db: Db, paging: Paging) -> Page[LogOut]:
+    """How each attempt ended and what the handler wrote, oldest first."""
+    listing = paging.of("task_logs", task=task_id)
+    after = int(listing.after[1]) if listing.after else 0
+    async with db.transaction() as tx:
+        lines = await service.list_logs(tx, caller, task_id, after=after, limit=listing.fetch)
+    return listing.page(lines, mark=lambda line: (line.created_at, str(line.id)), item=LogOut.of)
+
+
+@router.get(
+    "/{task_id}/steps",
+    response_model=Page[StepOut],
+    summary="Read a task's steps",
+    responses=problems(TaskNotFound, InvalidCursor),
+)
+async def list_task_steps(task_id: TaskIdPath, caller: Reader, db: Db, paging: Paging) -> Page[StepOut]:
+    """The steps of every attempt, in the order in which they were entered."""
+    listing = paging.of("task_steps", task=task_id)
+    after = int(listing.after[1]) if listing.after else 0
+    async with db.transaction() as tx:
+        steps = await service.list_steps(tx, caller, task_id, after=after, limit=listing.fetch)
+    return listing.page(steps, mark=lambda step: (step.created_at, str(step.id)), item=StepOut.of)
+
+
+@router.get(
+    "/{task_id}/why", response_model=WhyOut, summary="Ask why a task is not running", responses=problems(TaskNotFound)
+)
+async def explain_task(task_id: TaskIdPath, caller: Reader, db: Db) -> WhyOut:
+    """What stands between a task and its start: no worker for its type, a paused queue, a limit, a time, others."""
+    async with db.transaction() as tx:
+        return WhyOut.of(await explain(tx, caller, task_id))

@@ -1,0 +1,229 @@
+"""What people do with tasks: submit, read, cancel, try again, delete. Each reaches only their own, administrators all.
+
+Somebody else's task is answered like one that does not exist. Every change is audited, and so is an administrator's
+look at what is not theirs.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from headrace import audit
+from headrace.audit import Action, Resource, ResourceType
+from headrace.database import Tx
+from headrace.edge.caller import Caller
+from headrace.edge.errors import AdminOnly
+from headrace.edge.etags import check_version
+from headrace.errors import Invalid
+from headrace.sql import Mark
+from headrace.tasks.catalog import Catalog, KnownType
+from headrace.tasks.errors import TaskNotFound, TaskNotOver, TaskOver, UnknownTaskType
+from headrace.tasks.followers import Followers
+from headrace.tasks.model import Change, Task, TaskSpec, TaskStatus, Transition
+from headrace.tasks.store import moves
+from headrace.tasks.store import tasks as store
+from headrace.tasks.store.moves import Place
+from headrace.tasks.store.tasks import Filter, Found, LogLine, StepLine
+from headrace.tasks.submit import Submitter
+
+EVERYBODY = "*"
+
+
+@dataclass(frozen=True, slots=True)
+class Tasks:
+    """What the verbs work with; the wiring makes it once."""
+
+    submitter: Submitter
+    catalog: Catalog
+    followers: Followers
+
+
+# -- submitting
+
+
+async def submit_task(tx: Tx, tasks: Tasks, caller: Caller, spec: TaskSpec) -> Task:
+    """Submit one task as the caller's own; with an idempotency key that was used before, it is the task of then."""
+    task_id = await tasks.submitter.submit(tx, _traced(spec, caller), user_id=caller.user_id)
+    task = await _get(tx, task_id)
+    if spec.idempotency_key is None or await store.made_now(tx, task.id):
+        await audit.record(tx, caller.who, Action.CREATED, _resource(task), new=task)
+    return task
+
+
+async def submit_tasks(tx: Tx, tasks: Tasks, caller: Caller, specs: Sequence[TaskSpec]) -> list[str]:
+    """Submit them all or none, in this order; gives their ids. A refusal says in ``index`` which one is to blame.
+
+    The trail gets one event with all the ids: a thousand would say no more, and cost more than the tasks do.
+    """
+    given = [_traced(spec, caller) for spec in specs]
+    try:
+        task_ids = await tasks.submitter.submit_many(tx, given, user_id=caller.user_id)
+    except Invalid as refused:
+        index = await _first_refused(tx, tasks, caller, given)
+        raise type(refused)(f"Task {index}: {refused.message}", **{**refused.details, "index": index}) from None
+    if task_ids:
+        await audit.record(
+            tx,
+            caller.who,
+            Action.CREATED,
+            Resource(ResourceType.TASK, EVERYBODY),
+            new={"id": task_ids, "user_id": caller.user_id},
+            data={"count": str(len(task_ids))},
+        )
+    return task_ids
+
+
+async def _first_refused(tx: Tx, tasks: Tasks, caller: Caller, specs: Sequence[TaskSpec]) -> int:
+    """Which of these is refused first, by halving: of a bad half nothing is written, a good one is undone."""
+    good, bad = 0, len(specs)
+    while bad - good > 1:
+        middle = (good + bad) // 2
+        try:
+            async with tx.savepoint():
+                await tasks.submitter.submit_many(tx, specs[good:middle], user_id=caller.user_id)
+                raise _Undo
+        except _Undo:
+            good = middle
+        except Invalid:
+            bad = middle
+    return good
+
+
+class _Undo(Exception):
+    pass
+
+
+def _traced(spec: TaskSpec, caller: Caller) -> TaskSpec:
+    return spec if spec.trace_id is not None else replace(spec, trace_id=caller.who.trace_id)
+
+
+# -- reading
+
+
+async def get_task(tx: Tx, caller: Caller, task_id: str) -> Task:
+    """One task, with its payload and its result."""
+    task = await _reach(tx, caller, task_id)
+    if task.user_id != caller.user_id:
+        await audit.record(tx, caller.who, Action.READ, _resource(task))
+    return task
+
+
+async def list_tasks(tx: Tx, caller: Caller, wanted: Filter, *, older_than: Mark | None = None, limit: int) -> Found:
+    """Tasks, newest first, without payload and result. Only administrators list somebody else's, or everybody's."""
+    if wanted.user_id != caller.user_id:
+        if not caller.is_admin:
+            raise AdminOnly("Only an administrator may list other people's tasks.")
+        owner = wanted.user_id or EVERYBODY
+        await audit.record(tx, caller.who, Action.READ, Resource(ResourceType.TASK, "*"), data={"user_id": owner})
+    return await store.list_tasks(tx, wanted, older_than=older_than, limit=limit)
+
+
+async def list_logs(tx: Tx, caller: Caller, task_id: str, *, after: int = 0, limit: int) -> list[LogLine]:
+    """What became of the attempts and what the handlers wrote, in that order."""
+    task = await get_task(tx, caller, task_id)
+    return await store.list_logs(tx, task.id, after=after, limit=limit)
+
+
+async def list_steps(tx: Tx, caller: Caller, task_id: str, *, after: int = 0, limit: int) -> list[StepLine]:
+    """The steps of every attempt, in the order in which they were entered."""
+    task = await get_task(tx, caller, task_id)
+    return await store.list_steps(tx, task.id, after=after, limit=limit)
+
+
+# -- changing
+
+
+async def cancel_task(tx: Tx, tasks: Tasks, caller: Caller, task_id: str, *, expected: int | None = None) -> Task:
+    """Cancel a task: one that waits is over with this commit, one that runs is told to stop and ends soon after.
+
+    Canceling twice changes nothing. ``TaskOver`` if it ended otherwise before; a running one may still do so.
+    """
+    old, place = await _hold(tx, caller, task_id, expected)
+    if old.status is TaskStatus.CANCELED:
+        return old
+    if old.status.is_over:
+        raise TaskOver(f"The task is over already: it {_ENDED[old.status]}.", status=old.status)
+    if place is None or place.worker is None:
+        await moves.cancel_waiting(tx, old.id, place, message="Canceled while it waited.")
+        await _follow(tx, tasks, old, Change.CANCELED)
+    elif old.cancel_requested_at is None:
+        await moves.ask_to_cancel(tx, old.id, place)
+    else:
+        return old
+    return await _changed(tx, caller, old, "cancel")
+
+
+async def retry_task(tx: Tx, tasks: Tasks, caller: Caller, task_id: str, *, expected: int | None = None) -> Task:
+    """Run a task again that failed or was canceled: it waits anew, and may fail as often as at first.
+
+    ``TaskNotOver`` while it waits or runs; ``TaskOver`` if it succeeded, which is for good.
+    """
+    old, _ = await _hold(tx, caller, task_id, expected)
+    if not old.status.is_over:
+        raise TaskNotOver("The task is not over yet: there is nothing to try again.", status=old.status)
+    if old.status is TaskStatus.SUCCEEDED:
+        raise TaskOver("The task succeeded: submit another one to do it again.", status=old.status)
+    await moves.requeue(tx, old.id, message="Tried again by hand.")
+    await _follow(tx, tasks, old, Change.RETRIED)
+    return await _changed(tx, caller, old, "retry")
+
+
+async def delete_task(tx: Tx, caller: Caller, task_id: str, *, expected: int | None = None) -> None:
+    """Remove a task that is over from sight; ``TaskNotOver`` before that. Its row stays until retention takes it."""
+    old, _ = await _hold(tx, caller, task_id, expected)
+    if not old.status.is_over:
+        raise TaskNotOver(status=old.status)
+    await moves.soft_delete(tx, old.id)
+    await audit.record(tx, caller.who, Action.DELETED, _resource(old), old=old)
+
+
+_ENDED: Mapping[TaskStatus, str] = {TaskStatus.SUCCEEDED: "succeeded", TaskStatus.FAILED: "failed"}
+
+
+async def _get(tx: Tx, task_id: str) -> Task:
+    task = await store.find_task(tx, task_id)
+    if task is None:
+        raise TaskNotFound
+    return task
+
+
+async def _reach(tx: Tx, caller: Caller, task_id: str) -> Task:
+    task = await _get(tx, task_id)
+    if task.user_id != caller.user_id and not caller.is_admin:
+        raise TaskNotFound
+    return task
+
+
+async def _hold(tx: Tx, caller: Caller, task_id: str, expected: int | None) -> tuple[Task, Place | None]:
+    """The task as it is and stays until this transaction ends, and its place in the queue."""
+    await _reach(tx, caller, task_id)  # before the locks: nobody holds up what they may not see
+    place = await moves.lock_task(tx, task_id)
+    task = await _get(tx, task_id)
+    check_version(task.version, expected)
+    return task, place
+
+
+async def _changed(tx: Tx, caller: Caller, old: Task, verb: str) -> Task:
+    new = await _get(tx, old.id)
+    await audit.record(tx, caller.who, Action.UPDATED, _resource(new), old=old, new=new, data={"verb": verb})
+    return new
+
+
+async def _follow(tx: Tx, tasks: Tasks, task: Task, change: Change) -> None:
+    moved = Transition(
+        change, task.id, task.task_type, task.user_id, attempt=task.attempt, schedule_uid=task.schedule_uid
+    )
+    await tasks.followers.follow(tx, [(await _known(tx, tasks, task), moved)])
+
+
+async def _known(tx: Tx, tasks: Tasks, task: Task) -> KnownType:
+    try:
+        return await tasks.catalog.get(tx, task.task_type)
+    except UnknownTaskType:
+        # Submitted in SQL, or by a program whose worker never ran: it can be canceled all the same, and tells of it.
+        return KnownType(
+            task.task_type, task.queue, task.priority, task.max_attempts, None, True, lambda payload: payload
+        )
+
+
+def _resource(task: Task) -> Resource:
+    return Resource(ResourceType.TASK, task.id, {"type": task.task_type, "title": task.title})

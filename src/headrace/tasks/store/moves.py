@@ -1,0 +1,122 @@
+"""Moving tasks by hand. Locks are taken in the engine's order: the queue's row, then the task's."""
+
+from dataclasses import dataclass
+
+from headrace.database import Tx
+from headrace.tasks.errors import TaskChanged
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A task's row in the queue; ``worker`` is the number of the one that runs it."""
+
+    seq: int
+    worker: int | None
+
+
+# Waits for whoever is finishing, returning or claiming it at this moment, and sees what they made of it.
+LOCK_PLACE = """
+SELECT seq, worker FROM headrace.task_queue
+WHERE seq = (SELECT queue_seq FROM headrace.tasks WHERE id = $1)
+FOR UPDATE
+"""
+# NO KEY: steps that are written meanwhile refer to the row, and are not held up.
+LOCK_TASK = "SELECT queue_seq FROM headrace.tasks WHERE id = $1 FOR NO KEY UPDATE"
+
+
+async def lock_task(tx: Tx, task_id: str) -> Place | None:
+    """Keep a task as it is until the transaction ends; gives its place in the queue, None when it has none.
+
+    ``TaskChanged`` if somebody sent it into the queue again between the two locks.
+    """
+    row = await tx.fetchrow(LOCK_PLACE, task_id)
+    place = None if row is None else Place(row["seq"], row["worker"])
+    if await tx.fetchval(LOCK_TASK, task_id) != (None if place is None else place.seq):
+        raise TaskChanged
+    return place
+
+
+LEAVE_QUEUE = "DELETE FROM headrace.task_queue WHERE seq = $1 AND worker IS NULL"
+CANCEL_WAITING = """
+WITH logged AS (
+  INSERT INTO headrace.task_logs (task_id, attempt, status, message) VALUES ($1, 0, 'CANCELED', $2)
+)
+UPDATE headrace.tasks
+SET status = 'CANCELED', queue_seq = NULL, cancel_requested_at = coalesce(cancel_requested_at, now()), eta_sec = NULL,
+    finished_at = now(), updated_at = now(), version = version + 1
+WHERE id = $1 AND status IN ('UPLOADED', 'QUEUED')
+"""
+
+
+async def cancel_waiting(tx: Tx, task_id: str, place: Place | None, *, message: str) -> None:
+    """End a task that nobody runs. The caller has locked it."""
+    if place is not None and await tx.count(LEAVE_QUEUE, place.seq) == 0:
+        raise TaskChanged
+    if await tx.count(CANCEL_WAITING, task_id, message) == 0:
+        raise TaskChanged
+
+
+ASK_TO_CANCEL = """
+WITH asked AS (
+  UPDATE headrace.task_queue SET cancel_requested = true WHERE seq = $2 AND worker IS NOT NULL RETURNING task_id
+), noted AS (
+  UPDATE headrace.tasks AS task
+  SET cancel_requested_at = now(), updated_at = now(), version = task.version + 1
+  FROM asked
+  WHERE task.id = $1 AND task.id = asked.task_id
+  RETURNING task.id
+)
+SELECT pg_notify('headrace_cancel', '') FROM noted
+"""
+
+
+async def ask_to_cancel(tx: Tx, task_id: str, place: Place) -> None:
+    """Tell the worker that runs it to stop. The caller has locked it."""
+    if not await tx.fetch(ASK_TO_CANCEL, task_id, place.seq):
+        raise TaskChanged
+
+
+# The attempt goes on counting, so that the fence of a late worker and the names of steps stay unique.
+REQUEUE = """
+WITH lane AS (
+  SELECT lane.id
+  FROM headrace.tasks AS task,
+       headrace.lane(task.queue, task.task_type, task.user_id, coalesce(task.limit_key, ''),
+                     coalesce(task.labels, '{}'), task.max_attempts = 1) AS lane
+  WHERE task.id = $1
+), moved AS (
+  UPDATE headrace.tasks
+  SET status = 'QUEUED', queue_seq = nextval('headrace.task_queue_seq_seq'), retries = 0, progress = 0, eta_sec = NULL,
+      result = NULL, error_code = NULL, error_message = NULL, worker_id = NULL, cancel_requested_at = NULL,
+      run_at = now(), queued_at = now(), started_at = NULL, finished_at = NULL, updated_at = now(),
+      version = version + 1
+  WHERE id = $1 AND status IN ('FAILED', 'CANCELED')
+  RETURNING id, queue_seq, priority, attempt
+), queued AS (
+  INSERT INTO headrace.task_queue (seq, run_at, lane_id, precedence, attempt, task_id)
+  SELECT moved.queue_seq, now(), lane.id, -moved.priority, moved.attempt, moved.id FROM moved, lane
+), logged AS (
+  INSERT INTO headrace.task_logs (task_id, attempt, status, message) SELECT id, 0, 'RETRIED', $2 FROM moved
+), woken AS (
+  SELECT pg_notify('headrace_tasks', '') FROM headrace.workers WHERE ended_at IS NULL AND asleep LIMIT 1
+)
+SELECT moved.id FROM moved LEFT JOIN woken ON true
+"""
+
+
+async def requeue(tx: Tx, task_id: str, *, message: str) -> None:
+    """Send a task that failed or was canceled into the queue again. The caller has locked it."""
+    if not await tx.fetch(REQUEUE, task_id, message):
+        raise TaskChanged
+
+
+SOFT_DELETE = """
+UPDATE headrace.tasks SET deleted_at = now(), updated_at = now(), version = version + 1
+WHERE id = $1 AND status IN ('SUCCEEDED', 'FAILED', 'CANCELED') AND deleted_at IS NULL
+"""
+
+
+async def soft_delete(tx: Tx, task_id: str) -> None:
+    """Hide a task that is over. The caller has locked it."""
+    if await tx.count(SOFT_DELETE, task_id) == 0:
+        raise TaskChanged

@@ -1,0 +1,139 @@
+"""SQL for what can stand between a task and its start."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from headrace.database import Tx
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Where a waiting task stands in the queue, and what was said about its queue and its type."""
+
+    seq: int
+    run_at: datetime
+    due: bool
+    precedence: int
+    lane_id: int
+    queue: str
+    task_type: str
+    user_id: str
+    limit_key: str
+    labels: Mapping[str, str]
+    paused_at: datetime | None
+    queue_limit: int | None
+    type_limit: int | None
+    key_limit: int | None
+
+
+FIND_STANDING = """
+SELECT q.seq, q.run_at, q.run_at <= now() AS due, q.precedence, q.lane_id, lane.queue, lane.task_type, lane.user_id,
+       lane.limit_key, lane.labels, queue.paused_at, queue.max_running, type.max_running,
+       CASE WHEN lane.limit_key <> '' THEN type.max_running_per_key END
+FROM headrace.tasks AS task
+JOIN headrace.task_queue AS q ON q.seq = task.queue_seq
+JOIN headrace.task_lanes AS lane ON lane.id = q.lane_id
+LEFT JOIN headrace.queues AS queue ON queue.name = lane.queue
+LEFT JOIN headrace.task_types AS type ON type.name = lane.task_type
+WHERE task.id = $1 AND q.worker IS NULL
+"""
+
+
+async def find_standing(tx: Tx, task_id: str) -> Standing | None:
+    """None for a task that does not wait."""
+    row = await tx.fetchrow(FIND_STANDING, task_id)
+    return None if row is None else Standing(*row)
+
+
+LAST_SEEN = "SELECT max(heartbeat_at) FROM headrace.workers WHERE $1 = ANY (types)"
+
+
+async def last_seen(tx: Tx, task_type: str) -> datetime | None:
+    """When a worker with this type was last heard of."""
+    at: datetime | None = await tx.fetchval(LAST_SEEN, task_type)
+    return at
+
+
+class LimitScope(StrEnum):
+    QUEUE = "queue"
+    TYPE = "type"
+    KEY = "key"
+
+
+@dataclass(frozen=True, slots=True)
+class Slots:
+    """Who takes up a limit's slots: the user's own tasks, some of them by name, and others' as a number."""
+
+    taken: int
+    others: int
+    own: Sequence[str]
+
+
+# As free_slots counts, which decides when a task is taken.
+FIND_HOLDERS = """
+SELECT count(*) AS taken, count(*) FILTER (WHERE lane.user_id <> $3) AS others,
+       (array_agg(running.task_id ORDER BY running.seq) FILTER (WHERE lane.user_id = $3))[:20] AS own
+FROM headrace.task_queue AS running
+JOIN headrace.task_lanes AS lane ON lane.id = running.lane_id
+WHERE running.limited
+  AND CASE $1::text WHEN 'queue' THEN lane.queue WHEN 'type' THEN lane.task_type
+                    ELSE lane.task_type || ' ' || lane.limit_key END = $2
+"""
+
+
+async def find_holders(tx: Tx, scope: LimitScope, name: str, *, user_id: str) -> Slots:
+    """Who counts against a limit; ``name`` as ``headrace.free_slots`` takes it."""
+    row = await tx.fetchrow(FIND_HOLDERS, scope, name, user_id)
+    assert row is not None
+    return Slots(row["taken"], row["others"], row["own"] or ())
+
+
+@dataclass(frozen=True, slots=True)
+class Ahead:
+    """What is taken first: tasks of a higher priority, and earlier ones like it. ``exact`` unless at the bound."""
+
+    higher: int
+    earlier: int
+    exact: bool
+
+
+MOST_AHEAD = 1000
+# Both walk along the index of what waits, and stop at the bound; the first looks at ten times as many rows, since some
+# of them are not due, paused, or for other workers.
+COUNT_AHEAD = f"""
+WITH higher AS (
+  SELECT count(*) AS number
+  FROM (
+    SELECT FROM (
+      SELECT q.lane_id, q.run_at FROM headrace.task_queue AS q
+      WHERE q.worker IS NULL AND q.precedence < $1
+      ORDER BY q.precedence, q.lane_id, q.run_at, q.seq
+      LIMIT {MOST_AHEAD * 10}
+    ) AS met
+    JOIN headrace.task_lanes AS lane ON lane.id = met.lane_id
+    WHERE met.run_at <= now() AND lane.task_type = ANY ($5)
+      AND NOT EXISTS (SELECT FROM headrace.queues WHERE name = lane.queue AND paused_at IS NOT NULL)
+    LIMIT {MOST_AHEAD}
+  ) AS counted
+), earlier AS (
+  SELECT count(*) AS number
+  FROM (
+    SELECT FROM headrace.task_queue AS q
+    WHERE q.worker IS NULL AND q.precedence = $1 AND q.lane_id = $2 AND (q.run_at, q.seq) < ($3, $4)
+    ORDER BY q.run_at, q.seq
+    LIMIT {MOST_AHEAD}
+  ) AS counted
+)
+SELECT higher.number, earlier.number, greatest(higher.number, earlier.number) < {MOST_AHEAD} FROM higher, earlier
+"""
+
+
+async def count_ahead(tx: Tx, standing: Standing, *, types: Sequence[str]) -> Ahead:
+    """What goes before this task, of the ``types`` that its workers run."""
+    row = await tx.fetchrow(
+        COUNT_AHEAD, standing.precedence, standing.lane_id, standing.run_at, standing.seq, list(types)
+    )
+    assert row is not None
+    return Ahead(*row)

@@ -1,0 +1,219 @@
+"""SQL for queues: what was said about them, and what is in them."""
+
+import asyncio
+from dataclasses import dataclass
+from datetime import datetime
+
+from headrace.database import DatabaseBusy, Row, Tx
+
+# How much is looked at to count what waits, at most: so many lanes, so many rows (of a lane at least a hundred).
+MOST_LANES = 1000
+MOST_ROWS = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class QueueRules:
+    """What was said about a queue. One that nothing was said about runs, without a limit."""
+
+    name: str
+    paused_at: datetime | None
+    max_running: int | None
+    version: int
+    created_at: datetime | None = None
+    updated_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """What is in a queue. Unless ``exact``, at least so many are waiting and delayed."""
+
+    waiting: int = 0
+    delayed: int = 0
+    running: int = 0
+    exact: bool = True
+    oldest_waiting_seconds: float | None = None
+
+
+_RULES = "name, paused_at, max_running, version, created_at, updated_at"
+
+# Lanes are never deleted, so every queue that ever had a task is found there: jumping from name to name by the index.
+LIST_RULES = """
+WITH RECURSIVE used AS (
+  (SELECT queue FROM headrace.task_lanes ORDER BY queue LIMIT 1)
+  UNION ALL
+  SELECT following.queue
+  FROM used, LATERAL (
+    SELECT queue FROM headrace.task_lanes WHERE queue > used.queue ORDER BY queue LIMIT 1
+  ) AS following
+), named AS (
+  SELECT queue AS name FROM used
+  UNION SELECT queue FROM headrace.task_types
+  UNION SELECT name FROM headrace.queues
+)
+SELECT named.name, queue.paused_at, queue.max_running, coalesce(queue.version, 0) AS version, queue.created_at,
+       queue.updated_at
+FROM named LEFT JOIN headrace.queues AS queue ON queue.name = named.name
+ORDER BY named.name
+LIMIT $1
+"""
+
+
+async def list_rules(tx: Tx, *, limit: int) -> list[QueueRules]:
+    """Every queue that was ever used, declared or spoken about, by name."""
+    return [QueueRules(*row) for row in await tx.fetch(LIST_RULES, limit)]
+
+
+# The first row of each lane, as survey_lanes finds them; then the rows of each, due and not, up to its share. A backlog
+# of millions costs no more than MOST_ROWS.
+COUNT_WAITING = f"""
+WITH RECURSIVE first_of AS (
+  (SELECT q.precedence, q.lane_id, q.run_at
+   FROM headrace.task_queue AS q
+   WHERE q.worker IS NULL
+   ORDER BY q.precedence, q.lane_id, q.run_at, q.seq
+   LIMIT 1)
+  UNION ALL
+  SELECT following.*
+  FROM first_of, LATERAL (
+    SELECT q.precedence, q.lane_id, q.run_at
+    FROM headrace.task_queue AS q
+    WHERE q.worker IS NULL AND (q.precedence, q.lane_id) > (first_of.precedence, first_of.lane_id)
+    ORDER BY q.precedence, q.lane_id, q.run_at, q.seq
+    LIMIT 1
+  ) AS following
+), seen AS MATERIALIZED (
+  SELECT * FROM first_of LIMIT {MOST_LANES}
+), bounds AS MATERIALIZED (
+  SELECT greatest(100, {MOST_ROWS} / greatest(count(*), 1)) AS rows, count(*) = {MOST_LANES} AS cut FROM seen
+)
+SELECT lane.queue, sum(due.number)::bigint AS waiting, sum(later.number)::bigint AS delayed,
+       NOT bool_or(bounds.cut OR due.number = bounds.rows OR later.number = bounds.rows) AS exact,
+       extract(epoch FROM now() - min(seen.run_at) FILTER (WHERE due.number > 0))::double precision AS oldest
+FROM seen
+CROSS JOIN bounds
+CROSS JOIN LATERAL (SELECT queue FROM headrace.task_lanes WHERE id = seen.lane_id LIMIT 1) AS lane
+CROSS JOIN LATERAL (
+  SELECT count(*) AS number
+  FROM (
+    SELECT FROM headrace.task_queue AS q
+    WHERE q.worker IS NULL AND q.precedence = seen.precedence AND q.lane_id = seen.lane_id AND q.run_at <= now()
+    ORDER BY q.run_at, q.seq  -- which only this index gives
+    LIMIT (SELECT rows FROM bounds)
+  ) AS counted
+) AS due
+CROSS JOIN LATERAL (
+  SELECT count(*) AS number
+  FROM (
+    SELECT FROM headrace.task_queue AS q
+    WHERE q.worker IS NULL AND q.precedence = seen.precedence AND q.lane_id = seen.lane_id AND q.run_at > now()
+    ORDER BY q.run_at, q.seq
+    LIMIT (SELECT rows FROM bounds)
+  ) AS counted
+) AS later
+GROUP BY lane.queue
+"""
+COUNT_RUNNING = """
+SELECT lane.queue, count(*) AS running
+FROM headrace.task_queue AS q
+JOIN headrace.task_lanes AS lane ON lane.id = q.lane_id
+WHERE q.worker IS NOT NULL
+GROUP BY lane.queue
+"""
+
+
+async def count_contents(tx: Tx) -> dict[str, Contents]:
+    """What is in each queue that has something in it."""
+    waiting: dict[str, Row] = {row["queue"]: row for row in await tx.fetch(COUNT_WAITING)}
+    running: dict[str, int] = {row["queue"]: row["running"] for row in await tx.fetch(COUNT_RUNNING)}
+    return {
+        name: Contents(running=running.get(name, 0))
+        if (row := waiting.get(name)) is None
+        else Contents(row["waiting"], row["delayed"], running.get(name, 0), row["exact"], row["oldest"])
+        for name in waiting.keys() | running.keys()
+    }
+
+
+LOCK_RULES = f"SELECT {_RULES} FROM headrace.queues WHERE name = $1 FOR UPDATE"
+# Ten who pause a new queue at once meet at one row.
+FOUND_QUEUE = "INSERT INTO headrace.queues (name) VALUES ($1) ON CONFLICT DO NOTHING"
+
+
+async def lock_rules(tx: Tx, name: str) -> QueueRules:
+    """What was said about a queue, to be changed in this transaction."""
+    await tx.execute(FOUND_QUEUE, name)
+    row = await tx.fetchrow(LOCK_RULES, name)
+    assert row is not None  # queues are never deleted
+    return QueueRules(*row)
+
+
+PAUSE = f"""
+UPDATE headrace.queues SET paused_at = now(), version = version + 1 WHERE name = $1 AND paused_at IS NULL
+RETURNING {_RULES}
+"""
+
+
+async def pause(tx: Tx, name: str) -> QueueRules:
+    return _changed(await tx.fetchrow(PAUSE, name))
+
+
+RESUME = f"""
+UPDATE headrace.queues SET paused_at = NULL, version = version + 1 WHERE name = $1 AND paused_at IS NOT NULL
+RETURNING {_RULES}, pg_notify('headrace_tasks', '')
+"""
+
+
+async def resume(tx: Tx, name: str) -> QueueRules:
+    """The workers that sleep are woken: there may be work again."""
+    return _changed(await tx.fetchrow(RESUME, name))
+
+
+SET_LIMIT = f"""
+UPDATE headrace.queues SET max_running = $2, version = version + 1 WHERE name = $1
+RETURNING {_RULES}, pg_notify('headrace_tasks', '')
+"""
+
+
+async def set_limit(tx: Tx, name: str, max_running: int | None) -> QueueRules:
+    """The workers that sleep are woken: there may be room again."""
+    return _changed(await tx.fetchrow(SET_LIMIT, name, max_running))
+
+
+def _changed(row: Row | None) -> QueueRules:
+    assert row is not None  # the caller has locked it
+    return QueueRules(*tuple(row)[:6])
+
+
+# A claim holds its worker's row: whoever has them all has waited for the claims under way, and holds back new ones.
+HOLD_CLAIMS = "SELECT FROM headrace.workers WHERE ended_at IS NULL ORDER BY number FOR UPDATE"
+# Never waits for a row while it holds others: that could deadlock with a worker that writes a batch of endings.
+MARK_LIMITED = """
+UPDATE headrace.task_queue SET limited = true
+WHERE seq IN (
+  SELECT q.seq
+  FROM headrace.task_queue AS q
+  JOIN headrace.task_lanes AS lane ON lane.id = q.lane_id
+  WHERE q.worker IS NOT NULL AND NOT q.limited AND lane.queue = $1
+  FOR UPDATE OF q SKIP LOCKED
+)
+"""
+ANY_UNCOUNTED = """
+SELECT EXISTS (
+  SELECT FROM headrace.task_queue AS q
+  JOIN headrace.task_lanes AS lane ON lane.id = q.lane_id
+  WHERE q.worker IS NOT NULL AND NOT q.limited AND lane.queue = $1
+)
+"""
+
+
+async def count_running_tasks(tx: Tx, name: str, *, rounds: int = 200, pause: float = 0.01) -> None:
+    """Let what runs in a queue take up slots of its limit, as if it had been there when they were taken.
+
+    ``DatabaseBusy`` if one of the rows stays locked. Until the transaction ends nobody claims anything.
+    """
+    await tx.execute(HOLD_CLAIMS)
+    for _ in range(rounds):
+        await tx.execute(MARK_LIMITED, name)
+        if not await tx.fetchval(ANY_UNCOUNTED, name):
+            return
+        await asyncio.sleep(pause)
+    raise DatabaseBusy

@@ -1,0 +1,196 @@
+"""Reading tasks. What is read is true: a task that a worker has just taken shows as running before its row says so."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from headrace.database import Row, Tx
+from headrace.sql import Mark, Where
+from headrace.tasks.model import Task, TaskId, TaskStatus
+
+# A list looks at no more rows than this for one page. Filters that no index serves, and rows that are deleted, then
+# make short pages instead of slow ones; the page says where to go on.
+WALK = 5000
+
+# Both rows in one statement, and so in one snapshot: the engine writes them together.
+_SHOWN = """
+  task.id, task.user_id, task.task_type, task.title, task.priority,
+  CASE WHEN place.worker IS NOT NULL AND task.status = 'QUEUED' THEN 'RUNNING' ELSE task.status END AS status,
+  task.current_step, task.progress, task.retries, task.eta_sec, task.error_code, task.error_message, task.queue,
+  CASE WHEN place.worker IS NULL THEN task.attempt ELSE place.attempt END AS attempt,
+  CASE WHEN place.worker IS NULL THEN task.worker_id ELSE worker.id END AS worker_id,
+  CASE WHEN place.worker IS NULL THEN task.started_at ELSE place.claimed_at END AS started_at,
+  task.run_at, task.max_attempts, task.timeout_seconds, task.labels, task.limit_key, task.cancel_requested_at,
+  task.schedule_uid, task.trace_id, task.queued_at, task.finished_at, task.version, task.created_at, task.updated_at,
+  task.deleted_at"""
+
+# LIMIT keeps these from being turned into joins over the whole queue.
+_LEASE = """
+LEFT JOIN LATERAL (
+  SELECT q.worker, q.attempt, q.claimed_at FROM headrace.task_queue AS q WHERE q.seq = task.queue_seq LIMIT 1
+) AS place ON true
+LEFT JOIN LATERAL (SELECT w.id FROM headrace.workers AS w WHERE w.number = place.worker LIMIT 1) AS worker ON true"""
+
+
+def _task_of(row: Row) -> Task:
+    fields: dict[str, Any] = {name: row[name] for name in Task.__dataclass_fields__}
+    return Task(**fields | {"id": TaskId(row["id"]), "status": TaskStatus(row["status"])})
+
+
+FIND_TASK = f"""
+SELECT {_SHOWN}, task.payload, task.result
+FROM headrace.tasks AS task {_LEASE}
+WHERE task.id = $1 AND task.deleted_at IS NULL
+"""
+
+
+async def find_task(tx: Tx, task_id: str) -> Task | None:
+    row = await tx.fetchrow(FIND_TASK, task_id)
+    return None if row is None else _task_of(row)
+
+
+MADE_NOW = "SELECT created_at >= now() FROM headrace.tasks WHERE id = $1"
+
+
+async def made_now(tx: Tx, task_id: str) -> bool:
+    """Whether a task was made in this transaction, and not by an earlier one with the same idempotency key."""
+    return bool(await tx.fetchval(MADE_NOW, task_id))
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """Which tasks to list; None for what does not matter. ``user_id`` None is everybody's."""
+
+    user_id: str | None
+    statuses: Sequence[TaskStatus] | None = None
+    task_type: str | None = None
+    queue: str | None = None
+    created_since: datetime | None = None
+    created_until: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Tasks without payload and result. ``resume`` is set when the look ended before the list did."""
+
+    tasks: Sequence[Task]
+    resume: Mark | None = None
+
+
+async def list_tasks(tx: Tx, wanted: Filter, *, older_than: Mark | None = None, limit: int) -> Found:
+    """Tasks, newest first.
+
+    The status that counts here is the row's: one that a worker took within the last moment is still among the queued,
+    and shows as running there.
+    """
+    sql, args = listing(wanted, older_than=older_than, limit=limit)
+    tasks: list[Task] = []
+    for row in await tx.fetch(sql, *args):
+        if row["fits"]:
+            tasks.append(_task_of(row))
+        if row["walked"] == WALK and len(tasks) < limit:
+            return Found(tasks, resume=(row["created_at"], row["id"]))
+    return Found(tasks)
+
+
+def listing(wanted: Filter, *, older_than: Mark | None = None, limit: int) -> tuple[str, Sequence[object]]:
+    """The statement of a list and its arguments: one walk along an index for each status, merged.
+
+    Of one user's tasks by status, and of one user's or everybody's without, rows come in order from the index. The
+    other filters are applied to what the walk meets.
+    """
+    # The user is part of the order, though there is only one: so only an index that begins with the user gives it. By
+    # an index on the time alone the walk would lead over everybody else's tasks, without a bound.
+    order = "ORDER BY user_id, created_at DESC, id DESC" if wanted.user_id else "ORDER BY created_at DESC, id DESC"
+    walks: list[str] = []
+    args: tuple[object, ...] = ()
+    for status in wanted.statuses if wanted.user_id and wanted.statuses is not None else [None]:
+        where = _walk(Where(first=len(args) + 1), wanted, status, older_than)
+        walks.append(
+            f"(SELECT *, row_number() OVER ({order}) AS walked FROM headrace.tasks {where.sql} {order} LIMIT {WALK})"
+        )
+        args += where.args
+    rest = _rest(Where(first=len(args) + 1), wanted)
+    fits = " AND ".join(rest.clauses)
+    sql = (
+        f"SELECT {_SHOWN}, NULL AS payload, NULL AS result, task.walked, {fits} AS fits "
+        f"FROM ({' UNION ALL '.join(walks)}) AS task {_LEASE} "
+        f"WHERE ({fits}) OR task.walked = {WALK} {order} LIMIT ${rest.next}"
+    )
+    return sql, (*args, *rest.args, limit)
+
+
+def _walk(where: Where, wanted: Filter, status: TaskStatus | None, older_than: Mark | None) -> Where:
+    if wanted.user_id is not None:
+        # Twice, and so as = ANY: the planner would drop a plain equality from the order.
+        where = where.among("user_id", [wanted.user_id, wanted.user_id]).eq("status", status)
+        if status is None:
+            where = where.is_null("deleted_at")  # a part of that index's definition
+    return (
+        where.since("created_at", wanted.created_since)
+        .until("created_at", wanted.created_until)
+        .older_than(("created_at", "id"), older_than)
+    )
+
+
+def _rest(where: Where, wanted: Filter) -> Where:
+    where = where.is_null("task.deleted_at").eq("task.task_type", wanted.task_type).eq("task.queue", wanted.queue)
+    return where.among("task.status", wanted.statuses) if wanted.user_id is None else where
+
+
+@dataclass(frozen=True, slots=True)
+class LogLine:
+    """How an attempt ended, or a line that a handler wrote (``LOG``)."""
+
+    id: int
+    attempt: int
+    status: str
+    message: str | None
+    created_at: datetime
+
+
+LIST_LOGS = """
+SELECT id, attempt, status, message, created_at FROM headrace.task_logs
+WHERE task_id = $1 AND id > $2 ORDER BY id LIMIT $3
+"""
+
+
+async def list_logs(tx: Tx, task_id: str, *, after: int = 0, limit: int) -> list[LogLine]:
+    """In the order in which they were written."""
+    return [LogLine(*row) for row in await tx.fetch(LIST_LOGS, task_id, after, limit)]
+
+
+LAST_LOG_ID = "SELECT coalesce(max(id), 0) FROM headrace.task_logs WHERE task_id = $1"
+
+
+async def last_log_id(tx: Tx, task_id: str) -> int:
+    """The id of the newest line, 0 before the first."""
+    last: int = await tx.fetchval(LAST_LOG_ID, task_id)
+    return last
+
+
+@dataclass(frozen=True, slots=True)
+class StepLine:
+    """One step of one attempt."""
+
+    id: int
+    step_name: str
+    status: str
+    attempt: int
+    started_at: datetime | None
+    ended_at: datetime | None
+    duration_ms: int | None
+    detail: Any
+    created_at: datetime
+
+
+LIST_STEPS = """
+SELECT id, step_name, status, attempt, started_at, ended_at, duration_ms, detail_json, created_at
+FROM headrace.task_steps WHERE task_id = $1 AND id > $2 ORDER BY id LIMIT $3
+"""
+
+
+async def list_steps(tx: Tx, task_id: str, *, after: int = 0, limit: int) -> list[StepLine]:
+    """In the order in which they were first entered."""
+    return [StepLine(*row) for row in await tx.fetch(LIST_STEPS, task_id, after, limit)]

@@ -1,0 +1,36 @@
+"""SQL for following tasks while they run."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from headrace.database import Database
+
+
+class Position(NamedTuple):
+    """How far one has seen a task. Two that are the same show the same task and the same lines.
+
+    The version tells every write of the task's row; the attempt tells that a worker has taken it, which the row says
+    only a moment later.
+    """
+
+    version: int
+    attempt: int
+    log_id: int
+
+
+FIND_POSITIONS = """
+SELECT task.id, task.version, CASE WHEN place.worker IS NULL THEN task.attempt ELSE place.attempt END,
+       coalesce((SELECT max(line.id) FROM headrace.task_logs AS line WHERE line.task_id = task.id), 0)
+FROM unnest($1::varchar[]) AS watched (id)
+CROSS JOIN LATERAL (
+  SELECT * FROM headrace.tasks WHERE tasks.id = watched.id AND tasks.deleted_at IS NULL LIMIT 1
+) AS task
+LEFT JOIN LATERAL (
+  SELECT q.worker, q.attempt FROM headrace.task_queue AS q WHERE q.seq = task.queue_seq LIMIT 1
+) AS place ON true
+"""
+
+
+async def find_positions(db: Database, task_ids: Sequence[str]) -> dict[str, Position]:
+    """Where these stand now, in one statement; those that are gone are left out."""
+    return {row[0]: Position(*tuple(row)[1:]) for row in await db.fetch_alone(FIND_POSITIONS, list(task_ids))}

@@ -1,0 +1,206 @@
+"""Why is this not running? Everything that stands between a task and its start, for people and for programs."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from headrace.database import Tx
+from headrace.edge.caller import Caller
+from headrace.tasks.model import Task, TaskStatus
+from headrace.tasks.service import get_task
+from headrace.tasks.store import obstacles as store
+from headrace.tasks.store import workers as workers_store
+from headrace.tasks.store.obstacles import LimitScope, Standing
+from headrace.tasks.store.workers import SeenWorker
+
+_MOST_WORKERS = 1000
+_NAMES = 20
+
+
+class Code(StrEnum):
+    """What it is; programs decide by this."""
+
+    OVER = "over"
+    RUNNING = "running"
+    STOPPING = "stopping"
+    NOT_QUEUED = "not_queued"
+    SCHEDULED = "scheduled"
+    BACKING_OFF = "backing_off"
+    QUEUE_PAUSED = "queue_paused"
+    NO_WORKER = "no_worker"
+    NO_WORKER_FOR_TYPE = "no_worker_for_type"
+    NO_WORKER_FOR_QUEUE = "no_worker_for_queue"
+    NO_WORKER_WITH_LABELS = "no_worker_with_labels"
+    LIMIT_REACHED = "limit_reached"
+    WORKERS_BUSY = "workers_busy"
+    BEHIND_OTHERS = "behind_others"
+    ANY_MOMENT = "any_moment"
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """One thing that is so: a sentence for people, a code and facts for programs."""
+
+    code: Code
+    text: str
+    facts: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """A task's status, and why it is not running; the first reason is the one to look at first."""
+
+    task: Task
+    reasons: Sequence[Reason]
+
+
+async def explain(tx: Tx, caller: Caller, task_id: str) -> Explanation:
+    """Why this task is not running. What keeps it from starting comes first, then what goes before it."""
+    task = await get_task(tx, caller, task_id)
+    standing = await store.find_standing(tx, task.id)
+    if standing is None:
+        return Explanation(task, [_not_waiting(task)])
+    reasons: list[Reason] = []
+    if not standing.due:
+        reasons.append(_not_due(task, standing.run_at))
+    if standing.paused_at is not None:
+        reasons.append(
+            Reason(
+                Code.QUEUE_PAUSED,
+                f"The queue {standing.queue} has been paused since {_time(standing.paused_at)}.",
+                {"queue": standing.queue, "since": standing.paused_at},
+            )
+        )
+    workers = [each for each in await workers_store.list_workers(tx, limit=_MOST_WORKERS) if each.takes_tasks]
+    fit = [each for each in workers if _fits(each, standing)]
+    if not fit:
+        reasons.append(await _nobody(tx, standing, workers))
+    reasons += await _limits(tx, standing)
+    if not reasons:
+        reasons = await _its_turn(tx, standing, fit)
+    return Explanation(task, reasons)
+
+
+def _not_waiting(task: Task) -> Reason:
+    if task.status.is_over:
+        return Reason(
+            Code.OVER,
+            f"It is over: {task.status} since {_time(task.finished_at)}.",
+            {"status": task.status, "finished_at": task.finished_at, "error_code": task.error_code},
+        )
+    if task.status is TaskStatus.UPLOADED:
+        return Reason(Code.NOT_QUEUED, "It has not been sent into a queue yet.")
+    facts = {"worker_id": task.worker_id, "since": task.started_at, "attempt": task.attempt}
+    if task.cancel_requested_at is not None:
+        return Reason(
+            Code.STOPPING,
+            f"It runs on {task.worker_id}, and was told to stop at {_time(task.cancel_requested_at)}.",
+            {**facts, "cancel_requested_at": task.cancel_requested_at},
+        )
+    return Reason(Code.RUNNING, f"It is running: on {task.worker_id} since {_time(task.started_at)}.", facts)
+
+
+def _not_due(task: Task, run_at: datetime) -> Reason:
+    if task.retries == 0:
+        return Reason(Code.SCHEDULED, f"It is not to run before {_time(run_at)}.", {"run_at": run_at})
+    return Reason(
+        Code.BACKING_OFF,
+        f"Attempt {task.attempt} failed; that was failure {task.retries} of {task.max_attempts}. "
+        f"The next attempt comes at {_time(run_at)}.",
+        {
+            "run_at": run_at,
+            "failures": task.retries,
+            "max_attempts": task.max_attempts,
+            "error_code": task.error_code,
+        },
+    )
+
+
+def _fits(worker: SeenWorker, standing: Standing) -> bool:
+    return (
+        standing.task_type in worker.types and worker.takes_queue(standing.queue) and worker.has_labels(standing.labels)
+    )
+
+
+async def _nobody(tx: Tx, standing: Standing, workers: Sequence[SeenWorker]) -> Reason:
+    """Why no worker takes it: the first thing that none of them has."""
+    if not workers:
+        seen = await store.last_seen(tx, standing.task_type)
+        return Reason(Code.NO_WORKER, "No worker is alive.", {"type": standing.task_type, "last_seen_at": seen})
+    of_type = [each for each in workers if standing.task_type in each.types]
+    if not of_type:
+        seen = await store.last_seen(tx, standing.task_type)
+        types = _some(name for each in workers for name in each.types)
+        when = "never been seen" if seen is None else f"not been seen since {_time(seen)}"
+        return Reason(
+            Code.NO_WORKER_FOR_TYPE,
+            f"No worker that is alive knows the type {standing.task_type}; one that does has {when}. "
+            f"Known are: {', '.join(types) or 'none'}.",
+            {"type": standing.task_type, "last_seen_at": seen, "known_types": types},
+        )
+    of_queue = [each for each in of_type if each.takes_queue(standing.queue)]
+    if not of_queue:
+        queues = _some(name for each in of_type for name in each.queues or ())
+        return Reason(
+            Code.NO_WORKER_FOR_QUEUE,
+            f"No worker for {standing.task_type} takes from the queue {standing.queue}, only from {', '.join(queues)}.",
+            {"queue": standing.queue, "taken_queues": queues},
+        )
+    wanted = ", ".join(f"{name}={value}" for name, value in sorted(standing.labels.items()))
+    return Reason(
+        Code.NO_WORKER_WITH_LABELS,
+        f"No worker for {standing.task_type} and the queue {standing.queue} has the labels {wanted}.",
+        {"labels": dict(standing.labels)},
+    )
+
+
+async def _limits(tx: Tx, standing: Standing) -> list[Reason]:
+    limits = (
+        (LimitScope.QUEUE, standing.queue, standing.queue, standing.queue_limit),
+        (LimitScope.TYPE, standing.task_type, standing.task_type, standing.type_limit),
+        (LimitScope.KEY, f"{standing.task_type} {standing.limit_key}", standing.limit_key, standing.key_limit),
+    )
+    reached = []
+    for scope, counted_as, name, most in limits:
+        if most is None:
+            continue
+        slots = await store.find_holders(tx, scope, counted_as, user_id=standing.user_id)
+        if slots.taken >= most:
+            facts = {
+                "scope": scope,
+                "name": name,
+                "limit": most,
+                "running": slots.taken,
+                "own_tasks": list(slots.own),
+                "tasks_of_others": slots.others,
+            }
+            text = f"Of the {scope} {name} {slots.taken} tasks are running, and {most} may run at once."
+            reached.append(Reason(Code.LIMIT_REACHED, text, facts))
+    return reached
+
+
+async def _its_turn(tx: Tx, standing: Standing, fit: Sequence[SeenWorker]) -> list[Reason]:
+    """Nothing keeps it from starting: is it the workers, or what goes before it?"""
+    reasons = []
+    slots, running = sum(each.concurrency for each in fit), sum(each.running for each in fit)
+    if running >= slots:
+        text = f"All {len(fit)} workers for it are busy: they run {running} tasks, and can run {slots} at once."
+        reasons.append(Reason(Code.WORKERS_BUSY, text, {"workers": len(fit), "running": running, "slots": slots}))
+    ahead = await store.count_ahead(tx, standing, types=_some(name for each in fit for name in each.types))
+    if ahead.higher or ahead.earlier:
+        least = "" if ahead.exact else "At least "
+        text = f"{least}{ahead.higher} tasks of a higher priority and {ahead.earlier} earlier ones like it go first."
+        facts = {"higher_priority": ahead.higher, "earlier": ahead.earlier, "exact": ahead.exact}
+        reasons.append(Reason(Code.BEHIND_OTHERS, text, facts))
+    text = f"Nothing keeps it from starting: {len(fit)} workers can take it, any moment now."
+    return reasons or [Reason(Code.ANY_MOMENT, text, {"workers": len(fit)})]
+
+
+def _some(names: Iterable[str]) -> list[str]:
+    return sorted(set(names))[:_NAMES]
+
+
+def _time(at: datetime | None) -> str:
+    return "an unknown time" if at is None else at.isoformat(timespec="seconds")

@@ -1,0 +1,225 @@
+"""What people read of tasks comes by an index and touches a bounded number of rows, whatever they ask for. D-07
+
+At tens of thousands of rows in every run, and at a million in the slow one: most of one user's, most of them waiting.
+"""
+
+import asyncio
+import itertools
+import json
+import os
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import asyncpg
+import pytest
+
+from headrace.database import Tx
+from headrace.tasks.model import TaskStatus
+from headrace.tasks.store import moves, obstacles, queues, tasks, watching, workers
+from headrace.tasks.store.tasks import WALK, Filter
+from tests.conftest import TestServer, rolled_back
+
+USER = "u_busy"
+TASK = "tsk_000000000000000000000777"
+
+# Of ten tasks nine are the busy user's. Of a hundred one is of the rare type, one failed, and a third is deleted. A
+# tenth waits, in ten lanes; two hundred of those run, and some of them take up slots of a limit.
+ROWS = """
+INSERT INTO headrace.users (id, username, password_hash)
+SELECT 'u_' || n, 'user-' || n, 'x' FROM generate_series(1, 100) AS n UNION ALL SELECT 'u_busy', 'busy', 'x';
+
+INSERT INTO headrace.tasks (id, user_id, task_type, title, queue, status, finished_at, created_at, deleted_at,
+                            queue_seq)
+SELECT 'tsk_' || lpad(n::text, 24, '0'), CASE WHEN n % 10 < 9 THEN 'u_busy' ELSE 'u_' || n / 10 % 100 + 1 END,
+       CASE WHEN n % 100 = 7 THEN 'rare' ELSE 'common' END, 't', CASE WHEN n % 100 = 8 THEN 'slow' ELSE 'default' END,
+       status, CASE WHEN status IN ('SUCCEEDED', 'FAILED') THEN now() END, now() - (:rows - n) * interval '1 s',
+       CASE WHEN status = 'SUCCEEDED' AND n % 3 = 0 THEN now() END, CASE WHEN status = 'QUEUED' THEN n END
+FROM generate_series(1, :rows) AS n,
+     LATERAL (
+       SELECT CASE WHEN n % 10 = 1 THEN 'QUEUED' WHEN n % 100 = 2 THEN 'FAILED' ELSE 'SUCCEEDED' END
+     ) AS s (status);
+
+INSERT INTO headrace.task_logs (task_id, status, message)
+SELECT 'tsk_' || lpad(n::text, 24, '0'), 'SUCCEEDED', 'done' FROM generate_series(1, :rows) AS n;
+INSERT INTO headrace.task_steps (task_id, step_name, status)
+SELECT 'tsk_' || lpad(n::text, 24, '0'), 'render', 'SUCCESS' FROM generate_series(1, :rows, 10) AS n;
+
+INSERT INTO headrace.workers (id, host, pid, types, concurrency, lease)
+SELECT 'wrk_' || n, 'h', 1, '{common}', 10, '15 s' FROM generate_series(1, 20) AS n;
+INSERT INTO headrace.task_lanes (queue, task_type, user_id)
+SELECT 'q' || n % 5, 'common', 'u_' || n FROM generate_series(1, 10) AS n;
+INSERT INTO headrace.queues (name, max_running) VALUES ('q1', 100);
+INSERT INTO headrace.task_queue (seq, run_at, lane_id, precedence, task_id, worker, claimed_at, limited)
+SELECT queue_seq, created_at, queue_seq % 10 + 1, 0, id, CASE WHEN held THEN queue_seq % 20 + 1 END,
+       CASE WHEN held THEN now() END, held AND queue_seq % 3 = 0
+FROM headrace.tasks, LATERAL (SELECT queue_seq <= 2000 AS held) AS h
+WHERE queue_seq IS NOT NULL;
+"""
+
+
+def fill(server: TestServer, template: str, rows: int) -> Iterator[str]:
+    name = f"headrace_test_{os.getpid()}_lists_{rows}"
+
+    async def make() -> None:
+        await server.run(f"CREATE DATABASE {name} TEMPLATE {template}")
+        connection = await asyncpg.connect(server.url(name))
+        try:
+            async with connection.transaction():
+                await connection.execute("SET LOCAL session_replication_role = replica")
+                await connection.execute(ROWS.replace(":rows", str(rows)))
+        finally:
+            await connection.close()
+        await server.run("VACUUM ANALYZE", database=name)
+
+    asyncio.run(make())
+    yield name
+    asyncio.run(server.run(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)"))
+
+
+@pytest.fixture(scope="module")
+def thousands(server: TestServer, template: str) -> Iterator[str]:
+    yield from fill(server, template, 60_000)
+
+
+@pytest.fixture(scope="module")
+def a_million(server: TestServer, template: str) -> Iterator[str]:
+    yield from fill(server, template, 1_000_000)
+
+
+def filters() -> Iterator[tuple[Filter, Any]]:
+    """Every combination of what can be asked for, on the first page and on a later one."""
+    now = datetime.now(UTC)
+    statuses = (None, [TaskStatus.SUCCEEDED], [TaskStatus.FAILED], [TaskStatus.QUEUED, TaskStatus.RUNNING])
+    spans = ((None, None), (now - timedelta(hours=3), None), (None, now - timedelta(hours=3)))
+    marks = (None, (now - timedelta(hours=6), TASK))
+    for user, status, kind, queue, span, mark in itertools.product(
+        (USER, "u_7", None), statuses, (None, "rare"), (None, "slow"), spans, marks
+    ):
+        yield Filter(user, status, kind, queue, *span), mark
+
+
+async def plan_of(tx: Tx, sql: str, args: Sequence[object]) -> dict[str, Any]:
+    rows = await tx.fetch(f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {sql}", *args)
+    plan: dict[str, Any] = json.loads(rows[0][0])[0]["Plan"]
+    return plan
+
+
+def nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    yield plan
+    for child in plan.get("Plans", []):
+        yield from nodes(child)
+
+
+def complaints(plan: dict[str, Any], *, most_rows: int) -> list[str]:
+    """What reads a table through, and how many rows were fetched if they are too many."""
+    scans = [node for node in nodes(plan) if "Relation Name" in node]
+    through = [f"reads {node['Relation Name']} through" for node in scans if _is_through(node)]
+    fetched = sum(
+        (node["Actual Rows"] + node.get("Rows Removed by Filter", 0)) * node["Actual Loops"] for node in scans
+    )
+    return [*through, *([f"fetches {fetched} rows"] if fetched > most_rows else [])]
+
+
+def _is_through(node: dict[str, Any]) -> bool:
+    # The small tables (types, queues, lanes, workers) may be read as a whole; these may not.
+    large = ("tasks", "task_queue", "task_logs", "task_steps")
+    return node["Node Type"] == "Seq Scan" and node["Relation Name"] in large
+
+
+async def check_lists(url: str) -> None:
+    found: list[str] = []
+    async with rolled_back(url) as tx:
+        for mode in ("force_custom_plan", "force_generic_plan"):
+            await tx.execute(f"SET LOCAL plan_cache_mode = {mode}")
+            for wanted, mark in filters():
+                sql, args = tasks.listing(wanted, older_than=mark, limit=21)
+                branches = 1 if wanted.user_id is None or wanted.statuses is None else len(wanted.statuses)
+                # Each row of a walk may be looked up in the queue and among the workers.
+                most = 3 * WALK * branches + 1000
+                found += [
+                    f"{wanted} {mode}: {each}" for each in complaints(await plan_of(tx, sql, args), most_rows=most)
+                ]
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.both
+async def test_every_list_walks_along_an_index(server: TestServer, thousands: str) -> None:  # D-07
+    await check_lists(server.url(thousands, role="headrace_app"))
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+async def test_every_list_walks_along_an_index_at_a_million_rows(server: TestServer, a_million: str) -> None:  # D-07
+    await check_lists(server.url(a_million, role="headrace_app"))
+
+
+PLAIN = {"user_id": USER}
+FEW = [
+    ({}, "idx_tasks_user_created_at"),
+    ({"statuses": [TaskStatus.SUCCEEDED]}, "idx_tasks_user_status_created_at"),
+    ({"statuses": [TaskStatus.FAILED]}, "idx_tasks_user_status_created_at"),
+    ({"statuses": [TaskStatus.FAILED, TaskStatus.QUEUED]}, "idx_tasks_user_status_created_at"),
+    ({"user_id": None}, "idx_tasks_created_at"),
+]
+
+
+@pytest.mark.both
+@pytest.mark.parametrize(("asked", "index"), FEW, ids=lambda value: str(value))
+async def test_the_lists_that_an_index_is_for_read_hardly_more_than_they_show(
+    server: TestServer, thousands: str, asked: dict[str, Any], index: str
+) -> None:  # D-07
+    async with rolled_back(server.url(thousands, role="headrace_app")) as tx:
+        sql, args = tasks.listing(Filter(**PLAIN | asked), limit=21)
+        plan = await plan_of(tx, sql, args)
+        assert {node["Index Name"] for node in nodes(plan) if node.get("Relation Name") == "tasks"} == {index}
+        assert complaints(plan, most_rows=300) == []
+
+
+LOOK_UPS: dict[str, tuple[str, tuple[object, ...]]] = {
+    "a task": (tasks.FIND_TASK, (TASK,)),
+    "its log": (tasks.LIST_LOGS, (TASK, 0, 21)),
+    "its last line": (tasks.LAST_LOG_ID, (TASK,)),
+    "its steps": (tasks.LIST_STEPS, (TASK, 0, 21)),
+    "its place": (moves.LOCK_PLACE, (TASK,)),
+    "where watched tasks stand": (watching.FIND_POSITIONS, ([TASK] * 50,)),
+    "where it stands in the queue": (obstacles.FIND_STANDING, (TASK,)),
+    "who takes up a limit": (obstacles.FIND_HOLDERS, ("queue", "q1", USER)),
+    "what goes first": (obstacles.COUNT_AHEAD, (0, 5, datetime.now(UTC), 10**9, ["common"])),
+    "the names of queues": (queues.LIST_RULES, (100,)),
+    "what waits": (queues.COUNT_WAITING, ()),
+}
+# These look for what workers hold, which has no index of its own yet.
+HELD: dict[str, tuple[str, tuple[object, ...]]] = {
+    "what runs in each queue": (queues.COUNT_RUNNING, ()),
+    "what runs without counting": (queues.ANY_UNCOUNTED, ("q1",)),
+    "what workers hold": (workers.LIST_HELD, ([1, 2, 3], 20)),
+}
+
+
+async def check_look_ups(url: str, look_ups: dict[str, tuple[str, tuple[object, ...]]]) -> None:
+    async with rolled_back(url) as tx:
+        for mode in ("force_custom_plan", "force_generic_plan"):
+            await tx.execute(f"SET LOCAL plan_cache_mode = {mode}")
+            found = [
+                f"{name}: {each}"
+                for name, (sql, args) in look_ups.items()
+                for each in complaints(await plan_of(tx, sql, args), most_rows=queues.MOST_ROWS + 3000)
+            ]
+            assert not found, "\n".join(found)
+
+
+@pytest.mark.both
+async def test_look_ups_use_their_index(server: TestServer, thousands: str) -> None:
+    await check_look_ups(server.url(thousands, role="headrace_app"), LOOK_UPS)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+async def test_look_ups_use_their_index_at_a_million_rows(server: TestServer, a_million: str) -> None:
+    await check_look_ups(server.url(a_million, role="headrace_app"), LOOK_UPS)
+
+
+@pytest.mark.xfail(strict=True, reason="task_queue has no index on worker")
+async def test_what_workers_hold_is_found_by_an_index(server: TestServer, thousands: str) -> None:
+    await check_look_ups(server.url(thousands, role="headrace_app"), HELD)

@@ -1,0 +1,74 @@
+"""People who do things with tasks, and workers that are made to hold them without running them."""
+
+from typing import Any
+
+from headrace import ids
+from headrace.audit import ActorType, Principal, PrincipalType, Who
+from headrace.database import Database, Row
+from headrace.edge import Caller, Role
+from headrace.tasks.catalog import Catalog, RegistryCatalog
+from headrace.tasks.model import Claimed
+from headrace.tasks.service import Tasks
+from headrace.tasks.worker import store
+from headrace.tasks.worker.config import WorkerConfig
+from headrace.tasks.worker.feeding import _claimed
+from headrace.tasks.worker.store import Identity
+from headrace.tasks.worker.sweep import Sweep
+from tests.tasks.conftest import Bench
+
+
+def caller_of(user_id: str, *, role: Role = Role.USER) -> Caller:
+    who = Who(Principal(user_id, "tester", PrincipalType.USER), ActorType(role), client_ip="192.0.2.7")
+    return Caller(who, user_id, role)
+
+
+async def person(bench: Bench, name: str = "ada", *, role: Role = Role.USER) -> Caller:
+    return caller_of(await bench.user(name), role=role)
+
+
+def tasks_of(bench: Bench, catalog: Catalog | None = None) -> Tasks:
+    """What the verbs work with, on this bench."""
+    return Tasks(bench.submitter, catalog or RegistryCatalog(bench.registry), bench.followers)
+
+
+async def trail(db: Database, action: str | None = None) -> list[Row]:
+    """The audit trail, oldest first."""
+    async with db.transaction() as tx:
+        return await tx.fetch(
+            "SELECT * FROM headrace.audit_events WHERE $1::text IS NULL OR action = $1 ORDER BY seq", action
+        )
+
+
+async def told(db: Database, task_id: str) -> list[str]:
+    """The names of a task's events in the outbox, in order."""
+    rows = await db.fetch_alone(
+        "SELECT event_type FROM headrace.outbox_events WHERE aggregate_id = $1 ORDER BY id", task_id
+    )
+    return [row["event_type"].removeprefix("task.") for row in rows]
+
+
+async def hire(bench: Bench, **changes: Any) -> Identity:
+    """A worker in the books that does nothing by itself."""
+    config = WorkerConfig()
+    facts: dict[str, Any] = {
+        "host": "here",
+        "pid": 1,
+        "queues": None,
+        "types": bench.registry.names,
+        "labels": {},
+        "concurrency": 10,
+        "lease": config.lease,
+    }
+    async with bench.db.transaction() as tx:
+        return await store.register(tx, ids.new("wrk"), **facts | changes)
+
+
+async def take(bench: Bench, worker: Identity, *, most: int = 100) -> list[Claimed]:
+    """Let a worker claim what it can; nothing runs."""
+    sweep = Sweep(bench.db, queues=None, types=bench.registry.names, labels={})
+    return [_claimed(row) for row in await sweep.take(worker, most=most, now_startable=most)]
+
+
+async def places(db: Database, task_id: str) -> list[Row]:
+    """A task's rows in the queue: one while it waits or runs, none otherwise."""
+    return await db.fetch_alone("SELECT * FROM headrace.task_queue WHERE task_id = $1", task_id)
