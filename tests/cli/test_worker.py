@@ -20,7 +20,7 @@ import psutil
 import pytest
 
 from headrace.cli.program import ProgramNotLoaded, load_program
-from headrace.cli.worker import _names, _pairs
+from headrace.cli.worker import _names, pairs
 from headrace.errors import Invalid
 from tests.cli.conftest import Call, Place
 from tests.e2e.program import HEADRACE, Program, environment, eventually, patience
@@ -307,9 +307,9 @@ def test_a_broken_program_is_explained_in_a_line(
 def test_options_are_read(call: Call) -> None:
     assert _names(None) is None
     assert _names("a, b,") == ["a", "b"]
-    assert _pairs(["zone=a,size=", " os = linux "]) == {"zone": "a", "size": "", "os": "linux"}
+    assert pairs(["zone=a,size=", " os = linux "]) == {"zone": "a", "size": "", "os": "linux"}
     with pytest.raises(Invalid, match="takes key=value"):
-        _pairs(["gpu"])
+        pairs(["gpu"])
     done = call("worker", "shop:registry", "--queues", " ,")
     assert (done.code, done.complaint) == (
         2,

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from headrace import __version__
-from headrace.cli import admin, api, docs, doctor, migrate, settings, up, worker
+from headrace.cli import admin, api, docs, doctor, migrate, queues, settings, submit, tasks, up, worker
 from headrace.cli.output import errors_in_one_line
 
 app = typer.Typer(
@@ -35,6 +35,10 @@ def _options(
 app.command()(up.up)
 app.command()(api.api)
 app.command()(worker.worker)
+app.command()(submit.submit)
+app.add_typer(tasks.app, name="tasks")
+app.add_typer(queues.app, name="queues")
+app.command()(queues.workers)
 app.command()(migrate.migrate)
 app.command()(doctor.doctor)
 app.command(hidden=True)(docs.docs)

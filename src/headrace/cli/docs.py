@@ -73,6 +73,8 @@ def _describe(command: Any, path: list[str], lines: list[str]) -> None:
         return
     lines += ["", f"### `{' '.join(path)}`", "", (command.help or "").strip(), ""]
     for parameter in command.params:
+        if getattr(parameter, "hidden", False):
+            continue
         if isinstance(parameter, typer.core.TyperArgument):
             lines.append(f"- `{str(parameter.name).upper()}`: {parameter.help}")
         else:

@@ -50,7 +50,7 @@ def worker(
 ) -> None:
     """Run the tasks of a program until Ctrl-C or SIGTERM; a second Ctrl-C ends it at once."""
     settings = load_settings(worker_concurrency=concurrency, worker_listen=False if poll_only else None)
-    names, offers = _names(queues), _pairs(labels)
+    names, offers = _names(queues), pairs(labels)
     if processes > 1:
         options = _pass_on(queues, concurrency, labels, poll_only=poll_only)
         _supervise(settings, app, processes, options, names, json=json)
@@ -154,15 +154,16 @@ def _names(text: str | None) -> list[str] | None:
     return names
 
 
-def _pairs(texts: Sequence[str] | None) -> dict[str, str]:
-    pairs = {}
+def pairs(texts: Sequence[str] | None) -> dict[str, str]:
+    """``key=value`` options, repeated or separated by commas."""
+    found = {}
     for text in ",".join(texts or ()).split(","):
         name, given, value = (part.strip() for part in text.partition("="))
         if text.strip() and not (name and given):
             raise Invalid(f"--labels takes key=value, not {text!r}.")
         if name:
-            pairs[name] = value
-    return pairs
+            found[name] = value
+    return found
 
 
 def _stop_on_signals(*, at_once: Callable[[], None]) -> asyncio.Event:
