@@ -51,7 +51,7 @@ def test_ids_of_one_process_grow_also_from_many_threads() -> None:
 
 def test_a_clock_set_back_does_not_disturb_the_order(monkeypatch: pytest.MonkeyPatch) -> None:
     before = ids.new("tsk")
-    monkeypatch.setattr(ids.time, "time_ns", lambda: 1_000_000)
+    monkeypatch.setattr("headrace.ids.time.time_ns", lambda: 1_000_000)
     assert ids.new("tsk") > before
 
 
