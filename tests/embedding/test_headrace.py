@@ -351,3 +351,25 @@ def test_neither_psycopg_nor_sqlalchemy_is_loaded_by_us() -> None:
     )
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert ran.stdout.strip() == "[]"
+
+
+def test_nothing_is_printed_to_the_programs_standard_output(database_url: str) -> None:
+    program = """
+import asyncio, logging, sys
+from headrace import Headrace, Registry
+registry = Registry()
+@registry.task("noop")
+async def noop(context, payload): ...
+async def main():
+    async with Headrace(sys.argv[1], registry) as hr, hr.working():
+        await hr.wait(await hr.submit("noop"))
+logging.basicConfig(level=sys.argv[2])
+asyncio.run(main())
+"""
+    for level, expected in (("WARNING", ""), ("INFO", "INFO:headrace.tasks.worker.loop:event='worker.entered'")):
+        ran = subprocess.run(
+            [sys.executable, "-c", program, database_url, level], capture_output=True, text=True, check=True
+        )
+        assert ran.stdout == ""
+        assert ran.stderr.startswith(expected)
+        assert bool(ran.stderr) == bool(expected)

@@ -9,6 +9,7 @@ from typing import Any, Self
 from headrace import ids
 from headrace.database import Database, DatabaseConfig, Tx
 from headrace.embedding.connections import fetch, fetch_blocking
+from headrace.embedding.standard_logging import use_standard_logging
 from headrace.embedding.submission import as_parameters, as_row, refusals, spec_of, submit_statement
 from headrace.errors import Invalid
 from headrace.tasks import (
@@ -50,6 +51,7 @@ class Headrace:
         payload_limit: int = 256 * 1024,
         pool_max: int = 10,
     ) -> None:
+        use_standard_logging()
         self._config = DatabaseConfig(database_url, role="program", pool_min=0, pool_max=pool_max)
         self._registry = registry
         self._user_id = user_id

@@ -1,0 +1,48 @@
+"""The examples run as they stand in the README."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+from headrace.database import Database
+from tests.e2e.program import Program, environment, patience, run_program
+
+ROOT = Path(__file__).parents[2]
+
+
+async def test_the_quickstart(database_url: str, db: Database) -> None:
+    ran = subprocess.run(
+        [sys.executable, "examples/quickstart.py"],
+        cwd=ROOT,
+        env=environment({"HEADRACE_DATABASE_URL": database_url}),
+        capture_output=True,
+        text=True,
+        timeout=patience(60),
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stderr
+    first, *counting, last = ran.stdout.splitlines()
+    assert first == "Hello, Ada, from attempt 1!"
+    assert counting[-1] == "succeeded 100 %"
+    assert "running 80 %" in counting
+    assert last == "counted to 5"
+    rows = await db.fetch_alone("SELECT status FROM headrace.tasks")
+    assert [row["status"] for row in rows] == ["SUCCEEDED"] * 2
+
+
+def test_its_registry_runs_under_the_command_line(database_url: str) -> None:
+    settings = {"HEADRACE_DATABASE_URL": database_url}
+    worker = Program("worker", "examples.quickstart:registry", folder=ROOT, settings=settings)
+    try:
+        # The first worker of a database must have come up: before, nobody knows the type.
+        words = ("submit", "greet", "--payload", '{"name": "Grace"}', "--wait")
+        while (done := run_program(*words, folder=ROOT, settings=settings)).code == 2 and worker.running:
+            assert "No worker has ever registered" in done.complaint
+        assert done.out == '"Hello, Grace, from attempt 1!"\n', worker.err
+    finally:
+        worker.close()
+
+
+def test_the_quickstart_is_short() -> None:
+    code = (ROOT / "examples" / "quickstart.py").read_text().splitlines()
+    assert len([line for line in code if line.strip()]) <= 30
