@@ -7,22 +7,26 @@ import socket
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
+from datetime import timedelta
 
 import uvicorn
 from fastapi import FastAPI
 
-from headrace import accounts, logs, migrations
-from headrace.accounts.routes import create_router
-from headrace.cli.wiring import Place, accounts_config
+from headrace import accounts, logs, migrations, tasks
+from headrace.accounts import routes as account_routes
+from headrace.cli.wiring import Place, accounts_config, followers, submit_config
 from headrace.database import Database
 from headrace.edge import CookieConfig, LimitConfig, Services
 from headrace.errors import HeadraceError, Invalid, Unavailable
 from headrace.settings import Settings
+from headrace.tasks import routes as task_routes
+from headrace.tasks.reaping import Reaper
 from headrace.web import WebConfig, create_app
 
 log = logs.get(__name__)
 
 _PORTS_TRIED = 20
+_REAP_EVERY = timedelta(seconds=5)
 
 
 class PortTaken(Unavailable):
@@ -102,6 +106,8 @@ async def application(settings: Settings, place: Place, secret: bytes) -> AsyncI
     async with (
         await Database.connect(place.app.for_role("api")) as db,
         accounts.open_accounts(accounts_config(settings), secret=secret) as known,
+        tasks.open_watch(db) as watch,
+        _reaping(db),
     ):
         services = Services(
             db=db,
@@ -112,7 +118,25 @@ async def application(settings: Settings, place: Place, secret: bytes) -> AsyncI
             idempotency_lifetime=settings.idempotency_lifetime,
             readiness=lambda: _reasons_not_ready(db),
         )
-        yield create_app(services, web_config(settings, https=https), routers=[create_router(known)])
+        routers = [account_routes.create_router(known), task_routes.create_router(_tasks(settings), watch)]
+        app = create_app(services, web_config(settings, https=https), routers=routers)
+        app.state.before_stop = watch.stop  # streams that never end by themselves would hold the shutdown up
+        yield app
+
+
+def _tasks(settings: Settings) -> tasks.Tasks:
+    catalog, moving_along = tasks.StoredCatalog(), followers()
+    return tasks.Tasks(tasks.Submitter(catalog, moving_along, submit_config(settings)), catalog, moving_along)
+
+
+@asynccontextmanager
+async def _reaping(db: Database) -> AsyncIterator[None]:
+    """Look for dead workers from here, too: the last worker's death must not need another worker to be noticed."""
+    reaping = asyncio.create_task(Reaper(db, tasks.Registry(), followers()).run(_REAP_EVERY))
+    try:
+        yield
+    finally:
+        reaping.cancel()
 
 
 def web_config(settings: Settings, *, https: bool) -> WebConfig:
@@ -158,6 +182,7 @@ async def serve(app: FastAPI, listening: Listening, settings: Settings, *, stop:
     serving = asyncio.create_task(server.serve(sockets=[listening.socket]))
     stopping = asyncio.create_task(stop.wait())
     await asyncio.wait({serving, stopping}, return_when=asyncio.FIRST_COMPLETED)
+    app.state.before_stop()
     server.should_exit = True
     stopping.cancel()
     await serving
