@@ -310,6 +310,13 @@ async def test_canceling_the_worker_ends_it_in_good_order(hr: Headrace, db: Data
     assert worker["ending"] == "STOPPED"
 
 
+async def test_what_the_program_raises_beside_a_worker_stays_what_it_is(hr: Headrace, db: Database) -> None:
+    with pytest.raises(ZeroDivisionError):
+        async with hr.working(QUICK):
+            raise ZeroDivisionError
+    assert await db.fetch_alone("SELECT FROM headrace.workers WHERE ended_at IS NULL") == []
+
+
 async def test_waiting_has_an_end(hr: Headrace) -> None:
     task_id = await hr.submit("nobody.runs.this")
     with pytest.raises(TimeoutError):

@@ -72,7 +72,7 @@ async def _serve(
     started: float,
 ) -> None:
     stop = serving.stop_on_signals()
-    async with serving.application(settings, place, secret) as app, _working(program, stop):
+    async with _working(program, stop), serving.application(settings, place, secret) as app:
         _greet(listening.url, admin, settings, seconds=monotonic() - started)
         await serving.serve(app, listening, settings, stop=stop)
 

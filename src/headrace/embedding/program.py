@@ -197,13 +197,14 @@ class Headrace:
     @asynccontextmanager
     async def working(self, config: WorkerConfig | None = None) -> AsyncIterator[None]:
         """A worker in the background, stopped in good order at the end."""
+        # No TaskGroup: it would wrap what the body raises.
         stop = asyncio.Event()
-        async with asyncio.TaskGroup() as group:
-            group.create_task(self.run_worker(config, stop=stop))
-            try:
-                yield
-            finally:
-                stop.set()
+        running = asyncio.create_task(self.run_worker(config, stop=stop))
+        try:
+            yield
+        finally:
+            stop.set()
+            await running
 
 
 async def _get(tx: Tx, task_id: str) -> Task:
