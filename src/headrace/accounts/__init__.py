@@ -31,6 +31,7 @@ from headrace.accounts.passwords import generate as generate_password
 from headrace.accounts.registration import prepare, refuse_if_closed, register
 from headrace.accounts.service import Accounts, open_accounts
 from headrace.accounts.sessions import (
+    forget_sessions,
     get_self,
     get_session,
     list_sessions,
@@ -63,6 +64,7 @@ __all__ = [
     "create_api_key",
     "ensure_first_admin",
     "forget_failures",
+    "forget_sessions",
     "generate_password",
     "get_api_key",
     "get_self",

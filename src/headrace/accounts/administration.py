@@ -4,7 +4,7 @@ import secrets
 from dataclasses import dataclass, field
 
 from headrace import audit
-from headrace.accounts import rules
+from headrace.accounts import rules, throttle
 from headrace.accounts.errors import LastAdmin, NoPassword, UsernameTaken, UserNotFound
 from headrace.accounts.model import NewUser, User, UserStatus
 from headrace.accounts.passwords import generate
@@ -105,6 +105,8 @@ async def reset_password(
         old = await _lock(tx, user_id, expected)
         new = await store.set_password(tx, old, password_hash)
         ended = await sessions_store.revoke_all(tx, new.id)
+        # Whoever guesses on must not keep the owner from the new password.
+        await throttle.forgive(tx, user.username)
         facts = {"sessions_ended": str(ended), "purpose": "reset"}
         await audit.record(tx, who, Action.UPDATED, user_resource(new), old=old, new=new, data=facts)
     return new

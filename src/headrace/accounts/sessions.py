@@ -98,3 +98,8 @@ async def log_out(tx: Tx, caller: Caller) -> None:
 
 def _resource(session: Session) -> Resource:
     return Resource(ResourceType.SESSION, session.id, {"user_id": session.user_id})
+
+
+async def forget_sessions(tx: Tx, *, limit: int, now: datetime | None = None) -> int:
+    """Remove sessions that ended long ago, up to ``limit``; says how many. For the reaper of old rows."""
+    return await store.forget(tx, limit=limit, now=now)

@@ -105,6 +105,11 @@ async def take_back(tx: Tx, attempt: Attempt) -> None:
     await store.take_back(tx, attempt.address)
 
 
+async def forgive(tx: Tx, name: str) -> None:
+    """Lift the pause that strangers caused for this account: its owner has proved otherwise who they are."""
+    await store.clear(tx, login_subject(name, None, known_here=False))
+
+
 async def forget_failures(tx: Tx, config: ThrottleConfig, *, limit: int, now: datetime | None = None) -> int:
     """Remove counts that are too old to matter, up to ``limit``; says how many. For the reaper of old rows."""
     return await store.forget(tx, older_than=config.forget_after, limit=limit, now=now)

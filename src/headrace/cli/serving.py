@@ -18,6 +18,7 @@ from headrace.cli.wiring import Place, accounts_config, followers, submit_config
 from headrace.database import Database
 from headrace.edge import CookieConfig, LimitConfig, Services
 from headrace.errors import HeadraceError, Invalid, Unavailable
+from headrace.operations import Housekeeping
 from headrace.settings import Settings
 from headrace.tasks import routes as task_routes
 from headrace.tasks.reaping import Reaper
@@ -26,7 +27,9 @@ from headrace.web import WebConfig, create_app
 log = logs.get(__name__)
 
 _PORTS_TRIED = 20
+_CONNECTIONS = 2000  # of one process at once; more get 503 instead of slowing all down
 _REAP_EVERY = timedelta(seconds=5)
+_CLEAN_EVERY = timedelta(minutes=10)
 
 
 class PortTaken(Unavailable):
@@ -107,7 +110,7 @@ async def application(settings: Settings, place: Place, secret: bytes) -> AsyncI
         await Database.connect(place.app.for_role("api")) as db,
         accounts.open_accounts(accounts_config(settings), secret=secret) as known,
         tasks.open_watch(db) as watch,
-        _reaping(db),
+        _maintenance(db, settings),
     ):
         services = Services(
             db=db,
@@ -130,13 +133,18 @@ def _tasks(settings: Settings) -> tasks.Tasks:
 
 
 @asynccontextmanager
-async def _reaping(db: Database) -> AsyncIterator[None]:
-    """Look for dead workers from here, too: the last worker's death must not need another worker to be noticed."""
-    reaping = asyncio.create_task(Reaper(db, tasks.Registry(), followers()).run(_REAP_EVERY))
+async def _maintenance(db: Database, settings: Settings) -> AsyncIterator[None]:
+    """What every API process does beside answering: look for dead workers (the last one's death must not need another
+    worker to be noticed), and throw away what has served its time."""
+    loops = [
+        asyncio.create_task(Reaper(db, tasks.Registry(), followers()).run(_REAP_EVERY)),
+        asyncio.create_task(Housekeeping(db, accounts_config(settings).throttle).run(_CLEAN_EVERY)),
+    ]
     try:
         yield
     finally:
-        reaping.cancel()
+        for loop in loops:
+            loop.cancel()
 
 
 def web_config(settings: Settings, *, https: bool) -> WebConfig:
@@ -176,6 +184,7 @@ async def serve(app: FastAPI, listening: Listening, settings: Settings, *, stop:
             lifespan="off",
             server_header=False,
             proxy_headers=False,  # our own middleware decides whom to believe
+            limit_concurrency=_CONNECTIONS,
             timeout_graceful_shutdown=max(1, round(settings.api_shutdown_timeout.total_seconds())),
         )
     )

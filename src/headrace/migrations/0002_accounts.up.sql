@@ -35,6 +35,8 @@ CREATE TABLE headrace.users (
   )
 );
 CREATE UNIQUE INDEX idx_users_username ON headrace.users (lower(username));
+-- "Is there another administrator?" is asked under a lock; they are few.
+CREATE INDEX idx_users_admins ON headrace.users (created_at DESC, id DESC) WHERE role = 'ADMIN';
 CREATE INDEX idx_users_status_created_at ON headrace.users (status, created_at DESC);
 CREATE INDEX idx_users_created_at ON headrace.users (created_at DESC, id DESC);
 

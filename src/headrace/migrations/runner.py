@@ -137,6 +137,7 @@ async def migrate(
         for migration in todo:
             report(f"migrating up {migration}")
             await _run(connection, migration, migration.up, BOOK, _booking(migration), lock_timeout=lock_timeout)
+        await _look_ahead(connection)
         return todo
 
 
@@ -249,6 +250,29 @@ async def _prepare(connection: "asyncpg.Connection[Any]") -> None:
 
 
 CLOSE_BOOKS = "DROP TABLE headrace.schema_migrations; DROP SCHEMA headrace;"
+# Every start of `headrace up` and every `headrace migrate` comes by here: months are made before they are needed.
+MISSING_MONTHS = """
+SELECT parent.oid::regclass::text AS parent
+FROM pg_partitioned_table AS partitioned
+JOIN pg_class AS parent ON parent.oid = partitioned.partrelid
+WHERE parent.relnamespace = to_regnamespace('headrace') AND pg_has_role(current_user, parent.relowner, 'USAGE')
+  AND to_regclass('headrace.' || parent.relname || to_char(now() + interval '3 months', '"_y"YYYY"m"MM')) IS NULL
+ORDER BY 1
+"""
+MAKE_MONTHS = "SELECT headrace.create_month_partitions($1::regclass, now()::date, (now() + interval '3 months')::date)"
+
+
+async def _look_ahead(connection: "asyncpg.Connection[Any]") -> None:
+    for row in await connection.fetch(MISSING_MONTHS):
+        try:
+            async with connection.transaction():
+                await connection.execute("SET LOCAL lock_timeout = '2s'")
+                await connection.execute(MAKE_MONTHS, row["parent"])
+        except asyncpg.PostgresError as exc:
+            # Three months are left for the next try, and what has no partition lands in the default one.
+            log.warning("partitions.not_made", parent=row["parent"], error=str(exc))
+
+
 BOOK = "INSERT INTO headrace.schema_migrations (number, name, checksum) VALUES ($1, $2, $3)"
 UNBOOK = "DELETE FROM headrace.schema_migrations WHERE number = $1"
 

@@ -6,6 +6,7 @@
 ``LastResort``       turns an error that nobody foresaw into an answer that tells nothing
 """
 
+import asyncio
 import re
 import time
 from collections.abc import Callable, Mapping
@@ -140,6 +141,10 @@ class ResponseHeaders:
         await self._app(scope, receive, send_with_headers)
 
 
+# The whole body of a request must be here within this time.
+_BODY_WITHIN_S = 30.0
+
+
 class BodyLimit:
     """Reads the whole body before anyone looks at it; one that is too large never gets further than this."""
 
@@ -153,7 +158,10 @@ class BodyLimit:
             await self._app(scope, receive, send)
             return
         try:
-            body = await self._read(Headers(scope=scope), receive)
+            async with asyncio.timeout(_BODY_WITHIN_S):
+                body = await self._read(Headers(scope=scope), receive)
+        except TimeoutError:
+            return  # a client that drips its body holds nothing of ours; the server closes the connection
         except HeadraceError as error:
             response = answer_to(error, scope["state"]["facts"])
             # The rest of the body is still on its way, and nobody will read it.

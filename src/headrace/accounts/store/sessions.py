@@ -107,6 +107,21 @@ async def revoke_all(tx: Tx, user_id: str, *, besides: str | None = None, now: d
     return await tx.count(REVOKE_ALL, user_id, besides, now)
 
 
+# Kept for a while after their end: where someone logged in lately counts when passwords are guessed.
+FORGET = """
+DELETE FROM headrace.sessions WHERE id IN (
+  SELECT id FROM headrace.sessions
+  WHERE expires_at < coalesce($2, now()) - interval '60 days'
+  LIMIT $1 FOR UPDATE SKIP LOCKED
+)
+"""
+
+
+async def forget(tx: Tx, *, limit: int, now: datetime | None = None) -> int:
+    """Remove up to ``limit`` sessions that ended long ago; says how many."""
+    return await tx.count(FORGET, limit, now)
+
+
 # What makes a session good, as in FIND_HOLDER. $1 is the time to use instead of now, $2 how long one may lie idle.
 _GOOD = """revoked_at IS NULL AND expires_at > coalesce($1::timestamptz, now())
   AND last_seen_at > coalesce($1::timestamptz, now()) - $2::interval"""

@@ -1,0 +1,29 @@
+"""What has served its time goes, and nothing else."""
+
+from headrace import ids
+from headrace.accounts import ThrottleConfig
+from headrace.database import Database
+from headrace.operations import Housekeeping, Kept
+
+FILL = """
+INSERT INTO headrace.idempotency_keys (scope, idempotency_key, request_hash, http_status, expires_at)
+SELECT 'test', n::text, repeat('0', 64), 201, now() + CASE WHEN n > 2 THEN '-1 hour' ELSE '1 hour' END::interval
+FROM generate_series(1, 1500) n;
+INSERT INTO headrace.rate_limits VALUES ('old', now() - interval '1 day'), ('new', now() + interval '1 minute');
+INSERT INTO headrace.login_throttles (subject, failures, first_failed_at, last_failed_at)
+VALUES ('account:old', 3, now() - interval '2 days', now() - interval '2 days'), ('account:new', 3, now(), now());
+"""
+SESSION = """
+INSERT INTO headrace.sessions (id, user_id, token_hash, created_at, expires_at)
+VALUES ($1, $2, sha256($4), now() - interval '100 days', now() - $3::integer * interval '1 day')
+"""
+
+
+async def test_old_rows_go_in_batches_and_new_ones_stay(db: Database) -> None:
+    async with db.transaction() as tx:
+        await tx.connection.execute(FILL)
+        for days in (70, 1):
+            await tx.execute(SESSION, ids.new("ses"), ids.SYSTEM_USER, days, str(days).encode())
+    housekeeping = Housekeeping(db, ThrottleConfig())
+    assert await housekeeping.run_once() == Kept(1498, 1, 1, 1)
+    assert await housekeeping.run_once() == Kept(0, 0, 0, 0)
