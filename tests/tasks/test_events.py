@@ -57,6 +57,7 @@ def parts(events: list[tuple[str, dict[str, Any]]], *names: str) -> list[tuple[A
     return [(kind.removeprefix("task."), *(payload[name] for name in names)) for kind, payload in events]
 
 
+@pytest.mark.both
 async def test_a_task_tells_of_its_whole_life(telling: Bench) -> None:
     @telling.registry.task("noop")
     async def noop(context: TaskContext, payload: Any) -> None: ...
@@ -87,6 +88,7 @@ async def test_a_task_tells_of_its_whole_life(telling: Bench) -> None:
     assert [tuple(row) for row in kept] == [(1, "task", "trace-1")]
 
 
+@pytest.mark.both
 async def test_a_failure_tells_its_last_line_and_keeps_the_stack_to_itself(telling: Bench) -> None:
     @telling.registry.task("fails", max_attempts=2, backoff=AT_ONCE)
     async def fails(context: TaskContext, payload: Any) -> None:

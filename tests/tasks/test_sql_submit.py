@@ -23,6 +23,8 @@ from headrace.tasks.registry import Registry
 from tests.conftest import TestServer
 from tests.tasks.conftest import Bench
 
+pytestmark = pytest.mark.both
+
 ALL = """
 SELECT headrace.submit($1, $2, user_id => $3, title => $4, queue => $5, priority => $6, run_at => $7,
   max_attempts => $8, timeout_seconds => $9, limit_key => $10, labels => $11, trace_id => $12,
@@ -267,6 +269,9 @@ REFUSED = [
     ({"labels": ["gpu"]}, "HR005", "labels must be an object of strings"),
     ({"labels": {"gpu": 1}}, "HR005", "labels must be an object of strings"),
     ({"labels": {"gpu": ["a"]}}, "HR005", "labels must be an object of strings"),
+    ({"labels": {"gpu": ""}}, "HR005", "labels are at most 8"),
+    ({"labels": {"g pu": "yes"}}, "HR005", "labels are at most 8"),
+    ({"labels": {f"label{number}": "yes" for number in range(9)}}, "HR005", "labels are at most 8"),
     ({"run_at": datetime(1969, 1, 1, tzinfo=UTC)}, "HR005", "run_at must lie"),
     ({"user_id": "u_nobody"}, "23503", "fk_tasks_users_user_id"),
 ]

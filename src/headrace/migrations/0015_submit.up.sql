@@ -117,6 +117,12 @@ BEGIN
     WHEN length(idempotency_key) NOT BETWEEN 1 AND 128 THEN 'an idempotency key has 1 to 128 characters'
     WHEN jsonb_typeof(labels) <> 'object' OR jsonb_path_exists(labels, 'strict $.* ? (@.type() != "string")')
       THEN 'labels must be an object of strings'
+    -- They are part of an index entry, so they are few and short.
+    WHEN labels <> '{}' AND (
+      SELECT count(*) > 8 OR bool_or(key !~ '^[A-Za-z0-9][A-Za-z0-9._/-]{0,62}$'
+                                     OR value !~ '^[A-Za-z0-9][A-Za-z0-9._/-]{0,62}$')
+      FROM jsonb_each_text(labels)
+    ) THEN 'labels are at most 8, with names and values of 1 to 63 letters, digits and characters of . _ / -'
   END;
   IF fault IS NOT NULL THEN
     RAISE EXCEPTION '%', fault
