@@ -88,7 +88,7 @@ async def _submit(desk: Desk, spec: TaskSpec, *, wait: bool) -> Task:
 
 
 async def _wait(desk: Desk, task: Task) -> Task:
-    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
     with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as bar:
         shown = bar.add_task(task.task_type, total=100)
         asked_at = monotonic()
