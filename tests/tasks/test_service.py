@@ -1,6 +1,8 @@
 """What people do with tasks: it is true in the database, told to whoever must know, and done once."""
 
 import asyncio
+import subprocess
+import sys
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from typing import Any
@@ -9,6 +11,7 @@ import orjson
 import pytest
 from pydantic import BaseModel
 
+from headrace import tasks
 from headrace.database import Tx
 from headrace.edge import Caller, PreconditionFailed, Role
 from headrace.tasks import service
@@ -86,6 +89,19 @@ async def failed(bench: Bench, caller: Caller) -> Task:
     async with bench.working():
         await bench.over(task.id)
     return await read(bench, caller, task.id)
+
+
+def test_every_public_name_is_there() -> None:
+    for name in tasks.__all__:
+        assert getattr(tasks, name) is not None
+    with pytest.raises(AttributeError):
+        tasks.Nonsense  # noqa: B018
+
+
+def test_a_program_that_only_runs_tasks_does_not_load_the_web_framework() -> None:
+    script = "import sys, headrace.tasks as t; t.Registry, t.TaskContext, t.Worker; print('fastapi' in sys.modules)"
+    said = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert said.stdout == "False\n"
 
 
 async def test_a_task_is_submitted_and_read(bench: Bench) -> None:  # D-02

@@ -171,7 +171,7 @@ async def test_counting_those_ahead_stops_at_its_bound(bench: Bench) -> None:
         )
     (reason,) = await why(bench, ada, task)
     assert reason.facts == {"higher_priority": 0, "earlier": obstacles.MOST_AHEAD, "exact": False}
-    assert reason.text.startswith("At least")
+    assert "at least" in reason.text
 
 
 async def test_the_workers_are_busy_or_it_starts_any_moment(bench: Bench) -> None:

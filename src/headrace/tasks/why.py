@@ -176,7 +176,7 @@ async def _limits(tx: Tx, standing: Standing) -> list[Reason]:
                 "own_tasks": list(slots.own),
                 "tasks_of_others": slots.others,
             }
-            text = f"Of the {scope} {name} {slots.taken} tasks are running, and {most} may run at once."
+            text = f"{slots.taken} tasks of the {scope} {name} are running, of {most} that may run at once."
             reached.append(Reason(Code.LIMIT_REACHED, text, facts))
     return reached
 
@@ -186,15 +186,15 @@ async def _its_turn(tx: Tx, standing: Standing, fit: Sequence[SeenWorker]) -> li
     reasons = []
     slots, running = sum(each.concurrency for each in fit), sum(each.running for each in fit)
     if running >= slots:
-        text = f"All {len(fit)} workers for it are busy: they run {running} tasks, and can run {slots} at once."
+        text = f"The workers for it are busy: they run {running} tasks, of {slots} that they can run at once."
         reasons.append(Reason(Code.WORKERS_BUSY, text, {"workers": len(fit), "running": running, "slots": slots}))
-    ahead = await store.count_ahead(tx, standing, types=_some(name for each in fit for name in each.types))
+    ahead = await store.count_ahead(tx, standing, types=sorted({name for each in fit for name in each.types}))
     if ahead.higher or ahead.earlier:
-        least = "" if ahead.exact else "At least "
-        text = f"{least}{ahead.higher} tasks of a higher priority and {ahead.earlier} earlier ones like it go first."
+        least = "" if ahead.exact else "at least "
+        text = f"Before it come {least}{ahead.higher} of a higher priority and {ahead.earlier} earlier ones like it."
         facts = {"higher_priority": ahead.higher, "earlier": ahead.earlier, "exact": ahead.exact}
         reasons.append(Reason(Code.BEHIND_OTHERS, text, facts))
-    text = f"Nothing keeps it from starting: {len(fit)} workers can take it, any moment now."
+    text = f"Nothing keeps it from starting, any moment now; workers that can take it: {len(fit)}."
     return reasons or [Reason(Code.ANY_MOMENT, text, {"workers": len(fit)})]
 
 

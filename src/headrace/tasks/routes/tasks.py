@@ -25,7 +25,13 @@ async def list_tasks(
     caller: Reader,
     db: Db,
     paging: Paging,
-    status: Annotated[list[TaskStatus] | None, Query(description="One of these; send it several times.")] = None,
+    status: Annotated[
+        list[TaskStatus] | None,
+        Query(
+            description="One of these; send it several times for several. A task that a worker took within the last "
+            "moment may still be among the `QUEUED`, and shows as `RUNNING` there."
+        ),
+    ] = None,
     type: _Word = None,  # noqa: A002 - the parameter's name
     queue: _Word = None,
     created_after: Annotated[Instant | None, Query(description="From this time on.")] = None,

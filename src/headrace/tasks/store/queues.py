@@ -183,8 +183,8 @@ def _changed(row: Row | None) -> QueueRules:
     return QueueRules(*tuple(row)[:6])
 
 
-# A claim holds its worker's row: whoever has them all has waited for the claims under way, and holds back new ones.
-HOLD_CLAIMS = "SELECT FROM headrace.workers WHERE ended_at IS NULL ORDER BY number FOR UPDATE"
+# A claim locks its worker's row: this waits for the claims under way and holds back new ones, of new workers, too.
+HOLD_CLAIMS = "LOCK TABLE headrace.workers IN EXCLUSIVE MODE"
 # Never waits for a row while it holds others: that could deadlock with a worker that writes a batch of endings.
 MARK_LIMITED = """
 UPDATE headrace.task_queue SET limited = true
@@ -205,10 +205,11 @@ SELECT EXISTS (
 """
 
 
-async def count_running_tasks(tx: Tx, name: str, *, rounds: int = 200, pause: float = 0.01) -> None:
+async def count_running_tasks(tx: Tx, name: str, *, rounds: int = 50, pause: float = 0.01) -> None:
     """Let what runs in a queue take up slots of its limit, as if it had been there when they were taken.
 
-    ``DatabaseBusy`` if one of the rows stays locked. Until the transaction ends nobody claims anything.
+    ``DatabaseBusy`` if one of the rows stays locked. Until the transaction ends nobody claims anything, and hearts
+    wait to beat: it must end soon.
     """
     await tx.execute(HOLD_CLAIMS)
     for _ in range(rounds):
