@@ -218,8 +218,3 @@ async def test_look_ups_use_their_index(server: TestServer, thousands: str) -> N
 @pytest.mark.timeout(1800)
 async def test_look_ups_use_their_index_at_a_million_rows(server: TestServer, a_million: str) -> None:
     await check_look_ups(server.url(a_million, role="headrace_app"), LOOK_UPS)
-
-
-@pytest.mark.xfail(strict=True, reason="task_queue has no index on worker")
-async def test_what_workers_hold_is_found_by_an_index(server: TestServer, thousands: str) -> None:
-    await check_look_ups(server.url(thousands, role="headrace_app"), HELD)

@@ -389,7 +389,7 @@ BEGIN
 
   -- What was ours when the statement began was taken from us before it came to delete it. Nothing counts; try again.
   IF gone <> coalesce(cardinality(done), 0) THEN
-    RAISE EXCEPTION 'some of these tasks were taken from worker % meanwhile', worker_number USING ERRCODE = 'HR002';
+    RAISE EXCEPTION 'some of these tasks were taken from worker % meanwhile', worker_number USING ERRCODE = 'HR010';
   END IF;
   -- A slot of a limit is free again: somebody may sleep because there was none.
   IF limited AND EXISTS (SELECT FROM headrace.workers WHERE ended_at IS NULL AND asleep) THEN

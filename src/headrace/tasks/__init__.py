@@ -123,8 +123,8 @@ __all__ = [
 
 # The light ones first: a search ends at the first that has the name.
 _HOMES = (
-    "model errors registry context followers worker.config catalog submit events worker.loop store.tasks live service "
-    "queues why"
+    "model errors registry context followers worker.config catalog submit events worker.loop live service "
+    "queues why store.tasks"
 )
 
 

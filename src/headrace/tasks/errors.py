@@ -38,9 +38,9 @@ class TaskSpecInvalid(Invalid):
 
 
 class IdempotencyKeyReused(Invalid):
-    """This idempotency key was used for another task."""
+    """This key was used for another task: take a fresh one for each."""
 
-    code = "idempotency_key_reused"
+    code = "task_key_reused"
 
 
 class TaskOver(Conflict):

@@ -1,12 +1,10 @@
 """Submitting: one task or thousands in one statement, in the caller's transaction, at most once for a key."""
 
-import hashlib
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
-
-import orjson
 
 from headrace import ids
 from headrace.database import Database, Json, Tx
@@ -19,6 +17,8 @@ from headrace.tasks.model import MEDIA_TYPES, Change, TaskSpec, Transition
 _PRIORITIES = range(-1_000_000, 1_000_001)
 # Rows a statement: larger arrays gain nothing and hold more memory on both sides.
 _ROWS = 5000
+_LABELS = 8
+_LABEL = re.compile(r"[A-Za-z0-9._/-]{1,63}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,9 +101,11 @@ class Submitter:
 
     async def _claim_key(self, tx: Tx, draft: "_Draft", user_id: str) -> bool:
         """Whether this key is new. If not, the draft takes the first one's id."""
-        digest = draft.digest()
-        row = await tx.fetchrow(CLAIM_KEY, user_id, draft.key, digest, draft.task_id, self._config.idempotency_lifetime)
-        if row is None:  # somebody else's, committed while we waited for it: now it can be seen
+        lifetime = self._config.idempotency_lifetime
+        row = await tx.fetchrow(CLAIM_KEY, user_id, draft.key, draft.task_id, lifetime, *draft.asked())
+        assert row is not None
+        digest = row["digest"]
+        if row["request_hash"] is None:  # somebody else's, committed while we waited for it: now it can be seen
             row = await tx.fetchrow(FIND_KEY, user_id, draft.key)
             assert row is not None
         if row["request_hash"] != digest:
@@ -161,21 +163,30 @@ class _Draft:
     def __post_init__(self) -> None:
         self.task_id = ids.new("tsk")
 
-    def digest(self) -> str:
-        """What must be the same for the same key."""
-        asked = [self.known.name, self.payload.decode(), self.spec.title, self.priority, self.lane, self.spec.run_at]
-        return hashlib.sha256(orjson.dumps(asked, option=orjson.OPT_SORT_KEYS, default=list)).hexdigest()
+    def asked(self) -> tuple[object, ...]:
+        """What must be the same for the same key, for headrace.submission_digest."""
+        spec = self.spec
+        timeout = None if spec.timeout is None else self.timeout_seconds
+        return (
+            spec.type, self.payload, spec.title, spec.queue, spec.priority, spec.run_at, spec.max_attempts, timeout,
+            self.lane[3] or None, dict(spec.labels), spec.schedule_uid,
+        )  # fmt: skip
 
 
 # An expired key is as good as none: it is taken over. A live one is given back as it is, by FIND_KEY.
 CLAIM_KEY = """
-INSERT INTO headrace.idempotency_keys AS known
-  (scope, user_id, idempotency_key, request_hash, result_task_id, http_status, expires_at)
-VALUES ('tasks.submit', $1, $2, $3, $4, 201, now() + $5)
-ON CONFLICT (scope, user_id, idempotency_key) DO UPDATE
-SET request_hash = $3, result_task_id = $4, expires_at = now() + $5
-WHERE known.expires_at <= now()
-RETURNING request_hash, result_task_id
+WITH asked AS (
+  SELECT headrace.submission_digest($5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15) AS digest
+), claimed AS (
+  INSERT INTO headrace.idempotency_keys AS known
+    (scope, user_id, idempotency_key, request_hash, result_task_id, http_status, expires_at)
+  SELECT 'tasks.submit', $1, $2, digest, $3, 201, now() + $4 FROM asked
+  ON CONFLICT (scope, user_id, idempotency_key) DO UPDATE
+  SET request_hash = excluded.request_hash, result_task_id = $3, expires_at = now() + $4
+  WHERE known.expires_at <= now()
+  RETURNING request_hash, result_task_id
+)
+SELECT digest, request_hash, result_task_id FROM asked LEFT JOIN claimed ON true
 """
 FIND_KEY = """
 SELECT request_hash, result_task_id FROM headrace.idempotency_keys
@@ -256,7 +267,17 @@ def _check_spec(spec: TaskSpec) -> None:
         raise TaskSpecInvalid("run_at needs a time zone.")
     if spec.idempotency_key is not None and not 1 <= len(spec.idempotency_key) <= 128:
         raise TaskSpecInvalid("An idempotency key has 1 to 128 characters.")
-    texts = (("title", spec.title, 255), ("queue", spec.queue, 64), ("limit_key", spec.limit_key, 255))
+    texts = (
+        ("title", spec.title, 255),
+        ("queue", spec.queue, 64),
+        ("limit_key", spec.limit_key, 255),
+        ("trace_id", spec.trace_id, 64),
+        ("schedule_uid", spec.schedule_uid, 255),
+    )
+    if len(spec.labels) > _LABELS or not all(map(_LABEL.fullmatch, (*spec.labels, *spec.labels.values()))):
+        raise TaskSpecInvalid(
+            f"Labels are at most {_LABELS}, with names and values of 1 to 63 letters, digits and characters of . _ / -"
+        )
     for name, text, longest in texts:
         if text is not None and (not text or len(text) > longest or "\0" in text):
             raise TaskSpecInvalid(f"{name} has 1 to {longest} characters and no NUL.")
