@@ -110,6 +110,8 @@ class Watch:
                 await self.run_once()
             except HeadraceError as exc:
                 log.warning("watch.failed", error=exc.code, streams=self.streams)
+            except Exception:  # whoever watches waits a little longer; the API must not go down for it
+                log.exception("watch.failed", streams=self.streams)
             # At most a fifth of the time, however slow the database is.
             spent = time.monotonic() - started
             await asyncio.sleep(max(self._config.every.total_seconds(), 4 * spent))
@@ -173,6 +175,9 @@ class Watch:
             task, lines = await self._read(watcher)
         except HeadraceError as exc:  # the next look will find the same news
             log.warning("watch.unread", error=exc.code, task_id=watcher.task_id)
+            return []
+        except Exception:
+            log.exception("watch.unread", task_id=watcher.task_id)
             return []
         if task is None:
             return [Event(Kind.END, watcher.seen)]

@@ -93,7 +93,7 @@ class TaskItemOut(BaseModel):
     status: TaskStatus
     queue: str = Field(examples=["default"])
     priority: int
-    labels: dict[str, str]
+    labels: dict[str, Any]
     limit_key: str | None
     current_step: str | None = Field(description="The step that runs, or ran last.")
     progress: int = Field(description="0 to 100.", examples=[40])
