@@ -16,7 +16,7 @@ import pytest
 
 from headrace.database import Tx
 from headrace.tasks.model import TaskStatus
-from headrace.tasks.store import moves, obstacles, queues, tasks, watching, workers
+from headrace.tasks.store import moves, obstacles, queues, tasks, watching
 from headrace.tasks.store.tasks import WALK, Filter
 from tests.conftest import TestServer, rolled_back
 
@@ -188,12 +188,6 @@ LOOK_UPS: dict[str, tuple[str, tuple[object, ...]]] = {
     "what goes first": (obstacles.COUNT_AHEAD, (0, 5, datetime.now(UTC), 10**9, ["common"])),
     "the names of queues": (queues.LIST_RULES, (100,)),
     "what waits": (queues.COUNT_WAITING, ()),
-}
-# These look for what workers hold, which has no index of its own yet.
-HELD: dict[str, tuple[str, tuple[object, ...]]] = {
-    "what runs in each queue": (queues.COUNT_RUNNING, ()),
-    "what runs without counting": (queues.ANY_UNCOUNTED, ("q1",)),
-    "what workers hold": (workers.LIST_HELD, ([1, 2, 3], 20)),
 }
 
 
