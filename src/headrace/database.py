@@ -30,6 +30,7 @@ _BACKSTOP_S = 5.0
 _LOST = (
     asyncpg.PostgresConnectionError,
     asyncpg.InterfaceError,
+    asyncpg.InternalClientError,  # a connection that the server cut off while nobody was using it
     asyncpg.CannotConnectNowError,
     asyncpg.AdminShutdownError,
     asyncpg.CrashShutdownError,
@@ -190,7 +191,11 @@ class Database:
         try:
             yield connection
         finally:
-            await self._pool.release(connection)
+            try:
+                await self._pool.release(connection)
+            except (*_LOST, asyncpg.PostgresError, OSError) as exc:
+                # It broke between the answer and its return. What was done stands, and the pool has thrown it away.
+                log.warning("database.connection_lost", error=type(exc).__name__)
 
     async def listen(self, *channels: str, keepalive: timedelta = timedelta(seconds=30)) -> AsyncGenerator[Note, None]:
         """Notifications of these channels for ever, over a connection of its own that comes back when it is lost.
