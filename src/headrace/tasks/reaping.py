@@ -46,10 +46,11 @@ WHERE q.worker = ANY ($1)
 ORDER BY q.seq
 FOR UPDATE OF q SKIP LOCKED
 """
-# Only when nothing is left with it. Until then it stays silent: a beat after the end of its lease is refused.
+# Only when nothing is left with it. Until then it stays silent: a beat after the end of its lease is refused. The time
+# is this statement's: what the worker finished since the transaction began must not seem to come after its end.
 GIVE_UP = """
 UPDATE headrace.workers AS worker
-SET ended_at = coalesce($2, now()), ending = 'DEAD', asleep = false
+SET ended_at = coalesce($2, clock_timestamp()), ending = 'DEAD', asleep = false
 WHERE number = ANY ($1) AND NOT EXISTS (SELECT FROM headrace.task_queue AS q WHERE q.worker = worker.number)
 RETURNING id
 """
