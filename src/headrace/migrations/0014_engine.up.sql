@@ -378,7 +378,8 @@ BEGIN
         progress = CASE WHEN held.status = 'SUCCEEDED' THEN 100 ELSE task.progress END, eta_sec = NULL,
         started_at = held.claimed_at, finished_at = now(), updated_at = now(), version = task.version + 1
     FROM held
-    WHERE task.id = held.task_id
+    -- Not what somebody else has ended meanwhile: below it shows that it is gone.
+    WHERE task.id = held.task_id AND task.queue_seq = held.seq
   ), logged AS (
     INSERT INTO headrace.task_logs (task_id, attempt, status, message)
     SELECT held.task_id, held.attempt, held.status, held.error_message FROM held
