@@ -42,8 +42,7 @@ class Writer:
     async def write(self, worker: Identity, endings: Sequence[Ending], *, started: set[int]) -> int:
         """Write a batch; gives how many were still ours. ``started`` are those whose start has been told already."""
         if all(each.outcome in FINAL and each.claimed.task_type in self._unfollowed for each in endings):
-            rows = await self._db.fetch_alone(store.FINISH, *store.finish_arguments(worker, endings))
-            written = len(rows)
+            written = len(await store.finish(self._db, worker, endings))
         else:
             async with self._db.transaction() as tx:
                 written = await self.write_in(tx, worker, endings, started=started)

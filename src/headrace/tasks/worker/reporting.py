@@ -104,5 +104,8 @@ class LeaseReporter:
         ending = succeeded(claimed, task_type.plain_result(result), limit=self._result_limit)
         if ending.outcome is not Outcome.SUCCEEDED:
             raise ValueError(ending.error_message or ErrorCode.BAD_RESULT)
-        if await self._writer.write_in(tx, self._worker, [ending], started=self.started) == 0:
-            raise LeaseLost
+        try:
+            if await self._writer.write_in(tx, self._worker, [ending], started=self.started) == 0:
+                raise LeaseLost
+        except store.TakenMeanwhile:
+            raise LeaseLost from None

@@ -8,6 +8,7 @@ from typing import Any
 import asyncpg
 
 from headrace.database import Database, Row, Tx
+from headrace.errors import Unavailable
 from headrace.tasks.errors import WorkerGone
 from headrace.tasks.model import Claimed, Ending, Outcome
 
@@ -165,9 +166,21 @@ def finish_arguments(worker: Identity, endings: Sequence[Ending]) -> tuple[objec
     )
 
 
-async def finish(tx: Tx, worker: Identity, endings: Sequence[Ending]) -> set[int]:
-    """Write ends; gives the seqs that were still ours."""
-    return {row["seq"] for row in await tx.fetch(FINISH, *finish_arguments(worker, endings))}
+class TakenMeanwhile(Unavailable):
+    """Some of these tasks were taken from us while their ends were being written: nothing was, try again."""
+
+    code = "tasks_taken_meanwhile"
+
+
+async def finish(on: Tx | Database, worker: Identity, endings: Sequence[Ending]) -> set[int]:
+    """Write ends, in a transaction or as one; gives the seqs that were still ours."""
+    fetch = on.fetch if isinstance(on, Tx) else on.fetch_alone
+    try:
+        return {row["seq"] for row in await fetch(FINISH, *finish_arguments(worker, endings))}
+    except asyncpg.PostgresError as exc:
+        if exc.sqlstate == "HR010":
+            raise TakenMeanwhile from exc
+        raise
 
 
 RETURN = "SELECT seq FROM headrace.return_tasks($1, $2, $3, $4, $5, $6, $7, $8)"
