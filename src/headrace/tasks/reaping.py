@@ -39,7 +39,7 @@ FOR UPDATE SKIP LOCKED
 # it may yet be committed. To wait for it would hold up all the others, so it is left to a later look.
 HELD_BY = """
 SELECT q.seq, q.task_id, q.attempt, q.claimed_at, q.cancel_requested, task.task_type, task.user_id, task.retries,
-       task.max_attempts, task.trace_id, task.timeout_seconds
+       task.max_attempts, task.trace_id, task.timeout_seconds, task.status <> 'QUEUED' AS start_told
 FROM headrace.task_queue AS q
 JOIN headrace.tasks AS task ON task.id = q.task_id
 WHERE q.worker = ANY ($1)
@@ -68,20 +68,21 @@ class Reaper:
         async with self._db.transaction() as tx:
             silent = [Identity(row["number"], row["id"]) for row in await tx.fetch(SILENT, now, _WORKERS_AT_ONCE)]
             for worker in silent:
-                endings = [_ending(row) for row in await tx.fetch(HELD_BY, [worker.number])]
-                if endings:
-                    settled += await self._settle(tx, worker, endings)
+                held = await tx.fetch(HELD_BY, [worker.number])
+                if held:
+                    started = {row["seq"] for row in held if row["start_told"]}
+                    settled += await self._settle(tx, worker, [_ending(row) for row in held], started)
             if silent:
                 dead = await tx.fetch(GIVE_UP, [worker.number for worker in silent], now)
         for row in dead:
             log.warning("worker.given_up", worker_id=row["id"])
         return Reaped(len(dead), settled)
 
-    async def _settle(self, tx: Tx, worker: Identity, endings: list[Ending]) -> int:
+    async def _settle(self, tx: Tx, worker: Identity, endings: list[Ending], started: set[int]) -> int:
         """Write these ends; one that a follower refuses is left to a later look, and none of the others suffers."""
         try:
             async with tx.savepoint():
-                return await self._writer.write_in(tx, worker, endings, started=set())
+                return await self._writer.write_in(tx, worker, endings, started=started)
         except Exception:
             if tx.connection.is_closed():
                 raise
@@ -89,7 +90,8 @@ class Reaper:
                 log.exception("task.unwritable", task_id=endings[0].claimed.task_id)
                 return 0
         middle = len(endings) // 2
-        return await self._settle(tx, worker, endings[:middle]) + await self._settle(tx, worker, endings[middle:])
+        first, second = endings[:middle], endings[middle:]
+        return await self._settle(tx, worker, first, started) + await self._settle(tx, worker, second, started)
 
     async def run(self, every: timedelta) -> None:
         while True:
