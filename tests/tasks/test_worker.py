@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
+from headrace.ids import SYSTEM_USER
 from headrace.tasks.context import TaskContext
 from headrace.tasks.errors import Fatal, LeaseLost, PayloadInvalid, Snooze
+from headrace.tasks.model import TaskSpec
 from headrace.tasks.registry import Backoff
 from tests.tasks.conftest import Bench
 
@@ -476,3 +478,17 @@ async def test_a_worker_whose_loop_dies_stops_its_heart(bench: Bench, monkeypatc
     with pytest.raises(ExceptionGroup):
         await worker.run(asyncio.Event())
     assert not worker._heart._thread.is_alive()
+
+
+async def test_a_lane_of_a_rolled_back_transaction_is_not_remembered(bench: Bench) -> None:
+    @bench.registry.task("lost")
+    async def lost(context: TaskContext, payload: Any) -> None: ...
+
+    with pytest.raises(KeyError):
+        async with bench.db.transaction() as tx:
+            for _ in range(2):
+                await bench.submitter.submit(tx, TaskSpec("lost"), user_id=SYSTEM_USER)
+            raise KeyError
+    task = await bench.submit("lost")
+    async with bench.working():
+        await bench.over(task)

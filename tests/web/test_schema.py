@@ -18,12 +18,13 @@ from schemathesis import GenerationMode
 from schemathesis.checks import CheckFunction, not_a_server_error
 from schemathesis.specs.openapi import checks as conformance
 
-from headrace import accounts
+from headrace import accounts, tasks
 from headrace.accounts import Accounts, AccountsConfig, PasswordConfig, ThrottleConfig
 from headrace.accounts.routes import create_router
 from headrace.audit import Who
 from headrace.database import Database, DatabaseConfig
 from headrace.edge import LimitConfig, Role, Services
+from headrace.tasks import routes as task_routes
 from headrace.web import WebConfig, create_app
 from tests.conftest import TestServer
 
@@ -48,7 +49,11 @@ def build(db: Database, known: Accounts) -> FastAPI:
     """The app as the command line builds it, but for the limits: what is tested here is not how often one may ask."""
     limits = LimitConfig(per_minute=1_000_000, burst=1_000_000)
     services = Services(db=db, authenticate=known.authenticate, secret=SECRET, limits=limits)
-    return create_app(services, WebConfig(), routers=[create_router(known)])
+    catalog, followers = tasks.StoredCatalog(), tasks.Followers({"outbox": tasks.OutboxFollower()})
+    ours = tasks.Tasks(tasks.Submitter(catalog, followers), catalog, followers)
+    watch = tasks.Watch(db, tasks.WatchConfig())
+    routers = [create_router(known), task_routes.create_router(ours, watch)]
+    return create_app(services, WebConfig(), routers=routers)
 
 
 def _operations() -> list[Any]:

@@ -154,33 +154,32 @@ COMMENT ON FUNCTION headrace.new_id(text) IS 'A fresh TypeID by the database''s 
 
 
 CREATE FUNCTION headrace.lane(queue text, task_type text, user_id text, limit_key text, labels jsonb, only_once boolean)
-RETURNS TABLE (id integer, is_new boolean)
+RETURNS integer
 LANGUAGE plpgsql VOLATILE
 AS $$
-#variable_conflict use_column
+DECLARE
+  number integer;
 BEGIN
   LOOP
-    RETURN QUERY
-    SELECT lane.id, false
-    FROM headrace.task_lanes AS lane
-    WHERE lane.queue = $1 AND lane.task_type = $2 AND lane.user_id = $3
-      AND lane.limit_key = $4 AND lane.labels = $5 AND lane.only_once = $6;
+    SELECT known.id INTO number
+    FROM headrace.task_lanes AS known
+    WHERE known.queue = $1 AND known.task_type = $2 AND known.user_id = $3
+      AND known.limit_key = $4 AND known.labels = $5 AND known.only_once = $6;
     IF FOUND THEN
-      RETURN;
+      RETURN number;
     END IF;
-    RETURN QUERY
     INSERT INTO headrace.task_lanes (queue, task_type, user_id, limit_key, labels, only_once)
     VALUES ($1, $2, $3, $4, $5, $6)
     ON CONFLICT DO NOTHING
-    RETURNING task_lanes.id, true;
+    RETURNING task_lanes.id INTO number;
     IF FOUND THEN
-      RETURN;
+      RETURN number;
     END IF;
     -- Somebody else made it just now; their row is visible to the next look.
   END LOOP;
 END
 $$;
-COMMENT ON FUNCTION headrace.lane(text, text, text, text, jsonb, boolean) IS 'The number of a lane, made if it is new; a new one may be remembered only after the commit.';
+COMMENT ON FUNCTION headrace.lane(text, text, text, text, jsonb, boolean) IS 'The number of a lane, made if it is new; to be remembered only after the commit.';
 
 
 -- Which lanes have work, in the order of precedence: for each its first row. It jumps from lane to lane through the

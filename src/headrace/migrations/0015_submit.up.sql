@@ -219,8 +219,7 @@ BEGIN
   known.priority := coalesce(submit.priority, known.priority, 0);
   known.max_attempts := coalesce(submit.max_attempts, known.max_attempts, 3);
   known.timeout_seconds := coalesce(submit.timeout_seconds, known.timeout_seconds);
-  SELECT id INTO lane
-  FROM headrace.lane(known.queue, submit.type, owner, coalesce(submit.limit_key, ''), marks, known.max_attempts = 1);
+  lane := headrace.lane(known.queue, submit.type, owner, coalesce(submit.limit_key, ''), marks, known.max_attempts = 1);
 
   seq := nextval('headrace.task_queue_seq_seq');
   INSERT INTO headrace.tasks (id, user_id, task_type, title, payload, priority, queue, run_at, max_attempts,

@@ -141,11 +141,19 @@ WHERE (known.queue, known.priority, known.max_attempts, known.timeout_seconds, k
 """
 
 
+# A limit that is new counts what runs already.
+COUNT_RUNNING = """
+UPDATE headrace.task_queue AS q SET limited = true
+FROM headrace.task_lanes AS lane
+WHERE q.worker IS NOT NULL AND NOT q.limited AND lane.id = q.lane_id AND lane.task_type = $1
+"""
+
+
 async def declare_types(tx: Tx, registry: Registry) -> None:
     """Tell the database what this program can run, so that every process agrees on limits and can check payloads."""
     for declared in sorted(registry, key=lambda each: each.name):  # one order for all: no deadlock between workers
         known = known_type(declared)
-        await tx.execute(
+        changed = await tx.count(
             DECLARE_TYPE,
             known.name,
             known.queue,
@@ -159,3 +167,5 @@ async def declare_types(tx: Tx, registry: Registry) -> None:
             declared.description,
             list(declared.followers),
         )
+        if changed and (declared.max_running or declared.max_running_per_key):
+            await tx.execute(COUNT_RUNNING, known.name)

@@ -1,7 +1,7 @@
 """Submitting: one task or thousands in one statement, in the caller's transaction, at most once for a key."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -34,7 +34,7 @@ class Submitter:
         self._catalog = catalog
         self._followers = followers
         self._config = config or SubmitConfig()
-        self._lanes: dict[tuple[object, ...], int] = {}
+        self._lanes: _Lanes = {}
         self._types: dict[str, KnownType] = {}
 
     async def submit(self, tx: Tx, spec: TaskSpec, *, user_id: str) -> str:
@@ -43,23 +43,29 @@ class Submitter:
 
     async def submit_many(self, tx: Tx, specs: Sequence[TaskSpec], *, user_id: str) -> list[str]:
         """Submit them all or none, in this order; gives their ids. Bad ones are refused before anything is written."""
+        return [draft.task_id for draft in (await self._submit(tx, specs, user_id))[0]]
+
+    async def submit_now(self, db: Database, specs: Sequence[TaskSpec], *, user_id: str) -> list[str]:
+        """Submit in a transaction of their own: one statement, and so one round trip, where that is all."""
+        drafts = self._drafts_alone(specs, user_id)
+        if drafts is not None:
+            await db.fetch_alone(INSERT_TASKS, *_columns(drafts, self._lanes))
+            return [draft.task_id for draft in drafts]
+        async with db.transaction() as tx:
+            drafts, lanes = await self._submit(tx, specs, user_id)
+        # Only now: a lane that was made in a transaction that is rolled back is none.
+        self._lanes.update(lanes)
+        self._types.update({draft.known.name: draft.known for draft in drafts})
+        return [draft.task_id for draft in drafts]
+
+    async def _submit(self, tx: Tx, specs: Sequence[TaskSpec], user_id: str) -> "tuple[list[_Draft], _Lanes]":
         types = {name: await self._catalog.get(tx, name) for name in {spec.type for spec in specs}}
         drafts = [self._draft(spec, types[spec.type], user_id) for spec in specs]
         fresh = [draft for draft in drafts if draft.key is None or await self._claim_key(tx, draft, user_id)]
         lanes = await self._lanes_of(tx, fresh)
         for start in range(0, len(fresh), _ROWS):
             await self._insert(tx, fresh[start : start + _ROWS], lanes)
-        self._types.update(types)
-        return [draft.task_id for draft in drafts]
-
-    async def submit_now(self, db: Database, specs: Sequence[TaskSpec], *, user_id: str) -> list[str]:
-        """Submit in a transaction of their own: one statement, and so one round trip, where that is all."""
-        drafts = self._drafts_alone(specs, user_id)
-        if drafts is None:
-            async with db.transaction() as tx:
-                return await self.submit_many(tx, specs, user_id=user_id)
-        await db.fetch_alone(INSERT_TASKS, *_columns(drafts, self._lanes))
-        return [draft.task_id for draft in drafts]
+        return drafts, lanes
 
     def _drafts_alone(self, specs: Sequence[TaskSpec], user_id: str) -> "list[_Draft] | None":
         """Drafts that need no look-up and no follower, from what is remembered; None if one of them does."""
@@ -115,18 +121,15 @@ class Submitter:
         draft.task_id = row["result_task_id"]
         return False
 
-    async def _lanes_of(self, tx: Tx, drafts: Iterable["_Draft"]) -> Mapping[tuple[object, ...], int]:
-        numbers = dict(self._lanes)
-        for lane in sorted({draft.lane for draft in drafts} - self._lanes.keys(), key=repr):
+    async def _lanes_of(self, tx: Tx, drafts: Iterable["_Draft"]) -> "_Lanes":
+        wanted = {draft.lane for draft in drafts}
+        numbers = {lane: self._lanes[lane] for lane in wanted & self._lanes.keys()}
+        for lane in sorted(wanted - numbers.keys(), key=repr):  # in one order: two submitters make none deadlock
             queue, task_type, user_id, limit_key, labels, only_once = lane
-            row = await tx.fetchrow(GET_LANE, queue, task_type, user_id, limit_key, dict(labels), only_once)
-            assert row is not None
-            numbers[lane] = row["id"]
-            if not row["is_new"]:  # a new one goes if this transaction is rolled back
-                self._lanes[lane] = row["id"]
+            numbers[lane] = await tx.fetchval(GET_LANE, queue, task_type, user_id, limit_key, dict(labels), only_once)
         return numbers
 
-    async def _insert(self, tx: Tx, drafts: Sequence["_Draft"], lanes: Mapping[tuple[object, ...], int]) -> None:
+    async def _insert(self, tx: Tx, drafts: Sequence["_Draft"], lanes: "_Lanes") -> None:
         await tx.execute(INSERT_TASKS, *_columns(drafts, lanes))
         await self._followers.follow(
             tx,
@@ -145,6 +148,9 @@ class Submitter:
                 for draft in drafts
             ],
         )
+
+
+_Lanes = dict[tuple[Any, ...], int]
 
 
 @dataclass(slots=True)
@@ -192,7 +198,7 @@ FIND_KEY = """
 SELECT request_hash, result_task_id FROM headrace.idempotency_keys
 WHERE scope = 'tasks.submit' AND user_id = $1 AND idempotency_key = $2
 """
-GET_LANE = "SELECT id, is_new FROM headrace.lane($1, $2, $3, $4, $5, $6)"
+GET_LANE = "SELECT headrace.lane($1, $2, $3, $4, $5, $6)"
 
 # Both rows in one statement: a task without its place in the queue cannot come into being.
 INSERT_TASKS = """
@@ -210,9 +216,11 @@ WITH given AS MATERIALIZED (
           limit_key, trace_id, schedule_uid, lane_id)
 ), stored AS (
   INSERT INTO headrace.tasks (id, user_id, task_type, title, payload, priority, queue, run_at, max_attempts,
-                              timeout_seconds, labels, limit_key, trace_id, schedule_uid, queued_at, queue_seq)
+                              timeout_seconds, labels, limit_key, trace_id, schedule_uid, queued_at, queue_seq,
+                              created_at)
   SELECT id, user_id, task_type, title, payload, priority, queue, coalesce(run_at, now()), max_attempts,
-         timeout_seconds, labels, limit_key, trace_id, schedule_uid, now(), seq
+         timeout_seconds, labels, limit_key, trace_id, schedule_uid, now(), seq,
+         clock_timestamp()  -- not now(): a hundred thousand of one instant would be one page to sort
   FROM given
 ), queued AS (
   INSERT INTO headrace.task_queue (seq, run_at, lane_id, precedence, task_id)
@@ -224,7 +232,7 @@ SELECT pg_notify('headrace_tasks', '') FROM headrace.workers WHERE ended_at IS N
 """
 
 
-def _columns(drafts: Sequence[_Draft], lanes: Mapping[tuple[object, ...], int]) -> tuple[list[Any] | None, ...]:
+def _columns(drafts: Sequence[_Draft], lanes: _Lanes) -> tuple[list[Any] | None, ...]:
     """The arrays of INSERT_TASKS. A column that is the same in every row travels once: encoding is most of the cost."""
     specs = [draft.spec for draft in drafts]
     return (
@@ -274,13 +282,17 @@ def _check_spec(spec: TaskSpec) -> None:
         ("trace_id", spec.trace_id, 64),
         ("schedule_uid", spec.schedule_uid, 255),
     )
-    if len(spec.labels) > _LABELS or not all(map(_LABEL.fullmatch, (*spec.labels, *spec.labels.values()))):
+    if len(spec.labels) > _LABELS or not all(map(_is_label, (*spec.labels, *spec.labels.values()))):
         raise TaskSpecInvalid(
             f"Labels are at most {_LABELS}, with names and values of 1 to 63 letters, digits and characters of . _ / -"
         )
     for name, text, longest in texts:
         if text is not None and (not text or len(text) > longest or "\0" in text):
             raise TaskSpecInvalid(f"{name} has 1 to {longest} characters and no NUL.")
+
+
+def _is_label(text: object) -> bool:
+    return isinstance(text, str) and _LABEL.fullmatch(text) is not None
 
 
 def _frozen(labels: Any) -> tuple[tuple[str, str], ...]:

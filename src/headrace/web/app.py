@@ -18,7 +18,16 @@ from headrace.web.config import WebConfig
 from headrace.web.metrics import Metrics
 from headrace.web.middleware import REQUEST_ID, BodyLimit, LastResort, RequestFacts, ResponseHeaders
 
-_CORS_SENT = ["Authorization", "Content-Type", HEADER, "If-Match", CSRF_HEADER, REQUEST_ID, "traceparent"]
+_CORS_SENT = [
+    "Authorization",
+    "Content-Type",
+    HEADER,
+    "If-Match",
+    "Last-Event-ID",
+    CSRF_HEADER,
+    REQUEST_ID,
+    "traceparent",
+]
 _CORS_SEEN = [REQUEST_ID, "ETag", "Location", "Retry-After", REPLAYED, "RateLimit", "RateLimit-Policy"]
 
 

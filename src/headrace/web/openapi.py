@@ -54,6 +54,8 @@ TAGS = [
     {"name": "Accounts", "description": "Registering, logging in and out, and who you are."},
     {"name": "Sessions", "description": "Where you are logged in."},
     {"name": "API keys", "description": "What programs log in with."},
+    {"name": "Tasks", "description": "Submitting work, following it, canceling and retrying it."},
+    {"name": "Queues", "description": "What waits where, who works on it, and holding it back."},
     {"name": "Administration", "description": "Other people's accounts, for administrators."},
 ]
 

@@ -78,11 +78,10 @@ async def ask_to_cancel(tx: Tx, task_id: str, place: Place) -> None:
 
 # The attempt goes on counting, so that the fence of a late worker and the names of steps stay unique.
 REQUEUE = """
-WITH lane AS (
-  SELECT lane.id
-  FROM headrace.tasks AS task,
-       headrace.lane(task.queue, task.task_type, task.user_id, coalesce(task.limit_key, ''),
-                     coalesce(task.labels, '{}'), task.max_attempts = 1) AS lane
+WITH place AS (
+  SELECT headrace.lane(task.queue, task.task_type, task.user_id, coalesce(task.limit_key, ''),
+                       coalesce(task.labels, '{}'), task.max_attempts = 1) AS lane_id
+  FROM headrace.tasks AS task
   WHERE task.id = $1
 ), moved AS (
   UPDATE headrace.tasks
@@ -94,7 +93,7 @@ WITH lane AS (
   RETURNING id, queue_seq, priority, attempt
 ), queued AS (
   INSERT INTO headrace.task_queue (seq, run_at, lane_id, precedence, attempt, task_id)
-  SELECT moved.queue_seq, now(), lane.id, -moved.priority, moved.attempt, moved.id FROM moved, lane
+  SELECT moved.queue_seq, now(), place.lane_id, -moved.priority, moved.attempt, moved.id FROM moved, place
 ), logged AS (
   INSERT INTO headrace.task_logs (task_id, attempt, status, message) SELECT id, 0, 'RETRIED', $2 FROM moved
 ), woken AS (
