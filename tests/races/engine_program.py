@@ -5,6 +5,7 @@ Its handlers keep books of what they did, in tables of the test's own (``engine_
 
 import asyncio
 import json
+import os
 import random
 import signal
 import sys
@@ -36,6 +37,7 @@ class Options:
     listen: bool = True
     work: float = 0.1  # how long a handler works, at most
     journal: str = ""
+    marks: str = "/tmp"  # a folder where each process leaves its id once a handler has run
     scratch: str = "/tmp/headrace-races"
     queues: list[str] | None = None
     settings: dict[str, Any] = field(default_factory=dict)
@@ -51,6 +53,10 @@ ADD_APART = "UPDATE books.counters SET apart = apart + 1 WHERE task_id = $1"
 ADD_FINISHING = "UPDATE books.counters SET finishing = finishing + 1 WHERE task_id = $1"
 
 
+def leave_a_mark(options: Options) -> None:
+    (Path(options.marks) / str(os.getpid())).touch()
+
+
 def counting(registry: Registry, db: Database, options: Options) -> None:
     """Tasks that add 1 in a transaction of their own, work for a while, and add 1 in the finishing transaction."""
 
@@ -59,6 +65,7 @@ def counting(registry: Registry, db: Database, options: Options) -> None:
         async with db.transaction() as tx:
             await tx.execute(STARTED, context.task_id, context.attempt)
             await tx.execute(ADD_APART, context.task_id)
+        leave_a_mark(options)
         await asyncio.sleep(random.uniform(0, options.work))
         async with db.transaction() as tx:
             await tx.execute(ADD_FINISHING, context.task_id)
@@ -83,6 +90,7 @@ def limited(registry: Registry, db: Database, options: Options) -> None:
         limit_key=lambda payload, _: payload["key"],
     )
     async def work(context: TaskContext, payload: Any) -> None:
+        leave_a_mark(options)
         note("began", context, payload["key"])
         try:
             await asyncio.sleep(random.uniform(0.2, 1) * options.work)

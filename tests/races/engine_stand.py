@@ -96,6 +96,7 @@ class Program:
     def __init__(self, options: Options, log: Path) -> None:
         self.harmed = False
         self.stopped = False
+        self._marks = Path(options.marks)
         with log.open("ab") as errors:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "tests.races.engine_program", json.dumps(asdict(options))],
@@ -107,6 +108,11 @@ class Program:
     @property
     def pid(self) -> int:
         return self.process.pid
+
+    @property
+    def has_worked(self) -> bool:
+        """Whether a handler has run in it: one that is killed before that proves nothing."""
+        return (self._marks / str(self.pid)).exists()
 
     def kill(self) -> float:
         """Kill it and wait until it is gone; gives the moment before the blow."""
@@ -223,13 +229,18 @@ async def submit(db: Database, name: str, payloads: Sequence[Any], *, batch: int
     return submitted
 
 
+async def count_over(db: Database) -> int:
+    over: int = (await db.fetch_alone("SELECT count(*) FROM headrace.tasks WHERE finished_at IS NOT NULL"))[0][0]
+    return over
+
+
 async def until_over(db: Database, count: int, *, within: float) -> float:
     """Wait until so many tasks are over; gives the seconds it took."""
     began = time.monotonic()
     while True:
         over = 0
         with suppress(Unavailable):
-            over = (await db.fetch_alone("SELECT count(*) FROM headrace.tasks WHERE finished_at IS NOT NULL"))[0][0]
+            over = await count_over(db)
         if over == count:
             return time.monotonic() - began
         if time.monotonic() - began > within:
@@ -245,17 +256,19 @@ ORDER BY q.seq LIMIT 5
 """
 
 
-async def harm(team: Crew, *, seconds: float, choice: random.Random, lease: float) -> None:
+async def harm(team: Crew, calm: asyncio.Event, *, choice: random.Random, lease: float) -> None:
     """Kill and freeze at random. A frozen one sleeps for up to two leases, so that some lose theirs and some do not."""
-    deadline = time.monotonic() + seconds
     thaw_at: dict[Program, float] = {}
-    while time.monotonic() < deadline:
-        await asyncio.sleep(choice.uniform(0.05, 0.4))
+    while not calm.is_set():
+        await asyncio.sleep(choice.uniform(0.1, 0.8))
         for program in [each for each, at in thaw_at.items() if time.monotonic() >= at]:
             del thaw_at[program]
             if program in team.programs:
                 program.thaw()
-        victim = choice.choice(team.programs)
+        working = [each for each in team.programs if each.has_worked]
+        if not working:
+            continue
+        victim = choice.choice(working)
         if choice.random() < 0.4:
             thaw_at.pop(victim, None)
             team.kill(victim)

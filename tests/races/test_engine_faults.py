@@ -7,6 +7,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import asyncpg
 import pytest
 
 from headrace import ids
@@ -372,3 +373,25 @@ async def test_a_worker_outlives_a_line_that_is_dead_for_a_while(database_url: s
                 line.dead = False
                 rows = await bench.over(*tasks, seconds=40)
     assert {row["status"] for row in rows} == {"SUCCEEDED"}
+
+
+class Careless:
+    """A pool that breaks connections when they are given back."""
+
+    def __init__(self, pool: Any) -> None:
+        self._pool = pool
+        self.acquire = pool.acquire
+
+    async def release(self, connection: Any) -> None:
+        await self._pool.release(connection)
+        raise asyncpg.InternalClientError("cannot switch to state 15; another operation (2) is in progress")
+
+
+async def test_what_was_committed_stands_when_the_connection_breaks_on_its_way_home(
+    shaky: Shaky, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(shaky, "_pool", Careless(shaky._pool))
+        async with shaky.transaction() as tx:
+            await tx.execute("INSERT INTO headrace.queues (name) VALUES ('kept')")
+        assert [row["name"] for row in await shaky.fetch_alone("SELECT name FROM headrace.queues")] == ["kept"]
