@@ -267,7 +267,9 @@ async def _notes(
     yield Note("", "", resumed=True)
     while True:
         try:
-            note = await asyncio.wait_for(arrived.get(), timeout=keepalive)
+            # Not wait_for: in Python 3.11 it swallows a cancellation that comes together with a note.
+            async with asyncio.timeout(keepalive):
+                note = await arrived.get()
         except TimeoutError:
             # A peer that vanished without a word would leave us waiting for ever.
             await connection.execute("SELECT 1", timeout=keepalive)

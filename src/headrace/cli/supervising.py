@@ -88,7 +88,8 @@ class Supervisor:
                 delay = _FIRST_DELAY_S
             log.warning("worker.process_ended", process=slot + 1, how=_how(code), restart_in=delay)
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._stopping.wait(), delay)
+                async with asyncio.timeout(delay):
+                    await self._stopping.wait()
             delay = min(delay * 2, _LONGEST_DELAY_S)
 
     async def _live(self, slot: int) -> int:

@@ -153,7 +153,8 @@ class Watch:
                 if len(news) >= _LINES:
                     continue  # there may be more where these came from
                 try:
-                    await asyncio.wait_for(watcher.moved.wait(), self._config.heartbeat.total_seconds())
+                    async with asyncio.timeout(self._config.heartbeat.total_seconds()):
+                        await watcher.moved.wait()
                 except TimeoutError:
                     yield Event(Kind.HEARTBEAT, watcher.seen)
 

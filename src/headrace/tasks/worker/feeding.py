@@ -144,7 +144,9 @@ class Feeder:
         due = self._sweep.next_due
         pause = self._patience if due is None else min(self._patience, max(0.001, due - time.monotonic()))
         with suppress(TimeoutError):
-            await asyncio.wait_for(self._woken.wait(), pause)
+            # Not wait_for: in Python 3.11 it swallows a cancellation that comes together with the event.
+            async with asyncio.timeout(pause):
+                await self._woken.wait()
 
     async def listen(self) -> None:
         async with aclosing(self._db.listen("headrace_tasks", "headrace_cancel")) as notes:

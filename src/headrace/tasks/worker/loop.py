@@ -271,7 +271,8 @@ class Worker:
     async def _poll_cancels(self) -> None:
         while True:
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._feeder.cancels.wait(), self._config.poll_every.total_seconds())
+                async with asyncio.timeout(self._config.poll_every.total_seconds()):
+                    await self._feeder.cancels.wait()
             self._feeder.cancels.clear()
             if not self._runs and not self._hand:
                 continue
