@@ -206,14 +206,16 @@ class AnyType:
 ADD_COUNTERS = "INSERT INTO books.counters (task_id) SELECT unnest($1::text[]) ON CONFLICT DO NOTHING"
 
 
-async def submit(db: Database, name: str, payloads: Sequence[Any], *, batch: int, counters: bool = False) -> list[str]:
+async def submit(
+    db: Database, name: str, payloads: Sequence[Any], *, batch: int, counters: bool = False, **spec: Any
+) -> list[str]:
     """Submit tasks in transactions of ``batch``, each again until the database has said that it has them."""
     submitter = Submitter(AnyType(), Followers())
     submitted: list[str] = []
     for start in range(0, len(payloads), batch):
         key = ids.new("req")
         specs = [
-            TaskSpec(name, payload, idempotency_key=f"{key}-{number}")
+            TaskSpec(name, payload, idempotency_key=f"{key}-{number}", **spec)
             for number, payload in enumerate(payloads[start : start + batch])
         ]
         while True:

@@ -154,6 +154,23 @@ async def test_what_a_stop_cannot_give_back_is_left_to_the_reaper(bench: Bench, 
     assert sorted(row["retries"] for row in rows) == [0, 1, 1, 1]
 
 
+async def test_a_stop_that_comes_together_with_a_call_is_heard(bench: Bench) -> None:
+    """Both wake the same loop in the same turn; the call must not make it forget that it is to end."""
+
+    @bench.registry.task("never")
+    async def never(context: TaskContext, payload: Any) -> None: ...
+
+    async with bench.working(listen=False, poll_every=timedelta(seconds=30)) as worker:
+        await asyncio.sleep(0.5)
+        loops = {task for task in asyncio.all_tasks() if task.get_name() in ("feed", "poll cancels")}
+        worker._feeder._woken.set()
+        worker._feeder.cancels.set()
+        for task in loops:
+            task.cancel()
+        ended, _ = await asyncio.wait(loops, timeout=5)
+        assert len(ended) == 2
+
+
 async def test_a_worker_outlives_a_line_that_breaks_while_it_says_that_it_is_awake(bench: Bench, shaky: Shaky) -> None:
     @bench.registry.task("work")
     async def work(context: TaskContext, payload: Any) -> None:
