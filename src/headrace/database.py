@@ -27,6 +27,8 @@ Row = asyncpg.Record
 Isolation = Literal["read_committed", "repeatable_read", "serializable"]
 
 _BACKSTOP_S = 5.0
+# Where notifications do not arrive.
+_LOOK_EVERY_S = 1.0
 _LOST = (
     asyncpg.PostgresConnectionError,
     asyncpg.InterfaceError,
@@ -58,7 +60,13 @@ class DatabaseRefused(Invalid):
 
 @dataclass(frozen=True, slots=True)
 class DatabaseConfig:
-    """How to reach the database and how long to put up with it."""
+    """How to reach the database and how long to put up with it.
+
+    ``pooled`` says that the address is that of a pooler in transaction mode, such as PgBouncer: each transaction may
+    meet another connection of the server, so nothing is left on one. There are no prepared statements, and no limits
+    of the session (give the role its own: ALTER ROLE … SET idle_in_transaction_session_timeout); a statement is given
+    up, and canceled, by us. Notifications do not arrive, so whoever listens is told to look every second.
+    """
 
     url: str
     role: str = "headrace"  # what this process does: shown in pg_stat_activity
@@ -67,6 +75,7 @@ class DatabaseConfig:
     connect_timeout: timedelta = timedelta(seconds=5)
     statement_timeout: timedelta = timedelta(seconds=30)
     idle_in_transaction_timeout: timedelta = timedelta(seconds=60)
+    pooled: bool = False
 
     def for_role(self, role: str) -> Self:
         return replace(self, role=role)
@@ -146,7 +155,11 @@ class Database:
         """Open the pool; ``DatabaseRefused`` and ``DatabaseUnavailable`` say in a line what to mend."""
         try:
             pool = await asyncpg.create_pool(
-                min_size=config.pool_min, max_size=config.pool_max, init=_teach_json, **_arguments(config)
+                min_size=config.pool_min,
+                max_size=config.pool_max,
+                init=_teach_json,
+                reset=_leave_as_it_is if config.pooled else None,
+                **_arguments(config),
             )
         except Exception as exc:
             raise _why_not(config, exc) from exc
@@ -202,6 +215,9 @@ class Database:
 
         A note with ``resumed`` set opens each connection. Close the iterator (``contextlib.aclosing``) to stop.
         """
+        while self.config.pooled:
+            yield Note("", "", resumed=True)
+            await asyncio.sleep(_LOOK_EVERY_S)
         delay = 0.1
         while True:
             try:
@@ -280,6 +296,14 @@ async def _notes(
 
 
 def _arguments(config: DatabaseConfig) -> dict[str, Any]:
+    if config.pooled:
+        return {
+            "dsn": config.url,
+            "timeout": config.connect_timeout.total_seconds(),
+            "command_timeout": config.statement_timeout.total_seconds(),
+            "statement_cache_size": 0,
+            "server_settings": {"application_name": config.application_name},  # PgBouncer takes no others
+        }
     return {
         "dsn": config.url,
         "timeout": config.connect_timeout.total_seconds(),
@@ -296,6 +320,10 @@ def _arguments(config: DatabaseConfig) -> dict[str, Any]:
 
 def _ms(duration: timedelta) -> str:
     return str(round(duration.total_seconds() * 1000))
+
+
+async def _leave_as_it_is(_: "asyncpg.Connection[Any]") -> None:
+    """What a session would be cleaned of is not there; and the words would reach a connection that others use, too."""
 
 
 async def _teach_json(connection: "asyncpg.Connection[Any]") -> None:
@@ -322,6 +350,8 @@ def _why_not(config: DatabaseConfig, exc: Exception) -> Exception:
         return DatabaseRefused(
             "HEADRACE_DATABASE_URL is not a PostgreSQL address: it looks like postgresql://user:password@host:5432/database."
         )
+    if isinstance(exc, asyncpg.ProtocolViolationError) and "startup parameter" in str(exc):
+        return DatabaseRefused(f"{config.place} is a connection pooler that takes no settings: say that it is pooled.")
     if isinstance(exc, asyncpg.InvalidPasswordError | asyncpg.InvalidAuthorizationSpecificationError):
         return DatabaseRefused(
             f"PostgreSQL at {config.place} refuses the user or the password: check HEADRACE_DATABASE_URL."

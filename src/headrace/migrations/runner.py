@@ -2,7 +2,9 @@
 
 Every run holds a session-level advisory lock, so ten processes that start at once migrate once. Each file is one
 transaction with a short ``lock_timeout``: a migration that would have to wait for a busy table gives up instead of
-making everybody queue behind it. It needs a connection of its own, not one through a transaction pooler.
+making everybody queue behind it.
+
+Through a transaction pooler there is no session to hold a lock or a setting: there, everything is one transaction.
 """
 
 import asyncio
@@ -186,16 +188,27 @@ async def _alone(config: DatabaseConfig) -> AsyncIterator["asyncpg.Connection[An
             raise MigrationRefused(
                 f"PostgreSQL at {config.place} is version {version.major}; Headrace needs {OLDEST_SERVER} or newer."
             )
-        # Polled rather than waited for: lock_timeout and statement_timeout would count for the wait as well.
-        for _ in range(600):
-            if await connection.fetchval("SELECT pg_try_advisory_lock($1)", _ADVISORY_KEY):
-                break
-            await asyncio.sleep(0.1)
+        if config.pooled:
+            async with connection.transaction():
+                await _take_turn(connection, "pg_try_advisory_xact_lock")
+                yield connection
+                await connection.execute(LEAVE_NO_TRACE)
         else:
-            raise MigrationBusy(
-                "Another process has been migrating this database for a minute; look at that one first."
-            )
-        yield connection
+            await _take_turn(connection, "pg_try_advisory_lock")
+            yield connection
+
+
+# Others will use this connection of the server after us.
+LEAVE_NO_TRACE = "RESET ROLE; RESET statement_timeout; RESET lock_timeout"
+
+
+async def _take_turn(connection: "asyncpg.Connection[Any]", lock: str) -> None:
+    # Polled rather than waited for: lock_timeout and statement_timeout would count for the wait as well.
+    for _ in range(600):
+        if await connection.fetchval(f"SELECT {lock}($1)", _ADVISORY_KEY):
+            return
+        await asyncio.sleep(0.1)
+    raise MigrationBusy("Another process has been migrating this database for a minute; look at that one first.")
 
 
 # Roles belong to the whole cluster and are never dropped: its other databases may stand on them.
@@ -308,6 +321,10 @@ async def _run(
                 await connection.execute(text, timeout=_NO_LIMIT_S)
                 await connection.execute(book, *booking)
         else:
+            if connection.is_in_transaction():
+                raise MigrationRefused(
+                    f"{migration} cannot run through a pooler: set HEADRACE_DATABASE_OWNER_URL to PostgreSQL itself."
+                )
             for statement in statements(text):
                 await connection.execute(statement, timeout=_NO_LIMIT_S)
             await connection.execute(book, *booking)
