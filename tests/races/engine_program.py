@@ -35,6 +35,7 @@ class Options:
     lease: float = 2.0
     concurrency: int = 4
     listen: bool = True
+    pooled: bool = False
     work: float = 0.1  # how long a handler works, at most
     journal: str = ""
     marks: str = "/tmp"  # a folder where each process leaves its id once a handler has run
@@ -101,6 +102,7 @@ def limited(registry: Registry, db: Database, options: Options) -> None:
 def old_code(registry: Registry, db: Database, options: Options) -> None:
     @registry.task("a", events=False)
     async def a(context: TaskContext, payload: Any) -> str:
+        leave_a_mark(options)
         await asyncio.sleep(random.uniform(0, options.work))
         return "a by the old code"
 
@@ -128,7 +130,8 @@ REGISTRIES: dict[str, Callable[[Registry, Database, Options], None]] = {
 async def main(options: Options) -> None:
     stop = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
-    async with await reach(DatabaseConfig(options.url, role="worker", pool_max=20)) as db:
+    database = DatabaseConfig(options.url, role="worker", pool_max=20, pooled=options.pooled)
+    async with await reach(database) as db:
         registry = Registry()
         REGISTRIES[options.types](registry, db, options)
         config = WorkerConfig(
