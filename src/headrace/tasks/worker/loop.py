@@ -254,12 +254,26 @@ class Worker:
     async def _show_starts(self) -> None:
         since = time.monotonic() - _SHOW_AFTER_S
         unseen = [
-            run.claimed
+            run
             for run in self._runs.values()
-            if run.started < since and run.claimed.seq not in self._reporter.started
+            if run.started < since and run.claimed.seq not in self._reporter.started and not run.start_refused
         ]
         if unseen:
-            await self._reporter.start(unseen)
+            await self._tell_starts(unseen)
+
+    async def _tell_starts(self, runs: list[Run]) -> None:
+        """Show that these run. A start that a follower refuses is told with the end; none of the others suffers."""
+        try:
+            await self._reporter.start([run.claimed for run in runs])
+        except Unavailable:
+            raise
+        except Exception:
+            if len(runs) > 1:
+                for run in runs:
+                    await self._tell_starts([run])
+                return
+            log.exception("task.start_refused", task_id=runs[0].claimed.task_id)
+            runs[0].start_refused = True
 
     def _abandon(self, run: Run) -> None:
         """A handler on the loop that does not stop cannot be killed: record its end, and let nothing it does count."""

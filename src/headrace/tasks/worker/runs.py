@@ -40,6 +40,7 @@ class Run:
     reason: StopReason | None = None
     asked_at: float = 0.0
     abandoned: bool = False
+    start_refused: bool = False  # by a follower
 
     def ask_to_stop(self, reason: StopReason) -> None:
         """Ask once; the first reason stays."""
