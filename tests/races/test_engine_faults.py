@@ -188,14 +188,20 @@ async def test_a_worker_outlives_a_line_that_breaks_while_it_says_that_it_is_awa
 class Refuses:
     """A follower that wants nothing to do with some ends, and may break the line while it says so."""
 
-    def __init__(self, *, breaks: Shaky | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        breaks: Shaky | None = None,
+        of: Sequence[Change] = (Change.SUCCEEDED, Change.FAILED, Change.CANCELED, Change.RETRIED),
+    ) -> None:
         self.task_ids: set[str] = set()
         self.asked = asyncio.Event()
         self._breaks = breaks
+        self._of = of
 
     async def follow(self, tx: Tx, transitions: Sequence[Transition]) -> None:  # noqa: ARG002
         for each in transitions:
-            if each.task_id in self.task_ids and each.change not in (Change.CREATED, Change.STARTED):
+            if each.task_id in self.task_ids and each.change in self._of:
                 self.asked.set()
                 if self._breaks is not None:
                     self._breaks.refuse = "BEGIN"
@@ -246,6 +252,25 @@ async def test_a_cancellation_that_a_follower_refuses_is_not_forgotten(
         (row,) = await bench.over(task)
     assert row["status"] == "CANCELED"
     assert await bench.logged(task) == [(1, "CANCELED")]
+
+
+async def test_a_start_that_a_follower_refuses_does_not_take_the_worker_down(bench: Bench) -> None:
+    refuses = Refuses(of=(Change.STARTED,))
+    bench.followers = Followers({"refuses": refuses})
+
+    @bench.registry.task("long", followers=("refuses",))
+    async def long(context: TaskContext, payload: Any) -> None:
+        await asyncio.sleep(0.5)
+
+    tasks = [await bench.submit("long") for _ in range(3)]
+    refuses.task_ids.add(tasks[1])
+    async with bench.working(lease=LONG):
+        await asyncio.wait_for(refuses.asked.wait(), 10)
+        for task in (tasks[0], tasks[2]):
+            await bench.until(task, lambda row: bool(row["status"] == "RUNNING"))
+        refuses.task_ids.clear()
+        rows = await bench.over(*tasks)
+    assert {(row["status"], row["attempt"]) for row in rows} == {("SUCCEEDED", 1)}
 
 
 async def test_the_heart_of_a_worker_that_fell_stops(bench: Bench, shaky: Shaky) -> None:

@@ -31,10 +31,10 @@ async def kill_postgres(mortal: Mortal, *, times: int, seconds: float) -> None:
         await asyncio.to_thread(mortal.kill)
 
 
-async def calm_down(db: Database, calm: asyncio.Event, *, tasks: int, seconds: float) -> None:
+async def calm_down(db: Database, calm: asyncio.Event, *, tasks: int, seconds: float, at_most: float) -> None:
     """The storm lasts so long, and on a slow machine until little is left: what is seen then is rescue, not work."""
     began = time.monotonic()
-    while time.monotonic() < began + 10 * seconds:
+    while time.monotonic() < began + at_most:
         await asyncio.sleep(0.2)
         with suppress(Unavailable):
             if time.monotonic() > began + seconds and await count_over(db) >= 0.95 * tasks:
@@ -50,8 +50,8 @@ async def survive(
     concurrency: int,
     work: float,
     seconds: float,
+    at_most: float,
     postgres_kills: int,
-    rescued_within: float,
 ) -> None:
     """Run the tasks under the storm, and look at the books when it is over."""
     options = Options(mortal.url, "counting", lease=LEASE, concurrency=concurrency, work=work, marks=str(folder))
@@ -64,8 +64,8 @@ async def survive(
                 storm.create_task(submit(db, "count", [{}] * (tasks - tasks // 2), batch=50, counters=True))
                 storm.create_task(kill_postgres(mortal, times=postgres_kills, seconds=seconds))
                 storm.create_task(harm(team, calm, choice=random.Random(), lease=LEASE))
-                storm.create_task(calm_down(db, calm, tasks=tasks, seconds=seconds))
-            took = await until_over(db, tasks, within=rescued_within)
+                storm.create_task(calm_down(db, calm, tasks=tasks, seconds=seconds, at_most=at_most))
+            took = await until_over(db, tasks, within=60)
             no_worker_fell(team)
         await check_books(db, tasks)
         kills, again = len(team.buried), (await db.fetch_alone(AGAIN))[0][0]
@@ -132,20 +132,12 @@ async def check_books(db: Database, tasks: int) -> None:
         assert [dict(row) for row in await db.fetch_alone(f"{offence} LIMIT 5")] == []
 
 
+@pytest.mark.timeout(300)  # on a machine that is busy with other tests
 async def test_every_task_is_done_once_though_workers_and_postgres_are_killed(mortal: Mortal, tmp_path: Path) -> None:
-    await survive(mortal, tmp_path, tasks=600, concurrency=4, work=0.2, seconds=10, postgres_kills=1, rescued_within=30)
+    await survive(mortal, tmp_path, tasks=600, concurrency=4, work=0.2, seconds=10, at_most=40, postgres_kills=1)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(1500)
 async def test_a_minute_of_kills_loses_and_doubles_nothing(mortal: Mortal, tmp_path: Path) -> None:
-    await survive(
-        mortal,
-        tmp_path,
-        tasks=20_000,
-        concurrency=40,
-        work=0.1,
-        seconds=60,
-        postgres_kills=2,
-        rescued_within=30,
-    )
+    await survive(mortal, tmp_path, tasks=20_000, concurrency=40, work=0.1, seconds=60, at_most=600, postgres_kills=2)

@@ -101,6 +101,7 @@ async def limited(url: str, folder: Path, *, each: int, keys: str, work: float, 
     assert sum(map(len, spans.values())) >= tasks
 
 
+@pytest.mark.timeout(300)
 async def test_never_more_than_the_limit_run_though_workers_are_killed(database_url: str, tmp_path: Path) -> None:
     await limited(database_url, tmp_path, each=60, keys="ab", work=0.3, seconds=8)
 

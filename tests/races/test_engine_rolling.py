@@ -99,6 +99,7 @@ async def until_entered(db: Database, count: int) -> None:
             await asyncio.sleep(0.02)
 
 
+@pytest.mark.timeout(300)
 async def test_a_rolling_change_of_code_loses_nothing(database_url: str, tmp_path: Path) -> None:
     await roll(database_url, tmp_path, batches=60, rounds=2)
 
