@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from headrace import __version__, errors
+from headrace.cli.app import COMMANDS
+from headrace.cli.later import Later
 from headrace.cli.output import EXIT_CODES, exit_code
 from headrace.settings import Settings
 from tests.cli.conftest import Call
@@ -122,3 +124,26 @@ def test_a_reader_that_goes_away_is_not_complained_about(tmp_path: Path) -> None
     finally:
         os.close(writing)
     assert ran.stderr == ""
+
+
+def test_help_says_of_each_command_what_the_command_says_itself() -> None:
+    """The lines are written where nothing has to be loaded for them; here they are held against the commands."""
+    for name, entry in COMMANDS.items():
+        loaded = Later(name, entry).loaded
+        assert (loaded.name, loaded.help) == (name, entry.help)
+
+
+def test_no_command_loads_what_only_some_need() -> None:
+    script = """
+import sys
+from importlib import import_module
+import headrace.cli.app
+print(*sys.modules)
+for name in "admin doctor migrate queues settings submit tasks worker".split():
+    import_module(f"headrace.cli.{name}")
+print(*sys.modules)
+"""
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True)
+    for_help, for_all_but_servers = (set(line.split()) for line in ran.stdout.splitlines())
+    assert not for_help & {"asyncio", "asyncpg", "pydantic", "structlog"}
+    assert not for_all_but_servers & {"fastapi", "starlette", "httpx", "jsonschema", "prometheus_client"}

@@ -92,6 +92,7 @@ def test_every_command_is_one_of_the_program(page: Path) -> None:
             elif word[0].islower() and isinstance(command, TyperGroup):
                 assert word in command.commands, f"there is no command headrace {line}"
                 command = command.commands[word]
+                command = getattr(command, "loaded", command)
 
 
 @every_written_page

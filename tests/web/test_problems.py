@@ -6,7 +6,7 @@ import httpx
 import pytest
 
 from headrace.database import Database
-from headrace.edge.problems import Problem, problems, status_of
+from headrace.edge.problem_details import Problem, problems, status_of
 from headrace.errors import (
     Conflict,
     Denied,
@@ -188,7 +188,7 @@ def test_documented_problems_join_codes_of_one_status() -> None:
 def test_whatever_an_error_carries_can_be_shown() -> None:
     from datetime import UTC, datetime
 
-    from headrace.edge.problems import problem_of
+    from headrace.edge.problem_details import problem_of
 
     details = problem_of(Conflict(at=datetime(2026, 1, 1, tzinfo=UTC), what={1, 2}, why=ValueError("x"))).details
     assert details == {"at": "2026-01-01T00:00:00+00:00", "what": "{1, 2}", "why": "x"}

@@ -1,45 +1,49 @@
 """Who: registration, logins, sessions, API keys, roles, and what administrators do to accounts."""
 
-from headrace.accounts.administration import (
-    FirstAdmin,
-    create_admin,
-    ensure_first_admin,
-    get_user,
-    list_users,
-    reinstate,
-    reset_password,
-    set_role,
-    suspend,
-)
-from headrace.accounts.api_keys import create_api_key, get_api_key, list_api_keys, revoke_api_key
-from headrace.accounts.config import AccountsConfig, PasswordConfig, SessionConfig, ThrottleConfig, WeChatConfig
-from headrace.accounts.login import log_in, log_in_with_wechat
-from headrace.accounts.model import (
-    ApiKey,
-    ApiKeyId,
-    ApiKeyMade,
-    LoggedIn,
-    NewUser,
-    Session,
-    SessionId,
-    User,
-    UserId,
-    UserStatus,
-)
-from headrace.accounts.password_change import change_password
-from headrace.accounts.passwords import generate as generate_password
-from headrace.accounts.registration import prepare, refuse_if_closed, register
-from headrace.accounts.service import Accounts, open_accounts
-from headrace.accounts.sessions import (
-    forget_sessions,
-    get_self,
-    get_session,
-    list_sessions,
-    log_out,
-    revoke_other_sessions,
-    revoke_session,
-)
-from headrace.accounts.throttle import forget_failures
+from typing import TYPE_CHECKING
+
+from headrace import lazily
+
+if TYPE_CHECKING:
+    from headrace.accounts.administration import (
+        FirstAdmin,
+        create_admin,
+        ensure_first_admin,
+        get_user,
+        list_users,
+        reinstate,
+        reset_password,
+        set_role,
+        suspend,
+    )
+    from headrace.accounts.api_keys import create_api_key, get_api_key, list_api_keys, revoke_api_key
+    from headrace.accounts.config import AccountsConfig, PasswordConfig, SessionConfig, ThrottleConfig, WeChatConfig
+    from headrace.accounts.login import log_in, log_in_with_wechat
+    from headrace.accounts.model import (
+        ApiKey,
+        ApiKeyId,
+        ApiKeyMade,
+        LoggedIn,
+        NewUser,
+        Session,
+        SessionId,
+        User,
+        UserId,
+        UserStatus,
+    )
+    from headrace.accounts.password_change import change_password
+    from headrace.accounts.registration import prepare, refuse_if_closed, register
+    from headrace.accounts.service import Accounts, open_accounts
+    from headrace.accounts.sessions import (
+        forget_sessions,
+        get_self,
+        get_session,
+        list_sessions,
+        log_out,
+        revoke_other_sessions,
+        revoke_session,
+    )
+    from headrace.accounts.throttle import forget_failures
 
 __all__ = [
     "Accounts",
@@ -65,7 +69,6 @@ __all__ = [
     "ensure_first_admin",
     "forget_failures",
     "forget_sessions",
-    "generate_password",
     "get_api_key",
     "get_self",
     "get_session",
@@ -88,3 +91,20 @@ __all__ = [
     "set_role",
     "suspend",
 ]
+
+__getattr__ = lazily.names_of(
+    __name__,
+    {
+        "administration": "FirstAdmin create_admin ensure_first_admin get_user "
+        "list_users reinstate reset_password set_role suspend",
+        "api_keys": "create_api_key get_api_key list_api_keys revoke_api_key",
+        "config": "AccountsConfig PasswordConfig SessionConfig ThrottleConfig WeChatConfig",
+        "login": "log_in log_in_with_wechat",
+        "model": "ApiKey ApiKeyId ApiKeyMade LoggedIn NewUser Session SessionId User UserId UserStatus",
+        "password_change": "change_password",
+        "registration": "prepare refuse_if_closed register",
+        "service": "Accounts open_accounts",
+        "sessions": "forget_sessions get_self get_session list_sessions log_out revoke_other_sessions revoke_session",
+        "throttle": "forget_failures",
+    },
+)

@@ -15,7 +15,7 @@ from headrace.accounts.store import users as store
 from headrace.audit import Action, Resource, ResourceType, Who
 from headrace.database import Database, Tx
 from headrace.edge.caller import Role
-from headrace.edge.etags import check_version
+from headrace.edge.versions import check_version
 from headrace.sql import Mark
 
 

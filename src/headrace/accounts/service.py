@@ -1,14 +1,16 @@
 """What the verbs of this package work with."""
 
 from dataclasses import dataclass, field
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from headrace.accounts import tokens
 from headrace.accounts.authenticate import authenticator
 from headrace.accounts.config import AccountsConfig
 from headrace.accounts.passwords import Passwords
-from headrace.accounts.wechat import WeChat
 from headrace.edge.caller import Authenticate
+
+if TYPE_CHECKING:
+    from headrace.accounts.wechat import WeChat
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +19,7 @@ class Accounts:
 
     config: AccountsConfig
     passwords: Passwords
-    wechat: WeChat | None
+    wechat: "WeChat | None"
     authenticate: Authenticate
     csrf_key: bytes = field(repr=False)
 
@@ -39,7 +41,15 @@ def open_accounts(config: AccountsConfig, *, secret: bytes) -> Accounts:
     return Accounts(
         config=config,
         passwords=Passwords(config.passwords),
-        wechat=WeChat(config.wechat) if config.wechat else None,
+        wechat=_wechat(config),
         authenticate=authenticator(config.sessions, csrf_key),
         csrf_key=csrf_key,
     )
+
+
+def _wechat(config: AccountsConfig) -> "WeChat | None":
+    if config.wechat is None:
+        return None
+    from headrace.accounts.wechat import WeChat  # and with it a whole HTTP client
+
+    return WeChat(config.wechat)

@@ -5,11 +5,39 @@ from typing import Annotated
 import typer
 
 from headrace import __version__
-from headrace.cli import admin, api, docs, doctor, migrate, queues, settings, submit, tasks, up, worker
+from headrace.cli.later import Entry, group_of
 from headrace.cli.output import errors_in_one_line
+
+COMMANDS = {
+    "up": Entry(
+        "headrace.cli.up:up",
+        "Start everything: PostgreSQL, the schema, the API. Ctrl-C stops it in order; the data stays.",
+    ),
+    "api": Entry("headrace.cli.api:api", "Serve the REST API. The schema must be there: `headrace migrate`."),
+    "worker": Entry(
+        "headrace.cli.worker:worker",
+        "Run the tasks of a program until Ctrl-C or SIGTERM; a second Ctrl-C ends it at once.",
+    ),
+    "submit": Entry("headrace.cli.submit:submit", "Submit a task and print its id."),
+    "tasks": Entry("headrace.cli.tasks:app", "Tasks: look at them, cancel them, try them again."),
+    "queues": Entry("headrace.cli.queues:app", "Queues: what is in them; pause and resume them."),
+    "workers": Entry("headrace.cli.queues:workers", "Worker processes that have not ended."),
+    "migrate": Entry(
+        "headrace.cli.migrate:migrate",
+        "Bring the schema to what this program needs. Safe at any time, from any number of processes.",
+    ),
+    "doctor": Entry(
+        "headrace.cli.doctor:doctor",
+        "Check settings, storage, database, schema, rights and clocks, and say what to mend; exits with 1 if bad.",
+    ),
+    "docs": Entry("headrace.cli.docs:docs", "Render the reference pages from the code.", hidden=True),
+    "admin": Entry("headrace.cli.admin:app", "Accounts, for an operator with access to the database."),
+    "settings": Entry("headrace.cli.settings:app", "What this deployment has chosen."),
+}
 
 app = typer.Typer(
     name="headrace",
+    cls=group_of(COMMANDS),
     help="Tasks, schedules, audit, metering and webhooks on one PostgreSQL.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -30,20 +58,6 @@ def _options(
     ] = False,
 ) -> None:
     """What holds for every command: settings come from HEADRACE_… variables or headrace.toml."""
-
-
-app.command()(up.up)
-app.command()(api.api)
-app.command()(worker.worker)
-app.command()(submit.submit)
-app.add_typer(tasks.app, name="tasks")
-app.add_typer(queues.app, name="queues")
-app.command()(queues.workers)
-app.command()(migrate.migrate)
-app.command()(doctor.doctor)
-app.command(hidden=True)(docs.docs)
-app.add_typer(admin.app, name="admin")
-app.add_typer(settings.app, name="settings")
 
 
 def main() -> None:

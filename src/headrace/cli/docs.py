@@ -8,6 +8,7 @@ import typer
 import typer.core
 
 from headrace import settings
+from headrace.cli.later import Later
 from headrace.cli.output import EXIT_CODES, say
 from headrace.errors import Conflict, Invalid
 from headrace.web import reference
@@ -66,6 +67,8 @@ def _cli_page() -> str:
 
 
 def _describe(command: Any, path: list[str], lines: list[str]) -> None:
+    if isinstance(command, Later):
+        command = command.loaded
     if isinstance(command, typer.core.TyperGroup):
         for name, child in command.commands.items():
             if not child.hidden:

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Annotated, Any
 
-import asyncpg
 import orjson
 import typer
 from rich.console import Console
@@ -88,19 +87,21 @@ def errors_in_one_line() -> Iterator[None]:
     except errors.HeadraceError as exc:
         say(f"headrace: {exc.message}", style="red" if err.is_terminal else None)
         sys.exit(exit_code(exc))
-    except asyncpg.InsufficientPrivilegeError as exc:
-        say(
-            f"headrace: PostgreSQL says: {exc}. Name a user in HEADRACE_DATABASE_URL who is a member of headrace_app, "
-            "or make this one a member: GRANT headrace_app TO <user>;",
-            style="red" if err.is_terminal else None,
-        )
-        sys.exit(EXIT_CODES[errors.Denied])
     except KeyboardInterrupt:
         sys.exit(130)
     except BrokenPipeError:  # the reader of our output has gone, which is its right
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
     except Exception as exc:  # noqa: BLE001 - the edge of the program
+        import asyncpg  # not for `headrace --help`
+
+        if isinstance(exc, asyncpg.InsufficientPrivilegeError):
+            say(
+                f"headrace: PostgreSQL says: {exc}. Name a user in HEADRACE_DATABASE_URL who is a member of "
+                "headrace_app, or make this one a member: GRANT headrace_app TO <user>;",
+                style="red" if err.is_terminal else None,
+            )
+            sys.exit(EXIT_CODES[errors.Denied])
         if "HEADRACE_TEST_TRACEBACK" in os.environ:
             traceback.print_exc()
         say(f"headrace: this should not have happened: {type(exc).__name__}: {exc}")

@@ -13,7 +13,7 @@ from typing import Annotated
 
 from fastapi import Depends, Header
 
-from headrace.edge.errors import InvalidIfMatch, PreconditionFailed
+from headrace.edge.errors import InvalidIfMatch
 
 _ETAG = re.compile(r'"([1-9][0-9]{0,17}|0)"')
 
@@ -47,8 +47,3 @@ async def _expected_version(
 
 ExpectedVersion = Annotated[int | None, Depends(_expected_version)]
 """The version the client wants to change, from ``If-Match``."""
-
-
-def check_version(version: int, expected: int | None) -> None:
-    if expected is not None and version != expected:
-        raise PreconditionFailed(version=version)

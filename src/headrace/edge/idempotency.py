@@ -45,7 +45,7 @@ from headrace.edge.errors import (
     InvalidIdempotencyKey,
 )
 from headrace.edge.facts import facts_of
-from headrace.edge.problems import Problem, answer, headers_of, problem_of, status_of
+from headrace.edge.problem_details import Problem, answer, headers_of, problem_of, status_of
 from headrace.edge.services import services_of
 from headrace.errors import Exhausted, HeadraceError, Unavailable
 from headrace.sql import Where

@@ -4,8 +4,9 @@ Names are looked up when they are first used: the child process of a handler nee
 framework, and every import is a part of the time until it starts.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from headrace import lazily
 
 if TYPE_CHECKING:
     from headrace.tasks.catalog import Catalog, KnownType, RegistryCatalog, StoredCatalog, declare_types
@@ -121,18 +122,25 @@ __all__ = [
     "submit_tasks",
 ]
 
-# The light ones first: a search ends at the first that has the name.
-_HOMES = (
-    "model errors registry context followers worker.config catalog submit events worker.loop live service "
-    "queues why store.tasks"
+__getattr__ = lazily.names_of(
+    __name__,
+    {
+        "catalog": "Catalog KnownType RegistryCatalog StoredCatalog declare_types",
+        "context": "BlockingTaskContext Step TaskContext",
+        "errors": "Fatal LeaseLost PayloadInvalid PayloadTooLarge Snooze TaskCanceled "
+        "TaskChanged TaskNotFound TaskNotOver TaskOver TaskSpecInvalid UnknownTaskType",
+        "events": "OutboxFollower",
+        "followers": "Follower Followers",
+        "live": "Watch WatchConfig open_watch",
+        "model": "Change ErrorCode Task TaskId TaskSpec TaskStatus Transition",
+        "queues": "Queue limit_queue list_queues list_types list_workers pause_queue resume_queue",
+        "registry": "Backoff ProcessLimits Registry TaskType",
+        "service": "Tasks cancel_task delete_task get_task list_logs "
+        "list_steps list_tasks retry_task submit_task submit_tasks",
+        "store.tasks": "Filter",
+        "submit": "SubmitConfig Submitter",
+        "why": "Explanation Reason explain",
+        "worker.config": "WorkerConfig",
+        "worker.loop": "Worker",
+    },
 )
-
-
-def __getattr__(name: str) -> Any:
-    if name in __all__:
-        for home in _HOMES.split():
-            module = import_module(f"{__name__}.{home}")
-            if hasattr(module, name):
-                globals()[name] = getattr(module, name)
-                return globals()[name]
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

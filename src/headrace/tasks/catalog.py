@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Protocol
 
-import jsonschema
 import orjson
 
 from headrace.database import Row, Tx
@@ -108,6 +107,8 @@ def _anything(payload: Any) -> Any:
 
 @lru_cache(maxsize=256)
 def _checker(name: str, schema: bytes) -> Callable[[Any], Any]:
+    import jsonschema  # a worker, which checks with its own types, never needs it
+
     validator = jsonschema.Draft202012Validator(orjson.loads(schema))
 
     def check(payload: Any) -> Any:

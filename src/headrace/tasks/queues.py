@@ -6,7 +6,7 @@ from headrace import audit
 from headrace.audit import Action, Resource, ResourceType
 from headrace.database import Tx
 from headrace.edge.caller import Caller
-from headrace.edge.etags import check_version
+from headrace.edge.versions import check_version
 from headrace.tasks.store import queues as store
 from headrace.tasks.store import workers as workers_store
 from headrace.tasks.store.queues import Contents, QueueRules

@@ -12,7 +12,7 @@ from headrace.audit import Action, Resource, ResourceType
 from headrace.database import Tx
 from headrace.edge.caller import Caller
 from headrace.edge.errors import AdminOnly
-from headrace.edge.etags import check_version
+from headrace.edge.versions import check_version
 from headrace.errors import Invalid
 from headrace.sql import Mark
 from headrace.tasks.catalog import Catalog, KnownType

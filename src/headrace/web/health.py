@@ -7,7 +7,7 @@ from fastapi import APIRouter, Request, Response
 
 from headrace import __version__, logs
 from headrace.edge.facts import facts_of
-from headrace.edge.problems import answer_to
+from headrace.edge.problem_details import answer_to
 from headrace.edge.services import services_of
 from headrace.errors import Unavailable
 from headrace.web.metrics import CONTENT_TYPE, Metrics

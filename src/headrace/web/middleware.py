@@ -18,7 +18,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from headrace import ids, logs
 from headrace.edge.errors import BodyTooLarge, InvalidJson
 from headrace.edge.facts import Facts, attach
-from headrace.edge.problems import INTERNAL, answer, answer_to
+from headrace.edge.problem_details import INTERNAL, answer, answer_to
 from headrace.errors import HeadraceError
 from headrace.web.address import client_address
 from headrace.web.config import WebConfig

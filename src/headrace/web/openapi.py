@@ -23,7 +23,7 @@ from headrace.edge.errors import (
     UnstorableText,
     UnsupportedMediaType,
 )
-from headrace.edge.problems import INTERNAL, MEDIA_TYPE, NOT_VALID, FieldError, Problem, as_example, problems
+from headrace.edge.problem_details import INTERNAL, MEDIA_TYPE, NOT_VALID, FieldError, Problem, as_example, problems
 from headrace.edge.services import Services
 from headrace.errors import HeadraceError, Unauthenticated, Unavailable
 

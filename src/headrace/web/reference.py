@@ -5,7 +5,7 @@ import pkgutil
 from collections.abc import Iterator
 
 import headrace
-from headrace.edge.problems import INTERNAL, NOT_VALID, meaning, status_of
+from headrace.edge.problem_details import INTERNAL, NOT_VALID, meaning, status_of
 from headrace.errors import (
     Conflict,
     Denied,

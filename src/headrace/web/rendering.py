@@ -13,7 +13,7 @@ from starlette.exceptions import HTTPException
 from headrace import logs
 from headrace.edge.errors import InvalidJson, NumberOutOfRange, UnstorableText
 from headrace.edge.facts import facts_of
-from headrace.edge.problems import NOT_VALID, FieldError, answer, answer_to, plain, status_of
+from headrace.edge.problem_details import NOT_VALID, FieldError, answer, answer_to, plain, status_of
 from headrace.errors import HeadraceError
 
 log = logs.get(__name__)

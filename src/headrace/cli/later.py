@@ -1,0 +1,53 @@
+"""Commands whose code is loaded when they are run: nobody waits for the web framework to be told what there is."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from importlib import import_module
+from typing import Any
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A command of the program: where it is (``module:function``, or the ``module:app`` of a group), and its line in
+    `headrace --help`, which is what its own help begins with."""
+
+    home: str
+    help: str
+    hidden: bool = False
+
+
+class Later(TyperCommand):
+    """Stands for a command until it is called."""
+
+    def __init__(self, name: str, entry: Entry) -> None:
+        super().__init__(name, help=entry.help, hidden=entry.hidden)
+        self._home = entry.home
+
+    @cached_property
+    def loaded(self) -> Any:
+        module, _, attribute = self._home.partition(":")
+        found = getattr(import_module(module), attribute)
+        if not isinstance(found, typer.Typer):
+            command, found = found, typer.Typer(add_completion=False)
+            found.command(self.name)(command)
+            return typer.main.get_command(found)
+        group = typer.main.get_group(found)
+        group.name = self.name
+        return group
+
+    def make_context(self, *args: Any, **given: Any) -> Any:
+        return self.loaded.make_context(*args, **given)
+
+
+def group_of(entries: dict[str, Entry]) -> type[TyperGroup]:
+    """The class of a group that has these commands."""
+
+    class Group(TyperGroup):
+        def __init__(self, **given: Any) -> None:
+            super().__init__(**given)
+            self.commands.update({name: Later(name, entry) for name, entry in entries.items()})
+
+    return Group
