@@ -3,9 +3,9 @@
 ``tx``  a transaction on a migrated database, rolled back at the end (``now()`` stands still in it: pass ``now=``)
 ``db``  a fresh database, for whatever commits, listens or needs two connections
 
-Both connect as ``headrace_app``, the role the product runs as. The server is an embedded one in ``.pytest_cache`` that
-outlives the run, so that the next run starts at once; ``HEADRACE_TEST_DATABASE_URL`` names another server instead, as a
-user who may create databases and roles.
+Both connect as ``headrace_app``, the role the product runs as. The server is an embedded one in memory, kept in
+``.pytest_cache`` from run to run (``tests/memory.py``); ``HEADRACE_TEST_DATABASE_URL`` names another server instead, as
+a user who may create databases and roles.
 """
 
 import asyncio
@@ -26,9 +26,23 @@ import pytest
 from headrace import embedded, migrations
 from headrace.audit import ANONYMOUS, ActorType, Who
 from headrace.database import Database, DatabaseConfig, Tx
+from tests.memory import in_memory, note_template
 
 ROOT = Path(__file__).parent.parent
 _numbers = itertools.count()
+
+# Nothing here must survive a power cut, and all of it fits into little memory.
+_HASTY = {
+    "fsync": "off",
+    "synchronous_commit": "off",
+    "full_page_writes": "off",
+    "wal_level": "minimal",
+    "max_wal_senders": "0",
+    "max_wal_size": "256MB",
+    "shared_buffers": "128MB",
+    "max_connections": "300",
+    "autovacuum": "off",
+}
 
 
 @dataclass(frozen=True)
@@ -37,6 +51,7 @@ class TestServer:
 
     __test__ = False
     superuser_url: str
+    folder: Path | None = None
 
     def url(self, database: str, *, role: str | None = None) -> str:
         parts = urlsplit(self.superuser_url)
@@ -55,19 +70,11 @@ def server() -> Iterator[TestServer]:
     if url := os.environ.get("HEADRACE_TEST_DATABASE_URL"):
         yield TestServer(url)
         return
-    config = embedded.EmbeddedConfig(
-        data_dir=ROOT / ".pytest_cache" / "headrace",
-        # Nothing here must survive a power cut.
-        settings={
-            "fsync": "off",
-            "synchronous_commit": "off",
-            "full_page_writes": "off",
-            "max_connections": "300",
-            "autovacuum": "off",
-        },
-    )
-    with embedded.attach(config) as running:
-        yield TestServer(running.superuser_url)
+    with (
+        in_memory(ROOT / ".pytest_cache" / "headrace") as folder,
+        embedded.attach(embedded.EmbeddedConfig(data_dir=folder, settings=_HASTY)) as running,
+    ):
+        yield TestServer(running.superuser_url, folder)
 
 
 @pytest.fixture(scope="session")
@@ -76,6 +83,8 @@ def template(server: TestServer) -> str:
     digest = hashlib.sha256("".join(m.up for m in migrations.available()).encode()).hexdigest()[:12]
     name = f"headrace_template_{digest}"
     asyncio.run(_make_template(server, name))
+    if server.folder is not None:
+        note_template(server.folder, name)
     return name
 
 
@@ -87,7 +96,6 @@ async def _make_template(server: TestServer, name: str) -> None:
         if await connection.fetchval("SELECT true FROM pg_database WHERE datname = $1 AND datistemplate", name):
             return
         await _drop_leftovers(connection)
-        await connection.execute(f"DROP DATABASE IF EXISTS {name}")
         await connection.execute(f"CREATE DATABASE {name}")
         await migrations.migrate(
             DatabaseConfig(server.url(name)), lock_timeout=timedelta(seconds=5), report=lambda _: None
@@ -98,11 +106,14 @@ async def _make_template(server: TestServer, name: str) -> None:
 
 
 async def _drop_leftovers(connection: "asyncpg.Connection[Any]") -> None:
-    """Databases of runs that were killed."""
-    for row in await connection.fetch("SELECT datname FROM pg_database WHERE datname ~ '^headrace_test_\\d+_'"):
+    """Databases of runs that were killed, and templates of other migrations."""
+    for row in await connection.fetch(r"SELECT datname FROM pg_database WHERE datname ~ '^headrace_test_\d+_'"):
         name: str = row["datname"]
         if not _alive(int(name.split("_")[2])):
             await connection.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
+    for row in await connection.fetch("SELECT datname FROM pg_database WHERE datname ~ '^headrace_template_'"):
+        await connection.execute(f"ALTER DATABASE {row['datname']} IS_TEMPLATE false")
+        await connection.execute(f"DROP DATABASE {row['datname']}")
 
 
 def _alive(pid: int) -> bool:
