@@ -82,6 +82,8 @@ REFUSED: list[tuple[str, dict[str, object], str]] = [
     ("tasks", {"retries": -1}, "ck_tasks_retries"),
     ("tasks", {"max_attempts": 0}, "ck_tasks_max_attempts"),
     ("tasks", {"timeout_seconds": 0}, "ck_tasks_timeout_seconds"),
+    ("tasks", {"grace_seconds": -1}, "ck_tasks_grace_seconds"),
+    ("tasks", {"extension_seconds": -1}, "ck_tasks_extension_seconds"),
     ("tasks", {"queue": ""}, "ck_tasks_queue"),
     ("tasks", {"current_step": "Detecting"}, "ck_tasks_current_step"),
     ("tasks", {"current_step": "POLISHING"}, "ck_tasks_current_step"),

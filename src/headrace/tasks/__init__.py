@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from headrace.tasks.catalog import Catalog, KnownType, RegistryCatalog, StoredCatalog, declare_types
     from headrace.tasks.context import BlockingTaskContext, Step, TaskContext
     from headrace.tasks.errors import (
+        ExtensionRefused,
         Fatal,
         LeaseLost,
         PayloadInvalid,
@@ -64,6 +65,7 @@ __all__ = [
     "Change",
     "ErrorCode",
     "Explanation",
+    "ExtensionRefused",
     "Fatal",
     "Filter",
     "Follower",

@@ -23,6 +23,8 @@ class Reporter(Protocol):
 
     async def progress(self, claimed: Claimed, percent: int, eta_seconds: int | None) -> None: ...
 
+    async def extend(self, claimed: Claimed, seconds: int) -> None: ...
+
     async def log(self, claimed: Claimed, message: str) -> None: ...
 
     async def begin_step(self, claimed: Claimed, name: str) -> "StepRecord": ...
@@ -117,6 +119,10 @@ class TaskContext(_Common):
         """Say how far the task is, 0 to 100, and how long it will still take."""
         await self._reporter.progress(self._facts.claimed, *_progress(percent, eta_seconds))
 
+    async def extend(self, seconds: int) -> None:
+        """Ask for more time than the run was given; ``ExtensionRefused`` beyond what its schedule allows."""
+        await self._reporter.extend(self._facts.claimed, seconds)
+
     async def log(self, message: str) -> None:
         """Add a line to the task's log."""
         await self._reporter.log(self._facts.claimed, message)
@@ -163,6 +169,9 @@ class BlockingTaskContext(_Common):
 
     def progress(self, percent: float, *, eta_seconds: float | None = None) -> None:
         self._reporter.call("progress", *_progress(percent, eta_seconds))
+
+    def extend(self, seconds: int) -> None:
+        self._reporter.call("extend", seconds)
 
     def log(self, message: str) -> None:
         self._reporter.call("log", message)

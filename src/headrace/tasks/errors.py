@@ -67,6 +67,12 @@ class LeaseLost(Conflict):
     code = "lease_lost"
 
 
+class ExtensionRefused(Conflict):
+    """This run may not take longer than it was given."""
+
+    code = "extension_refused"
+
+
 class WorkerGone(Conflict):
     """This worker was given up, because it was silent for too long."""
 

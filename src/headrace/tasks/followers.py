@@ -9,7 +9,11 @@ from typing import Protocol
 
 from headrace.database import Tx
 from headrace.tasks.catalog import KnownType
-from headrace.tasks.model import Transition
+from headrace.tasks.model import Change, Transition
+
+# Who moves with what a schedule has fired, whatever its type.
+SCHEDULES = "schedules"
+_NOT_EVENTS = frozenset({Change.PROGRESSED, Change.EXTENDED})
 
 
 class Follower(Protocol):
@@ -24,13 +28,20 @@ class Followers:
         self._by_name = dict(by_name or {})
 
     def of(self, known: KnownType) -> tuple[str, ...]:
+        """Those that a type has; what a schedule has fired is followed by the schedules, too."""
         return (("outbox",) if known.emits_events and "outbox" in self._by_name else ()) + known.followers
+
+    def _of(self, known: KnownType, moved: Transition) -> tuple[str, ...]:
+        names = self.of(known)
+        if moved.change in _NOT_EVENTS:
+            names = known.followers
+        return (*names, SCHEDULES) if moved.schedule_uid is not None and SCHEDULES in self._by_name else names
 
     async def follow(self, tx: Tx, moves: Iterable[tuple[KnownType, Transition]]) -> None:
         """Call each follower once with all the moves that are its business, in the order they were made."""
         batches: dict[str, list[Transition]] = {}
         for known, transition in moves:
-            for name in self.of(known):
+            for name in self._of(known, transition):
                 batches.setdefault(name, []).append(transition)
         for name, batch in batches.items():
             await self._by_name[name].follow(tx, batch)

@@ -60,6 +60,8 @@ class TaskSpec:
     run_at: datetime | None = None
     max_attempts: int | None = None
     timeout: timedelta | None = None
+    grace: timedelta | None = None  # from asking it to stop until it is killed
+    extension: timedelta | None = None  # how much longer than its timeout an attempt may ask to run
     limit_key: str | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
     trace_id: str | None = None
@@ -115,6 +117,9 @@ class Change(StrEnum):
     FAILED = "task.failed"
     CANCELED = "task.canceled"
     RETRIED = "task.retried"
+    # Not told through the outbox: they come too often, or are nobody else's business.
+    PROGRESSED = "task.progressed"
+    EXTENDED = "task.extended"
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +136,9 @@ class Transition:
     error_code: str | None = None
     error_message: str | None = None
     schedule_uid: str | None = None
+    started_at: datetime | None = None  # of this attempt
+    progress: int | None = None  # for PROGRESSED
+    timeout_seconds: int | None = None  # of this attempt, as extended
 
 
 class Outcome(StrEnum):
@@ -160,6 +168,9 @@ class Claimed:
     timeout_seconds: int | None
     trace_id: str | None
     claimed_at: datetime
+    schedule_uid: str | None = None
+    grace_seconds: int | None = None
+    extension_seconds: int | None = None  # what is left of it
 
 
 @dataclass(slots=True)

@@ -39,7 +39,7 @@ FOR UPDATE SKIP LOCKED
 # it may yet be committed. To wait for it would hold up all the others, so it is left to a later look.
 HELD_BY = """
 SELECT q.seq, q.task_id, q.attempt, q.claimed_at, q.cancel_requested, task.task_type, task.user_id, task.retries,
-       task.max_attempts, task.trace_id, task.timeout_seconds, task.status <> 'QUEUED' AS start_told
+       task.max_attempts, task.trace_id, task.timeout_seconds, task.schedule_uid, task.status <> 'QUEUED' AS start_told
 FROM headrace.task_queue AS q
 JOIN headrace.tasks AS task ON task.id = q.task_id
 WHERE q.worker = ANY ($1)
@@ -116,6 +116,7 @@ def _ending(row: Row) -> Ending:
         timeout_seconds=row["timeout_seconds"],
         trace_id=row["trace_id"],
         claimed_at=row["claimed_at"],
+        schedule_uid=row["schedule_uid"],
     )
     if row["cancel_requested"]:
         return Ending(claimed, Outcome.CANCELED)

@@ -102,6 +102,8 @@ class Submitter:
             timeout_seconds=known.timeout_seconds
             if spec.timeout is None
             else max(1, round(spec.timeout.total_seconds())),
+            grace_seconds=None if spec.grace is None else round(spec.grace.total_seconds()),
+            extension_seconds=None if spec.extension is None else round(spec.extension.total_seconds()),
             lane=(spec.queue or known.queue, known.name, user_id, limit_key, _frozen(spec.labels), max_attempts == 1),
         )
 
@@ -163,6 +165,8 @@ class _Draft:
     priority: int
     max_attempts: int
     timeout_seconds: int | None
+    grace_seconds: int | None
+    extension_seconds: int | None
     lane: tuple[Any, ...]
     task_id: str = ""
 
@@ -205,21 +209,22 @@ INSERT_TASKS = """
 WITH given AS MATERIALIZED (
   -- unnest fills up what is short with nulls: a column of one value stands for that value in every row.
   SELECT g.id, g.payload, g.run_at, g.timeout_seconds, g.labels, g.limit_key, g.trace_id, g.schedule_uid,
+         g.grace_seconds, g.extension_seconds,
          coalesce(g.user_id, ($2::varchar[])[1]) AS user_id, coalesce(g.task_type, ($3::varchar[])[1]) AS task_type,
          coalesce(g.title, ($4::varchar[])[1]) AS title, coalesce(g.priority, ($6::integer[])[1]) AS priority,
          coalesce(g.queue, ($7::varchar[])[1]) AS queue, coalesce(g.max_attempts, ($9::integer[])[1]) AS max_attempts,
          coalesce(g.lane_id, ($15::integer[])[1]) AS lane_id, nextval('headrace.task_queue_seq_seq') AS seq
   FROM unnest($1::varchar[], $2::varchar[], $3::varchar[], $4::varchar[], $5::jsonb[], $6::integer[], $7::varchar[],
               $8::timestamptz[], $9::integer[], $10::integer[], $11::jsonb[], $12::varchar[], $13::varchar[],
-              $14::varchar[], $15::integer[])
+              $14::varchar[], $15::integer[], $16::integer[], $17::integer[])
     AS g (id, user_id, task_type, title, payload, priority, queue, run_at, max_attempts, timeout_seconds, labels,
-          limit_key, trace_id, schedule_uid, lane_id)
+          limit_key, trace_id, schedule_uid, lane_id, grace_seconds, extension_seconds)
 ), stored AS (
   INSERT INTO headrace.tasks (id, user_id, task_type, title, payload, priority, queue, run_at, max_attempts,
-                              timeout_seconds, labels, limit_key, trace_id, schedule_uid, queued_at, queue_seq,
-                              created_at)
+                              timeout_seconds, labels, limit_key, trace_id, schedule_uid, grace_seconds,
+                              extension_seconds, queued_at, queue_seq, created_at)
   SELECT id, user_id, task_type, title, payload, priority, queue, coalesce(run_at, now()), max_attempts,
-         timeout_seconds, labels, limit_key, trace_id, schedule_uid, now(), seq,
+         timeout_seconds, labels, limit_key, trace_id, schedule_uid, grace_seconds, extension_seconds, now(), seq,
          clock_timestamp()  -- not now(): a hundred thousand of one instant would be one page to sort
   FROM given
 ), queued AS (
@@ -251,6 +256,8 @@ def _columns(drafts: Sequence[_Draft], lanes: _Lanes) -> tuple[list[Any] | None,
         _if_any([spec.trace_id for spec in specs]),
         _if_any([spec.schedule_uid for spec in specs]),
         _once([lanes[draft.lane] for draft in drafts]),
+        _if_any([draft.grace_seconds for draft in drafts]),
+        _if_any([draft.extension_seconds for draft in drafts]),
     )
 
 
@@ -275,6 +282,12 @@ def _check_spec(spec: TaskSpec) -> None:
         raise TaskSpecInvalid("run_at needs a time zone.")
     if spec.idempotency_key is not None and not 1 <= len(spec.idempotency_key) <= 128:
         raise TaskSpecInvalid("An idempotency key has 1 to 128 characters.")
+    if min(spec.grace or timedelta(0), spec.extension or timedelta(0)) < timedelta(0):
+        raise TaskSpecInvalid("grace and extension must not be negative.")
+    _check_texts(spec)
+
+
+def _check_texts(spec: TaskSpec) -> None:
     texts = (
         ("title", spec.title, 255),
         ("queue", spec.queue, 64),

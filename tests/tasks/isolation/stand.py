@@ -41,6 +41,9 @@ class Recorder:
     async def progress(self, _claimed: Claimed, percent: int, eta_seconds: int | None) -> None:
         self._note("progress", percent, eta_seconds)
 
+    async def extend(self, _claimed: Claimed, seconds: int) -> None:
+        self._note("extend", seconds)
+
     async def log(self, _claimed: Claimed, message: str) -> None:
         self._note("log", message)
 

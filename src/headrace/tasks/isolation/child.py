@@ -103,6 +103,9 @@ class Reports:
     async def progress(self, _claimed: Claimed, percent: int, eta_seconds: int | None) -> None:
         await self._call("progress", percent, eta_seconds)
 
+    async def extend(self, _claimed: Claimed, seconds: int) -> None:
+        await self._call("extend", seconds)
+
     async def log(self, _claimed: Claimed, message: str) -> None:
         await self._call("log", message)
 

@@ -41,7 +41,7 @@ class Writer:
 
     async def write(self, worker: Identity, endings: Sequence[Ending], *, started: set[int]) -> int:
         """Write a batch; gives how many were still ours. ``started`` are those whose start has been told already."""
-        if all(each.outcome in FINAL and each.claimed.task_type in self._unfollowed for each in endings):
+        if all(each.outcome in FINAL and self._is_unfollowed(each.claimed) for each in endings):
             written = len(await store.finish(self._db, worker, endings))
         else:
             async with self._db.transaction() as tx:
@@ -84,7 +84,7 @@ class Writer:
     async def _follow(self, tx: Tx, worker: Identity, done: Sequence[Ending], started: set[int]) -> None:
         moves: list[tuple[KnownType, Transition]] = []
         for each in done:
-            if each.claimed.task_type in self._unfollowed:
+            if self._is_unfollowed(each.claimed):
                 continue
             known = await self._type(tx, each.claimed.task_type)
             if each.claimed.seq not in started:
@@ -93,6 +93,9 @@ class Writer:
         if moves:
             await self._followers.follow(tx, moves)
 
+    def _is_unfollowed(self, claimed: Claimed) -> bool:
+        return claimed.schedule_uid is None and claimed.task_type in self._unfollowed
+
     async def _type(self, tx: Tx, name: str) -> KnownType:
         # A type of another program: whoever settles its dead worker's tasks must move its followers, too.
         return self._known.get(name) or await self._stored.get(tx, name)
@@ -100,7 +103,16 @@ class Writer:
 
 def transition(change: Change, claimed: Claimed, worker: Identity, **facts: Any) -> Transition:
     return Transition(
-        change, claimed.task_id, claimed.task_type, claimed.user_id, claimed.attempt, worker_id=worker.id, **facts
+        change,
+        claimed.task_id,
+        claimed.task_type,
+        claimed.user_id,
+        claimed.attempt,
+        worker_id=worker.id,
+        schedule_uid=claimed.schedule_uid,
+        started_at=claimed.claimed_at,
+        timeout_seconds=claimed.timeout_seconds,
+        **facts,
     )
 
 

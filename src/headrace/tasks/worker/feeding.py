@@ -189,4 +189,7 @@ def _claimed(row: Row) -> Claimed:
         row["timeout_seconds"],
         row["trace_id"],
         row["claimed_at"],
+        row["schedule_uid"],
+        row["grace_seconds"],
+        row["extension_seconds"],
     )

@@ -38,7 +38,7 @@ class Isolated:
             run.facts,
             reporter,
             stop=run.stop,
-            grace=run.task_type.grace,
+            grace=run.grace,
             result_limit=self._config.result_limit,
         )
 
@@ -54,7 +54,7 @@ class Isolated:
         try:
             await asyncio.wait({work, asked}, return_when=asyncio.FIRST_COMPLETED)
             if not work.done():
-                await asyncio.wait({work}, timeout=run.task_type.grace.total_seconds())
+                await asyncio.wait({work}, timeout=run.grace.total_seconds())
             if not work.done():
                 raise TaskCanceled  # a thread cannot be killed: it goes on, and nothing it does counts
             return work.result()

@@ -168,7 +168,7 @@ class Worker:
         for run in self._runs.values():
             run.ask_to_stop(StopReason.SHUTDOWN)
         # Whoever does not stop within its grace is abandoned; then nothing runs any more and all is written.
-        grace = max((run.task_type.grace.total_seconds() for run in self._runs.values()), default=0.0)
+        grace = max((run.grace.total_seconds() for run in self._runs.values()), default=0.0)
         await self._until_settled(grace + 10)
 
     async def _until_settled(self, seconds: float) -> None:
@@ -213,10 +213,9 @@ class Worker:
 
     def _begin(self, claimed: Claimed, me: "asyncio.Task[None]") -> Run:
         task_type = self._registry.get(claimed.task_type)
-        now = time.monotonic()
-        deadline = None if claimed.timeout_seconds is None else now + claimed.timeout_seconds
         facts = Facts(claimed, task_type.steps, self._config.scratch, stop := asyncio.Event())
-        run = Run(claimed, task_type, facts, stop, now, deadline, task=me if task_type.isolation == "async" else None)
+        on_loop = me if task_type.isolation == "async" else None
+        run = Run(claimed, task_type, facts, stop, time.monotonic(), task=on_loop)
         self._runs[claimed.seq, claimed.attempt] = run
         return run
 
@@ -246,7 +245,7 @@ class Worker:
             except HeadraceError as exc:
                 log.warning("worker.tick_failed", error=exc.code)
             for run in list(self._runs.values()):
-                if run.deadline is not None and time.monotonic() >= run.deadline:
+                if run.out_of_time:
                     run.ask_to_stop(StopReason.TIMEOUT)
                 if run.overdue and run.task is not None:
                     self._abandon(run)

@@ -1,13 +1,14 @@
 """What handlers report while they run, written under their lease."""
 
+from dataclasses import replace
 from typing import Any
 
 from headrace.database import Database, Tx
 from headrace.tasks.catalog import known_type
 from headrace.tasks.context import StepRecord
-from headrace.tasks.errors import LeaseLost
+from headrace.tasks.errors import ExtensionRefused, LeaseLost
 from headrace.tasks.followers import Followers
-from headrace.tasks.model import MEDIA_STEPS, Change, Claimed, ErrorCode, Outcome, TaskStatus
+from headrace.tasks.model import MEDIA_STEPS, Change, Claimed, ErrorCode, Outcome, TaskStatus, Transition
 from headrace.tasks.registry import Registry
 from headrace.tasks.worker import store
 from headrace.tasks.worker.endings import Writer, succeeded, transition
@@ -69,6 +70,24 @@ class LeaseReporter:
                 self._worker.id,
                 claimed.claimed_at,
             )
+            await self._follow(tx, claimed, transition(Change.PROGRESSED, claimed, self._worker, progress=percent))
+
+    async def extend(self, claimed: Claimed, seconds: int) -> None:
+        left = claimed.extension_seconds or 0
+        if claimed.timeout_seconds is None:
+            return  # it has all the time in the world
+        if not 0 < seconds <= left:
+            raise ExtensionRefused(f"This run may be extended by {left} s more, not by {seconds} s.", left=left)
+        claimed.extension_seconds, longer = left - seconds, claimed.timeout_seconds + seconds
+        async with self._db.transaction() as tx:
+            await self._hold(tx, claimed)
+            moved = replace(transition(Change.EXTENDED, claimed, self._worker), timeout_seconds=longer)
+            await self._follow(tx, claimed, moved)
+        claimed.timeout_seconds = longer  # the worker looks at it
+
+    async def _follow(self, tx: Tx, claimed: Claimed, moved: Transition) -> None:
+        if claimed.schedule_uid is not None:
+            await self._followers.follow(tx, [(known_type(self._registry.get(claimed.task_type)), moved)])
 
     async def log(self, claimed: Claimed, message: str) -> None:
         async with self._db.transaction() as tx:

@@ -35,7 +35,6 @@ class Run:
     facts: Facts
     stop: asyncio.Event
     started: float
-    deadline: float | None
     task: "asyncio.Task[Any] | None" = None  # whom to cancel, while the handler is on the loop
     reason: StopReason | None = None
     asked_at: float = 0.0
@@ -52,9 +51,20 @@ class Run:
             self.task.cancel()
 
     @property
+    def out_of_time(self) -> bool:
+        seconds = self.claimed.timeout_seconds  # it grows when the handler asks for more
+        return seconds is not None and time.monotonic() >= self.started + seconds
+
+    @property
+    def grace(self) -> timedelta:
+        """From asking it to stop until it is killed or given up."""
+        seconds = self.claimed.grace_seconds
+        return self.task_type.grace if seconds is None else timedelta(seconds=seconds)
+
+    @property
     def overdue(self) -> bool:
         """Asked to stop, and the grace is over."""
-        return self.reason is not None and time.monotonic() > self.asked_at + self.task_type.grace.total_seconds()
+        return self.reason is not None and time.monotonic() > self.asked_at + self.grace.total_seconds()
 
 
 async def execute(run: Run, reporter: LeaseReporter, isolated: Isolated, config: WorkerConfig) -> Ending | None:

@@ -122,7 +122,8 @@ async def take(db: Database, worker: Identity, lanes: Sequence[Any], shares: Seq
 
 UNHEARD = """
 SELECT q.seq, q.attempt, q.task_id, q.claimed_at, task.user_id, task.task_type, task.payload, task.retries,
-       task.max_attempts, task.timeout_seconds, task.trace_id
+       task.max_attempts, task.timeout_seconds, task.trace_id, task.schedule_uid, task.grace_seconds,
+       task.extension_seconds
 FROM headrace.task_queue AS q
 JOIN headrace.tasks AS task ON task.id = q.task_id
 WHERE q.worker = $1 AND q.claimed_at > coalesce($2::timestamptz, '-infinity') AND q.claimed_at <> ALL ($3)
