@@ -4,6 +4,8 @@ SHELL := /bin/sh
 python := .venv/bin/python
 # Two of the tests' processes are PostgreSQL's; more workers than this only wait for each other.
 workers ?= auto
+# Where it is set (in containers it often is), each of the hundreds of processes that tests start would compile us anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help up setup setup-dev test cover test-slow test-oldest check fmt docs bench clean

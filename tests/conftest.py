@@ -12,6 +12,7 @@ import asyncio
 import hashlib
 import itertools
 import os
+import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
@@ -29,6 +30,9 @@ from headrace.database import Database, DatabaseConfig, Tx
 from tests.memory import in_memory, note_template
 
 ROOT = Path(__file__).parent.parent
+# As in the Makefile, for those who call pytest themselves.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 _numbers = itertools.count()
 
 # Nothing here must survive a power cut, and all of it fits into little memory.
