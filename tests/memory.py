@@ -30,22 +30,27 @@ def in_memory(kept: Path) -> Iterator[Path]:
     folder = _MEMORY / f"headrace-tests-{hashlib.sha256(os.fsencode(kept)).hexdigest()[:12]}"
     kept.parent.mkdir(parents=True, exist_ok=True)
     with kept.with_suffix(".users").open("w") as users:
-        while True:
-            fcntl.flock(users, fcntl.LOCK_EX)
+        with _alone(kept):
             if not folder.exists() and kept.exists():
                 _copy(kept, folder)
-            # Changing to a shared lock is no single step: whoever leaves may come in between and remove it again.
             fcntl.flock(users, fcntl.LOCK_SH)
-            if folder.exists() or not kept.exists():
-                break
         try:
             yield folder
         finally:
-            if _is_last(users.fileno()) and folder.exists():
-                if not _same_templates(folder, kept):
-                    shutil.rmtree(kept, ignore_errors=True)
-                    _copy(folder, kept)
-                shutil.rmtree(folder)
+            with _alone(kept):
+                if _is_last(users.fileno()) and folder.exists():
+                    if not _same_template(folder, kept):
+                        shutil.rmtree(kept, ignore_errors=True)
+                        _copy(folder, kept)
+                    shutil.rmtree(folder)
+
+
+@contextmanager
+def _alone(kept: Path) -> Iterator[None]:
+    """Coming and going, one after the other."""
+    with kept.with_suffix(".turn").open("w") as turn:
+        fcntl.flock(turn, fcntl.LOCK_EX)
+        yield
 
 
 def _there_is_room() -> bool:
@@ -75,7 +80,7 @@ def note_template(folder: Path, name: str) -> None:
     (folder / "template").write_text(name)
 
 
-def _same_templates(folder: Path, kept: Path) -> bool:
+def _same_template(folder: Path, kept: Path) -> bool:
     try:
         return (folder / "template").read_text() == (kept / "template").read_text()
     except OSError:
