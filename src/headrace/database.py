@@ -7,6 +7,7 @@ the ``Tx`` and cannot commit, so that what belongs together is committed togethe
 import asyncio
 import os
 import socket
+import time
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -29,6 +30,9 @@ Isolation = Literal["read_committed", "repeatable_read", "serializable"]
 _BACKSTOP_S = 5.0
 # Where notifications do not arrive.
 _LOOK_EVERY_S = 1.0
+# Between two connections of a listener.
+_FIRST_PAUSE_S = 0.1
+_LONGEST_PAUSE_S = 5.0
 _LOST = (
     asyncpg.PostgresConnectionError,
     asyncpg.InterfaceError,
@@ -168,7 +172,8 @@ class Database:
     async def close(self) -> None:
         """Give the connections five seconds to come home, then cut them off."""
         try:
-            await asyncio.wait_for(self._pool.close(), timeout=5)
+            async with asyncio.timeout(5):
+                await self._pool.close()
         except TimeoutError:
             self._pool.terminate()
 
@@ -218,23 +223,26 @@ class Database:
         while self.config.pooled:
             yield Note("", "", resumed=True)
             await asyncio.sleep(_LOOK_EVERY_S)
-        delay = 0.1
+        delay = _FIRST_PAUSE_S
         while True:
+            began = time.monotonic()
             try:
                 connection = await asyncpg.connect(**_arguments(self.config.for_role("listener")))
             except (*_LOST, OSError, TimeoutError, asyncpg.PostgresError) as exc:
                 log.warning("listener.unreachable", error=type(exc).__name__, retry_in=delay)
-                await asyncio.sleep(delay)
-                delay = min(delay * 2, 5.0)
-                continue
-            delay = 0.1
-            try:
-                async for note in _notes(connection, channels, keepalive.total_seconds()):
-                    yield note
-            except (*_LOST, OSError, TimeoutError) as exc:
-                log.warning("listener.lost", error=type(exc).__name__)
-            finally:
-                connection.terminate()
+            else:
+                try:
+                    async for note in _notes(connection, channels, keepalive.total_seconds()):
+                        yield note
+                except (*_LOST, OSError, TimeoutError) as exc:
+                    log.warning("listener.lost", error=type(exc).__name__)
+                finally:
+                    connection.terminate()
+                # One that is cut off as soon as it is there (by a pooler, a firewall) is no better than none.
+                if time.monotonic() - began > _LONGEST_PAUSE_S:
+                    delay = _FIRST_PAUSE_S
+            await asyncio.sleep(delay)
+            delay = min(delay * 2, _LONGEST_PAUSE_S)
 
 
 @contextmanager

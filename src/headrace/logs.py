@@ -13,9 +13,14 @@ Format = Literal["auto", "human", "json"]
 _SECRET_WORDS = ("password", "secret", "token", "authorization", "cookie", "api_key")
 
 
+_chosen: tuple[Literal["human", "json"], str] | None = None
+
+
 def configure(*, format: Format = "auto", level: str = "INFO") -> None:  # noqa: A002 - the setting's name
     """Send structlog and the standard library's loggers through one formatter to standard error."""
+    global _chosen  # as global as what it configures
     human = sys.stderr.isatty() if format == "auto" else format == "human"
+    _chosen = "human" if human else "json", level
     shared: list[structlog.typing.Processor] = [
         structlog.contextvars.merge_contextvars,
         structlog.stdlib.add_log_level,
@@ -51,6 +56,11 @@ def configure(*, format: Format = "auto", level: str = "INFO") -> None:  # noqa:
     logging.getLogger("uvicorn.access").propagate = False
     for chatty in ("httpx", "httpcore", "uvicorn.error"):
         logging.getLogger(chatty).setLevel(logging.WARNING)
+
+
+def chosen() -> tuple[Literal["human", "json"], str] | None:
+    """The format and level of this process, for children that shall log alike; None if it logs in a way of its own."""
+    return _chosen
 
 
 def get(name: str) -> structlog.stdlib.BoundLogger:

@@ -1,6 +1,7 @@
 """Against a server that speaks as WeChat's does."""
 
 import asyncio
+import contextlib
 import json
 import logging
 from collections.abc import AsyncIterator
@@ -146,6 +147,31 @@ async def test_garbage_is_no_login(fake: FakeWeChat, wechat: WeChat, status: int
     fake.status, fake.body = status, body
     with pytest.raises(WeChatUnavailable):
         await wechat.openid_of("c")
+
+
+async def test_an_answer_without_end_is_cut_off() -> None:
+    sent, hung_up = 0, asyncio.Event()
+
+    async def pour(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal sent
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000000\r\n\r\n")
+        with contextlib.suppress(ConnectionError):
+            while True:
+                writer.write(b"x" * 10_000)
+                sent += 10_000
+                await writer.drain()
+        hung_up.set()
+
+    async with await asyncio.start_server(pour, "127.0.0.1", 0) as listening:
+        url = f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}"
+        client = WeChat(WeChatConfig("app-id", SECRET, url, timeout=timedelta(seconds=20)))
+        async with asyncio.timeout(10):
+            with pytest.raises(WeChatUnavailable):
+                await client.openid_of("c")
+            await hung_up.wait()
+        await client.close()
+    assert sent < 20_000_000, "what lies in the buffers of the network, and no more"
 
 
 async def test_a_silent_server_is_given_up(fake: FakeWeChat, wechat: WeChat) -> None:

@@ -112,12 +112,18 @@ async def test_guessing_tokens_counts_against_the_address(db: Database) -> None:
     assert [answer.status_code for answer in answers] == [401, 401, 429]
 
 
-@pytest.mark.parametrize("path", ["/", "/healthz", "/readyz", "/metrics", "/openapi.json", "/docs"])
-async def test_health_and_pages_are_not_counted(db: Database, path: str) -> None:
+@pytest.mark.parametrize("path", ["/healthz", "/readyz", "/metrics"])
+async def test_probes_are_not_counted(db: Database, path: str) -> None:
     async with stand.client(stand.app(db, limits=LimitConfig(per_minute=1, burst=1))) as client:
         answers = [await client.get(path) for _ in range(3)]
     assert {answer.status_code for answer in answers} == {200}
     assert not any("RateLimit" in answer.headers for answer in answers)
+
+
+async def test_pages_are_counted_by_address(db: Database) -> None:
+    async with stand.client(stand.app(db, limits=LimitConfig(per_minute=1, burst=3))) as client:
+        statuses = [(await client.get(path)).status_code for path in ("/", "/docs", "/openapi.json", "/docs")]
+    assert statuses == [200, 200, 200, 429]
 
 
 async def test_a_flood_does_not_reach_the_database(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,8 +1,10 @@
 """Transactions, notifications that come back, and errors a person can act on."""
 
 import asyncio
+import time
 from contextlib import aclosing
 from datetime import timedelta
+from itertools import pairwise
 
 import asyncpg
 import pytest
@@ -65,21 +67,38 @@ async def test_a_lost_connection_is_unavailable_and_the_next_one_works(db: Datab
         assert await tx.fetchval("SELECT 1") == 1
 
 
+async def cut_listeners(db: Database, server: TestServer) -> None:
+    await server.run(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE 'headrace listener%' "
+        "AND datname = $1",
+        db.config.url.rpartition("/")[2].partition("?")[0],
+    )
+
+
 async def test_listening_survives_the_loss_of_its_connection(db: Database, server: TestServer) -> None:
     async with asyncio.timeout(20), aclosing(db.listen("news")) as notes:
         assert (await anext(notes)).resumed
         async with db.transaction() as tx:
             await tx.execute("SELECT pg_notify('news', 'first')")
         assert (await anext(notes)).payload == "first"
-        await server.run(
-            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE 'headrace listener%' "
-            "AND datname = $1",
-            db.config.url.rpartition("/")[2].partition("?")[0],
-        )
+        await cut_listeners(db, server)
         assert (await anext(notes)).resumed
         async with db.transaction() as tx:
             await tx.execute("SELECT pg_notify('news', 'second')")
         assert (await anext(notes)).payload == "second"
+
+
+async def test_a_line_that_breaks_at_once_each_time_is_tried_in_growing_pauses(
+    db: Database, server: TestServer
+) -> None:
+    resumed_at: list[float] = []
+    async with asyncio.timeout(20), aclosing(db.listen("news")) as notes:
+        while len(resumed_at) < 4:
+            assert (await anext(notes)).resumed
+            resumed_at.append(time.monotonic())
+            await cut_listeners(db, server)
+    pauses = [after - before for before, after in pairwise(resumed_at)]
+    assert all(pause >= least for pause, least in zip(pauses, (0.1, 0.2, 0.4), strict=True)), pauses
 
 
 @pytest.mark.parametrize(

@@ -148,6 +148,17 @@ async def test_a_client_that_goes_away_is_noticed(bench: Bench, served: Served) 
             await asyncio.sleep(0.02)
 
 
+async def test_head_opens_no_stream(bench: Bench, served: Served) -> None:
+    task = await bench.submit("talk")
+    async with asyncio.timeout(5):
+        reply = await served.client.head(f"/v1/tasks/{task}/events")
+        assert (reply.status_code, reply.content) == (200, b"")
+        assert reply.headers["Content-Type"].startswith("text/event-stream")
+        while served.watch.streams:
+            await asyncio.sleep(0.02)
+        assert (await served.client.get(f"/v1/tasks/{task}")).status_code == 200  # over the same connection
+
+
 async def test_too_many_streams_are_refused_with_an_answer(bench: Bench, served: Served) -> None:
     task = await bench.submit("talk")
     async with events_of(served, task) as one, events_of(served, task) as two, events_of(served, task) as three:

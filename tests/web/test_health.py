@@ -17,7 +17,8 @@ async def test_alive_needs_nobody(no_db: Database) -> None:
         assert (await client.head("/healthz")).status_code == 200
 
 
-async def test_ready_asks_and_gives_the_reasons(no_db: Database) -> None:
+async def test_ready_asks_and_gives_the_reasons(no_db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(health, "_FRESH", 0)
     reasons: list[str] = []
 
     async def readiness() -> Sequence[str]:
@@ -30,6 +31,21 @@ async def test_ready_asks_and_gives_the_reasons(no_db: Database) -> None:
     assert (answer.status_code, answer.json()["code"]) == (503, "not_ready")
     assert answer.json()["details"] == {"reasons": ["The schema is older than this program."]}
     assert answer.headers["Retry-After"] == "1"
+
+
+async def test_a_flood_of_probes_asks_once(no_db: Database) -> None:
+    asked = 0
+
+    async def readiness() -> Sequence[str]:
+        nonlocal asked
+        asked += 1
+        await asyncio.sleep(0.01)
+        return ()
+
+    async with stand.client(stand.app(no_db, readiness=readiness)) as client:
+        answers = await asyncio.gather(*(client.get("/readyz") for _ in range(50)))
+    assert {answer.status_code for answer in answers} == {200}
+    assert asked == 1
 
 
 async def test_a_database_that_hangs_does_not_hang_the_probe(no_db: Database, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -97,6 +97,28 @@ async def test_configured_origins_are_let_in_without_cookies(no_db: Database) ->
         assert "Access-Control-Allow-Origin" not in other.headers
 
 
+@pytest.mark.parametrize("path", ["/healthz", "/", "/docs", "/v1/me", "/v1/failing/conflict", "/nowhere"])
+@pytest.mark.parametrize("headers", [stand.AUTHORIZED, {}])
+async def test_head_is_get_without_the_body(client: httpx.AsyncClient, path: str, headers: dict[str, str]) -> None:
+    got, head = await client.get(path, headers=headers), await client.head(path, headers=headers)
+    assert head.status_code == got.status_code
+    assert (head.content, bool(got.content)) == (b"", True)
+    differ = {"x-request-id", "server-timing"}
+    assert {k: v for k, v in head.headers.items() if k not in differ | {"content-length"}} == {
+        k: v for k, v in got.headers.items() if k not in differ | {"content-length"}
+    }
+
+
+async def test_head_is_named_as_it_came_and_only_for_what_can_be_read(client: httpx.AsyncClient) -> None:
+    with structlog.testing.capture_logs() as lines:
+        assert (await client.head("/v1/me", headers=stand.AUTHORIZED)).headers["ETag"] == '"7"'
+        assert (await client.head("/v1/echo")).status_code == 405
+    assert [(line["method"], line["route"]) for line in lines if line["event"] == "request.served"] == [
+        ("HEAD", "/v1/me"),
+        ("HEAD", "/v1/echo"),
+    ]
+
+
 async def test_one_line_tells_of_each_request(client: httpx.AsyncClient) -> None:
     with structlog.testing.capture_logs(processors=[structlog.contextvars.merge_contextvars]) as lines:
         await client.get("/v1/me?token=swordfish", headers={"X-Request-Id": "r1", **stand.AUTHORIZED})

@@ -71,7 +71,8 @@ async def test_a_method_that_is_not_taken(client: httpx.AsyncClient) -> None:
     answer = await client.delete("/v1/echo")
     assert (answer.status_code, answer.json()["code"]) == (405, "method_not_allowed")
     assert answer.headers["Allow"] == "POST"
-    assert (await client.delete("/v1/things")).headers["Allow"] == "GET, POST", "all of them, whichever route has which"
+    allowed = (await client.delete("/v1/things")).headers["Allow"]
+    assert allowed == "GET, HEAD, POST", "all of them, whichever route has which"
 
 
 async def test_validation_names_the_fields_and_not_the_values(client: httpx.AsyncClient) -> None:

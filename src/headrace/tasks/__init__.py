@@ -129,7 +129,7 @@ __getattr__ = lazily.names_of(
     {
         "catalog": "Catalog KnownType RegistryCatalog StoredCatalog declare_types",
         "context": "BlockingTaskContext Step TaskContext",
-        "errors": "Fatal LeaseLost PayloadInvalid PayloadTooLarge Snooze TaskCanceled "
+        "errors": "ExtensionRefused Fatal LeaseLost PayloadInvalid PayloadTooLarge Snooze TaskCanceled "
         "TaskChanged TaskNotFound TaskNotOver TaskOver TaskSpecInvalid UnknownTaskType",
         "events": "OutboxFollower",
         "followers": "Follower Followers",

@@ -16,7 +16,7 @@ from headrace.web import health, openapi, pages, rendering
 from headrace.web.bodies import readable
 from headrace.web.config import WebConfig
 from headrace.web.metrics import Metrics
-from headrace.web.middleware import REQUEST_ID, BodyLimit, LastResort, RequestFacts, ResponseHeaders
+from headrace.web.middleware import REQUEST_ID, BodyLimit, Head, LastResort, RequestFacts, ResponseHeaders
 
 _CORS_SENT = [
     "Authorization",
@@ -45,6 +45,7 @@ def create_app(services: Services, config: WebConfig, *, routers: Sequence[APIRo
     app.state.services = services
     app.state.limiter = Limiter(services.db, services.limits)
     app.state.metrics = Metrics()
+    app.state.probe = health.Probe(services.readiness)
     for router in (health.router, pages.router):
         app.include_router(router)
     for router in routers:
@@ -57,6 +58,7 @@ def create_app(services: Services, config: WebConfig, *, routers: Sequence[APIRo
 
 def _surround(app: FastAPI, config: WebConfig) -> None:
     # add_middleware puts the new one outside of those before it: read upwards.
+    app.add_middleware(Head)
     app.add_middleware(LastResort)
     app.add_middleware(BodyLimit, config=config)
     if config.cors_origins:
@@ -64,7 +66,7 @@ def _surround(app: FastAPI, config: WebConfig) -> None:
         app.add_middleware(
             CORSMiddleware,
             allow_origins=config.cors_origins,
-            allow_methods=["GET", "POST", "PUT", "PATCH", "DELETE"],
+            allow_methods=["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"],
             allow_headers=_CORS_SENT,
             expose_headers=_CORS_SEEN,
             max_age=600,

@@ -1,6 +1,12 @@
-"""For those who watch over the process: is it alive, may it be sent requests, what does it count."""
+"""For those who watch over the process: is it alive, may it be sent requests, what does it count.
+
+There is no rate limit here: a probe that were told "too many requests" would take a healthy process away from
+everybody. Instead no answer costs more than a flood of requests itself: only ``/readyz`` asks the database, once a
+second at the most.
+"""
 
 import asyncio
+import time
 from collections.abc import Sequence
 
 from fastapi import APIRouter, Request, Response
@@ -8,7 +14,7 @@ from fastapi import APIRouter, Request, Response
 from headrace import __version__, logs
 from headrace.edge.facts import facts_of
 from headrace.edge.problem_details import answer_to
-from headrace.edge.services import services_of
+from headrace.edge.services import Readiness
 from headrace.errors import Unavailable
 from headrace.web.metrics import CONTENT_TYPE, Metrics
 
@@ -16,6 +22,7 @@ log = logs.get(__name__)
 router = APIRouter(include_in_schema=False)
 
 _PATIENCE = 3.0  # less than the second or five that probes commonly wait, or they only see a timeout
+_FRESH = 1.0
 
 
 class NotReady(Unavailable):
@@ -24,30 +31,48 @@ class NotReady(Unavailable):
     code = "not_ready"
 
 
-@router.api_route("/healthz", methods=["GET", "HEAD"])
+@router.get("/healthz")
 async def health() -> dict[str, str]:
     """Alive: the event loop turns. Asks nobody else, so that a slow database does not get every process killed."""
     return {"status": "ok", "version": __version__}
 
 
-@router.api_route("/readyz", methods=["GET", "HEAD"])
+@router.get("/readyz")
 async def readiness(request: Request) -> Response:
     """Ready: the database answers and has the schema of this program."""
-    reasons = await _reasons(request)
-    if reasons:
+    if reasons := await _reasons(request):
         return answer_to(NotReady(reasons=list(reasons)), facts_of(request))
     return Response('{"status":"ready"}', media_type="application/json")
 
 
+class Probe:
+    """Whether this process is ready, as it was a moment ago."""
+
+    def __init__(self, readiness: Readiness) -> None:
+        self._readiness = readiness
+        self._asking = asyncio.Lock()
+        self._said: Sequence[str] = ()
+        self._fresh_until = 0.0
+
+    async def reasons(self) -> Sequence[str]:
+        async with self._asking:  # those who come meanwhile share the answer
+            if time.monotonic() >= self._fresh_until:
+                self._said = await self._readiness()
+                self._fresh_until = time.monotonic() + _FRESH
+            return self._said
+
+
 async def _reasons(request: Request) -> Sequence[str]:
+    probe = request.app.state.probe
+    assert isinstance(probe, Probe)
     try:
         async with asyncio.timeout(_PATIENCE):
-            return await services_of(request).readiness()
+            return await probe.reasons()
     except TimeoutError:
         return ["The database took too long to answer."]
 
 
-@router.api_route("/metrics", methods=["GET", "HEAD"])
+@router.get("/metrics")
 async def metrics(request: Request) -> Response:
     counted = request.app.state.metrics
     assert isinstance(counted, Metrics)

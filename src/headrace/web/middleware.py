@@ -4,6 +4,7 @@
 ``ResponseHeaders``  what every answer carries for the browser's and the client's sake
 ``BodyLimit``        reads the body, up to the limit
 ``LastResort``       turns an error that nobody foresaw into an answer that tells nothing
+``Head``             answers HEAD as GET would, without the body
 """
 
 import asyncio
@@ -13,6 +14,7 @@ from collections.abc import Callable, Mapping
 
 import structlog
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from headrace import ids, logs
@@ -206,7 +208,7 @@ class BodyLimit:
 
 
 class LastResort:
-    """The innermost: an error that nobody foresaw is logged with its stack, and answered without a word about it."""
+    """An error that nobody foresaw is logged with its stack, and answered without a word about it."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -229,3 +231,36 @@ class LastResort:
             if started:
                 raise  # half an answer is out: only breaking the connection tells the client that the rest is missing
             await answer(INTERNAL, scope["state"]["facts"])(scope, receive, send)
+
+
+class Head:
+    """HEAD for every route that takes GET: the same checks, limits and headers, and no body (RFC 9110, 9.3.2)."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["method"] != "HEAD":
+            await self._app(scope, receive, send)
+            return
+        over = False
+
+        async def send_without_body(message: Message) -> None:
+            nonlocal over
+            if message["type"] != "http.response.body":
+                await send(message)
+                return
+            if over:
+                # A stream that would go on for as long as somebody reads it: nobody does.
+                raise OSError("the answer to a HEAD is complete")
+            over = True
+            await send({"type": "http.response.body"})
+
+        scope["method"] = "GET"
+        try:
+            await self._app(scope, receive, send_without_body)
+        except ClientDisconnect:
+            if not over:
+                raise
+        finally:
+            scope["method"] = "HEAD"

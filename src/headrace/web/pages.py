@@ -10,6 +10,7 @@ import orjson
 from fastapi import APIRouter, Request, Response
 
 from headrace import __version__
+from headrace.edge.access import Anyone
 from headrace.web import apipage
 
 router = APIRouter(include_in_schema=False)
@@ -22,20 +23,20 @@ _POLICY = (
 )
 
 
-@router.api_route("/", methods=["GET", "HEAD"])
-async def home() -> Response:
+@router.get("/")
+async def home(_: Anyone) -> Response:
     """Until the console is there, a page that says that Headrace is."""
     return page("Headrace", _HOME)
 
 
-@router.api_route("/docs", methods=["GET", "HEAD"])
-async def api_reference(request: Request) -> Response:
+@router.get("/docs")
+async def api_reference(request: Request, _: Anyone) -> Response:
     """The description of the API, for reading."""
     return page("Headrace API", apipage.render(_description(request)))
 
 
-@router.api_route("/openapi.json", methods=["GET", "HEAD"])
-async def api_description(request: Request) -> Response:
+@router.get("/openapi.json")
+async def api_description(request: Request, _: Anyone) -> Response:
     """The description of the API, for programs."""
     return Response(orjson.dumps(_description(request)), media_type="application/json")
 

@@ -86,4 +86,5 @@ async def _http(request: Request, error: HTTPException) -> Response:
 def _methods_at(request: Request) -> str:
     """Every method that the path takes; the framework names those of the first route with this path alone."""
     here = [each for each in iter_route_contexts(request.app.routes) if each.path_regex.match(request.scope["path"])]
-    return ", ".join(sorted(set[str]().union(*(each.methods or () for each in here))))
+    methods = set[str]().union(*(each.methods or () for each in here))
+    return ", ".join(sorted(methods | ({"HEAD"} if "GET" in methods else set())))

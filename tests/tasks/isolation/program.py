@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import ctypes
+import logging
 import multiprocessing
 import os
 import signal
@@ -18,6 +19,7 @@ from typing import Any, TypeVar
 import orjson
 from pydantic import BaseModel
 
+from headrace import logs
 from headrace.tasks.context import BlockingTaskContext, TaskContext
 from headrace.tasks.errors import Fatal, Snooze, TaskCanceled
 from headrace.tasks.registry import Handler, ProcessLimits, Registry
@@ -51,6 +53,13 @@ def echo(context: BlockingTaskContext, payload: Any) -> Any:
 async def echo_async(context: TaskContext, payload: Any) -> Any:
     await asyncio.sleep(0)
     return payload
+
+
+@task("logs")
+def logs_(context: BlockingTaskContext, payload: Any) -> None:
+    logs.get(__name__).info("figures.added", number=payload)
+    logging.getLogger(__name__).debug("not %s", "wanted")
+    logging.getLogger(__name__).warning("plain %s", "words")
 
 
 @task("who")

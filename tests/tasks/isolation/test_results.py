@@ -6,8 +6,10 @@ from dataclasses import fields
 from datetime import timedelta
 from pathlib import Path
 
+import orjson
 import pytest
 
+from headrace import logs
 from headrace.tasks.context import Facts
 from headrace.tasks.errors import BadResult, Fatal, LeaseLost, PayloadInvalid, Snooze, UnknownTaskType
 from headrace.tasks.isolation import Children, HandlerFailed, wire
@@ -196,6 +198,17 @@ async def test_whatever_is_printed_goes_to_the_workers_standard_error_whole(
 
     assert await eventually(all_there)
     assert [line.split(" ")[1] for line in printed.splitlines()] == [str(number) for number in range(20_000)]
+
+
+async def test_a_child_logs_as_its_worker_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(logs, "_chosen", ("json", "INFO"))
+    async with closing(Children(ADDRESS, size=1)) as children:
+        await Stand(children, tmp_path).run("logs", 7)
+    lines = [orjson.loads(line) for line in capsys.readouterr().err.splitlines()]
+    assert [(line["event"], line["level"]) for line in lines] == [("figures.added", "info"), ("plain words", "warning")]
+    assert lines[0]["number"] == 7
 
 
 async def test_lines_of_several_children_do_not_mix() -> None:

@@ -22,6 +22,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from headrace import logs
 from headrace.database import Tx
 from headrace.tasks import storable
 from headrace.tasks.context import BlockingTaskContext, Facts, StepRecord, TaskContext
@@ -211,7 +212,10 @@ def _ending_with(task_type: TaskType, result: Any, limit: int) -> Message:
 
 
 def load(order: Message) -> Registry:
-    """Import the program as the worker would."""
+    """Import the program as the worker would. Its log lines look like the worker's, among which they appear."""
+    if order["logs"] is not None:
+        format_, level = order["logs"]
+        logs.configure(format=format_, level=level)
     sys.path[:] = with_current_directory(order["path"])
     try:
         return load_registry(order["address"])

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Mapping
 from datetime import timedelta
 
+from headrace import logs
 from headrace.tasks.isolation import program, wire
 from headrace.tasks.isolation.errors import ProgramBroken
 from headrace.tasks.isolation.guardian import Guardian
@@ -71,9 +72,10 @@ class Child:
     async def load(self, *, within: timedelta) -> None:
         """Wait until it has loaded the program; ``ProgramBroken`` says why it could not."""
         self._reader, self._writer = await asyncio.open_unix_connection(sock=self._ours)
-        await self.say({"do": "load", "address": self.address, "path": program.search_path()})
+        await self.say({"do": "load", "address": self.address, "path": program.search_path(), "logs": logs.chosen()})
         try:
-            answer = await asyncio.wait_for(self.hear(), within.total_seconds())
+            async with asyncio.timeout(within.total_seconds()):
+                answer = await self.hear()
         except TimeoutError:
             raise ProgramBroken(
                 f"{self.address} could not be loaded within {within.total_seconds():g} s.{self.last_lines()}"
