@@ -23,6 +23,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 import asyncpg
 import pytest
+import structlog
 
 from headrace import embedded, migrations
 from headrace.audit import ANONYMOUS, ActorType, Who
@@ -34,6 +35,21 @@ ROOT = Path(__file__).parent.parent
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 _numbers = itertools.count()
+
+
+# An error that nobody foresaw, drawn with every local variable by structlog's default, takes seconds.
+structlog.dev.ConsoleRenderer.get_active().exception_formatter = structlog.dev.plain_traceback
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """`-n auto`: more than there are cores, for a good part of the time tests wait for others."""
+    return (os.cpu_count() or 1) * 3 // 2
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The longest first: at the end of a run nobody shall wait for one of them."""
+    items.sort(key=lambda item: item.path.parent.name not in {"races", "e2e"})
+
 
 # Nothing here must survive a power cut, and all of it fits into little memory.
 _HASTY = {
