@@ -37,7 +37,7 @@ from headrace.errors import Invalid
 
 PREFIX = "HEADRACE_"
 # Names with the prefix that are not settings: where the file lies, and what the tests and scripts use.
-_NOT_SETTINGS = re.compile(r"HEADRACE_(CONFIG|TEST_\w+|SETUP_\w+)")
+_NOT_SETTINGS = re.compile(r"HEADRACE_(CONFIG|LOCK_FENCE|LOCK_TOKEN|TEST_\w+|SETUP_\w+)")
 _UNITS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400}
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)?")
 

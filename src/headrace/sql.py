@@ -57,6 +57,9 @@ class Where:
         pair = ", ".join(map(_name, columns))
         return self._and(f"({pair}) < (${self.next}, ${self.next + 1})", *mark)
 
+    def below(self, column: str, number: int | None) -> Self:
+        return self if number is None else self._and(f"{_name(column)} < ${self.next}", number)
+
     def since(self, column: str, at: datetime | None) -> Self:
         return self if at is None else self._and(f"{_name(column)} >= ${self.next}", at)
 

@@ -46,7 +46,7 @@ FIELDS: Mapping[ResourceType, frozenset[str]] = {
     ResourceType.QUEUE: _fields("name paused_at max_running version created_at updated_at"),
     ResourceType.WORKER: _fields("id host pid queues types labels concurrency started_at stopping_at ended_at"),
     ResourceType.LOCK: _fields(
-        "id lock_key fence holder_id state purpose acquired_at expires_at released_at created_at updated_at"
+        "id user_id lock_key fence holder_id state purpose acquired_at expires_at released_at created_at updated_at"
     ),
     ResourceType.ASSET: _fields(
         "id user_id media_type origin_name mime_type size_bytes sha256 status created_at updated_at deleted_at"

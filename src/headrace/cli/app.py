@@ -22,6 +22,7 @@ COMMANDS = {
     "tasks": Entry("headrace.cli.tasks:app", "Tasks: look at them, cancel them, try them again."),
     "queues": Entry("headrace.cli.queues:app", "Queues: what is in them; pause and resume them."),
     "workers": Entry("headrace.cli.queues:workers", "Worker processes that have not ended."),
+    "locks": Entry("headrace.cli.locks:app", "Locks: who holds what; take, keep, release one."),
     "migrate": Entry(
         "headrace.cli.migrate:migrate",
         "Bring the schema to what this program needs. Safe at any time, from any number of processes.",

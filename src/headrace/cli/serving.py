@@ -18,6 +18,7 @@ from headrace.cli.wiring import Place, accounts_config, followers, submit_config
 from headrace.database import Database
 from headrace.edge import CookieConfig, LimitConfig, Services
 from headrace.errors import HeadraceError, Invalid, Unavailable
+from headrace.locks import routes as lock_routes
 from headrace.operations import Housekeeping
 from headrace.settings import Settings
 from headrace.tasks import routes as task_routes
@@ -121,7 +122,11 @@ async def application(settings: Settings, place: Place, secret: bytes) -> AsyncI
             idempotency_lifetime=settings.idempotency_lifetime,
             readiness=lambda: _reasons_not_ready(db),
         )
-        routers = [account_routes.create_router(known), task_routes.create_router(_tasks(settings), watch)]
+        routers = [
+            account_routes.create_router(known),
+            task_routes.create_router(_tasks(settings), watch),
+            lock_routes.router,
+        ]
         app = create_app(services, web_config(settings, https=https), routers=routers)
         app.state.before_stop = watch.stop  # streams that never end by themselves would hold the shutdown up
         yield app

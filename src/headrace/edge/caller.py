@@ -26,6 +26,8 @@ class Scope(StrEnum):
     TASKS_WRITE = "tasks:write"
     SCHEDULES_READ = "schedules:read"
     SCHEDULES_WRITE = "schedules:write"
+    LOCKS_READ = "locks:read"
+    LOCKS_WRITE = "locks:write"
     AUDIT_READ = "audit:read"
     ADMIN = "admin"
 

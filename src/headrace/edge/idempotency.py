@@ -306,8 +306,9 @@ def _refusal(error: HeadraceError) -> StoredAnswer:
 
 
 def _is_final(error: HeadraceError) -> bool:
-    """Whether asking again would be answered in the same way."""
-    return not isinstance(error, Exhausted | Unavailable) and status_of(error) < 500
+    """Whether asking again would be answered in the same way: not when the error says itself when to ask again."""
+    later = isinstance(error, Exhausted | Unavailable) or getattr(error, "retry_after", None) is not None
+    return not later and status_of(error) < 500
 
 
 def _response(stored: StoredAnswer) -> Response:

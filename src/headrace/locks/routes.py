@@ -1,0 +1,86 @@
+"""Locks over HTTP."""
+
+from datetime import timedelta
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Query, Response
+
+from headrace.database import Tx
+from headrace.edge import ONCE, Admin, Answer, Caller, Db, Once, Page, Paging, Scope, idempotent, problems, scoped
+from headrace.edge.errors import InvalidCursor
+from headrace.locks import service
+from headrace.locks.errors import LockHeld, LockLost, LockNotFound
+from headrace.locks.model import LONGEST_KEY, LONGEST_NOTE, LockState
+from headrace.locks.schemas import AcquireIn, ForceReleaseIn, GrantOut, LockOut, ReleaseIn, RenewIn
+from headrace.locks.store import Filter
+from headrace.locks.taking import when_free
+
+router = APIRouter(prefix="/v1/locks", tags=["Locks"])
+
+Reader = Annotated[Caller, Depends(scoped(Scope.LOCKS_READ))]
+Writer = Annotated[Caller, Depends(scoped(Scope.LOCKS_WRITE))]
+AcquireOnce = Annotated[Once, Depends(idempotent("locks.acquire", secret=True))]
+
+
+@router.post("", status_code=201, response_model=GrantOut, summary="Take a lock", responses=problems(LockHeld, *ONCE))
+async def acquire_lock(body: AcquireIn, caller: Writer, db: Db, once: AcquireOnce) -> Response:
+    """Take one of your locks, at once or within `wait_seconds`. Keys are names among your own locks: programs that
+    share a lock act for the same user.
+
+    Send an `Idempotency-Key`: if the answer is lost on its way, the same request gets the same token. As long as the
+    lock is held by somebody else the same request may be sent again, with the same key.
+    """
+
+    async def act(tx: Tx) -> Answer:
+        grant = await service.acquire_lock(tx, caller, body.key, ttl=body.ttl, holder=body.holder, purpose=body.purpose)
+        return Answer(GrantOut.granted(grant), status=201)
+
+    return await when_free(lambda: once.run(db, act), wait=timedelta(seconds=body.wait_seconds))
+
+
+@router.post("/renew", response_model=LockOut, summary="Renew a lock", responses=problems(LockLost))
+async def renew_lock(body: RenewIn, caller: Writer, db: Db) -> LockOut:
+    """Hold on to a lock for `ttl_seconds` from now. Renew it well before it expires: a third of its time is usual."""
+    async with db.transaction() as tx:
+        ttl = timedelta(seconds=body.ttl_seconds)
+        return LockOut.of(await service.renew_lock(tx, caller, body.key, body.token, ttl=ttl))
+
+
+@router.post("/release", response_model=LockOut, summary="Release a lock", responses=problems(LockLost))
+async def release_lock(body: ReleaseIn, caller: Writer, db: Db) -> LockOut:
+    """Let a lock go. If it was lost before, the answer says so: what it guarded may have been done by another, too."""
+    async with db.transaction() as tx:
+        return LockOut.of(await service.release_lock(tx, caller, body.key, body.token))
+
+
+@router.post("/force-release", response_model=LockOut, summary="Take a lock away", responses=problems(LockNotFound))
+async def force_release_lock(body: ForceReleaseIn, caller: Admin, db: Db) -> LockOut:
+    """End somebody's holding of a lock, for administrators. The holder learns it when it renews next; what it does
+    until then can be refused by its fence."""
+    async with db.transaction() as tx:
+        owner = body.user_id or caller.user_id
+        return LockOut.of(await service.force_release_lock(tx, caller, body.key, user_id=owner))
+
+
+@router.get("", response_model=Page[LockOut], summary="List locks", responses=problems(InvalidCursor))
+async def list_locks(
+    caller: Reader,
+    db: Db,
+    paging: Paging,
+    key: Annotated[str | None, Query(max_length=LONGEST_KEY, description="Exactly this one.")] = None,
+    holder: Annotated[str | None, Query(max_length=LONGEST_NOTE, description="Exactly this one.")] = None,
+    state: Annotated[
+        LockState | None, Query(description="`active` for what is held now. A lock whose time is over is `expired`.")
+    ] = None,
+    user_id: Annotated[
+        str | None, Query(max_length=64, description="Whose, for administrators: a user's id, or `*` for everybody's.")
+    ] = None,
+) -> Page[LockOut]:
+    """Who holds and who held your locks, newest first."""
+    owner = user_id or caller.user_id
+    listing = paging.of("locks", owner=owner, key=key, holder=holder, state=state)
+    wanted = Filter(None if owner == service.EVERYBODY else owner, key, holder, state)
+    before = int(listing.after[1]) if listing.after else None
+    async with db.transaction() as tx:
+        rows = await service.list_locks(tx, caller, wanted, before=before, limit=listing.fetch)
+    return listing.page(rows, mark=lambda lock: (lock.acquired_at, str(lock.id)), item=LockOut.of)

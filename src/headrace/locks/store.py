@@ -1,0 +1,196 @@
+"""The statements. The unique index over active rows is the lock; the token's digest is in the WHERE of what follows.
+
+Times are ``clock_timestamp()``, not the transaction's start: who waited for the holder before began before that one
+ended, and the history must not say that two held it at once.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from headrace.database import Row, Tx
+from headrace.locks.model import Claim, Lock, LockState
+from headrace.sql import Where
+
+_STATE = "CASE WHEN state = 'active' AND expires_at <= clock_timestamp() THEN 'expired' ELSE state END AS state"
+_COLUMNS = f"""id, user_id, lock_key, fence, holder_id, {_STATE}, purpose, acquired_at, expires_at, released_at,
+  greatest(expires_at - clock_timestamp(), '0') AS remaining"""
+
+
+def _lock_of(row: Row) -> Lock:
+    fields: Mapping[str, Any] = dict(row)
+    return Lock(**{**fields, "state": LockState(fields["state"])})
+
+
+def _found(row: Row | None) -> Lock | None:
+    return None if row is None else _lock_of(row)
+
+
+FIND_HELD = f"""
+SELECT {_COLUMNS}
+FROM headrace.task_locks
+WHERE user_id = $1 AND lock_key = $2 AND state = 'active' AND expires_at > clock_timestamp()
+"""
+
+
+async def find_held(tx: Tx, user_id: str, key: str) -> Lock | None:
+    """The holding of this key that still counts."""
+    return _found(await tx.fetchrow(FIND_HELD, user_id, key))
+
+
+# Who wants the key next waits here for its predecessor's transaction; who finds it held never comes so far.
+NEXT_FENCE = """
+INSERT INTO headrace.lock_fences AS last (user_id, lock_key, fence) VALUES ($1, $2, 1)
+ON CONFLICT (user_id, lock_key) DO UPDATE SET fence = last.fence + 1
+RETURNING fence
+"""
+
+
+async def next_fence(tx: Tx, user_id: str, key: str) -> int:
+    """A number larger than all before it for this key; until the end of the transaction nobody else gets one."""
+    fence: int = await tx.fetchval(NEXT_FENCE, user_id, key)
+    return fence
+
+
+# FOR UPDATE, so that a holder's transaction that has confirmed the lock (FOR KEY SHARE) is left to end: until then it
+# is held, whatever the clock says.
+EXPIRE_ONE = """
+UPDATE headrace.task_locks SET state = 'expired' WHERE id = (
+  SELECT id FROM headrace.task_locks
+  WHERE user_id = $1 AND lock_key = $2 AND state = 'active' AND expires_at <= clock_timestamp()
+  FOR UPDATE SKIP LOCKED
+)
+"""
+
+
+async def expire_one(tx: Tx, user_id: str, key: str) -> None:
+    """Close the holding of this key whose time is over, if there is one."""
+    await tx.execute(EXPIRE_ONE, user_id, key)
+
+
+INSERT_LOCK = f"""
+INSERT INTO headrace.task_locks
+  (user_id, lock_key, fence, holder_id, token, state, purpose, acquired_at, expires_at)
+SELECT $1, $2, $3, $4, $5, 'active', $6, at, at + $7
+FROM (SELECT clock_timestamp() AS at) AS moment
+ON CONFLICT (user_id, lock_key) WHERE state = 'active' DO NOTHING
+RETURNING {_COLUMNS}
+"""
+
+
+async def insert_lock(tx: Tx, claim: Claim, *, fence: int, digest: str) -> Lock | None:
+    """Take the lock; None when somebody has it."""
+    row = await tx.fetchrow(
+        INSERT_LOCK, claim.user_id, claim.key, fence, claim.holder, digest, claim.purpose, claim.ttl
+    )
+    return _found(row)
+
+
+RENEW = f"""
+UPDATE headrace.task_locks SET expires_at = clock_timestamp() + $4
+WHERE user_id = $1 AND lock_key = $2 AND token = $3 AND state = 'active' AND expires_at > clock_timestamp()
+RETURNING {_COLUMNS}
+"""
+
+
+async def renew(tx: Tx, user_id: str, key: str, *, digest: str, ttl: timedelta) -> Lock | None:
+    """Hold on for ``ttl`` from now; None when it is not held with this token any more."""
+    return _found(await tx.fetchrow(RENEW, user_id, key, digest, ttl))
+
+
+# FOR KEY SHARE goes with the renewal in the background, and not with whoever would end the holding.
+CONFIRM = """
+SELECT true FROM headrace.task_locks
+WHERE user_id = $1 AND lock_key = $2 AND token = $3 AND state = 'active' AND expires_at > clock_timestamp()
+FOR KEY SHARE
+"""
+
+
+async def confirm(tx: Tx, user_id: str, key: str, *, digest: str) -> bool:
+    """Whether it is held with this token; if so, it stays held until the transaction ends."""
+    return await tx.fetchval(CONFIRM, user_id, key, digest) is not None
+
+
+LOCK_ACTIVE = f"""
+SELECT {_COLUMNS} FROM headrace.task_locks
+WHERE user_id = $1 AND lock_key = $2 AND state = 'active' AND ($3::text IS NULL OR token = $3)
+  AND expires_at > clock_timestamp()
+FOR UPDATE
+"""
+RELEASE = f"""
+UPDATE headrace.task_locks SET state = 'released', released_at = clock_timestamp()
+WHERE id = $1 AND state = 'active'
+RETURNING {_COLUMNS}
+"""
+
+
+async def release(tx: Tx, user_id: str, key: str, *, digest: str | None) -> tuple[Lock, Lock] | None:
+    """End a holding: it before and after, or None when there is none. Without a digest whoever holds it loses it."""
+    old = await tx.fetchrow(LOCK_ACTIVE, user_id, key, digest)
+    if old is None:
+        return None
+    new = await tx.fetchrow(RELEASE, old["id"])
+    assert new is not None  # locked by the statement before
+    return _lock_of(old), _lock_of(new)
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """Which locks to list; None for what does not matter. ``user_id`` None is everybody's."""
+
+    user_id: str | None
+    key: str | None = None
+    holder: str | None = None
+    state: LockState | None = None
+
+
+# An active row whose time is over is expired, though nobody has come yet to write it down.
+_IN_STATE: Mapping[LockState, str] = {
+    LockState.ACTIVE: "state = 'active' AND expires_at > clock_timestamp()",
+    LockState.EXPIRED: "(state = 'expired' OR state = 'active' AND expires_at <= clock_timestamp())",
+    LockState.RELEASED: "state = 'released'",
+}
+
+
+async def list_locks(tx: Tx, wanted: Filter, *, before: int | None = None, limit: int) -> list[Lock]:
+    """Locks, newest first: those that are held and those that were."""
+    where = Where().eq("user_id", wanted.user_id).eq("lock_key", wanted.key).eq("holder_id", wanted.holder)
+    where = where.below("id", before)
+    clauses = [*where.clauses, *([_IN_STATE[wanted.state]] if wanted.state else [])]
+    rows = await tx.fetch(
+        f"SELECT {_COLUMNS} FROM headrace.task_locks {'WHERE' if clauses else ''} {' AND '.join(clauses)} "
+        f"ORDER BY id DESC LIMIT ${where.next}",
+        *where.args,
+        limit,
+    )
+    return [_lock_of(row) for row in rows]
+
+
+EXPIRE = """
+UPDATE headrace.task_locks SET state = 'expired' WHERE id IN (
+  SELECT id FROM headrace.task_locks
+  WHERE state = 'active' AND expires_at <= coalesce($2, clock_timestamp())
+  ORDER BY expires_at LIMIT $1 FOR UPDATE SKIP LOCKED
+)
+"""
+
+
+async def expire(tx: Tx, limit: int, *, now: datetime | None = None) -> int:
+    """Write down that up to so many locks have expired; says how many."""
+    return await tx.count(EXPIRE, limit, now)
+
+
+# Nobody is released after their time, so what expired long ago was let go of long ago, too.
+FORGET = """
+DELETE FROM headrace.task_locks WHERE id IN (
+  SELECT id FROM headrace.task_locks
+  WHERE state <> 'active' AND expires_at < coalesce($3, now()) - $2::interval
+  ORDER BY expires_at LIMIT $1 FOR UPDATE SKIP LOCKED
+)
+"""
+
+
+async def forget(tx: Tx, kept_for: timedelta, limit: int, *, now: datetime | None = None) -> int:
+    """Remove up to so many holdings that ended longer ago than this; says how many. The fences stay."""
+    return await tx.count(FORGET, limit, kept_for, now)

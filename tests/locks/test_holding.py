@@ -1,0 +1,149 @@
+"""``hold``: kept while the block runs, let go at its end, and its loss raised in the block. S-13."""
+
+import asyncio
+import time
+from datetime import timedelta
+
+import pytest
+
+from headrace import ids, locks
+from headrace.database import Database, DatabaseUnavailable
+from headrace.locks import Filter, LockHeld, LockLost, LockState, store
+
+SHORT = timedelta(seconds=0.3)
+NEVER = 60  # seconds: longer than any test
+
+
+async def states(db: Database) -> list[str]:
+    async with db.transaction() as tx:
+        return [lock.state.value for lock in await store.list_locks(tx, Filter(None), limit=100)]
+
+
+async def take_away(db: Database, key: str = "k") -> None:
+    async with db.transaction() as tx:
+        assert await store.release(tx, ids.SYSTEM_USER, key, digest=None) is not None
+
+
+async def test_it_is_renewed_while_the_block_runs_and_let_go_at_its_end(db: Database) -> None:
+    async with locks.hold(db, "k", ttl=SHORT, purpose="a long report") as lock:
+        assert lock.fence == 1
+        for _ in range(4):
+            await asyncio.sleep(SHORT.total_seconds() / 2)
+            with pytest.raises(LockHeld, match="holds this lock until"):
+                async with locks.hold(db, "k", ttl=SHORT):
+                    pytest.fail("two at once")
+        async with db.transaction() as tx:
+            await lock.confirm(tx)
+            [shown] = await store.list_locks(tx, Filter(None, state=LockState.ACTIVE), limit=9)
+        assert (shown.purpose, shown.fence) == ("a long report", lock.fence)
+    assert await states(db) == ["released"]
+    async with locks.hold(db, "k", ttl=SHORT) as again:
+        assert again.fence == 2
+
+
+async def test_what_is_taken_away_is_noticed_and_raised_in_the_block(db: Database) -> None:
+    canceled = False
+    with pytest.raises(LockLost):
+        async with locks.hold(db, "k", ttl=timedelta(seconds=1)):
+            await take_away(db)
+            try:
+                await asyncio.sleep(NEVER)
+            except asyncio.CancelledError:
+                canceled = True
+                raise
+    assert canceled
+
+
+async def test_a_block_that_ends_before_it_notices_is_told_at_its_end(db: Database) -> None:
+    with pytest.raises(LockLost):
+        async with locks.hold(db, "k"):
+            await take_away(db)
+
+
+async def test_a_paused_process_learns_of_the_loss_and_cannot_confirm(db: Database) -> None:
+    with pytest.raises(LockLost):
+        async with locks.hold(db, "k", ttl=SHORT) as late:
+            time.sleep(SHORT.total_seconds() + 0.1)  # noqa: ASYNC251 - as SIGSTOP does
+            await asyncio.sleep(NEVER)
+    async with locks.hold(db, "k") as next_one, db.transaction() as tx:
+        assert next_one.fence > late.fence
+        await next_one.confirm(tx)
+        with pytest.raises(LockLost):
+            await late.confirm(tx)
+    assert await states(db) == ["released", "expired"]
+
+
+async def test_who_cannot_renew_is_stopped_before_others_can_take_it(
+    db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loop = asyncio.get_running_loop()
+
+    async def cut_off(*_: object, **__: object) -> None:
+        raise DatabaseUnavailable
+
+    monkeypatch.setattr(store, "renew", cut_off)
+    began = loop.time()
+    with pytest.raises(LockLost):
+        async with locks.hold(db, "k", ttl=timedelta(seconds=1)):
+            await asyncio.sleep(NEVER)
+    assert loop.time() - began < 1
+    with pytest.raises(LockHeld):  # it was stopped while it still had the lock
+        async with locks.hold(db, "k"):
+            pass
+
+
+async def test_the_blocks_own_errors_pass_and_let_the_lock_go(db: Database) -> None:
+    for error in (ValueError("no"), TimeoutError("its own"), KeyError("k")):
+        with pytest.raises(type(error)):
+            async with locks.hold(db, "k"):
+                raise error
+    assert await states(db) == ["released"] * 3
+
+
+async def test_a_block_that_is_canceled_lets_the_lock_go(db: Database) -> None:
+    inside = asyncio.Event()
+
+    async def body() -> None:
+        async with locks.hold(db, "k"):
+            inside.set()
+            await asyncio.sleep(NEVER)
+
+    running = asyncio.create_task(body())
+    await inside.wait()
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert await states(db) == ["released"]
+
+
+async def test_those_who_wait_come_one_after_the_other(db: Database) -> None:
+    inside = 0
+    fences = []
+
+    async def body() -> None:
+        nonlocal inside
+        async with locks.hold(db, "k", wait=None) as lock:
+            inside += 1
+            assert inside == 1
+            await asyncio.sleep(0.005)
+            fences.append(lock.fence)
+            inside -= 1
+
+    async with asyncio.timeout(20):
+        await asyncio.gather(*(body() for _ in range(12)))
+    assert fences == sorted(fences)
+    assert len(set(fences)) == 12
+
+
+async def test_a_guarded_table_refuses_an_older_fence(db: Database) -> None:
+    """The statement of docs/howto/locks.md."""
+    async with db.transaction() as tx:
+        await tx.execute("CREATE TEMPORARY TABLE guarded (key text PRIMARY KEY, fence bigint, value text)")
+        write = (
+            "INSERT INTO guarded AS g VALUES ('k', $1, $2) ON CONFLICT (key) DO UPDATE "
+            "SET fence = excluded.fence, value = excluded.value WHERE g.fence <= excluded.fence"
+        )
+        assert await tx.count(write, 7, "new") == 1
+        assert await tx.count(write, 6, "late") == 0
+        assert await tx.count(write, 7, "newer") == 1
+        assert await tx.fetchval("SELECT value FROM guarded") == "newer"
