@@ -13,7 +13,7 @@ import sys
 import traceback
 from datetime import timedelta
 
-from headrace import locks
+from headrace import locks, logs
 from headrace.database import Database, DatabaseConfig
 from headrace.locks import Held, LockLost
 
@@ -65,6 +65,7 @@ def fork(database_url: str, ttl: timedelta) -> int:
 
 
 def main(database_url: str, ttl: timedelta) -> None:
+    logs.configure(format="json", level="ERROR")  # what is noticed and mended is no news here
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     for _ in sys.stdin:
         sys.stdout.write(f"{fork(database_url, ttl)}\n")

@@ -69,11 +69,16 @@ async def expire_one(tx: Tx, user_id: str, key: str) -> None:
     await tx.execute(EXPIRE_ONE, user_id, key)
 
 
+# Who holds the key's fence is alone here, so that a row which is still active is one that its holder is just ending or
+# has confirmed: it counts as held. To wait for it at the index would date the new holding before the old one's end.
 INSERT_LOCK = f"""
 INSERT INTO headrace.task_locks
   (user_id, lock_key, fence, holder_id, token, state, purpose, acquired_at, expires_at)
-SELECT $1, $2, $3, $4, $5, 'active', $6, at, at + $7
+SELECT $1::varchar, $2::varchar, $3, $4, $5, 'active', $6, at, at + $7
 FROM (SELECT clock_timestamp() AS at) AS moment
+WHERE NOT EXISTS (
+  SELECT FROM headrace.task_locks WHERE user_id = $1::varchar AND lock_key = $2::varchar AND state = 'active'
+)
 ON CONFLICT (user_id, lock_key) WHERE state = 'active' DO NOTHING
 RETURNING {_COLUMNS}
 """

@@ -36,14 +36,14 @@ async def acquire(tx: Tx, claim: Claim) -> Grant:
         taken = await store.insert_lock(tx, claim, fence=fence, digest=digest_of(token))
         if taken is not None:
             return Grant(taken, token)
-        # Another was faster, or a transaction of the last holder is still under way.
+        # Another was faster, or a transaction of the last holder is under way.
         held = await store.find_held(tx, claim.user_id, claim.key)
     raise _held(claim.key, held)
 
 
 def _held(key: str, lock: Lock | None) -> LockHeld:
     if lock is None:
-        return LockHeld(retry_after=timedelta(seconds=1), key=key)
+        return LockHeld("This lock is just being given up: try again.", retry_after=timedelta(milliseconds=50), key=key)
     return LockHeld(
         f"{lock.holder_id} holds this lock until {lock.expires_at:%Y-%m-%d %H:%M:%S} UTC, unless it is renewed: try "
         "again later, or wait for it.",
