@@ -50,6 +50,7 @@ fmt: setup-dev       ## format and mend what ruff can
 
 docs: setup-dev      ## render the reference pages from the code
 	@$(python) -m headrace docs
+	@scripts/prisma
 
 bench:      ## measure: ours beside the peers and the raw limit
 	@scripts/setup bench

@@ -22,6 +22,7 @@ from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 import asyncpg
+import psycopg
 import pytest
 import structlog
 
@@ -149,20 +150,27 @@ def _alive(pid: int) -> bool:
 MakeDatabase = Callable[..., Awaitable[str]]
 
 
+@pytest.fixture(scope="session")
+def superuser(server: TestServer) -> Iterator["psycopg.Connection[tuple[Any, ...]]"]:
+    """One connection to make and drop databases with, whichever event loop a test has."""
+    with psycopg.connect(server.superuser_url, autocommit=True) as connection:
+        yield connection
+
+
 @pytest.fixture
-async def make_database(server: TestServer) -> AsyncIterator[MakeDatabase]:
+def make_database(superuser: "psycopg.Connection[tuple[Any, ...]]") -> Iterator[MakeDatabase]:
     """Makes databases that vanish with the test: ``await make_database(template=…)`` gives the name."""
     made: list[str] = []
 
     async def make(template: str = "template1") -> str:
         name = f"headrace_test_{os.getpid()}_{next(_numbers)}"
-        await server.run(f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY file_copy")  # a third of the time
+        superuser.execute(f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY file_copy")  # a third of the time
         made.append(name)
         return name
 
     yield make
     for name in made:
-        await server.run(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
+        superuser.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
 
 
 @pytest.fixture
@@ -178,12 +186,12 @@ async def db(database_url: str) -> AsyncIterator[Database]:
 
 
 @pytest.fixture(scope="session")
-def shared_database(server: TestServer, template: str) -> Iterator[str]:
+def shared_database(superuser: "psycopg.Connection[tuple[Any, ...]]", template: str) -> Iterator[str]:
     """One migrated database for all the rolled-back transactions of this test process."""
     name = f"headrace_test_{os.getpid()}_shared"
-    asyncio.run(server.run(f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY file_copy"))
+    superuser.execute(f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY file_copy")
     yield name
-    asyncio.run(server.run(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)"))
+    superuser.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
 
 
 @asynccontextmanager

@@ -15,6 +15,7 @@ from headrace.embedded import account as accounts
 from headrace.embedded.account import Account
 from headrace.embedded.errors import PrivilegesMissing
 from tests.e2e.program import Program, is_deserted, running_in
+from tests.memory import room
 
 MakeFolder = Callable[[], Path]
 Start = Callable[..., Program]
@@ -27,7 +28,7 @@ def make_folder() -> Iterator[MakeFolder]:
 
     def make() -> Path:
         # Not pytest's own: other users must be able to enter, and the path must be short enough for a socket.
-        folder = Path(tempfile.mkdtemp(prefix="head race ")).resolve()
+        folder = Path(tempfile.mkdtemp(prefix="head race ", dir=room())).resolve()
         folder.chmod(0o755)
         made.append(folder)
         return folder

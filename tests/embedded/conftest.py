@@ -22,6 +22,7 @@ from headrace.embedded import account as accounts
 from headrace.embedded.account import Account
 from headrace.embedded.errors import PrivilegesMissing
 from headrace.embedded.model import Layout
+from tests.memory import room
 
 if sys.platform != "linux":
     collect_ignore_glob = ["test_*.py"]  # they look into /proc
@@ -71,17 +72,10 @@ class User:
         self.kill()
 
 
-def _room() -> Path:
-    """Where the servers of the tests live: in memory if there is enough, since each writes some 50 MB."""
-    memory = Path("/dev/shm")
-    roomy = memory.is_dir() and shutil.disk_usage(memory).free > 2 * 1024**3
-    return memory if roomy and not os.statvfs(memory).f_flag & os.ST_NOEXEC else Path("/tmp")
-
-
 @pytest.fixture
 def base() -> Iterator[Path]:
     """A folder that everyone may enter, removed at the end; its path is short, as sockets need it."""
-    folder = Path(tempfile.mkdtemp(prefix="hr-", dir=_room())).resolve()
+    folder = Path(tempfile.mkdtemp(prefix="hr-", dir=room())).resolve()
     folder.chmod(0o755)
     yield folder
     shutil.rmtree(folder)
@@ -107,7 +101,7 @@ def fresh(home: Path) -> EmbeddedConfig:
 @pytest.fixture(scope="session")
 def pattern() -> Iterator[Path]:
     """A data folder to copy: a copy is a server of its own, and sooner there than a new one."""
-    folder = Path(tempfile.mkdtemp(prefix="hr-", dir=_room()))
+    folder = Path(tempfile.mkdtemp(prefix="hr-", dir=room()))
     folder.chmod(0o755)
     attach(EmbeddedConfig(folder / "postgres", settings=QUICK)).close()
     yield folder / "postgres"

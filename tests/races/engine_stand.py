@@ -29,6 +29,7 @@ from headrace.tasks.catalog import KnownType
 from headrace.tasks.followers import Followers
 from headrace.tasks.model import TaskSpec
 from headrace.tasks.submit import Submitter
+from tests.memory import room
 from tests.races.engine_program import Options
 
 ROOT = Path(__file__).parent.parent.parent
@@ -69,9 +70,7 @@ class Mortal:
 
 @contextmanager
 def mortal_server() -> Iterator[Mortal]:
-    memory = Path("/dev/shm")
-    roomy = memory.is_dir() and shutil.disk_usage(memory).free > 2 * 1024**3
-    folder = Path(tempfile.mkdtemp(prefix="hr-", dir=memory if roomy else "/tmp")).resolve()
+    folder = Path(tempfile.mkdtemp(prefix="hr-", dir=room())).resolve()
     folder.chmod(0o755)
     try:
         config = embedded.EmbeddedConfig(

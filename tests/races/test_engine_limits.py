@@ -81,7 +81,7 @@ def most_at_once(spans: list[tuple[float, float]]) -> int:
     return most
 
 
-async def limited(url: str, folder: Path, *, each: int, keys: str, work: float, seconds: float) -> None:
+async def limited(url: str, folder: Path, *, workers: int, each: int, keys: str, work: float, seconds: float) -> None:
     options = Options(
         url, "limited", lease=4, concurrency=6, work=work, journal=str(folder / "journal"), marks=str(folder)
     )
@@ -90,7 +90,7 @@ async def limited(url: str, folder: Path, *, each: int, keys: str, work: float, 
     async with await Database.connect(DatabaseConfig(url, role="test")) as db:
         await submit(db, "limited", [{"key": key} for key in keys * each], batch=1000)
         watcher = asyncio.create_task(watch_queue(url, seen))
-        async with crew(options, folder / "log", size=8) as team:
+        async with crew(options, folder / "log", size=workers) as team:
             await kill_workers(db, team, tasks=tasks, seconds=seconds)
             await until_over(db, tasks, within=60)
             assert team.fallen == []
@@ -103,10 +103,10 @@ async def limited(url: str, folder: Path, *, each: int, keys: str, work: float, 
 
 @pytest.mark.timeout(300)
 async def test_never_more_than_the_limit_run_though_workers_are_killed(database_url: str, tmp_path: Path) -> None:
-    await limited(database_url, tmp_path, each=60, keys="ab", work=0.3, seconds=8)
+    await limited(database_url, tmp_path, workers=4, each=40, keys="ab", work=0.3, seconds=5)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 async def test_a_limit_holds_for_a_minute_of_kills(database_url: str, tmp_path: Path) -> None:
-    await limited(database_url, tmp_path, each=400, keys="abc", work=0.3, seconds=60)
+    await limited(database_url, tmp_path, workers=8, each=400, keys="abc", work=0.3, seconds=60)

@@ -115,7 +115,7 @@ class Api:
 @pytest.fixture(scope="module")
 def api(server: TestServer, template: str) -> Iterator[Api]:
     name = f"headrace_test_{os.getpid()}_schema"
-    asyncio.run(server.run(f"CREATE DATABASE {name} TEMPLATE {template}"))
+    asyncio.run(server.run(f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY file_copy"))
     try:
         with Api(server.url(name, role="headrace_app")) as running:
             yield running
@@ -129,12 +129,8 @@ def few(examples: int) -> settings:
     )
 
 
-@pytest.mark.parametrize("mode", list(GenerationMode), ids=lambda mode: mode.value)
-@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda operation: operation.label)
-def test_whatever_an_administrator_sends_is_answered_as_documented(
-    api: Api, operation: Any, mode: GenerationMode
-) -> None:
-    @few(8)
+def send_as_administrator(api: Api, operation: Any, mode: GenerationMode, *, examples: int) -> None:
+    @few(examples)
     @given(case=operation.as_strategy(generation_mode=mode))
     def send(case: Any) -> None:
         response = case.call(base_url=api.url, headers=api.session())
@@ -145,11 +141,35 @@ def test_whatever_an_administrator_sends_is_answered_as_documented(
     send()
 
 
-@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda operation: operation.label)
-def test_whatever_nobody_in_particular_sends_is_answered_as_documented(api: Api, operation: Any) -> None:
-    @few(3)
+def send_as_nobody(api: Api, operation: Any, *, examples: int) -> None:
+    @few(examples)
     @given(case=operation.as_strategy())
     def send(case: Any) -> None:
         case.call_and_validate(base_url=api.url, checks=CHECKS)
 
     send()
+
+
+every_operation = pytest.mark.parametrize("operation", OPERATIONS, ids=lambda operation: operation.label)
+every_mode = pytest.mark.parametrize("mode", list(GenerationMode), ids=lambda mode: mode.value)
+
+
+@every_mode
+@every_operation
+def test_whatever_an_administrator_sends_is_answered_as_documented(
+    api: Api, operation: Any, mode: GenerationMode
+) -> None:
+    send_as_administrator(api, operation, mode, examples=5)
+
+
+@every_operation
+def test_whatever_nobody_in_particular_sends_is_answered_as_documented(api: Api, operation: Any) -> None:
+    send_as_nobody(api, operation, examples=2)
+
+
+@pytest.mark.slow
+@every_operation
+def test_so_is_much_more_of_it(api: Api, operation: Any) -> None:
+    for mode in GenerationMode:
+        send_as_administrator(api, operation, mode, examples=100)
+    send_as_nobody(api, operation, examples=50)
