@@ -162,7 +162,7 @@ class Database:
                 min_size=config.pool_min,
                 max_size=config.pool_max,
                 init=_teach_json,
-                reset=_leave_as_it_is if config.pooled else None,
+                reset=_leave_as_it_is,
                 **_arguments(config),
             )
         except Exception as exc:
@@ -200,8 +200,11 @@ class Database:
 
     @asynccontextmanager
     async def _connection(self) -> AsyncIterator["asyncpg.pool.PoolConnectionProxy[Any]"]:
+        patience = self.config.connect_timeout.total_seconds()
         try:
-            connection = await self._pool.acquire(timeout=self.config.connect_timeout.total_seconds())
+            # Not the pool's own timeout: it makes a task of each acquiring.
+            async with asyncio.timeout(patience):
+                connection = await self._pool.acquire()
         except (TimeoutError, asyncpg.TooManyConnectionsError) as exc:
             raise DatabaseBusy("No connection to the database is free; try again in a moment.") from exc
         except OSError as exc:
@@ -210,7 +213,7 @@ class Database:
             yield connection
         finally:
             try:
-                await self._pool.release(connection)
+                await self._pool.release(connection, timeout=patience)
             except (*_LOST, asyncpg.PostgresError, OSError) as exc:
                 # It broke between the answer and its return. What was done stands, and the pool has thrown it away.
                 log.warning("database.connection_lost", error=type(exc).__name__)
@@ -331,7 +334,8 @@ def _ms(duration: timedelta) -> str:
 
 
 async def _leave_as_it_is(_: "asyncpg.Connection[Any]") -> None:
-    """What a session would be cleaned of is not there; and the words would reach a connection that others use, too."""
+    """What a session would be cleaned of is not there: settings and locks end with their transaction, and listening has
+    a connection of its own. The cleaning would cost a round trip for every transaction."""
 
 
 async def _teach_json(connection: "asyncpg.Connection[Any]") -> None:

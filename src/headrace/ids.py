@@ -30,6 +30,8 @@ _RANDOM_BITS = 74
 _last_millis = 0
 _last_random = 0
 _last_prefix = ""  # the last millisecond as the ten letters that stand for it
+_last_high = -1  # the first half of the last 80 bits, which seldom changes within a millisecond
+_last_middle = ""  # and the eight letters that stand for it
 _randomness = b""
 _lock = threading.Lock()
 
@@ -87,7 +89,7 @@ def _fresh_random() -> int:
 
 def _next() -> str:
     """The 26 letters of an id that is larger than all before it in this process."""
-    global _last_millis, _last_random, _last_prefix, _randomness
+    global _last_millis, _last_random, _last_prefix, _last_high, _last_middle, _randomness
     millis = time.time_ns() // 1_000_000
     with _lock:
         if millis > _last_millis:
@@ -99,10 +101,11 @@ def _next() -> str:
             _last_random += 1 + int.from_bytes(_randomness[:4])
             _randomness = _randomness[4:]
         n, p = _tail(_last_random), _PAIRS
-        return (
-            f"{_last_prefix}{p[n >> 70]}{p[n >> 60 & 1023]}{p[n >> 50 & 1023]}{p[n >> 40 & 1023]}{p[n >> 30 & 1023]}"
-            f"{p[n >> 20 & 1023]}{p[n >> 10 & 1023]}{p[n & 1023]}"
-        )
+        high = n >> 40
+        if high != _last_high:
+            _last_high = high
+            _last_middle = f"{p[high >> 30]}{p[high >> 20 & 1023]}{p[high >> 10 & 1023]}{p[high & 1023]}"
+        return f"{_last_prefix}{_last_middle}{p[n >> 30 & 1023]}{p[n >> 20 & 1023]}{p[n >> 10 & 1023]}{p[n & 1023]}"
 
 
 def _tail(random: int) -> int:

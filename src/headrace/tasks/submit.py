@@ -1,7 +1,7 @@
 """Submitting: one task or thousands in one statement, in the caller's transaction, at most once for a key."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -19,6 +19,9 @@ _PRIORITIES = range(-1_000_000, 1_000_001)
 _ROWS = 5000
 _LABELS = 8
 _LABEL = re.compile(r"[A-Za-z0-9._/-]{1,63}")
+_TEXTS = {"title": 255, "queue": 64, "limit_key": 255, "trace_id": 64, "schedule_uid": 255}
+_NO_TEXTS = (None,) * len(_TEXTS)
+_NOTHING = timedelta(0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +52,7 @@ class Submitter:
         """Submit in a transaction of their own: one statement, and so one round trip, where that is all."""
         drafts = self._drafts_alone(specs, user_id)
         if drafts is not None:
-            await db.fetch_alone(INSERT_TASKS, *_columns(drafts, self._lanes))
+            await db.fetch_alone(*_insertion(drafts, self._lanes))
             return [draft.task_id for draft in drafts]
         async with db.transaction() as tx:
             drafts, lanes = await self._submit(tx, specs, user_id)
@@ -105,6 +108,7 @@ class Submitter:
             grace_seconds=None if spec.grace is None else round(spec.grace.total_seconds()),
             extension_seconds=None if spec.extension is None else round(spec.extension.total_seconds()),
             lane=(spec.queue or known.queue, known.name, user_id, limit_key, _frozen(spec.labels), max_attempts == 1),
+            task_id=ids.new("tsk"),
         )
 
     async def _claim_key(self, tx: Tx, draft: "_Draft", user_id: str) -> bool:
@@ -132,7 +136,7 @@ class Submitter:
         return numbers
 
     async def _insert(self, tx: Tx, drafts: Sequence["_Draft"], lanes: "_Lanes") -> None:
-        await tx.execute(INSERT_TASKS, *_columns(drafts, lanes))
+        await tx.execute(*_insertion(drafts, lanes))
         await self._followers.follow(
             tx,
             [
@@ -168,10 +172,7 @@ class _Draft:
     grace_seconds: int | None
     extension_seconds: int | None
     lane: tuple[Any, ...]
-    task_id: str = ""
-
-    def __post_init__(self) -> None:
-        self.task_id = ids.new("tsk")
+    task_id: str
 
     def asked(self) -> tuple[object, ...]:
         """What must be the same for the same key, for headrace.submission_digest."""
@@ -205,20 +206,8 @@ WHERE scope = 'tasks.submit' AND user_id = $1 AND idempotency_key = $2
 GET_LANE = "SELECT headrace.lane($1, $2, $3, $4, $5, $6)"
 
 # Both rows in one statement: a task without its place in the queue cannot come into being.
-INSERT_TASKS = """
-WITH given AS MATERIALIZED (
-  -- unnest fills up what is short with nulls: a column of one value stands for that value in every row.
-  SELECT g.id, g.payload, g.run_at, g.timeout_seconds, g.labels, g.limit_key, g.trace_id, g.schedule_uid,
-         g.grace_seconds, g.extension_seconds,
-         coalesce(g.user_id, ($2::varchar[])[1]) AS user_id, coalesce(g.task_type, ($3::varchar[])[1]) AS task_type,
-         coalesce(g.title, ($4::varchar[])[1]) AS title, coalesce(g.priority, ($6::integer[])[1]) AS priority,
-         coalesce(g.queue, ($7::varchar[])[1]) AS queue, coalesce(g.max_attempts, ($9::integer[])[1]) AS max_attempts,
-         coalesce(g.lane_id, ($15::integer[])[1]) AS lane_id, nextval('headrace.task_queue_seq_seq') AS seq
-  FROM unnest($1::varchar[], $2::varchar[], $3::varchar[], $4::varchar[], $5::jsonb[], $6::integer[], $7::varchar[],
-              $8::timestamptz[], $9::integer[], $10::integer[], $11::jsonb[], $12::varchar[], $13::varchar[],
-              $14::varchar[], $15::integer[], $16::integer[], $17::integer[])
-    AS g (id, user_id, task_type, title, payload, priority, queue, run_at, max_attempts, timeout_seconds, labels,
-          limit_key, trace_id, schedule_uid, lane_id, grace_seconds, extension_seconds)
+_INSERT = """
+WITH given AS MATERIALIZED ({given}
 ), stored AS (
   INSERT INTO headrace.tasks (id, user_id, task_type, title, payload, priority, queue, run_at, max_attempts,
                               timeout_seconds, labels, limit_key, trace_id, schedule_uid, grace_seconds,
@@ -235,38 +224,51 @@ WITH given AS MATERIALIZED (
 -- Waking takes a lock of the whole server at commit: only when somebody sleeps.
 SELECT pg_notify('headrace_tasks', '') FROM headrace.workers WHERE ended_at IS NULL AND asleep LIMIT 1
 """
+_COLUMNS = {
+    "id": "varchar", "user_id": "varchar", "task_type": "varchar", "title": "varchar", "payload": "jsonb",
+    "priority": "integer", "queue": "varchar", "run_at": "timestamptz", "max_attempts": "integer",
+    "timeout_seconds": "integer", "labels": "jsonb", "limit_key": "varchar", "trace_id": "varchar",
+    "schedule_uid": "varchar", "lane_id": "integer", "grace_seconds": "integer", "extension_seconds": "integer",
+}  # fmt: skip
+_NUMBERED = [(f"${number}::{kind}", name) for number, (name, kind) in enumerate(_COLUMNS.items(), 1)]
+# One row has a plan that is kept; one for arrays is made anew each time, and costs more than the row.
+INSERT_TASK = _INSERT.format(
+    given=f"""
+  SELECT {", ".join(f"{value} AS {name}" for value, name in _NUMBERED)},
+         nextval('headrace.task_queue_seq_seq') AS seq"""
+)
+# An array of one value stands for that value in every row; unnest fills up what is short with nulls.
+_EACH = "CASE WHEN cardinality({value}[]) = 1 THEN ({value}[])[1] ELSE g.{name} END AS {name}"
+INSERT_TASKS = _INSERT.format(
+    given=f"""
+  SELECT {", ".join(_EACH.format(value=value, name=name) for value, name in _NUMBERED)},
+         nextval('headrace.task_queue_seq_seq') AS seq
+  FROM unnest({", ".join(f"{value}[]" for value, _ in _NUMBERED)}) AS g ({", ".join(_COLUMNS)})"""
+)
 
 
-def _columns(drafts: Sequence[_Draft], lanes: _Lanes) -> tuple[list[Any] | None, ...]:
-    """The arrays of INSERT_TASKS. A column that is the same in every row travels once: encoding is most of the cost."""
-    specs = [draft.spec for draft in drafts]
+def _insertion(drafts: Sequence[_Draft], lanes: _Lanes) -> tuple[str, *tuple[object, ...]]:
+    """The statement that stores them, and its arguments."""
+    if len(drafts) == 1:
+        return (INSERT_TASK, *_row(drafts[0], lanes))
+    return (INSERT_TASKS, *map(_column, zip(*[_row(draft, lanes) for draft in drafts], strict=True)))
+
+
+def _row(draft: _Draft, lanes: _Lanes) -> tuple[object, ...]:
+    spec = draft.spec
     return (
-        [draft.task_id for draft in drafts],
-        _once([draft.user_id for draft in drafts]),
-        _once([draft.known.name for draft in drafts]),
-        _once([spec.title or spec.type for spec in specs]),
-        [draft.payload for draft in drafts],
-        _once([draft.priority for draft in drafts]),
-        _once([draft.lane[0] for draft in drafts]),
-        _if_any([spec.run_at for spec in specs]),
-        _once([draft.max_attempts for draft in drafts]),
-        _if_any([draft.timeout_seconds for draft in drafts]),
-        _if_any([dict(spec.labels) or None for spec in specs]),
-        _if_any([draft.lane[3] or None for draft in drafts]),
-        _if_any([spec.trace_id for spec in specs]),
-        _if_any([spec.schedule_uid for spec in specs]),
-        _once([lanes[draft.lane] for draft in drafts]),
-        _if_any([draft.grace_seconds for draft in drafts]),
-        _if_any([draft.extension_seconds for draft in drafts]),
-    )
+        draft.task_id, draft.user_id, draft.known.name, spec.title or spec.type, draft.payload, draft.priority,
+        draft.lane[0], spec.run_at, draft.max_attempts, draft.timeout_seconds,
+        dict(spec.labels) if spec.labels else None, draft.lane[3] or None, spec.trace_id, spec.schedule_uid,
+        lanes[draft.lane], draft.grace_seconds, draft.extension_seconds,
+    )  # fmt: skip
 
 
-def _once(values: list[Any]) -> list[Any]:
-    return values[:1] if values.count(values[0]) == len(values) else values
-
-
-def _if_any(values: list[Any]) -> list[Any] | None:
-    return None if values.count(None) == len(values) else values
+def _column(values: tuple[Any, ...]) -> tuple[Any, ...] | None:
+    """A value that every row has travels once, and one that none has not at all: encoding is most of the cost."""
+    if values[0] != values[-1] or values.count(values[0]) < len(values):
+        return values
+    return None if values[0] is None else values[:1]
 
 
 def _check_spec(spec: TaskSpec) -> None:
@@ -276,37 +278,35 @@ def _check_spec(spec: TaskSpec) -> None:
         raise TaskSpecInvalid("priority must lie between -1,000,000 and 1,000,000.")
     if spec.max_attempts is not None and not 1 <= spec.max_attempts <= 1000:
         raise TaskSpecInvalid("max_attempts must lie between 1 and 1000.")
-    if spec.timeout is not None and spec.timeout <= timedelta(0):
+    if spec.timeout is not None and spec.timeout <= _NOTHING:
         raise TaskSpecInvalid("timeout must be longer than nothing.")
     if spec.run_at is not None and spec.run_at.tzinfo is None:
         raise TaskSpecInvalid("run_at needs a time zone.")
     if spec.idempotency_key is not None and not 1 <= len(spec.idempotency_key) <= 128:
         raise TaskSpecInvalid("An idempotency key has 1 to 128 characters.")
-    if min(spec.grace or timedelta(0), spec.extension or timedelta(0)) < timedelta(0):
+    if min(spec.grace or _NOTHING, spec.extension or _NOTHING) < _NOTHING:
         raise TaskSpecInvalid("grace and extension must not be negative.")
     _check_texts(spec)
 
 
 def _check_texts(spec: TaskSpec) -> None:
-    texts = (
-        ("title", spec.title, 255),
-        ("queue", spec.queue, 64),
-        ("limit_key", spec.limit_key, 255),
-        ("trace_id", spec.trace_id, 64),
-        ("schedule_uid", spec.schedule_uid, 255),
-    )
-    if len(spec.labels) > _LABELS or not all(map(_is_label, (*spec.labels, *spec.labels.values()))):
+    if spec.labels and not _are_labels(spec.labels):
         raise TaskSpecInvalid(
             f"Labels are at most {_LABELS}, with names and values of 1 to 63 letters, digits and characters of . _ / -"
         )
-    for name, text, longest in texts:
+    texts = (spec.title, spec.queue, spec.limit_key, spec.trace_id, spec.schedule_uid)
+    if texts == _NO_TEXTS:
+        return
+    for text, (name, longest) in zip(texts, _TEXTS.items(), strict=True):
         if text is not None and (not text or len(text) > longest or "\0" in text):
             raise TaskSpecInvalid(f"{name} has 1 to {longest} characters and no NUL.")
 
 
-def _is_label(text: object) -> bool:
-    return isinstance(text, str) and _LABEL.fullmatch(text) is not None
+def _are_labels(labels: Mapping[Any, Any]) -> bool:
+    return len(labels) <= _LABELS and all(
+        isinstance(text, str) and _LABEL.fullmatch(text) for text in (*labels, *labels.values())
+    )
 
 
 def _frozen(labels: Any) -> tuple[tuple[str, str], ...]:
-    return tuple(sorted(labels.items()))
+    return tuple(sorted(labels.items())) if labels else ()

@@ -88,7 +88,7 @@ class Feeder:
                 taken = await self._claim(worker, wanted)
             if taken is None:
                 await asyncio.sleep(0.3)
-            elif taken < wanted:
+            elif taken < wanted and self._sweep.exhausted:
                 await self._rest(worker)
 
     async def _claim(self, worker: Identity, wanted: int) -> int | None:
@@ -154,7 +154,7 @@ class Feeder:
                 if note.channel != "headrace_tasks":
                     self.cancels.set()
                 if note.channel != "headrace_cancel":
-                    self._sweep.look_again()
+                    self._sweep.wake()
                     self._woken.set()
 
     async def stop(self) -> list[Claimed]:

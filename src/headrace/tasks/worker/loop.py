@@ -67,7 +67,7 @@ class Worker:
         self._endings: list[Ending] = []
         self._writing = False
         self._stopping = False
-        self._in_hand = asyncio.Event()
+        self._idle: deque[asyncio.Future[None]] = deque()
         self._ended = asyncio.Event()
         self._settled = asyncio.Event()
         self._runners: set[asyncio.Task[None]] = set()
@@ -75,7 +75,7 @@ class Worker:
         self.identity: Identity
         self._heart: Heart
         self._feeder = Feeder(
-            db, registry, config, hand=self._hand, running=self._runs, arrived=self._in_hand.set, gone=self._given_up
+            db, registry, config, hand=self._hand, running=self._runs, arrived=self._wake_runners, gone=self._given_up
         )
         self._reporter: LeaseReporter
 
@@ -194,9 +194,9 @@ class Worker:
         turns = 0
         while True:
             while not self._hand:
-                self._in_hand.clear()
                 self._feeder.room.set()
-                await self._in_hand.wait()
+                self._idle.append(waiting := asyncio.get_running_loop().create_future())
+                await waiting
             claimed = self._hand.popleft()
             self._feeder.room.set()
             run = self._begin(claimed, me)
@@ -210,6 +210,13 @@ class Worker:
             turns += 1
             if turns % _TURNS == 0:
                 await asyncio.sleep(0)
+
+    def _wake_runners(self) -> None:
+        # Only as many as there is work for: waking a hundred for one task would keep that one waiting.
+        for _ in range(min(len(self._hand), len(self._idle))):
+            waiting = self._idle.popleft()
+            if not waiting.done():
+                waiting.set_result(None)
 
     def _begin(self, claimed: Claimed, me: "asyncio.Task[None]") -> Run:
         task_type = self._registry.get(claimed.task_type)

@@ -103,17 +103,30 @@ TAKE = "SELECT * FROM headrace.take_tasks($1, $2, $3, $4, $5, $6, $7)"
 
 async def take(db: Database, worker: Identity, lanes: Sequence[Any], shares: Sequence[int], *, most: int) -> list[Row]:
     """Claim up to ``most`` tasks from these lanes (see sweep.Lane); ``WorkerGone`` if we are no longer a worker."""
+    floors = [list(column) for column in zip(*((e.lane_id, e.precedence, e.run_at, e.seq) for e in lanes), strict=True)]
+    return await _claim(db, TAKE, worker.number, *floors, shares, most)
+
+
+TAKE_FIRST = "SELECT * FROM headrace.take_first($1, $2, $3, $4, $5, $6)"
+
+
+async def take_first(
+    db: Database,
+    worker: Identity,
+    *,
+    queues: Sequence[str] | None,
+    types: Sequence[str],
+    labels: dict[str, str],
+    most: int,
+    startable: int,
+) -> list[Row]:
+    """Claim what is due in the highest priority, without a survey before it."""
+    return await _claim(db, TAKE_FIRST, worker.number, queues, types, labels, most, startable)
+
+
+async def _claim(db: Database, sql: str, *args: object) -> list[Row]:
     try:
-        return await db.fetch_alone(
-            TAKE,
-            worker.number,
-            [lane.lane_id for lane in lanes],
-            [lane.precedence for lane in lanes],
-            [lane.run_at for lane in lanes],
-            [lane.seq for lane in lanes],
-            shares,
-            most,
-        )
+        return await db.fetch_alone(sql, *args)
     except asyncpg.PostgresError as exc:
         if exc.sqlstate == "HR001":
             raise WorkerGone from exc

@@ -44,10 +44,17 @@ class Sweep:
         self._lanes: list[Lane] = []
         self._stale_at = 0.0
         self._turn = _FIRST
+        self._woken = False
+        self.exhausted = False  # whether the last claim left nothing behind
 
     def look_again(self) -> None:
         """Something new may be there: survey before the next claim."""
         self._stale_at = 0.0
+
+    def wake(self) -> None:
+        """Something has just come: whatever is first, the quickest way."""
+        self._woken = True
+        self.look_again()
 
     @property
     def next_due(self) -> float | None:
@@ -56,6 +63,20 @@ class Sweep:
 
     async def take(self, worker: Identity, *, most: int, now_startable: int) -> list[Row]:
         """Claim up to ``most``; of tasks that have a single attempt only as many as can start now."""
+        if self._woken:
+            self._woken = False
+            first = await store.take_first(
+                self._db,
+                worker,
+                queues=self._queues,
+                types=self._types,
+                labels=self._labels,
+                most=most,
+                startable=now_startable,
+            )
+            if first:
+                self.exhausted = False
+                return first
         if time.monotonic() >= self._stale_at:
             await self._survey()
         taken: list[Row] = []
@@ -66,7 +87,8 @@ class Sweep:
             # Lower priorities come only when the higher ones have nothing left to give.
             if len(taken) >= most:
                 break
-        if len(taken) < most:
+        self.exhausted = len(taken) < most
+        if self.exhausted:
             self.look_again()
         return taken
 
