@@ -424,8 +424,8 @@ class Careless:
         self._pool = pool
         self.acquire = pool.acquire
 
-    async def release(self, connection: Any) -> None:
-        await self._pool.release(connection)
+    async def release(self, connection: Any, **how: Any) -> None:
+        await self._pool.release(connection, **how)
         raise asyncpg.InternalClientError("cannot switch to state 15; another operation (2) is in progress")
 
 
