@@ -223,6 +223,25 @@ class Settings(BaseSettings):
     )
     task_result_limit: ByteSize = _setting("Worker", "The largest result of a task, as JSON.", "256KiB")
 
+    # -- Scheduler
+    scheduler_poll_interval: Duration = _setting(
+        "Scheduler",
+        "The longest sleep of a scheduler. It wakes by itself when something is due, and by a notification when "
+        "schedules change; this is for a notification that was lost.",
+        timedelta(seconds=5),
+    )
+    scheduler_misfire_after: Annotated[Duration, Field(ge=timedelta(seconds=1))] = _setting(
+        "Scheduler",
+        "A due time that is later than this was missed, and what becomes of it is the schedule's `misfire_policy`. "
+        "Less is lateness: then every due time runs.",
+        timedelta(seconds=60),
+    )
+    scheduler_catch_up: PositiveInt = _setting(
+        "Scheduler",
+        "How many missed due times of a schedule with the policy `all` are made up for at the most.",
+        1000,
+    )
+
     # -- Accounts
     registration: Literal["open", "closed"] = _setting(
         "Accounts", "Whether strangers may register. When closed, an admin makes accounts with the CLI.", "open"

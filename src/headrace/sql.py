@@ -71,6 +71,10 @@ class Where:
         """A jsonb column with at least these labels."""
         return self if not labels else self._and(f"{_name(column)} @> ${self.next}", dict(labels))
 
+    def has_text(self, column: str, part: str | None) -> Self:
+        """A column in which this text occurs, whatever the case; no character of it means anything special."""
+        return self if not part else self._and(f"strpos(lower({_name(column)}), lower(${self.next})) > 0", part)
+
     def _and(self, clause: str, *args: object) -> Self:
         return replace(self, clauses=(*self.clauses, clause), args=(*self.args, *args))
 

@@ -54,6 +54,12 @@ DECIDED = {
     "001 scheduled_tasks: idx_scheduled_tasks_updated_at (updated_at): missing": TAG_ONLY + "every count would move it",
     "001 task_executions.run_by: not null: null": "nobody runs it while pending (ck_task_executions_started)",
     "001 task_executions.started_at: not null: null": "not started while pending (ck_task_executions_started)",
+    "001 task_executions: idx_task_executions_task_uid (task_uid): (task_uid, scheduled_at DESC, execution_uid DESC)": (
+        "the same searches, and the runs come in order"
+    ),
+    "001 task_executions: idx_task_executions_state (state): (state, scheduled_at DESC, execution_uid DESC)": (
+        "the same searches, and the runs come in order"
+    ),
     "001 task_executions: idx_task_executions_updated_at (updated_at): missing": (
         TAG_ONLY + "each step of progress would rewrite every index"
     ),

@@ -116,6 +116,7 @@ REFUSED: list[tuple[str, dict[str, object], str]] = [
     ("scheduled_tasks", {"max_duration_seconds": 0, "timeout_grace_period": 0}, "*ck_scheduled_tasks_"),
     ("scheduled_tasks", {"timeout_grace_period": -1}, "ck_scheduled_tasks_timeout_grace_period"),
     ("scheduled_tasks", {"timeout_grace_period": 3600}, "ck_scheduled_tasks_timeout_grace_period"),
+    ("scheduled_tasks", {"max_extension_seconds": -1}, "ck_scheduled_tasks_max_extension_seconds"),
     ("scheduled_tasks", {"max_retries": -1}, "ck_scheduled_tasks_max_retries"),
     ("scheduled_tasks", {"max_concurrent": 0}, "ck_scheduled_tasks_max_concurrent"),
     ("scheduled_tasks", {"labels": ["a"]}, "ck_scheduled_tasks_labels"),

@@ -36,12 +36,13 @@ FIELDS: Mapping[ResourceType, frozenset[str]] = {
     ),
     ResourceType.SCHEDULED_TASK: _fields(
         "uid user_id name type description is_recurring cron_expr interval timezone next_run misfire_policy enabled",
-        "max_duration_seconds timeout_grace_period max_retries max_concurrent priority labels version",
+        "max_duration_seconds timeout_grace_period max_extension_seconds max_retries max_concurrent priority labels",
+        "version",
         "created_at updated_at",
     ),
     ResourceType.EXECUTION: _fields(
         "id execution_uid task_uid task_name task_type task_id state trigger_type trigger_by run_by retry_count",
-        "scheduled_at started_at finished_at created_at updated_at",
+        "scheduled_at started_at deadline_at finished_at created_at updated_at",
     ),
     ResourceType.QUEUE: _fields("name paused_at max_running version created_at updated_at"),
     ResourceType.WORKER: _fields("id host pid queues types labels concurrency started_at stopping_at ended_at"),

@@ -11,12 +11,15 @@ from headrace.cli.output import errors_in_one_line
 COMMANDS = {
     "up": Entry(
         "headrace.cli.up:up",
-        "Start everything: PostgreSQL, the schema, the API. Ctrl-C stops it in order; the data stays.",
+        "Start everything: PostgreSQL, the schema, the API, the scheduler. Ctrl-C stops it in order; the data stays.",
     ),
     "api": Entry("headrace.cli.api:api", "Serve the REST API. The schema must be there: `headrace migrate`."),
     "worker": Entry(
         "headrace.cli.worker:worker",
         "Run the tasks of a program until Ctrl-C or SIGTERM; a second Ctrl-C ends it at once.",
+    ),
+    "scheduler": Entry(
+        "headrace.cli.scheduler:scheduler", "Fire schedules when they are due. Any number of these share the work."
     ),
     "submit": Entry("headrace.cli.submit:submit", "Submit a task and print its id."),
     "tasks": Entry("headrace.cli.tasks:app", "Tasks: look at them, cancel them, try them again."),

@@ -19,7 +19,17 @@ from headrace.cli import serving
 from headrace.cli.api import Host, Port
 from headrace.cli.output import out, progress, say
 from headrace.cli.supervising import Supervisor, supervised, worker_command
-from headrace.cli.wiring import Place, Report, accounts_config, data_folder, database_of, load_settings, run, secret_key
+from headrace.cli.wiring import (
+    Place,
+    Report,
+    accounts_config,
+    data_folder,
+    database_of,
+    load_settings,
+    run,
+    scheduling,
+    secret_key,
+)
 from headrace.database import Database
 from headrace.embedded import files
 from headrace.settings import Settings
@@ -31,7 +41,7 @@ App = Annotated[
 
 
 def up(host: Host = None, port: Port = None, app: App = None) -> None:
-    """Start everything: PostgreSQL, the schema, the API. Ctrl-C stops it in order; the data stays."""
+    """Start everything: PostgreSQL, the schema, the API, the scheduler. Ctrl-C stops it in order; the data stays."""
     started = monotonic()
     settings = load_settings(api_host=host, api_port=port)
     with _alone(data_folder(settings) / "up.lock") as lock:
@@ -72,7 +82,11 @@ async def _serve(
     started: float,
 ) -> None:
     stop = serving.stop_on_signals()
-    async with _working(program, stop), serving.application(settings, place, secret) as app:
+    async with (
+        _working(program, stop),
+        scheduling(settings, place),
+        serving.application(settings, place, secret) as app,
+    ):
         _greet(listening.url, admin, settings, seconds=monotonic() - started)
         await serving.serve(app, listening, settings, stop=stop)
 

@@ -3,9 +3,10 @@
 import asyncio
 import os
 import secrets
-from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass, replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -13,18 +14,25 @@ import uvloop
 
 from headrace import embedded, logs, settings
 from headrace.accounts import AccountsConfig, PasswordConfig, SessionConfig, ThrottleConfig, WeChatConfig
-from headrace.database import DatabaseConfig
+from headrace.database import Database, DatabaseConfig
 from headrace.embedded import files
 from headrace.errors import HeadraceError, Invalid, Unavailable
+from headrace.schedules.due import MisfireConfig
+from headrace.schedules.following import with_schedules
+from headrace.schedules.loop import Scheduler, SchedulerConfig
 from headrace.settings import Settings
+from headrace.tasks.catalog import StoredCatalog
 from headrace.tasks.events import OutboxFollower
 from headrace.tasks.followers import Followers
-from headrace.tasks.submit import SubmitConfig
+from headrace.tasks.reaping import Reaper
+from headrace.tasks.registry import Registry
+from headrace.tasks.submit import SubmitConfig, Submitter
 from headrace.tasks.worker.config import WorkerConfig
 
 T = TypeVar("T")
 Report = Callable[[str], None]
 
+_FROZEN_FOR = timedelta(seconds=10)
 _SECRET_FILE = "secret.key"  # noqa: S105 - a file's name
 
 
@@ -150,7 +158,7 @@ def accounts_config(chosen: Settings) -> AccountsConfig:
 
 def followers() -> Followers:
     """Whoever must move with a task."""
-    return Followers({"outbox": OutboxFollower()})
+    return with_schedules({"outbox": OutboxFollower()})
 
 
 def submit_config(chosen: Settings) -> SubmitConfig:
@@ -172,6 +180,34 @@ def worker_config(
         scratch=(chosen.worker_scratch_dir or chosen.data_dir / "scratch").resolve(),
         registry_address=registry_address,
     )
+
+
+def scheduler_config(chosen: Settings) -> SchedulerConfig:
+    return SchedulerConfig(
+        poll_every=chosen.scheduler_poll_interval,
+        listen=chosen.worker_listen,
+        misfires=MisfireConfig(after=chosen.scheduler_misfire_after, most=chosen.scheduler_catch_up),
+    )
+
+
+@asynccontextmanager
+async def scheduling(chosen: Settings, place: Place) -> AsyncIterator[Scheduler]:
+    """A scheduler at work on a few connections of its own; it looks after dead workers, too."""
+    # A scheduler that is frozen while it fires must not keep its schedules from the others for long.
+    config = replace(place.app.for_role("scheduler"), pool_max=3, idle_in_transaction_timeout=_FROZEN_FOR)
+    moving_along, stop = followers(), asyncio.Event()
+    async with await Database.connect(config) as db, asyncio.TaskGroup() as group:
+        scheduler = Scheduler(
+            db, Submitter(StoredCatalog(), moving_along, submit_config(chosen)), scheduler_config(chosen)
+        )
+        reaping = group.create_task(Reaper(db, Registry(), moving_along).run(chosen.worker_lease / 3))
+        firing = group.create_task(scheduler.run(stop))
+        try:
+            yield scheduler
+        finally:
+            stop.set()
+            await asyncio.wait([firing])
+            reaping.cancel()
 
 
 def _wechat_config(chosen: Settings) -> WeChatConfig | None:

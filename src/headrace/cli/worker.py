@@ -5,6 +5,7 @@ import os
 import signal
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, nullcontext
+from dataclasses import replace
 from typing import Annotated
 
 import typer
@@ -77,8 +78,10 @@ def _say_nothing(_: str) -> None:
 
 
 async def _work(place: Place, registry: Registry, config: WorkerConfig, display: Display) -> int:
-    stop = _stop_on_signals(at_once=lambda: os._exit(130))
-    async with await Database.connect(place.app) as db:
+    stop = stop_on_signals(at_once=lambda: os._exit(130))
+    # One that is frozen while it writes has lost its lease after this; what it locked must not stay so for longer.
+    connection = replace(place.app, idle_in_transaction_timeout=config.lease)
+    async with await Database.connect(connection) as db:
         working = Worker(db, registry, followers(), config)
 
         def look() -> tuple[int, Totals]:
@@ -114,7 +117,7 @@ async def _watch(place: Place, display: Display, supervisor: Supervisor, queues:
         supervisor.kill()
         os._exit(130)
 
-    stop = _stop_on_signals(at_once=end_at_once)
+    stop = stop_on_signals(at_once=end_at_once)
     async with (
         await Database.connect(place.app) as db,
         reporting(display, supervisor.look, db, queues, stop=stop),
@@ -166,7 +169,7 @@ def pairs(texts: Sequence[str] | None) -> dict[str, str]:
     return found
 
 
-def _stop_on_signals(*, at_once: Callable[[], None]) -> asyncio.Event:
+def stop_on_signals(*, at_once: Callable[[], None]) -> asyncio.Event:
     """An event that Ctrl-C and SIGTERM set; a second Ctrl-C calls ``at_once``, which waits for nothing."""
     stop = asyncio.Event()
 

@@ -12,8 +12,8 @@ from headrace.embedding.connections import fetch, fetch_blocking
 from headrace.embedding.standard_logging import use_standard_logging
 from headrace.embedding.submission import as_parameters, as_row, refusals, spec_of, submit_statement
 from headrace.errors import Invalid
+from headrace.schedules.following import with_schedules
 from headrace.tasks import (
-    Followers,
     OutboxFollower,
     Registry,
     Task,
@@ -184,7 +184,7 @@ class Headrace:
         if self._registry is None:
             raise NoRegistry
         stop = stop or asyncio.Event()
-        followers = Followers({"outbox": OutboxFollower()})
+        followers = with_schedules({"outbox": OutboxFollower()})
         worker = Worker(await self._database(), self._registry, followers, config or WorkerConfig())
         running = asyncio.create_task(worker.run(stop))
         try:

@@ -1,0 +1,30 @@
+"""``headrace scheduler``: fire schedules when they are due."""
+
+import asyncio
+import os
+from contextlib import ExitStack
+
+from headrace import migrations
+from headrace.cli.output import progress, say
+from headrace.cli.wiring import Place, database_of, load_settings, run, scheduling
+from headrace.cli.worker import stop_on_signals
+from headrace.settings import Settings
+
+
+def scheduler() -> None:
+    """Fire schedules when they are due. Any number of these share the work."""
+    settings = load_settings()
+    with ExitStack() as stack:
+        with progress("looking at the database") as said:
+            place = stack.enter_context(database_of(settings, role="scheduler", report=said))
+            run(migrations.verify_current(place.app))
+        fired = run(_fire(settings, place))
+    say(f"stopped; {fired:,} runs fired")
+
+
+async def _fire(settings: Settings, place: Place) -> int:
+    stop: asyncio.Event = stop_on_signals(at_once=lambda: os._exit(130))
+    async with scheduling(settings, place) as firing:
+        say("firing schedules; Ctrl-C stops")
+        await stop.wait()
+    return firing.fired

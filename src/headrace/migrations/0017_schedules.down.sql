@@ -1,0 +1,14 @@
+DROP FUNCTION headrace.follow_executions(text[], text[], text[], timestamptz[], integer[], text[], boolean[], text[], text[], text[], text[]);
+DROP INDEX headrace.idx_task_executions_waiting;
+DROP INDEX headrace.idx_task_executions_active;
+DROP INDEX headrace.idx_task_executions_manual;
+DROP INDEX headrace.idx_task_executions_scheduled_at;
+DROP INDEX headrace.idx_task_executions_state;
+DROP INDEX headrace.idx_task_executions_task_uid;
+CREATE INDEX idx_task_executions_task_uid ON headrace.task_executions (task_uid);
+CREATE INDEX idx_task_executions_state ON headrace.task_executions (state);
+ALTER TABLE headrace.task_executions DROP COLUMN deadline_at;
+ALTER TABLE headrace.scheduled_tasks RESET (fillfactor);
+ALTER TABLE headrace.scheduled_tasks DROP COLUMN max_extension_seconds;
+COMMENT ON COLUMN headrace.scheduled_tasks.total_executions IS NULL;
+COMMENT ON COLUMN headrace.scheduled_tasks.last_executed_at IS NULL;

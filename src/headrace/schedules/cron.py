@@ -1,0 +1,178 @@
+"""When a cron expression is due. The only module that knows time zones.
+
+Expressions are read on the wall clock of the schedule's zone. What daylight saving does to them:
+
+- A time that does not exist is due once, at the first instant after the gap.
+- A time that comes twice is due once, the first time.
+- An expression that names every hour (``*``) follows real time: in an hour that comes twice it is due in both, in one
+  that does not exist not at all.
+"""
+
+import copy
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from cronsim import CronSim, CronSimError
+
+from headrace.schedules.errors import CronInvalid, CronNeverDue, TimezoneUnknown
+
+NICKNAMES = {
+    "@hourly": "0 * * * *",
+    "@daily": "0 0 * * *",
+    "@midnight": "0 0 * * *",
+    "@weekly": "0 0 * * 0",
+    "@monthly": "0 0 1 * *",
+    "@yearly": "0 0 1 1 *",
+    "@annually": "0 0 1 1 *",
+}
+LONGEST_WAIT = timedelta(days=5 * 366)
+
+_SECOND = timedelta(seconds=1)
+_DAY = timedelta(days=1)
+_HOURS = set(range(24))
+
+
+@lru_cache(maxsize=1024)
+def zone_of(name: str) -> ZoneInfo:
+    """The time zone of this name (``Europe/Berlin``); ``TimezoneUnknown`` for what is none."""
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        raise TimezoneUnknown(f"{name!r} is no time zone: write it like Europe/Berlin or UTC.") from None
+
+
+@dataclass(frozen=True, slots=True)
+class Cron:
+    """A cron expression in a zone; ``cron_of`` makes it."""
+
+    expression: str
+    zone: ZoneInfo
+    rule: CronSim
+    every_hour: bool
+
+    def after(self, at: datetime) -> datetime | None:
+        """The first due time after this instant, in UTC; None if there is none within fifty years."""
+        return _after(self, at)
+
+    def times_after(self, at: datetime) -> Iterator[datetime]:
+        while (due := self.after(at)) is not None:
+            yield due
+            at = due
+
+    def on_the_wall(self, at: datetime) -> datetime:
+        wall = at.astimezone(self.zone).replace(tzinfo=None)
+        while True:
+            wall = self._next(wall)
+            due = self._instant(wall)
+            # Not later: the second pass of an hour that comes twice, or the second of several in one gap.
+            if due > at:
+                return due
+
+    def _instant(self, wall: datetime) -> datetime:
+        first = wall.replace(tzinfo=self.zone, fold=0).astimezone(UTC)
+        if first.astimezone(self.zone).replace(tzinfo=None) == wall:
+            return first
+        # In a gap: by the offset after it the instant lies before the change, by the one before it, behind.
+        return _change_between(self.zone, wall.replace(tzinfo=self.zone, fold=1).astimezone(UTC), first)
+
+    def in_real_time(self, at: datetime) -> datetime:
+        here = at.astimezone(self.zone)
+        wall, offset = here.replace(tzinfo=None), here.utcoffset()
+        while True:
+            assert offset is not None
+            match = self._next(wall)
+            due = match.replace(tzinfo=UTC) - offset
+            change = _next_change(self.zone, at)
+            if change is not None and change <= due:
+                at = change
+                here = at.astimezone(self.zone)
+                # The wall clock jumps here; where it lands may be due itself.
+                wall, offset = here.replace(tzinfo=None, fold=0) - _SECOND, here.utcoffset()
+            elif due.astimezone(self.zone).utcoffset() == offset:
+                return due
+            else:
+                # Another offset holds that far ahead. Until a day before nothing on the wall matches.
+                at = due - _DAY
+                here = at.astimezone(self.zone)
+                wall, offset = here.replace(tzinfo=None, fold=0), here.utcoffset()
+
+    def _next(self, wall: datetime) -> datetime:
+        walk = copy.copy(self.rule)
+        walk.dt = wall.replace(microsecond=0, fold=0)
+        return next(walk)
+
+
+@lru_cache(maxsize=16_384)  # a thousand schedules of every minute ask the same
+def _after(cron: Cron, at: datetime) -> datetime | None:
+    try:
+        return cron.in_real_time(at) if cron.every_hour else cron.on_the_wall(at)
+    except (StopIteration, OverflowError):
+        return None
+
+
+@lru_cache(maxsize=4096)
+def cron_of(expression: str, timezone: str = "UTC") -> Cron:
+    """Read five fields or a nickname; ``CronInvalid`` says what is wrong, ``TimezoneUnknown`` that the zone is."""
+    zone = zone_of(timezone)
+    fields = NICKNAMES.get(expression.strip().lower(), expression)
+    if len(fields.split()) != 5:
+        names = ", ".join(sorted(NICKNAMES))
+        raise CronInvalid(
+            f"{expression!r} is no cron expression: it has five fields (minute, hour, day, month, weekday), or is one "
+            f"of {names}."
+        )
+    try:
+        rule = CronSim(fields, datetime(2000, 1, 1))  # noqa: DTZ001 - the wall clock, whatever the zone
+    except (CronSimError, AssertionError, ValueError) as exc:
+        raise CronInvalid(f"{expression!r} is no cron expression: {str(exc).lower() or 'it cannot be read'}.") from None
+    return Cron(expression, zone, rule, every_hour=rule.hours == _HOURS)
+
+
+def check_due(cron: Cron, now: datetime) -> datetime:
+    """The first due time from now on; ``CronNeverDue`` if it is none in the next five years."""
+    due = cron.after(now)
+    if due is None or due > now + LONGEST_WAIT:
+        raise CronNeverDue(f"{cron.expression!r} is not due in the next five years.")
+    return due
+
+
+# -- where the offset of a zone changes
+
+
+def _next_change(zone: ZoneInfo, at: datetime) -> datetime | None:
+    """The first instant after this one, of its day and the next, at which the wall clock jumps."""
+    for day in (0, 1):
+        for change in _changes(zone, (at + day * _DAY).date().toordinal()):
+            if change > at:
+                return change
+    return None
+
+
+@lru_cache(maxsize=4096)
+def _changes(zone: ZoneInfo, day: int) -> tuple[datetime, ...]:
+    """The changes of one day in UTC. No zone changes twice within an hour."""
+    start = datetime.fromordinal(day).replace(tzinfo=UTC)
+    hours = [start + timedelta(hours=hour) for hour in range(25)]
+    offsets = [hour.astimezone(zone).utcoffset() for hour in hours]
+    return tuple(
+        _change_between(zone, hours[index], hours[index + 1])
+        for index in range(24)
+        if offsets[index] != offsets[index + 1]
+    )
+
+
+@lru_cache(maxsize=4096)
+def _change_between(zone: ZoneInfo, before: datetime, behind: datetime) -> datetime:
+    """The first second of the offset that holds at ``behind``, and not at ``before``."""
+    offset = behind.astimezone(zone).utcoffset()
+    while behind - before > _SECOND:
+        middle = before + (behind - before) // 2
+        middle = middle.replace(microsecond=0)
+        if middle.astimezone(zone).utcoffset() == offset:
+            behind = middle
+        else:
+            before = middle
+    return behind

@@ -1,0 +1,107 @@
+"""What people do with runs: look at them, cancel them, ask why one does not start."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from headrace import audit, tasks
+from headrace.audit import Action, Resource, ResourceType
+from headrace.database import Tx
+from headrace.edge.caller import Caller
+from headrace.schedules.errors import ExecutionNotFound, ExecutionOver
+from headrace.schedules.model import Execution, ExecutionState
+from headrace.schedules.service import check_owner
+from headrace.schedules.store import executions as store
+from headrace.schedules.store import schedules as schedules_store
+from headrace.schedules.store.executions import ExecutionFilter, FoundExecutions
+from headrace.sql import Mark
+from headrace.tasks import Reason, TaskOver, Tasks
+from headrace.tasks.why import Code
+
+
+async def get_execution(tx: Tx, caller: Caller, execution_uid: str) -> Execution:
+    """One run, with its result or its error and stack."""
+    execution, owner = await _reach(tx, caller, execution_uid)
+    if owner != caller.user_id:
+        await audit.record(tx, caller.who, Action.READ, _resource(execution))
+    return execution
+
+
+async def list_executions(
+    tx: Tx, caller: Caller, wanted: ExecutionFilter, *, older_than: Mark | None = None, limit: int
+) -> FoundExecutions:
+    """Runs, those that were due last first. Only administrators list somebody else's, or everybody's."""
+    await check_owner(tx, caller, wanted.user_id, ResourceType.EXECUTION)
+    return await store.list_executions(tx, wanted, older_than=older_than, limit=limit)
+
+
+async def cancel_execution(tx: Tx, ours: Tasks, caller: Caller, execution_uid: str) -> Execution:
+    """Cancel a run: one that waits is over with this commit, one that runs is told to stop and ends soon after.
+
+    Canceling twice changes nothing. ``ExecutionOver`` if it ended otherwise before.
+    """
+    old, _ = await _reach(tx, caller, execution_uid)
+    if old.state is ExecutionState.CANCELLED:
+        return old
+    if old.state.is_over:
+        raise ExecutionOver(f"The run is over already: {old.state}.", state=old.state)
+    if old.task_id is None and await _cancel_held(tx, old):
+        return await _changed(tx, caller, old)
+    task_id = (await _get(tx, execution_uid)).task_id
+    if task_id is None:  # ended, or gone, while we waited for its schedule
+        raise ExecutionOver
+    try:
+        await tasks.cancel_task(tx, ours, caller, task_id)
+    except TaskOver as exc:
+        raise ExecutionOver from exc
+    return await _changed(tx, caller, old)
+
+
+async def _cancel_held(tx: Tx, execution: Execution) -> bool:
+    if await schedules_store.lock_schedule(tx, execution.task_uid) is None:
+        raise ExecutionNotFound
+    return await store.cancel_held(tx, execution)
+
+
+@dataclass(frozen=True, slots=True)
+class RunExplanation:
+    execution: Execution
+    reasons: Sequence[Reason]
+
+
+async def explain_execution(tx: Tx, caller: Caller, execution_uid: str) -> RunExplanation:
+    """Why this run is not running. One that waits for others of its schedule says for which."""
+    execution = await get_execution(tx, caller, execution_uid)
+    if execution.state.is_over:
+        over = Reason(Code.OVER, f"It is over: {execution.state}.", {"state": execution.state})
+        return RunExplanation(execution, [over])
+    if execution.task_id is not None:
+        return RunExplanation(execution, (await tasks.explain(tx, caller, execution.task_id)).reasons)
+    before = await store.list_in_slots(tx, execution.task_uid)
+    text = f"{len(before)} runs of its schedule have not ended, of {len(before)} that may run at once."
+    facts = {"scope": "schedule", "name": execution.task_name, "limit": len(before), "executions": before}
+    return RunExplanation(execution, [Reason(Code.LIMIT_REACHED, text, facts)])
+
+
+async def _get(tx: Tx, execution_uid: str) -> Execution:
+    execution = await store.find_execution(tx, execution_uid)
+    if execution is None:
+        raise ExecutionNotFound
+    return execution
+
+
+async def _reach(tx: Tx, caller: Caller, execution_uid: str) -> tuple[Execution, str]:
+    execution = await _get(tx, execution_uid)
+    owner = await store.find_owner(tx, execution_uid)
+    if owner is None or (owner != caller.user_id and not caller.is_admin):
+        raise ExecutionNotFound
+    return execution, owner
+
+
+async def _changed(tx: Tx, caller: Caller, old: Execution) -> Execution:
+    new = await _get(tx, old.execution_uid)
+    await audit.record(tx, caller.who, Action.UPDATED, _resource(new), old=old, new=new, data={"verb": "cancel"})
+    return new
+
+
+def _resource(execution: Execution) -> Resource:
+    return Resource(ResourceType.EXECUTION, execution.execution_uid, {"name": execution.task_name})

@@ -1,0 +1,135 @@
+"""Firing schedules that are due: many in one transaction, each due time once.
+
+One transaction locks the schedules (those that somebody else has at this moment are passed over), submits the tasks,
+inserts the runs and moves ``next_run`` on from the due time. The unique key on schedule, due time and attempt stands
+behind it: no due time can fire twice, whatever is done to ``next_run``.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from headrace.database import Row, Tx
+from headrace.schedules import due
+from headrace.schedules.due import Due, MisfireConfig, Rhythm
+from headrace.schedules.model import MisfirePolicy, Trigger, new_execution_uid
+from headrace.schedules.store import firing as store
+from headrace.schedules.store.firing import Standing
+from headrace.schedules.submission import Plan, Run, submit_runs
+from headrace.tasks import Submitter
+
+
+@dataclass(slots=True)
+class Fired:
+    """What one pass did."""
+
+    schedules: int = 0
+    executions: int = 0
+    skipped: int = 0
+    uids: list[str] = field(default_factory=list)
+
+
+async def fire_due(
+    tx: Tx,
+    submitter: Submitter,
+    misfires: MisfireConfig,
+    *,
+    now: datetime | None = None,
+    limit: int,
+    but: Sequence[str] = (),
+) -> Fired:
+    """Fire up to ``limit`` schedules that are due, by the database's clock unless a test or a replay gives another."""
+    rows = await store.lock_due(tx, now=now, limit=limit, but=but)
+    if not rows:
+        return Fired()
+    looked = [_look(row, misfires) for row in rows]
+    standings = await store.look(tx, [row["uid"] for row in rows], [row["next_run"] for row in rows])
+    runs: list[Run] = []
+    times: list[datetime] = []
+    for row, found in zip(rows, looked, strict=True):
+        standing = standings[row["uid"]]
+        plan = Plan.of(row)
+        fresh = [at for at in found.fire if at not in standing.fired]
+        runs += [Run(plan, new_execution_uid()) for _ in fresh]
+        times += fresh
+    await _start_what_may(tx, submitter, runs, standings)
+    await insert_runs(tx, runs, times, trigger=Trigger.SCHEDULED)
+    skipped = [found.skipped for found in looked]
+    await store.advance(tx, [row["uid"] for row in rows], [found.next_run for found in looked], skipped)
+    return Fired(len(rows), len(runs), sum(skipped), [row["uid"] for row in rows])
+
+
+def _look(row: Row, misfires: MisfireConfig) -> Due:
+    rhythm = Rhythm(row["cron_expr"], row["interval"], row["timezone"])
+    return due.look(rhythm, row["next_run"], row["at"], MisfirePolicy(row["misfire_policy"]), misfires)
+
+
+async def _start_what_may(tx: Tx, submitter: Submitter, runs: Sequence[Run], standings: Mapping[str, Standing]) -> None:
+    """Submit the tasks of runs for which there is a slot. The others wait without a task, and are in nobody's way."""
+    taken = {uid: each.active for uid, each in standings.items()}
+    now_startable = []
+    for run in runs:
+        plan = run.schedule
+        # Those that wait already go first.
+        if not standings[plan.uid].waiting and taken[plan.uid] < plan.max_concurrent:
+            now_startable.append(run)
+            taken[plan.uid] += 1
+    await submit_runs(tx, submitter, now_startable)
+
+
+async def insert_runs(
+    tx: Tx, runs: Sequence[Run], times: Sequence[datetime], *, trigger: Trigger, trigger_by: str | None = None
+) -> None:
+    """Write the runs down, those that were refused as failed."""
+    if not runs:
+        return
+    refused = [run for run in runs if run.refused is not None]
+    at: datetime | None = await tx.fetchval(store.CLOCK) if refused else None
+    await tx.execute(
+        store.INSERT_RUNS,
+        [run.schedule.uid for run in runs],
+        [run.schedule.name for run in runs],
+        [run.schedule.type for run in runs],
+        [run.execution_uid for run in runs],
+        [run.task_id for run in runs],
+        times,
+        [run.refused and run.refused.message for run in runs],
+        trigger,
+        trigger_by,
+        at,
+    )
+    if at is not None:
+        await _count_refused(tx, refused, at)
+
+
+async def _count_refused(tx: Tx, refused: Sequence[Run], at: datetime) -> None:
+    uids = [run.schedule.uid for run in refused]
+    await tx.execute(store.COUNT_REFUSED, uids, [run.refused and run.refused.message for run in refused], at)
+
+
+async def fire_by_hand(tx: Tx, submitter: Submitter, plan: Plan, *, by: str, now: datetime) -> Run:
+    """One run at once, beside the schedule's own times. The caller has locked the schedule."""
+    standings = await store.look(tx, [plan.uid], [now])
+    run = Run(plan, new_execution_uid())
+    await _start_what_may(tx, submitter, [run], standings)
+    await insert_runs(tx, [run], [now], trigger=Trigger.MANUAL, trigger_by=by)
+    return run
+
+
+async def release_held(tx: Tx, submitter: Submitter, uids: Sequence[str]) -> int:
+    """Start runs that waited for a slot, the earliest first. The caller has locked the schedules."""
+    runs = [Run(Plan.of(row), row["execution_uid"]) for row in await tx.fetch(store.HELD, list(uids))]
+    await submit_runs(tx, submitter, runs)
+    started = [run for run in runs if run.task_id is not None]
+    if started:
+        await tx.execute(store.GIVE_TASKS, [run.execution_uid for run in started], [run.task_id for run in started])
+    refused = [run for run in runs if run.refused is not None]
+    if refused:
+        execution_uids = [run.execution_uid for run in refused]
+        at = await tx.fetchval(store.CLOCK)
+        await tx.execute(store.START_REFUSED, execution_uids, at)
+        await tx.execute(store.END_REFUSED, execution_uids, [run.refused and run.refused.message for run in refused])
+        await _count_refused(tx, refused, at)
+        # Their slots are free again, for whoever waits behind them.
+        return len(started) + await release_held(tx, submitter, sorted({run.schedule.uid for run in refused}))
+    return len(started)

@@ -1,0 +1,139 @@
+"""Runs move with their tasks, in the same transaction: a start, an end, the next attempt, the schedule's counts.
+
+A run that ends makes room: what waits for a slot of ``max_concurrent`` is started in the same transaction.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from headrace.database import Tx
+from headrace.schedules.cutting import error_texts, result_text
+from headrace.schedules.errors import RunOfSchedule
+from headrace.schedules.firing import release_held
+from headrace.schedules.model import ExecutionState, new_execution_uid
+from headrace.tasks import Change, ErrorCode, Follower, Followers, StoredCatalog, Submitter, Transition
+from headrace.tasks.followers import SCHEDULES
+
+FOLLOW = "SELECT headrace.follow_executions($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) AS uid"
+PROGRESS = """
+UPDATE headrace.task_executions AS run SET progress = given.progress, updated_at = now()
+FROM unnest($1::varchar[], $2::integer[]) AS given (task_id, progress)
+WHERE run.task_id = given.task_id AND run.state = 'running'
+"""
+EXTEND = """
+UPDATE headrace.task_executions AS run
+SET deadline_at = run.started_at + make_interval(secs => given.seconds), updated_at = now()
+FROM unnest($1::varchar[], $2::integer[]) AS given (task_id, seconds)
+WHERE run.task_id = given.task_id AND run.state = 'running'
+"""
+HAS_RUNS = "SELECT EXISTS (SELECT FROM headrace.task_executions WHERE task_id = $1)"
+
+_ENDS: Mapping[Change, ExecutionState] = {
+    Change.SUCCEEDED: ExecutionState.SUCCESS,
+    Change.FAILED: ExecutionState.FAILURE,
+    Change.CANCELED: ExecutionState.CANCELLED,
+    Change.RETRIED: ExecutionState.FAILURE,
+}
+_BY_CODE: Mapping[str | None, ExecutionState] = {
+    ErrorCode.TIMEOUT: ExecutionState.TIMEOUT,
+    ErrorCode.INTERRUPTED: ExecutionState.INTERRUPTED,
+    None: ExecutionState.INTERRUPTED,  # put off by its handler: neither a success nor a failure
+}
+
+
+@dataclass(slots=True)
+class _Moved:
+    """What happened to one task in one batch."""
+
+    schedule_uid: str
+    worker: str | None = None
+    started_at: datetime | None = None
+    timeout: int | None = None
+    state: ExecutionState | None = None
+    again: bool = False
+    result: str | None = None
+    message: str | None = None
+    stack: str | None = None
+
+
+class ExecutionFollower:
+    """The follower of what schedules have fired."""
+
+    def __init__(self) -> None:
+        self._submitter: Submitter
+
+    def submits_with(self, submitter: Submitter) -> None:
+        self._submitter = submitter
+
+    async def follow(self, tx: Tx, transitions: Sequence[Transition]) -> None:
+        moves: dict[str, _Moved] = {}
+        progress: dict[str, int] = {}
+        extended: dict[str, int] = {}
+        for each in transitions:
+            match each:
+                case Transition(change=Change.CREATED | Change.STEP_CHANGED) | Transition(schedule_uid=None):
+                    continue
+                case Transition(change=Change.PROGRESSED, progress=int(percent)):
+                    progress[each.task_id] = percent
+                case Transition(change=Change.EXTENDED, timeout_seconds=int(seconds)):
+                    extended[each.task_id] = seconds
+                case _:
+                    assert each.schedule_uid is not None
+                    _note(moves.setdefault(each.task_id, _Moved(each.schedule_uid)), each)
+                    if each.change is Change.RETRIED and each.worker_id is None:
+                        await _refuse_by_hand(tx, each.task_id)
+        if progress:
+            await tx.execute(PROGRESS, list(progress), list(progress.values()))
+        if extended:
+            await tx.execute(EXTEND, list(extended), list(extended.values()))
+        if moves:
+            await self._move(tx, moves)
+
+    async def _move(self, tx: Tx, moves: Mapping[str, _Moved]) -> None:
+        given = list(moves.values())
+        rows = await tx.fetch(
+            FOLLOW,
+            list(moves),
+            [each.schedule_uid for each in given],
+            [each.worker for each in given],
+            [each.started_at for each in given],
+            [each.timeout for each in given],
+            [each.state for each in given],
+            [each.again for each in given],
+            [new_execution_uid() if each.again else None for each in given],
+            [each.result for each in given],
+            [each.message for each in given],
+            [each.stack for each in given],
+        )
+        waiting = sorted(row["uid"] for row in rows if row["uid"] is not None)
+        if waiting:
+            await release_held(tx, self._submitter, waiting)
+
+
+def _note(moved: _Moved, each: Transition) -> None:
+    moved.worker = each.worker_id or moved.worker
+    moved.started_at = each.started_at or moved.started_at
+    moved.timeout = each.timeout_seconds or moved.timeout
+    state = _ENDS.get(each.change)
+    if state is None:
+        return
+    if state is ExecutionState.FAILURE:
+        state = _BY_CODE.get(each.error_code, state)
+    moved.state, moved.again = state, each.change is Change.RETRIED
+    moved.result = result_text(each.result) if state is ExecutionState.SUCCESS else None
+    moved.message, moved.stack = error_texts(each.error_message)
+
+
+async def _refuse_by_hand(tx: Tx, task_id: str) -> None:
+    # A run that is over stays so, and its slot may have another: only the schedule can start one more.
+    if await tx.fetchval(HAS_RUNS, task_id):
+        raise RunOfSchedule
+
+
+def with_schedules(by_name: Mapping[str, Follower]) -> Followers:
+    """These followers, and the one that moves the runs of schedules."""
+    following = ExecutionFollower()
+    followers = Followers({**by_name, SCHEDULES: following})
+    following.submits_with(Submitter(StoredCatalog(), followers))
+    return followers

@@ -1,0 +1,140 @@
+"""Schedules and their runs as they are stored."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Any, NewType
+
+from headrace import ids
+
+ScheduleUid = NewType("ScheduleUid", str)
+ExecutionUid = NewType("ExecutionUid", str)
+
+
+class MisfirePolicy(StrEnum):
+    """What becomes of due times that nobody was there to fire."""
+
+    LATEST = "latest"  # the last of them runs, the others are counted as skipped
+    ALL = "all"  # all of them run, up to a cap
+    NONE = "none"  # none of them runs
+
+
+class ExecutionState(StrEnum):
+    """pending → running → an end; there is no way back. The database refuses every other move."""
+
+    PENDING = "pending"
+    RUNNING = "running"
+    SUCCESS = "success"
+    FAILURE = "failure"
+    TIMEOUT = "timeout"
+    CANCELLED = "cancelled"
+    INTERRUPTED = "interrupted"
+
+    @property
+    def is_over(self) -> bool:
+        return self not in (ExecutionState.PENDING, ExecutionState.RUNNING)
+
+
+class Trigger(StrEnum):
+    SCHEDULED = "scheduled"
+    MANUAL = "manual"
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleSpec:
+    """A schedule as somebody wants it: one of ``cron`` and ``interval``, or neither, and then once at ``run_at``."""
+
+    name: str
+    type: str
+    cron: str | None = None
+    interval: int | None = None  # seconds
+    run_at: datetime | None = None  # once; of an interval the first
+    timezone: str = "UTC"
+    description: str | None = None
+    misfire_policy: MisfirePolicy = MisfirePolicy.LATEST
+    enabled: bool = True
+    max_duration_seconds: int = 3600
+    timeout_grace_period: int = 30
+    max_extension_seconds: int = 0
+    max_retries: int = 3
+    max_concurrent: int = 1
+    priority: int = 0
+    labels: Mapping[str, str] = field(default_factory=dict)
+    data: Any = None
+
+    @property
+    def is_recurring(self) -> bool:
+        return self.cron is not None or self.interval is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """A row of ``scheduled_tasks``."""
+
+    uid: ScheduleUid
+    user_id: str
+    name: str
+    type: str
+    description: str | None
+    is_recurring: bool
+    cron_expr: str | None
+    interval: int | None
+    timezone: str
+    next_run: datetime | None
+    misfire_policy: MisfirePolicy
+    enabled: bool
+    max_duration_seconds: int
+    max_retries: int
+    timeout_grace_period: int
+    max_extension_seconds: int
+    max_concurrent: int
+    priority: int
+    labels: Mapping[str, str]
+    data: Any
+    total_executions: int
+    success_executions: int
+    failure_executions: int
+    consecutive_failures: int
+    skipped_runs: int
+    last_executed_at: datetime | None
+    last_failure_error: str | None
+    version: int
+    created_at: datetime
+    updated_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Execution:
+    """A row of ``task_executions``: one attempt of one run."""
+
+    id: int
+    execution_uid: ExecutionUid
+    task_uid: ScheduleUid
+    task_name: str
+    task_type: str
+    task_id: str | None
+    run_by: str | None
+    scheduled_at: datetime
+    started_at: datetime | None
+    deadline_at: datetime | None
+    finished_at: datetime | None
+    state: ExecutionState
+    result: str | None
+    error_message: str | None
+    error_stack: str | None
+    duration_ms: int
+    progress: int
+    retry_count: int
+    trigger_type: Trigger
+    trigger_by: str | None
+    created_at: datetime
+    updated_at: datetime
+
+
+def new_schedule_uid() -> ScheduleUid:
+    return ScheduleUid(ids.new("sch"))
+
+
+def new_execution_uid() -> ExecutionUid:
+    return ExecutionUid(ids.new("exe"))

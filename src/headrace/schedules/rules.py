@@ -1,0 +1,112 @@
+"""What a schedule must be like. S-02: each rule names the field that breaks it; the database holds the same rules."""
+
+import json
+import re
+from typing import Any
+
+from headrace.database import Tx
+from headrace.errors import Invalid
+from headrace.schedules.cron import cron_of, zone_of
+from headrace.schedules.errors import ScheduleInvalid
+from headrace.schedules.model import ScheduleSpec
+from headrace.tasks import Catalog, PayloadInvalid, UnknownTaskType, storable
+
+DATA_LIMIT = 10_240
+LONGEST_INTERVAL = 10 * 366 * 24 * 3600
+LONGEST_RUN = 366 * 24 * 3600
+MOST_RETRIES = 999
+MOST_LABELS = 8
+LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,62}")
+PRIORITIES = range(-1_000_000, 1_000_001)
+
+
+async def check_spec(tx: Tx, catalog: Catalog, spec: ScheduleSpec) -> None:
+    """Refuse a schedule that breaks a rule; ``ScheduleInvalid`` with the field's name."""
+    _check_texts(spec)
+    _check_rhythm(spec)
+    _check_limits(spec)
+    try:
+        known = await catalog.get(tx, spec.type)
+    except UnknownTaskType as exc:
+        raise ScheduleInvalid(exc.message, fields=["type"]) from None
+    try:
+        known.check_payload({} if spec.data is None else spec.data)
+    except PayloadInvalid as exc:
+        raise ScheduleInvalid(exc.message.replace("The payload", "The data", 1), fields=["data"]) from None
+
+
+def _check_texts(spec: ScheduleSpec) -> None:
+    if not spec.name.strip() or len(spec.name) > 255 or "\0" in spec.name:
+        raise ScheduleInvalid("A schedule has a name of 1 to 255 characters.", fields=["name"])
+    if "\0" in (spec.description or ""):
+        raise ScheduleInvalid("The description must not hold a NUL character.", fields=["description"])
+    for label in (*spec.labels, *spec.labels.values()):
+        if len(spec.labels) > MOST_LABELS or not LABEL.fullmatch(label):
+            raise ScheduleInvalid(
+                f"Labels are at most {MOST_LABELS}, with names and values of 1 to 63 letters, digits and characters of "
+                ". _ / -",
+                fields=["labels"],
+            )
+    _check_data(spec.data)
+
+
+def _check_data(data: Any) -> None:
+    try:
+        storable.encode(data, limit=DATA_LIMIT)
+    except storable.NotStorable as exc:
+        raise ScheduleInvalid(f"The data {exc}.", fields=["data"]) from None
+    # As PostgreSQL writes it, with a blank after each colon and comma.
+    length = len(json.dumps(data, ensure_ascii=False).encode())
+    if length > DATA_LIMIT:
+        raise ScheduleInvalid(
+            f"The data has {length:,} bytes and may have {DATA_LIMIT:,}: store it elsewhere and send a link.",
+            fields=["data"],
+        )
+
+
+def _check_rhythm(spec: ScheduleSpec) -> None:
+    zone_of(spec.timezone)
+    if spec.cron is not None and spec.interval is not None:
+        raise ScheduleInvalid("Say when by a cron expression or by an interval, not by both.", fields=["interval"])
+    if spec.cron is not None:
+        if len(spec.cron) > 255:
+            raise ScheduleInvalid("A cron expression has at most 255 characters.", fields=["cron"])
+        cron_of(spec.cron, spec.timezone)
+        if spec.run_at is not None:
+            raise ScheduleInvalid("A cron expression says itself when it begins.", fields=["run_at"])
+    elif spec.interval is not None:
+        if not 1 <= spec.interval <= LONGEST_INTERVAL:
+            raise ScheduleInvalid("An interval has 1 second at least, and ten years at most.", fields=["interval"])
+    elif spec.run_at is None:
+        raise ScheduleInvalid(
+            "Say when: by a cron expression, an interval in seconds, or run_at for a single run.", fields=["cron"]
+        )
+    if spec.run_at is not None and not 1970 <= spec.run_at.year <= 9998:
+        raise ScheduleInvalid("run_at must lie between the years 1970 and 9998.", fields=["run_at"])
+
+
+def _check_limits(spec: ScheduleSpec) -> None:
+    rules = (
+        ("max_duration_seconds", 0 < spec.max_duration_seconds <= LONGEST_RUN, "lies between 1 and a year"),
+        (
+            "timeout_grace_period",
+            0 <= spec.timeout_grace_period < spec.max_duration_seconds,
+            "is at least 0 and less than max_duration_seconds",
+        ),
+        ("max_extension_seconds", 0 <= spec.max_extension_seconds <= LONGEST_RUN, "lies between 0 and a year"),
+        ("max_retries", 0 <= spec.max_retries <= MOST_RETRIES, f"lies between 0 and {MOST_RETRIES}"),
+        ("max_concurrent", 1 <= spec.max_concurrent <= 1_000_000, "is at least 1"),
+        ("priority", spec.priority in PRIORITIES, "lies between -1,000,000 and 1,000,000"),
+    )
+    for field, holds, rule in rules:
+        if not holds:
+            raise ScheduleInvalid(f"{field} {rule}.", fields=[field])
+
+
+def refused_by_database(constraint: str | None) -> Invalid | None:
+    """The rule behind a CHECK of ``scheduled_tasks``, for what slipped through here."""
+    prefix = "ck_scheduled_tasks_"
+    if constraint is None or not constraint.startswith(prefix):
+        return None
+    field = constraint.removeprefix(prefix)
+    return ScheduleInvalid(f"The database refuses {field}.", fields=[field])

@@ -1,0 +1,277 @@
+"""What people do with schedules. Each reaches only their own, administrators all; every change is audited."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from itertools import islice
+from typing import Any
+
+import asyncpg
+
+from headrace import audit
+from headrace.audit import Action, Resource, ResourceType, Who
+from headrace.database import Tx
+from headrace.edge.caller import Caller
+from headrace.edge.errors import AdminOnly
+from headrace.edge.versions import check_version
+from headrace.schedules import rules
+from headrace.schedules.due import Rhythm
+from headrace.schedules.errors import ExecutionNotFound, ScheduleInvalid, ScheduleNotFound
+from headrace.schedules.firing import fire_by_hand, release_held
+from headrace.schedules.model import Execution, Schedule, ScheduleSpec, ScheduleUid, new_schedule_uid
+from headrace.schedules.store import executions as runs_store
+from headrace.schedules.store import schedules as store
+from headrace.schedules.store.executions import Figures
+from headrace.schedules.store.schedules import ScheduleFilter
+from headrace.schedules.submission import Plan
+from headrace.sql import Mark
+from headrace.tasks import Tasks
+
+EVERYBODY = "*"
+_RHYTHM = frozenset({"cron", "interval", "run_at", "timezone"})
+
+
+# -- making and changing
+
+
+async def create_schedule(
+    tx: Tx, tasks: Tasks, caller: Caller, spec: ScheduleSpec, *, now: datetime | None = None
+) -> Schedule:
+    """Make a schedule as the caller's own; ``ScheduleInvalid`` names the field that breaks a rule."""
+    await rules.check_spec(tx, tasks.catalog, spec)
+    next_run = _first_run(spec, await store.clock(tx, now))
+    schedule = await _store(tx, new_schedule_uid(), spec, user_id=caller.user_id, next_run=next_run)
+    assert schedule is not None  # its uid is new
+    await audit.record(tx, caller.who, Action.CREATED, _resource(schedule), new=schedule)
+    return schedule
+
+
+async def ensure_schedule(
+    tx: Tx, who: Who, uid: str, spec: ScheduleSpec, *, user_id: str, now: datetime | None = None
+) -> bool:
+    """Make a schedule that ships with a program, unless it is there; whatever was done to it since is left alone.
+
+    Its type need not be registered yet: the worker that runs it may start later.
+    """
+    next_run = _first_run(spec, await store.clock(tx, now))
+    schedule = await _store(tx, ScheduleUid(uid), spec, user_id=user_id, next_run=next_run)
+    if schedule is not None:
+        await audit.record(tx, who, Action.CREATED, _resource(schedule), new=schedule)
+    return schedule is not None
+
+
+async def _store(
+    tx: Tx, uid: ScheduleUid, spec: ScheduleSpec, *, user_id: str, next_run: datetime | None
+) -> Schedule | None:
+    try:
+        return await store.insert_schedule(tx, uid, spec, user_id=user_id, next_run=next_run)
+    except asyncpg.CheckViolationError as exc:
+        raise rules.refused_by_database(exc.constraint_name) or exc from exc
+
+
+def _first_run(spec: ScheduleSpec, now: datetime) -> datetime | None:
+    """When a schedule is due first. One that is disabled has no next run, unless it is to run but once."""
+    if not spec.is_recurring:
+        return spec.run_at
+    if not spec.enabled:
+        return None
+    return spec.run_at or _rhythm(spec).first(now)
+
+
+def _rhythm(spec: ScheduleSpec) -> Rhythm:
+    return Rhythm(spec.cron, spec.interval, spec.timezone)
+
+
+async def update_schedule(
+    tx: Tx,
+    tasks: Tasks,
+    caller: Caller,
+    uid: str,
+    changes: Mapping[str, Any],
+    *,
+    expected: int | None = None,
+    now: datetime | None = None,
+) -> Schedule:
+    """Change some fields of a schedule. What runs goes on as it began; runs to come are as it says now.
+
+    The next run stays when it was, unless it is changed by what by or whether the schedule runs.
+    """
+    old = await _hold(tx, caller, uid, expected)
+    if "type" in changes and changes["type"] != old.type:
+        raise ScheduleInvalid("A schedule keeps its type: make another one for another type.", fields=["type"])
+    spec = replace(_spec_of(old, changes), **changes)
+    fired_once = not spec.is_recurring and spec.run_at is None and not _RHYTHM & changes.keys()
+    await rules.check_spec(tx, tasks.catalog, replace(spec, run_at=old.created_at) if fired_once else spec)
+    at = await store.clock(tx, now)
+    next_run = _first_run(spec, at) if _moves(old, spec, changes) else old.next_run
+    try:
+        new = await store.update_schedule(tx, uid, spec, next_run=next_run)
+    except asyncpg.CheckViolationError as exc:
+        raise rules.refused_by_database(exc.constraint_name) or exc from exc
+    if new.max_concurrent > old.max_concurrent:
+        await release_held(tx, tasks.submitter, [uid])
+    await audit.record(tx, caller.who, _action(old, new), _resource(new), old=old, new=new)
+    return new
+
+
+def _spec_of(schedule: Schedule, changes: Mapping[str, Any]) -> ScheduleSpec:
+    # A change from one way of saying when to another leaves the others behind.
+    kept = not {"cron", "interval", "run_at"} & {name for name, value in changes.items() if value is not None}
+    return ScheduleSpec(
+        name=schedule.name,
+        type=schedule.type,
+        cron=schedule.cron_expr if kept else None,
+        interval=schedule.interval if kept or set(changes) & {"run_at"} else None,
+        run_at=schedule.next_run if kept and not schedule.is_recurring else None,
+        timezone=schedule.timezone,
+        description=schedule.description,
+        misfire_policy=schedule.misfire_policy,
+        enabled=schedule.enabled,
+        max_duration_seconds=schedule.max_duration_seconds,
+        timeout_grace_period=schedule.timeout_grace_period,
+        max_extension_seconds=schedule.max_extension_seconds,
+        max_retries=schedule.max_retries,
+        max_concurrent=schedule.max_concurrent,
+        priority=schedule.priority,
+        labels=schedule.labels,
+        data=schedule.data,
+    )
+
+
+def _moves(old: Schedule, new: ScheduleSpec, changes: Mapping[str, Any]) -> bool:
+    if old.enabled != new.enabled:
+        return True
+    before = (old.cron_expr, old.interval, old.timezone)
+    return before != (new.cron, new.interval, new.timezone) or changes.get("run_at") is not None
+
+
+def _action(old: Schedule, new: Schedule) -> Action:
+    if old.enabled == new.enabled:
+        return Action.UPDATED
+    return Action.ENABLED if new.enabled else Action.DISABLED
+
+
+async def enable_schedule(tx: Tx, tasks: Tasks, caller: Caller, uid: str, *, expected: int | None = None) -> Schedule:
+    """Let a schedule run again, from now on: what was due meanwhile is not made up for. Twice changes nothing."""
+    return await _switch(tx, tasks, caller, uid, enabled=True, expected=expected)
+
+
+async def disable_schedule(tx: Tx, tasks: Tasks, caller: Caller, uid: str, *, expected: int | None = None) -> Schedule:
+    """Fire no more. What runs or waits goes on. Twice changes nothing."""
+    return await _switch(tx, tasks, caller, uid, enabled=False, expected=expected)
+
+
+async def _switch(tx: Tx, tasks: Tasks, caller: Caller, uid: str, *, enabled: bool, expected: int | None) -> Schedule:
+    old = await _hold(tx, caller, uid, expected)
+    if old.enabled == enabled:
+        return old
+    return await update_schedule(tx, tasks, caller, uid, {"enabled": enabled})
+
+
+async def delete_schedule(tx: Tx, caller: Caller, uid: str, *, expected: int | None = None) -> None:
+    """Remove a schedule and its history. What runs goes on as a task; what waits for a slot is gone. To keep the
+    history, disable it instead."""
+    old = await _hold(tx, caller, uid, expected)
+    await store.delete_schedule(tx, uid)
+    await audit.record(tx, caller.who, Action.DELETED, _resource(old), old=old)
+
+
+async def run_schedule(tx: Tx, tasks: Tasks, caller: Caller, uid: str, *, now: datetime | None = None) -> Execution:
+    """Run it once now, enabled or not; its own times stay as they are. Within ``max_concurrent``, or it waits."""
+    schedule = await _hold(tx, caller, uid, None)
+    plan = Plan(**{name: getattr(schedule, name) for name in Plan.__dataclass_fields__})
+    at = await store.clock(tx, now)
+    run = await fire_by_hand(tx, tasks.submitter, plan, by=caller.user_id, now=at)
+    execution = await runs_store.find_execution(tx, run.execution_uid)
+    if execution is None:
+        raise ExecutionNotFound
+    resource = Resource(ResourceType.EXECUTION, execution.execution_uid, {"name": execution.task_name})
+    await audit.record(tx, caller.who, Action.CREATED, resource, new=execution)
+    return execution
+
+
+# -- reading
+
+
+async def get_schedule(tx: Tx, caller: Caller, uid: str) -> Schedule:
+    schedule = await _reach(tx, caller, uid)
+    if schedule.user_id != caller.user_id:
+        await audit.record(tx, caller.who, Action.READ, _resource(schedule))
+    return schedule
+
+
+async def list_schedules(
+    tx: Tx, caller: Caller, wanted: ScheduleFilter, *, older_than: Mark | None = None, limit: int
+) -> Sequence[Schedule]:
+    """Schedules, newest first. Only administrators list somebody else's, or everybody's."""
+    await check_owner(tx, caller, wanted.user_id, ResourceType.SCHEDULED_TASK)
+    return await store.list_schedules(tx, wanted, older_than=older_than, limit=limit)
+
+
+async def check_owner(tx: Tx, caller: Caller, user_id: str | None, kind: ResourceType) -> None:
+    """Let only administrators look at what is not theirs, and note it."""
+    if user_id == caller.user_id:
+        return
+    if not caller.is_admin:
+        raise AdminOnly("Only an administrator may list other people's schedules and runs.")
+    await audit.record(tx, caller.who, Action.READ, Resource(kind, "*"), data={"user_id": user_id or EVERYBODY})
+
+
+async def upcoming(tx: Tx, caller: Caller, uid: str, *, count: int, now: datetime | None = None) -> Sequence[datetime]:
+    """The next due times of a schedule; none while it is disabled."""
+    schedule = await get_schedule(tx, caller, uid)
+    if not schedule.enabled:
+        return []
+    rhythm = Rhythm(schedule.cron_expr, schedule.interval, schedule.timezone)
+    due = schedule.next_run
+    if schedule.is_recurring:
+        at = await store.clock(tx, now)
+        due = due if due is not None and due > at else rhythm.following(due, at)
+    return list(islice(rhythm.times(due), count))
+
+
+async def preview(tx: Tx, rhythm: Rhythm, *, count: int, after: datetime | None = None) -> Sequence[datetime]:
+    """The next due times of a rhythm that nobody has saved yet; the same refusals as when it is saved."""
+    at = await store.clock(tx, after)
+    return list(islice(rhythm.times(rhythm.first(at)), count))
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """How a schedule has done. The counts equal its runs that are over."""
+
+    schedule: Schedule
+    figures: Figures
+
+
+async def get_statistics(tx: Tx, caller: Caller, uid: str) -> Statistics:
+    schedule = await get_schedule(tx, caller, uid)
+    return Statistics(schedule, await runs_store.read_figures(tx, uid))
+
+
+async def _get(tx: Tx, uid: str) -> Schedule:
+    schedule = await store.find_schedule(tx, uid)
+    if schedule is None:
+        raise ScheduleNotFound
+    return schedule
+
+
+async def _reach(tx: Tx, caller: Caller, uid: str) -> Schedule:
+    schedule = await _get(tx, uid)
+    if schedule.user_id != caller.user_id and not caller.is_admin:
+        raise ScheduleNotFound
+    return schedule
+
+
+async def _hold(tx: Tx, caller: Caller, uid: str, expected: int | None) -> Schedule:
+    """The schedule as it is and stays until this transaction ends."""
+    await _reach(tx, caller, uid)  # before the lock: nobody holds up what they may not see
+    schedule = await store.lock_schedule(tx, uid)
+    if schedule is None:
+        raise ScheduleNotFound
+    check_version(schedule.version, expected)
+    return schedule
+
+
+def _resource(schedule: Schedule) -> Resource:
+    return Resource(ResourceType.SCHEDULED_TASK, schedule.uid, {"name": schedule.name, "type": schedule.type})

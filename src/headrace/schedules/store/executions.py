@@ -1,0 +1,209 @@
+"""SQL for looking at runs."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from headrace.database import Row, Tx
+from headrace.schedules.model import Execution, ExecutionState, Trigger
+from headrace.sql import Mark, Where
+
+# A list looks at no more rows than this for one page: filters that no index serves make short pages, not slow ones.
+WALK = 5000
+
+_COLUMNS = ", ".join(f"run.{name}" for name in Execution.__dataclass_fields__)
+# The stack and the result are for those who look at one run.
+_LISTED = ", ".join(
+    f"NULL AS {name}" if name in ("result", "error_stack") else f"run.{name}" for name in Execution.__dataclass_fields__
+)
+
+
+def _execution_of(row: Row) -> Execution:
+    fields: dict[str, Any] = {name: row[name] for name in Execution.__dataclass_fields__}
+    typed = {"state": ExecutionState(row["state"]), "trigger_type": Trigger(row["trigger_type"])}
+    return Execution(**fields | typed)
+
+
+FIND = f"SELECT {_COLUMNS} FROM headrace.task_executions AS run WHERE run.execution_uid = $1"
+# Whose it is stands with the schedule.
+OWNER = """
+SELECT schedule.user_id FROM headrace.task_executions AS run
+JOIN headrace.scheduled_tasks AS schedule ON schedule.uid = run.task_uid
+WHERE run.execution_uid = $1
+"""
+
+
+async def find_execution(tx: Tx, execution_uid: str) -> Execution | None:
+    row = await tx.fetchrow(FIND, execution_uid)
+    return None if row is None else _execution_of(row)
+
+
+async def find_owner(tx: Tx, execution_uid: str) -> str | None:
+    owner: str | None = await tx.fetchval(OWNER, execution_uid)
+    return owner
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutionFilter:
+    """Which runs to list; None for what does not matter. Times are due times. ``user_id`` None is everybody's."""
+
+    user_id: str | None
+    schedule_uid: str | None = None
+    states: Sequence[ExecutionState] | None = None
+    trigger: Trigger | None = None
+    type: str | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FoundExecutions:
+    """Runs without result and stack. ``resume`` is set when the look ended before the list did."""
+
+    executions: Sequence[Execution]
+    resume: Mark | None = None
+
+
+async def list_executions(
+    tx: Tx, wanted: ExecutionFilter, *, older_than: Mark | None = None, limit: int
+) -> FoundExecutions:
+    """Runs, those that were due last first."""
+    sql, args = listing(wanted, older_than=older_than, limit=limit)
+    found: list[Execution] = []
+    for row in await tx.fetch(sql, *args):
+        if row["fits"]:
+            found.append(_execution_of(row))
+        if row["walked"] == WALK and len(found) < limit:
+            return FoundExecutions(found, resume=(row["scheduled_at"], row["execution_uid"]))
+    return FoundExecutions(found)
+
+
+_ORDER = "ORDER BY scheduled_at DESC, execution_uid DESC"
+
+
+def listing(wanted: ExecutionFilter, *, older_than: Mark | None = None, limit: int) -> tuple[str, Sequence[object]]:
+    """The statement of a list and its arguments: one walk along the index that suits, the other filters on the way."""
+    walks: list[str] = []
+    args: tuple[object, ...] = ()
+    for state in _walked_states(wanted):
+        where = _walk(Where(first=len(args) + 1), wanted, state, older_than)
+        walks.append(
+            f"(SELECT *, row_number() OVER ({_ORDER}) AS walked FROM headrace.task_executions {where.sql} {_ORDER} "
+            f"LIMIT {WALK})"
+        )
+        args += where.args
+    rest = _rest(Where(first=len(args) + 1), wanted)
+    fits = " AND ".join(rest.clauses) or "true"
+    sql = (
+        f"SELECT {_LISTED}, run.walked, {fits} AS fits FROM ({' UNION ALL '.join(walks)}) AS run "
+        f"LEFT JOIN headrace.scheduled_tasks AS schedule ON schedule.uid = run.task_uid "
+        f"WHERE ({fits}) OR run.walked = {WALK} "
+        f"ORDER BY run.scheduled_at DESC, run.execution_uid DESC LIMIT ${rest.next}"
+    )
+    return sql, (*args, *rest.args, limit)
+
+
+def _walked_states(wanted: ExecutionFilter) -> Sequence[ExecutionState | None]:
+    by_state = wanted.schedule_uid is None and wanted.trigger is not Trigger.MANUAL and wanted.states
+    return wanted.states if by_state and wanted.states else [None]
+
+
+def _walk(where: Where, wanted: ExecutionFilter, state: ExecutionState | None, older_than: Mark | None) -> Where:
+    where = where.eq("task_uid", wanted.schedule_uid).eq("state", state)
+    if wanted.schedule_uid is None and state is None and wanted.trigger is Trigger.MANUAL:
+        where = where.eq("trigger_type", "manual")
+    return (
+        where.since("scheduled_at", wanted.since)
+        .until("scheduled_at", wanted.until)
+        .older_than(("scheduled_at", "execution_uid"), older_than)
+    )
+
+
+def _rest(where: Where, wanted: ExecutionFilter) -> Where:
+    return (
+        where.eq("schedule.user_id", wanted.user_id)
+        .among("run.state", wanted.states)
+        .eq("run.trigger_type", wanted.trigger)
+        .eq("run.task_type", wanted.type)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """How a schedule's runs stand and how long they took, the last thousand that are over."""
+
+    pending: int
+    running: int
+    average_ms: float | None
+    p95_ms: float | None
+    longest_ms: int | None
+
+
+FIGURES = """
+WITH active AS (
+  SELECT count(*) FILTER (WHERE state = 'pending') AS pending, count(*) FILTER (WHERE state = 'running') AS running
+  FROM (
+    -- Each by its own small index, however long the history is.
+    SELECT state FROM headrace.task_executions
+    WHERE task_uid = $1 AND state IN ('pending', 'running') AND task_id IS NOT NULL
+    UNION ALL
+    SELECT state FROM headrace.task_executions WHERE task_uid = $1 AND state = 'pending' AND task_id IS NULL
+  ) AS runs
+), lately AS (
+  SELECT duration_ms FROM (
+    SELECT duration_ms, state FROM headrace.task_executions
+    WHERE task_uid = $1 ORDER BY scheduled_at DESC, execution_uid DESC LIMIT 1000
+  ) AS seen
+  WHERE state IN ('success', 'failure', 'timeout')
+)
+SELECT active.pending, active.running, avg(lately.duration_ms)::double precision,
+       percentile_cont(0.95) WITHIN GROUP (ORDER BY lately.duration_ms), max(lately.duration_ms)
+FROM active LEFT JOIN lately ON true
+GROUP BY active.pending, active.running
+"""
+
+
+async def read_figures(tx: Tx, schedule_uid: str) -> Figures:
+    row = await tx.fetchrow(FIGURES, schedule_uid)
+    assert row is not None
+    return Figures(*row)
+
+
+# Through running, as the drawn states have it: two statements, for no row is updated twice in one.
+START_HELD = """
+UPDATE headrace.task_executions
+SET state = 'running', run_by = 'nobody', started_at = clock_timestamp(), updated_at = now()
+WHERE execution_uid = $1 AND state = 'pending' AND task_id IS NULL
+"""
+CANCEL_HELD = """
+WITH ended AS (
+  UPDATE headrace.task_executions SET state = 'cancelled', finished_at = started_at, updated_at = now()
+  WHERE execution_uid = $1 AND state = 'running' AND task_id IS NULL
+  RETURNING task_uid, started_at
+)
+UPDATE headrace.scheduled_tasks AS schedule
+SET total_executions = total_executions + 1, last_executed_at = greatest(last_executed_at, ended.started_at),
+    updated_at = now()
+FROM ended
+WHERE schedule.uid = ended.task_uid
+"""
+
+
+async def cancel_held(tx: Tx, execution: Execution) -> bool:
+    """End a run that waits for a slot. The caller has locked its schedule; False if it has a task by now."""
+    if await tx.count(START_HELD, execution.execution_uid) == 0:
+        return False
+    await tx.execute(CANCEL_HELD, execution.execution_uid)
+    return True
+
+
+IN_SLOTS = """
+SELECT execution_uid FROM headrace.task_executions
+WHERE task_uid = $1 AND state IN ('pending', 'running') AND task_id IS NOT NULL ORDER BY scheduled_at LIMIT 20
+"""
+
+
+async def list_in_slots(tx: Tx, schedule_uid: str) -> list[str]:
+    """Runs that take up a slot of ``max_concurrent``; some of them if there are many."""
+    return [row["execution_uid"] for row in await tx.fetch(IN_SLOTS, schedule_uid)]

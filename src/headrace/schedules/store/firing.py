@@ -1,0 +1,156 @@
+"""SQL for firing: which schedules are due, and the runs of many of them in one statement."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from headrace.database import Database, Row, Tx
+from headrace.schedules.submission import PLAN_COLUMNS
+
+# Whoever has the row fires it; the others take the next ones. A row that is locked is somebody's at this moment.
+LOCK_DUE = f"""
+SELECT {PLAN_COLUMNS}, schedule.cron_expr, schedule."interval", schedule.timezone, schedule.next_run,
+       schedule.misfire_policy, coalesce($1, now()) AS at
+FROM headrace.scheduled_tasks AS schedule
+WHERE schedule.enabled AND schedule.next_run <= coalesce($1, now()) AND schedule.uid <> ALL ($3::varchar[])
+ORDER BY schedule.next_run
+LIMIT $2
+FOR NO KEY UPDATE SKIP LOCKED
+"""
+
+
+async def lock_due(tx: Tx, *, now: datetime | None, limit: int, but: Sequence[str] = ()) -> list[Row]:
+    """Schedules that are due, each kept by this transaction."""
+    return await tx.fetch(LOCK_DUE, now, limit, list(but))
+
+
+# A statement of its own, after the locks: it sees what the last holders committed.
+LOOK = """
+SELECT given.uid, active.number AS active, waiting.any AS waiting, fired.times
+FROM unnest($1::varchar[], $2::timestamptz[]) AS given (uid, next_run)
+CROSS JOIN LATERAL (
+  SELECT count(*) AS number
+  FROM headrace.task_executions AS run
+  WHERE run.task_uid = given.uid AND run.state IN ('pending', 'running') AND run.task_id IS NOT NULL
+  OFFSET 0
+) AS active
+CROSS JOIN LATERAL (
+  SELECT EXISTS (
+    SELECT FROM headrace.task_executions AS run
+    WHERE run.task_uid = given.uid AND run.state = 'pending' AND run.task_id IS NULL
+  ) AS any
+) AS waiting
+CROSS JOIN LATERAL (
+  -- Only after next_run was set back by hand: a time that has fired does not fire again.
+  SELECT array_agg(run.scheduled_at) AS times
+  FROM headrace.task_executions AS run
+  WHERE run.task_uid = given.uid AND run.scheduled_at >= given.next_run AND run.trigger_type = 'scheduled'
+    AND run.retry_count = 0
+  OFFSET 0
+) AS fired
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How many runs of a schedule take up a slot, whether others wait for one, and which due times from now on have
+    fired already."""
+
+    active: int
+    waiting: bool
+    fired: frozenset[datetime]
+
+
+async def look(tx: Tx, uids: Sequence[str], next_runs: Sequence[datetime]) -> dict[str, Standing]:
+    rows = await tx.fetch(LOOK, uids, next_runs)
+    return {row["uid"]: Standing(row["active"], row["waiting"], frozenset(row["times"] or ())) for row in rows}
+
+
+# By the wall clock, after the locks: ends of one schedule are dated in the order in which they are counted.
+CLOCK = "SELECT clock_timestamp()"
+# What was refused has failed: the drawn states have it running for no time.
+INSERT_RUNS = """
+INSERT INTO headrace.task_executions
+  (task_uid, task_name, task_type, execution_uid, task_id, scheduled_at, trigger_type, trigger_by, state,
+   run_by, started_at, finished_at, error_message)
+SELECT given.uid, given.name, given.type, given.execution_uid, given.task_id, given.scheduled_at, $8, $9,
+       CASE WHEN given.refused IS NULL THEN 'pending' ELSE 'failure' END,
+       CASE WHEN given.refused IS NOT NULL THEN 'nobody' END,
+       CASE WHEN given.refused IS NOT NULL THEN $10::timestamptz END,
+       CASE WHEN given.refused IS NOT NULL THEN $10::timestamptz END,
+       given.refused
+FROM unnest($1::varchar[], $2::varchar[], $3::varchar[], $4::varchar[], $5::varchar[], $6::timestamptz[], $7::text[])
+  AS given (uid, name, type, execution_uid, task_id, scheduled_at, refused)
+"""
+# The runs that were refused count at once; no worker will ever end them.
+COUNT_REFUSED = """
+UPDATE headrace.scheduled_tasks AS schedule
+SET total_executions = total_executions + given.number, failure_executions = failure_executions + given.number,
+    consecutive_failures = consecutive_failures + given.number, last_executed_at = greatest(last_executed_at, $3),
+    last_failure_error = given.error, updated_at = now()
+FROM (
+  SELECT uid, count(*) AS number, max(refused) AS error
+  FROM unnest($1::varchar[], $2::text[]) AS refusals (uid, refused)
+  GROUP BY uid
+) AS given
+WHERE schedule.uid = given.uid
+"""
+ADVANCE = """
+UPDATE headrace.scheduled_tasks AS schedule
+SET next_run = given.next_run, skipped_runs = schedule.skipped_runs + given.skipped, updated_at = now()
+FROM unnest($1::varchar[], $2::timestamptz[], $3::integer[]) AS given (uid, next_run, skipped)
+WHERE schedule.uid = given.uid
+"""
+
+
+async def advance(tx: Tx, uids: Sequence[str], next_runs: Sequence[datetime | None], skipped: Sequence[int]) -> None:
+    await tx.execute(ADVANCE, uids, next_runs, skipped)
+
+
+NEXT_DUE = """
+SELECT min(next_run) - clock_timestamp() AS wait FROM headrace.scheduled_tasks WHERE enabled AND next_run IS NOT NULL
+"""
+
+
+async def next_due_in(db: Database) -> timedelta | None:
+    """How long until the next schedule is due, by the database's clock; None when there is none."""
+    (row,) = await db.fetch_alone(NEXT_DUE)
+    wait: timedelta | None = row["wait"]
+    return wait
+
+
+# Runs that wait for a slot, as many as there are slots. The schedules are locked by the caller.
+HELD = f"""
+SELECT {PLAN_COLUMNS}, held.execution_uid
+FROM headrace.scheduled_tasks AS schedule
+CROSS JOIN LATERAL (
+  SELECT count(*) AS number FROM headrace.task_executions AS run
+  WHERE run.task_uid = schedule.uid AND run.state IN ('pending', 'running') AND run.task_id IS NOT NULL
+  OFFSET 0
+) AS active
+CROSS JOIN LATERAL (
+  SELECT waiting.execution_uid, waiting.scheduled_at
+  FROM headrace.task_executions AS waiting
+  WHERE waiting.task_uid = schedule.uid AND waiting.state = 'pending' AND waiting.task_id IS NULL
+  ORDER BY waiting.scheduled_at, waiting.id
+  LIMIT greatest(0, schedule.max_concurrent - active.number)
+) AS held
+WHERE schedule.uid = ANY ($1::varchar[])
+ORDER BY schedule.uid, held.scheduled_at
+"""
+GIVE_TASKS = """
+UPDATE headrace.task_executions AS run
+SET task_id = given.task_id, updated_at = now()
+FROM unnest($1::varchar[], $2::varchar[]) AS given (execution_uid, task_id)
+WHERE run.execution_uid = given.execution_uid AND run.state = 'pending' AND run.task_id IS NULL
+"""
+START_REFUSED = """
+UPDATE headrace.task_executions SET state = 'running', run_by = 'nobody', started_at = $2, updated_at = now()
+WHERE execution_uid = ANY ($1::varchar[]) AND state = 'pending'
+"""
+END_REFUSED = """
+UPDATE headrace.task_executions AS run
+SET state = 'failure', finished_at = run.started_at, error_message = given.refused, updated_at = now()
+FROM unnest($1::varchar[], $2::text[]) AS given (execution_uid, refused)
+WHERE run.execution_uid = given.execution_uid AND run.state = 'running'
+"""

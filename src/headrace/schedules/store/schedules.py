@@ -1,0 +1,150 @@
+"""SQL for schedules as people see and change them. Firing has its own (``store.firing``)."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import asyncpg
+
+from headrace.database import Row, Tx
+from headrace.schedules.errors import ScheduleNameTaken
+from headrace.schedules.model import MisfirePolicy, Schedule, ScheduleSpec, ScheduleUid
+from headrace.sql import Mark, Where
+
+_COLUMNS = ", ".join(f'"{name}"' if name == "interval" else name for name in Schedule.__dataclass_fields__)
+# Whoever sleeps until the next due time must hear that there may be an earlier one.
+_WAKE = "pg_notify('headrace_schedules', '')"
+
+
+def _schedule_of(row: Row) -> Schedule:
+    fields: dict[str, Any] = {name: row[name] for name in Schedule.__dataclass_fields__}
+    return Schedule(**fields | {"misfire_policy": MisfirePolicy(row["misfire_policy"])})
+
+
+INSERT = f"""
+INSERT INTO headrace.scheduled_tasks
+  (uid, user_id, name, type, description, is_recurring, cron_expr, "interval", timezone, next_run, misfire_policy,
+   enabled, max_duration_seconds, max_retries, timeout_grace_period, max_extension_seconds, max_concurrent, priority,
+   labels, data)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)
+ON CONFLICT (uid) DO NOTHING
+RETURNING {_COLUMNS}, {_WAKE}
+"""
+
+
+async def insert_schedule(
+    tx: Tx, uid: ScheduleUid, spec: ScheduleSpec, *, user_id: str, next_run: datetime | None
+) -> Schedule | None:
+    """Store a new one; None if there is one with this uid already, ``ScheduleNameTaken`` if there is with this name."""
+    try:
+        async with tx.savepoint():
+            row = await tx.fetchrow(INSERT, uid, user_id, spec.name, spec.type, *_values(spec, next_run))
+    except asyncpg.UniqueViolationError as exc:
+        raise _name_taken(exc, spec.name) from exc
+    return None if row is None else _schedule_of(row)
+
+
+def _values(spec: ScheduleSpec, next_run: datetime | None) -> tuple[object, ...]:
+    return (
+        spec.description, spec.is_recurring, spec.cron, spec.interval, spec.timezone, next_run, spec.misfire_policy,
+        spec.enabled, spec.max_duration_seconds, spec.max_retries, spec.timeout_grace_period,
+        spec.max_extension_seconds, spec.max_concurrent, spec.priority, dict(spec.labels), spec.data,
+    )  # fmt: skip
+
+
+def _name_taken(exc: asyncpg.UniqueViolationError, name: str) -> Exception:
+    if exc.constraint_name != "uk_scheduled_tasks_name":
+        return exc
+    return ScheduleNameTaken(f"Another schedule is called {name!r}: names are unique.", fields=["name"])
+
+
+FIND = f"SELECT {_COLUMNS} FROM headrace.scheduled_tasks WHERE uid = $1"
+# NO KEY: runs that are inserted meanwhile refer to the row, and are not held up.
+LOCK = f"{FIND} FOR NO KEY UPDATE"
+FIND_BY_NAME = f"SELECT {_COLUMNS} FROM headrace.scheduled_tasks WHERE name = $1"
+
+
+async def find_schedule(tx: Tx, uid: str) -> Schedule | None:
+    row = await tx.fetchrow(FIND, uid)
+    return None if row is None else _schedule_of(row)
+
+
+async def find_schedule_by_name(tx: Tx, name: str) -> Schedule | None:
+    row = await tx.fetchrow(FIND_BY_NAME, name)
+    return None if row is None else _schedule_of(row)
+
+
+async def lock_schedule(tx: Tx, uid: str) -> Schedule | None:
+    """The schedule as it is and stays until the transaction ends: nobody fires it, no run of it ends."""
+    row = await tx.fetchrow(LOCK, uid)
+    return None if row is None else _schedule_of(row)
+
+
+UPDATE = f"""
+UPDATE headrace.scheduled_tasks
+SET name = $2, description = $3, is_recurring = $4, cron_expr = $5, "interval" = $6, timezone = $7, next_run = $8,
+    misfire_policy = $9, enabled = $10, max_duration_seconds = $11, max_retries = $12, timeout_grace_period = $13,
+    max_extension_seconds = $14, max_concurrent = $15, priority = $16, labels = $17, data = $18, version = version + 1
+WHERE uid = $1
+RETURNING {_COLUMNS}, {_WAKE}
+"""
+
+
+async def update_schedule(tx: Tx, uid: str, spec: ScheduleSpec, *, next_run: datetime | None) -> Schedule:
+    """Store the changed one. The caller has locked it."""
+    try:
+        async with tx.savepoint():
+            row = await tx.fetchrow(UPDATE, uid, spec.name, *_values(spec, next_run))
+    except asyncpg.UniqueViolationError as exc:
+        raise _name_taken(exc, spec.name) from exc
+    assert row is not None  # locked
+    return _schedule_of(row)
+
+
+DELETE = "DELETE FROM headrace.scheduled_tasks WHERE uid = $1"
+
+
+async def delete_schedule(tx: Tx, uid: str) -> None:
+    """Remove it with its history. The caller has locked it."""
+    await tx.execute(DELETE, uid)
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleFilter:
+    """Which schedules to list; None for what does not matter. ``user_id`` None is everybody's."""
+
+    user_id: str | None
+    type: str | None = None
+    enabled: bool | None = None
+    labels: Mapping[str, str] | None = None
+    name: str | None = None  # a part of it
+
+
+async def list_schedules(
+    tx: Tx, wanted: ScheduleFilter, *, older_than: Mark | None = None, limit: int
+) -> Sequence[Schedule]:
+    """Schedules, newest first. There are thousands, not millions: a look at all of them is cheap enough."""
+    where = (
+        Where()
+        .eq("user_id", wanted.user_id)
+        .eq("type", wanted.type)
+        .eq("enabled", wanted.enabled)
+        .contains("labels", wanted.labels)
+        .has_text("name", wanted.name)
+        .older_than(("created_at", "uid"), older_than)
+    )
+    sql = (
+        f"SELECT {_COLUMNS} FROM headrace.scheduled_tasks {where.sql} "
+        f"ORDER BY created_at DESC, uid DESC LIMIT ${where.next}"
+    )
+    return [_schedule_of(row) for row in await tx.fetch(sql, *where.args, limit)]
+
+
+NOW = "SELECT coalesce($1, now())"
+
+
+async def clock(tx: Tx, now: datetime | None = None) -> datetime:
+    """The database's clock."""
+    at: datetime = await tx.fetchval(NOW, now)
+    return at

@@ -1,0 +1,83 @@
+"""Turning runs into tasks: one statement for many, and nobody suffers for a run that cannot be submitted."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from headrace.database import Row, Tx
+from headrace.errors import HeadraceError, Invalid
+from headrace.tasks import Submitter, TaskSpec
+
+
+@dataclass(slots=True)
+class Run:
+    """A run that is to start: of which schedule it is, and, once it was tried, its task or why it has none."""
+
+    schedule: "Plan"
+    execution_uid: str
+    task_id: str | None = None
+    refused: HeadraceError | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What of a schedule its runs need."""
+
+    uid: str
+    user_id: str
+    name: str
+    type: str
+    max_duration_seconds: int
+    timeout_grace_period: int
+    max_extension_seconds: int
+    max_retries: int
+    max_concurrent: int
+    priority: int
+    labels: Mapping[str, str]
+    data: Any
+
+    @classmethod
+    def of(cls, row: Row) -> "Plan":
+        return cls(**{name: row[name] for name in cls.__dataclass_fields__})
+
+    def spec(self) -> TaskSpec:
+        return TaskSpec(
+            type=self.type,
+            payload=self.data,
+            title=self.name,
+            priority=self.priority,
+            max_attempts=self.max_retries + 1,
+            timeout=timedelta(seconds=self.max_duration_seconds),
+            grace=timedelta(seconds=self.timeout_grace_period),
+            extension=timedelta(seconds=self.max_extension_seconds) if self.max_extension_seconds else None,
+            labels=self.labels,
+            schedule_uid=self.uid,
+        )
+
+
+PLAN_COLUMNS = ", ".join(f"schedule.{name}" for name in Plan.__dataclass_fields__)
+
+
+async def submit_runs(tx: Tx, submitter: Submitter, runs: Iterable[Run]) -> None:
+    """Submit a task for each run. One that is refused (its type is gone, its data no longer fit) says so."""
+    by_user: dict[str, list[Run]] = {}
+    for run in runs:
+        by_user.setdefault(run.schedule.user_id, []).append(run)
+    for user_id, theirs in by_user.items():
+        await _submit(tx, submitter, theirs, user_id)
+
+
+async def _submit(tx: Tx, submitter: Submitter, runs: Sequence[Run], user_id: str) -> None:
+    try:
+        # Refusals come before anything is written: the transaction goes on.
+        task_ids = await submitter.submit_many(tx, [run.schedule.spec() for run in runs], user_id=user_id)
+    except Invalid as refused:
+        if len(runs) == 1:
+            runs[0].refused = refused
+            return
+        for run in runs:
+            await _submit(tx, submitter, [run], user_id)
+        return
+    for run, task_id in zip(runs, task_ids, strict=True):
+        run.task_id = task_id

@@ -1,0 +1,155 @@
+"""Firing: each due time once, in batches, by the database's clock or a given one."""
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from headrace.schedules import MisfireConfig, MisfirePolicy, run_schedule
+from tests.schedules.conftest import Clockwork, miscounted
+
+HOUR = timedelta(hours=1)
+MINUTE = timedelta(minutes=1)
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+
+async def test_a_due_schedule_fires_once_and_moves_on_from_its_due_time(clockwork: Clockwork) -> None:  # S-14
+    schedule = await clockwork.create(interval=60, run_at=NOON, data={"pages": 3})
+    fired = await clockwork.fire(NOON + timedelta(seconds=7))
+    assert (fired.schedules, fired.executions, fired.skipped) == (1, 1, 0)
+    assert (await clockwork.fire(NOON + timedelta(seconds=8))).schedules == 0
+    (run,) = await clockwork.runs(schedule.uid)
+    assert (run["scheduled_at"], run["state"], run["trigger_type"], run["retry_count"]) == (
+        NOON,
+        "pending",
+        "scheduled",
+        0,
+    )
+    assert (await clockwork.schedule(schedule.uid))["next_run"] == NOON + MINUTE
+    task = await clockwork.row(run["task_id"])
+    assert (task["schedule_uid"], task["payload"], task["max_attempts"]) == (schedule.uid, {"pages": 3}, 4)
+    assert (task["timeout_seconds"], task["grace_seconds"], task["extension_seconds"]) == (3600, 30, None)
+
+
+async def test_two_schedulers_share_what_is_due(clockwork: Clockwork) -> None:  # S-14
+    uids = [(await clockwork.create(f"s{number}", interval=60, run_at=NOON)).uid for number in range(40)]
+    fired = await asyncio.gather(*(clockwork.fire(NOON, batch=15) for _ in range(8)))
+    fired += [await clockwork.fire(NOON)]
+    assert sum(each.executions for each in fired) == 40
+    assert [len(await clockwork.runs(uid)) for uid in uids] == [1] * 40
+
+
+async def test_a_time_that_has_fired_does_not_fire_again_when_next_run_is_set_back(clockwork: Clockwork) -> None:
+    schedule = await clockwork.create(interval=60, run_at=NOON)
+    await clockwork.fire(NOON)
+    await clockwork.db.fetch_alone("UPDATE headrace.scheduled_tasks SET next_run = $1", NOON)
+    assert (await clockwork.fire(NOON)).executions == 0
+    assert len(await clockwork.runs(schedule.uid)) == 1
+    assert (await clockwork.schedule(schedule.uid))["next_run"] == NOON + MINUTE
+
+
+async def test_what_is_to_run_once_has_no_next_run_afterwards(clockwork: Clockwork) -> None:  # S-03
+    schedule = await clockwork.create(run_at=NOON)
+    await clockwork.fire(NOON + 10 * HOUR)
+    assert (await clockwork.schedule(schedule.uid))["next_run"] is None
+    assert [run["scheduled_at"] for run in await clockwork.runs(schedule.uid)] == [NOON]
+
+
+@pytest.mark.parametrize(
+    ("policy", "late", "fired", "skipped"),
+    [
+        # A little late: nobody was away, everything runs.
+        (MisfirePolicy.LATEST, 59, 6, 0),
+        (MisfirePolicy.NONE, 59, 6, 0),
+        # Away for longer than a minute: due were 0, 10, … 100.
+        (MisfirePolicy.LATEST, 105, 1, 10),
+        (MisfirePolicy.ALL, 105, 5, 6),
+        (MisfirePolicy.NONE, 105, 1, 10),  # the last one is five seconds late, which is no miss
+    ],
+)
+async def test_missed_times_are_made_up_for_as_the_schedule_says(
+    clockwork: Clockwork, policy: MisfirePolicy, late: int, fired: int, skipped: int
+) -> None:
+    schedule = await clockwork.create(interval=10, run_at=NOON, misfire_policy=policy)
+    now = NOON + timedelta(seconds=late)
+    done = await clockwork.fire(now, misfires=MisfireConfig(after=MINUTE, most=5))
+    assert (done.executions, done.skipped) == (fired, skipped)
+    row = await clockwork.schedule(schedule.uid)
+    assert (row["skipped_runs"], row["next_run"]) == (skipped, NOON + timedelta(seconds=late // 10 * 10 + 10))
+    last = (await clockwork.runs(schedule.uid))[-1]
+    assert last["scheduled_at"] == NOON + timedelta(seconds=late // 10 * 10)
+
+
+async def test_none_does_not_run_what_was_missed(clockwork: Clockwork) -> None:
+    await clockwork.create("cron", cron="0 * * * *", misfire_policy=MisfirePolicy.NONE)
+    await clockwork.create("once", run_at=NOON, misfire_policy=MisfirePolicy.NONE)
+    await clockwork.db.fetch_alone("UPDATE headrace.scheduled_tasks SET next_run = $1", NOON)
+    done = await clockwork.fire(NOON + 5 * HOUR + 2 * MINUTE)
+    assert (done.executions, done.skipped) == (0, 7)
+
+
+async def test_years_of_missed_minutes_are_caught_up_with_in_passes(clockwork: Clockwork) -> None:
+    schedule = await clockwork.create(cron="* * * * *")
+    await clockwork.db.fetch_alone("UPDATE headrace.scheduled_tasks SET next_run = $1", NOON)
+    now = NOON + timedelta(days=20, seconds=5)
+    passes = 0
+    while (await clockwork.fire(now)).schedules:
+        passes += 1
+    row = await clockwork.schedule(schedule.uid)
+    assert (row["skipped_runs"], row["next_run"]) == (20 * 24 * 60, NOON + timedelta(days=20, minutes=1))
+    assert [run["scheduled_at"] for run in await clockwork.runs(schedule.uid)] == [NOON + timedelta(days=20)]
+    assert passes == 3
+
+
+async def test_beyond_max_concurrent_runs_wait_without_a_task(clockwork: Clockwork) -> None:  # S-07
+    schedule = await clockwork.create(interval=10, run_at=NOON, max_concurrent=2)
+    await clockwork.fire(NOON + timedelta(seconds=45))
+    runs = await clockwork.runs(schedule.uid)
+    assert [run["task_id"] is not None for run in runs] == [True, True, False, False, False]
+    assert {run["state"] for run in runs} == {"pending"}
+    async with clockwork.db.transaction() as tx:
+        by_hand = await run_schedule(tx, clockwork.tasks, clockwork.caller, schedule.uid)
+    assert by_hand.task_id is None
+    async with clockwork.working():
+        await clockwork.until_runs(schedule.uid, *["success"] * 6)
+    assert await miscounted(clockwork.db) == []
+
+
+async def test_a_disabled_schedule_does_not_fire(clockwork: Clockwork) -> None:  # S-04
+    await clockwork.create(interval=10, enabled=False)
+    await clockwork.create("once", run_at=NOON, enabled=False)
+    assert (await clockwork.fire(NOON + 10_000 * HOUR)).schedules == 0
+
+
+async def test_a_run_that_cannot_be_submitted_has_failed_and_the_others_have_not(clockwork: Clockwork) -> None:
+    bad = await clockwork.create("bad", interval=60, run_at=NOON)
+    good = await clockwork.create("good", interval=60, run_at=NOON)
+    await clockwork.db.fetch_alone("UPDATE headrace.scheduled_tasks SET type = 'gone' WHERE uid = $1", bad.uid)
+    assert (await clockwork.fire(NOON)).executions == 2
+    (failed,) = await clockwork.runs(bad.uid)
+    assert failed["state"] == "failure"
+    assert "gone" in failed["error_message"]
+    assert [run["state"] for run in await clockwork.runs(good.uid)] == ["pending"]
+    assert await miscounted(clockwork.db) == []
+
+
+async def test_a_schedule_that_breaks_the_batch_is_set_aside(clockwork: Clockwork) -> None:
+    bad = await clockwork.create("bad", interval=60, run_at=NOON)
+    good = [await clockwork.create(f"good {number}", interval=60, run_at=NOON) for number in range(3)]
+    # What the insert of its run refuses: something no code of ours does.
+    await clockwork.db.fetch_alone(
+        "INSERT INTO headrace.task_executions (task_uid, task_name, task_type, execution_uid, scheduled_at, state, "
+        "trigger_type, retry_count) VALUES ($1, 'x', 'job', 'exe_x', $2, 'pending', 'scheduled', 0)",
+        bad.uid,
+        NOON + 10 * MINUTE,
+    )
+    await clockwork.db.fetch_alone(
+        "UPDATE headrace.scheduled_tasks SET timezone = 'Nowhere/Land', cron_expr = '* * * * *', \"interval\" = NULL "
+        "WHERE uid = $1",
+        bad.uid,
+    )
+    scheduler = clockwork.scheduler()
+    await scheduler.run_once(now=NOON)
+    for each in good:
+        assert len(await clockwork.runs(each.uid)) == 1
+    assert (await scheduler.run_once(now=NOON)).schedules == 0
