@@ -277,6 +277,8 @@ LESS = {
     "audit_events": {"SELECT", "INSERT"},  # A-03
     "usage_ledger": {"SELECT", "INSERT"},
     "audit_logs": {"SELECT"},
+    "audit_seals": {"SELECT", "INSERT"},
+    "audit_leaves": {"SELECT", "INSERT"},
     "schema_migrations": {"SELECT"},
 }
 RIGHTS = """

@@ -1,0 +1,170 @@
+"""Seals: what was there, as one hash for a batch of events, each bound to all before it."""
+
+import hashlib
+import uuid
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+
+from headrace import ids
+from headrace.audit import merkle
+from headrace.audit.canonical import CANONICAL, micros
+from headrace.audit.model import EventId
+from headrace.database import Row, Tx
+
+FORMAT = "headrace.audit_seal.v1"
+NOTHING_BEFORE = bytes(32)
+PREFIX = "aud"
+
+_ID_SIZE = 16
+# A TypeID's letters as those of Python's base 32, which differ: int() is far faster than a loop over the letters.
+_LETTERS = str.maketrans("0123456789abcdefghjkmnpqrstvwxyz", "0123456789abcdefghijklmnopqrstuv")
+
+LEAF = f"sha256('\\x00'::bytea || convert_to({CANONICAL}, 'UTF8'))"
+
+
+@dataclass(frozen=True, slots=True)
+class Seal:
+    """The events of one month with ``after_seq < seq <= last_seq``, as they were when this was made."""
+
+    number: int
+    month: date
+    after_seq: int
+    last_seq: int
+    events: int
+    root: bytes
+    previous: bytes
+    sealed_at: datetime
+    chain: bytes
+    signed_by: bytes | None = None
+    signature: bytes | None = None
+
+    def expected_chain(self) -> bytes:
+        """The hash of all the rest, and so of everything before it."""
+        facts = (self.number, self.month, self.after_seq, self.last_seq, self.events)
+        lines = (FORMAT, *facts, self.root.hex(), self.previous.hex(), micros(self.sealed_at))
+        return hashlib.sha256("\n".join(map(str, lines)).encode()).digest()
+
+    def as_json(self) -> dict[str, object]:
+        """One line of an export, and a part of every proof."""
+        return {
+            "number": self.number,
+            "month": str(self.month),
+            "after_seq": self.after_seq,
+            "last_seq": self.last_seq,
+            "events": self.events,
+            "root": self.root.hex(),
+            "previous": self.previous.hex(),
+            "sealed_at": micros(self.sealed_at),
+            "chain": self.chain.hex(),
+            "signed_by": self.signed_by.hex() if self.signed_by else None,
+            "signature": self.signature.hex() if self.signature else None,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Leaves:
+    """What a root was made of."""
+
+    ids: Sequence[EventId]
+    hashes: Sequence[bytes]
+
+    @classmethod
+    def unpack(cls, ids_: bytes, hashes: bytes) -> "Leaves":
+        parts = [ids_[at : at + _ID_SIZE] for at in range(0, len(ids_), _ID_SIZE)]
+        return cls([_id_of(part) for part in parts], merkle.split(hashes))
+
+
+def pack_ids(event_ids: Iterable[str]) -> bytes:
+    return b"".join(map(_packed, event_ids))
+
+
+def _packed(event_id: str) -> bytes:
+    try:
+        return int(event_id[-26:].translate(_LETTERS), 32).to_bytes(17)[1:]
+    except ValueError:  # written by hand, past everything of ours: sealed like all others, and named by its place only
+        return bytes(_ID_SIZE)
+
+
+def _id_of(packed: bytes) -> EventId:
+    return EventId(ids.from_uuid(PREFIX, uuid.UUID(bytes=packed)))
+
+
+_COLUMNS = "number, month, after_seq, last_seq, events, root, previous, sealed_at, chain, signed_by, signature"
+LAST_SEAL = f"SELECT {_COLUMNS} FROM headrace.audit_seals ORDER BY number DESC LIMIT 1"
+
+
+async def find_last(tx: Tx) -> Seal | None:
+    row = await tx.fetchrow(LAST_SEAL)
+    return _seal(row) if row else None
+
+
+SEALED_ALL = "SELECT coalesce(max(last_seq), 0) FROM headrace.audit_seals"
+SEALED_OF_MONTH = "SELECT coalesce(max(last_seq), 0) FROM headrace.audit_seals WHERE month = $1"
+
+
+async def sealed_up_to(tx: Tx, month: date | None = None) -> int:
+    """The last number that is sealed: of all events, or of one month's."""
+    found: int = await (tx.fetchval(SEALED_ALL) if month is None else tx.fetchval(SEALED_OF_MONTH, month))
+    return found
+
+
+SEALS_AFTER = f"SELECT {_COLUMNS} FROM headrace.audit_seals WHERE number > $1 ORDER BY number LIMIT $2"
+
+
+async def list_after(tx: Tx, number: int, *, limit: int) -> list[Seal]:
+    return [_seal(row) for row in await tx.fetch(SEALS_AFTER, number, limit)]
+
+
+SEAL_OF = f"""
+SELECT {_COLUMNS} FROM headrace.audit_seals WHERE month = $1 AND last_seq >= $2 ORDER BY last_seq LIMIT 1
+"""
+
+
+async def find_holding(tx: Tx, month: date, seq: int) -> Seal | None:
+    """The seal over the event with this number."""
+    row = await tx.fetchrow(SEAL_OF, month, seq)
+    return _seal(row) if row else None
+
+
+INSERT_SEAL = """
+INSERT INTO headrace.audit_seals
+  (number, month, after_seq, last_seq, events, root, previous, sealed_at, chain, signed_by, signature)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
+"""
+INSERT_LEAVES = "INSERT INTO headrace.audit_leaves (seal, month, ids, leaves) VALUES ($1, $2, $3, $4)"
+
+
+async def insert(tx: Tx, made: Sequence[tuple[Seal, bytes, bytes]]) -> None:
+    """Seals with the ids and the hashes that they were made of."""
+    await tx.executemany(
+        INSERT_SEAL,
+        [
+            (
+                *(seal.number, seal.month, seal.after_seq, seal.last_seq, seal.events, seal.root),
+                *(seal.previous, seal.sealed_at, seal.chain, seal.signed_by, seal.signature),
+            )
+            for seal, _, _ in made
+        ],
+    )
+    await tx.executemany(INSERT_LEAVES, [(seal.number, seal.month, ids_, hashes) for seal, ids_, hashes in made])
+
+
+FIND_LEAVES = "SELECT ids, leaves FROM headrace.audit_leaves WHERE seal = $1"
+
+
+async def find_leaves(tx: Tx, number: int) -> Leaves | None:
+    row = await tx.fetchrow(FIND_LEAVES, number)
+    return Leaves.unpack(row["ids"], row["leaves"]) if row else None
+
+
+FORGET_LEAVES = "DELETE FROM headrace.audit_leaves WHERE month = $1"
+
+
+async def forget_leaves(tx: Tx, month: date) -> int:
+    """For the owner, when a month has been archived and retired: its roots stay, and the archive has the rest."""
+    return await tx.count(FORGET_LEAVES, month)
+
+
+def _seal(row: Row) -> Seal:
+    return Seal(**dict(row.items()))

@@ -1,0 +1,43 @@
+"""Ed25519 over the chain of seals: whoever owns the database but not the key cannot make up another history."""
+
+import base64
+import binascii
+
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+
+_SIZE = 32
+
+
+class SigningKey:
+    """The deployment's key: any 32 bytes that nobody else knows."""
+
+    def __init__(self, seed: bytes) -> None:
+        self._key = Ed25519PrivateKey.from_private_bytes(seed)
+        self.public = self._key.public_key().public_bytes_raw()
+
+    def sign(self, message: bytes) -> bytes:
+        return self._key.sign(message)
+
+
+def is_signed(message: bytes, signature: bytes, public: bytes) -> bool:
+    try:
+        Ed25519PublicKey.from_public_bytes(public).verify(signature, message)
+    except InvalidSignature:
+        return False
+    return True
+
+
+def read_key(text: str) -> bytes:
+    """A key as settings and files write it: 32 bytes in base64. ``ValueError`` for anything else."""
+    try:
+        key = base64.b64decode(text, validate=True)
+    except binascii.Error:
+        key = b""
+    if len(key) != _SIZE:
+        raise ValueError("a key is 32 bytes in base64: `openssl rand -base64 32` makes one")
+    return key
+
+
+def write_key(key: bytes) -> str:
+    return base64.b64encode(key).decode()
