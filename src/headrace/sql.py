@@ -50,7 +50,11 @@ class Where:
     def is_null(self, column: str, wanted: bool | None = True) -> Self:
         return self if wanted is None else self._and(f"{_name(column)} IS {'' if wanted else 'NOT '}NULL")
 
-    def older_than(self, columns: tuple[str, str], mark: Mark | None) -> Self:
+    def in_any(self, columns: Sequence[str], value: object) -> Self:
+        """At least one of these columns has this value."""
+        return self._and(f"${self.next} IN ({', '.join(map(_name, columns))})", value)
+
+    def older_than(self, columns: tuple[str, str], mark: Mark | tuple[int, str] | None) -> Self:
         """What follows the mark in a list with the newest first. Compared as pairs, so that an index serves."""
         if mark is None:
             return self
@@ -60,10 +64,10 @@ class Where:
     def below(self, column: str, number: int | None) -> Self:
         return self if number is None else self._and(f"{_name(column)} < ${self.next}", number)
 
-    def since(self, column: str, at: datetime | None) -> Self:
+    def since(self, column: str, at: datetime | int | None) -> Self:
         return self if at is None else self._and(f"{_name(column)} >= ${self.next}", at)
 
-    def until(self, column: str, at: datetime | None) -> Self:
+    def until(self, column: str, at: datetime | int | None) -> Self:
         """Before this instant: the end of one range is the start of the next, and no row is in both."""
         return self if at is None else self._and(f"{_name(column)} < ${self.next}", at)
 

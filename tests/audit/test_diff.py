@@ -82,10 +82,44 @@ def test_many_cut_paths_are_named_by_their_field() -> None:
     assert encode({"lines": ["x" * 600 for _ in range(200)]}).cut == ("lines",)
 
 
+def test_ten_thousand_keys_lose_whole_fields_and_each_is_named() -> None:
+    given = {f"key_{n:05}": "v" * (n % 7) for n in range(10_000)}
+    encoded = encode(given)
+    shown = json.loads(encoded.json)
+    assert LIMIT - 30 <= len(encoded.json.encode()) <= LIMIT
+    assert shown.items() <= given.items()
+    assert set(encoded.cut) == given.keys() - shown.keys()
+    assert max(map(len, shown.values())) <= min(len(given[name]) for name in encoded.cut), "the longest went first"
+
+
 def test_names_that_alone_are_too_long_still_end_well() -> None:
-    encoded = encode({f"{n}{'k' * 1000}": 1 for n in range(100)})
-    assert encoded.json == "{}"
-    assert encoded.cut == ("*",)
+    given = {f"{n}{'k' * 1000}": 1 for n in range(100)}
+    encoded = encode(given)
+    assert len(encoded.json.encode()) <= LIMIT
+    assert len(json.loads(encoded.json)) + len(encoded.cut) == 100
+    assert encode({"k" * LIMIT: 1}).json == "{}"
+
+
+def test_so_many_names_that_nobody_could_read_them() -> None:
+    encoded = encode({f"{n:06}{'k' * 100}": 1 for n in range(5_000)})
+    assert encoded.cut[-1] == "*"
+    assert sum(map(len, encoded.cut)) <= 4 * LIMIT
+
+
+def test_what_was_truncated_before_is_cut_again_like_anything_else() -> None:
+    first = diff_object(None, {"id": "tsk_1", "body": "水" * 65_536, "note": "n"})
+    assert first is not None
+    again = diff_object(first, first)
+    assert again is not None
+    for side in ("old_object", "new_object"):
+        text = again[side]
+        assert isinstance(text, str)
+        assert len(text.encode()) <= LIMIT
+        assert json.loads(text)["truncated_fields"] == ["body"]
+        assert again[f"{side}_truncated"] is True
+    assert again["truncated_fields"] == ["new_object"]
+    cut = json.loads(str(first["new_object"]))
+    assert encode(cut) == encode(json.loads(encode(cut).json)), "what fits is left alone"
 
 
 def test_a_bottomless_object_is_cut_at_some_depth() -> None:

@@ -93,6 +93,7 @@ QUERIES = [
         "SELECT * FROM headrace.audit_logs WHERE action = 'deleted' ORDER BY created_at DESC LIMIT 20",
         "idx_audit_logs_action_created_at",
     ),
+    Query("SELECT * FROM headrace.audit_logs WHERE id = 77", "idx_audit_events_seq"),
     Query("SELECT * FROM headrace.audit_logs WHERE trace_id = 'trace-77'", "idx_audit_logs_trace_id"),
     # -- 001: the trail by action, type, resource, user, address, request and time
     Query(
@@ -112,6 +113,11 @@ QUERIES = [
     Query(
         "SELECT * FROM headrace.audit_events WHERE client_ip = '10.0.0.7' ORDER BY \"timestamp\" DESC LIMIT 20",
         "idx_audit_events_client_ip",
+    ),
+    Query(
+        "SELECT * FROM headrace.audit_events WHERE \"user\" ->> 'username' = 'user-77' "
+        'ORDER BY "timestamp" DESC LIMIT 20',
+        "idx_audit_events_username",
     ),
     Query("SELECT * FROM headrace.audit_events WHERE request_id = 'req-77'", "idx_audit_events_request_id"),
     Query('SELECT * FROM headrace.audit_events ORDER BY "timestamp" DESC LIMIT 20', "idx_audit_events_timestamp"),

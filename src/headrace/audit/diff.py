@@ -22,6 +22,7 @@ _FEWEST_BYTES = 32
 # Paths into nested values are useful while they are few; beyond this only the fields' own names are given.
 _MOST_PATHS = 100
 _LONGEST_PATH = 200
+_NAMES_LIMIT = 4 * LIMIT
 # orjson itself stops at 254 levels.
 _DEEPEST = 200
 _OPTIONS = orjson.OPT_NON_STR_KEYS | orjson.OPT_UTC_Z
@@ -149,11 +150,24 @@ def _flatten(root: dict[str, Any], limit: int) -> list[Path]:
     size = len(orjson.dumps(root))
     if size > limit:
         shortened = _shorten_texts(root, size, limit, fewest=0)
-        if shortened is None:  # the names alone are too long; no table has such columns, but this must end well too
-            root.clear()
-            return [("*",)]
+        if shortened is None:  # the names alone are too long
+            shortened = _leave_out(root, limit)
         cut = list(dict.fromkeys([*cut, *shortened]))
     return cut
+
+
+def _leave_out(root: dict[str, Any], limit: int) -> list[Path]:
+    """Whole fields go, the largest first, until the rest fits."""
+    costs = {key: len(orjson.dumps({key: value})) - 1 for key, value in root.items()}  # with a comma, without braces
+    size = 1 + sum(costs.values())
+    gone: list[Path] = []
+    for key in sorted(costs, key=costs.__getitem__, reverse=True):
+        if size <= limit or not root:
+            break
+        del root[key]
+        size -= costs[key]
+        gone.append((key,))
+    return gone
 
 
 def _texts(root: dict[str, Any]) -> Iterator[_Text]:
@@ -184,8 +198,13 @@ def _cut(text: str, size: int) -> str:
 def _name(paths: list[Path]) -> tuple[str, ...]:
     if len(paths) > _MOST_PATHS:
         paths = [path[:1] for path in paths]
-    names = dict.fromkeys("".join(_step(part) for part in path).removeprefix(".")[:_LONGEST_PATH] for path in paths)
-    return tuple(sorted(names))
+    names = sorted({"".join(_step(part) for part in path).removeprefix(".")[:_LONGEST_PATH] for path in paths})
+    room = _NAMES_LIMIT
+    for at, name in enumerate(names):
+        room -= _size(name) + 3
+        if room < 0:
+            return (*names[:at], "*")  # and more than anybody could read
+    return tuple(names)
 
 
 def _step(part: str | int) -> str:

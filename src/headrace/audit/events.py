@@ -1,0 +1,171 @@
+"""Reading the trail: by what was done, to what, by whom, from where and when; newest first, a page at a time."""
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from headrace.audit.canonical import micros
+from headrace.audit.errors import EventNotFound, SearchInvalid
+from headrace.audit.model import Action, EventId, ResourceType
+from headrace.database import Database, Row, Tx
+from headrace.sql import Mark, Where
+
+_PAGE = 1000
+_MOST_WORDS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One row of the trail."""
+
+    id: EventId
+    created_at: datetime
+    action: Action
+    resource_type: ResourceType
+    resource: Mapping[str, Any]
+    user: Mapping[str, Any]
+    actor_type: str
+    space_path: str | None
+    diff_object: Mapping[str, Any] | None
+    client_ip: str | None
+    user_agent: str | None
+    request_method: str | None
+    request_id: str | None
+    trace_id: str | None
+    data: Mapping[str, str] | None
+    seq: int
+
+    @property
+    def mark(self) -> Mark:
+        return self.created_at, self.id
+
+
+@dataclass(frozen=True, slots=True)
+class EventFilter:
+    """What to look for; None is not asked. ``text`` is one to five whole identifiers, each of which must be in the
+    event: its id, the resource's or the user's, a user name, an address, a request's or a trace's id."""
+
+    action: Action | None = None
+    resource_type: ResourceType | None = None
+    resource_id: str | None = None
+    user_id: str | None = None
+    client_ip: str | None = None
+    request_id: str | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+    text: str | None = None
+
+    @property
+    def words(self) -> Sequence[str]:
+        words = (self.text or "").split()
+        if self.text is not None and not 1 <= len(words) <= _MOST_WORDS:
+            raise SearchInvalid
+        return words
+
+
+# The names that the indexes' expressions have here; the planner sees through it.
+_EVENTS = """(
+  SELECT *, resource ->> 'identifier' AS resource_id, "user" ->> 'uid' AS user_id, "user" ->> 'username' AS username,
+         "timestamp" AS millis
+  FROM headrace.audit_events
+) AS event"""
+_SELECT = f"""
+SELECT id, created_at, action, resource_type, resource, "user", actor_type, space_path, diff_object, client_ip,
+       user_agent, request_method, request_id, trace_id, data, seq
+FROM {_EVENTS}"""
+# What a word may be, each by an index of its own.
+_IDENTIFIERS = ("id", "resource_id", "user_id", "username", "client_ip", "request_id", "trace_id")
+
+
+async def list_events(tx: Tx, wanted: EventFilter, *, older_than: Mark | None = None, limit: int) -> list[Event]:
+    """Events, newest first. Each part of the statement comes in order from one index and stops at the limit, so that
+    neither the size of the trail nor how common a value is decides how long it takes."""
+    parts: list[str] = []
+    args: list[object] = []
+    for equal in _alternatives(wanted):
+        where, order = _older(_where(wanted, equal, first=len(args) + 1), wanted, equal, older_than)
+        parts.append(f"({_SELECT} {where.sql} {order} LIMIT {limit:d})")
+        args += where.args
+    # An event that several parts find (a user who changed themselves) is one event.
+    sql = (
+        parts[0]
+        if len(parts) == 1
+        else f"SELECT DISTINCT ON (created_at, id) * FROM ({' UNION ALL '.join(parts)}) AS event "
+        f"ORDER BY created_at DESC, id DESC LIMIT {limit:d}"
+    )
+    return [_event(row) for row in await tx.fetch(sql, *args)]
+
+
+async def count_events(tx: Tx, wanted: EventFilter) -> int:
+    """How many there are: all of them are looked at."""
+    where = _where(wanted, {})
+    for word in wanted.words:
+        where = where.in_any(_IDENTIFIERS, word)
+    count: int = await tx.fetchval(f"SELECT count(*) FROM {_EVENTS} {where.sql}", *where.args)
+    return count
+
+
+async def get_event(tx: Tx, event_id: str, *, user_id: str | None = None) -> Event:
+    """One event; of this user, if given."""
+    where = Where().eq("id", event_id).eq("user_id", user_id)
+    row = await tx.fetchrow(f"{_SELECT} {where.sql}", *where.args)
+    if row is None:
+        raise EventNotFound
+    return _event(row)
+
+
+async def pages(db: Database, wanted: EventFilter) -> AsyncIterator[list[Event]]:
+    """All of them, newest first, for a reader of any speed: no transaction is open while it reads."""
+    mark = None
+    while True:
+        async with db.transaction(readonly=True) as tx:
+            page = await list_events(tx, wanted, older_than=mark, limit=_PAGE)
+        if page:
+            yield page
+        if len(page) < _PAGE:
+            return
+        mark = page[-1].mark
+
+
+def _alternatives(wanted: EventFilter) -> list[dict[str, str]]:
+    """Equalities that together find what one index alone does not find in order."""
+    if words := wanted.words:
+        return [{column: words[0]} for column in _IDENTIFIERS]
+    narrow = (wanted.action, wanted.resource_id, wanted.user_id, wanted.client_ip, wanted.request_id)
+    if wanted.resource_type is not None and not any(narrow):
+        return [{"action": action} for action in Action]
+    return [{}]
+
+
+def _where(wanted: EventFilter, equal: Mapping[str, str], *, first: int = 1) -> Where:
+    where = Where(first=first)
+    for column, value in equal.items():
+        where = where.eq(column, value)
+    for word in wanted.words[1:] if equal else ():
+        where = where.in_any(_IDENTIFIERS, word)
+    where = where.eq("resource_type", wanted.resource_type).eq("action", wanted.action)
+    where = where.eq("resource_id", wanted.resource_id).eq("user_id", wanted.user_id)
+    where = where.eq("client_ip", wanted.client_ip).eq("request_id", wanted.request_id)
+    # The first pair chooses the months, the second the place in an index.
+    where = where.since("created_at", wanted.since).until("created_at", wanted.until)
+    return where.since("millis", _millis(wanted.since)).until("millis", _millis(wanted.until))
+
+
+def _older(where: Where, wanted: EventFilter, equal: Mapping[str, str], mark: Mark | None) -> tuple[Where, str]:
+    """The rest of the list behind the mark, and its order. Both columns hold the same instant: the index on an action
+    has the one, all others have the other."""
+    others = (wanted.resource_type, wanted.resource_id, wanted.user_id, wanted.client_ip, wanted.request_id)
+    if wanted.action is not None and not equal and not any(others):
+        return where.older_than(("created_at", "id"), mark), "ORDER BY created_at DESC, id DESC"
+    ours = None if mark is None else (round(mark[0].timestamp() * 1000), mark[1])
+    return where.older_than(("millis", "id"), ours), "ORDER BY millis DESC, id DESC"
+
+
+def _millis(at: datetime | None) -> int | None:
+    """The first millisecond that is not before this instant: events have no finer time."""
+    return None if at is None else -(-micros(at) // 1000)
+
+
+def _event(row: Row) -> Event:
+    return Event(**dict(row.items()))
