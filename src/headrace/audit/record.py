@@ -46,7 +46,7 @@ async def record(
         },
         space_path=short(space_path, 512),
         diff_object=diff_object(before, after),
-        client_ip=_address(who.client_ip),
+        client_ip=address(who.client_ip),
         user_agent=short(who.user_agent, _LONGEST_USER_AGENT),
         request_method=short(who.request_method, 16),
         request_id=short(who.request_id, 128),
@@ -61,7 +61,7 @@ def _facts(data: Mapping[str, str]) -> dict[str, str]:
     return {clean(name): short(value, _LONGEST_FACT) or "" for name, value in redaction.without_secrets(data).items()}
 
 
-def _address(text: str | None) -> str | None:
+def address(text: str | None) -> str | None:
     """An address as inet reads it, without a zone; None for what is not one (a Unix socket, a test client)."""
     try:
         return None if text is None else str(ip_address(text.partition("%")[0]))

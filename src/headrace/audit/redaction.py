@@ -14,6 +14,7 @@ from headrace.database import Row
 CHANGED = "(changed)"
 HIDDEN = "(hidden)"
 _SECRET_WORDS = ("password", "secret", "token", "authorization", "cookie")
+_FOREIGN_SECRET_WORDS = ("passwd", "pwd", "credential", "kubeconfig", "private", "apikey", "api_key", "access_key")
 
 
 def _fields(*groups: str) -> frozenset[str]:
@@ -96,6 +97,20 @@ def without_secrets(data: Mapping[str, str]) -> dict[str, str]:
     return {
         name: HIDDEN if any(word in name.lower() for word in _SECRET_WORDS) else value for name, value in data.items()
     }
+
+
+def hide_secrets(value: Any) -> Any:
+    """The same for what another system wrote, at any depth: nobody has said which of its fields may be seen."""
+    if isinstance(value, Mapping):
+        return {key: HIDDEN if _is_secret(str(key)) else hide_secrets(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [hide_secrets(each) for each in value]
+    return value
+
+
+def _is_secret(name: str) -> bool:
+    lowered = name.lower()
+    return any(word in lowered for word in (*_SECRET_WORDS, *_FOREIGN_SECRET_WORDS))
 
 
 def _keep(row: dict[str, Any] | None, allowed: Iterable[str]) -> dict[str, Any] | None:

@@ -1,0 +1,274 @@
+"""The import itself: in batches, each one transaction with the note of how far it came.
+
+A run that was broken off goes on where it stopped. One that is repeated reads everything again and adds what is not
+there yet: an event's id is made from the legacy row, so that the same row is the same event.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+
+import asyncpg
+
+from headrace import audit
+from headrace.audit.errors import ImportRefused
+from headrace.audit.importing.mapping import COLUMNS, REQUIRED, Names, Skipped, event_of
+from headrace.audit.model import Action, Resource, ResourceType, Who
+from headrace.database import Database, DatabaseConfig, Row, Tx, connect_alone
+
+Report = Callable[[int, int], None]
+"""(rows read, rows in all)"""
+
+BACKUP = "_backup"
+_BATCH = 1000
+_COUNT_TIMEOUT = "10min"
+
+
+@dataclass(frozen=True, slots=True)
+class ImportPlan:
+    """``source`` names the legacy trail for ever: with another name, the same rows are other events."""
+
+    table: str
+    source: str
+    since: timedelta = timedelta(days=90)
+    names: Names = field(default_factory=Names)
+    dry_run: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ImportReport:
+    """What a run did, and what is there now: ``legacy`` rows of the time asked for, ``trail`` events made of them."""
+
+    since: datetime
+    read: int
+    written: int
+    present: int
+    skipped: Mapping[str, int]
+    legacy: int
+    trail: int
+    resumed: bool = False
+
+    @property
+    def counts_agree(self) -> bool:
+        return self.read == self.legacy == self.trail + sum(self.skipped.values())
+
+
+@dataclass(slots=True)
+class _Progress:
+    since: datetime
+    at: datetime | None = None
+    id: str | None = None
+    read: int = 0
+    written: int = 0
+    present: int = 0
+    skipped: Counter[str] = field(default_factory=Counter)
+    resumed: bool = False
+
+
+async def import_trail(
+    db: Database,
+    owner: DatabaseConfig,
+    legacy: "asyncpg.Connection[Any]",
+    plan: ImportPlan,
+    *,
+    who: Who,
+    report: Report = lambda *_: None,
+) -> ImportReport:
+    """Bring the legacy rows of the last ``plan.since`` into the trail. ``ImportRefused`` for a table that cannot be
+    read so. Nothing is written in a dry run, and nothing is ever written to the legacy database."""
+    select = await _select(legacy, plan.table)
+    progress = await _begin(db, legacy, plan)
+    if not plan.dry_run:
+        await _make_months(owner, progress.since.date())
+    # One snapshot: what is counted is what is read, whoever goes on writing there.
+    async with legacy.transaction(isolation="repeatable_read", readonly=True):
+        total = await legacy.fetchval(f"SELECT count(*) FROM ({select}) AS legacy {_SINCE}", progress.since)
+        sql, args = _rest(select, progress)
+        cursor = await legacy.cursor(sql, *args)
+        while rows := await cursor.fetch(_BATCH):
+            await _take(db, plan, progress, rows)
+            report(progress.read, total)
+    async with db.transaction() as tx:
+        await tx.execute(f"SET LOCAL statement_timeout = '{_COUNT_TIMEOUT}'")
+        trail = await tx.fetchval(COUNT_IMPORTED, plan.source, progress.since)
+        done = _report(progress, total, trail if not plan.dry_run else progress.written + progress.present)
+        if not plan.dry_run:
+            await tx.execute(FINISH, plan.source)
+            await _record(tx, who, plan, done)
+    return done
+
+
+async def rename_to_backup(legacy: "asyncpg.Connection[Any]", table: str, done: ImportReport) -> str:
+    """Put the legacy table aside as ``…_backup``; ``ImportRefused`` unless the counts agree."""
+    if not done.counts_agree:
+        raise ImportRefused(
+            f"The table was not renamed: {done.legacy} rows there, {done.trail} events here, "
+            f"{sum(done.skipped.values())} skipped."
+        )
+    name = table.rpartition(".")[2] + BACKUP
+    select = await _select(legacy, table)
+    try:
+        async with legacy.transaction():
+            await legacy.execute(f"LOCK TABLE {_quoted(table)}")
+            now = await legacy.fetchval(f"SELECT count(*) FROM ({select}) AS legacy {_SINCE}", done.since)
+            if now != done.legacy:
+                raise ImportRefused(f"{now - done.legacy} rows were added meanwhile: import again, then rename.")
+            await legacy.execute(f'ALTER TABLE {_quoted(table)} RENAME TO "{name}"')
+    except asyncpg.DuplicateTableError:
+        raise ImportRefused(f"There is a {name} already: the table was not renamed.") from None
+    return name
+
+
+# -- the legacy side
+
+
+def _quoted(table: str) -> str:
+    return ".".join(f'"{part}"' for part in table.replace('"', "").split("."))
+
+
+LEGACY_COLUMNS = """
+SELECT attname AS name, relkind::text, format_type(atttypid, atttypmod) AS type
+FROM pg_attribute JOIN pg_class ON pg_class.oid = attrelid
+WHERE attrelid = to_regclass($1) AND attnum > 0 AND NOT attisdropped
+"""
+
+
+async def _select(legacy: "asyncpg.Connection[Any]", table: str) -> str:
+    found = {row["name"]: row for row in await legacy.fetch(LEGACY_COLUMNS, _quoted(table))}
+    if not found:
+        raise ImportRefused(f"There is no table {table} in that database.")
+    if any(row["relkind"] not in ("r", "p") for row in found.values()):
+        raise ImportRefused(f"{table} is not a table: name the legacy one, with its schema.")
+    if missing := REQUIRED - found.keys():
+        raise ImportRefused(f"{table} has no column {', '.join(sorted(missing))}: this is not a legacy audit trail.")
+    if not found["created_at"]["type"].startswith("timestamp"):
+        raise ImportRefused(f"{table}.created_at is no timestamp.")
+    # A column that is not there is null. Instants without a zone are UTC, as Go's drivers write them.
+    chosen = [f'"{name}"' if name in found else f"NULL AS {name}" for name in COLUMNS if name != "created_at"]
+    at = "created_at" if found["created_at"]["type"].endswith("with time zone") else "created_at AT TIME ZONE 'UTC'"
+    return f"SELECT {', '.join(chosen)}, {at} AS created_at, id::text AS id_text FROM {_quoted(table)}"
+
+
+_SINCE = "WHERE created_at >= $1"
+
+
+def _rest(select: str, progress: _Progress) -> tuple[str, tuple[object, ...]]:
+    """The statement for what has not been read yet, and its arguments."""
+    begun = progress.at is not None
+    where = "WHERE (created_at, id_text) > ($1, $2)" if begun else _SINCE
+    args: tuple[object, ...] = (progress.at, progress.id) if begun else (progress.since,)
+    return f"SELECT * FROM ({select}) AS legacy {where} ORDER BY created_at, id_text", args
+
+
+# -- our side
+
+
+UNFINISHED = "SELECT * FROM headrace.audit_imports WHERE source = $1 AND finished_at IS NULL"
+BEGIN = """
+INSERT INTO headrace.audit_imports (source, since) VALUES ($1, $2)
+ON CONFLICT (source) DO UPDATE
+SET since = excluded.since, resume_at = NULL, resume_id = NULL, rows_read = 0, rows_written = 0, rows_present = 0,
+    skipped_json = '{}', finished_at = NULL
+"""
+ADVANCE = """
+UPDATE headrace.audit_imports
+SET resume_at = $2, resume_id = $3, rows_read = $4, rows_written = $5, rows_present = $6, skipped_json = $7
+WHERE source = $1
+"""
+FINISH = "UPDATE headrace.audit_imports SET finished_at = now() WHERE source = $1"
+INSERT_IMPORTED = """
+INSERT INTO headrace.audit_events (
+  id, "timestamp", created_at, action, resource_type, resource, "user", diff_object, client_ip, user_agent,
+  request_method, request_id, data, actor_type
+)
+SELECT id, millis, headrace.instant_of_millis(millis), action, resource_type, resource, "user", diff_object, client_ip,
+       user_agent, request_method, request_id, data, actor_type
+FROM jsonb_to_recordset($1) AS event (
+  id text, millis bigint, action text, resource_type text, resource jsonb, "user" jsonb, diff_object jsonb,
+  client_ip text, user_agent text, request_method text, request_id text, data jsonb, actor_type text
+)
+ON CONFLICT DO NOTHING
+"""
+PRESENT = """
+SELECT count(*) FROM jsonb_to_recordset($1) AS given (id text, millis bigint)
+JOIN headrace.audit_events AS event
+  ON event.id = given.id AND event.created_at = headrace.instant_of_millis(given.millis)
+"""
+COUNT_IMPORTED = """
+SELECT count(*) FROM headrace.audit_events WHERE data ->> 'imported_from' = $1 AND created_at >= $2
+"""
+MAKE_MONTHS = "SELECT headrace.create_month_partitions('headrace.audit_events', $1, (now() AT TIME ZONE 'UTC')::date)"
+
+
+async def _begin(db: Database, legacy: "asyncpg.Connection[Any]", plan: ImportPlan) -> _Progress:
+    now: datetime = await legacy.fetchval("SELECT date_trunc('milliseconds', now())")
+    since = now - plan.since
+    if plan.dry_run:
+        return _Progress(since)
+    async with db.transaction() as tx:
+        row = await tx.fetchrow(UNFINISHED, plan.source)
+        if row is not None and row["resume_at"] is not None:
+            return _resumed(row)
+        await tx.execute(BEGIN, plan.source, since)
+    return _Progress(since)
+
+
+def _resumed(row: Row) -> _Progress:
+    return _Progress(
+        row["since"],
+        row["resume_at"],
+        row["resume_id"],
+        row["rows_read"],
+        row["rows_written"],
+        row["rows_present"],
+        Counter(row["skipped_json"]),
+        resumed=True,
+    )
+
+
+async def _make_months(owner: DatabaseConfig, first: date) -> None:
+    """Months that events will fall into: in the default partition they would be in everybody's way."""
+    try:
+        async with connect_alone(owner) as connection, connection.transaction():
+            await connection.execute("SET LOCAL lock_timeout = '5s'")
+            await connection.execute(MAKE_MONTHS, first)
+    except asyncpg.InsufficientPrivilegeError:
+        raise ImportRefused(
+            "Past months need partitions, which only the owner makes: set HEADRACE_DATABASE_OWNER_URL."
+        ) from None
+
+
+async def _take(db: Database, plan: ImportPlan, progress: _Progress, rows: Sequence[Any]) -> None:
+    events = []
+    for row in rows:
+        try:
+            events.append(event_of(row, plan.source, plan.names))
+        except Skipped as why:
+            progress.skipped[str(why)] += 1
+    async with db.transaction() as tx:
+        if plan.dry_run:
+            written = len(events) - await tx.fetchval(PRESENT, events)
+        else:
+            written = await tx.count(INSERT_IMPORTED, events)
+        progress.at, progress.id = rows[-1]["created_at"].astimezone(UTC), rows[-1]["id_text"]
+        progress.read += len(rows)
+        progress.written += written
+        progress.present += len(events) - written
+        if not plan.dry_run:
+            counts = (progress.read, progress.written, progress.present, dict(progress.skipped))
+            await tx.execute(ADVANCE, plan.source, progress.at, progress.id, *counts)
+
+
+async def _record(tx: Tx, who: Who, plan: ImportPlan, done: ImportReport) -> None:
+    if done.written:
+        facts = {"source": plan.source, "table": plan.table, "written": str(done.written), "read": str(done.read)}
+        await audit.record(
+            tx, who, Action.CREATED, Resource(ResourceType.AUDIT_TRAIL, plan.source), data={"verb": "import", **facts}
+        )
+
+
+def _report(progress: _Progress, legacy: int, trail: int) -> ImportReport:
+    counts = (progress.read, progress.written, progress.present, dict(progress.skipped))
+    return ImportReport(progress.since, *counts, legacy, trail, progress.resumed)
