@@ -6,6 +6,8 @@ python := .venv/bin/python
 workers ?= auto
 # Where it is set (in containers it often is), each of the hundreds of processes that tests start would compile us anew.
 unexport PYTHONDONTWRITEBYTECODE
+# What `make bench` measures: a module of benchmarks/.
+name ?= dispatch
 
 .DEFAULT_GOAL := help
 .PHONY: help up setup setup-dev test cover test-slow test-oldest check fmt docs bench clean
@@ -52,9 +54,9 @@ docs: setup-dev      ## render the reference pages from the code
 	@$(python) -m headrace docs
 	@scripts/prisma
 
-bench:      ## measure: ours beside the peers and the raw limit
+bench:      ## measure: ours beside the peers and the raw limit; name=audit for another part
 	@scripts/setup bench
-	@$(python) -m benchmarks.dispatch $(args)
+	@$(python) -m benchmarks.$(name) $(args)
 
 clean:      ## remove what set-up and tools made; your data in .headrace stays
 	@rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage* htmlcov dist build

@@ -282,6 +282,24 @@ class Settings(BaseSettings):
         "Accounts", "Where WeChat's server API answers.", HttpUrl("https://api.weixin.qq.com")
     )
 
+    # -- Audit
+    audit_seal_interval: Duration = _setting(
+        "Audit",
+        "How often new events of the audit trail are sealed: from then on a change to them is found.",
+        timedelta(minutes=5),
+    )
+    audit_signing_key: SecretStr | None = _setting(
+        "Audit",
+        "Signs every seal (Ed25519): 32 bytes in base64, `openssl rand -base64 32` makes them. Keep it where whoever "
+        "owns the database cannot read it. Unset, seals are chained but not signed.",
+        None,
+    )
+    audit_trusted_keys: Words = _setting(
+        "Audit",
+        "Public keys that signed older seals, separated by commas; `headrace audit key` prints the present one.",
+        (),
+    )
+
     @model_validator(mode="after")
     def _agree_with_each_other(self) -> "Settings":
         if self.secret_key is not None and len(self.secret_key.get_secret_value()) < 32:

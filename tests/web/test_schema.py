@@ -25,6 +25,7 @@ from headrace.audit import Who
 from headrace.database import Database, DatabaseConfig
 from headrace.edge import LimitConfig, Role, Services
 from headrace.locks import routes as lock_routes
+from headrace.operations.audit import routes as audit_routes
 from headrace.tasks import routes as task_routes
 from headrace.web import WebConfig, create_app
 from tests.conftest import TestServer
@@ -53,7 +54,12 @@ def build(db: Database, known: Accounts) -> FastAPI:
     catalog, followers = tasks.StoredCatalog(), tasks.Followers({"outbox": tasks.OutboxFollower()})
     ours = tasks.Tasks(tasks.Submitter(catalog, followers), catalog, followers)
     watch = tasks.Watch(db, tasks.WatchConfig())
-    routers = [create_router(known), task_routes.create_router(ours, watch), lock_routes.router]
+    routers = [
+        create_router(known),
+        task_routes.create_router(ours, watch),
+        lock_routes.router,
+        audit_routes.router,
+    ]
     return create_app(services, WebConfig(), routers=routers)
 
 

@@ -35,6 +35,7 @@ COMMANDS = {
         "Check settings, storage, database, schema, rights and clocks, and say what to mend; exits with 1 if bad.",
     ),
     "docs": Entry("headrace.cli.docs:docs", "Render the reference pages from the code.", hidden=True),
+    "audit": Entry("headrace.cli.audit:app", "The audit trail: search, export, verify, prove, import."),
     "admin": Entry("headrace.cli.admin:app", "Accounts, for an operator with access to the database."),
     "settings": Entry("headrace.cli.settings:app", "What this deployment has chosen."),
 }

@@ -46,7 +46,10 @@ async def _open(settings: Settings, place: Place, command: str) -> AsyncIterator
     await migrations.verify_current(place.app)
     catalog, following = StoredCatalog(), followers()
     tasks = Tasks(Submitter(catalog, following, submit_config(settings)), catalog, following)
-    # Whoever can reach the database acts as the product itself; the account on this machine is noted.
-    who = Who(SYSTEM, ActorType.SYSTEM, user_agent=f"headrace {command} ({getpass.getuser()})")
     async with await Database.connect(place.app) as db:
-        yield Desk(db, tasks, Caller(who, ids.SYSTEM_USER, Role.ADMIN))
+        yield Desk(db, tasks, Caller(operator(command), ids.SYSTEM_USER, Role.ADMIN))
+
+
+def operator(command: str) -> Who:
+    """Whoever can reach the database acts as the product itself; the account on this machine is noted."""
+    return Who(SYSTEM, ActorType.SYSTEM, user_agent=f"headrace {command} ({getpass.getuser()})")

@@ -3,7 +3,7 @@
 import os
 import sys
 import traceback
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Annotated, Any
 
@@ -77,6 +77,21 @@ def progress(message: str) -> Iterator[Progress]:
         return
     with err.status(message) as status:
         yield Progress(status)
+
+
+@contextmanager
+def progress_bar(what: str) -> Iterator[Callable[[int, int], None]]:
+    """A bar on standard error, where there is a terminal, for what says how much is done of how much."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as bar:
+        shown = bar.add_task(what, total=None)
+
+        def report(done: int, total: int) -> None:
+            bar.update(shown, completed=done, total=total)
+
+        yield report
 
 
 @contextmanager

@@ -14,12 +14,14 @@ from fastapi import FastAPI
 
 from headrace import accounts, logs, migrations, tasks
 from headrace.accounts import routes as account_routes
-from headrace.cli.wiring import Place, accounts_config, followers, submit_config
+from headrace.audit import Sealer
+from headrace.cli.wiring import Place, accounts_config, followers, signing_key, submit_config
 from headrace.database import Database
 from headrace.edge import CookieConfig, LimitConfig, Services
 from headrace.errors import HeadraceError, Invalid, Unavailable
 from headrace.locks import routes as lock_routes
 from headrace.operations import Housekeeping
+from headrace.operations.audit import routes as audit_routes
 from headrace.settings import Settings
 from headrace.tasks import routes as task_routes
 from headrace.tasks.reaping import Reaper
@@ -126,6 +128,7 @@ async def application(settings: Settings, place: Place, secret: bytes) -> AsyncI
             account_routes.create_router(known),
             task_routes.create_router(_tasks(settings), watch),
             lock_routes.router,
+            audit_routes.router,
         ]
         app = create_app(services, web_config(settings, https=https), routers=routers)
         app.state.before_stop = watch.stop  # streams that never end by themselves would hold the shutdown up
@@ -140,9 +143,10 @@ def _tasks(settings: Settings) -> tasks.Tasks:
 @asynccontextmanager
 async def _maintenance(db: Database, settings: Settings) -> AsyncIterator[None]:
     """What every API process does beside answering: look for dead workers (the last one's death must not need another
-    worker to be noticed), and throw away what has served its time."""
+    worker to be noticed), seal the audit trail, and throw away what has served its time."""
     loops = [
         asyncio.create_task(Reaper(db, tasks.Registry(), followers()).run(_REAP_EVERY)),
+        asyncio.create_task(Sealer(db, signing_key(settings)).run(settings.audit_seal_interval)),
         asyncio.create_task(Housekeeping(db, accounts_config(settings).throttle).run(_CLEAN_EVERY)),
     ]
     try:

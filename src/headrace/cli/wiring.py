@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import uvloop
 
-from headrace import embedded, logs, settings
+from headrace import audit, embedded, logs, settings
 from headrace.accounts import AccountsConfig, PasswordConfig, SessionConfig, ThrottleConfig, WeChatConfig
 from headrace.database import Database, DatabaseConfig
 from headrace.embedded import files
@@ -159,6 +159,26 @@ def accounts_config(chosen: Settings) -> AccountsConfig:
 def followers() -> Followers:
     """Whoever must move with a task."""
     return with_schedules({"outbox": OutboxFollower()})
+
+
+def signing_key(chosen: Settings) -> "audit.SigningKey | None":
+    if chosen.audit_signing_key is None:
+        return None
+    return audit.SigningKey(_key("AUDIT_SIGNING_KEY", chosen.audit_signing_key.get_secret_value()))
+
+
+def trusted_keys(chosen: Settings) -> frozenset[bytes]:
+    """The public keys that may have signed the audit trail: the present one and those before."""
+    own = signing_key(chosen)
+    older = {_key("AUDIT_TRUSTED_KEYS", text) for text in chosen.audit_trusted_keys}
+    return frozenset(older | ({own.public} if own else set()))
+
+
+def _key(name: str, text: str) -> bytes:
+    try:
+        return audit.read_key(text)
+    except ValueError as exc:
+        raise settings.BadSettings(f"{settings.PREFIX}{name}: {exc}") from None
 
 
 def submit_config(chosen: Settings) -> SubmitConfig:

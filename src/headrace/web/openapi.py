@@ -57,6 +57,7 @@ TAGS = [
     {"name": "Tasks", "description": "Submitting work, following it, canceling and retrying it."},
     {"name": "Queues", "description": "What waits where, who works on it, and holding it back."},
     {"name": "Locks", "description": "One thing at a time, over any number of machines."},
+    {"name": "Audit", "description": "Who did what, to what, from where; and proof of it."},
     {"name": "Administration", "description": "Other people's accounts, for administrators."},
 ]
 

@@ -1,0 +1,272 @@
+"""What the audit trail costs, and how fast it is searched, sealed and verified. See README.md."""
+
+import argparse
+import asyncio
+import json
+import random
+import statistics
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, timedelta
+from unittest import mock
+
+import asyncpg
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.ours import as_app
+from benchmarks.scratch import scratch_server
+from headrace import audit, ids
+from headrace.accounts import administration
+from headrace.audit import Action, ActorType, EventFilter, Principal, PrincipalType, ResourceType, Sealer, Who
+from headrace.database import Database, Tx
+
+console = Console(stderr=True)
+
+MONTHS = 6
+TARGETS: dict[str, tuple[str, float]] = {
+    "record_cost": ("a change with its event against one without", -1.25),
+    "filter_p95_ms": ("first page of the slowest filter, p95", -50),
+    "deep_page": ("a page half-way down against the first", -1.5),
+    "verify_per_s": ("events verified a second", 200_000),
+    "retire_lock_ms": ("longest wait of a writer while a month is retired", -100),
+}
+
+
+@dataclass(frozen=True)
+class Sizes:
+    events: int
+    changes: int
+    looks: int
+
+
+FULL = Sizes(5_000_000, 1_500, 40)
+QUICK = Sizes(200_000, 300, 20)
+
+
+@dataclass
+class Run:
+    url: str
+    sizes: Sizes
+    figures: dict[str, float] = field(default_factory=dict)
+
+    def note(self, name: str, value: float) -> None:
+        self.figures[name] = value
+        console.print(f"  {name:<28} {value:>14,.2f}", highlight=False)
+
+
+# -- what one event costs
+
+
+async def cost_of_recording(run: Run, db: Database) -> None:
+    """An administrator suspends and reinstates a user, over and over: with the event, and with nothing in its place."""
+    who = Who(
+        Principal(ids.new("u"), "root", PrincipalType.USER),
+        ActorType.ADMIN,
+        client_ip="192.0.2.7",
+        user_agent="Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko)",
+        request_method="POST",
+        request_id=ids.new("req"),
+    )
+    user_id = ids.new("u")
+    async with db.transaction() as tx:
+        await tx.execute("INSERT INTO headrace.users (id, username, password_hash) VALUES ($1, 'bench', '!')", user_id)
+
+    async def change(number: int) -> float:
+        verb = administration.suspend if number % 2 == 0 else administration.reinstate
+        started = time.perf_counter()
+        async with db.transaction() as tx:
+            await verb(tx, who, user_id)
+        return time.perf_counter() - started
+
+    async def nothing(*_: object, **__: object) -> str:
+        return ""
+
+    ratios, times = [], []
+    for block in range(run.sizes.changes // 50):
+        with_event = [await change(n) for n in range(50)]
+        with mock.patch.object(audit, "record", nothing):
+            without = [await change(n) for n in range(50)]
+        if block:  # the first block prepares statements
+            ratios.append(statistics.median(with_event) / statistics.median(without))
+            times.append(statistics.median(with_event) * 1000)
+    run.note("change_ms", statistics.median(times))
+    run.note("record_cost", statistics.median(ratios))
+
+
+# -- many events
+
+
+def months() -> list[date]:
+    first = datetime.now(UTC).date().replace(day=1)
+    found = [first]
+    while len(found) < MONTHS:
+        found.append((found[-1] - timedelta(days=1)).replace(day=1))
+    return found[::-1]
+
+
+# Two thousand users, one address each; a type is used once in two hundred events, and one only in the first month.
+FILL = """
+INSERT INTO headrace.audit_events (id, "timestamp", created_at, action, resource_type, resource, "user", diff_object,
+                                   client_ip, user_agent, request_method, request_id, actor_type)
+SELECT 'aud_' || letters || lpad(to_hex(n), 16, '0'), millis, headrace.instant_of_millis(millis), action, type,
+       jsonb_build_object('type', type, 'identifier', 'thing_' || n / 20, 'data', jsonb_build_object('name', 'n' || n)),
+       jsonb_build_object('uid', 'u_' || n % 2000, 'username', 'user-' || n % 2000, 'type', 'user'),
+       jsonb_build_object('old_object', '{"id":"thing_' || n || '","status":"ACTIVE","version":1}',
+                          'new_object', '{"id":"thing_' || n || '","status":"SUSPENDED","version":2}',
+                          'old_object_truncated', false, 'new_object_truncated', false),
+       '10.0.' || n % 2000 / 250 || '.' || n % 250, 'Mozilla/5.0 (X11; Linux x86_64)', 'POST', 'req_' || n / 3, 'USER'
+FROM generate_series($1::bigint, $2::bigint - 1) AS n,
+     cast($3::bigint + (n - $5) * $4::float8 AS bigint) AS millis,
+     LATERAL (SELECT (ARRAY['created', 'updated', 'updated', 'deleted', 'login'])[n % 5 + 1] AS action,
+                     CASE WHEN n % 200 = 7 THEN 'plan' WHEN n < 1000 THEN 'subscription'
+                          ELSE (ARRAY['task', 'task', 'asset', 'session'])[n % 4 + 1] END AS type,
+                     (SELECT string_agg(substr('0123456789abcdefghjkmnpqrstvwxyz', (millis >> 5 * p & 31)::int + 1, 1),
+                                        '' ORDER BY p DESC)
+                      FROM generate_series(0, 9) AS p) AS letters) AS made
+"""
+_BATCH = 10_000
+
+
+async def fill(run: Run, db: Database) -> None:
+    owner = await asyncpg.connect(run.url)
+    await owner.execute(
+        "SELECT headrace.create_month_partitions('headrace.audit_events', $1, $2)", months()[0], months()[-1]
+    )
+    await owner.close()
+    start = datetime.combine(months()[0], datetime.min.time(), UTC)
+    length = datetime.now(UTC) - start
+    step = length / timedelta(milliseconds=1) / run.sizes.events
+    first = int(start.timestamp() * 1000)
+    batches = iter(range(0, run.sizes.events, _BATCH))
+
+    async def write() -> None:
+        for at in batches:
+            async with db.transaction() as tx:
+                await tx.execute(FILL, at, at + _BATCH, first, step, 0)
+
+    started = time.perf_counter()
+    await asyncio.gather(write(), write())
+    run.note("insert_per_s", run.sizes.events / (time.perf_counter() - started))
+    owner = await asyncpg.connect(run.url)
+    await owner.execute("VACUUM ANALYZE headrace.audit_events", timeout=600)
+    await owner.close()
+
+
+# -- searching
+
+
+def filters(events: int) -> dict[str, Callable[[], EventFilter]]:
+    choose = random.Random(7)
+    now = datetime.now(UTC)
+    return {
+        "none": EventFilter,
+        "action": lambda: EventFilter(action=choose.choice([Action.CREATED, Action.UPDATED, Action.LOGIN])),
+        "type": lambda: EventFilter(resource_type=choose.choice([ResourceType.TASK, ResourceType.ASSET])),
+        "rare_type": lambda: EventFilter(resource_type=ResourceType.PLAN),
+        "old_type": lambda: EventFilter(resource_type=ResourceType.SUBSCRIPTION),
+        "absent_type": lambda: EventFilter(resource_type=ResourceType.LEDGER),
+        "type_action": lambda: EventFilter(resource_type=ResourceType.TASK, action=Action.DELETED),
+        "resource": lambda: EventFilter(resource_id=f"thing_{choose.randrange(events // 20)}"),
+        "user": lambda: EventFilter(user_id=f"u_{choose.randrange(2000)}"),
+        "user_action": lambda: EventFilter(user_id=f"u_{choose.randrange(2000)}", action=Action.DELETED),
+        "address": lambda: EventFilter(client_ip=f"10.0.{choose.randrange(8)}.{choose.randrange(250)}"),
+        "request": lambda: EventFilter(request_id=f"req_{choose.randrange(events // 3)}"),
+        "time": lambda: EventFilter(until=now - timedelta(days=choose.randrange(1, 150))),
+        "time_action": lambda: EventFilter(action=Action.LOGIN, until=now - timedelta(days=choose.randrange(1, 150))),
+        "text": lambda: EventFilter(text=choose.choice(["user-17", "u_99", "thing_5", "req_77", "10.0.3.7"])),
+    }
+
+
+async def search(run: Run, db: Database) -> None:
+    slowest = 0.0
+    for name, make in filters(run.sizes.events).items():
+        times = []
+        for _ in range(run.sizes.looks):
+            wanted = make()
+            times.append(await _timed(db, lambda tx, wanted=wanted: audit.list_events(tx, wanted, limit=21)))
+        p95 = sorted(times)[int(len(times) * 0.95)] * 1000
+        run.note(f"p95_ms_{name}", p95)
+        slowest = max(slowest, p95)
+    run.note("filter_p95_ms", slowest)
+
+
+async def page_deep(run: Run, db: Database) -> None:
+    """Half of all events lie before the deep page; the mark comes from there."""
+    ratios = []
+    for wanted in (EventFilter(), EventFilter(action=Action.LOGIN), EventFilter(user_id="u_7")):
+        middle = datetime.now(UTC) - timedelta(days=75)
+        async with db.transaction(readonly=True) as tx:
+            (there,) = await audit.list_events(tx, wanted, older_than=(middle, "aud_"), limit=1)
+        first = [await _page(db, wanted, None) for _ in range(run.sizes.looks)]
+        deep = [await _page(db, wanted, there) for _ in range(run.sizes.looks)]
+        ratios.append(statistics.median(deep) / statistics.median(first))
+    run.note("deep_page", max(ratios))
+
+
+async def _page(db: Database, wanted: EventFilter, after: audit.Event | None) -> float:
+    mark = after.mark if after else None
+    return await _timed(db, lambda tx: audit.list_events(tx, wanted, older_than=mark, limit=21))
+
+
+async def _timed(db: Database, look: Callable[[Tx], Awaitable[object]]) -> float:
+    async with db.transaction(readonly=True) as tx:
+        started = time.perf_counter()
+        await look(tx)
+        return time.perf_counter() - started
+
+
+# -- proof
+
+
+async def seal_and_verify(run: Run, db: Database) -> None:
+    started = time.perf_counter()
+    done = await Sealer(db).run_once()
+    run.note("seal_per_s", done.events / (time.perf_counter() - started))
+    started = time.perf_counter()
+    found = await audit.verify(db)
+    run.note("verify_per_s", found.events / (time.perf_counter() - started))
+    assert found.finding is None, found.finding
+    assert found.unsealed == 0
+
+
+# -- the report
+
+
+def print_table(run: Run) -> None:
+    table = Table("figure", "what", "found", "target", "")
+    for name, (what, target) in TARGETS.items():
+        if name in run.figures:
+            good = run.figures[name] <= -target if target < 0 else run.figures[name] >= target
+            sign = "≤" if target < 0 else "≥"
+            table.add_row(name, what, f"{run.figures[name]:,.2f}", f"{sign} {abs(target):,}", "✓" if good else "✗")
+    console.print(table)
+
+
+async def measure(run: Run) -> None:
+    async with await Database.connect(as_app(run.url)) as db:
+        for part in (cost_of_recording, fill, search, page_deep, seal_and_verify):
+            console.print(part.__name__.replace("_", " "))
+            await part(run, db)
+
+
+def main() -> None:
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("--quick", action="store_true", help="smaller sizes, under a minute")
+    arguments.add_argument("--events", type=int, help="another number of events")
+    arguments.add_argument("--json", action="store_true", help="print the figures as JSON, last on standard output")
+    chosen = arguments.parse_args()
+    sizes = QUICK if chosen.quick else FULL
+    if chosen.events:
+        sizes = Sizes(chosen.events, sizes.changes, sizes.looks)
+    with scratch_server() as url:
+        run = Run(url, sizes)
+        asyncio.run(measure(run))
+    print_table(run)
+    if chosen.json:
+        print(json.dumps({name: round(value, 3) for name, value in run.figures.items()}))
+
+
+if __name__ == "__main__":
+    main()

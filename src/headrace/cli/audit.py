@@ -1,0 +1,287 @@
+"""``headrace audit``: search the trail, take it along, and prove that nobody has changed it."""
+
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Annotated, BinaryIO
+
+import orjson
+import typer
+
+from headrace import audit
+from headrace.audit import Action, Against, Event, EventFilter, ExportFormat, ResourceType, Sealed, Verified, seals
+from headrace.cli import audit_import
+from headrace.cli.operator import Desk, at_desk
+from headrace.cli.output import Json, out, print_json, print_table, progress_bar, say
+from headrace.cli.wiring import load_settings, signing_key, trusted_keys
+from headrace.errors import Invalid
+from headrace.operations.audit import service
+
+app = typer.Typer(help="The audit trail: search, export, verify, prove, import.", no_args_is_help=True)
+
+app.command("import")(audit_import.import_)
+
+EventArgument = Annotated[str, typer.Argument(metavar="EVENT", help="The event's id: aud_….")]
+Output = Annotated[
+    Path | None, typer.Option("--output", "-o", dir_okay=False, help="A file. Standard output by default.")
+]
+ActionOption = Annotated[Action | None, typer.Option(help="What was done.")]
+TypeOption = Annotated[ResourceType | None, typer.Option("--type", help="To what kind of thing.")]
+ResourceOption = Annotated[str | None, typer.Option(help="To which thing, by id.")]
+UserOption = Annotated[str | None, typer.Option(help="By whom: a user's id.")]
+AddressOption = Annotated[str | None, typer.Option(help="From which address.")]
+RequestOption = Annotated[str | None, typer.Option(help="By which request, by id.")]
+SinceOption = Annotated[str | None, typer.Option(help="From this time on: 2026-03-01 or 2026-03-01T08:00:00Z.")]
+UntilOption = Annotated[str | None, typer.Option(help="Before this time.")]
+TextOption = Annotated[
+    str | None, typer.Option("--search", "-s", help="One to five whole identifiers of any kind, or user names.")
+]
+
+_SEALS_PAGE = 1000
+
+
+@app.command("list")
+def list_(
+    action: ActionOption = None,
+    type_: TypeOption = None,
+    resource: ResourceOption = None,
+    user: UserOption = None,
+    address: AddressOption = None,
+    request: RequestOption = None,
+    since: SinceOption = None,
+    until: UntilOption = None,
+    search: TextOption = None,
+    limit: Annotated[int, typer.Option(min=1, max=10_000, help="How many at the most.")] = 20,
+    json: Json = False,
+) -> None:
+    """List events, newest first."""
+    wanted = _filter(action, type_, resource, user, address, request, since, until, search)
+
+    async def act(desk: Desk) -> list[Event]:
+        async with desk.db.transaction() as tx:
+            return await service.list_events(tx, desk.caller, wanted, limit=limit)
+
+    found = at_desk("audit list", act)
+    if json:
+        print_json([audit.as_json(event) for event in found])
+        return
+    print_table(
+        ("id", "time", "action", "resource", "", "by", "from"),
+        [
+            (
+                event.id,
+                f"{event.created_at:%Y-%m-%d %H:%M:%S} UTC",
+                event.action,
+                event.resource_type,
+                event.resource["identifier"],
+                event.user.get("username") or event.user["uid"],
+                event.client_ip,
+            )
+            for event in found
+        ],
+    )
+
+
+@app.command()
+def show(event: EventArgument) -> None:
+    """Everything about one event, as JSON."""
+
+    async def act(desk: Desk) -> Event:
+        async with desk.db.transaction() as tx:
+            return await service.get_event(tx, desk.caller, event)
+
+    print_json(audit.as_json(at_desk("audit show", act)))
+
+
+@app.command()
+def export(
+    format_: Annotated[ExportFormat, typer.Option("--format", help="JSON lines, or CSV for spreadsheets.")] = (
+        ExportFormat.JSONL
+    ),
+    output: Output = None,
+    action: ActionOption = None,
+    type_: TypeOption = None,
+    resource: ResourceOption = None,
+    user: UserOption = None,
+    address: AddressOption = None,
+    request: RequestOption = None,
+    since: SinceOption = None,
+    until: UntilOption = None,
+    search: TextOption = None,
+) -> None:
+    """Write events to a file, newest first, whatever their number."""
+    wanted = _filter(action, type_, resource, user, address, request, since, until, search)
+
+    async def act(desk: Desk) -> int:
+        async with desk.db.transaction(readonly=True) as tx:
+            total = await audit.count_events(tx, wanted)
+        done = 0
+        with _writing(output) as stream, progress_bar("exporting") as report:
+            async for count, part in await service.export(desk.db, desk.caller, wanted, format_):
+                stream.write(part)
+                done += count
+                report(done, max(done, total))
+        return done
+
+    done = at_desk("audit export", act)
+    say(f"{done:,} event{'s' * (done != 1)} exported")
+
+
+@app.command()
+def verify(
+    month: Annotated[str | None, typer.Option(help="Only the events of this month: 2026-03.")] = None,
+    roots: Annotated[
+        Path | None,
+        typer.Option(exists=True, dir_okay=False, help="A file of `headrace audit roots`: nothing in it may differ."),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Recompute every seal, and name the first event that does not fit; exits with 1 if there is one."""
+    against = Against(keys=trusted_keys(load_settings()), exported=_read_roots(roots) if roots else {})
+    chosen = _month(month) if month else None
+
+    async def act(desk: Desk) -> Verified:
+        with progress_bar("verifying") as report:
+            return await audit.verify(desk.db, month=chosen, against=against, report=report)
+
+    found = at_desk("audit verify", act)
+    if json:
+        print_json(
+            {
+                "ok": found.finding is None,
+                "seals": found.seals,
+                "events": found.events,
+                "unsealed": found.unsealed,
+                "signed_up_to": found.signed_up_to,
+                "not_looked_at": found.not_looked_at,
+                "finding": found.finding,
+            }
+        )
+    elif found.finding is not None:
+        out.print(found.finding.message, markup=False, soft_wrap=True)
+    else:
+        out.print(f"{found.events:,} events in {found.seals:,} seals are as they were sealed.", markup=False)
+        _say_what_is_not_known(found, keys=bool(against.keys))
+    if found.finding is not None:
+        raise typer.Exit(1)
+
+
+@app.command()
+def proof(event: EventArgument) -> None:
+    """Prove that an event was sealed as it is; `examples/check_proof.py` checks it without Headrace."""
+
+    async def act(desk: Desk) -> dict[str, object]:
+        async with desk.db.transaction() as tx:
+            return await service.prove_event(tx, desk.caller, event)
+
+    print_json(at_desk("audit proof", act))
+
+
+@app.command()
+def roots(output: Output = None) -> None:
+    """Write every seal as a line of JSON: kept elsewhere, it shows whether the trail was cut off or replaced."""
+
+    async def act(desk: Desk) -> int:
+        number = 0
+        with _writing(output) as stream:
+            while True:
+                async with desk.db.transaction(readonly=True) as tx:
+                    page = await seals.list_after(tx, number, limit=_SEALS_PAGE)
+                for seal in page:
+                    stream.write(orjson.dumps(seal.as_json(), option=orjson.OPT_APPEND_NEWLINE))
+                if len(page) < _SEALS_PAGE:
+                    return page[-1].number if page else number
+                number = page[-1].number
+
+    done = at_desk("audit roots", act)
+    say(f"{done:,} seal{'s' * (done != 1)} written")
+
+
+@app.command()
+def seal(json: Json = False) -> None:
+    """Seal what has been committed, without waiting for the next time."""
+    key = signing_key(load_settings())
+
+    async def act(desk: Desk) -> Sealed:
+        return await audit.Sealer(desk.db, key).run_once()
+
+    done = at_desk("audit seal", act)
+    if json:
+        print_json(done)
+    elif done.waiting:
+        out.print("Somebody is still writing: try again in a moment.")
+    else:
+        out.print(f"{done.events:,} event{'s' * (done.events != 1)} sealed in {done.seals:,}.")
+
+
+@app.command()
+def key() -> None:
+    """Print the public key of HEADRACE_AUDIT_SIGNING_KEY, for those who check signatures."""
+    own = signing_key(load_settings())
+    if own is None:
+        raise Invalid("There is no key: set HEADRACE_AUDIT_SIGNING_KEY (`openssl rand -base64 32` makes one).")
+    out.print(audit.write_key(own.public), markup=False)
+
+
+def _say_what_is_not_known(found: Verified, *, keys: bool) -> None:
+    if found.unsealed:
+        say(f"{found.unsealed:,} newer ones are not sealed yet")
+    if keys and found.signed_up_to < found.seals:
+        say(f"seals after {found.signed_up_to:,} are not signed")
+    for month in found.not_looked_at:
+        say(f"{month:%Y-%m} is not in the database any more, and was not looked at")
+
+
+def _filter(
+    action: Action | None,
+    type_: ResourceType | None,
+    resource: str | None,
+    user: str | None,
+    address: str | None,
+    request: str | None,
+    since: str | None,
+    until: str | None,
+    text: str | None,
+) -> EventFilter:
+    return EventFilter(action, type_, resource, user, address, request, _instant(since), _instant(until), text)
+
+
+def _instant(text: str | None) -> datetime | None:
+    if text is None:
+        return None
+    try:
+        at = datetime.fromisoformat(text)
+    except ValueError:
+        raise Invalid(f"A time is written like 2026-03-01 or 2026-03-01T08:00:00Z, not {text!r}.") from None
+    return at if at.tzinfo is not None else at.replace(tzinfo=UTC)
+
+
+def _month(text: str) -> date:
+    try:
+        return datetime.strptime(text, "%Y-%m").replace(tzinfo=UTC).date()
+    except ValueError:
+        raise Invalid(f"A month is written like 2026-03, not {text!r}.") from None
+
+
+def _read_roots(file: Path) -> Mapping[int, bytes]:
+    try:
+        lines = [orjson.loads(line) for line in file.read_bytes().splitlines()]
+        return {line["number"]: bytes.fromhex(line["chain"]) for line in lines}
+    except (ValueError, KeyError, TypeError) as exc:
+        raise Invalid(f"{file} is not a file of `headrace audit roots`: {exc}.") from exc
+
+
+@contextmanager
+def _writing(file: Path | None) -> Iterator[BinaryIO]:
+    if file is None:
+        yield sys.stdout.buffer
+        sys.stdout.flush()
+        return
+    try:
+        stream = file.open("wb")
+    except OSError as exc:
+        raise Invalid(f"{file} cannot be written: {exc.strerror}.") from exc
+    with stream:
+        yield stream

@@ -1,0 +1,115 @@
+"""The audit trail over HTTP."""
+
+from collections.abc import AsyncIterator
+from dataclasses import asdict
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Path, Query, Response
+from fastapi.responses import StreamingResponse
+
+from headrace.audit import Action, EventFilter, EventNotFound, ExportFormat, NotSealed, ResourceType, SearchInvalid
+from headrace.edge import Caller, Db, Page, Paging, Scope, problems, scoped
+from headrace.edge.errors import AdminOnly, InvalidCursor
+from headrace.operations.audit import service
+from headrace.operations.audit.schemas import EVENT_ID, EventOut, ProofOut
+from headrace.tasks.schemas import Instant
+
+router = APIRouter(prefix="/v1/audit", tags=["Audit"])
+
+Reader = Annotated[Caller, Depends(scoped(Scope.AUDIT_READ))]
+EventIdPath = Annotated[str, Path(max_length=255, examples=[EVENT_ID])]
+
+
+def _filter(
+    action: Action | None = None,
+    resource_type: ResourceType | None = None,
+    resource_id: Annotated[str | None, Query(max_length=255)] = None,
+    user_id: Annotated[
+        str | None, Query(max_length=255, description="Who did it. Others than oneself: for administrators.")
+    ] = None,
+    client_ip: Annotated[str | None, Query(max_length=45)] = None,
+    request_id: Annotated[str | None, Query(max_length=128)] = None,
+    created_after: Annotated[Instant | None, Query(description="From this time on.")] = None,
+    created_before: Annotated[Instant | None, Query(description="Before this time.")] = None,
+    q: Annotated[
+        str | None,
+        Query(
+            max_length=1000,
+            description="One to five whole identifiers, each of which must be in the event: its id, the resource's, "
+            "the user's, a user name, an address, a request's or a trace's id.",
+        ),
+    ] = None,
+) -> EventFilter:
+    return EventFilter(
+        action, resource_type, resource_id, user_id, client_ip, request_id, created_after, created_before, q
+    )
+
+
+Wanted = Annotated[EventFilter, Depends(_filter)]
+
+
+@router.get(
+    "/events",
+    response_model=Page[EventOut],
+    summary="List audit events",
+    responses=problems(InvalidCursor, AdminOnly, SearchInvalid),
+)
+async def list_audit_events(caller: Reader, db: Db, paging: Paging, wanted: Wanted) -> Page[EventOut]:
+    """What was done, newest first: one's own doings, or everybody's for administrators. That they looked is audited."""
+    listing = paging.of("audit_events", reader=caller.user_id, admin=caller.is_admin, **asdict(wanted))
+    async with db.transaction() as tx:
+        events = await service.list_events(tx, caller, wanted, older_than=listing.after, limit=listing.fetch)
+    return listing.page(events, mark=lambda event: event.mark, item=EventOut.of)
+
+
+@router.get(
+    "/events/{event_id}", response_model=EventOut, summary="Read an audit event", responses=problems(EventNotFound)
+)
+async def get_audit_event(event_id: EventIdPath, caller: Reader, db: Db) -> EventOut:
+    """One event, with both sides of the change."""
+    async with db.transaction() as tx:
+        return EventOut.of(await service.get_event(tx, caller, event_id))
+
+
+@router.get(
+    "/events/{event_id}/proof",
+    response_model=ProofOut,
+    summary="Prove an audit event",
+    responses=problems(EventNotFound, NotSealed),
+)
+async def prove_audit_event(event_id: EventIdPath, caller: Reader, db: Db) -> ProofOut:
+    """The proof that an event was sealed as it is, which can be checked without Headrace."""
+    async with db.transaction() as tx:
+        return ProofOut.of(await service.prove_event(tx, caller, event_id))
+
+
+@router.get(
+    "/export",
+    response_class=StreamingResponse,
+    summary="Export audit events",
+    responses={
+        200: {
+            "description": "All that is found, newest first.",
+            "content": {
+                "application/x-ndjson": {"schema": {"type": "string"}},
+                "text/csv": {"schema": {"type": "string"}},
+            },
+        },
+        **problems(AdminOnly, SearchInvalid),
+    },
+)
+async def export_audit_events(
+    caller: Reader,
+    db: Db,
+    wanted: Wanted,
+    format: ExportFormat = ExportFormat.JSONL,  # noqa: A002 - the parameter's name
+) -> Response:
+    """The same as the list, whole and streamed: JSON lines, or CSV for spreadsheets."""
+    parts = await service.export(db, caller, wanted, format)
+    headers = {"Content-Disposition": f'attachment; filename="audit.{format}"'}
+    return StreamingResponse(_bytes(parts), media_type=format.media_type, headers=headers)
+
+
+async def _bytes(parts: AsyncIterator[tuple[int, bytes]]) -> AsyncIterator[bytes]:
+    async for _, part in parts:
+        yield part

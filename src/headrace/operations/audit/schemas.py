@@ -1,0 +1,87 @@
+"""The trail as the API shows it."""
+
+from datetime import date, datetime
+from typing import Any, Literal, Self
+
+from pydantic import BaseModel, Field
+
+from headrace.audit import Action, Event, ResourceType, as_json
+
+EVENT_ID = "aud_01h455vb4pex5vsknk084sn02q"
+
+
+class ResourceOut(BaseModel):
+    type: ResourceType
+    identifier: str
+    data: dict[str, str] = {}
+
+
+class PrincipalOut(BaseModel):
+    uid: str
+    username: str = ""
+    type: Literal["user", "service", "anonymous"]
+
+
+class DiffOut(BaseModel):
+    """The two sides of a change, each JSON as text of at most 64 KB."""
+
+    old_object: str | None = None
+    new_object: str | None = None
+    old_object_truncated: bool = False
+    new_object_truncated: bool = False
+    truncated_fields: list[str] = Field(default=[], description="What was cut, the longest values first.")
+    old_object_sha256: str | None = Field(default=None, description="Of the whole JSON, when it was cut.")
+    new_object_sha256: str | None = None
+
+
+class EventOut(BaseModel):
+    id: str = Field(examples=[EVENT_ID])
+    timestamp: int = Field(description="Unix milliseconds.")
+    action: Action
+    resource_type: ResourceType
+    resource: ResourceOut
+    user: PrincipalOut
+    actor_type: Literal["USER", "ADMIN", "SYSTEM"]
+    space_path: str | None
+    diff_object: DiffOut | None
+    client_ip: str | None
+    user_agent: str | None
+    request_method: str | None
+    request_id: str | None
+    trace_id: str | None
+    data: dict[str, str] | None
+    created_at: datetime
+    seq: int = Field(description="The order of sealing.")
+
+    @classmethod
+    def of(cls, event: Event) -> Self:
+        return cls.model_validate(as_json(event))
+
+
+class SealOut(BaseModel):
+    """A link of the chain: a Merkle root over the events of one month with `after_seq` < `seq` ≤ `last_seq`."""
+
+    number: int
+    month: date
+    after_seq: int
+    last_seq: int
+    events: int
+    root: str
+    previous: str
+    sealed_at: int = Field(description="Microseconds since 1970.")
+    chain: str = Field(description="SHA-256 over all of the above.")
+    signed_by: str | None = Field(description="The Ed25519 key, in hex.")
+    signature: str | None
+
+
+class ProofOut(BaseModel):
+    """That an event was sealed, without the database: `examples/check_proof.py` checks it."""
+
+    format: str
+    event: str = Field(description="The event's canonical text; its SHA-256 after a zero byte is the leaf.")
+    path: list[tuple[Literal["left", "right"], str]] = Field(description="Neighbours on the way to the root.")
+    seal: SealOut
+
+    @classmethod
+    def of(cls, proof: dict[str, Any]) -> Self:
+        return cls.model_validate(proof)

@@ -1,0 +1,62 @@
+"""Reading the trail: people see what they did themselves; administrators see everything, and that is audited."""
+
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import asdict, replace
+
+from headrace import audit
+from headrace.audit import Action, Event, EventFilter, ExportFormat, Resource, ResourceType
+from headrace.database import Database, Tx
+from headrace.edge import AdminOnly, Caller
+from headrace.sql import Mark
+
+_WHOLE_TRAIL = Resource(ResourceType.AUDIT_TRAIL, "*")
+
+
+async def list_events(
+    tx: Tx, caller: Caller, wanted: EventFilter, *, older_than: Mark | None = None, limit: int
+) -> list[Event]:
+    """Events, newest first."""
+    wanted = await _reach(tx, caller, wanted, {"verb": "list"})
+    return await audit.list_events(tx, wanted, older_than=older_than, limit=limit)
+
+
+async def get_event(tx: Tx, caller: Caller, event_id: str) -> Event:
+    """One event."""
+    event = await audit.get_event(tx, event_id, user_id=None if caller.is_admin else caller.user_id)
+    if event.user["uid"] != caller.user_id:
+        await audit.record(tx, caller.who, Action.READ, Resource(ResourceType.AUDIT_TRAIL, event.id))
+    return event
+
+
+async def prove_event(tx: Tx, caller: Caller, event_id: str) -> dict[str, object]:
+    """The proof that an event was sealed."""
+    await get_event(tx, caller, event_id)
+    return await audit.prove(tx, event_id)
+
+
+async def export(
+    db: Database, caller: Caller, wanted: EventFilter, chosen: ExportFormat
+) -> AsyncIterator[tuple[int, bytes]]:
+    """Everything that is found, a part at a time: how many events, and their bytes. Audited before the first."""
+    async with db.transaction() as tx:
+        wanted = await _reach(tx, caller, wanted, {"verb": "export", "format": chosen})
+    return _parts(db, wanted, chosen)
+
+
+async def _parts(db: Database, wanted: EventFilter, chosen: ExportFormat) -> AsyncIterator[tuple[int, bytes]]:
+    if chosen.heading:
+        yield 0, chosen.heading
+    async for page in audit.pages(db, wanted):
+        yield len(page), audit.render(page, chosen)
+
+
+async def _reach(tx: Tx, caller: Caller, wanted: EventFilter, how: Mapping[str, str]) -> EventFilter:
+    """What of it the caller may see."""
+    if caller.is_admin:
+        if wanted.user_id != caller.user_id:
+            asked = {name: str(value) for name, value in asdict(wanted).items() if value is not None}
+            await audit.record(tx, caller.who, Action.READ, _WHOLE_TRAIL, data={**asked, **how})
+        return wanted
+    if wanted.user_id not in (None, caller.user_id):
+        raise AdminOnly("Only an administrator may read what other people did.")
+    return replace(wanted, user_id=caller.user_id)

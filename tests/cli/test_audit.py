@@ -1,0 +1,179 @@
+"""``headrace audit``: search, export, verify, prove, import."""
+
+import asyncio
+import base64
+import csv
+import io
+import json
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import asyncpg
+import pytest
+
+from headrace import audit
+from headrace.audit import Action, Principal, PrincipalType, Resource, ResourceType, Who
+from headrace.database import Database, DatabaseConfig
+from tests.cli.conftest import Call, Place
+
+ROOT = Path(__file__).parents[2]
+KEY = base64.b64encode(bytes(range(32))).decode()
+
+
+def record(place: Place, count: int = 3) -> Sequence[str]:
+    async def write() -> Sequence[str]:
+        who = Who(Principal("u_ada", "ada", PrincipalType.USER), audit.ActorType.USER, client_ip="192.0.2.7")
+        async with await Database.connect(DatabaseConfig(place.app_url)) as db, db.transaction() as tx:
+            return [
+                await audit.record(tx, who, Action.CREATED, Resource(ResourceType.TASK, f"tsk_{n}"), new={"id": n})
+                for n in range(count)
+            ]
+
+    return asyncio.run(write())
+
+
+def tamper(place: Place, sql: str) -> None:
+    async def change() -> None:
+        connection = await asyncpg.connect(place.owner_url)
+        await connection.execute(f"SET session_replication_role = replica; {sql}")
+        await connection.close()
+
+    asyncio.run(change())
+
+
+def test_list_show_and_export(call: Call, migrated: Place, tmp_path: Path) -> None:
+    events = record(migrated)
+    done = call("audit", "list", "--type", "task", "--json", settings=migrated.settings)
+    assert [event["id"] for event in json.loads(done.out)] == list(events[::-1])
+    done = call("audit", "list", "-s", "tsk_1 ada", settings=migrated.settings)
+    assert events[1] in done.out
+    assert events[0] not in done.out
+    assert json.loads(call("audit", "show", events[0], settings=migrated.settings).out)["id"] == events[0]
+    assert call("audit", "show", "aud_nothing", settings=migrated.settings).code == 3
+    done = call("audit", "export", "--user", "u_ada", settings=migrated.settings)
+    assert [json.loads(line)["id"] for line in done.out.splitlines()] == list(events[::-1])
+    assert "3 events exported" in done.err
+    file = tmp_path / "trail.csv"
+    done = call("audit", "export", "--format", "csv", "-o", str(file), "--type", "task", settings=migrated.settings)
+    assert (done.code, done.out) == (0, "")
+    assert [row["id"] for row in csv.DictReader(io.StringIO(file.read_text()))] == list(events[::-1])
+    for words in (("--since", "yesterday"), ("--search", " ")):
+        assert call("audit", "list", *words, settings=migrated.settings).code == 2
+
+
+def test_verify_names_what_does_not_fit_and_fails(call: Call, migrated: Place) -> None:
+    settings = {**migrated.settings, "HEADRACE_AUDIT_SIGNING_KEY": KEY}
+    events = record(migrated)
+    assert call("audit", "seal", settings=settings).out == "3 events sealed in 1.\n"
+    record(migrated, 1)
+    done = call("audit", "verify", settings=settings)
+    assert (done.code, done.out) == (0, "3 events in 1 seals are as they were sealed.\n")
+    assert "1 newer ones are not sealed yet" in done.err
+    tamper(migrated, f"UPDATE headrace.audit_events SET user_agent = 'x' WHERE id = '{events[1]}'")
+    done = call("audit", "verify", settings=settings)
+    assert done.code == 1
+    assert f"{events[1]} in seal 1" in done.out
+    found = json.loads(call("audit", "verify", "--json", settings=settings).out)
+    assert (found["ok"], found["finding"]["event_id"], found["finding"]["flaw"]) == (False, events[1], "changed")
+    assert call("audit", "verify", "--month", "2020-01", settings=settings).code == 0
+    assert call("audit", "verify", "--month", "2020", settings=settings).code == 2
+
+
+def test_roots_that_were_kept_show_that_a_trail_was_cut_off(call: Call, migrated: Place, tmp_path: Path) -> None:
+    settings = migrated.settings
+    for _ in range(2):
+        record(migrated)
+        call("audit", "seal", settings=settings)
+    file = tmp_path / "roots.jsonl"
+    assert "2 seals written" in call("audit", "roots", "-o", str(file), settings=settings).err
+    assert call("audit", "verify", "--roots", str(file), settings=settings).code == 0
+    tamper(
+        migrated,
+        "DELETE FROM headrace.audit_events WHERE seq > 3; DELETE FROM headrace.audit_leaves WHERE seal = 2; "
+        "DELETE FROM headrace.audit_seals WHERE number = 2",
+    )
+    assert call("audit", "verify", settings=settings).code == 0
+    done = call("audit", "verify", "--roots", str(file), settings=settings)
+    assert (done.code, done.out) == (1, "Seal 2, which was exported, is missing.\n")
+    file.write_text("nonsense")
+    assert call("audit", "verify", "--roots", str(file), settings=settings).code == 2
+
+
+def check(proof: Path, *words: str) -> "subprocess.CompletedProcess[str]":
+    """The example, by a Python that knows nothing of Headrace."""
+    command = [sys.executable, "-I", "-S", str(ROOT / "examples" / "check_proof.py"), str(proof), *words]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+
+
+def test_a_proof_is_checked_without_the_product(call: Call, migrated: Place, tmp_path: Path) -> None:
+    events = record(migrated, 5)
+    assert call("audit", "proof", events[2], settings=migrated.settings).code == 4
+    call("audit", "seal", settings=migrated.settings)
+    proof = json.loads(call("audit", "proof", events[2], settings=migrated.settings).out)
+    file = tmp_path / "proof.json"
+
+    def checked(changed: dict[str, Any], *words: str) -> int:
+        file.write_text(json.dumps(changed))
+        return check(file, *words).returncode
+
+    file.write_text(json.dumps(proof))
+    done = check(file, proof["seal"]["chain"])
+    assert done.returncode == 0, done.stderr
+    assert events[2] in done.stdout
+    assert checked(proof, "00" * 32) == 1, "another chain than the one that is known"
+    assert checked(proof | {"event": proof["event"].replace("tsk_2", "tsk_9")}) == 1
+    assert checked(proof | {"path": proof["path"][:-1]}) == 1
+    assert checked(proof | {"seal": proof["seal"] | {"number": 7}}) == 1
+
+
+def test_the_checker_is_thirty_lines() -> None:
+    lines = (ROOT / "examples" / "check_proof.py").read_text().splitlines()
+    assert len([line for line in lines if line.strip()]) <= 30
+    assert "headrace" not in [word for line in lines if line.startswith(("import", "from")) for word in line.split()]
+
+
+def test_the_public_key_is_printed(call: Call, migrated: Place) -> None:
+    assert call("audit", "key", settings=migrated.settings).code == 2
+    settings = {**migrated.settings, "HEADRACE_AUDIT_SIGNING_KEY": KEY}
+    public = audit.SigningKey(bytes(range(32))).public
+    assert base64.b64decode(call("audit", "key", settings=settings).out) == public
+    for bad in ("c2hvcnQ=", "not base64 at all"):
+        done = call("audit", "key", settings={**settings, "HEADRACE_AUDIT_SIGNING_KEY": bad})
+        assert done.code == 2
+        assert "openssl rand -base64 32" in done.complaint
+        assert bad not in done.complaint
+
+
+LEGACY = """
+CREATE TABLE public.audit_logs AS
+SELECT n AS id, now() - n * interval '1 day' AS created_at, 'create'::text AS action,
+       CASE WHEN n = 5 THEN 'spaceship' ELSE 'cluster' END AS resource_type
+FROM generate_series(1, 100) AS n
+"""
+
+
+def test_an_import_with_its_report(call: Call, migrated: Place) -> None:  # A-08
+    tamper(migrated, LEGACY)
+    words = ("audit", "import", "--from", migrated.owner_url, "--since", "30d")
+    dry = json.loads(call(*words, "--dry-run", "--json", settings=migrated.settings).out)
+    assert (dry["read"], dry["written"], dry["skipped"]) == (29, 28, {"unknown resource type 'spaceship'": 1})
+    done = call(*words, settings=migrated.settings)
+    assert done.code == 0, done.err
+    assert "29 read" in done.out
+    assert "1 skipped: unknown resource type 'spaceship'" in done.out
+    assert "29 rows there = 28 events here + 1 skipped" in done.out
+    again = call(*words, "--map-type", "spaceship=instance", "--rename", "--json", settings=migrated.settings)
+    assert again.code == 0, again.err
+    found = json.loads(again.out)
+    assert (found["written"], found["present"], found["renamed_to"]) == (1, 28, "audit_logs_backup")
+    assert call(*words, settings=migrated.settings).code == 2
+
+
+@pytest.mark.parametrize(
+    "words", [("--since", "long ago"), ("--map-type", "a=b"), ("--map-action", "nothing"), ("--table", "nowhere")]
+)
+def test_an_import_that_cannot_be(call: Call, migrated: Place, words: tuple[str, str]) -> None:
+    assert call("audit", "import", "--from", migrated.owner_url, *words, settings=migrated.settings).code == 2

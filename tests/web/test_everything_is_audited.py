@@ -1,0 +1,283 @@
+"""A-04: every route that changes something leaves an event. A new one that nobody has written down here fails."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any
+
+import httpx
+import pytest
+
+from headrace import settings
+from headrace.cli.serving import application
+from headrace.cli.wiring import Place
+from headrace.database import Database, DatabaseConfig
+from headrace.tasks import Registry, TaskContext, declare_types
+from tests.accounts.test_wechat import FakeWeChat
+from tests.edge import stand
+
+PASSWORD = "correct horse battery"
+CHANGING = {"POST", "PUT", "PATCH", "DELETE"}
+
+
+@dataclass
+class Sent:
+    """A request that will succeed: the values of the path's names, the body, whose session."""
+
+    path: dict[str, str] = field(default_factory=dict)
+    body: Any = None
+    token: str | None = None
+
+
+class World:
+    """The whole API, an administrator, and the means to prepare what a request needs."""
+
+    def __init__(self, client: httpx.AsyncClient, db: Database) -> None:
+        self.client = client
+        self.db = db
+        self._numbers = count()
+
+    async def send(self, method: str, path: str, body: Any = None, *, token: str | None = None) -> httpx.Response:
+        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        reply = await self.client.request(method, path, json=body, headers=headers)
+        assert reply.is_success, f"{method} {path}: {reply.text}"
+        return reply
+
+    async def events(self) -> int:
+        rows = await self.db.fetch_alone("SELECT count(*) FROM headrace.audit_events")
+        return int(rows[0][0])
+
+    async def user(self) -> dict[str, Any]:
+        name = f"user-{next(self._numbers)}"
+        made = (await self.send("POST", "/v1/admin/users", {"username": name, "password": PASSWORD})).json()
+        found: dict[str, Any] = made["user"]
+        return found
+
+    async def session(self) -> tuple[str, dict[str, Any]]:
+        """Somebody's token and what logging in said."""
+        user = await self.user()
+        reply = await self.send("POST", "/v1/auth/login", {"username": user["username"], "password": PASSWORD})
+        return reply.json()["token"], user
+
+    async def task(self) -> str:
+        task_id: str = (await self.send("POST", "/v1/tasks", {"type": "anything"})).json()["id"]
+        return task_id
+
+    async def canceled_task(self) -> str:
+        task_id = await self.task()
+        await self.send("POST", f"/v1/tasks/{task_id}/cancel")
+        return task_id
+
+    async def api_key(self) -> str:
+        key = (await self.send("POST", "/v1/api-keys", {"name": "k", "scopes": ["tasks:read"]})).json()
+        key_id: str = key["id"]
+        return key_id
+
+
+Recipe = Callable[[World], Awaitable[Sent]]
+RECIPES: dict[str, Recipe] = {}
+
+
+def recipe(*operations: str) -> Callable[[Recipe], Recipe]:
+    """How to call this operation so that it changes something."""
+
+    def note(prepare: Recipe) -> Recipe:
+        RECIPES.update(dict.fromkeys(operations, prepare))
+        return prepare
+
+    return note
+
+
+@recipe("POST /v1/auth/register")
+async def _(world: World) -> Sent:
+    return Sent(body={"username": "newcomer", "password": PASSWORD})
+
+
+@recipe("POST /v1/auth/login")
+async def _(world: World) -> Sent:
+    return Sent(body={"username": (await world.user())["username"], "password": PASSWORD})
+
+
+@recipe("POST /v1/auth/wechat")
+async def _(world: World) -> Sent:
+    return Sent(body={"code": "from-the-mini-program"})
+
+
+@recipe("POST /v1/auth/logout")
+async def _(world: World) -> Sent:
+    return Sent(token=(await world.session())[0])
+
+
+@recipe("POST /v1/auth/password")
+async def _(world: World) -> Sent:
+    token, _ = await world.session()
+    return Sent(body={"current_password": PASSWORD, "new_password": f"{PASSWORD} 2"}, token=token)
+
+
+@recipe("DELETE /v1/sessions")
+async def _(world: World) -> Sent:
+    token, user = await world.session()
+    await world.send("POST", "/v1/auth/login", {"username": user["username"], "password": PASSWORD})
+    return Sent(token=token)
+
+
+@recipe("DELETE /v1/sessions/{session_id}")
+async def _(world: World) -> Sent:
+    token, _ = await world.session()
+    page = (await world.send("GET", "/v1/sessions", token=token)).json()
+    return Sent({"session_id": page["items"][0]["id"]}, token=token)
+
+
+@recipe("POST /v1/api-keys")
+async def _(world: World) -> Sent:
+    return Sent(body={"name": "another", "scopes": ["tasks:read"]})
+
+
+@recipe("DELETE /v1/api-keys/{api_key_id}")
+async def _(world: World) -> Sent:
+    return Sent({"api_key_id": await world.api_key()})
+
+
+@recipe("POST /v1/admin/users")
+async def _(world: World) -> Sent:
+    return Sent(body={"username": "made-by-admin"})
+
+
+@recipe("POST /v1/admin/users/{user_id}/suspend")
+async def _(world: World) -> Sent:
+    return Sent({"user_id": (await world.user())["id"]})
+
+
+@recipe("POST /v1/admin/users/{user_id}/reinstate")
+async def _(world: World) -> Sent:
+    user_id = (await world.user())["id"]
+    await world.send("POST", f"/v1/admin/users/{user_id}/suspend")
+    return Sent({"user_id": user_id})
+
+
+@recipe("POST /v1/admin/users/{user_id}/role")
+async def _(world: World) -> Sent:
+    return Sent({"user_id": (await world.user())["id"]}, {"role": "ADMIN"})
+
+
+@recipe("POST /v1/admin/users/{user_id}/password")
+async def _(world: World) -> Sent:
+    return Sent({"user_id": (await world.user())["id"]}, {})
+
+
+@recipe("POST /v1/tasks")
+async def _(world: World) -> Sent:
+    return Sent(body={"type": "anything"})
+
+
+@recipe("POST /v1/tasks/batch")
+async def _(world: World) -> Sent:
+    return Sent(body={"tasks": [{"type": "anything"}, {"type": "anything"}]})
+
+
+@recipe("POST /v1/tasks/{task_id}/cancel")
+async def _(world: World) -> Sent:
+    return Sent({"task_id": await world.task()})
+
+
+@recipe("POST /v1/tasks/{task_id}/retry", "DELETE /v1/tasks/{task_id}")
+async def _(world: World) -> Sent:
+    return Sent({"task_id": await world.canceled_task()})
+
+
+@recipe("POST /v1/queues/{name}/pause")
+async def _(world: World) -> Sent:
+    return Sent({"name": "default"})
+
+
+@recipe("POST /v1/queues/{name}/resume")
+async def _(world: World) -> Sent:
+    await world.send("POST", "/v1/queues/paused/pause")
+    return Sent({"name": "paused"})
+
+
+@recipe("PUT /v1/queues/{name}/limit")
+async def _(world: World) -> Sent:
+    return Sent({"name": "default"}, {"max_running": 3})
+
+
+@recipe("POST /v1/locks")
+async def _(world: World) -> Sent:
+    return Sent(body={"key": "free"})
+
+
+@recipe("POST /v1/locks/release")
+async def _(world: World) -> Sent:
+    token = (await world.send("POST", "/v1/locks", {"key": "held"})).json()["token"]
+    return Sent(body={"key": "held", "token": token})
+
+
+@recipe("POST /v1/locks/force-release")
+async def _(world: World) -> Sent:
+    await world.send("POST", "/v1/locks", {"key": "taken"})
+    return Sent(body={"key": "taken"})
+
+
+# Operations that change nothing that anybody could want to know of, each with the reason.
+NOT_CHANGES: dict[str, str] = {
+    "POST /v1/locks/renew": "the lock is held as before; its history has its end",
+}
+
+
+@asynccontextmanager
+async def whole_api(database_url: str, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[tuple[World, list[str]]]:
+    """The API as the command line serves it, with every router; and its operations that change something."""
+    wechat = FakeWeChat()
+    server = await asyncio.start_server(wechat.serve, "127.0.0.1", 0)
+    chosen = settings.load(
+        argon2_time_cost=1,
+        argon2_memory="64KiB",
+        argon2_parallelism=1,
+        wechat_app_id="app",
+        wechat_app_secret="secret",
+        wechat_base_url=f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}",
+    )
+    config = DatabaseConfig(database_url, role="test")
+    place = Place(config, config, embedded=False)
+    async with server, application(chosen, place, stand.SECRET) as app, await Database.connect(config) as db:
+        registry = Registry()
+
+        @registry.task("anything")
+        async def anything(context: TaskContext, payload: Any) -> None: ...
+
+        async with db.transaction() as tx:
+            await declare_types(tx, registry)
+        async with stand.client(app) as client:
+            world = World(client, db)
+            await world.send("POST", "/v1/auth/register", {"username": "boss", "password": PASSWORD})
+            async with db.transaction() as tx:
+                await tx.execute("UPDATE headrace.users SET role = 'ADMIN' WHERE username = 'boss'")
+            reply = await world.send("POST", "/v1/auth/login", {"username": "boss", "password": PASSWORD})
+            client.headers["Authorization"] = f"Bearer {reply.json()['token']}"
+            paths = app.openapi()["paths"]
+            yield (
+                world,
+                [f"{method.upper()} {path}" for path in paths for method in paths[path] if method.upper() in CHANGING],
+            )
+
+
+async def test_every_route_that_changes_something_leaves_an_event(
+    database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:  # A-04
+    async with whole_api(database_url, monkeypatch) as (world, operations):
+        unknown = set(operations) - RECIPES.keys() - NOT_CHANGES.keys()
+        assert not unknown, f"write down here how to call {unknown}, so that it is seen to be audited"
+        assert not (RECIPES.keys() | NOT_CHANGES.keys()) - set(operations), "these are gone"
+        silent = []
+        for operation in operations:
+            if operation in NOT_CHANGES:
+                continue
+            method, _, path = operation.partition(" ")
+            sent = await RECIPES[operation](world)
+            before = await world.events()
+            await world.send(method, path.format(**sent.path), sent.body, token=sent.token)
+            if await world.events() == before:
+                silent.append(operation)
+        assert not silent, "these left no event"
