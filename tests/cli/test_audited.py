@@ -23,6 +23,7 @@ audit list, audit show, audit export, audit verify, audit proof, audit roots, au
 NOT_CHANGES = {
     "up": "a process: what it does is done by the parts that it runs",
     "api": "a process",
+    "scheduler": "a process: what it fires are tasks and executions",
     "worker": "a process: its tasks' progress is in task_logs",
     "migrate": "the schema has books of its own, and may not have a trail yet",
     "locks renew": "the lock is held as before; its history has its end",
