@@ -29,7 +29,7 @@ import structlog
 from headrace import embedded, migrations
 from headrace.audit import ANONYMOUS, ActorType, Who
 from headrace.database import Database, DatabaseConfig, Tx
-from tests.memory import in_memory, note_template
+from tests.memory import HASTY, in_memory, note_template
 
 ROOT = Path(__file__).parent.parent
 # As in the Makefile, for those who call pytest themselves.
@@ -50,20 +50,6 @@ def pytest_xdist_auto_num_workers() -> int:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The longest first: at the end of a run nobody shall wait for one of them."""
     items.sort(key=lambda item: item.path.parent.name not in {"races", "e2e"})
-
-
-# Nothing here must survive a power cut, and all of it fits into little memory.
-_HASTY = {
-    "fsync": "off",
-    "synchronous_commit": "off",
-    "full_page_writes": "off",
-    "wal_level": "minimal",
-    "max_wal_senders": "0",
-    "max_wal_size": "256MB",
-    "shared_buffers": "128MB",
-    "max_connections": "300",
-    "autovacuum": "off",
-}
 
 
 @dataclass(frozen=True)
@@ -93,7 +79,7 @@ def server() -> Iterator[TestServer]:
         return
     with (
         in_memory(ROOT / ".pytest_cache" / "headrace") as folder,
-        embedded.attach(embedded.EmbeddedConfig(data_dir=folder, settings=_HASTY)) as running,
+        embedded.attach(embedded.EmbeddedConfig(data_dir=folder, settings=HASTY)) as running,
     ):
         yield TestServer(running.superuser_url, folder)
 
