@@ -76,6 +76,8 @@ Duration = Annotated[timedelta, BeforeValidator(_duration), Field(gt=timedelta(0
 ServerTimeout = Annotated[Duration, Field(le=timedelta(days=24))]
 Words = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_comma_separated)]
 Networks = Annotated[tuple[IPv4Network | IPv6Network, ...], NoDecode, BeforeValidator(_networks)]
+# None at all is a choice, too.
+OptionalDuration = Annotated[timedelta, BeforeValidator(_duration), Field(ge=timedelta(0), le=timedelta(days=365))]
 Port = Annotated[int, Field(ge=1, le=65535)]
 
 
@@ -275,6 +277,12 @@ class Settings(BaseSettings):
     )
     login_forget_after: Duration = _setting(
         "Accounts", "Failures are forgotten when none was added for this long.", timedelta(hours=1)
+    )
+    account_deletion_grace: OptionalDuration = _setting(
+        "Accounts",
+        "How long a user who asked for the end of their account can still change their mind; nobody can log in "
+        "meanwhile. `0s` begins at once.",
+        timedelta(days=7),
     )
     wechat_app_id: str | None = _setting("Accounts", "The mini-program's AppID; unset, WeChat login is off.", None)
     wechat_app_secret: SecretStr | None = _setting("Accounts", "The mini-program's AppSecret.", None)

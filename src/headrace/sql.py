@@ -54,7 +54,7 @@ class Where:
         """At least one of these columns has this value."""
         return self._and(f"${self.next} IN ({', '.join(map(_name, columns))})", value)
 
-    def older_than(self, columns: tuple[str, str], mark: Mark | tuple[int, str] | None) -> Self:
+    def older_than(self, columns: tuple[str, str], mark: tuple[object, object] | None) -> Self:
         """What follows the mark in a list with the newest first. Compared as pairs, so that an index serves."""
         if mark is None:
             return self

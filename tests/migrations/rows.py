@@ -35,6 +35,14 @@ ROWS: dict[str, Values] = {
     },
     "api_keys": {"id": "key_1", "user_id": USER, "name": "ci", "key_hash": bytes(32), "key_hint": "…q7x2"},
     "login_throttles": {"subject": "account:ada", "first_failed_at": NOW, "last_failed_at": LATER},
+    "account_deletions": {
+        "id": "del_1",
+        "user_id": USER,
+        "requested_by": USER,
+        "status_before": "ACTIVE",
+        "due_at": NOW,
+        "next_try_at": NOW,
+    },
     "audit_events": {
         "id": AUDIT,
         "timestamp": round(NOW.timestamp() * 1000),

@@ -40,6 +40,12 @@ REFUSED: list[tuple[str, dict[str, object], str]] = [
     ("api_keys", {"scopes": ["tasks", None]}, "ck_api_keys_scopes"),
     ("login_throttles", {"failures": -1}, "ck_login_throttles_failures"),
     ("login_throttles", {"last_failed_at": NOW.replace(year=2000)}, "ck_login_throttles_order"),
+    ("account_deletions", {"status": "DONE"}, "ck_account_deletions_status"),
+    ("account_deletions", {"status_before": "DELETED"}, "ck_account_deletions_status_before"),
+    ("account_deletions", {"status": "RUNNING"}, "ck_account_deletions_started"),
+    ("account_deletions", {"status": "CANCELED"}, "ck_account_deletions_ended"),
+    ("account_deletions", {"attempt": -1}, "ck_account_deletions_attempt"),
+    ("account_deletions", {"user_id": "u_nobody"}, "fk_account_deletions_users_user_id"),
     #
     ("audit_events", {"action": "modified"}, "ck_audit_events_action"),
     ("audit_events", {"action": "Created"}, "ck_audit_events_action"),

@@ -28,6 +28,7 @@ TASK_MOVES: Moves = {
 }
 EXECUTION_ENDS = ["success", "failure", "timeout", "cancelled", "interrupted"]
 EXECUTION_MOVES: Moves = {"pending": ["running"], "running": EXECUTION_ENDS} | {end: [] for end in EXECUTION_ENDS}
+DELETION_MOVES: Moves = {"WAITING": ["RUNNING", "CANCELED"], "RUNNING": ["COMPLETED"], "COMPLETED": [], "CANCELED": []}
 LOCK_MOVES: Moves = {"active": ["released", "expired"], "released": [], "expired": []}
 
 
@@ -45,6 +46,14 @@ def execution_in(state: str) -> Columns:
     }
 
 
+def deletion_in(status: str) -> Columns:
+    return {
+        "status": status,
+        "started_at": NOW if status in ("RUNNING", "COMPLETED") else None,
+        "ended_at": LATER if status in ("COMPLETED", "CANCELED") else None,
+    }
+
+
 def lock_in(state: str) -> Columns:
     return {"state": state, "released_at": LATER if state == "released" else None}
 
@@ -56,6 +65,7 @@ def lock_in(state: str) -> Columns:
         ("tasks", TASK_MOVES, task_in, "tr_tasks_status"),
         ("task_executions", EXECUTION_MOVES, execution_in, "tr_task_executions_state"),  # S-10
         ("task_locks", LOCK_MOVES, lock_in, "tr_task_locks_state"),  # S-13
+        ("account_deletions", DELETION_MOVES, deletion_in, "tr_account_deletions_status"),  # W-16
     ],
 )
 async def test_states_move_only_as_drawn(

@@ -18,14 +18,18 @@ from schemathesis import GenerationMode
 from schemathesis.checks import CheckFunction, not_a_server_error
 from schemathesis.specs.openapi import checks as conformance
 
-from headrace import accounts, tasks
+from headrace import accounts, configs, tasks
 from headrace.accounts import Accounts, AccountsConfig, PasswordConfig, ThrottleConfig
 from headrace.accounts.routes import create_router
 from headrace.audit import Who
+from headrace.cli.offering import config_keys, offer
+from headrace.configs import routes as config_routes
 from headrace.database import Database, DatabaseConfig
 from headrace.edge import LimitConfig, Role, Services
 from headrace.locks import routes as lock_routes
 from headrace.operations.audit import routes as audit_routes
+from headrace.risks import routes as risk_routes
+from headrace.settings import load
 from headrace.tasks import routes as task_routes
 from headrace.web import WebConfig, create_app
 from tests.conftest import TestServer
@@ -59,6 +63,8 @@ def build(db: Database, known: Accounts) -> FastAPI:
         task_routes.create_router(ours, watch),
         lock_routes.router,
         audit_routes.router,
+        config_routes.create_router(config_keys(), configs.Configs(db), offer(load())),
+        risk_routes.router,
     ]
     return create_app(services, WebConfig(), routers=routers)
 

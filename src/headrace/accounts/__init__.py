@@ -17,12 +17,31 @@ if TYPE_CHECKING:
         suspend,
     )
     from headrace.accounts.api_keys import create_api_key, get_api_key, list_api_keys, revoke_api_key
-    from headrace.accounts.config import AccountsConfig, PasswordConfig, SessionConfig, ThrottleConfig, WeChatConfig
+    from headrace.accounts.config import (
+        AccountsConfig,
+        DeletionConfig,
+        PasswordConfig,
+        SessionConfig,
+        ThrottleConfig,
+        WeChatConfig,
+    )
+    from headrace.accounts.deletion.credentials import ForgetCredentials
+    from headrace.accounts.deletion.machine import Deletions
+    from headrace.accounts.deletion.service import (
+        delete_account,
+        delete_own_account,
+        delete_own_wechat_account,
+        get_deletion,
+        keep_account,
+        list_deletions,
+    )
     from headrace.accounts.login import log_in, log_in_with_wechat
     from headrace.accounts.model import (
         ApiKey,
         ApiKeyId,
         ApiKeyMade,
+        Deletion,
+        DeletionStatus,
         LoggedIn,
         NewUser,
         Session,
@@ -51,7 +70,12 @@ __all__ = [
     "ApiKey",
     "ApiKeyId",
     "ApiKeyMade",
+    "Deletion",
+    "DeletionConfig",
+    "DeletionStatus",
+    "Deletions",
     "FirstAdmin",
+    "ForgetCredentials",
     "LoggedIn",
     "NewUser",
     "PasswordConfig",
@@ -66,14 +90,20 @@ __all__ = [
     "change_password",
     "create_admin",
     "create_api_key",
+    "delete_account",
+    "delete_own_account",
+    "delete_own_wechat_account",
     "ensure_first_admin",
     "forget_failures",
     "forget_sessions",
     "get_api_key",
+    "get_deletion",
     "get_self",
     "get_session",
     "get_user",
+    "keep_account",
     "list_api_keys",
+    "list_deletions",
     "list_sessions",
     "list_users",
     "log_in",
@@ -98,9 +128,14 @@ __getattr__ = lazily.names_of(
         "administration": "FirstAdmin create_admin ensure_first_admin get_user "
         "list_users reinstate reset_password set_role suspend",
         "api_keys": "create_api_key get_api_key list_api_keys revoke_api_key",
-        "config": "AccountsConfig PasswordConfig SessionConfig ThrottleConfig WeChatConfig",
+        "config": "AccountsConfig DeletionConfig PasswordConfig SessionConfig ThrottleConfig WeChatConfig",
+        "deletion.credentials": "ForgetCredentials",
+        "deletion.machine": "Deletions",
+        "deletion.service": "delete_account delete_own_account delete_own_wechat_account get_deletion keep_account "
+        "list_deletions",
         "login": "log_in log_in_with_wechat",
-        "model": "ApiKey ApiKeyId ApiKeyMade LoggedIn NewUser Session SessionId User UserId UserStatus",
+        "model": "ApiKey ApiKeyId ApiKeyMade Deletion DeletionStatus LoggedIn NewUser Session SessionId User UserId "
+        "UserStatus",
         "password_change": "change_password",
         "registration": "prepare refuse_if_closed register",
         "service": "Accounts open_accounts",

@@ -5,11 +5,12 @@ from dataclasses import dataclass, field
 
 from headrace import audit
 from headrace.accounts import rules, throttle
-from headrace.accounts.errors import LastAdmin, NoPassword, UsernameTaken, UserNotFound
+from headrace.accounts.errors import DeletionPending, LastAdmin, NoPassword, UsernameTaken, UserNotFound
 from headrace.accounts.model import NewUser, User, UserStatus
 from headrace.accounts.passwords import generate
 from headrace.accounts.registration import prepare, register, user_resource
 from headrace.accounts.service import Accounts
+from headrace.accounts.store import deletions as deletions_store
 from headrace.accounts.store import sessions as sessions_store
 from headrace.accounts.store import users as store
 from headrace.audit import Action, Resource, ResourceType, Who
@@ -55,8 +56,9 @@ async def suspend(tx: Tx, who: Who, user_id: str, *, expected: int | None = None
     await store.lock_admins(tx)
     old = await _lock(tx, user_id, expected)
     if old.status is UserStatus.SUSPENDED:
+        await _refuse_while_deleted(tx, old)
         return old
-    await _refuse_last_admin(tx, old)
+    await refuse_last_admin(tx, old)
     new = await store.set_status(tx, old, UserStatus.SUSPENDED)
     ended = await sessions_store.revoke_all(tx, new.id)
     await audit.record(
@@ -70,6 +72,7 @@ async def reinstate(tx: Tx, who: Who, user_id: str, *, expected: int | None = No
     old = await _lock(tx, user_id, expected)
     if old.is_active:
         return old
+    await _refuse_while_deleted(tx, old)
     new = await store.set_status(tx, old, UserStatus.ACTIVE)
     await audit.record(tx, who, Action.ENABLED, user_resource(new), old=old, new=new)
     return new
@@ -82,7 +85,7 @@ async def set_role(tx: Tx, who: Who, user_id: str, role: Role, *, expected: int 
     if old.role is role:
         return old
     if role is not Role.ADMIN:
-        await _refuse_last_admin(tx, old)
+        await refuse_last_admin(tx, old)
     new = await store.set_role(tx, old, role)
     action, granted = (Action.GRANTED, role) if role is Role.ADMIN else (Action.REVOKED, old.role)
     await audit.record(tx, who, action, user_resource(new), old=old, new=new, data={"role": granted})
@@ -153,7 +156,13 @@ async def _lock(tx: Tx, user_id: str, expected: int | None) -> User:
     return user
 
 
-async def _refuse_last_admin(tx: Tx, user: User) -> None:
+async def refuse_last_admin(tx: Tx, user: User) -> None:
     """The caller holds the lock on administrators, so this stays true until it commits."""
     if user.role is Role.ADMIN and user.is_active and not await store.admin_exists(tx, besides=user.id):
         raise LastAdmin
+
+
+async def _refuse_while_deleted(tx: Tx, user: User) -> None:
+    """Undoing the deletion decides what the user is afterwards; nobody else does so meanwhile."""
+    if await deletions_store.find_open(tx, user.id) is not None:
+        raise DeletionPending

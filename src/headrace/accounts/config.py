@@ -55,6 +55,19 @@ class WeChatConfig:
 
 
 @dataclass(frozen=True, slots=True)
+class DeletionConfig:
+    """How accounts are deleted."""
+
+    # From the request until it begins: so long it can be undone.
+    grace: timedelta = timedelta(days=7)
+    # How long a process may be silent before another goes on; renewed with every batch.
+    lease: timedelta = timedelta(minutes=1)
+    # When something has to end by itself first, and when something failed.
+    look_again: timedelta = timedelta(seconds=2)
+    retry_after: timedelta = timedelta(minutes=1)
+
+
+@dataclass(frozen=True, slots=True)
 class AccountsConfig:
     registration_open: bool = True
     # For one address. Each costs an Argon2 hash: at the rate of other requests one stranger could keep all cores busy.
@@ -62,4 +75,5 @@ class AccountsConfig:
     passwords: PasswordConfig = field(default_factory=PasswordConfig)
     sessions: SessionConfig = SessionConfig()
     throttle: ThrottleConfig = ThrottleConfig()
+    deletion: DeletionConfig = DeletionConfig()
     wechat: WeChatConfig | None = None

@@ -1,10 +1,11 @@
 """What accounts refuse.
 
-NotFound         UserNotFound · SessionNotFound · ApiKeyNotFound
+NotFound         UserNotFound · SessionNotFound · ApiKeyNotFound · DeletionNotFound
 Invalid          InvalidUsername · InvalidEmail · InvalidPassword · WrongPassword · InvalidScopes · InvalidExpiry
                  InvalidWeChatCode
-Conflict         UsernameTaken · ApiKeyNameTaken · LastAdmin · NoPassword
-Denied           RegistrationClosed · AccountSuspended · CsrfFailed · SessionNeeded · WeChatBlocked · WeChatOff
+Conflict         UsernameTaken · ApiKeyNameTaken · LastAdmin · NoPassword · DeletionPending · DeletionStarted
+Denied           RegistrationClosed · AccountSuspended · AccountBeingDeleted · CsrfFailed · SessionNeeded
+                 WeChatBlocked · WeChatOff
   Unauthenticated  BadCredentials
 Exhausted        LoginPaused
 Unavailable      PasswordsBusy · WeChatUnavailable
@@ -29,6 +30,12 @@ class ApiKeyNotFound(NotFound):
     """There is no such API key."""
 
     code = "api_key_not_found"
+
+
+class DeletionNotFound(NotFound):
+    """There is no deletion of this account that could be looked at or undone."""
+
+    code = "deletion_not_found"
 
 
 class InvalidUsername(Invalid):
@@ -97,6 +104,18 @@ class NoPassword(Conflict):
     code = "no_password"
 
 
+class DeletionPending(Conflict):
+    """This account is about to be deleted: undo that first."""
+
+    code = "deletion_pending"
+
+
+class DeletionStarted(Conflict):
+    """The deletion has begun and cannot be undone."""
+
+    code = "deletion_started"
+
+
 class RegistrationClosed(Denied):
     """Registration is closed here: ask an administrator for an account."""
 
@@ -107,6 +126,12 @@ class AccountSuspended(Denied):
     """This account is suspended: ask an administrator."""
 
     code = "account_suspended"
+
+
+class AccountBeingDeleted(Denied):
+    """This account is going to be deleted. Until then, log in with `keep_account` to keep it."""
+
+    code = "account_being_deleted"
 
 
 class CsrfFailed(Denied):

@@ -10,10 +10,19 @@ from datetime import datetime
 
 from headrace import audit, logs
 from headrace.accounts import registration, rules, sessions, throttle
-from headrace.accounts.errors import AccountSuspended, BadCredentials, LoginPaused, PasswordsBusy, WeChatOff
-from headrace.accounts.model import LoggedIn, User, UserStatus
+from headrace.accounts.deletion import service as deletion_service
+from headrace.accounts.errors import (
+    AccountBeingDeleted,
+    AccountSuspended,
+    BadCredentials,
+    LoginPaused,
+    PasswordsBusy,
+    WeChatOff,
+)
+from headrace.accounts.model import Deletion, LoggedIn, User
 from headrace.accounts.registration import user_resource
 from headrace.accounts.service import Accounts
+from headrace.accounts.store import deletions as deletions_store
 from headrace.accounts.store import users as store
 from headrace.audit import Action, Resource, ResourceType, Who
 from headrace.database import Database, Tx
@@ -32,12 +41,19 @@ class _Checked:
 
 
 async def log_in(
-    db: Database, accounts: Accounts, who: Who, *, username: str, password: str, now: datetime | None = None
+    db: Database,
+    accounts: Accounts,
+    who: Who,
+    *,
+    username: str,
+    password: str,
+    keep_account: bool = False,
+    now: datetime | None = None,
 ) -> LoggedIn:
-    """Log in with a name and a password.
+    """Log in with a name and a password; ``keep_account`` undoes a deletion that waits for its time.
 
     ``BadCredentials`` for an unknown name and a wrong password alike, after the same work; ``LoginPaused`` before any
-    work; ``AccountSuspended`` only to who knows the password.
+    work; ``AccountSuspended`` and ``AccountBeingDeleted`` only to who knows the password.
     """
     name = rules.fold(username.strip())
     user, attempt = await _begin(db, accounts, who, name, now)
@@ -48,9 +64,11 @@ async def log_in(
             await throttle.take_back(tx, attempt)
         raise
     async with db.transaction() as tx:
+        if keep_account and checked.user is not None and checked.right:
+            await _keep(tx, who, checked.user, now)
         if (logged_in := await _enter(tx, accounts, who, checked, attempt, now)) is not None:
             return logged_in
-        error, reason = _refusal(checked)
+        error, reason = await _refusal(tx, checked)
         await _record_failure(tx, who, user, name, reason=reason, pause=attempt.pause_seconds)
     raise error
 
@@ -114,14 +132,40 @@ async def _open(
     return logged_in
 
 
-def _refusal(checked: _Checked) -> tuple[HeadraceError, str]:
+async def _keep(tx: Tx, who: Who, user: User, now: datetime | None) -> None:
+    """Undo the deletion that the owner asked for and that has not begun; every other stays as it is."""
+    deletion = await deletions_store.find_open(tx, user.id)
+    if deletion is not None and deletion.may_undo:
+        await deletion_service.keep_account(tx, user.acting(who), user.id, now=now)
+
+
+async def _refusal(tx: Tx, checked: _Checked) -> tuple[HeadraceError, str]:
     if checked.user is None:
         return BadCredentials(), "unknown_user"
     if not checked.right:
         return BadCredentials(), "wrong_password"
-    if checked.user.status is UserStatus.SUSPENDED:
-        return AccountSuspended(), "suspended"
-    return BadCredentials(), "changed_meanwhile"
+    error, reason = await _shut_out(tx, checked.user)
+    if reason == "suspended" and checked.user.is_active:
+        return BadCredentials(), "changed_meanwhile"
+    return error, reason
+
+
+async def _shut_out(tx: Tx, user: User) -> tuple[HeadraceError, str]:
+    """Why somebody who is who they say does not get in."""
+    if (deletion := await deletions_store.find_open(tx, user.id)) is not None:
+        return _being_deleted(deletion), "being_deleted"
+    return AccountSuspended(), "suspended"
+
+
+def _being_deleted(deletion: Deletion) -> AccountBeingDeleted:
+    if not deletion.may_undo:
+        return AccountBeingDeleted("This account is being deleted. That cannot be undone from here.", undo=False)
+    return AccountBeingDeleted(
+        f"This account will be deleted from {deletion.due_at:%Y-%m-%d %H:%M} UTC on. Until then, log in with "
+        "`keep_account` to keep it.",
+        due_at=deletion.due_at.isoformat(),
+        undo=True,
+    )
 
 
 async def _record_failure(
@@ -133,7 +177,9 @@ async def _record_failure(
     await audit.record(tx, who, Action.LOGIN, resource, data=data)
 
 
-async def log_in_with_wechat(db: Database, accounts: Accounts, who: Who, *, code: str) -> LoggedIn:
+async def log_in_with_wechat(
+    db: Database, accounts: Accounts, who: Who, *, code: str, keep_account: bool = False
+) -> LoggedIn:
     """Log in whoever WeChat says the code stands for, and register them if they are new.
 
     Two logins of a new person at the same moment make one user: the openid is unique.
@@ -143,11 +189,14 @@ async def log_in_with_wechat(db: Database, accounts: Accounts, who: Who, *, code
     openid = await accounts.wechat.openid_of(code)
     async with db.transaction() as tx:
         user = await _find_or_register(tx, accounts, who, openid)
+        if keep_account:
+            await _keep(tx, who, user, None)
         entered = await store.record_login(tx, user)
         if entered is not None:
             return await _open(tx, accounts, who, entered, method="wechat")
-        await _record_failure(tx, who, user, "", reason="suspended")
-    raise AccountSuspended
+        error, reason = await _shut_out(tx, user)
+        await _record_failure(tx, who, user, "", reason=reason)
+    raise error
 
 
 async def _find_or_register(tx: Tx, accounts: Accounts, who: Who, openid: str) -> User:

@@ -12,6 +12,7 @@ from headrace.edge.caller import Role
 UserId = NewType("UserId", str)
 SessionId = NewType("SessionId", str)
 ApiKeyId = NewType("ApiKeyId", str)
+DeletionId = NewType("DeletionId", str)
 
 
 class UserStatus(StrEnum):
@@ -107,3 +108,35 @@ class ApiKeyMade:
 
     api_key: ApiKey
     key: str = field(repr=False)
+
+
+class DeletionStatus(StrEnum):
+    """WAITING → RUNNING → COMPLETED; WAITING → CANCELED."""
+
+    WAITING = "WAITING"
+    RUNNING = "RUNNING"
+    COMPLETED = "COMPLETED"
+    CANCELED = "CANCELED"
+
+
+@dataclass(frozen=True, slots=True)
+class Deletion:
+    """The end of an account: a row of account_deletions."""
+
+    id: DeletionId
+    user_id: UserId
+    requested_by: str
+    status: DeletionStatus
+    status_before: UserStatus
+    due_at: datetime
+    steps_done: tuple[str, ...]
+    attempt: int
+    obstacle: str | None
+    started_at: datetime | None
+    ended_at: datetime | None
+    created_at: datetime
+
+    @property
+    def may_undo(self) -> bool:
+        """Whether the user can undo it: what an administrator decided, only an administrator undoes."""
+        return self.status is DeletionStatus.WAITING and self.requested_by == self.user_id

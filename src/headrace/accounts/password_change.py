@@ -3,15 +3,8 @@
 from datetime import datetime
 
 from headrace import audit
-from headrace.accounts import rules, throttle
-from headrace.accounts.errors import (
-    InvalidPassword,
-    NoPassword,
-    PasswordsBusy,
-    SessionNeeded,
-    UserNotFound,
-    WrongPassword,
-)
+from headrace.accounts import confirmation, rules, throttle
+from headrace.accounts.errors import InvalidPassword, PasswordsBusy, SessionNeeded
 from headrace.accounts.model import User
 from headrace.accounts.registration import user_resource
 from headrace.accounts.service import Accounts
@@ -35,44 +28,23 @@ async def change_password(
         raise SessionNeeded
     if current == new:
         raise InvalidPassword("The new password must not be the current one.", field="new_password")
-    user, attempt = await _begin(db, accounts, caller, new, now)
+
+    def check_new(user: User) -> None:
+        rules.check_password(new, username=user.username or "", config=accounts.config.passwords, field="new_password")
+
+    confirmed = await confirmation.confirm(
+        db, accounts, caller, current, purpose="change", field="current_password", before=check_new, now=now
+    )
     try:
-        right = await accounts.passwords.verify(user.password_hash, current)
-        hashed = await accounts.passwords.hash(new) if right else None
+        hashed = await accounts.passwords.hash(new)
     except PasswordsBusy:
-        async with db.transaction() as tx:
-            await throttle.take_back(tx, attempt)
+        await confirmation.take_back(db, confirmed.attempt)
         raise
     async with db.transaction() as tx:
-        if hashed is not None:
-            changed = await _replace(tx, caller, user, hashed)
-            # After the user's row, as when logging in: both orders would wait for each other.
-            await throttle.succeed(tx, attempt)
-            return changed
-        await audit.record(
-            tx,
-            caller.who,
-            Action.LOGIN,
-            user_resource(user),
-            data={"outcome": "failure", "reason": "wrong_password", "purpose": "change"},
-        )
-    raise WrongPassword(field="current_password")
-
-
-async def _begin(
-    db: Database, accounts: Accounts, caller: Caller, new: str, now: datetime | None
-) -> tuple[User, throttle.Attempt]:
-    async with db.transaction() as tx:
-        user = await store.find_user(tx, caller.user_id)
-        if user is None:
-            raise UserNotFound
-        if user.username is None or user.password_hash is None:
-            raise NoPassword
-        rules.check_password(new, username=user.username, config=accounts.config.passwords, field="new_password")
-        network = throttle.network_of(caller.who.client_ip)
-        subject = throttle.change_subject(user.id)
-        attempt = await throttle.reserve(tx, accounts.config.throttle, subject, network, now=now)
-    return user, attempt
+        changed = await _replace(tx, caller, confirmed.user, hashed)
+        # After the user's row, as when logging in: both orders would wait for each other.
+        await throttle.succeed(tx, confirmed.attempt)
+        return changed
 
 
 async def _replace(tx: Tx, caller: Caller, checked: User, password_hash: str) -> User:

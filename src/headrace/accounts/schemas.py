@@ -3,14 +3,15 @@
 from datetime import datetime
 from typing import Annotated, Self
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, SecretStr
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, SecretStr, model_validator
 
-from headrace.accounts.model import ApiKey, LoggedIn, Session, User, UserStatus
+from headrace.accounts.model import ApiKey, Deletion, DeletionStatus, LoggedIn, Session, User, UserStatus
 from headrace.accounts.model import ApiKeyMade as Made
 from headrace.edge import Role, Scope, Text
 
 _USER_ID = "u_01h455vb4pex5vsknk084sn02q"
 _SESSION_ID = "ses_01h455vb4pex5vsknk084sn02q"
+_DELETION_ID = "del_01h455vb4pex5vsknk084sn02q"
 _KEY_ID = "key_01h455vb4pex5vsknk084sn02q"
 _AT = "2026-03-01T08:00:00Z"
 
@@ -28,8 +29,18 @@ Email = Annotated[Text, Field(max_length=255, examples=["ada@example.org"])]
 Password = Annotated[SecretStr, Field(min_length=1, max_length=1024, examples=["a long phrase is best"])]
 
 
+WeChatCode = Annotated[
+    Text, Field(min_length=1, max_length=256, description="What `wx.login` gave to the mini-program.")
+]
+
+
 class _Body(BaseModel):
     model_config = ConfigDict(extra="forbid")
+
+
+KeepAccount = Annotated[
+    bool, Field(description="Undo the deletion of the account that you asked for, while it waits for its time.")
+]
 
 
 class RegisterIn(_Body):
@@ -41,15 +52,30 @@ class RegisterIn(_Body):
 class LoginIn(_Body):
     username: Annotated[Text, Field(min_length=1, max_length=256, examples=["ada"])]
     password: Password
+    keep_account: KeepAccount = False
 
 
 class WeChatIn(_Body):
-    code: Annotated[Text, Field(min_length=1, max_length=256, description="What `wx.login` gave to the mini-program.")]
+    code: WeChatCode
+    keep_account: KeepAccount = False
 
 
 class PasswordIn(_Body):
     current_password: Password
     new_password: Password
+
+
+class DeleteMeIn(_Body):
+    """Who you are, once more: the password, or a fresh code from WeChat for an account without one."""
+
+    password: Password | None = None
+    code: WeChatCode | None = None
+
+    @model_validator(mode="after")
+    def _one_of_them(self) -> Self:
+        if (self.password is None) == (self.code is None):
+            raise ValueError("send either password or code")
+        return self
 
 
 class ApiKeyIn(_Body):
@@ -71,6 +97,10 @@ class RoleIn(_Body):
 
 class ResetPasswordIn(_Body):
     password: Annotated[Password | None, Field(description="Left out, one is made and shown once.")] = None
+
+
+class DeleteUserIn(_Body):
+    at_once: Annotated[bool, Field(description="Without the grace period. Also ends one that is running.")] = False
 
 
 class UserOut(BaseModel):
@@ -99,6 +129,25 @@ class MeOut(BaseModel):
     api_key_id: str | None = Field(description="Null for a session.", examples=[None])
     scopes: list[str] | None = Field(description="What the API key may do; null for a session, which may do all.")
     csrf_token: str | None = Field(description="What a browser sends as `X-CSRF-Token`; null for an API key.")
+
+
+class DeletionOut(BaseModel):
+    """The deletion of an account."""
+
+    id: str = Field(examples=[_DELETION_ID])
+    user_id: str = Field(examples=[_USER_ID])
+    requested_by: str = Field(description="The user, or who did it for them.", examples=[_USER_ID])
+    status: DeletionStatus
+    due_at: datetime = Field(description="When it begins. Until then it can be undone.", examples=[_AT])
+    steps_done: list[str] = Field(examples=[["tasks.cancel", "tasks.erase"]])
+    obstacle: str | None = Field(description="Why it has not come to its end yet.", examples=["2 tasks are running"])
+    created_at: datetime = Field(examples=[_AT])
+    started_at: datetime | None = Field(examples=[_AT])
+    ended_at: datetime | None = Field(examples=[_AT])
+
+    @classmethod
+    def of(cls, deletion: Deletion) -> Self:
+        return cls.model_validate(deletion, from_attributes=True)
 
 
 class SessionOut(BaseModel):

@@ -12,6 +12,7 @@ import typer
 from headrace import accounts, migrations
 from headrace.accounts.passwords import generate
 from headrace.audit import SYSTEM, ActorType, Who
+from headrace.cli import deletions
 from headrace.cli.output import Json, out, print_json, progress
 from headrace.cli.wiring import Place, accounts_config, database_of, load_settings, run, secret_key
 from headrace.database import Database
@@ -25,6 +26,11 @@ Username = Annotated[str, typer.Argument(help="The name to log in with.")]
 PasswordStdin = Annotated[
     bool, typer.Option("--password-stdin", help="Read the password from standard input; without it one is made up.")
 ]
+
+
+app.command()(deletions.delete)
+app.command()(deletions.keep)
+app.command("deletions")(deletions.deletions)
 
 
 @app.command()

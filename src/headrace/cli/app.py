@@ -37,6 +37,8 @@ COMMANDS = {
     "docs": Entry("headrace.cli.docs:docs", "Render the reference pages from the code.", hidden=True),
     "audit": Entry("headrace.cli.audit:app", "The audit trail: search, export, verify, prove, import."),
     "admin": Entry("headrace.cli.admin:app", "Accounts, for an operator with access to the database."),
+    "configs": Entry("headrace.cli.configs:app", "Settings that change while Headrace runs."),
+    "risks": Entry("headrace.cli.risks:app", "The ledger of known risks."),
     "settings": Entry("headrace.cli.settings:app", "What this deployment has chosen."),
 }
 

@@ -9,11 +9,11 @@ from typing import TypeVar
 from headrace import ids, migrations
 from headrace.audit import SYSTEM, ActorType, Who
 from headrace.cli.output import progress
-from headrace.cli.wiring import Place, database_of, followers, load_settings, run, submit_config
+from headrace.cli.wiring import Place, database_of, load_settings, open_tasks, run
 from headrace.database import Database
 from headrace.edge import Caller, Role
 from headrace.settings import Settings
-from headrace.tasks import StoredCatalog, Submitter, Tasks
+from headrace.tasks import Tasks
 
 T = TypeVar("T")
 
@@ -25,6 +25,7 @@ class Desk:
     db: Database
     tasks: Tasks
     caller: Caller
+    settings: Settings
 
 
 def at_desk(command: str, act: Callable[[Desk], Awaitable[T]]) -> T:
@@ -44,10 +45,8 @@ async def _act(settings: Settings, place: Place, command: str, act: Callable[[De
 @asynccontextmanager
 async def _open(settings: Settings, place: Place, command: str) -> AsyncIterator[Desk]:
     await migrations.verify_current(place.app)
-    catalog, following = StoredCatalog(), followers()
-    tasks = Tasks(Submitter(catalog, following, submit_config(settings)), catalog, following)
     async with await Database.connect(place.app) as db:
-        yield Desk(db, tasks, Caller(operator(command), ids.SYSTEM_USER, Role.ADMIN))
+        yield Desk(db, open_tasks(settings), Caller(operator(command), ids.SYSTEM_USER, Role.ADMIN), settings)
 
 
 def operator(command: str) -> Who:

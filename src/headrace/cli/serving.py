@@ -12,16 +12,20 @@ from datetime import timedelta
 import uvicorn
 from fastapi import FastAPI
 
-from headrace import accounts, logs, migrations, tasks
+from headrace import accounts, configs, logs, migrations, tasks
 from headrace.accounts import routes as account_routes
 from headrace.audit import Sealer
-from headrace.cli.wiring import Place, accounts_config, followers, signing_key, submit_config
+from headrace.cli.erasing import erasers
+from headrace.cli.offering import config_keys, offer
+from headrace.cli.wiring import Place, accounts_config, followers, open_tasks, signing_key
+from headrace.configs import routes as config_routes
 from headrace.database import Database
 from headrace.edge import CookieConfig, LimitConfig, Services
 from headrace.errors import HeadraceError, Invalid, Unavailable
 from headrace.locks import routes as lock_routes
 from headrace.operations import Housekeeping
 from headrace.operations.audit import routes as audit_routes
+from headrace.risks import routes as risk_routes
 from headrace.settings import Settings
 from headrace.tasks import routes as task_routes
 from headrace.tasks.reaping import Reaper
@@ -33,6 +37,7 @@ _PORTS_TRIED = 20
 _CONNECTIONS = 2000  # of one process at once; more get 503 instead of slowing all down
 _REAP_EVERY = timedelta(seconds=5)
 _CLEAN_EVERY = timedelta(minutes=10)
+_DELETE_EVERY = timedelta(seconds=5)
 
 
 class PortTaken(Unavailable):
@@ -113,6 +118,7 @@ async def application(settings: Settings, place: Place, secret: bytes) -> AsyncI
         await Database.connect(place.app.for_role("api")) as db,
         accounts.open_accounts(accounts_config(settings), secret=secret) as known,
         tasks.open_watch(db) as watch,
+        configs.open_configs(db) as held,
         _maintenance(db, settings),
     ):
         services = Services(
@@ -126,28 +132,30 @@ async def application(settings: Settings, place: Place, secret: bytes) -> AsyncI
         )
         routers = [
             account_routes.create_router(known),
-            task_routes.create_router(_tasks(settings), watch),
+            task_routes.create_router(open_tasks(settings), watch),
             lock_routes.router,
             audit_routes.router,
+            config_routes.create_router(config_keys(), held, offer(settings)),
+            risk_routes.router,
         ]
         app = create_app(services, web_config(settings, https=https), routers=routers)
         app.state.before_stop = watch.stop  # streams that never end by themselves would hold the shutdown up
         yield app
 
 
-def _tasks(settings: Settings) -> tasks.Tasks:
-    catalog, moving_along = tasks.StoredCatalog(), followers()
-    return tasks.Tasks(tasks.Submitter(catalog, moving_along, submit_config(settings)), catalog, moving_along)
-
-
 @asynccontextmanager
 async def _maintenance(db: Database, settings: Settings) -> AsyncIterator[None]:
     """What every API process does beside answering: look for dead workers (the last one's death must not need another
-    worker to be noticed), seal the audit trail, and throw away what has served its time."""
+    worker to be noticed), seal the audit trail, throw away what has
+    served its time, and carry out deletions of accounts."""
+    accounting = accounts_config(settings)
     loops = [
         asyncio.create_task(Reaper(db, tasks.Registry(), followers()).run(_REAP_EVERY)),
         asyncio.create_task(Sealer(db, signing_key(settings)).run(settings.audit_seal_interval)),
-        asyncio.create_task(Housekeeping(db, accounts_config(settings).throttle).run(_CLEAN_EVERY)),
+        asyncio.create_task(Housekeeping(db, accounting.throttle).run(_CLEAN_EVERY)),
+        asyncio.create_task(
+            accounts.Deletions(db, erasers(open_tasks(settings)), accounting.deletion).run(_DELETE_EVERY)
+        ),
     ]
     try:
         yield

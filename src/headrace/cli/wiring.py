@@ -13,7 +13,14 @@ from typing import Any, TypeVar
 import uvloop
 
 from headrace import audit, embedded, logs, settings
-from headrace.accounts import AccountsConfig, PasswordConfig, SessionConfig, ThrottleConfig, WeChatConfig
+from headrace.accounts import (
+    AccountsConfig,
+    DeletionConfig,
+    PasswordConfig,
+    SessionConfig,
+    ThrottleConfig,
+    WeChatConfig,
+)
 from headrace.database import Database, DatabaseConfig
 from headrace.embedded import files
 from headrace.errors import HeadraceError, Invalid, Unavailable
@@ -21,12 +28,12 @@ from headrace.schedules.due import MisfireConfig
 from headrace.schedules.following import with_schedules
 from headrace.schedules.loop import Scheduler, SchedulerConfig
 from headrace.settings import Settings
-from headrace.tasks.catalog import StoredCatalog
+from headrace.tasks import StoredCatalog, Submitter, Tasks
 from headrace.tasks.events import OutboxFollower
 from headrace.tasks.followers import Followers
 from headrace.tasks.reaping import Reaper
 from headrace.tasks.registry import Registry
-from headrace.tasks.submit import SubmitConfig, Submitter
+from headrace.tasks.submit import SubmitConfig
 from headrace.tasks.worker.config import WorkerConfig
 
 T = TypeVar("T")
@@ -152,6 +159,7 @@ def accounts_config(chosen: Settings) -> AccountsConfig:
             block_max=chosen.login_block_max,
             forget_after=chosen.login_forget_after,
         ),
+        deletion=DeletionConfig(grace=chosen.account_deletion_grace),
         wechat=_wechat_config(chosen),
     )
 
@@ -179,6 +187,12 @@ def _key(name: str, text: str) -> bytes:
         return audit.read_key(text)
     except ValueError as exc:
         raise settings.BadSettings(f"{settings.PREFIX}{name}: {exc}") from None
+
+
+def open_tasks(chosen: Settings) -> Tasks:
+    """What the verbs of tasks work with, in a process that does not have the programs' code."""
+    catalog, following = StoredCatalog(), followers()
+    return Tasks(Submitter(catalog, following, submit_config(chosen)), catalog, following)
 
 
 def submit_config(chosen: Settings) -> SubmitConfig:

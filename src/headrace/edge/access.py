@@ -70,6 +70,17 @@ async def _signed_in(
     return caller
 
 
+async def _perhaps(
+    request: Request,
+    bearer: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)],
+    cookie: Annotated[str | None, Depends(_session)],
+) -> Caller | None:
+    if bearer is None and cookie is None:
+        await _count(request, facts_of(request))
+        return None
+    return await _signed_in(request, bearer, cookie)
+
+
 async def _anyone(request: Request) -> Who:
     facts = facts_of(request)
     await _count(request, facts)
@@ -88,6 +99,10 @@ SignedIn = Annotated[Caller, Depends(_signed_in)]
 
 Anyone = Annotated[Who, Depends(_anyone)]
 """Nobody in particular: for what comes before an account is known, such as registering and logging in."""
+
+
+Perhaps = Annotated[Caller | None, Depends(_perhaps)]
+"""A user if the request says which, otherwise nobody in particular. A wrong credential is refused all the same."""
 
 
 async def _admin(caller: SignedIn) -> Caller:

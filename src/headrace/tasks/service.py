@@ -142,14 +142,30 @@ async def cancel_task(tx: Tx, tasks: Tasks, caller: Caller, task_id: str, *, exp
         return old
     if old.status.is_over:
         raise TaskOver(f"The task is over already: it {_ENDED[old.status]}.", status=old.status)
-    if place is None or place.worker is None:
-        await moves.cancel_waiting(tx, old.id, place, message="Canceled while it waited.")
-        await _follow(tx, tasks, old, Change.CANCELED)
-    elif old.cancel_requested_at is None:
-        await moves.ask_to_cancel(tx, old.id, place)
-    else:
+    if not await _cancel(tx, tasks, old, place):
         return old
     return await _changed(tx, caller, old, "cancel")
+
+
+async def _cancel(tx: Tx, tasks: Tasks, task: Task, place: Place | None) -> bool:
+    """End it or ask its worker to; False if that was asked before. The caller has locked it, and it is not over."""
+    if place is None or place.worker is None:
+        await moves.cancel_waiting(tx, task.id, place, message="Canceled while it waited.")
+        await _follow(tx, tasks, task, Change.CANCELED)
+        return True
+    if task.cancel_requested_at is None:
+        await moves.ask_to_cancel(tx, task.id, place)
+        return True
+    return False
+
+
+async def stop_task(tx: Tx, tasks: Tasks, task_id: str) -> None:
+    """Cancel a task whose owner goes; nothing to do if it is over. The trail hears of it from whoever deletes the
+    account, and not of the task's title."""
+    place = await moves.lock_task(tx, task_id)
+    task = await store.find_task(tx, task_id)
+    if task is not None and not task.status.is_over:
+        await _cancel(tx, tasks, task, place)
 
 
 async def retry_task(tx: Tx, tasks: Tasks, caller: Caller, task_id: str, *, expected: int | None = None) -> Task:

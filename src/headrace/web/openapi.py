@@ -59,6 +59,8 @@ TAGS = [
     {"name": "Locks", "description": "One thing at a time, over any number of machines."},
     {"name": "Audit", "description": "Who did what, to what, from where; and proof of it."},
     {"name": "Administration", "description": "Other people's accounts, for administrators."},
+    {"name": "Configs", "description": "What this installation offers, and settings that change while it runs."},
+    {"name": "Risks", "description": "Known risks, who owns them and what is done about them, for administrators."},
 ]
 
 _METHODS = ("get", "put", "post", "delete", "patch")

@@ -2,7 +2,7 @@
 
 from fastapi import APIRouter, Depends, Request
 
-from headrace.accounts.routes import admin, api_keys, auth, sessions
+from headrace.accounts.routes import admin, api_keys, auth, deletion, sessions
 from headrace.accounts.service import Accounts
 from headrace.edge import body_at_most
 
@@ -17,6 +17,6 @@ def create_router(accounts: Accounts) -> APIRouter:
         request.state.accounts = accounts
 
     router = APIRouter(prefix="/v1", dependencies=[Depends(give), Depends(body_at_most(_LONGEST_BODY))])
-    for part in (auth.router, sessions.router, api_keys.router, admin.router):
+    for part in (auth.router, sessions.router, api_keys.router, deletion.router, admin.router, deletion.admin_router):
         router.include_router(part)
     return router

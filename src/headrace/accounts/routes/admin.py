@@ -7,6 +7,7 @@ from fastapi import APIRouter, Depends, Query, Response
 from headrace.accounts import administration
 from headrace.accounts.errors import (
     CsrfFailed,
+    DeletionPending,
     InvalidEmail,
     InvalidPassword,
     InvalidUsername,
@@ -103,7 +104,10 @@ async def create_user(body: AdminUserIn, caller: Admin, db: Db, ours: Ours, once
 
 
 @router.post(
-    "/{user_id}/suspend", response_model=UserOut, summary="Suspend a user", responses=problems(*_CHANGE, LastAdmin)
+    "/{user_id}/suspend",
+    response_model=UserOut,
+    summary="Suspend a user",
+    responses=problems(*_CHANGE, LastAdmin, DeletionPending),
 )
 async def suspend_user(user_id: str, caller: Admin, db: Db, expected: ExpectedVersion, response: Response) -> UserOut:
     """Shut a user out: their sessions end and their API keys stop working at once."""
@@ -111,7 +115,12 @@ async def suspend_user(user_id: str, caller: Admin, db: Db, expected: ExpectedVe
         return _shown(response, await administration.suspend(tx, caller.who, user_id, expected=expected))
 
 
-@router.post("/{user_id}/reinstate", response_model=UserOut, summary="Reinstate a user", responses=problems(*_CHANGE))
+@router.post(
+    "/{user_id}/reinstate",
+    response_model=UserOut,
+    summary="Reinstate a user",
+    responses=problems(*_CHANGE, DeletionPending),
+)
 async def reinstate_user(user_id: str, caller: Admin, db: Db, expected: ExpectedVersion, response: Response) -> UserOut:
     """Let a suspended user in again. Their API keys work again; they log in anew."""
     async with db.transaction() as tx:

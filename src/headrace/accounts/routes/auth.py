@@ -6,6 +6,7 @@ from fastapi import APIRouter, Depends, Request, Response
 
 from headrace.accounts import login, password_change, registration, sessions, tokens
 from headrace.accounts.errors import (
+    AccountBeingDeleted,
     AccountSuspended,
     BadCredentials,
     CsrfFailed,
@@ -83,16 +84,24 @@ async def register(body: RegisterIn, who: Anyone, db: Db, ours: Ours, once: Regi
     "/auth/login",
     response_model=LoginOut,
     summary="Log in",
-    responses=problems(BadCredentials, AccountSuspended, LoginPaused, PasswordsBusy),
+    responses=problems(BadCredentials, AccountSuspended, AccountBeingDeleted, LoginPaused, PasswordsBusy),
 )
 async def log_in(body: LoginIn, who: Anyone, db: Db, ours: Ours, request: Request, response: Response) -> LoginOut:
     """Open a session with a username and a password.
 
     Browsers get two cookies: the session, which scripts cannot read, and the CSRF token, which they send back as
     `X-CSRF-Token`. Programs take `token` from the body. After some failures for one account or from one address each
-    further one begins a pause, up to five minutes: `login_paused` says in `Retry-After` how long.
+    further one begins a pause, up to five minutes: `login_paused` says in `Retry-After` how long. An account that is to
+    be deleted answers `account_being_deleted`; `keep_account` undoes that.
     """
-    logged_in = await login.log_in(db, ours, who, username=body.username, password=body.password.get_secret_value())
+    logged_in = await login.log_in(
+        db,
+        ours,
+        who,
+        username=body.username,
+        password=body.password.get_secret_value(),
+        keep_account=body.keep_account,
+    )
     return _welcome(request, response, ours, logged_in)
 
 
@@ -101,14 +110,20 @@ async def log_in(body: LoginIn, who: Anyone, db: Db, ours: Ours, request: Reques
     response_model=LoginOut,
     summary="Log in with WeChat",
     responses=problems(
-        InvalidWeChatCode, WeChatOff, WeChatBlocked, AccountSuspended, RegistrationClosed, WeChatUnavailable
+        InvalidWeChatCode,
+        WeChatOff,
+        WeChatBlocked,
+        AccountSuspended,
+        AccountBeingDeleted,
+        RegistrationClosed,
+        WeChatUnavailable,
     ),
 )
 async def log_in_with_wechat(
     body: WeChatIn, who: Anyone, db: Db, ours: Ours, request: Request, response: Response
 ) -> LoginOut:
     """Open a session for whoever WeChat says this code stands for; the first time this makes the account."""
-    logged_in = await login.log_in_with_wechat(db, ours, who, code=body.code)
+    logged_in = await login.log_in_with_wechat(db, ours, who, code=body.code, keep_account=body.keep_account)
     return _welcome(request, response, ours, logged_in)
 
 

@@ -97,6 +97,14 @@ async def find_api_key(tx: Tx, api_key_id: str, user_id: str) -> ApiKey | None:
     return None if row is None else api_key_of(row)
 
 
+REVOKE_ALL = "UPDATE headrace.api_keys SET revoked_at = now() WHERE user_id = $1 AND revoked_at IS NULL"
+
+
+async def revoke_all(tx: Tx, user_id: str) -> int:
+    """End all keys of this user; says how many."""
+    return await tx.count(REVOKE_ALL, user_id)
+
+
 SELECT_API_KEYS = f"SELECT {COLUMNS} FROM headrace.api_keys"
 
 

@@ -1,0 +1,21 @@
+"""What accounts themselves forget, before the user's own row is blanked."""
+
+from collections.abc import AsyncGenerator
+
+from headrace.accounts.store import deletions as store
+from headrace.database import Database
+from headrace.edge import idempotency
+
+
+class ForgetCredentials:
+    """Sessions with their addresses, API keys, counts of failed logins, and answers kept for repeated requests."""
+
+    name = "accounts.credentials"
+
+    async def erase(self, db: Database, user_id: str) -> AsyncGenerator[int, None]:
+        async with db.transaction() as tx:
+            gone = await store.delete_credentials(tx, user_id)
+        yield gone
+        async with db.transaction() as tx:
+            gone = await idempotency.forget_user(tx, user_id)
+        yield gone

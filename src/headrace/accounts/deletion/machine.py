@@ -1,0 +1,116 @@
+"""Carrying deletions out, step by step, whatever dies on the way.
+
+The state is in the database. Any process takes a deletion that is due, has it for as long as it renews its lease, and
+goes on where the last one was: each step is remembered when it has nothing left to do. A step that was interrupted runs
+again, and finds less. The end is one transaction: the user is blanked, the event and the notification are written, and
+the deletion is over; so it happens once.
+"""
+
+import asyncio
+import random
+from collections.abc import Sequence
+from contextlib import aclosing
+from datetime import datetime, timedelta
+
+from headrace import audit, logs, outbox
+from headrace.accounts.config import DeletionConfig
+from headrace.accounts.deletion.service import account_resource
+from headrace.accounts.model import Deletion
+from headrace.accounts.store import deletions as store
+from headrace.audit import Action, Who
+from headrace.database import Database
+from headrace.erasure import Eraser, NotYet
+from headrace.errors import HeadraceError
+
+log = logs.get(__name__)
+
+
+class _LeaseLost(Exception):
+    """Another process carries it out now."""
+
+
+class Deletions:
+    """The loop of one process; any number may run."""
+
+    def __init__(self, db: Database, erasers: Sequence[Eraser], config: DeletionConfig) -> None:
+        if len({eraser.name for eraser in erasers}) < len(erasers):
+            raise ValueError("two steps of a deletion have one name")
+        self._db = db
+        self._erasers = erasers
+        self._config = config
+
+    async def run_once(self, *, now: datetime | None = None) -> bool:
+        """Carry one deletion as far as it goes; False when none is due."""
+        async with self._db.transaction() as tx:
+            deletion = await store.claim(tx, lease=self._config.lease, now=now)
+        if deletion is None:
+            return False
+        try:
+            await self._carry_out(deletion)
+        except NotYet as exc:
+            await self._postpone(deletion, self._config.look_again, exc.message)
+        except _LeaseLost:
+            log.warning("deletion.lease_lost", deletion_id=deletion.id)
+        except Exception as exc:  # one that fails must not keep the others waiting
+            log.exception("deletion.failed", deletion_id=deletion.id)
+            await self._postpone(deletion, self._config.retry_after, _kind_of(exc))
+        return True
+
+    async def run(self, every: timedelta) -> None:
+        while True:
+            try:
+                while await self.run_once():
+                    pass
+            except HeadraceError as exc:
+                log.warning("deletions.failed", error=exc.code)
+            # Processes that started together must not look together.
+            await asyncio.sleep(every.total_seconds() * random.uniform(0.7, 1.3))  # noqa: S311
+
+    async def _carry_out(self, deletion: Deletion) -> None:
+        for eraser in self._erasers:
+            if eraser.name not in deletion.steps_done:
+                await self._erase(deletion, eraser)
+        await self._complete(deletion)
+        log.info("deletion.completed", deletion_id=deletion.id)
+
+    async def _erase(self, deletion: Deletion, eraser: Eraser) -> None:
+        gone = 0
+        async with aclosing(eraser.erase(self._db, deletion.user_id)) as batches:
+            async for batch in batches:
+                gone += batch
+                async with self._db.transaction() as tx:
+                    if not await store.renew(tx, deletion, lease=self._config.lease):
+                        raise _LeaseLost
+        async with self._db.transaction() as tx:
+            if not await store.step_done(tx, deletion, eraser.name, lease=self._config.lease):
+                raise _LeaseLost
+            facts = {"deletion_id": deletion.id, "step": eraser.name, "removed": str(gone)}
+            await audit.record(tx, Who.system(), Action.UPDATED, account_resource(deletion), data=facts)
+
+    async def _complete(self, deletion: Deletion) -> None:
+        event = outbox.Event(
+            "account.deleted",
+            "account",
+            deletion.user_id,
+            {"user_id": deletion.user_id, "deletion_id": deletion.id, "requested_by": deletion.requested_by},
+        )
+        async with self._db.transaction() as tx:
+            await store.lock_user(tx, deletion.user_id)  # first the user, then the deletion: as when it is undone
+            if not await store.complete(tx, deletion):
+                raise _LeaseLost
+            blanked = await store.blank_user(tx, deletion.user_id)
+            assert blanked, "whoever is being deleted is suspended, and nobody else ends that"
+            await outbox.append(tx, [event])
+            await store.notify_completed(tx, deletion, event_id=event.id)
+            facts = {"deletion_id": deletion.id}
+            await audit.record(tx, Who.system(), Action.DELETED, account_resource(deletion), data=facts)
+
+    async def _postpone(self, deletion: Deletion, delay: timedelta, obstacle: str) -> None:
+        log.info("deletion.postponed", deletion_id=deletion.id, obstacle=obstacle)
+        async with self._db.transaction() as tx:
+            await store.postpone(tx, deletion, delay=delay, obstacle=obstacle)
+
+
+def _kind_of(exc: Exception) -> str:
+    # Not its message, which may quote what is to be forgotten.
+    return exc.code if isinstance(exc, HeadraceError) else type(exc).__name__

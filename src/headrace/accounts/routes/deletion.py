@@ -1,0 +1,135 @@
+"""The end of an account: one's own, or somebody's as an administrator."""
+
+from datetime import timedelta
+
+from fastapi import APIRouter, Request, Response
+
+from headrace.accounts.deletion import service as deletion
+from headrace.accounts.errors import (
+    CsrfFailed,
+    DeletionNotFound,
+    DeletionStarted,
+    InvalidWeChatCode,
+    LastAdmin,
+    LoginPaused,
+    NoPassword,
+    PasswordsBusy,
+    SessionNeeded,
+    UserNotFound,
+    WeChatBlocked,
+    WeChatOff,
+    WeChatUnavailable,
+    WrongPassword,
+)
+from headrace.accounts.model import DeletionStatus
+from headrace.accounts.routes.given import Ours
+from headrace.accounts.schemas import DeleteMeIn, DeleteUserIn, DeletionOut, UserOut
+from headrace.edge import (
+    Admin,
+    Db,
+    Page,
+    Paging,
+    PreconditionFailed,
+    SignedIn,
+    etag,
+    forget,
+    problems,
+    services_of,
+)
+from headrace.edge.errors import InvalidCursor
+
+router = APIRouter(tags=["Accounts"])
+admin_router = APIRouter(prefix="/admin", tags=["Administration"])
+
+
+@router.post(
+    "/me/deletion",
+    status_code=202,
+    response_model=DeletionOut,
+    summary="Delete my account",
+    responses=problems(
+        WrongPassword,
+        NoPassword,
+        InvalidWeChatCode,
+        WeChatOff,
+        WeChatBlocked,
+        WeChatUnavailable,
+        LastAdmin,
+        SessionNeeded,
+        CsrfFailed,
+        PreconditionFailed,
+        LoginPaused,
+        PasswordsBusy,
+    ),
+)
+async def delete_me(
+    body: DeleteMeIn, caller: SignedIn, db: Db, ours: Ours, request: Request, response: Response
+) -> DeletionOut:
+    """Ask for the end of your account. With this answer all your sessions have ended, this one too, and your API keys
+    are revoked.
+
+    Until `due_at` everything else stays as it is: change your mind by logging in with `keep_account`. Then your tasks
+    are canceled, your files, results and personal data removed, and there is no way back. The username becomes free.
+    """
+    if body.password is not None:
+        asked = await deletion.delete_own_account(db, ours, caller, password=body.password.get_secret_value())
+    else:
+        asked = await deletion.delete_own_wechat_account(db, ours, caller, code=body.code or "")
+    forget(response, services_of(request).cookies)
+    return DeletionOut.of(asked)
+
+
+@admin_router.post(
+    "/users/{user_id}/deletion",
+    status_code=202,
+    response_model=DeletionOut,
+    summary="Delete a user",
+    responses=problems(UserNotFound, LastAdmin, CsrfFailed),
+)
+async def delete_user(user_id: str, body: DeleteUserIn, caller: Admin, db: Db, ours: Ours) -> DeletionOut:
+    """Ask for the end of somebody's account, as they can themselves. Asking again changes nothing; with `at_once` it
+    begins now. Only an administrator can undo it."""
+    grace = timedelta(0) if body.at_once else ours.config.deletion.grace
+    async with db.transaction() as tx:
+        return DeletionOut.of(await deletion.delete_account(tx, caller.who, user_id, grace=grace))
+
+
+@admin_router.get(
+    "/users/{user_id}/deletion",
+    response_model=DeletionOut,
+    summary="Read a user's deletion",
+    responses=problems(DeletionNotFound),
+)
+async def get_user_deletion(user_id: str, caller: Admin, db: Db) -> DeletionOut:
+    """The last deletion of an account: how far it is, or what came of it."""
+    async with db.transaction() as tx:
+        return DeletionOut.of(await deletion.get_deletion(tx, caller.who, user_id))
+
+
+@admin_router.delete(
+    "/users/{user_id}/deletion",
+    response_model=UserOut,
+    summary="Keep a user after all",
+    responses=problems(DeletionNotFound, DeletionStarted, CsrfFailed),
+)
+async def keep_user(user_id: str, caller: Admin, db: Db, response: Response) -> UserOut:
+    """Undo a deletion that has not begun: the user is what they were before. Their API keys stay revoked."""
+    async with db.transaction() as tx:
+        user = await deletion.keep_account(tx, caller.who, user_id)
+    response.headers["ETag"] = etag(user.version)
+    return UserOut.of(user)
+
+
+@admin_router.get(
+    "/deletions", response_model=Page[DeletionOut], summary="List deletions", responses=problems(InvalidCursor)
+)
+async def list_deletions(
+    caller: Admin, db: Db, paging: Paging, status: DeletionStatus | None = None
+) -> Page[DeletionOut]:
+    """Deletions of accounts, newest first."""
+    listing = paging.of("deletions", status=status)
+    async with db.transaction() as tx:
+        rows = await deletion.list_deletions(
+            tx, caller.who, status=status, older_than=listing.after, limit=listing.fetch
+        )
+    return listing.page(rows, mark=lambda each: (each.created_at, each.id), item=DeletionOut.of)

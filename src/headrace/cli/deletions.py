@@ -1,0 +1,112 @@
+"""``headrace admin delete``, ``keep`` and ``deletions``: the end of an account, from the machine."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Annotated
+
+import typer
+
+from headrace import accounts
+from headrace.accounts import Deletion, Deletions, DeletionStatus, User
+from headrace.accounts.schemas import DeletionOut
+from headrace.cli.erasing import erasers
+from headrace.cli.operator import Desk, at_desk
+from headrace.cli.output import Json, Yes, out, print_json, print_table
+from headrace.cli.wiring import accounts_config
+from headrace.database import Tx
+from headrace.errors import NotFound
+
+Name = Annotated[str, typer.Argument(metavar="USER", help="The username, or the id: u_….")]
+
+
+def delete(
+    user: Name,
+    at_once: Annotated[
+        bool, typer.Option("--at-once", help="Without the grace period, and done here and now.")
+    ] = False,
+    yes: Yes = False,
+    json: Json = False,
+) -> None:
+    """Delete an account: nobody gets in from now on; the data goes when the grace period is over."""
+    if not yes:
+        typer.confirm(f"Delete the account {user}?", abort=True, err=True)
+    _print(at_desk("admin delete", lambda desk: _delete(desk, user, at_once=at_once)), json=json)
+
+
+def keep(user: Name, json: Json = False) -> None:
+    """Undo the deletion of an account that has not begun."""
+
+    async def act(desk: Desk) -> Deletion:
+        async with desk.db.transaction() as tx:
+            found = await _find(tx, desk, user)
+            await accounts.keep_account(tx, desk.caller.who, found.id)
+            return await accounts.get_deletion(tx, desk.caller.who, found.id)
+
+    _print(at_desk("admin keep", act), json=json)
+
+
+def deletions(
+    status: Annotated[DeletionStatus | None, typer.Option(case_sensitive=False, help="Only these.")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=10_000, help="How many at the most.")] = 50,
+    json: Json = False,
+) -> None:
+    """List deletions of accounts, newest first."""
+
+    async def act(desk: Desk) -> Sequence[Deletion]:
+        async with desk.db.transaction() as tx:
+            return await accounts.list_deletions(tx, desk.caller.who, status=status, limit=limit)
+
+    found = at_desk("admin deletions", act)
+    if json:
+        print_json([DeletionOut.of(each).model_dump(mode="json") for each in found])
+        return
+    print_table(
+        ("user", "status", "due", "steps done", ""),
+        [
+            (
+                each.user_id,
+                each.status,
+                f"{each.due_at:%Y-%m-%d %H:%M:%S} UTC",
+                ", ".join(each.steps_done),
+                each.obstacle,
+            )
+            for each in found
+        ],
+    )
+
+
+async def _delete(desk: Desk, name: str, *, at_once: bool) -> Deletion:
+    config = accounts_config(desk.settings).deletion
+    async with desk.db.transaction() as tx:
+        user = await _find(tx, desk, name)
+        grace = timedelta(0) if at_once else config.grace
+        await accounts.delete_account(tx, desk.caller.who, user.id, grace=grace)
+    if at_once:
+        machine = Deletions(desk.db, erasers(desk.tasks), config)
+        while await machine.run_once():  # others that are due, too: somebody has to
+            pass
+    async with desk.db.transaction() as tx:
+        return await accounts.get_deletion(tx, desk.caller.who, user.id)
+
+
+async def _find(tx: Tx, desk: Desk, name: str) -> User:
+    if name.startswith("u_"):
+        return await accounts.get_user(tx, desk.caller.who, name)
+    found = await accounts.list_users(tx, desk.caller.who, username=name, limit=1)
+    if not found:
+        raise NotFound(f"There is no user {name}.")
+    return found[0]
+
+
+def _print(deletion: Deletion, *, json: bool) -> None:
+    if json:
+        print_json(DeletionOut.of(deletion).model_dump(mode="json"))
+        return
+    said = {
+        DeletionStatus.WAITING: f"is deleted from {deletion.due_at:%Y-%m-%d %H:%M:%S} UTC on; until then, "
+        "`headrace admin keep` undoes it",
+        DeletionStatus.RUNNING: f"is being deleted: {deletion.obstacle or 'any running Headrace goes on with it'}",
+        DeletionStatus.COMPLETED: "is deleted",
+        DeletionStatus.CANCELED: "is kept",
+    }
+    out.print(f"{deletion.user_id} {said[deletion.status]}", markup=False, soft_wrap=True)

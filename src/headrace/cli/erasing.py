@@ -1,0 +1,16 @@
+"""Who removes what when an account goes."""
+
+from collections.abc import Sequence
+
+from headrace.accounts.deletion.credentials import ForgetCredentials
+from headrace.configs.erasure import ForgetConfigs
+from headrace.erasure import Eraser
+from headrace.locks.erasure import ForgetLocks
+from headrace.schedules.erasure import ForgetSchedules
+from headrace.tasks import Tasks
+from headrace.tasks.erasure import CancelTasks, EraseTasks
+
+
+def erasers(tasks: Tasks) -> Sequence[Eraser]:
+    """Whoever removes something when an account goes, in this order: first what still runs, last the way in."""
+    return [ForgetSchedules(), CancelTasks(tasks), EraseTasks(), ForgetLocks(), ForgetConfigs(), ForgetCredentials()]

@@ -1,0 +1,33 @@
+"""What this installation offers: the config keys there are, and what clients are told of the settings."""
+
+from headrace import __version__, configs
+from headrace.configs.schemas import AccountsOffer, Limits, Offer
+from headrace.edge.paging import MAX_LIMIT
+from headrace.settings import Settings
+
+
+def config_keys() -> configs.Registry:
+    """Every config key there is; a package with keys of its own adds them here."""
+    return configs.Registry(configs.GENERAL)
+
+
+def offer(chosen: Settings) -> Offer:
+    """What clients are told that the settings say."""
+    return Offer(
+        version=__version__,
+        accounts=AccountsOffer(
+            registration=chosen.registration,
+            logins=["password", "wechat"] if chosen.wechat_app_id else ["password"],
+            password_min_length=chosen.password_min_length,
+            deletion_grace_seconds=int(chosen.account_deletion_grace.total_seconds()),
+        ),
+        limits=Limits(
+            body_bytes=chosen.api_body_limit,
+            task_payload_bytes=chosen.task_payload_limit,
+            task_result_bytes=chosen.task_result_limit,
+            page_items=MAX_LIMIT,
+            requests_per_minute=chosen.api_rate_limit,
+            requests_at_once=chosen.api_rate_burst,
+            idempotency_seconds=int(chosen.idempotency_lifetime.total_seconds()),
+        ),
+    )

@@ -1,0 +1,168 @@
+"""Configs over HTTP: for administrators to change, for clients to read."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Path, Query, Request, Response
+
+from headrace.configs import service
+from headrace.configs.cache import Configs
+from headrace.configs.errors import ConfigNotFound, InvalidConfigScope, InvalidConfigValue, UnknownConfigKey
+from headrace.configs.model import Config, ConfigScope, Place
+from headrace.configs.registry import Registry
+from headrace.configs.schemas import CapabilitiesOut, ConfigIn, ConfigKeyOut, ConfigOut, Offer
+from headrace.edge import (
+    Admin,
+    Db,
+    ExpectedVersion,
+    Page,
+    Paging,
+    Perhaps,
+    PreconditionFailed,
+    Text,
+    body_at_most,
+    etag,
+    problems,
+)
+from headrace.edge.errors import InvalidCursor, InvalidIfMatch
+from headrace.ids import InvalidId
+
+_LONGEST_BODY = 64 * 1024
+
+admin = APIRouter(prefix="/admin/configs", tags=["Configs"], dependencies=[Depends(body_at_most(_LONGEST_BODY))])
+clients = APIRouter(tags=["Configs"])
+
+Key = Annotated[str, Path(min_length=1, max_length=128, examples=["features"])]
+ScopeId = Annotated[Text, Query(max_length=64, description="The tenant or the user that it is for; empty for GLOBAL.")]
+_WHERE = (ConfigNotFound, InvalidConfigScope, InvalidId)
+_CHANGE = (PreconditionFailed, InvalidIfMatch)
+
+
+def create_router(registry: Registry, configs: Configs, offer: Offer) -> APIRouter:
+    """Every route of this package, served with these keys and these values."""
+
+    async def give(request: Request) -> None:
+        request.state.config_keys = registry
+        request.state.configs = configs
+        request.state.offer = offer
+
+    router = APIRouter(prefix="/v1", dependencies=[Depends(give)])
+    for part in (clients, admin):
+        router.include_router(part)
+    return router
+
+
+async def _registry(request: Request) -> Registry:
+    registry = request.state.config_keys
+    assert isinstance(registry, Registry)
+    return registry
+
+
+Keys = Annotated[Registry, Depends(_registry)]
+
+
+@clients.get("/capabilities", response_model=CapabilitiesOut, summary="What this installation offers")
+async def get_capabilities(caller: Perhaps, keys: Keys, request: Request) -> CapabilitiesOut:
+    """What is there and how much of it, for clients to go by; no login needed. Whoever is logged in is told what holds
+    for them."""
+    configs, offer = request.state.configs, request.state.offer
+    assert isinstance(configs, Configs)
+    assert isinstance(offer, Offer)
+    user_id = caller.user_id if caller else None
+    public = {key.name: key.as_json(await configs.get(key, user_id=user_id)) for key in keys if key.public}
+    return CapabilitiesOut(**offer.model_dump(), configs=public)
+
+
+@admin.get("/keys", response_model=Page[ConfigKeyOut], summary="List config keys")
+async def list_config_keys(caller: Admin, keys: Keys) -> Page[ConfigKeyOut]:  # noqa: ARG001 - asked for to be let in
+    """What can be set, with the schema of each value and what holds where nothing is set."""
+    return Page(items=[ConfigKeyOut.of(key) for key in keys])
+
+
+@admin.get("", response_model=Page[ConfigOut], summary="List configs", responses=problems(InvalidCursor))
+async def list_configs(
+    caller: Admin,  # noqa: ARG001 - asked for to be let in
+    db: Db,
+    paging: Paging,
+    key: Annotated[Text | None, Query(max_length=128)] = None,
+    scope: ConfigScope | None = None,
+    scope_id: Annotated[Text | None, Query(max_length=64)] = None,
+    is_active: bool | None = None,
+) -> Page[ConfigOut]:
+    """Values that are set, newest first."""
+    listing = paging.of("configs", key=key, scope=scope, scope_id=scope_id, is_active=is_active)
+    async with db.transaction(readonly=True) as tx:
+        rows = await service.list_configs(
+            tx,
+            key=key,
+            scope=scope,
+            scope_id=scope_id,
+            is_active=is_active,
+            older_than=listing.after,
+            limit=listing.fetch,
+        )
+    return listing.page(rows, mark=lambda config: (config.created_at, str(config.id)), item=ConfigOut.of)
+
+
+@admin.get("/{key}", response_model=ConfigOut, summary="Read a config", responses=problems(*_WHERE))
+async def get_config(
+    key: Key,
+    caller: Admin,  # noqa: ARG001 - asked for to be let in
+    db: Db,
+    response: Response,
+    scope: ConfigScope = ConfigScope.GLOBAL,
+    scope_id: ScopeId = "",
+) -> ConfigOut:
+    """The value that is set for exactly this scope."""
+    async with db.transaction(readonly=True) as tx:
+        return _shown(response, await service.get_config(tx, key, Place(scope, scope_id)))
+
+
+@admin.put(
+    "/{key}",
+    response_model=ConfigOut,
+    summary="Set a config",
+    responses=problems(UnknownConfigKey, InvalidConfigValue, InvalidConfigScope, InvalidId, *_CHANGE),
+)
+async def set_config(
+    key: Key,
+    body: ConfigIn,
+    caller: Admin,
+    db: Db,
+    keys: Keys,
+    expected: ExpectedVersion,
+    response: Response,
+    scope: ConfigScope = ConfigScope.GLOBAL,
+    scope_id: ScopeId = "",
+) -> ConfigOut:
+    """Set a value for everyone, a tenant or a user; the narrower wins. `If-Match: "0"` sets it if there is none."""
+    async with db.transaction() as tx:
+        config = await service.set_config(
+            tx,
+            keys,
+            caller.who,
+            key,
+            Place(scope, scope_id),
+            body.value,
+            is_active=body.is_active,
+            expected=expected,
+        )
+    return _shown(response, config)
+
+
+@admin.delete("/{key}", status_code=204, summary="Unset a config", responses=problems(*_WHERE, *_CHANGE))
+async def unset_config(
+    key: Key,
+    caller: Admin,
+    db: Db,
+    expected: ExpectedVersion,
+    scope: ConfigScope = ConfigScope.GLOBAL,
+    scope_id: ScopeId = "",
+) -> None:
+    """Remove a value: the wider scope's holds then, or the default."""
+    async with db.transaction() as tx:
+        await service.unset_config(tx, caller.who, key, Place(scope, scope_id), expected=expected)
+
+
+def _shown(response: Response, config: Config) -> ConfigOut:
+    response.headers["ETag"] = etag(config.version)
+    return ConfigOut.of(config)

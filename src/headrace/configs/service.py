@@ -1,0 +1,115 @@
+"""What administrators do with configs. Each change is audited with both values: that is their history."""
+
+from typing import Any
+
+from headrace import audit
+from headrace.audit import Action, Resource, ResourceType, Who
+from headrace.configs import store
+from headrace.configs.errors import ConfigNotFound
+from headrace.configs.model import Config, ConfigScope, Place
+from headrace.configs.registry import Registry
+from headrace.database import Tx
+from headrace.edge.errors import PreconditionFailed
+from headrace.edge.versions import check_version
+from headrace.sql import Mark
+
+_NONE_YET = 0  # the version of what is not there: `If-Match: "0"` sets a value only if there is none
+
+
+async def set_config(
+    tx: Tx,
+    registry: Registry,
+    who: Who,
+    key: str,
+    place: Place,
+    value: object,
+    *,
+    is_active: bool = True,
+    expected: int | None = None,
+) -> Config:
+    """Set a key's value for a scope. The same value again changes nothing.
+
+    ``UnknownConfigKey`` and ``InvalidConfigValue`` before anything else; ``PreconditionFailed`` if it is not the
+    ``expected`` version any more.
+    """
+    checked = registry.get(key).check(value)
+    old = await store.lock_config(tx, key, place)
+    if old is None:
+        check_version(_NONE_YET, expected)
+        made = await store.insert_config(tx, key, place, checked, is_active=is_active)
+        if made is None:
+            raise PreconditionFailed
+        await audit.record(tx, who, Action.CREATED, _resource(made), new=made)
+        return made
+    check_version(old.version, expected)
+    if (old.config_value, old.is_active) == (checked, is_active):
+        return old
+    return await _update(tx, who, old, checked, is_active=is_active)
+
+
+async def set_active(
+    tx: Tx, who: Who, key: str, place: Place, *, is_active: bool, expected: int | None = None
+) -> Config:
+    """Let a value hold, or no longer: then the wider scope's does."""
+    old = await _lock(tx, key, place, expected)
+    if old.is_active is is_active:
+        return old
+    return await _update(tx, who, old, old.config_value, is_active=is_active)
+
+
+async def unset_config(tx: Tx, who: Who, key: str, place: Place, *, expected: int | None = None) -> None:
+    """Remove a value: the wider scope's holds, or the default. Also for keys that are no longer known."""
+    old = await _lock(tx, key, place, expected)
+    if not await store.delete_config(tx, old):
+        raise PreconditionFailed
+    await audit.record(tx, who, Action.DELETED, _resource(old), old=old)
+
+
+async def get_config(tx: Tx, key: str, place: Place) -> Config:
+    found = await store.find_config(tx, key, place)
+    if found is None:
+        raise ConfigNotFound
+    return found
+
+
+async def list_configs(
+    tx: Tx,
+    *,
+    key: str | None = None,
+    scope: ConfigScope | None = None,
+    scope_id: str | None = None,
+    is_active: bool | None = None,
+    older_than: Mark | None = None,
+    limit: int,
+) -> list[Config]:
+    """Values that are set, newest first."""
+    return await store.list_configs(
+        tx, key=key, scope=scope, scope_id=scope_id, is_active=is_active, older_than=older_than, limit=limit
+    )
+
+
+async def _lock(tx: Tx, key: str, place: Place, expected: int | None) -> Config:
+    old = await store.lock_config(tx, key, place)
+    if old is None:
+        raise ConfigNotFound
+    check_version(old.version, expected)
+    return old
+
+
+async def _update(tx: Tx, who: Who, old: Config, value: Any, *, is_active: bool) -> Config:
+    new = await store.update_config(tx, old, value, is_active=is_active)
+    if new is None:
+        raise PreconditionFailed
+    switched = Action.ENABLED if is_active else Action.DISABLED
+    action = switched if old.config_value == value else Action.UPDATED
+    await audit.record(tx, who, action, _resource(new), old=old, new=new)
+    return new
+
+
+def identifier(key: str, place: Place) -> str:
+    """What the trail knows a value by: ``features``, ``features@USER:u_…``."""
+    return key if place.scope is ConfigScope.GLOBAL else f"{key}@{place}"
+
+
+def _resource(config: Config) -> Resource:
+    return Resource(ResourceType.SYSTEM_CONFIG, identifier(config.config_key, config.place))

@@ -1,0 +1,91 @@
+"""What tasks forget of a user whose account goes. The rows stay, since ledger and trail refer to them, without anything
+that the user or a handler wrote into them."""
+
+from collections.abc import AsyncGenerator
+from datetime import UTC, datetime
+
+from headrace.database import Database
+from headrace.erasure import NotYet
+from headrace.sql import Mark
+from headrace.tasks import service
+from headrace.tasks.errors import TaskChanged
+from headrace.tasks.model import ENDS
+from headrace.tasks.service import Tasks
+
+_BATCH = 200
+
+_NOT_OVER = "('UPLOADED', 'QUEUED', 'RUNNING', 'PREPROCESSING', 'DETECTING', 'INPAINTING', 'PACKAGING')"
+TO_CANCEL = f"""
+SELECT id FROM headrace.tasks
+WHERE user_id = $1 AND status IN {_NOT_OVER} AND cancel_requested_at IS NULL LIMIT $2
+"""
+COUNT_NOT_OVER = f"SELECT count(*) FROM headrace.tasks WHERE user_id = $1 AND status IN {_NOT_OVER}"
+
+
+class CancelTasks:
+    """Cancels what waits and what runs, and waits for the workers to let go of it."""
+
+    name = "tasks.cancel"
+
+    def __init__(self, tasks: Tasks) -> None:
+        self._tasks = tasks
+
+    async def erase(self, db: Database, user_id: str) -> AsyncGenerator[int, None]:
+        while True:
+            async with db.transaction(readonly=True) as tx:
+                found = await tx.fetch(TO_CANCEL, user_id, _BATCH)
+            for row in found:
+                await self._stop(db, row["id"])
+            yield len(found)
+            if not found:
+                break
+        async with db.transaction(readonly=True) as tx:
+            running = await tx.fetchval(COUNT_NOT_OVER, user_id)
+        if running:
+            raise NotYet(f"{running} tasks were told to stop and have not ended.")
+
+    async def _stop(self, db: Database, task_id: str) -> None:
+        try:
+            async with db.transaction() as tx:
+                await service.stop_task(tx, self._tasks, task_id)
+        except TaskChanged:
+            pass  # it moved at this very moment: the next look finds it where it is now
+
+
+# Newest first, from where the last batch ended, in the order of the index: each task is looked at once.
+BLANK = """
+WITH batch AS (
+  SELECT id, created_at FROM headrace.tasks
+  WHERE user_id = $1 AND status = $2 AND (created_at, id) < ($4, $5)
+  ORDER BY created_at DESC, id DESC LIMIT $3
+), blanked AS (
+  UPDATE headrace.tasks AS task
+  SET title = '(deleted)', payload = NULL, result = NULL, error_message = NULL, labels = NULL, limit_key = NULL,
+      deleted_at = coalesce(task.deleted_at, now()), updated_at = now(), version = task.version + 1
+  FROM batch
+  WHERE task.id = batch.id
+), steps AS (
+  UPDATE headrace.task_steps SET detail_json = NULL WHERE task_id IN (SELECT id FROM batch)
+), logs AS (
+  DELETE FROM headrace.task_logs WHERE task_id IN (SELECT id FROM batch)
+)
+SELECT created_at, id FROM batch ORDER BY created_at DESC, id DESC
+"""
+_THE_END_OF_TIME: Mark = (datetime.max.replace(tzinfo=UTC), "")
+
+
+class EraseTasks:
+    """Blanks titles, payloads, results and messages, and removes the logs."""
+
+    name = "tasks.erase"
+
+    async def erase(self, db: Database, user_id: str) -> AsyncGenerator[int, None]:
+        for status in sorted(ENDS):
+            last = _THE_END_OF_TIME
+            while True:
+                async with db.transaction() as tx:
+                    batch = await tx.fetch(BLANK, user_id, status, _BATCH, *last)
+                yield len(batch)
+                if len(batch) < _BATCH:
+                    break
+                last = (batch[-1]["created_at"], batch[-1]["id"])

@@ -1,0 +1,25 @@
+"""What schedules forget of a user whose account goes. W-16."""
+
+from datetime import UTC, datetime, timedelta
+
+from headrace.schedules.erasure import ForgetSchedules
+from tests.schedules.conftest import Clockwork
+from tests.tasks.people import caller_of
+
+
+async def test_the_schedules_of_a_user_go_and_nobody_elses(clockwork: Clockwork) -> None:
+    await clockwork.create("everybody's")
+    ada = await clockwork.user("ada")
+    clockwork.caller = caller_of(ada)
+    for name in ("ada's", "ada's other"):
+        await clockwork.create(name)
+    due = datetime.now(UTC) + timedelta(hours=2)
+    await clockwork.fire(due)
+    assert [gone async for gone in ForgetSchedules().erase(clockwork.db, ada)] == [1, 1]
+    left = await clockwork.db.fetch_alone("SELECT name FROM headrace.scheduled_tasks")
+    assert [row["name"] for row in left] == ["everybody's"]
+    assert await clockwork.db.fetch_alone("SELECT FROM headrace.task_executions WHERE task_name LIKE 'ada%'") == []
+    # What was fired is a task, and the next step's business.
+    assert len(await clockwork.db.fetch_alone("SELECT FROM headrace.tasks WHERE user_id = $1", ada)) == 2
+    await clockwork.fire(due + timedelta(hours=2))
+    assert len(await clockwork.db.fetch_alone("SELECT FROM headrace.tasks WHERE user_id = $1", ada)) == 2
