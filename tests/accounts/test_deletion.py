@@ -14,6 +14,7 @@ from headrace.accounts import (
     Deletions,
     DeletionStatus,
     ForgetCredentials,
+    ThrottleConfig,
     UserStatus,
 )
 from headrace.accounts.errors import (
@@ -331,6 +332,27 @@ async def test_of_many_processes_one_carries_it_out(db: Database, who: Who, make
     assert sum(claimed) == 3
     assert ran == ["once"] * 3
     assert len(await events(db, "deleted")) == 3
+
+
+async def test_no_login_slips_through_beside_the_request(
+    db: Database, accounts: Accounts, who: Who, make_user: MakeUser, log_in: LogIn
+) -> None:
+    await make_user()
+    caller = await log_in()
+    unhurried = configured(accounts, throttle=ThrottleConfig(free_failures=1000))
+
+    async def enter() -> str | None:
+        try:
+            return (await package.log_in(db, unhurried, who, username="ada", password=PASSWORD)).token
+        except AccountBeingDeleted:
+            return None
+
+    # Beside each other in every order that ten tries give.
+    tokens, _ = await asyncio.gather(asyncio.gather(*(enter() for _ in range(10))), ask(db, accounts, caller))
+    for token in tokens:
+        if token is not None:
+            with pytest.raises(Unauthenticated):
+                await accounts.authenticate(db, who, Credentials(token, None, None), False)
 
 
 def test_two_steps_of_one_name_are_refused(db: Database) -> None:

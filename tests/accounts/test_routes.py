@@ -436,3 +436,31 @@ async def test_an_answer_that_holds_a_new_key_is_not_given_again_to_an_old_one(c
     once = {"Idempotency-Key": "k1"}
     assert (await client.post("/v1/api-keys", json=wanted, headers=person | once)).status_code == 201
     assert (await client.post("/v1/api-keys", json=wanted, headers=program | once)).status_code == 403
+
+
+async def test_an_account_is_deleted_and_kept_over_http(client: httpx.AsyncClient, make_user: MakeUser) -> None:  # W-16
+    await make_user("root", role=Role.ADMIN)
+    ada, headers, root = await register(client), await bearer(client), await bearer(client, "root")
+    for body in ({}, {"password": PASSWORD, "code": "c"}):
+        assert (await client.post("/v1/me/deletion", json=body, headers=headers)).status_code == 422
+    wrong = await client.post("/v1/me/deletion", json={"password": "a guess at it"}, headers=headers)
+    assert (wrong.status_code, wrong.json()["code"]) == (400, "wrong_password")
+    asked = await client.post("/v1/me/deletion", json={"password": PASSWORD}, headers=headers)
+    assert (asked.status_code, asked.json()["status"]) == (202, "WAITING")
+    assert all("Max-Age=0" in cookie for cookie in asked.headers.get_list("set-cookie"))
+    assert (await client.get("/v1/me", headers=headers)).status_code == 401
+    refused = await client.post("/v1/auth/login", json=BODY)
+    assert (refused.status_code, refused.json()["code"]) == (403, "account_being_deleted")
+
+    url = f"/v1/admin/users/{ada['id']}"
+    pending = await client.post(f"{url}/reinstate", headers=root)
+    assert (pending.status_code, pending.json()["code"]) == (409, "deletion_pending")
+    listed = (await client.get("/v1/admin/deletions", params={"status": "WAITING"}, headers=root)).json()["items"]
+    assert [item["user_id"] for item in listed] == [ada["id"]]
+    assert (await client.get(f"{url}/deletion", headers=root)).json() == listed[0]
+    kept = await client.delete(f"{url}/deletion", headers=root)
+    assert (kept.status_code, kept.json()["status"]) == (200, "ACTIVE")
+    assert (await client.delete(f"{url}/deletion", headers=root)).status_code == 404
+    again = await client.post(f"{url}/deletion", json={"at_once": True}, headers=root)
+    assert again.json()["due_at"] == again.json()["created_at"]
+    assert (await client.post("/v1/auth/login", json=BODY | {"keep_account": True})).status_code == 403

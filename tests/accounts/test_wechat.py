@@ -14,8 +14,10 @@ import pytest
 from headrace import accounts as package
 from headrace.accounts import Accounts, WeChatConfig
 from headrace.accounts.errors import (
+    AccountBeingDeleted,
     AccountSuspended,
     InvalidWeChatCode,
+    NoPassword,
     RegistrationClosed,
     WeChatBlocked,
     WeChatOff,
@@ -24,6 +26,7 @@ from headrace.accounts.errors import (
 from headrace.accounts.wechat import WeChat
 from headrace.audit import Who
 from headrace.database import Database
+from headrace.edge import Credentials
 from headrace.errors import HeadraceError
 from tests.accounts.conftest import configured, events, everything_in
 
@@ -232,3 +235,21 @@ async def test_a_closed_house_lets_in_whom_it_knows(db: Database, ours: Accounts
 async def test_without_an_app_id_it_is_off(db: Database, accounts: Accounts, who: Who) -> None:
     with pytest.raises(WeChatOff):
         await enter(db, accounts, who)
+
+
+async def test_an_account_without_a_password_is_deleted_and_kept_by_a_code(
+    db: Database, ours: Accounts, who: Who, fake: FakeWeChat
+) -> None:  # W-16
+    entered = await enter(db, ours, who)
+    caller = await ours.authenticate(db, who, Credentials(entered.token, None, None), True)
+    mine, fake.body = fake.body, b'{"openid": "o-somebody-else"}'
+    with pytest.raises(InvalidWeChatCode, match="somebody else"):
+        await package.delete_own_wechat_account(db, ours, caller, code="c")
+    with pytest.raises(NoPassword):
+        await package.delete_own_account(db, ours, caller, password="any")
+    fake.body = mine
+    await package.delete_own_wechat_account(db, ours, caller, code="c")
+    with pytest.raises(AccountBeingDeleted):
+        await enter(db, ours, who)
+    kept = await package.log_in_with_wechat(db, ours, who, code="c", keep_account=True)
+    assert kept.user.id == entered.user.id

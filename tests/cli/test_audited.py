@@ -18,6 +18,7 @@ from tests.cli.conftest import Call, Place
 # Commands that change nothing that the trail tells of.
 READS = """
 doctor, docs, settings show, workers, queues list, locks list, tasks list, tasks show, tasks logs, tasks why,
+configs keys, configs list, configs show, risks list, risks show, risks board,
 audit list, audit show, audit export, audit verify, audit proof, audit roots, audit key
 """
 NOT_CHANGES = {
@@ -85,6 +86,35 @@ def _legacy(world: World) -> list[str]:
     return ["--from", world.place.owner_url]
 
 
+def _user(world: World, *options: str) -> list[str]:
+    world.call("admin", "create", "eve")
+    return ["eve", *options]
+
+
+def _deleted(world: World) -> list[str]:
+    world.call("admin", "create", "kay")
+    world.call("admin", "delete", "kay", "--yes")
+    return ["kay"]
+
+
+def _config(world: World) -> list[str]:
+    world.call("configs", "set", "features", '{"beta": true}')
+    return ["features"]
+
+
+def _switched_off(world: World) -> list[str]:
+    world.call("configs", "disable", *_config(world))
+    return ["features"]
+
+
+RISK = ["--category", "cost", "--severity", "high", "--trigger", "t", "--plan", "p", "--owner", "ada"]
+
+
+def _risk(world: World, *options: str) -> list[str]:
+    risk: str = json.loads(world.call("risks", "add", *RISK, "--json"))["risk_id"]
+    return [risk, *options]
+
+
 RECIPES: dict[str, Callable[[World], list[str]]] = {
     "submit": lambda _: ["anything"],
     "tasks cancel": lambda world: [world.task()],
@@ -96,6 +126,17 @@ RECIPES: dict[str, Callable[[World], list[str]]] = {
     "locks force-release": _taken,
     "admin create": lambda _: ["ada"],
     "admin reset-password": lambda _: ["ada"],
+    "admin delete": lambda world: _user(world, "--yes"),
+    "admin keep": _deleted,
+    "admin deletions": lambda _: [],  # looking at them is on record
+    "configs set": lambda _: ["announcement", '{"text": "soon"}'],
+    "configs disable": _config,
+    "configs enable": _switched_off,
+    "configs unset": _config,
+    "risks add": lambda _: RISK,
+    "risks change": lambda world: _risk(world, "--owner", "bob"),
+    "risks remove": _risk,
+    "risks traces": _risk,  # looking into the trail is on record
     "audit import": _legacy,
 }
 

@@ -19,6 +19,13 @@ from tests.accounts.test_wechat import FakeWeChat
 from tests.edge import stand
 
 PASSWORD = "correct horse battery"
+RISK = {
+    "category": "COST",
+    "severity": "HIGH",
+    "trigger_condition": "the bill doubles",
+    "mitigation_plan": "watch it",
+    "owner": "ada",
+}
 CHANGING = {"POST", "PUT", "PATCH", "DELETE"}
 
 
@@ -218,6 +225,51 @@ async def _(world: World) -> Sent:
 async def _(world: World) -> Sent:
     await world.send("POST", "/v1/locks", {"key": "taken"})
     return Sent(body={"key": "taken"})
+
+
+@recipe("POST /v1/me/deletion")
+async def _(world: World) -> Sent:
+    return Sent(body={"password": PASSWORD}, token=(await world.session())[0])
+
+
+@recipe("POST /v1/admin/users/{user_id}/deletion")
+async def _(world: World) -> Sent:
+    return Sent({"user_id": (await world.user())["id"]}, {})
+
+
+@recipe("DELETE /v1/admin/users/{user_id}/deletion")
+async def _(world: World) -> Sent:
+    user_id = (await world.user())["id"]
+    await world.send("POST", f"/v1/admin/users/{user_id}/deletion", {})
+    return Sent({"user_id": user_id})
+
+
+@recipe("PUT /v1/admin/configs/{key}")
+async def _(world: World) -> Sent:
+    return Sent({"key": "features"}, {"value": {"beta": True}})
+
+
+@recipe("DELETE /v1/admin/configs/{key}")
+async def _(world: World) -> Sent:
+    await world.send("PUT", "/v1/admin/configs/contact", {"value": {}})
+    return Sent({"key": "contact"})
+
+
+@recipe("POST /v1/admin/risks")
+async def _(world: World) -> Sent:
+    return Sent(body=RISK)
+
+
+@recipe("PATCH /v1/admin/risks/{risk_id}")
+async def _(world: World) -> Sent:
+    risk = (await world.send("POST", "/v1/admin/risks", RISK)).json()
+    return Sent({"risk_id": risk["risk_id"]}, {"owner": "somebody else"})
+
+
+@recipe("DELETE /v1/admin/risks/{risk_id}")
+async def _(world: World) -> Sent:
+    risk = (await world.send("POST", "/v1/admin/risks", RISK)).json()
+    return Sent({"risk_id": risk["risk_id"]})
 
 
 # Operations that change nothing that anybody could want to know of, each with the reason.
