@@ -56,12 +56,14 @@ class EventFilter:
     until: datetime | None = None
     text: str | None = None
 
+    def __post_init__(self) -> None:
+        # At once: whoever streams what is found has begun to answer when it is looked for.
+        if self.text is not None and not 1 <= len(self.words) <= _MOST_WORDS:
+            raise SearchInvalid
+
     @property
     def words(self) -> Sequence[str]:
-        words = (self.text or "").split()
-        if self.text is not None and not 1 <= len(words) <= _MOST_WORDS:
-            raise SearchInvalid
-        return words
+        return (self.text or "").split()
 
 
 # The names that the indexes' expressions have here; the planner sees through it.
