@@ -5,14 +5,12 @@ import time
 from datetime import timedelta
 from typing import Any
 
-from headrace import ids
+from headrace import Headrace
 from headrace.database import Database, DatabaseConfig
-from headrace.tasks.catalog import RegistryCatalog
 from headrace.tasks.context import TaskContext
 from headrace.tasks.followers import Followers
 from headrace.tasks.model import TaskSpec
 from headrace.tasks.registry import Registry
-from headrace.tasks.submit import Submitter
 from headrace.tasks.worker.config import WorkerConfig
 from headrace.tasks.worker.loop import Worker
 
@@ -36,21 +34,19 @@ async def work(url: str, stop: asyncio.Event, *, concurrency: int = 100) -> None
 
 async def fill(url: str, count: int) -> float:
     """Submit in bulk, 5,000 a call; gives the seconds it took."""
-    submitter = Submitter(RegistryCatalog(registry), Followers())
-    async with await Database.connect(as_app(url)) as db:
+    async with Headrace(as_app(url).url, registry) as headrace:
         started = time.perf_counter()
         for first in range(0, count, 5000):
             specs = [TaskSpec("noop", {"n": n}) for n in range(first, min(first + 5000, count))]
-            await submitter.submit_now(db, specs, user_id=ids.SYSTEM_USER)
+            await headrace.submit_many(specs)
         return time.perf_counter() - started
 
 
 async def submit_singly(url: str, count: int) -> float:
-    submitter = Submitter(RegistryCatalog(registry), Followers())
-    async with await Database.connect(as_app(url)) as db:
-        await submitter.submit_now(db, [TaskSpec("noop", {"n": 0})], user_id=ids.SYSTEM_USER)
-        await submitter.submit_now(db, [TaskSpec("noop", {"n": 0})], user_id=ids.SYSTEM_USER)
+    async with Headrace(as_app(url).url, registry) as headrace:
+        for n in range(10):
+            await headrace.submit("noop", {"n": n})
         started = time.perf_counter()
         for n in range(count):
-            await submitter.submit_now(db, [TaskSpec("noop", {"n": n})], user_id=ids.SYSTEM_USER)
+            await headrace.submit("noop", {"n": n})
         return time.perf_counter() - started

@@ -16,6 +16,9 @@ from headrace.schedules.following import with_schedules
 from headrace.tasks import (
     OutboxFollower,
     Registry,
+    RegistryCatalog,
+    SubmitConfig,
+    Submitter,
     Task,
     TaskNotFound,
     TaskSpec,
@@ -56,6 +59,10 @@ class Headrace:
         self._registry = registry
         self._user_id = user_id
         self._payload_limit = payload_limit
+        self._followers = with_schedules({"outbox": OutboxFollower()})
+        self._submitter = Submitter(
+            RegistryCatalog(registry or Registry()), self._followers, SubmitConfig(payload_limit=payload_limit)
+        )
         self._db: Database | None = None
         self._opening = asyncio.Lock()
 
@@ -127,6 +134,8 @@ class Headrace:
         self, specs: Sequence[TaskSpec], *, connection: Any = None, user_id: str | None = None
     ) -> Sequence[str]:
         """Submit them all or none, in this order; gives their ids."""
+        if connection is None and self._registry is not None and all(spec.type in self._registry for spec in specs):
+            return await self._submitter.submit_now(await self._database(), specs, user_id=user_id or self._user_id)
         parameters = list(as_parameters(self._rows(specs, user_id)))
         with refusals():
             if connection is not None:
@@ -184,8 +193,7 @@ class Headrace:
         if self._registry is None:
             raise NoRegistry
         stop = stop or asyncio.Event()
-        followers = with_schedules({"outbox": OutboxFollower()})
-        worker = Worker(await self._database(), self._registry, followers, config or WorkerConfig())
+        worker = Worker(await self._database(), self._registry, self._followers, config or WorkerConfig())
         running = asyncio.create_task(worker.run(stop))
         try:
             await asyncio.shield(running)

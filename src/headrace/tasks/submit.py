@@ -1,5 +1,6 @@
 """Submitting: one task or thousands in one statement, in the caller's transaction, at most once for a key."""
 
+import asyncio
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,8 +16,8 @@ from headrace.tasks.followers import Followers
 from headrace.tasks.model import MEDIA_TYPES, Change, TaskSpec, Transition
 
 _PRIORITIES = range(-1_000_000, 1_000_001)
-# Rows a statement: larger arrays gain nothing and hold more memory on both sides.
-_ROWS = 5000
+# Rows a statement: larger arrays gain nothing, hold more memory on both sides, and leave one side idle for longer.
+_ROWS = 1000
 _LABELS = 8
 _LABEL = re.compile(r"[A-Za-z0-9._/-]{1,63}")
 _TEXTS = {"title": 255, "queue": 64, "limit_key": 255, "trace_id": 64, "schedule_uid": 255}
@@ -50,12 +51,14 @@ class Submitter:
 
     async def submit_now(self, db: Database, specs: Sequence[TaskSpec], *, user_id: str) -> list[str]:
         """Submit in a transaction of their own: one statement, and so one round trip, where that is all."""
-        drafts = self._drafts_alone(specs, user_id)
-        if drafts is not None:
-            await db.fetch_alone(*_insertion(drafts, self._lanes))
-            return [draft.task_id for draft in drafts]
+        known = self._needs_no_look(specs)
+        if known and len(specs) <= _ROWS:
+            drafts = [self._draft(spec, self._types[spec.type], user_id) for spec in specs]
+            if all(draft.lane in self._lanes for draft in drafts):
+                await db.fetch_alone(*_insertion(drafts, self._lanes))
+                return [draft.task_id for draft in drafts]
         async with db.transaction() as tx:
-            drafts, lanes = await self._submit(tx, specs, user_id)
+            drafts, lanes = await (self._stream if known else self._submit)(tx, specs, user_id)
         # Only now: a lane that was made in a transaction that is rolled back is none.
         self._lanes.update(lanes)
         self._types.update({draft.known.name: draft.known for draft in drafts})
@@ -70,17 +73,34 @@ class Submitter:
             await self._insert(tx, fresh[start : start + _ROWS], lanes)
         return drafts, lanes
 
-    def _drafts_alone(self, specs: Sequence[TaskSpec], user_id: str) -> "list[_Draft] | None":
-        """Drafts that need no look-up and no follower, from what is remembered; None if one of them does."""
-        if len(specs) > _ROWS or not self._catalog.constant:
-            return None
-        drafts = []
-        for spec in specs:
-            known = self._types.get(spec.type)
-            if known is None or spec.idempotency_key is not None or self._followers.of(known):
-                return None
-            drafts.append(self._draft(spec, known, user_id))
-        return drafts if all(draft.lane in self._lanes for draft in drafts) else None
+    def _needs_no_look(self, specs: Sequence[TaskSpec]) -> bool:
+        """Whether every type is remembered, nobody follows and no key is given: then there is nothing to read first."""
+        if not specs or not self._catalog.constant:
+            return False
+        known = {name: self._types.get(name) for name in {spec.type for spec in specs}}
+        if any(each is None or self._followers.of(each) for each in known.values()):
+            return False
+        return all(spec.idempotency_key is None and spec.schedule_uid is None for spec in specs)
+
+    async def _stream(self, tx: Tx, specs: Sequence[TaskSpec], user_id: str) -> "tuple[list[_Draft], _Lanes]":
+        """Draft the next ones while the last are written. For a transaction of our own alone: a bad one is found only
+        when others are written already."""
+        drafts: list[_Draft] = []
+        lanes: _Lanes = {}
+        writing: asyncio.Task[object] | None = None
+        try:
+            for start in range(0, len(specs), _ROWS):
+                part = [self._draft(spec, self._types[spec.type], user_id) for spec in specs[start : start + _ROWS]]
+                if writing is not None:
+                    await writing
+                lanes |= await self._lanes_of(tx, part)
+                writing = asyncio.create_task(tx.execute(*_insertion(part, lanes)))
+                await asyncio.sleep(0)  # it goes out now
+                drafts += part
+        finally:
+            if writing is not None:
+                await writing
+        return drafts, lanes
 
     def _draft(self, spec: TaskSpec, known: KnownType, user_id: str) -> "_Draft":
         payload = {} if spec.payload is None else spec.payload

@@ -1,0 +1,88 @@
+"""Submitting in a transaction of its own: by whichever way, all or none, in order, and what was asked for."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from headrace import ids
+from headrace.database import Database
+from headrace.tasks import PayloadTooLarge, TaskSpec
+from tests.tasks.conftest import Bench
+
+LATER = datetime(2031, 5, 6, 7, 8, tzinfo=UTC)
+
+
+@pytest.fixture
+def noting(bench: Bench) -> Bench:
+    @bench.registry.task("note", events=False, limit_key=lambda payload, _: str(payload.get("key", "")))
+    async def note(_context: object, payload: object) -> object:
+        return payload
+
+    return bench
+
+
+async def submit(bench: Bench, *specs: TaskSpec) -> list[str]:
+    return await bench.submitter.submit_now(bench.db, specs, user_id=ids.SYSTEM_USER)
+
+
+async def stored(db: Database) -> list[str]:
+    return [row["task_id"] for row in await db.fetch_alone("SELECT task_id FROM headrace.task_queue ORDER BY seq")]
+
+
+@pytest.mark.parametrize("count", [1, 2, 1000, 2500])
+async def test_thousands_keep_their_order(noting: Bench, count: int) -> None:
+    for _ in range(2):  # at first nothing is remembered, and then everything
+        await noting.db.fetch_alone("DELETE FROM headrace.task_queue")
+        submitted = await submit(noting, *(TaskSpec("note", {"n": n}) for n in range(count)))
+        assert await stored(noting.db) == submitted
+
+
+@pytest.mark.parametrize("count", [1, 1500])
+async def test_one_bad_one_and_nothing_is_written(noting: Bench, count: int) -> None:
+    await submit(noting, TaskSpec("note", {}))
+    good = [TaskSpec("note", {"n": n}) for n in range(count)]
+    with pytest.raises(PayloadTooLarge):
+        await submit(noting, *good, TaskSpec("note", {"all": "x" * 300_000}))
+    assert len(await stored(noting.db)) == 1
+
+
+async def test_a_value_of_one_row_does_not_reach_the_others(noting: Bench) -> None:
+    every: dict[str, Any] = {
+        "title": "first", "queue": "apart", "priority": 3, "run_at": LATER, "max_attempts": 7,
+        "timeout": timedelta(seconds=9), "labels": {"gpu": "yes"}, "trace_id": "t1", "limit_key": "k",
+    }  # fmt: skip
+    for specs in (
+        [TaskSpec("note", {}, **every), TaskSpec("note", {})],
+        [TaskSpec("note", {}), TaskSpec("note", {}, **every)],
+        [TaskSpec("note", {}, **every), TaskSpec("note", {}, **every)],
+    ):
+        rows = [await noting.row(task_id) for task_id in await submit(noting, *specs)]
+        for spec, row in zip(specs, rows, strict=True):
+            full = spec.title is not None
+            assert row["title"] == ("first" if full else "note")
+            assert (row["queue"], row["priority"], row["max_attempts"]) == (
+                ("apart", 3, 7) if full else ("default", 0, 3)
+            )
+            assert (row["run_at"] == LATER) is full
+            assert (row["timeout_seconds"], row["trace_id"]) == ((9, "t1") if full else (None, None))
+            assert (row["labels"], row["limit_key"]) == (({"gpu": "yes"}, "k") if full else (None, None))
+
+
+async def test_lanes_that_turn_up_on_the_way_are_made(noting: Bench) -> None:
+    await submit(noting, TaskSpec("note", {}))
+    submitted = await submit(noting, *(TaskSpec("note", {"key": f"k{n % 3}"}) for n in range(1200)))
+    keys = await noting.db.fetch_alone(
+        "SELECT lane.limit_key, count(*) AS n FROM headrace.task_queue AS q"
+        " JOIN headrace.task_lanes AS lane ON lane.id = q.lane_id WHERE q.task_id = ANY ($1) GROUP BY 1 ORDER BY 1",
+        submitted,
+    )
+    assert [(row["limit_key"], row["n"]) for row in keys] == [("k0", 400), ("k1", 400), ("k2", 400)]
+
+
+async def test_a_woken_worker_takes_the_highest_priority_and_then_the_rest(noting: Bench) -> None:
+    async with noting.working(poll_every=timedelta(minutes=1)):
+        first = await noting.submit("note", {})
+        await noting.over(first)
+        mixed = await submit(noting, *(TaskSpec("note", {}, priority=n % 3) for n in range(30)))
+        await noting.over(*mixed, seconds=5)  # without waiting for the next look
