@@ -8,6 +8,7 @@ from urllib.parse import urlsplit, urlunsplit
 import pytest
 
 from tests.cli.conftest import Call, Place
+from tests.cli.test_admin import fetch
 from tests.conftest import TestServer
 from tests.e2e.program import Done
 
@@ -38,15 +39,26 @@ def test_all_is_well(call: Call, migrated: Place) -> None:
         "clock",
         "rights",
         "partitions",
+        "deletions",
     ]
     assert {entry["verdict"] for entry in found.values()} == {"ok"}, done.out
     assert "headrace_app" in found["rights"]["message"]
 
 
+def test_accounts_that_should_be_gone_are_noticed(call: Call, migrated: Place) -> None:
+    call("admin", "create", "root", settings=migrated.settings)
+    call("admin", "create", "ada", settings=migrated.settings)
+    call("admin", "delete", "ada", "--yes", settings=migrated.settings)
+    assert findings(call("doctor", "--json", settings=migrated.settings))["deletions"]["verdict"] == "ok"
+    fetch(migrated, "UPDATE headrace.account_deletions SET due_at = now() - interval '2 hours'")
+    found = findings(call("doctor", "--json", settings=migrated.settings))["deletions"]
+    assert (found["verdict"], found["message"][:10]) == ("warning", "1 accounts")
+
+
 def test_for_people_it_is_one_line_for_each_check(call: Call, migrated: Place) -> None:
     done = call("doctor", settings=migrated.settings)
     assert done.code == 0
-    assert [line[0] for line in done.out.splitlines()] == ["✓"] * 9
+    assert [line[0] for line in done.out.splitlines()] == ["✓"] * 10
     assert "\x1b" not in done.out
 
 

@@ -4,13 +4,14 @@ import shutil
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 
 import asyncpg
 import typer
 
 from headrace import migrations
+from headrace.accounts.store import deletions
 from headrace.cli.output import Json, out, print_json, progress
 from headrace.cli.wiring import Place, data_folder, database_of, load_settings, run, secret_key
 from headrace.database import Database
@@ -19,6 +20,7 @@ from headrace.settings import Settings
 
 _LITTLE_SPACE = 2 * 1024**3
 _MUCH_SKEW_S = 2.0
+_OVERDUE = timedelta(hours=1)
 
 
 class Verdict(StrEnum):
@@ -92,6 +94,7 @@ async def _look_at_database(place: Place) -> list[Finding]:
             ("clock", _clock),
             ("rights", _rights),
             ("partitions", _partitions),
+            ("deletions", _deletions),
         ]
         with _noting(findings, "schema"):
             findings.append(await _schema(place))
@@ -173,6 +176,19 @@ async def _partitions(db: Database) -> Finding:
     if missing:
         return Finding("partitions", Verdict.WARNING, f"next month's partition is missing for {', '.join(missing)}")
     return Finding("partitions", Verdict.GOOD, "next month's are there")
+
+
+async def _deletions(db: Database) -> Finding:
+    async with db.transaction(readonly=True) as tx:
+        overdue = await deletions.count_overdue(tx, by=_OVERDUE)
+    if overdue:
+        return Finding(
+            "deletions",
+            Verdict.WARNING,
+            f"{overdue} accounts should have been deleted: `headrace admin deletions` says what they wait for; "
+            "without a running API nobody carries them out",
+        )
+    return Finding("deletions", Verdict.GOOD, "no account waits longer than it should")
 
 
 @contextmanager

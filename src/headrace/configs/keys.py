@@ -17,7 +17,7 @@ class Announcement(_Value):
 
     text: Annotated[Text, Field(min_length=1, max_length=500)]
     level: Literal["info", "warning", "critical"] = "info"
-    until: AwareDatetime | None = None
+    until: Annotated[AwareDatetime | None, Field(description="Not to be shown from then on.")] = None
 
 
 class Contact(_Value):

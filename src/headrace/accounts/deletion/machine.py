@@ -63,6 +63,8 @@ class Deletions:
                     pass
             except HeadraceError as exc:
                 log.warning("deletions.failed", error=exc.code)
+            except Exception:  # the next look may fare better; a promise must not end with one of them
+                log.exception("deletions.failed")
             # Processes that started together must not look together.
             await asyncio.sleep(every.total_seconds() * random.uniform(0.7, 1.3))  # noqa: S311
 

@@ -205,6 +205,18 @@ async def find_last(tx: Tx, user_id: str) -> Deletion | None:
     return None if row is None else deletion_of(row)
 
 
+COUNT_OVERDUE = """
+SELECT count(*) FROM headrace.account_deletions
+WHERE status IN ('WAITING', 'RUNNING') AND due_at < coalesce($2, now()) - $1::interval
+"""
+
+
+async def count_overdue(tx: Tx, *, by: timedelta, now: datetime | None = None) -> int:
+    """How many deletions should have been over by now."""
+    overdue: int = await tx.fetchval(COUNT_OVERDUE, by, now)
+    return overdue
+
+
 SELECT_DELETIONS = f"SELECT {COLUMNS} FROM headrace.account_deletions"
 
 
