@@ -4,8 +4,6 @@ import argparse
 import asyncio
 import json
 import statistics
-import subprocess
-import sys
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import ExitStack
@@ -16,6 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks import ours, peers, raw
+from benchmarks.processes import Worker
 from benchmarks.scratch import analyze, reset, scratch_server
 from headrace import ids
 
@@ -74,49 +73,22 @@ WRITTEN = "SELECT last_value FROM headrace.task_logs_id_seq"
 async def drain_rate(url: str, who: str, count: int, *, processes: int = 1, done: str | None = None) -> float:
     """Tasks a second of ``processes`` workers over what is waiting, until so many are done."""
     with ExitStack() as stack:
-        workers = [stack.enter_context(_Worker(who, url)) for _ in range(processes)]
+        workers = [stack.enter_context(Worker(who, url)) for _ in range(processes)]
         connection = await asyncpg.connect(url)
         ours = who == "ours" or who.startswith("raw")
         before = await connection.fetchval(WRITTEN)
         started = time.perf_counter()
         for worker in workers:
-            _go(worker)
+            worker.go()
         while (ours and await connection.fetchval(WRITTEN) < before + count) or not await connection.fetchval(
             done or EMPTY[who]
         ):
-            if all(worker.poll() is not None for worker in workers):
+            if all(worker.ended for worker in workers):
                 raise SystemExit(f"{who}: the workers ended before the work did")
             await asyncio.sleep(0.02)
         seconds = time.perf_counter() - started
         await connection.close()
         return count / seconds
-
-
-class _Worker:
-    """A worker process that is connected to nothing yet; it ends with the block."""
-
-    def __init__(self, who: str, url: str) -> None:
-        self._command = [sys.executable, "-m", "benchmarks.drainer", who, url]
-
-    def __enter__(self) -> "subprocess.Popen[str]":
-        self._process = subprocess.Popen(self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        assert self._process.stdout is not None
-        self._process.stdout.readline()
-        return self._process
-
-    def __exit__(self, *_: object) -> None:
-        assert self._process.stdin is not None
-        self._process.stdin.close()
-        try:
-            self._process.wait(20)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-
-
-def _go(worker: "subprocess.Popen[str]") -> None:
-    assert worker.stdin is not None
-    worker.stdin.write("go\n")
-    worker.stdin.flush()
 
 
 async def execute(url: str, *statements: str) -> None:
@@ -252,8 +224,8 @@ async def pickups(run: Run) -> None:
         await ours.fill(run.url, 1)
         if who == "raw-pickup":  # submitters call only when they see somebody asleep
             await execute(run.url, SLEEPER)
-        with _Worker(who, run.url) as worker:
-            _go(worker)
+        with Worker(who, run.url) as worker:
+            worker.go()
             await asyncio.sleep(1.5)
             delays = await _pick_up(run)
         run.note(f"pickup-p50-{who}", delays[len(delays) // 2])

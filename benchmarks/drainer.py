@@ -1,5 +1,5 @@
-"""One worker process of a benchmark: ``python -m benchmarks.drainer WHO URL``. Says ``ready``, works from
-the line ``go`` on, and ends when its standard input does."""
+"""One process of a benchmark: ``python -m benchmarks.drainer WHO URL``. Says ``ready``, works from the line ``go`` on,
+and ends when its standard input does."""
 
 import asyncio
 import logging
@@ -11,7 +11,7 @@ from benchmarks import ours, raw
 from headrace import logs
 
 
-async def main(who: str, url: str) -> None:
+async def main(who: str, url: str, *arguments: str) -> None:
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     print("ready", flush=True)
@@ -25,6 +25,14 @@ async def main(who: str, url: str) -> None:
             await raw.drain(url, who.removeprefix("raw-"))
         case "raw-pickup":
             await raw.pick_up(url, stop)
+        case "scheduler" | "schedule-worker":
+            from benchmarks import clockwork
+
+            await (clockwork.schedule if who == "scheduler" else clockwork.work)(url, stop)
+        case "apscheduler":
+            from benchmarks import apscheduling
+
+            await apscheduling.fire(url, stop, *map(float, arguments))
         case _:
             from benchmarks import peers
 

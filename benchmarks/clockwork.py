@@ -1,0 +1,79 @@
+"""Headrace's scheduler and workers, each as a process of its own would run them."""
+
+import asyncio
+import time
+from datetime import datetime
+from typing import Any
+
+from benchmarks.ours import as_app
+from headrace import ids
+from headrace.database import Database
+from headrace.schedules import MisfireConfig, Scheduler, SchedulerConfig, with_schedules
+from headrace.schedules.firing import fire_due
+from headrace.tasks import OutboxFollower, Registry, StoredCatalog, Submitter, TaskContext, Worker, WorkerConfig
+from headrace.tasks.catalog import declare_types
+
+registry = Registry()
+
+# Long enough that all of a batch are running at the same time.
+_RUNS_FOR_S = 1.5
+
+
+@registry.task("tick", events=False)
+async def tick(_context: TaskContext, _payload: Any) -> int:
+    began = time.time_ns()
+    await asyncio.sleep(_RUNS_FOR_S)
+    return began
+
+
+def followers() -> Any:
+    """As the product wires them: the events of tasks, and the runs of schedules."""
+    return with_schedules({"outbox": OutboxFollower()})
+
+
+def submitter() -> Submitter:
+    return Submitter(StoredCatalog(), followers())
+
+
+async def schedule(url: str, stop: asyncio.Event) -> None:
+    async with await Database.connect(as_app(url)) as db:
+        await Scheduler(db, submitter(), SchedulerConfig()).run(stop)
+
+
+async def work(url: str, stop: asyncio.Event) -> None:
+    async with await Database.connect(as_app(url)) as db:
+        await Worker(db, registry, followers(), WorkerConfig(concurrency=1000)).run(stop)
+
+
+async def declare(db: Database) -> None:
+    async with db.transaction() as tx:
+        await declare_types(tx, registry)
+
+
+# Made in one statement, as nobody measures the making.
+FILL = """
+INSERT INTO headrace.scheduled_tasks
+  (uid, user_id, name, type, is_recurring, cron_expr, next_run, max_concurrent, labels, data)
+SELECT 'sch_' || lpad(n::text, 26, '0'), $1, 'bench ' || n, 'tick', true, '* * * * *',
+       $4::timestamptz + CASE WHEN n <= $3 THEN '0' ELSE interval '1 hour' + n % 3600 * interval '1 second' END,
+       $5, '{}', '{}'
+FROM generate_series(1, $2::integer) AS n
+"""
+
+
+async def fill(db: Database, schedules: int, *, due: int, at: datetime, max_concurrent: int = 1) -> None:
+    """So many schedules of every minute, of which the first ones are due at this moment and the others later."""
+    async with db.transaction() as tx:
+        await tx.execute(FILL, ids.SYSTEM_USER, schedules, due, at, max_concurrent)
+        await tx.execute("SELECT pg_notify('headrace_schedules', '')")
+
+
+async def fire_at(db: Database, submitting: Submitter, at: datetime, *, limit: int) -> int:
+    """Fire what is due at a given time, in batches as the scheduler does; gives how many runs came of it."""
+    fired = 0
+    while True:
+        async with db.transaction() as tx:
+            batch = await fire_due(tx, submitting, MisfireConfig(), now=at, limit=limit)
+        fired += batch.executions
+        if batch.schedules < limit:
+            return fired
