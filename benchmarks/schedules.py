@@ -19,6 +19,7 @@ from benchmarks import clockwork
 from benchmarks.ours import as_app
 from benchmarks.processes import Worker
 from benchmarks.scratch import scratch_server
+from headrace import ids
 from headrace.database import Database
 from headrace.schedules import ExecutionFilter, ExecutionState, Trigger
 from headrace.schedules.store.executions import list_executions
@@ -273,6 +274,7 @@ def searches(chance: random.Random, first: datetime, seconds: int) -> Mapping[st
         "trigger-state-type": ExecutionFilter(
             everybody, trigger=Trigger.MANUAL, states=[state], type=kind, until=until
         ),
+        "owner-state-type": ExecutionFilter(ids.SYSTEM_USER, states=[state], type=kind, until=until),
         "all": ExecutionFilter(
             everybody, schedule_uid=schedule, states=[state], trigger=Trigger.SCHEDULED, since=since, until=until
         ),
