@@ -54,7 +54,7 @@ docs: setup-dev      ## render the reference pages from the code
 	@$(python) -m headrace docs
 	@scripts/prisma
 
-bench:      ## measure: ours beside the peers and the raw limit; name=audit for another part
+bench:      ## measure: ours beside the peers and the raw limit; name=audit or name=schedules for another part
 	@scripts/setup bench
 	@$(python) -m benchmarks.$(name) $(args)
 
