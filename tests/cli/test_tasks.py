@@ -128,7 +128,7 @@ def test_one_key_gives_one_task(headrace: Headrace) -> None:
     ("words", "code", "says"),
     [
         (["unheard.of"], 2, "No worker has ever registered the task type 'unheard.of'; known are: fail, greet, sleep."),
-        (["greet", "--payload", "{"], 2, "The payload in --payload is not JSON:"),
+        (["greet", "--payload", "{"], 2, "What --payload holds is not JSON:"),
         (["greet", "--payload", "@missing.json"], 2, "missing.json cannot be read:"),
         (["greet", "--payload", '"\\u0000"'], 2, "The payload holds a NUL character"),
         (["greet", "--run-at", "soon"], 2, "--run-at takes a time like 2026-03-01T08:00:00Z, not 'soon'."),

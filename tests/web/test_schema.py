@@ -29,6 +29,8 @@ from headrace.edge import LimitConfig, Role, Services
 from headrace.locks import routes as lock_routes
 from headrace.operations.audit import routes as audit_routes
 from headrace.risks import routes as risk_routes
+from headrace.schedules import routes as schedule_routes
+from headrace.schedules import with_schedules
 from headrace.settings import load
 from headrace.tasks import routes as task_routes
 from headrace.web import WebConfig, create_app
@@ -55,12 +57,13 @@ def build(db: Database, known: Accounts) -> FastAPI:
     """The app as the command line builds it, but for the limits: what is tested here is not how often one may ask."""
     limits = LimitConfig(per_minute=1_000_000, burst=1_000_000)
     services = Services(db=db, authenticate=known.authenticate, secret=SECRET, limits=limits)
-    catalog, followers = tasks.StoredCatalog(), tasks.Followers({"outbox": tasks.OutboxFollower()})
+    catalog, followers = tasks.StoredCatalog(), with_schedules({"outbox": tasks.OutboxFollower()})
     ours = tasks.Tasks(tasks.Submitter(catalog, followers), catalog, followers)
     watch = tasks.Watch(db, tasks.WatchConfig())
     routers = [
         create_router(known),
         task_routes.create_router(ours, watch),
+        schedule_routes.create_router(ours),
         lock_routes.router,
         audit_routes.router,
         config_routes.create_router(config_keys(), configs.Configs(db), offer(load())),

@@ -26,6 +26,7 @@ from headrace.locks import routes as lock_routes
 from headrace.operations import Housekeeping
 from headrace.operations.audit import routes as audit_routes
 from headrace.risks import routes as risk_routes
+from headrace.schedules import routes as schedule_routes
 from headrace.settings import Settings
 from headrace.tasks import routes as task_routes
 from headrace.tasks.reaping import Reaper
@@ -130,9 +131,11 @@ async def application(settings: Settings, place: Place, secret: bytes) -> AsyncI
             idempotency_lifetime=settings.idempotency_lifetime,
             readiness=lambda: _reasons_not_ready(db),
         )
+        ours = open_tasks(settings)
         routers = [
             account_routes.create_router(known),
-            task_routes.create_router(open_tasks(settings), watch),
+            task_routes.create_router(ours, watch),
+            schedule_routes.create_router(ours),
             lock_routes.router,
             audit_routes.router,
             config_routes.create_router(config_keys(), held, offer(settings)),

@@ -3,7 +3,7 @@
 import asyncio
 import sys
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from time import monotonic
 from typing import Annotated, Any
@@ -13,6 +13,7 @@ import typer
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
 from headrace import tasks
+from headrace.cli.cron import instant
 from headrace.cli.operator import Desk, at_desk
 from headrace.cli.output import Json, err, out, print_json, say
 from headrace.cli.tasks import print_task
@@ -54,7 +55,7 @@ def submit(
         title=title,
         queue=queue,
         priority=priority,
-        run_at=None if run_at is None else _instant(run_at),
+        run_at=None if run_at is None else instant(run_at, "--run-at"),
         max_attempts=max_attempts,
         timeout=None if timeout is None else timedelta(seconds=timeout),
         labels=pairs(labels),
@@ -119,9 +120,9 @@ def _print_submitted(task: Task, *, json: bool) -> None:
         out.print(task.id, markup=False)
 
 
-def read_payload(text: str) -> Any:
+def read_payload(text: str, option: str = "--payload") -> Any:
     """JSON from the command line, from a file (``@name``) or from standard input (``-``)."""
-    source, where = text, "--payload"
+    source, where = text, option
     if text == "-":
         source, where = sys.stdin.read(), "standard input"
     elif text.startswith("@"):
@@ -133,12 +134,4 @@ def read_payload(text: str) -> Any:
     try:
         return orjson.loads(source)
     except orjson.JSONDecodeError as exc:
-        raise Invalid(f"The payload in {where} is not JSON: {exc}.") from exc
-
-
-def _instant(text: str) -> datetime:
-    try:
-        at = datetime.fromisoformat(text)
-    except ValueError:
-        raise Invalid(f"--run-at takes a time like 2026-03-01T08:00:00Z, not {text!r}.") from None
-    return at if at.tzinfo is not None else at.replace(tzinfo=UTC)
+        raise Invalid(f"What {where} holds is not JSON: {exc}.") from exc

@@ -109,7 +109,7 @@ class Cron:
 def _after(cron: Cron, at: datetime) -> datetime | None:
     try:
         return cron.in_real_time(at) if cron.every_hour else cron.on_the_wall(at)
-    except (StopIteration, OverflowError):
+    except (StopIteration, OverflowError, ValueError):  # the last two: the year 10,000
         return None
 
 

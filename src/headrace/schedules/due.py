@@ -29,7 +29,10 @@ class Rhythm:
         """The due time that follows this one. It comes from the last due time, never from the clock."""
         if self.cron is not None:
             return cron_of(self.cron, self.timezone).after(due)
-        return None if self.interval is None else due + timedelta(seconds=self.interval)
+        try:
+            return None if self.interval is None else due + timedelta(seconds=self.interval)
+        except OverflowError:  # the year 10,000
+            return None
 
     def times(self, due: datetime | None) -> Iterator[datetime]:
         """This due time and those that follow it."""

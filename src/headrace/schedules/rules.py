@@ -23,7 +23,7 @@ PRIORITIES = range(-1_000_000, 1_000_001)
 async def check_spec(tx: Tx, catalog: Catalog, spec: ScheduleSpec) -> None:
     """Refuse a schedule that breaks a rule; ``ScheduleInvalid`` with the field's name."""
     _check_texts(spec)
-    _check_rhythm(spec)
+    check_rhythm(spec)
     _check_limits(spec)
     try:
         known = await catalog.get(tx, spec.type)
@@ -64,7 +64,8 @@ def _check_data(data: Any) -> None:
         )
 
 
-def _check_rhythm(spec: ScheduleSpec) -> None:
+def check_rhythm(spec: ScheduleSpec) -> None:
+    """Refuse what does not say when, or says it wrongly."""
     zone_of(spec.timezone)
     if spec.cron is not None and spec.interval is not None:
         raise ScheduleInvalid("Say when by a cron expression or by an interval, not by both.", fields=["interval"])

@@ -232,7 +232,10 @@ async def upcoming(tx: Tx, caller: Caller, uid: str, *, count: int, now: datetim
 
 async def preview(tx: Tx, rhythm: Rhythm, *, count: int, after: datetime | None = None) -> Sequence[datetime]:
     """The next due times of a rhythm that nobody has saved yet; the same refusals as when it is saved."""
+    rules.check_rhythm(ScheduleSpec("preview", "preview", rhythm.cron, rhythm.interval, timezone=rhythm.timezone))
     at = await store.clock(tx, after)
+    if not 1970 <= at.year <= 9000:
+        raise ScheduleInvalid("after must lie between the years 1970 and 9000.", fields=["after"])
     return list(islice(rhythm.times(rhythm.first(at)), count))
 
 

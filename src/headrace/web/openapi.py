@@ -56,6 +56,7 @@ TAGS = [
     {"name": "API keys", "description": "What programs log in with."},
     {"name": "Tasks", "description": "Submitting work, following it, canceling and retrying it."},
     {"name": "Queues", "description": "What waits where, who works on it, and holding it back."},
+    {"name": "Schedules", "description": "When it runs: by cron, by interval, once; and what became of the runs."},
     {"name": "Locks", "description": "One thing at a time, over any number of machines."},
     {"name": "Audit", "description": "Who did what, to what, from where; and proof of it."},
     {"name": "Administration", "description": "Other people's accounts, for administrators."},

@@ -1,0 +1,149 @@
+"""``headrace executions``: the runs of schedules."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Annotated
+
+import typer
+
+from headrace import schedules
+from headrace.cli.cron import instant
+from headrace.cli.operator import Desk, at_desk
+from headrace.cli.output import Json, out, print_json, print_table
+from headrace.errors import Conflict, NotFound
+from headrace.schedules import Execution, ExecutionFilter, ExecutionState, Trigger
+from headrace.schedules.executions import RunExplanation
+from headrace.schedules.schemas import ExecutionItemOut, ExecutionOut, RunWhyOut
+
+app = typer.Typer(help="The runs of schedules: look at them, cancel them.", no_args_is_help=True)
+
+_PAGE = 200
+
+Uid = Annotated[str, typer.Argument(metavar="EXECUTION", help="The run's uid: exe_….")]
+Uids = Annotated[list[str], typer.Argument(metavar="EXECUTION...", help="The runs' uids: exe_….")]
+
+
+@app.command("list")
+def list_(
+    schedule: Annotated[str | None, typer.Option(help="Only of this schedule, by uid.")] = None,
+    state: Annotated[
+        list[ExecutionState] | None,
+        typer.Option(case_sensitive=False, help="Only these; say it several times for several."),
+    ] = None,
+    trigger: Annotated[Trigger | None, typer.Option(help="Only what was fired like this.")] = None,
+    task_type: Annotated[str | None, typer.Option("--type", help="Only of this type.")] = None,
+    since: Annotated[str | None, typer.Option(help="Only what was due from this time on.")] = None,
+    until: Annotated[str | None, typer.Option(help="Only what was due before this time.")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=10_000, help="How many at the most.")] = 20,
+    json: Json = False,
+) -> None:
+    """List runs, those that were due last first."""
+    wanted = ExecutionFilter(
+        None,
+        schedule,
+        sorted(set(state)) if state else None,
+        trigger,
+        task_type,
+        None if since is None else instant(since, "--since"),
+        None if until is None else instant(until, "--until"),
+    )
+    found = at_desk("executions list", lambda desk: _list(desk, wanted, limit))
+    if json:
+        print_json([ExecutionItemOut.of(run).model_dump(mode="json") for run in found])
+        return
+    print_table(
+        ("uid", "schedule", "state", "due", "attempt", "took", "trigger", "error"),
+        [
+            (
+                run.execution_uid,
+                run.task_name,
+                run.state,
+                _time(run.scheduled_at),
+                run.retry_count + 1,
+                f"{run.duration_ms:,} ms" if run.state.is_over else f"{run.progress} %",
+                run.trigger_type,
+                (run.error_message or "").partition("\n")[0][:60],
+            )
+            for run in found
+        ],
+    )
+
+
+@app.command()
+def show(uid: Uid, json: Json = False) -> None:
+    """Everything about one run."""
+
+    async def act(desk: Desk) -> Execution:
+        async with desk.db.transaction() as tx:
+            return await schedules.get_execution(tx, desk.caller, uid)
+
+    shown = ExecutionOut.of(at_desk("executions show", act))
+    if json:
+        print_json(shown.model_dump(mode="json"))
+        return
+    fields = shown.model_dump()
+    stack = fields.pop("error_stack")
+    print_table(
+        ("field", "value"),
+        [(name, _time(value) if isinstance(value, datetime) else value) for name, value in fields.items() if value],
+    )
+    if stack:
+        out.print(stack, markup=False, soft_wrap=True)
+
+
+@app.command()
+def cancel(uids: Uids, json: Json = False) -> None:
+    """Cancel runs: one that waits is over at once, one that runs is told to stop."""
+
+    async def act(desk: Desk) -> list[Execution]:
+        cancelled = []
+        async with desk.db.transaction() as tx:  # all of them or none
+            for uid in uids:
+                try:
+                    cancelled.append(await schedules.cancel_execution(tx, desk.tasks, desk.caller, uid))
+                except (NotFound, Conflict) as exc:
+                    raise type(exc)(f"{uid}: {exc.message}") from exc
+        return cancelled
+
+    cancelled = at_desk("executions cancel", act)
+    if json:
+        print_json([ExecutionOut.of(run).model_dump(mode="json") for run in cancelled])
+        return
+    for run in cancelled:
+        said = f"is {run.state}" if run.state.is_over else "is told to stop"
+        out.print(f"{run.execution_uid} {said}", markup=False)
+
+
+@app.command()
+def why(uid: Uid, json: Json = False) -> None:
+    """Why a run is not running: the first reason is the one to look at first."""
+
+    async def act(desk: Desk) -> RunExplanation:
+        async with desk.db.transaction() as tx:
+            return await schedules.explain_execution(tx, desk.caller, uid)
+
+    explained = at_desk("executions why", act)
+    if json:
+        print_json(RunWhyOut.of(explained).model_dump(mode="json"))
+        return
+    out.print(f"{uid} is {explained.execution.state}", markup=False)
+    for reason in explained.reasons:
+        out.print(f"  {reason.text}", markup=False, soft_wrap=True)
+
+
+async def _list(desk: Desk, wanted: ExecutionFilter, limit: int) -> Sequence[Execution]:
+    found: list[Execution] = []
+    mark = None
+    async with desk.db.transaction() as tx:
+        while len(found) < limit:
+            asked = min(_PAGE, limit - len(found))
+            page = await schedules.list_executions(tx, desk.caller, wanted, older_than=mark, limit=asked)
+            found += page.executions
+            if page.resume is None and len(page.executions) < asked:
+                break
+            mark = page.resume or (found[-1].scheduled_at, found[-1].execution_uid)
+    return found
+
+
+def _time(at: datetime) -> str:
+    return f"{at:%Y-%m-%d %H:%M:%S} UTC"

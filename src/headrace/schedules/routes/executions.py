@@ -1,0 +1,96 @@
+"""Looking at runs, canceling them, and why one does not start."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+
+from headrace.edge import Db, Page, Paging, problems
+from headrace.edge.errors import AdminOnly, InvalidCursor
+from headrace.edge.paging import seal
+from headrace.schedules import executions
+from headrace.schedules.errors import ExecutionNotFound, ExecutionOver
+from headrace.schedules.model import ExecutionState, Trigger
+from headrace.schedules.routes.given import ExecutionUidPath, Ours, Owner, Reader, Word, Writer, owner_of
+from headrace.schedules.schemas import ExecutionItemOut, ExecutionOut, RunWhyOut
+from headrace.schedules.store.executions import ExecutionFilter
+from headrace.tasks.errors import TaskChanged
+from headrace.tasks.schemas import Instant
+
+router = APIRouter(prefix="/executions", tags=["Schedules"])
+
+
+@router.get(
+    "", response_model=Page[ExecutionItemOut], summary="List runs", responses=problems(InvalidCursor, AdminOnly)
+)
+async def list_executions(
+    caller: Reader,
+    db: Db,
+    paging: Paging,
+    schedule: Annotated[str | None, Query(max_length=255, description="Of this schedule, by uid.")] = None,
+    state: Annotated[
+        list[ExecutionState] | None, Query(max_length=7, description="One of these; send it several times for several.")
+    ] = None,
+    trigger: Trigger | None = None,
+    type: Word = None,  # noqa: A002 - the parameter's name
+    due_after: Annotated[Instant | None, Query(description="Due from this time on.")] = None,
+    due_before: Annotated[Instant | None, Query(description="Due before this time.")] = None,
+    user_id: Owner = None,
+) -> Page[ExecutionItemOut]:
+    """Runs of schedules, those that were due last first. A page may be short although more follow: `next_cursor`
+    says whether there are."""
+    owner = owner_of(caller, user_id)
+    states = sorted(set(state)) if state else None
+    listing = paging.of(
+        "executions",
+        owner=owner,
+        everybody=owner is None,
+        schedule=schedule,
+        states=states,
+        trigger=trigger,
+        type=type,
+        due_after=due_after,
+        due_before=due_before,
+    )
+    wanted = ExecutionFilter(owner, schedule, states, trigger, type, due_after, due_before)
+    async with db.transaction() as tx:
+        found = await executions.list_executions(tx, caller, wanted, older_than=listing.after, limit=listing.fetch)
+    page = listing.page(
+        found.executions, mark=lambda run: (run.scheduled_at, run.execution_uid), item=ExecutionItemOut.of
+    )
+    if found.resume is not None:
+        page.next_cursor = seal(listing.key, listing.list_id, found.resume)
+    return page
+
+
+@router.get(
+    "/{execution_uid}", response_model=ExecutionOut, summary="Read a run", responses=problems(ExecutionNotFound)
+)
+async def get_execution(execution_uid: ExecutionUidPath, caller: Reader, db: Db) -> ExecutionOut:
+    """One run, with its result or its error and stack."""
+    async with db.transaction() as tx:
+        return ExecutionOut.of(await executions.get_execution(tx, caller, execution_uid))
+
+
+@router.post(
+    "/{execution_uid}/cancel",
+    response_model=ExecutionOut,
+    summary="Cancel a run",
+    responses=problems(ExecutionNotFound, ExecutionOver, TaskChanged),
+)
+async def cancel_execution(execution_uid: ExecutionUidPath, caller: Writer, db: Db, ours: Ours) -> ExecutionOut:
+    """Cancel a run. One that waits is over at once. One that runs is told to stop, and is over when its handler has
+    stopped, or was killed. Canceling again changes nothing."""
+    async with db.transaction() as tx:
+        return ExecutionOut.of(await executions.cancel_execution(tx, ours, caller, execution_uid))
+
+
+@router.get(
+    "/{execution_uid}/why",
+    response_model=RunWhyOut,
+    summary="Ask why a run is not running",
+    responses=problems(ExecutionNotFound),
+)
+async def explain_execution(execution_uid: ExecutionUidPath, caller: Reader, db: Db) -> RunWhyOut:
+    """What stands between a run and its start: other runs of its schedule, no worker for its type, a limit."""
+    async with db.transaction() as tx:
+        return RunWhyOut.of(await executions.explain_execution(tx, caller, execution_uid))

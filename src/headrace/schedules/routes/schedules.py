@@ -1,0 +1,200 @@
+"""Making, reading, changing and running schedules."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Query, Response
+
+from headrace.database import Tx
+from headrace.edge import (
+    ONCE,
+    Answer,
+    Db,
+    ExpectedVersion,
+    Once,
+    Page,
+    Paging,
+    PreconditionFailed,
+    etag,
+    idempotent,
+    problems,
+)
+from headrace.edge.errors import AdminOnly, InvalidCursor, InvalidIfMatch
+from headrace.schedules import service
+from headrace.schedules.errors import (
+    CronInvalid,
+    CronNeverDue,
+    ScheduleInvalid,
+    ScheduleNameTaken,
+    ScheduleNotFound,
+    TimezoneUnknown,
+)
+from headrace.schedules.model import Schedule
+from headrace.schedules.routes.given import Ours, Owner, Reader, ScheduleUidPath, Word, Writer, owner_of
+from headrace.schedules.schemas import (
+    MOST_TIMES,
+    ExecutionOut,
+    PreviewIn,
+    ScheduleChangeIn,
+    ScheduleIn,
+    ScheduleOut,
+    StatisticsOut,
+    TimesOut,
+)
+from headrace.schedules.store.schedules import ScheduleFilter
+
+router = APIRouter(prefix="/schedules", tags=["Schedules"])
+
+CreateOnce = Annotated[Once, Depends(idempotent("schedules.create"))]
+RunOnce = Annotated[Once, Depends(idempotent("schedules.run"))]
+_WHEN = (CronInvalid, CronNeverDue, TimezoneUnknown)
+_REFUSED = (ScheduleInvalid, ScheduleNameTaken, *_WHEN)
+_CHANGE = (ScheduleNotFound, PreconditionFailed, InvalidIfMatch)
+_LABEL = r"^[A-Za-z0-9][A-Za-z0-9._/-]{0,62}=[A-Za-z0-9][A-Za-z0-9._/-]{0,62}$"
+Label = Annotated[str, Query(pattern=_LABEL)]
+Count = Annotated[int, Query(ge=1, le=MOST_TIMES, description="How many.")]
+
+
+@router.post(
+    "", status_code=201, response_model=ScheduleOut, summary="Make a schedule", responses=problems(*_REFUSED, *ONCE)
+)
+async def create_schedule(body: ScheduleIn, caller: Writer, db: Db, ours: Ours, once: CreateOnce) -> Response:
+    """Make a schedule. What breaks a rule is named in `details.fields`."""
+
+    async def act(tx: Tx) -> Answer:
+        schedule = await service.create_schedule(tx, ours, caller, body.spec())
+        headers = {"Location": f"/v1/schedules/{schedule.uid}", "ETag": etag(schedule.version)}
+        return Answer(ScheduleOut.of(schedule), status=201, headers=headers)
+
+    return await once.run(db, act)
+
+
+@router.post(
+    "/preview",
+    response_model=TimesOut,
+    summary="See when something would run",
+    responses=problems(ScheduleInvalid, *_WHEN),
+)
+async def preview_schedule(body: PreviewIn, caller: Reader, db: Db) -> TimesOut:  # noqa: ARG001 - asked to be let in
+    """The next due times of an expression or an interval, before it is saved."""
+    async with db.transaction(readonly=True) as tx:
+        return TimesOut(times=list(await service.preview(tx, body.rhythm(), count=body.count, after=body.after)))
+
+
+@router.get(
+    "", response_model=Page[ScheduleOut], summary="List schedules", responses=problems(InvalidCursor, AdminOnly)
+)
+async def list_schedules(
+    caller: Reader,
+    db: Db,
+    paging: Paging,
+    type: Word = None,  # noqa: A002 - the parameter's name
+    enabled: bool | None = None,
+    name: Annotated[str | None, Query(max_length=255, description="A part of the name, in any case.")] = None,
+    label: Annotated[
+        list[Label] | None, Query(max_length=8, description="`key=value`; send it several times for several.")
+    ] = None,
+    user_id: Owner = None,
+) -> Page[ScheduleOut]:
+    """Schedules, newest first."""
+    owner = owner_of(caller, user_id)
+    listing = paging.of(
+        "schedules", owner=owner, everybody=owner is None, type=type, enabled=enabled, name=name, label=label
+    )
+    labels = dict(each.split("=", 1) for each in label or ())
+    wanted = ScheduleFilter(owner, type, enabled, labels, name)
+    async with db.transaction() as tx:
+        found = await service.list_schedules(tx, caller, wanted, older_than=listing.after, limit=listing.fetch)
+    return listing.page(found, mark=lambda schedule: (schedule.created_at, schedule.uid), item=ScheduleOut.of)
+
+
+@router.get("/{uid}", response_model=ScheduleOut, summary="Read a schedule", responses=problems(ScheduleNotFound))
+async def get_schedule(uid: ScheduleUidPath, caller: Reader, db: Db, response: Response) -> ScheduleOut:
+    async with db.transaction() as tx:
+        return _shown(response, await service.get_schedule(tx, caller, uid))
+
+
+@router.patch(
+    "/{uid}", response_model=ScheduleOut, summary="Change a schedule", responses=problems(*_CHANGE, *_REFUSED)
+)
+async def update_schedule(
+    uid: ScheduleUidPath,
+    body: ScheduleChangeIn,
+    caller: Writer,
+    db: Db,
+    ours: Ours,
+    expected: ExpectedVersion,
+    response: Response,
+) -> ScheduleOut:
+    """Change some of it. What runs goes on as it began."""
+    async with db.transaction() as tx:
+        changes = body.changes()
+        return _shown(response, await service.update_schedule(tx, ours, caller, uid, changes, expected=expected))
+
+
+@router.delete("/{uid}", status_code=204, summary="Delete a schedule", responses=problems(*_CHANGE))
+async def delete_schedule(uid: ScheduleUidPath, caller: Writer, db: Db, expected: ExpectedVersion) -> None:
+    """Remove a schedule with its history. What runs goes on, as a task. To keep the history, disable it instead."""
+    async with db.transaction() as tx:
+        await service.delete_schedule(tx, caller, uid, expected=expected)
+
+
+@router.post("/{uid}/enable", response_model=ScheduleOut, summary="Enable a schedule", responses=problems(*_CHANGE))
+async def enable_schedule(
+    uid: ScheduleUidPath, caller: Writer, db: Db, ours: Ours, expected: ExpectedVersion, response: Response
+) -> ScheduleOut:
+    """Let it run from now on. What was due while it was disabled is not made up for."""
+    async with db.transaction() as tx:
+        return _shown(response, await service.enable_schedule(tx, ours, caller, uid, expected=expected))
+
+
+@router.post("/{uid}/disable", response_model=ScheduleOut, summary="Disable a schedule", responses=problems(*_CHANGE))
+async def disable_schedule(
+    uid: ScheduleUidPath, caller: Writer, db: Db, ours: Ours, expected: ExpectedVersion, response: Response
+) -> ScheduleOut:
+    """Let it fire no more. What runs or waits goes on."""
+    async with db.transaction() as tx:
+        return _shown(response, await service.disable_schedule(tx, ours, caller, uid, expected=expected))
+
+
+@router.post(
+    "/{uid}/run",
+    status_code=201,
+    response_model=ExecutionOut,
+    summary="Run a schedule now",
+    responses=problems(ScheduleNotFound, *ONCE),
+)
+async def run_schedule(uid: ScheduleUidPath, caller: Writer, db: Db, ours: Ours, once: RunOnce) -> Response:
+    """Run it once, beside its own times. With `max_concurrent` runs under way it waits as `pending`."""
+
+    async def act(tx: Tx) -> Answer:
+        execution = await service.run_schedule(tx, ours, caller, uid)
+        headers = {"Location": f"/v1/executions/{execution.execution_uid}"}
+        return Answer(ExecutionOut.of(execution), status=201, headers=headers)
+
+    return await once.run(db, act)
+
+
+@router.get(
+    "/{uid}/next", response_model=TimesOut, summary="See when a schedule runs", responses=problems(ScheduleNotFound)
+)
+async def list_next_runs(uid: ScheduleUidPath, caller: Reader, db: Db, count: Count = 5) -> TimesOut:
+    """The next due times; none while it is disabled."""
+    async with db.transaction() as tx:
+        return TimesOut(times=list(await service.upcoming(tx, caller, uid, count=count)))
+
+
+@router.get(
+    "/{uid}/statistics",
+    response_model=StatisticsOut,
+    summary="Read a schedule's statistics",
+    responses=problems(ScheduleNotFound),
+)
+async def get_schedule_statistics(uid: ScheduleUidPath, caller: Reader, db: Db) -> StatisticsOut:
+    """How it has done, and how long its last runs took."""
+    async with db.transaction() as tx:
+        return StatisticsOut.of(await service.get_statistics(tx, caller, uid))
+
+
+def _shown(response: Response, schedule: Schedule) -> ScheduleOut:
+    response.headers["ETag"] = etag(schedule.version)
+    return ScheduleOut.of(schedule)

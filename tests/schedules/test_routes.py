@@ -1,0 +1,232 @@
+"""Schedules and runs over HTTP: what is sent, what is answered, and who is let in."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import httpx
+import pytest
+from fastapi import FastAPI
+from pydantic import BaseModel
+
+from headrace.schedules.routes import create_router
+from headrace.tasks import Submitter, Tasks
+from headrace.tasks.catalog import StoredCatalog
+from headrace.tasks.context import TaskContext
+from headrace.web import WebConfig, create_app
+from tests.edge import stand
+from tests.schedules.conftest import Clockwork
+from tests.tasks.people import trail
+
+
+class Order(BaseModel):
+    pages: int
+
+
+@pytest.fixture
+async def app(clockwork: Clockwork) -> FastAPI:
+    @clockwork.registry.task("report.build")
+    async def build(_: TaskContext, __: Order) -> None: ...
+
+    await clockwork.declare()
+    catalog = StoredCatalog()
+    ours = Tasks(Submitter(catalog, clockwork.followers), catalog, clockwork.followers)
+    return create_app(stand.services(clockwork.db), WebConfig(), routers=[create_router(ours)])
+
+
+@pytest.fixture
+async def ada(app: FastAPI, clockwork: Clockwork) -> AsyncIterator[httpx.AsyncClient]:
+    async with stand.client(app, Authorization=f"Bearer {await clockwork.user('ada')}") as client:
+        yield client
+
+
+@pytest.fixture
+async def eve(app: FastAPI, clockwork: Clockwork) -> AsyncIterator[httpx.AsyncClient]:
+    async with stand.client(app, Authorization=f"Bearer {await clockwork.user('eve')}") as client:
+        yield client
+
+
+@pytest.fixture
+async def root(app: FastAPI, clockwork: Clockwork) -> AsyncIterator[httpx.AsyncClient]:
+    async with stand.client(app, Authorization=f"Bearer {await clockwork.user('root')},ADMIN") as client:
+        yield client
+
+
+NIGHTLY = {"name": "Nightly", "type": "job", "cron": "0 2 * * *", "timezone": "Asia/Shanghai"}
+
+
+async def create(client: httpx.AsyncClient, **body: Any) -> Any:
+    answer = await client.post("/v1/schedules", json=NIGHTLY | body)
+    assert answer.status_code == 201, answer.text
+    return answer.json()
+
+
+async def test_a_schedule_is_made_read_changed_switched_and_deleted(
+    ada: httpx.AsyncClient, clockwork: Clockwork
+) -> None:
+    made = await create(ada, labels={"gpu": "a100"}, data={"pages": 3})
+    address = f"/v1/schedules/{made['uid']}"
+    read = await ada.get(address)
+    assert (read.json(), read.headers["ETag"]) == (made, '"0"')
+    assert made["next_run"].endswith("T18:00:00Z")  # two in the morning in Shanghai
+
+    changed = await ada.patch(address, json={"interval": 60, "max_concurrent": 3}, headers={"If-Match": '"0"'})
+    assert changed.status_code == 200, changed.text
+    shown = changed.json()
+    assert (shown["cron"], shown["interval"], shown["max_concurrent"], shown["version"]) == (None, 60, 3, 1)
+    stale = await ada.patch(address, json={"priority": 9}, headers={"If-Match": '"0"'})
+    assert (stale.status_code, stale.json()["code"]) == (412, "precondition_failed")
+
+    off = (await ada.post(f"{address}/disable")).json()
+    assert (off["enabled"], off["next_run"], off["version"]) == (False, None, 2)
+    assert (await ada.get(f"{address}/next")).json() == {"times": []}
+    assert (await ada.post(f"{address}/disable")).json()["version"] == 2
+    on = (await ada.post(f"{address}/enable")).json()
+    assert on["next_run"] is not None
+    times = (await ada.get(f"{address}/next", params={"count": 3})).json()["times"]
+    assert times[0] == on["next_run"]
+    assert len(times) == 3
+
+    assert (await ada.delete(address)).status_code == 204
+    assert (await ada.get(address)).status_code == 404
+    actions = [row["action"] for row in await trail(clockwork.db) if row["resource_type"] == "scheduledTask"]
+    assert actions == ["created", "updated", "disabled", "enabled", "deleted"]
+
+
+async def test_a_run_by_hand_is_listed_explained_cancelled_and_counted(
+    ada: httpx.AsyncClient, clockwork: Clockwork
+) -> None:
+    made = await create(ada)
+    run = await ada.post(f"/v1/schedules/{made['uid']}/run", headers={"Idempotency-Key": "k"})
+    again = await ada.post(f"/v1/schedules/{made['uid']}/run", headers={"Idempotency-Key": "k"})
+    assert run.status_code == again.status_code == 201
+    first = run.json()
+    assert again.json() == first
+    assert (first["state"], first["trigger_type"], first["schedule_uid"]) == ("pending", "manual", made["uid"])
+    second = (await ada.post(f"/v1/schedules/{made['uid']}/run")).json()
+    assert second["task_id"] is None
+
+    why = (await ada.get(f"/v1/executions/{first['execution_uid']}/why")).json()["reasons"]
+    assert why[0]["code"] == "no_worker"
+    why = (await ada.get(f"/v1/executions/{second['execution_uid']}/why")).json()["reasons"]
+    assert (why[0]["code"], why[0]["facts"]["executions"]) == ("limit_reached", [first["execution_uid"]])
+
+    for query, count in [
+        ({"schedule": made["uid"]}, 2),
+        ({"state": ["pending"], "trigger": "manual"}, 2),
+        ({"state": ["success", "failure"]}, 0),
+        ({"trigger": "scheduled"}, 0),
+        ({"type": "job", "due_before": "2020-01-01T00:00:00Z"}, 0),
+    ]:
+        page = (await ada.get("/v1/executions", params=query)).json()
+        assert len(page["items"]) == count, query
+    page = (await ada.get("/v1/executions", params={"limit": 1})).json()
+    rest = (await ada.get("/v1/executions", params={"limit": 1, "cursor": page["next_cursor"]})).json()
+    assert [page["items"][0]["execution_uid"], rest["items"][0]["execution_uid"]] == [
+        second["execution_uid"],
+        first["execution_uid"],
+    ]
+
+    over = await ada.post(f"/v1/executions/{first['execution_uid']}/cancel")
+    assert (over.status_code, over.json()["state"]) == (200, "cancelled")
+    started = (await ada.get(f"/v1/executions/{second['execution_uid']}")).json()
+    assert started["task_id"] is not None  # the slot was free
+    figures = (await ada.get(f"/v1/schedules/{made['uid']}/statistics")).json()
+    assert (figures["total_executions"], figures["pending"], figures["running"]) == (1, 1, 0)
+
+
+async def test_nobody_reaches_what_is_not_theirs(
+    ada: httpx.AsyncClient, eve: httpx.AsyncClient, root: httpx.AsyncClient
+) -> None:
+    made = await create(ada)
+    run = (await ada.post(f"/v1/schedules/{made['uid']}/run")).json()["execution_uid"]
+    for method, path in [
+        ("GET", f"/v1/schedules/{made['uid']}"),
+        ("DELETE", f"/v1/schedules/{made['uid']}"),
+        ("POST", f"/v1/schedules/{made['uid']}/run"),
+        ("POST", f"/v1/schedules/{made['uid']}/disable"),
+        ("GET", f"/v1/executions/{run}"),
+        ("POST", f"/v1/executions/{run}/cancel"),
+    ]:
+        assert (await eve.request(method, path)).status_code == 404, path
+    assert (await eve.patch(f"/v1/schedules/{made['uid']}", json={"priority": 1})).status_code == 404
+    assert (await eve.get("/v1/schedules")).json()["items"] == []
+    assert (await eve.get("/v1/executions")).json()["items"] == []
+    assert (await eve.get("/v1/executions", params={"user_id": "*"})).status_code == 403
+    assert (await root.get(f"/v1/executions/{run}")).status_code == 200
+    assert len((await root.get("/v1/schedules", params={"user_id": "*"})).json()["items"]) == 1
+
+
+async def test_lists_are_filtered(ada: httpx.AsyncClient) -> None:  # S-08
+    await create(ada, name="Backup of A", labels={"site": "a"})
+    await create(ada, name="Backup of B", labels={"site": "b", "disk": "ssd"}, enabled=False)
+    await create(ada, name="100% report", type="report.build", data={"pages": 1})
+
+    async def names(**query: Any) -> list[str]:
+        page = (await ada.get("/v1/schedules", params=query)).json()
+        return [item["name"] for item in page["items"]]
+
+    assert await names(name="backup") == ["Backup of B", "Backup of A"]
+    assert await names(name="0%") == ["100% report"]
+    assert await names(label="site=b") == ["Backup of B"]
+    assert await names(label=["site=b", "disk=hdd"]) == []
+    assert await names(enabled=False) == ["Backup of B"]
+    assert await names(type="report.build") == ["100% report"]
+
+
+async def test_when_something_would_run_is_shown_before_it_is_saved(ada: httpx.AsyncClient) -> None:
+    body = {"cron": "@daily", "timezone": "Europe/Berlin", "after": "2026-03-28T12:00:00Z", "count": 2}
+    assert (await ada.post("/v1/schedules/preview", json=body)).json()["times"] == [
+        "2026-03-28T23:00:00Z",
+        "2026-03-29T22:00:00Z",
+    ]
+    never = await ada.post("/v1/schedules/preview", json={"cron": "0 0 31 4 *"})
+    assert (never.status_code, never.json()["code"]) == (400, "cron_invalid")
+
+
+RULES: list[tuple[dict[str, Any], str]] = [
+    ({"name": ""}, "name"),
+    ({"name": "   "}, "name"),
+    ({"type": "nobody.knows"}, "type"),
+    ({"cron": None}, "cron"),
+    ({"cron": "61 * * * *"}, "cron"),
+    ({"cron": "* * * * * *"}, "cron"),
+    ({"cron": "0 0 30 2 *"}, "cron"),
+    ({"cron": "0 0 * 2 MON#6"}, "cron"),
+    ({"cron": None, "interval": 0}, "interval"),
+    ({"interval": 60}, "interval"),
+    ({"timezone": "Mars/Olympus"}, "timezone"),
+    ({"max_duration_seconds": 0}, "max_duration_seconds"),
+    ({"timeout_grace_period": -1}, "timeout_grace_period"),
+    ({"max_duration_seconds": 30, "timeout_grace_period": 30}, "timeout_grace_period"),
+    ({"max_retries": -1}, "max_retries"),
+    ({"max_concurrent": 0}, "max_concurrent"),
+    ({"misfire_policy": "sometimes"}, "misfire_policy"),
+    ({"labels": {"a b": "c"}}, "labels"),
+    ({"data": {"text": "ü" * 5121}}, "data"),
+    ({"type": "report.build", "data": {"pages": "many"}}, "data"),
+]
+
+
+@pytest.mark.parametrize(("wrong", "field"), RULES)
+async def test_what_breaks_a_rule_is_refused_by_the_fields_name(
+    ada: httpx.AsyncClient, wrong: dict[str, Any], field: str
+) -> None:  # S-02
+    answer = await ada.post("/v1/schedules", json=NIGHTLY | wrong)
+    problem = answer.json()
+    assert answer.status_code in (400, 422), problem
+    named = problem.get("details", {}).get("fields", []) + [each["field"] for each in problem.get("errors", [])]
+    assert any(field in name for name in named), problem
+    made = await create(ada)
+    answer = await ada.patch(f"/v1/schedules/{made['uid']}", json=wrong)
+    # A type cannot be changed at all, and an interval instead of an expression is allowed here.
+    if "type" not in wrong and wrong != {"interval": 60}:
+        assert answer.status_code in (400, 422), answer.text
+
+
+async def test_a_name_is_unique(ada: httpx.AsyncClient, eve: httpx.AsyncClient) -> None:  # S-02
+    await create(ada)
+    taken = await eve.post("/v1/schedules", json=NIGHTLY)
+    assert (taken.status_code, taken.json()["code"]) == (409, "schedule_name_taken")
+    assert taken.json()["details"] == {"fields": ["name"]}
+    other = await create(eve, name="Other")
+    assert (await eve.patch(f"/v1/schedules/{other['uid']}", json={"name": "Nightly"})).status_code == 409
