@@ -87,7 +87,8 @@ def test_days(expression: str, start: str, expected: str) -> None:
 @pytest.mark.parametrize(
     "wrong",
     ["", "* * * *", "* * * * * *", "60 * * * *", "* 24 * * *", "* * 0 * *", "* * * 13 *", "* * * * 8", "@sometimes",
-     "*/0 * * * *", "5-1 * * * *", "a * * * *", "0 0 30 2 *", "0 0 31 4,6,9,11 *", "0 0 * * MON#6", "- * * * *", "* * ٣ * *"],
+     "*/0 * * * *", "5-1 * * * *", "a * * * *", "0 0 30 2 *", "0 0 31 4,6,9,11 *", "0 0 * * MON#6", "- * * * *",
+     "* * ٣ * *"],
 )  # fmt: skip
 def test_what_is_no_expression_is_refused(wrong: str) -> None:
     with pytest.raises(CronInvalid):
