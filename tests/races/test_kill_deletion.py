@@ -21,9 +21,9 @@ from tests.conftest import ROOT
 from tests.e2e.program import CHEAP, SECRET_KEY, Program
 
 # Transactions of the deletion that ``doomed_user`` asks for, from the claim to the end.
-TRANSACTIONS = 34
+TRANSACTIONS = 38
 POINTS = list(itertools.product(range(1, TRANSACTIONS + 1), ("before", "after")))
-SOME = POINTS[::5]  # fourteen of them
+SOME = POINTS[::5]  # sixteen of them
 
 STEPS = ["schedules", "tasks.cancel", "tasks.erase", "locks", "configs", "accounts.credentials"]
 

@@ -89,7 +89,12 @@ async def test_however_many_there_are_each_is_reached(bench: Bench) -> None:
         "FROM generate_series(1, 1000) AS n",
         ada,
     )
+    await bench.db.fetch_alone(
+        "INSERT INTO headrace.task_logs (task_id, status, message) "
+        "SELECT 'tsk_' || lpad('7', 26, '0'), 'LOG', 'of ada' FROM generate_series(1, 11000)"
+    )
     assert await erase(bench, EraseTasks(), ada) == 1000
+    assert await bench.db.fetch_alone("SELECT FROM headrace.task_logs LIMIT 1") == []
     assert await bench.db.fetch_alone("SELECT FROM headrace.tasks WHERE title = 'for ada'") == []
 
 

@@ -1,7 +1,7 @@
 """What tasks forget of a user whose account goes. The rows stay, since ledger and trail refer to them, without anything
 that the user or a handler wrote into them."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from datetime import UTC, datetime
 
 from headrace.database import Database
@@ -66,11 +66,14 @@ WITH batch AS (
   WHERE task.id = batch.id
 ), steps AS (
   UPDATE headrace.task_steps SET detail_json = NULL WHERE task_id IN (SELECT id FROM batch)
-), logs AS (
-  DELETE FROM headrace.task_logs WHERE task_id IN (SELECT id FROM batch)
 )
 SELECT created_at, id FROM batch ORDER BY created_at DESC, id DESC
 """
+# Apart from the rows: a single task may have written millions of lines.
+DELETE_LOGS = """
+DELETE FROM headrace.task_logs WHERE id IN (SELECT id FROM headrace.task_logs WHERE task_id = ANY ($1) LIMIT $2)
+"""
+_LINES = 5000
 _THE_END_OF_TIME: Mark = (datetime.max.replace(tzinfo=UTC), "")
 
 
@@ -86,6 +89,16 @@ class EraseTasks:
                 async with db.transaction() as tx:
                     batch = await tx.fetch(BLANK, user_id, status, _BATCH, *last)
                 yield len(batch)
+                async for _ in _delete_logs(db, [row["id"] for row in batch]):
+                    yield 0  # alive; what is counted are tasks
                 if len(batch) < _BATCH:
                     break
                 last = (batch[-1]["created_at"], batch[-1]["id"])
+
+
+async def _delete_logs(db: Database, task_ids: Sequence[str]) -> AsyncGenerator[int, None]:
+    gone = _LINES if task_ids else 0
+    while gone == _LINES:
+        async with db.transaction() as tx:
+            gone = await tx.count(DELETE_LOGS, task_ids, _LINES)
+        yield gone
