@@ -17,6 +17,7 @@ Mark = tuple[datetime, str]
 """Where a page ended: the instant and the id of its last row. The next page is what is older."""
 
 _COLUMN = re.compile(r"[a-z_][a-z0-9_]*(\.[a-z_][a-z0-9_]*)?")
+_WORD = re.compile(r"[A-Za-z]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,13 @@ class Where:
 
     def eq(self, column: str, value: object | None) -> Self:
         return self if value is None else self._and(f"{_name(column)} = ${self.next}", value)
+
+    def is_word(self, column: str, value: str | None) -> Self:
+        """Equality with one of few words of ours, written out: how often each occurs is known to the planner, which
+        does not look at a parameter once it keeps a plan."""
+        if value is not None and not _WORD.fullmatch(value):
+            raise ValueError(f"not a word of ours: {value!r}")
+        return self if value is None else self._and(f"{_name(column)} = '{value}'")
 
     def among(self, column: str, values: Sequence[object] | None) -> Self:
         """One of these; of an empty list nothing is one."""

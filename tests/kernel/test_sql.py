@@ -54,3 +54,11 @@ def test_a_where_can_be_continued_in_two_ways() -> None:
     base = Where().eq("a", 1)
     assert base.eq("b", 2).sql == "WHERE a = $1 AND b = $2"
     assert base.eq("c", 3).sql == "WHERE a = $1 AND c = $2"
+
+
+def test_words_of_ours_are_written_out_and_nothing_else_is() -> None:
+    where = Where().is_word("action", "forcePush").eq("user_id", "u").is_word("other", None)
+    assert (where.sql, where.args) == ("WHERE action = 'forcePush' AND user_id = $1", ("u",))
+    for word in ("it's", "", "a b", "1"):
+        with pytest.raises(ValueError, match="not a word"):
+            Where().is_word("action", word)

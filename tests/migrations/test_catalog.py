@@ -74,8 +74,8 @@ DECIDED = {
     "001 audit_events.created_at: default now(): None": "it is the instant inside the id, and comes with it",
     "001 audit_events: primary key unique (id): unique (id, created_at)": PARTITIONED,
     "001 audit_events: idx_audit_events_action (action): served by idx_audit_logs_action_created_at": "its prefix",
-    "001 audit_events: idx_audit_events_resource_type (resource_type): served by idx_audit_events_composite": (
-        "its prefix"
+    '001 audit_events: idx_audit_events_resource_type (resource_type): (resource_type, "timestamp" DESC)': (
+        "newest first at once"
     ),
     '001 audit_events: idx_audit_events_client_ip (client_ip): (client_ip, "timestamp" DESC)': "newest first at once",
     "001 audit_events: idx_audit_events_created_at (created_at): missing": TAG_ONLY + "it is the timestamp, indexed",

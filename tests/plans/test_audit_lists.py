@@ -18,9 +18,10 @@ from tests.plans.test_documents_queries import USER, _nodes, fill
 FILTERS: list[tuple[EventFilter, str]] = [
     (EventFilter(), "idx_audit_events_timestamp"),
     (EventFilter(action=Action.DELETED), "idx_audit_logs_action_created_at"),
-    (EventFilter(resource_type=ResourceType.TASK), "idx_audit_events_composite"),
-    (EventFilter(resource_type=ResourceType.LEDGER), "idx_audit_events_composite"),
-    (EventFilter(resource_type=ResourceType.TASK, action=Action.DELETED), "idx_audit_events_composite"),
+    (EventFilter(resource_type=ResourceType.TASK), "idx_audit_events_resource_type"),
+    (EventFilter(resource_type=ResourceType.LEDGER), "idx_audit_events_resource_type"),
+    (EventFilter(resource_type=ResourceType.TASK, action=Action.DELETED), "idx_audit_events_resource_type"),
+    (EventFilter(resource_type=ResourceType.TASK, action=Action.BYPASSED), "idx_audit_events_composite"),
     (EventFilter(resource_id="thing-7"), "idx_audit_events_resource"),
     (EventFilter(user_id=USER), "idx_audit_events_user"),
     (EventFilter(client_ip="10.0.0.7"), "idx_audit_events_client_ip"),

@@ -99,6 +99,10 @@ QUERIES = [
     Query(
         "SELECT * FROM headrace.audit_events WHERE resource_type = 'task' AND action = 'deleted' "
         'ORDER BY "timestamp" DESC LIMIT 20',
+        "idx_audit_events_resource_type",  # which is smaller; of a pair that is rare, the next one's
+    ),
+    Query(
+        "SELECT count(*) FROM headrace.audit_events WHERE resource_type = 'task' AND action = 'deleted'",
         "idx_audit_events_composite",
     ),
     Query(

@@ -83,27 +83,17 @@ _IDENTIFIERS = ("id", "resource_id", "user_id", "username", "client_ip", "reques
 async def list_events(tx: Tx, wanted: EventFilter, *, older_than: Mark | None = None, limit: int) -> list[Event]:
     """Events, newest first. Each part of the statement comes in order from one index and stops at the limit, so that
     neither the size of the trail nor how common a value is decides how long it takes."""
-    parts: list[str] = []
-    args: list[object] = []
-    for equal in _alternatives(wanted):
-        where, order = _older(_where(wanted, equal, first=len(args) + 1), wanted, equal, older_than)
-        parts.append(f"({_SELECT} {where.sql} {order} LIMIT {limit:d})")
-        args += where.args
-    # An event that several parts find (a user who changed themselves) is one event.
-    sql = (
-        parts[0]
-        if len(parts) == 1
-        else f"SELECT DISTINCT ON (created_at, id) * FROM ({' UNION ALL '.join(parts)}) AS event "
-        f"ORDER BY created_at DESC, id DESC LIMIT {limit:d}"
-    )
+    if wanted.words:
+        sql, args = _by_identifier(wanted, older_than, limit)
+    else:
+        where, order = _older(_where(wanted), wanted, older_than)
+        sql, args = f"{_SELECT} {where.sql} {order} LIMIT {limit:d}", where.args
     return [_event(row) for row in await tx.fetch(sql, *args)]
 
 
 async def count_events(tx: Tx, wanted: EventFilter) -> int:
     """How many there are: all of them are looked at."""
-    where = _where(wanted, {})
-    for word in wanted.words:
-        where = where.in_any(_IDENTIFIERS, word)
+    where = _with_words(_where(wanted), wanted.words)
     count: int = await tx.fetchval(f"SELECT count(*) FROM {_EVENTS} {where.sql}", *where.args)
     return count
 
@@ -130,23 +120,31 @@ async def pages(db: Database, wanted: EventFilter) -> AsyncIterator[list[Event]]
         mark = page[-1].mark
 
 
-def _alternatives(wanted: EventFilter) -> list[dict[str, str]]:
-    """Equalities that together find what one index alone does not find in order."""
-    if words := wanted.words:
-        return [{column: words[0]} for column in _IDENTIFIERS]
-    narrow = (wanted.action, wanted.resource_id, wanted.user_id, wanted.client_ip, wanted.request_id)
-    if wanted.resource_type is not None and not any(narrow):
-        return [{"action": action} for action in Action]
-    return [{}]
+_MERGED = "ORDER BY created_at DESC, id DESC"
 
 
-def _where(wanted: EventFilter, equal: Mapping[str, str], *, first: int = 1) -> Where:
-    where = Where(first=first)
-    for column, value in equal.items():
-        where = where.eq(column, value)
-    for word in wanted.words[1:] if equal else ():
+def _by_identifier(wanted: EventFilter, mark: Mark | None, limit: int) -> tuple[str, Sequence[object]]:
+    """The newest that have the first word in each of the places where it may be, merged."""
+    parts: list[str] = []
+    args: list[object] = []
+    for column in _IDENTIFIERS:
+        where = _where(wanted, Where(first=len(args) + 1).eq(column, wanted.words[0]))
+        where, order = _older(_with_words(where, wanted.words[1:]), wanted, mark)
+        parts.append(f"({_SELECT} {where.sql} {order} LIMIT {limit:d})")
+        args += where.args
+    # An event that several parts find (a user who changed themselves) is one event.
+    found = f"SELECT DISTINCT ON (created_at, id) * FROM ({' UNION ALL '.join(parts)}) AS event"
+    return f"{found} {_MERGED} LIMIT {limit:d}", args
+
+
+def _with_words(where: Where, words: Sequence[str]) -> Where:
+    for word in words:
         where = where.in_any(_IDENTIFIERS, word)
-    where = where.eq("resource_type", wanted.resource_type).eq("action", wanted.action)
+    return where
+
+
+def _where(wanted: EventFilter, where: Where | None = None) -> Where:
+    where = (where or Where()).is_word("resource_type", wanted.resource_type).is_word("action", wanted.action)
     where = where.eq("resource_id", wanted.resource_id).eq("user_id", wanted.user_id)
     where = where.eq("client_ip", wanted.client_ip).eq("request_id", wanted.request_id)
     # The first pair chooses the months, the second the place in an index.
@@ -154,12 +152,12 @@ def _where(wanted: EventFilter, equal: Mapping[str, str], *, first: int = 1) -> 
     return where.since("millis", _millis(wanted.since)).until("millis", _millis(wanted.until))
 
 
-def _older(where: Where, wanted: EventFilter, equal: Mapping[str, str], mark: Mark | None) -> tuple[Where, str]:
+def _older(where: Where, wanted: EventFilter, mark: Mark | None) -> tuple[Where, str]:
     """The rest of the list behind the mark, and its order. Both columns hold the same instant: the index on an action
     has the one, all others have the other."""
     others = (wanted.resource_type, wanted.resource_id, wanted.user_id, wanted.client_ip, wanted.request_id)
-    if wanted.action is not None and not equal and not any(others):
-        return where.older_than(("created_at", "id"), mark), "ORDER BY created_at DESC, id DESC"
+    if wanted.action is not None and not any((*others, wanted.words)):
+        return where.older_than(("created_at", "id"), mark), _MERGED
     ours = None if mark is None else (round(mark[0].timestamp() * 1000), mark[1])
     return where.older_than(("millis", "id"), ours), "ORDER BY millis DESC, id DESC"
 

@@ -5,7 +5,7 @@ A field that is not on the list leaves no value behind. If it differs between th
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, is_dataclass
+from dataclasses import fields, is_dataclass
 from typing import Any
 
 from headrace.audit.model import ResourceType
@@ -121,7 +121,7 @@ def _as_dict(value: object | None) -> dict[str, Any] | None:
     if value is None:
         return None
     if is_dataclass(value) and not isinstance(value, type):
-        return asdict(value)
+        return {field.name: getattr(value, field.name) for field in fields(value)}  # asdict() copies all the way down
     if isinstance(value, Mapping | Row):
         return dict(value.items())
     raise TypeError(f"{type(value).__name__} is neither a row, a mapping nor a dataclass")

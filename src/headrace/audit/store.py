@@ -38,11 +38,7 @@ INSERT INTO headrace.audit_events (
   client_ip, user_agent, request_method, request_id, data, actor_type, trace_id
 )
 SELECT
-  'aud_' || (
-    SELECT string_agg(substr('0123456789abcdefghjkmnpqrstvwxyz', (millis >> 5 * place & 31)::int + 1, 1), ''
-                      ORDER BY place DESC)
-    FROM generate_series(0, 9) AS place
-  ) || $1::text,
+  'aud_' || headrace.letters_of_millis(millis) || $1::text,
   millis, headrace.instant_of_millis(millis), $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15
 FROM clock
 RETURNING id
