@@ -54,17 +54,19 @@ async def declare(db: Database) -> None:
 FILL = """
 INSERT INTO headrace.scheduled_tasks
   (uid, user_id, name, type, is_recurring, cron_expr, next_run, max_concurrent, labels, data)
-SELECT 'sch_' || lpad(n::text, 26, '0'), $1, 'bench ' || n, 'tick', true, '* * * * *',
+SELECT 'sch_' || lpad(n::text, 26, '0'), $1, 'bench ' || n, 'tick', true, $5,
        $4::timestamptz + CASE WHEN n <= $3 THEN '0' ELSE interval '1 hour' + n % 3600 * interval '1 second' END,
-       $5, '{}', '{}'
+       $6, '{}', '{}'
 FROM generate_series(1, $2::integer) AS n
 """
 
 
-async def fill(db: Database, schedules: int, *, due: int, at: datetime, max_concurrent: int = 1) -> None:
-    """So many schedules of every minute, of which the first ones are due at this moment and the others later."""
+async def fill(
+    db: Database, schedules: int, *, due: int, at: datetime, cron: str = "* * * * *", max_concurrent: int = 1
+) -> None:
+    """So many schedules, of which the first ones are due at this moment and the others later."""
     async with db.transaction() as tx:
-        await tx.execute(FILL, ids.SYSTEM_USER, schedules, due, at, max_concurrent)
+        await tx.execute(FILL, ids.SYSTEM_USER, schedules, due, at, cron, max_concurrent)
         await tx.execute("SELECT pg_notify('headrace_schedules', '')")
 
 
