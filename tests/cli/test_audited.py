@@ -18,7 +18,8 @@ from tests.cli.conftest import Call, Place
 # Commands that change nothing that the trail tells of.
 READS = """
 doctor, docs, settings show, workers, queues list, locks list, tasks list, tasks show, tasks logs, tasks why,
-configs keys, configs list, configs show, risks list, risks show, risks board,
+schedules list, schedules show, schedules next, schedules statistics, executions list, executions show, executions why,
+cron, configs keys, configs list, configs show, risks list, risks show, risks board,
 audit list, audit show, audit export, audit verify, audit proof, audit roots, audit key
 """
 NOT_CHANGES = {
@@ -86,6 +87,22 @@ def _legacy(world: World) -> list[str]:
     return ["--from", world.place.owner_url]
 
 
+def _schedule(world: World, *options: str) -> list[str]:
+    name = f"schedule {len(world.run('SELECT FROM headrace.scheduled_tasks'))}"
+    made = json.loads(world.call("schedules", "create", name, "anything", "--interval", "3600", "--json"))
+    return [made["uid"], *options]
+
+
+def _disabled(world: World) -> list[str]:
+    (uid,) = _schedule(world)
+    world.call("schedules", "disable", uid)
+    return [uid]
+
+
+def _run(world: World) -> list[str]:
+    return [json.loads(world.call("schedules", "run", *_schedule(world), "--json"))["execution_uid"]]
+
+
 def _user(world: World, *options: str) -> list[str]:
     world.call("admin", "create", "eve")
     return ["eve", *options]
@@ -126,6 +143,13 @@ RECIPES: dict[str, Callable[[World], list[str]]] = {
     "locks force-release": _taken,
     "admin create": lambda _: ["ada"],
     "admin reset-password": lambda _: ["ada"],
+    "schedules create": lambda _: ["nightly", "anything", "--interval", "3600"],
+    "schedules update": lambda world: _schedule(world, "--priority", "3"),
+    "schedules disable": _schedule,
+    "schedules enable": _disabled,
+    "schedules run": _schedule,
+    "schedules delete": lambda world: _schedule(world, "--yes"),
+    "executions cancel": _run,
     "admin delete": lambda world: _user(world, "--yes"),
     "admin keep": _deleted,
     "admin deletions": lambda _: [],  # looking at them is on record

@@ -77,6 +77,11 @@ class World:
         await self.send("POST", f"/v1/tasks/{task_id}/cancel")
         return task_id
 
+    async def schedule(self) -> str:
+        body = {"name": f"schedule {next(self._numbers)}", "type": "anything", "interval": 3600}
+        uid: str = (await self.send("POST", "/v1/schedules", body)).json()["uid"]
+        return uid
+
     async def api_key(self) -> str:
         key = (await self.send("POST", "/v1/api-keys", {"name": "k", "scopes": ["tasks:read"]})).json()
         key_id: str = key["id"]
@@ -227,6 +232,34 @@ async def _(world: World) -> Sent:
     return Sent(body={"key": "taken"})
 
 
+@recipe("POST /v1/schedules")
+async def _(world: World) -> Sent:
+    return Sent(body={"name": "nightly", "type": "anything", "interval": 3600})
+
+
+@recipe(
+    "PATCH /v1/schedules/{uid}",
+    "DELETE /v1/schedules/{uid}",
+    "POST /v1/schedules/{uid}/disable",
+    "POST /v1/schedules/{uid}/run",
+)
+async def _(world: World) -> Sent:
+    return Sent({"uid": await world.schedule()}, {"priority": 3})
+
+
+@recipe("POST /v1/schedules/{uid}/enable")
+async def _(world: World) -> Sent:
+    uid = await world.schedule()
+    await world.send("POST", f"/v1/schedules/{uid}/disable")
+    return Sent({"uid": uid})
+
+
+@recipe("POST /v1/executions/{execution_uid}/cancel")
+async def _(world: World) -> Sent:
+    run = (await world.send("POST", f"/v1/schedules/{await world.schedule()}/run")).json()
+    return Sent({"execution_uid": run["execution_uid"]})
+
+
 @recipe("POST /v1/me/deletion")
 async def _(world: World) -> Sent:
     return Sent(body={"password": PASSWORD}, token=(await world.session())[0])
@@ -274,6 +307,7 @@ async def _(world: World) -> Sent:
 
 # Operations that change nothing that anybody could want to know of, each with the reason.
 NOT_CHANGES: dict[str, str] = {
+    "POST /v1/schedules/preview": "asks when a rhythm would be due",
     "POST /v1/locks/renew": "the lock is held as before; its history has its end",
 }
 
