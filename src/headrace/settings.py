@@ -66,6 +66,10 @@ def _comma_separated(value: object) -> object:
     return value
 
 
+def _keep(value: object) -> object:
+    return None if value == "forever" else _duration(value)
+
+
 def _networks(value: object) -> object:
     parts = _comma_separated(value)
     return [ip_network(part) if isinstance(part, str) else part for part in parts] if isinstance(parts, list) else parts
@@ -74,6 +78,7 @@ def _networks(value: object) -> object:
 Duration = Annotated[timedelta, BeforeValidator(_duration), Field(gt=timedelta(0))]
 # PostgreSQL keeps its own in milliseconds of 32 bits: not quite 25 days.
 ServerTimeout = Annotated[Duration, Field(le=timedelta(days=24))]
+Keep = Annotated[timedelta | None, BeforeValidator(_keep), Field(gt=timedelta(0))]
 Words = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_comma_separated)]
 Networks = Annotated[tuple[IPv4Network | IPv6Network, ...], NoDecode, BeforeValidator(_networks)]
 # None at all is a choice, too.
@@ -308,6 +313,48 @@ class Settings(BaseSettings):
         (),
     )
 
+    # -- Retention
+    retention_audit: Keep = _setting(
+        "Retention",
+        "How long audit events stay in the database before their month goes to the archive. `forever` keeps them here; "
+        "so it does in the settings below.",
+        timedelta(days=180),
+    )
+    retention_deliveries: Keep = _setting(
+        "Retention", "The same for webhook deliveries. A month with an open delivery stays.", timedelta(days=180)
+    )
+    retention_ledger: Keep = _setting(
+        "Retention",
+        "The same for the usage ledger. A month that explains an entitlement that has not ended stays.",
+        timedelta(days=5 * 365),
+    )
+    retention_executions: Keep = _setting(
+        "Retention", "How long ended runs of schedules are kept; then they are deleted.", timedelta(days=90)
+    )
+    retention_locks: Keep = _setting(
+        "Retention", "How long released and expired locks are kept; then they are deleted.", timedelta(days=7)
+    )
+    retention_outbox: Keep = _setting(
+        "Retention",
+        "How long events that were published, or given up, are kept; then they are deleted, unless a delivery tells of "
+        "them.",
+        timedelta(days=30),
+    )
+    archive_url: str | None = _setting(
+        "Retention",
+        "Where retired months are kept: a folder, or `s3://bucket/prefix` of anything that speaks S3. Unset, `archive` "
+        "in the data folder.",
+        None,
+    )
+    archive_s3_endpoint: HttpUrl | None = _setting(
+        "Retention", "Where the S3 service answers, if it is not Amazon's: `http://minio:9000`.", None
+    )
+    archive_s3_region: str | None = _setting("Retention", "The bucket's region. Unset, `AWS_REGION`.", None)
+    archive_s3_access_key: SecretStr | None = _setting(
+        "Retention", "The S3 access key. Unset, what `AWS_…` variables or the machine's own role say.", None
+    )
+    archive_s3_secret_key: SecretStr | None = _setting("Retention", "The S3 secret key, with the access key.", None)
+
     @model_validator(mode="after")
     def _agree_with_each_other(self) -> "Settings":
         if self.secret_key is not None and len(self.secret_key.get_secret_value()) < 32:
@@ -322,6 +369,8 @@ class Settings(BaseSettings):
             raise ValueError(f"argon2_memory must be at least {least // 1024}KiB: 8KiB for each of argon2_parallelism")
         if (self.wechat_app_id is None) != (self.wechat_app_secret is None):
             raise ValueError("wechat_app_id and wechat_app_secret go together: set both or none")
+        if (self.archive_s3_access_key is None) != (self.archive_s3_secret_key is None):
+            raise ValueError("archive_s3_access_key and archive_s3_secret_key go together: set both or none")
         return self
 
     @classmethod

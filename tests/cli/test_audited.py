@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import asyncpg
@@ -20,6 +21,7 @@ READS = """
 doctor, docs, settings show, workers, queues list, locks list, tasks list, tasks show, tasks logs, tasks why,
 schedules list, schedules show, schedules next, schedules statistics, executions list, executions show, executions why,
 cron, configs keys, configs list, configs show, risks list, risks show, risks board,
+partitions list, archive list, archive verify, archive query,
 audit list, audit show, audit export, audit verify, audit proof, audit roots, audit key
 """
 NOT_CHANGES = {
@@ -132,6 +134,24 @@ def _risk(world: World, *options: str) -> list[str]:
     return [risk, *options]
 
 
+def _behind(world: World) -> list[str]:
+    world.run(f"DROP TABLE headrace.audit_events{datetime.now(UTC) + timedelta(days=32):_y%Ym%m}")
+    return []
+
+
+def _old(month: str) -> Callable[[World], list[str]]:
+    def make(world: World) -> list[str]:
+        world.run(f"SELECT headrace.create_month_partitions('headrace.audit_events', '{month}-01', '{month}-01')")
+        return ["audit_events", month]
+
+    return make
+
+
+def _archived(world: World) -> list[str]:
+    world.call("partitions", "retire", *_old("2025-03")(world))
+    return ["audit_events_y2025m03"]
+
+
 RECIPES: dict[str, Callable[[World], list[str]]] = {
     "submit": lambda _: ["anything"],
     "tasks cancel": lambda world: [world.task()],
@@ -162,6 +182,11 @@ RECIPES: dict[str, Callable[[World], list[str]]] = {
     "risks remove": _risk,
     "risks traces": _risk,  # looking into the trail is on record
     "audit import": _legacy,
+    "partitions ahead": _behind,
+    "partitions retire": _old("2025-01"),
+    "partitions expire": lambda world: _old("2025-02")(world)[:1],
+    "archive restore": _archived,
+    "archive discard": lambda _: ["audit_events_y2025m03"],
 }
 
 

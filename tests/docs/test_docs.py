@@ -199,6 +199,7 @@ DRAWN = {
     "tasks": "task_may_move",
     "task_executions": "execution_may_move",
     "task_locks": "lock_may_move",
+    "archives": "archive_may_move",
 }
 
 

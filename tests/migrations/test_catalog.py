@@ -280,6 +280,7 @@ LESS = {
     "audit_seals": {"SELECT", "INSERT"},
     "audit_leaves": {"SELECT", "INSERT"},
     "schema_migrations": {"SELECT"},
+    "archives": {"SELECT"},  # the owner's own book
 }
 RIGHTS = """
 SELECT relname, relispartition, array_agg(privilege) FILTER (WHERE has_table_privilege('headrace_app', oid, privilege))

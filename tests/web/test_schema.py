@@ -27,6 +27,7 @@ from headrace.configs import routes as config_routes
 from headrace.database import Database, DatabaseConfig
 from headrace.edge import LimitConfig, Role, Services
 from headrace.locks import routes as lock_routes
+from headrace.operations import routes as operation_routes
 from headrace.operations.audit import routes as audit_routes
 from headrace.risks import routes as risk_routes
 from headrace.schedules import routes as schedule_routes
@@ -68,6 +69,7 @@ def build(db: Database, known: Accounts) -> FastAPI:
         audit_routes.router,
         config_routes.create_router(config_keys(), configs.Configs(db), offer(load())),
         risk_routes.router,
+        operation_routes.router,
     ]
     return create_app(services, WebConfig(), routers=routers)
 

@@ -69,6 +69,10 @@ FIELDS: Mapping[ResourceType, frozenset[str]] = {
         "failing_since version created_at updated_at deleted_at",
     ),
     ResourceType.NOTIFICATION: _fields("id user_id type event_id is_read read_at created_at"),
+    ResourceType.ARCHIVE: _fields(
+        "id table_name period state location row_count min_id max_id min_at max_at size_bytes sha256 detached_at",
+        "archived_at verified_at dropped_at restored_as",
+    ),
     ResourceType.SYSTEM_CONFIG: _fields(
         "id config_key config_scope scope_id config_value version is_active created_at updated_at"
     ),

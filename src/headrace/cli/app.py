@@ -35,7 +35,14 @@ COMMANDS = {
     ),
     "doctor": Entry(
         "headrace.cli.doctor:doctor",
-        "Check settings, storage, database, schema, rights and clocks, and say what to mend; exits with 1 if bad.",
+        "Check settings, storage, database, schema, rights, clocks and months; say what to mend; exits with 1 if bad.",
+    ),
+    "partitions": Entry(
+        "headrace.cli.partitions:app",
+        "Tables that are kept by months: which months there are, and letting old ones go.",
+    ),
+    "archive": Entry(
+        "headrace.cli.archive:app", "Months that have left the database: list, verify, ask and restore them."
     ),
     "docs": Entry("headrace.cli.docs:docs", "Render the reference pages from the code.", hidden=True),
     "audit": Entry("headrace.cli.audit:app", "The audit trail: search, export, verify, prove, import."),

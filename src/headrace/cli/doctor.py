@@ -10,17 +10,22 @@ from enum import StrEnum
 import asyncpg
 import typer
 
-from headrace import migrations
+from headrace import migrations, operations
 from headrace.accounts.store import deletions
 from headrace.cli.output import Json, out, print_json, progress
-from headrace.cli.wiring import Place, data_folder, database_of, load_settings, run, secret_key
+from headrace.cli.wiring import Place, data_folder, database_of, load_settings, retention_config, run, secret_key
 from headrace.database import Database
 from headrace.errors import HeadraceError
+from headrace.operations import RetentionConfig
+from headrace.operations.health import list_tables
 from headrace.settings import Settings
 
 _LITTLE_SPACE = 2 * 1024**3
 _MUCH_SKEW_S = 2.0
 _OVERDUE = timedelta(hours=1)
+_MANY_DEAD_ROWS = 100_000
+_LONG_UNPUBLISHED = timedelta(minutes=10)
+_LATE = timedelta(days=3)
 
 
 class Verdict(StrEnum):
@@ -37,7 +42,7 @@ class Finding:
 
 
 def doctor(json: Json = False) -> None:
-    """Check settings, storage, database, schema, rights and clocks, and say what to mend; exits with 1 if bad."""
+    """Check settings, storage, database, schema, rights, clocks and months; say what to mend; exits with 1 if bad."""
     findings: list[Finding] = []
     try:
         settings = load_settings()
@@ -51,7 +56,7 @@ def doctor(json: Json = False) -> None:
             progress("looking at the database") as report,
             database_of(settings, role="doctor", report=report) as place,
         ):
-            findings += run(_look_at_database(place))
+            findings += run(_look_at_database(place, settings))
     if json:
         print_json([asdict(finding) for finding in findings])
     else:
@@ -85,7 +90,7 @@ def _secret(settings: Settings) -> Finding:
     return Finding("secret key", Verdict.GOOD, "there")
 
 
-async def _look_at_database(place: Place) -> list[Finding]:
+async def _look_at_database(place: Place, settings: Settings) -> list[Finding]:
     findings: list[Finding] = []
     async with await Database.connect(place.app) as db:
         findings.append(Finding("database", Verdict.GOOD, f"{place.app.place} answers"))
@@ -95,6 +100,9 @@ async def _look_at_database(place: Place) -> list[Finding]:
             ("rights", _rights),
             ("partitions", _partitions),
             ("deletions", _deletions),
+            ("vacuum", _vacuum),
+            ("outbox", _outbox),
+            ("retention", lambda db: _retention(db, retention_config(settings))),
         ]
         with _noting(findings, "schema"):
             findings.append(await _schema(place))
@@ -160,22 +168,79 @@ async def _rights(db: Database) -> Finding:
     return Finding("rights", Verdict.GOOD, f"connects as {me['name']}, who cannot rewrite the audit trail")
 
 
-MISSING_PARTITIONS = """
-SELECT parent.relname
-FROM pg_partitioned_table partitioned
-JOIN pg_class parent ON parent.oid = partitioned.partrelid
-WHERE parent.relnamespace = 'headrace'::regnamespace
-  AND to_regclass(format('headrace.%I', parent.relname || to_char(now() + interval '1 month', '"_y"YYYY"m"MM'))) IS NULL
-ORDER BY 1
-"""
-
-
 async def _partitions(db: Database) -> Finding:
-    async with db.transaction(readonly=True) as tx:
-        missing = [row["relname"] for row in await tx.fetch(MISSING_PARTITIONS)]
+    health = await operations.look(db)
+    strays = [table for table, rows in health.default_rows.items() if rows]
+    if strays:
+        return Finding(
+            "partitions",
+            Verdict.WARNING,
+            f"the default partition of {', '.join(strays)} holds rows, so their month cannot be made: "
+            "docs/why/partitions.md says how to move them",
+        )
+    missing = [table for table, months in health.months_ahead.items() if months < 1]
     if missing:
-        return Finding("partitions", Verdict.WARNING, f"next month's partition is missing for {', '.join(missing)}")
-    return Finding("partitions", Verdict.GOOD, "next month's are there")
+        return Finding(
+            "partitions",
+            Verdict.WARNING,
+            f"next month's partition is missing for {', '.join(missing)}: run `headrace partitions ahead`",
+        )
+    size = sum(partition.size_bytes for partition in health.partitions)
+    return Finding(
+        "partitions",
+        Verdict.GOOD,
+        f"next month's are there; {len(health.partitions)} partitions hold {size / 1024**2:,.0f} MiB",
+    )
+
+
+async def _vacuum(db: Database) -> Finding:
+    async with db.transaction(readonly=True) as tx:
+        tables = await list_tables(tx)
+    worst = max(tables, key=lambda table: table.dead_rows)
+    if worst.dead_rows > max(_MANY_DEAD_ROWS, worst.live_rows):
+        return Finding(
+            "vacuum",
+            Verdict.WARNING,
+            f"{worst.table_name} has {worst.dead_rows:,} dead rows beside {worst.live_rows:,}: look for a transaction "
+            "that has been open for long (pg_stat_activity), and whether autovacuum is on",
+        )
+    return Finding("vacuum", Verdict.GOOD, f"{sum(table.dead_rows for table in tables):,} dead rows in all")
+
+
+async def _outbox(db: Database) -> Finding:
+    waiting = (await operations.look(db)).oldest_unpublished
+    if waiting is None:
+        return Finding("outbox", Verdict.GOOD, "no event waits")
+    verdict = Verdict.WARNING if waiting > _LONG_UNPUBLISHED else Verdict.GOOD
+    return Finding("outbox", verdict, f"the oldest unpublished event has waited {_rounded(waiting)}")
+
+
+async def _retention(db: Database, config: RetentionConfig) -> Finding:
+    health = await operations.look(db)
+    failing = [f"{run.table_name}: {run.error}" for run in health.runs if run.error]
+    if failing:
+        return Finding("retention", Verdict.WARNING, "; ".join(failing))
+    late = []
+    for table in operations.MONTHLY.values():
+        keep = config.keep(table.name)
+        # A month may be a few days late: it waits for its night, and for whoever uses the table.
+        due = await operations.due_months(db, table, keep and keep + _LATE)
+        late += [table.partition(month) for month in due]
+    if late:
+        return Finding(
+            "retention",
+            Verdict.WARNING,
+            f"{', '.join(late)} should be archived: run `headrace partitions expire`",
+        )
+    if not health.runs:
+        return Finding("retention", Verdict.GOOD, "nothing is too old; it has not run yet")
+    last = max(run.started_at for run in health.runs)
+    removed = sum(run.removed_rows for run in health.runs)
+    return Finding("retention", Verdict.GOOD, f"ran {_rounded(health.now - last)} ago and removed {removed:,} rows")
+
+
+def _rounded(duration: timedelta) -> str:
+    return str(timedelta(seconds=round(duration.total_seconds())))
 
 
 async def _deletions(db: Database) -> Finding:

@@ -1,4 +1,4 @@
-"""What an operator with access to the database does to tasks: as the product itself, and audited."""
+"""What an operator with access to the database does: as the product itself, and audited."""
 
 import getpass
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -25,6 +25,7 @@ class Desk:
     db: Database
     tasks: Tasks
     caller: Caller
+    place: Place
     settings: Settings
 
 
@@ -46,7 +47,7 @@ async def _act(settings: Settings, place: Place, command: str, act: Callable[[De
 async def _open(settings: Settings, place: Place, command: str) -> AsyncIterator[Desk]:
     await migrations.verify_current(place.app)
     async with await Database.connect(place.app) as db:
-        yield Desk(db, open_tasks(settings), Caller(operator(command), ids.SYSTEM_USER, Role.ADMIN), settings)
+        yield Desk(db, open_tasks(settings), Caller(operator(command), ids.SYSTEM_USER, Role.ADMIN), place, settings)
 
 
 def operator(command: str) -> Who:

@@ -23,7 +23,8 @@ from headrace.database import Database
 from headrace.edge import CookieConfig, LimitConfig, Services
 from headrace.errors import HeadraceError, Invalid, Unavailable
 from headrace.locks import routes as lock_routes
-from headrace.operations import Housekeeping
+from headrace.operations import HealthFigures, Housekeeping, keep_ahead
+from headrace.operations import routes as operation_routes
 from headrace.operations.audit import routes as audit_routes
 from headrace.risks import routes as risk_routes
 from headrace.schedules import routes as schedule_routes
@@ -39,6 +40,7 @@ _CONNECTIONS = 2000  # of one process at once; more get 503 instead of slowing a
 _REAP_EVERY = timedelta(seconds=5)
 _CLEAN_EVERY = timedelta(minutes=10)
 _DELETE_EVERY = timedelta(seconds=5)
+_LOOK_AHEAD_EVERY = timedelta(hours=1)
 
 
 class PortTaken(Unavailable):
@@ -130,6 +132,7 @@ async def application(settings: Settings, place: Place, secret: bytes) -> AsyncI
             limits=LimitConfig(per_minute=settings.api_rate_limit, burst=settings.api_rate_burst),
             idempotency_lifetime=settings.idempotency_lifetime,
             readiness=lambda: _reasons_not_ready(db),
+            figures=HealthFigures(db),
         )
         ours = open_tasks(settings)
         routers = [
@@ -140,6 +143,7 @@ async def application(settings: Settings, place: Place, secret: bytes) -> AsyncI
             audit_routes.router,
             config_routes.create_router(config_keys(), held, offer(settings)),
             risk_routes.router,
+            operation_routes.router,
         ]
         app = create_app(services, web_config(settings, https=https), routers=routers)
         app.state.before_stop = watch.stop  # streams that never end by themselves would hold the shutdown up
@@ -149,8 +153,8 @@ async def application(settings: Settings, place: Place, secret: bytes) -> AsyncI
 @asynccontextmanager
 async def _maintenance(db: Database, settings: Settings) -> AsyncIterator[None]:
     """What every API process does beside answering: look for dead workers (the last one's death must not need another
-    worker to be noticed), seal the audit trail, throw away what has
-    served its time, and carry out deletions of accounts."""
+    worker to be noticed), seal the audit trail, throw away what has served its time, keep the months ahead, and carry
+    out deletions of accounts."""
     accounting = accounts_config(settings)
     loops = [
         asyncio.create_task(Reaper(db, tasks.Registry(), followers()).run(_REAP_EVERY)),
@@ -159,6 +163,7 @@ async def _maintenance(db: Database, settings: Settings) -> AsyncIterator[None]:
         asyncio.create_task(
             accounts.Deletions(db, erasers(open_tasks(settings)), accounting.deletion).run(_DELETE_EVERY)
         ),
+        asyncio.create_task(keep_ahead(db, _LOOK_AHEAD_EVERY)),
     ]
     try:
         yield

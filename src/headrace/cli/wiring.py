@@ -24,6 +24,7 @@ from headrace.accounts import (
 from headrace.database import Database, DatabaseConfig
 from headrace.embedded import files
 from headrace.errors import HeadraceError, Invalid, Unavailable
+from headrace.operations import RetentionConfig, StorageConfig
 from headrace.schedules.due import MisfireConfig
 from headrace.schedules.following import with_schedules
 from headrace.schedules.loop import Scheduler, SchedulerConfig
@@ -242,6 +243,32 @@ async def scheduling(chosen: Settings, place: Place) -> AsyncIterator[Scheduler]
             stop.set()
             await asyncio.wait([firing])
             reaping.cancel()
+
+
+def retention_config(chosen: Settings) -> RetentionConfig:
+    return RetentionConfig(
+        audit_events=chosen.retention_audit,
+        webhook_deliveries=chosen.retention_deliveries,
+        usage_ledger=chosen.retention_ledger,
+        task_executions=chosen.retention_executions,
+        task_locks=chosen.retention_locks,
+        outbox_events=chosen.retention_outbox,
+    )
+
+
+def archive_config(chosen: Settings) -> StorageConfig:
+    place = chosen.archive_url or str(chosen.data_dir / "archive")
+    if "://" not in place:
+        return StorageConfig(f"file://{Path(place).resolve()}")
+    options: dict[str, str] = {}
+    if chosen.archive_s3_endpoint is not None:
+        options["endpoint"] = str(chosen.archive_s3_endpoint).rstrip("/")
+    if chosen.archive_s3_region is not None:
+        options["region"] = chosen.archive_s3_region
+    if chosen.archive_s3_access_key is not None and chosen.archive_s3_secret_key is not None:
+        options["access_key_id"] = chosen.archive_s3_access_key.get_secret_value()
+        options["secret_access_key"] = chosen.archive_s3_secret_key.get_secret_value()
+    return StorageConfig(place, options)
 
 
 def _wechat_config(chosen: Settings) -> WeChatConfig | None:

@@ -1,5 +1,59 @@
-"""What keeps a deployment healthy over the years."""
+"""What keeps a deployment healthy over the years. Other packages import only what is named here."""
 
-from headrace.operations.housekeeping import Housekeeping, Kept
+from typing import TYPE_CHECKING
 
-__all__ = ["Housekeeping", "Kept"]
+from headrace import lazily
+
+if TYPE_CHECKING:
+    from headrace.operations.ahead import Made, keep_ahead, make_months_ahead
+    from headrace.operations.config import LockConfig, RetentionConfig, StorageConfig
+    from headrace.operations.figures import HealthFigures
+    from headrace.operations.health import Health, look
+    from headrace.operations.housekeeping import Housekeeping, Kept
+    from headrace.operations.model import MONTHLY, Archive, ArchiveState, MonthKept, Partition, Retention, Retired
+    from headrace.operations.retention import THIN, due_months, retain, retire_expired, thin
+    from headrace.operations.retiring import retire_month
+    from headrace.operations.storage import Storage
+
+__all__ = [
+    "MONTHLY",
+    "THIN",
+    "Archive",
+    "ArchiveState",
+    "Health",
+    "HealthFigures",
+    "Housekeeping",
+    "Kept",
+    "LockConfig",
+    "Made",
+    "MonthKept",
+    "Partition",
+    "Retention",
+    "RetentionConfig",
+    "Retired",
+    "Storage",
+    "StorageConfig",
+    "due_months",
+    "keep_ahead",
+    "look",
+    "make_months_ahead",
+    "retain",
+    "retire_expired",
+    "retire_month",
+    "thin",
+]
+
+__getattr__ = lazily.names_of(
+    __name__,
+    {
+        "ahead": "Made keep_ahead make_months_ahead",
+        "config": "LockConfig RetentionConfig StorageConfig",
+        "figures": "HealthFigures",
+        "health": "Health look",
+        "housekeeping": "Housekeeping Kept",
+        "model": "MONTHLY Archive ArchiveState MonthKept Partition Retention Retired",
+        "retention": "THIN due_months retain retire_expired thin",
+        "retiring": "retire_month",
+        "storage": "Storage",
+    },
+)

@@ -1,8 +1,8 @@
 """For those who watch over the process: is it alive, may it be sent requests, what does it count.
 
 There is no rate limit here: a probe that were told "too many requests" would take a healthy process away from
-everybody. Instead no answer costs more than a flood of requests itself: only ``/readyz`` asks the database, once a
-second at the most.
+everybody. Instead no answer costs more than a flood of requests itself: only ``/readyz`` and ``/metrics``
+ask the database, the one once a second at the most and the other four times a minute.
 """
 
 import asyncio
@@ -14,8 +14,8 @@ from fastapi import APIRouter, Request, Response
 from headrace import __version__, logs
 from headrace.edge.facts import facts_of
 from headrace.edge.problem_details import answer_to
-from headrace.edge.services import Readiness
-from headrace.errors import Unavailable
+from headrace.edge.services import Figure, Readiness, services_of
+from headrace.errors import HeadraceError, Unavailable
 from headrace.web.metrics import CONTENT_TYPE, Metrics
 
 log = logs.get(__name__)
@@ -76,4 +76,14 @@ async def _reasons(request: Request) -> Sequence[str]:
 async def metrics(request: Request) -> Response:
     counted = request.app.state.metrics
     assert isinstance(counted, Metrics)
-    return Response(counted.render(), headers={"Content-Type": CONTENT_TYPE})
+    return Response(counted.render(await _figures(request)), headers={"Content-Type": CONTENT_TYPE})
+
+
+async def _figures(request: Request) -> Sequence[Figure]:
+    """None when the database does not answer: what this process counted itself is wanted all the more then."""
+    try:
+        async with asyncio.timeout(_PATIENCE):
+            return await services_of(request).figures()
+    except (TimeoutError, HeadraceError) as exc:
+        log.warning("metrics.incomplete", error=type(exc).__name__)
+        return ()

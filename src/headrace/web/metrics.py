@@ -1,7 +1,11 @@
 """Figures for Prometheus, in a registry of the app's own, so that two apps in one process do not add up."""
 
+from collections.abc import Sequence
+
 from prometheus_client import CollectorRegistry, Gauge, Histogram, ProcessCollector
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
+
+from headrace.edge.services import Figure
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
 
@@ -28,5 +32,15 @@ class Metrics:
         known = method if method in _METHODS else "OTHER"
         self._durations.labels(known, route, str(status)).observe(seconds)
 
-    def render(self) -> bytes:
-        return generate_latest(self.registry)
+    def render(self, figures: Sequence[Figure] = ()) -> bytes:
+        """What was counted here, and figures from elsewhere."""
+        return generate_latest(self.registry) + generate_latest(_registry_of(figures))
+
+
+def _registry_of(figures: Sequence[Figure]) -> CollectorRegistry:
+    registry = CollectorRegistry()
+    for figure in figures:
+        gauge = Gauge(figure.name, figure.help, figure.labels, registry=registry)
+        for labels, value in figure.values.items():
+            (gauge.labels(*labels) if labels else gauge).set(value)
+    return registry

@@ -59,6 +59,7 @@ TAGS = [
     {"name": "Schedules", "description": "When it runs: by cron, by interval, once; and what became of the runs."},
     {"name": "Locks", "description": "One thing at a time, over any number of machines."},
     {"name": "Audit", "description": "Who did what, to what, from where; and proof of it."},
+    {"name": "Operations", "description": "Months of the tables that are kept by months, and those in the archive."},
     {"name": "Administration", "description": "Other people's accounts, for administrators."},
     {"name": "Configs", "description": "What this installation offers, and settings that change while it runs."},
     {"name": "Risks", "description": "Known risks, who owns them and what is done about them, for administrators."},

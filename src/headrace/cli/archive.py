@@ -1,0 +1,162 @@
+"""``headrace archive``: months that have left the database."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Annotated, TypeVar
+
+import typer
+
+from headrace.cli.operator import Desk, at_desk
+from headrace.cli.output import Json, out, print_json, print_table, progress, say
+from headrace.cli.partitions import month_of
+from headrace.cli.wiring import archive_config
+from headrace.operations import Archive, ArchiveState, Storage, archives
+from headrace.operations.errors import ArchiveDamaged, ArchiveNotFound
+from headrace.operations.schemas import ArchiveOut
+from headrace.operations.store import list_archives
+
+T = TypeVar("T")
+
+app = typer.Typer(help="Months that have left the database: list, verify, ask and restore them.", no_args_is_help=True)
+
+Name = Annotated[
+    str, typer.Argument(metavar="ARCHIVE", help="Its id, or its month's name: audit_events_y2026m01, for example.")
+]
+_MANY = 100_000
+
+
+@app.command("list")
+def list_(
+    table: Annotated[str | None, typer.Option(help="Only months of this table.")] = None, json: Json = False
+) -> None:
+    """Every archive, with what is in it."""
+
+    async def act(desk: Desk) -> Sequence[Archive]:
+        async with desk.db.transaction(readonly=True) as tx:
+            return await list_archives(tx, table=table, limit=_MANY)
+
+    found = at_desk("archive list", act)
+    if json:
+        print_json([ArchiveOut.of(archive).model_dump(mode="json") for archive in found])
+        return
+    print_table(
+        ("id", "month", "rows", "from", "to", "size", "verified", ""),
+        [
+            (
+                archive.id,
+                archive.name,
+                None if archive.row_count is None else f"{archive.row_count:,}",
+                archive.min_at and f"{archive.min_at:%Y-%m-%d %H:%M}",
+                archive.max_at and f"{archive.max_at:%Y-%m-%d %H:%M}",
+                archive.size_bytes and f"{archive.size_bytes / 1024**2:,.1f} MiB",
+                archive.verified_at and f"{archive.verified_at:%Y-%m-%d %H:%M}",
+                _remark(archive),
+            )
+            for archive in found
+        ],
+    )
+
+
+def _remark(archive: Archive) -> str:
+    if archive.restored_as is not None:
+        return f"restored as headrace.{archive.restored_as}"
+    return {
+        ArchiveState.DETACHED: "not written yet",
+        ArchiveState.ARCHIVED: "written; its rows are still here",
+        ArchiveState.DROPPED: "",
+    }[archive.state]
+
+
+@app.command()
+def verify(
+    name: Annotated[str | None, typer.Argument(metavar="ARCHIVE", help="One archive; every one by default.")] = None,
+    json: Json = False,
+) -> None:
+    """Read files back and compare them with what was written; exits with 1 if one is damaged or missing."""
+
+    async def act(desk: Desk) -> list[tuple[Archive, str | None]]:
+        storage = Storage(archive_config(desk.settings))
+        async with desk.db.transaction(readonly=True) as tx:
+            written = [ArchiveState.ARCHIVED, ArchiveState.DROPPED]
+            chosen = (
+                [await archives.get_archive(tx, name)] if name else await list_archives(tx, states=written, limit=_MANY)
+            )
+        found: list[tuple[Archive, str | None]] = []
+        with progress("reading archives") as report:
+            for number, archive in enumerate(chosen, 1):
+                report(f"reading {archive.name} ({number} of {len(chosen)})")
+                try:
+                    found.append((await archives.verify(desk.place.owner, storage, archive), None))
+                except (ArchiveDamaged, ArchiveNotFound) as exc:
+                    found.append((archive, exc.message))
+        return found
+
+    found = at_desk("archive verify", act)
+    if json:
+        print_json([{"id": archive.id, "name": archive.name, "problem": problem} for archive, problem in found])
+    else:
+        for archive, problem in found:
+            out.print(f"{'✗' if problem else '✓'} {archive.name}: {problem or 'as it was written'}", markup=False)
+    if any(problem for _, problem in found):
+        raise typer.Exit(1)
+
+
+@app.command()
+def restore(name: Name, json: Json = False) -> None:
+    """Put an archived month's rows back into a table of their own, beside the one that they came from."""
+    table = _on_archive(
+        "archive restore",
+        name,
+        lambda desk, archive: archives.restore(
+            desk.place.owner, Storage(archive_config(desk.settings)), archive, who=desk.caller.who
+        ),
+    )
+    if json:
+        print_json({"table": f"headrace.{table}"})
+    else:
+        out.print(f"restored as headrace.{table}; `headrace archive discard {name}` drops it again", markup=False)
+
+
+@app.command()
+def discard(name: Name) -> None:
+    """Drop the table that an archive was restored into; the archive stays."""
+    _on_archive(
+        "archive discard", name, lambda desk, archive: archives.discard(desk.place.owner, archive, who=desk.caller.who)
+    )
+    out.print(f"{name} is only in the archive again", markup=False)
+
+
+def _on_archive(command: str, name: str, verb: Callable[[Desk, Archive], Awaitable[T]]) -> T:
+    async def act(desk: Desk) -> T:
+        async with desk.db.transaction(readonly=True) as tx:
+            archive = await archives.get_archive(tx, name)
+        with progress(f"working on {archive.name}"):
+            return await verb(desk, archive)
+
+    return at_desk(command, act)
+
+
+@app.command()
+def query(
+    sql: Annotated[str, typer.Argument(metavar="SQL", help="DuckDB's SQL, with the tables' own names.")],
+    since: Annotated[str | None, typer.Option(metavar="MONTH", help="Only this month and later: 2026-01.")] = None,
+    until: Annotated[str | None, typer.Option(metavar="MONTH", help="Only this month and earlier: 2026-03.")] = None,
+    json: Json = False,
+) -> None:
+    """Ask archived months in SQL, without restoring them: SELECT action, count(*) FROM audit_events GROUP BY action."""
+
+    async def act(desk: Desk) -> archives.Answer:
+        with progress("asking the archives"):
+            return await archives.query(
+                desk.db,
+                Storage(archive_config(desk.settings)),
+                sql,
+                since=month_of(since) if since else None,
+                until=month_of(until) if until else None,
+            )
+
+    answer = at_desk("archive query", act)
+    if json:
+        print_json([dict(zip(answer.columns, row, strict=True)) for row in answer.rows])
+    else:
+        print_table(answer.columns, answer.rows)
+        say(f"{len(answer.rows):,} rows from {answer.files} archives")

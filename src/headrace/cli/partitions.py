@@ -1,0 +1,148 @@
+"""``headrace partitions``: the months of the tables that are kept by months."""
+
+from collections.abc import Sequence
+from datetime import UTC, date, datetime
+from typing import Annotated
+
+import typer
+
+from headrace import operations
+from headrace.cli.operator import Desk, at_desk
+from headrace.cli.output import Json, out, print_json, print_table, progress
+from headrace.cli.wiring import archive_config, retention_config
+from headrace.errors import Invalid
+from headrace.operations import Made, Partition, Retention, Retired, Storage
+from headrace.operations.schemas import ArchiveOut, PartitionOut, RetentionOut
+from headrace.operations.store import list_partitions
+
+app = typer.Typer(help="Tables that are kept by months: which months there are, and letting old ones go.")
+
+TableName = Annotated[str, typer.Argument(metavar="TABLE", help="The table: audit_events, for example.")]
+Month = Annotated[str, typer.Argument(metavar="MONTH", help="The month, as 2026-01.")]
+
+
+def month_of(text: str) -> date:
+    try:
+        return datetime.strptime(text, "%Y-%m").replace(tzinfo=UTC).date()
+    except ValueError:
+        raise Invalid(f"{text} is not a month: write it as 2026-01.") from None
+
+
+@app.command("list")
+def list_(json: Json = False) -> None:
+    """Every month of every table, with its size."""
+
+    async def act(desk: Desk) -> Sequence[Partition]:
+        async with desk.db.transaction(readonly=True) as tx:
+            return await list_partitions(tx)
+
+    partitions = at_desk("partitions list", act)
+    if json:
+        print_json([PartitionOut.of(partition).model_dump(mode="json") for partition in partitions])
+        return
+    print_table(
+        ("table", "month", "rows, about", "dead", "size", ""),
+        [
+            (
+                partition.table_name,
+                "default" if partition.period is None else f"{partition.period:%Y-%m}",
+                f"{partition.live_rows:,}",
+                f"{partition.dead_rows:,}",
+                f"{partition.size_bytes / 1024**2:,.1f} MiB",
+                "" if partition.attached else "detached: `headrace partitions retire` goes on with it",
+            )
+            for partition in partitions
+        ],
+    )
+
+
+@app.command()
+def ahead(json: Json = False) -> None:
+    """Make the months that are missing, from this one to three ahead. Every API process does so by itself."""
+
+    async def act(desk: Desk) -> Made:
+        return await operations.make_months_ahead(desk.db, desk.caller.who)
+
+    made = at_desk("partitions ahead", act)
+    if json:
+        print_json({"made": made.partitions, "problems": made.problems})
+        return
+    for name in made.partitions:
+        out.print(f"made {name}", markup=False)
+    for problem in made.problems:
+        out.print(f"not made: {problem}", markup=False)
+    if not made.partitions and not made.problems:
+        out.print("all there")
+
+
+@app.command()
+def retire(
+    table: TableName,
+    month: Month,
+    write_again: Annotated[
+        bool,
+        typer.Option("--write-again", help="Replace the archive's file, which was found damaged; the rows are here."),
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Take one month out of its table and into the archive, from wherever an earlier run left it."""
+
+    async def act(desk: Desk) -> Retired:
+        with progress(f"retiring {table} {month}") as report:
+            return await operations.retire_month(
+                desk.place.owner,
+                Storage(archive_config(desk.settings)),
+                table,
+                month_of(month),
+                who=desk.caller.who,
+                write_again=write_again,
+                on_step=report,
+            )
+
+    gone = at_desk("partitions retire", act)
+    if json:
+        print_json(
+            {
+                "archive": ArchiveOut.of(gone.archive).model_dump(mode="json"),
+                "locked_ms": gone.locked.total_seconds() * 1000,
+            }
+        )
+        return
+    archive = gone.archive
+    out.print(
+        f"{archive.name} is in the archive as {archive.id}: {archive.row_count:,} rows, {archive.size_bytes:,} bytes; "
+        f"{table} was locked for {gone.locked.total_seconds() * 1000:.1f} ms at the most",
+        markup=False,
+        soft_wrap=True,
+    )
+
+
+@app.command()
+def expire(
+    table: Annotated[
+        str | None, typer.Argument(metavar="TABLE", help="Only this table; all that have a time to keep by default.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Let go of what is older than the settings keep, as schedules do at night. Exits with 1 if something stayed."""
+
+    async def act(desk: Desk) -> Sequence[Retention]:
+        config, storage = retention_config(desk.settings), archive_config(desk.settings)
+        with progress("looking for what is too old") as report:
+            return [
+                await operations.retain(
+                    desk.db, desk.place.owner, storage, config, name, who=desk.caller.who, on_step=report
+                )
+                for name in ([table] if table else [*operations.THIN, *operations.MONTHLY])
+            ]
+
+    runs = at_desk("partitions expire", act)
+    if json:
+        print_json([RetentionOut.of(run).model_dump(mode="json") for run in runs])
+    else:
+        print_table(
+            ("table", "removed", "months", ""),
+            [(run.table_name, f"{run.removed_rows:,}", len(run.retired) or None, run.error) for run in runs],
+        )
+    if any(run.error for run in runs):
+        raise typer.Exit(1)

@@ -1,0 +1,1 @@
+DROP PROCEDURE headrace.backfill(regclass, text, text, integer);

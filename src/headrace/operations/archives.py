@@ -1,0 +1,181 @@
+"""What has left the database: looking at it, checking it, and bringing it back."""
+
+import asyncio
+import tempfile
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import asyncpg
+
+from headrace import audit
+from headrace.audit import Action, Resource, ResourceType, Who
+from headrace.database import Database, DatabaseConfig, Tx
+from headrace.operations import parquet, store
+from headrace.operations.errors import (
+    AlreadyRestored,
+    ArchiveDamaged,
+    ArchiveNotFound,
+    ArchiveNotWritten,
+    BadQuery,
+)
+from headrace.operations.libraries import load
+from headrace.operations.model import MONTHLY, Archive, ArchiveState, monthly
+from headrace.operations.owner import as_owner
+from headrace.operations.retiring import fetched
+from headrace.operations.storage import Storage
+
+_ALL = 100_000  # eight thousand years of months
+
+
+async def get_archive(tx: Tx, name: str) -> Archive:
+    """By its id, or by the name that the partition had (``audit_events_y2026m01``)."""
+    archive = await store.find_archive(tx, name)
+    if archive is None:
+        every = await store.list_archives(tx, limit=_ALL)
+        archive = next((one for one in every if one.name == name), None)
+    if archive is None:
+        raise ArchiveNotFound(f"There is no archive {name}: `headrace archive list` shows all.")
+    return archive
+
+
+async def verify(owner: DatabaseConfig, storage: Storage, archive: Archive) -> Archive:
+    """Read the file back and compare it with what was written, and with the table where that is still there.
+
+    ``ArchiveDamaged`` says what differs.
+    """
+    _require_written(archive)
+    async with fetched(storage, archive) as file, as_owner(owner) as connection:
+        if archive.state is ArchiveState.ARCHIVED:
+            table = monthly(archive.table_name)
+            if difference := await parquet.find_difference(connection, table, archive.name, file):
+                raise ArchiveDamaged(f"{archive.location} does not hold what {archive.name} holds: {difference}.")
+        await store.mark_verified(Tx(connection), archive)
+        return await get_archive(Tx(connection), archive.id)
+
+
+async def restore(owner: DatabaseConfig, storage: Storage, archive: Archive, *, who: Who) -> str:
+    """Put an archived month's rows back into a table of their own, and give its name.
+
+    Beside the table they came from, not in it: retention would retire them again, and rows that they referred to may
+    be gone. All of it happens in one transaction, in which the rows are compared with the file once more.
+    """
+    _require_written(archive)
+    if archive.restored_as is not None:
+        raise AlreadyRestored(f"{archive.name} is restored as headrace.{archive.restored_as} already.")
+    name, table = f"{archive.name}_restored", monthly(archive.table_name)
+    async with fetched(storage, archive) as file, as_owner(owner) as connection:
+        tx = Tx(connection)
+        async with connection.transaction():
+            # As the columns were then; the table may have other ones by now.
+            columns = ", ".join(f"{column.quoted} {column.type}" for column in file.columns)
+            try:
+                await tx.execute(f"CREATE TABLE headrace.{name} ({columns})")
+            except asyncpg.DuplicateTableError as exc:
+                raise AlreadyRestored(f"There is a table headrace.{name} already.") from exc
+            await parquet.load_rows(tx, name, file)
+            await tx.execute(f"CREATE INDEX idx_{name}_key ON headrace.{name} ({', '.join(table.key)})")
+            if difference := await parquet.find_difference(connection, table, name, file):
+                raise ArchiveDamaged(f"{archive.location} cannot be restored: {difference}.")
+            await tx.execute(f"GRANT SELECT ON headrace.{name} TO headrace_app")
+            await tx.execute(f"COMMENT ON TABLE headrace.{name} IS 'Restored from {archive.location}.'")
+            await store.mark_restored(tx, archive.id, name)
+            restored = Resource(ResourceType.PARTITION, name, {"table": archive.table_name})
+            await audit.record(tx, who, Action.CREATED, restored, data={"archive": archive.id})
+    return name
+
+
+async def discard(owner: DatabaseConfig, archive: Archive, *, who: Who) -> None:
+    """Drop the table that the archive was restored into; the archive stays."""
+    if archive.restored_as is None:
+        raise ArchiveNotFound(f"{archive.name} is not restored.")
+    async with as_owner(owner) as connection, connection.transaction():
+        tx = Tx(connection)
+        await tx.execute(f"DROP TABLE IF EXISTS headrace.{archive.restored_as}")
+        await store.mark_restored(tx, archive.id, None)
+        discarded = Resource(ResourceType.PARTITION, archive.restored_as, {"table": archive.table_name})
+        await audit.record(tx, who, Action.DELETED, discarded, data={"archive": archive.id})
+
+
+@asynccontextmanager
+async def read_rows(storage: Storage, archive: Archive) -> AsyncIterator[parquet.ParquetFile]:
+    """The archived rows, for who wants to look at each: instants as datetimes, jsonb as PostgreSQL's text."""
+    _require_written(archive)
+    async with fetched(storage, archive) as file:
+        yield file
+
+
+def _require_written(archive: Archive) -> None:
+    if archive.state is ArchiveState.DETACHED:
+        raise ArchiveNotWritten(
+            f"{archive.name} is detached and not archived yet: `headrace partitions retire {archive.table_name} "
+            f"{archive.period:%Y-%m}` goes on with it. Its rows are in headrace.{archive.name}."
+        )
+
+
+# -- asking
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    columns: tuple[str, ...]
+    rows: list[tuple[Any, ...]]
+    files: int
+
+
+async def query(
+    db: Database, storage: Storage, sql: str, *, since: date | None = None, until: date | None = None
+) -> Answer:
+    """Ask the archives in SQL (DuckDB's), under their tables' names; months from ``since`` to ``until``, both included.
+
+    Only the months of tables that the query names are fetched, and each is checked against its hash.
+    """
+    duckdb = load("duckdb")
+    try:
+        named = set(duckdb.connect().get_table_names(sql))
+    except duckdb.Error as exc:
+        raise BadQuery(f"DuckDB refuses the query: {exc}") from exc
+    async with db.transaction(readonly=True) as tx:
+        found = [
+            archive
+            for table in MONTHLY
+            if table in named
+            for archive in await store.list_archives(
+                tx, table=table, states=[ArchiveState.ARCHIVED, ArchiveState.DROPPED], limit=_ALL
+            )
+            if (since is None or archive.period >= since.replace(day=1)) and (until is None or archive.period <= until)
+        ]
+    async with AsyncExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="headrace-query-")))
+        for archive in found:
+            assert archive.location is not None
+            if await storage.fetch(archive.location, folder / f"{archive.name}.parquet") != archive.sha256:
+                raise ArchiveDamaged(f"{archive.location} is not the file that was written.")
+        return await asyncio.to_thread(_ask, duckdb, sql, folder, found)
+
+
+def _ask(duckdb: Any, sql: str, folder: Path, archives: Sequence[Archive]) -> Answer:
+    with duckdb.connect() as session:
+        try:
+            for name in {archive.table_name for archive in archives}:
+                files = [str(folder / f"{archive.name}.parquet") for archive in archives if archive.table_name == name]
+                listed = ", ".join("'" + file.replace("'", "''") + "'" for file in files)
+                session.execute(f"CREATE VIEW {name} AS SELECT * FROM read_parquet([{listed}], union_by_name = true)")
+            # The query may read the archives, and nothing else on this machine.
+            session.execute(f"SET allowed_directories = ['{str(folder).replace(chr(39), chr(39) * 2)}']")
+            session.execute("SET TimeZone = 'UTC'; SET enable_external_access = false; SET lock_configuration = true")
+            asked = session.sql(sql)
+            if asked is None:  # a statement that gives no rows
+                return Answer((), [], len(archives))
+            table = asked.to_arrow_table()
+            values = [column.to_pylist() for column in table.columns]
+            return Answer(tuple(table.column_names), list(zip(*values, strict=True)), len(archives))
+        except duckdb.CatalogException as exc:
+            raise BadQuery(
+                f"{exc} (archived: {', '.join(sorted({a.table_name for a in archives})) or 'nothing'})"
+            ) from exc
+        except duckdb.Error as exc:
+            raise BadQuery(f"DuckDB refuses the query: {exc}") from exc

@@ -1,0 +1,39 @@
+"""What retention and the archive are told about where they stand."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+
+@dataclass(frozen=True, slots=True)
+class RetentionConfig:
+    """How long rows stay, by table. None keeps them for ever."""
+
+    audit_events: timedelta | None = timedelta(days=180)
+    webhook_deliveries: timedelta | None = timedelta(days=180)
+    usage_ledger: timedelta | None = timedelta(days=5 * 365)
+    task_executions: timedelta | None = timedelta(days=90)
+    task_locks: timedelta | None = timedelta(days=7)
+    outbox_events: timedelta | None = timedelta(days=30)
+
+    def keep(self, table: str) -> timedelta | None:
+        kept: timedelta | None = getattr(self, table)
+        return kept
+
+
+@dataclass(frozen=True, slots=True)
+class StorageConfig:
+    """``url`` is ``file:///folder`` or ``s3://bucket/prefix``; ``options`` tell the S3 client its endpoint and keys."""
+
+    url: str
+    options: Mapping[str, str] = field(default_factory=dict, repr=False)
+    timeout: timedelta = timedelta(seconds=30)
+
+
+@dataclass(frozen=True, slots=True)
+class LockConfig:
+    """How to ask for a busy table: ``wait`` once, ``pause`` (more or less) before the next try, ``patience`` in all."""
+
+    wait: timedelta = timedelta(milliseconds=50)
+    pause: timedelta = timedelta(milliseconds=500)
+    patience: timedelta = timedelta(seconds=60)

@@ -1,0 +1,101 @@
+"""The database's health for `/metrics`."""
+
+import asyncio
+import time
+from collections.abc import Sequence
+
+from headrace.database import Database
+from headrace.edge.services import Figure
+from headrace.operations.health import Health, look
+
+_GOOD_FOR_S = 15.0  # however many scrapers there are, the database is asked no oftener
+
+
+class HealthFigures:
+    def __init__(self, db: Database) -> None:
+        self._db = db
+        self._lock = asyncio.Lock()
+        self._known: tuple[float, Sequence[Figure]] | None = None
+
+    async def __call__(self) -> Sequence[Figure]:
+        async with self._lock:
+            if self._known is None or time.monotonic() - self._known[0] > _GOOD_FOR_S:
+                self._known = (time.monotonic(), figures_of(await look(self._db)))
+            return self._known[1]
+
+
+def figures_of(health: Health) -> list[Figure]:
+    table = ("table",)
+    tables, runs = health.tables, health.runs
+    oldest = 0.0 if health.oldest_unpublished is None else health.oldest_unpublished.total_seconds()
+    ended: dict[tuple[str, ...], float] = {
+        (run.table_name,): run.finished_at.timestamp() for run in runs if run.finished_at is not None
+    }
+    return [
+        Figure(
+            "headrace_table_live_rows",
+            "Rows, as PostgreSQL estimates them.",
+            table,
+            {(one.table_name,): one.live_rows for one in tables},
+        ),
+        Figure(
+            "headrace_table_dead_rows",
+            "Rows that vacuum has yet to remove, as PostgreSQL estimates them.",
+            table,
+            {(one.table_name,): one.dead_rows for one in tables},
+        ),
+        Figure(
+            "headrace_table_bytes",
+            "Size on disk, with indexes.",
+            table,
+            {(one.table_name,): one.size_bytes for one in tables},
+        ),
+        Figure(
+            "headrace_partition_bytes",
+            "Size of a month on disk, with indexes.",
+            ("table", "partition"),
+            {(one.table_name, one.name): one.size_bytes for one in health.partitions},
+        ),
+        Figure(
+            "headrace_partitions_ahead",
+            "Months after this one that are there already. Alarm below 1.",
+            table,
+            {(name,): count for name, count in health.months_ahead.items()},
+        ),
+        Figure(
+            "headrace_partition_default_rows",
+            "Rows for which there was no month, up to 1000. Alarm above 0.",
+            table,
+            {(name,): count for name, count in health.default_rows.items()},
+        ),
+        Figure(
+            "headrace_outbox_oldest_unpublished_seconds",
+            "Age of the oldest event that waits to be published; 0 when none does.",
+            (),
+            {(): oldest},
+        ),
+        Figure(
+            "headrace_archives",
+            "Months that have left their table, by how far they are. Alarm if not DROPPED for a day.",
+            ("state",),
+            {(state,): count for state, count in health.archives.items()},
+        ),
+        Figure(
+            "headrace_retention_last_success_timestamp_seconds",
+            "When retention last ended its work on a table; missing while it runs and after it was killed.",
+            table,
+            ended,
+        ),
+        Figure(
+            "headrace_retention_removed_rows",
+            "Rows that the last run of retention removed.",
+            table,
+            {(run.table_name,): run.removed_rows for run in runs},
+        ),
+        Figure(
+            "headrace_retention_failing",
+            "1 if the last run of retention left something that is too old.",
+            table,
+            {(run.table_name,): float(run.error is not None) for run in runs},
+        ),
+    ]

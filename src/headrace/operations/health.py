@@ -1,0 +1,103 @@
+"""Figures that tell whether the database will still be well in a year."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from headrace.database import Database, Tx
+from headrace.operations import store
+from headrace.operations.model import Partition
+
+
+@dataclass(frozen=True, slots=True)
+class TableHealth:
+    """A table with all its partitions, as PostgreSQL estimates it."""
+
+    table_name: str
+    live_rows: int
+    dead_rows: int
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class RetentionRun:
+    table_name: str
+    started_at: datetime
+    finished_at: datetime | None
+    removed_rows: int
+    removed_total: int
+    error: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """All of it at one moment."""
+
+    now: datetime
+    tables: tuple[TableHealth, ...]
+    partitions: tuple[Partition, ...]
+    default_rows: dict[str, int]  # counted to a bound: any is too many
+    months_ahead: dict[str, int]
+    oldest_unpublished: timedelta | None
+    archives: dict[str, int]  # by state
+    runs: tuple[RetentionRun, ...]
+
+
+# Partitions count for their parent; the parent itself holds nothing.
+LIST_TABLES = """
+SELECT coalesce(parent.relname, relation.relname) AS table_name,
+       sum(coalesce(pg_stat_get_live_tuples(relation.oid), 0))::bigint AS live_rows,
+       sum(coalesce(pg_stat_get_dead_tuples(relation.oid), 0))::bigint AS dead_rows,
+       sum(pg_total_relation_size(relation.oid))::bigint AS size_bytes
+FROM pg_class AS relation
+LEFT JOIN pg_inherits ON inhrelid = relation.oid
+LEFT JOIN pg_class AS parent ON parent.oid = inhparent
+WHERE relation.relnamespace = 'headrace'::regnamespace AND relation.relkind = 'r'
+GROUP BY 1 ORDER BY 1
+"""
+
+
+async def list_tables(tx: Tx) -> list[TableHealth]:
+    return [TableHealth(**row) for row in await tx.fetch(LIST_TABLES)]
+
+
+_MANY = 1000
+# Of those that are most overdue: an index gives them at once, however long the queue is.
+OLDEST_UNPUBLISHED = """
+SELECT now() - min(created_at) FROM (
+  (SELECT created_at FROM headrace.outbox_events WHERE status = 'PENDING' ORDER BY next_retry_at LIMIT 100)
+  UNION ALL
+  (SELECT created_at FROM headrace.outbox_events WHERE status = 'FAILED' ORDER BY next_retry_at LIMIT 100)
+) AS overdue
+"""
+COUNT_ARCHIVES = "SELECT state, count(*) FROM headrace.archives GROUP BY state ORDER BY state"
+LIST_RUNS = """
+SELECT table_name, started_at, finished_at, removed_rows, removed_total, error
+FROM headrace.retention_runs ORDER BY table_name
+"""
+
+
+async def look(db: Database) -> Health:
+    """Look at everything at once; a few milliseconds, whatever is in the tables."""
+    async with db.transaction(readonly=True) as tx:
+        now: datetime = await tx.fetchval("SELECT now()")
+        partitions = await store.list_partitions(tx)
+        ahead: dict[str, int] = {}
+        for partition in partitions:
+            later = partition.attached and partition.period is not None and partition.period > now.date()
+            ahead[partition.table_name] = ahead.get(partition.table_name, 0) + later
+        return Health(
+            now=now,
+            tables=tuple(await list_tables(tx)),
+            partitions=tuple(partitions),
+            default_rows={table: await _count_default(tx, table) for table in ahead},
+            months_ahead=ahead,
+            oldest_unpublished=await tx.fetchval(OLDEST_UNPUBLISHED),
+            archives={row["state"]: row["count"] for row in await tx.fetch(COUNT_ARCHIVES)},
+            runs=tuple(RetentionRun(**row) for row in await tx.fetch(LIST_RUNS)),
+        )
+
+
+async def _count_default(tx: Tx, table: str) -> int:
+    sql = f"SELECT count(*) FROM (SELECT FROM headrace.{table}_default LIMIT {_MANY}) AS stray"
+    count: int = await tx.fetchval(sql)
+    return count

@@ -1,0 +1,156 @@
+"""Tables that are kept by months, the months, and where they go."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from enum import StrEnum
+
+from headrace.operations.errors import NotMonthly
+
+
+@dataclass(frozen=True, slots=True)
+class MonthlyTable:
+    """A table with a partition for each month, which leaves as a whole.
+
+    ``key`` orders a month's rows, and an index serves it. ``needed`` is a statement that says why a month must stay, or
+    nothing; ``{partition}`` in it is the month's own table.
+    """
+
+    name: str
+    key: tuple[str, ...]
+    id_column: str
+    needed: str | None = None
+
+    def partition(self, month: date) -> str:
+        return f"{self.name}{month:_y%Ym%m}"
+
+
+# An endpoint may be retried for days, and a month that is still being written to is nobody's archive.
+OPEN_DELIVERIES = """
+SELECT 'a delivery of it is still under way' FROM {partition}
+WHERE status = 'PENDING' OR status IN ('FAILED', 'RETRYING') AND next_retry_at IS NOT NULL
+LIMIT 1
+"""
+# `total = left + held + committed` is proved from the ledger, for as long as an entitlement can be used.
+LIVE_ENTITLEMENTS = """
+SELECT 'it explains an entitlement that has not ended' FROM {partition} AS ledger
+JOIN headrace.entitlements ON entitlements.id = ledger.entitlement_id
+WHERE entitlements.period_end > now()
+LIMIT 1
+"""
+
+MONTHLY: Mapping[str, MonthlyTable] = {
+    table.name: table
+    for table in (
+        MonthlyTable("audit_events", key=("seq", "id"), id_column="id"),  # the order in which it is sealed
+        MonthlyTable("usage_ledger", key=("id",), id_column="id", needed=LIVE_ENTITLEMENTS),
+        MonthlyTable("webhook_deliveries", key=("id",), id_column="delivery_id", needed=OPEN_DELIVERIES),
+    )
+}
+
+
+def monthly(name: str) -> MonthlyTable:
+    try:
+        return MONTHLY[name]
+    except KeyError:
+        raise NotMonthly(f"{name} is not kept by months; these are: {', '.join(MONTHLY)}.") from None
+
+
+def next_month(month: date) -> date:
+    return (month.replace(day=1) + timedelta(days=32)).replace(day=1)
+
+
+def starts(month: date) -> datetime:
+    """The month's first instant. Months are UTC's."""
+    return datetime(month.year, month.month, 1, tzinfo=UTC)
+
+
+class ArchiveState(StrEnum):
+    DETACHED = "DETACHED"
+    ARCHIVED = "ARCHIVED"
+    DROPPED = "DROPPED"
+
+
+@dataclass(frozen=True, slots=True)
+class Archive:
+    """A month on its way out, or gone: the summary that stays online."""
+
+    id: str
+    table_name: str
+    period: date
+    state: ArchiveState
+    location: str | None
+    row_count: int | None
+    min_id: str | None
+    max_id: str | None
+    min_at: datetime | None
+    max_at: datetime | None
+    size_bytes: int | None
+    sha256: str | None
+    detached_at: datetime
+    archived_at: datetime | None
+    verified_at: datetime | None
+    dropped_at: datetime | None
+    restored_as: str | None
+
+    @property
+    def name(self) -> str:
+        """The name that its partition had."""
+        return monthly(self.table_name).partition(self.period)
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What a written file holds."""
+
+    row_count: int
+    min_id: str | None
+    max_id: str | None
+    min_at: datetime | None
+    max_at: datetime | None
+    size_bytes: int
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """A month of a table as it stands in the database; ``period`` is None for the one that takes what fits nowhere."""
+
+    table_name: str
+    name: str
+    period: date | None
+    attached: bool
+    size_bytes: int
+    live_rows: int  # as PostgreSQL estimates them
+    dead_rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class Retired:
+    """A month that has gone. ``locked`` is the longest that anybody had to wait for its table."""
+
+    archive: Archive
+    locked: timedelta
+
+
+@dataclass(frozen=True, slots=True)
+class MonthKept:
+    """A month that should have gone, and why it has not."""
+
+    table_name: str
+    period: date
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Retention:
+    """What one run of retention did to one table."""
+
+    table_name: str
+    removed_rows: int
+    retired: tuple[Retired, ...] = ()
+    kept: tuple[MonthKept, ...] = ()
+
+    @property
+    def error(self) -> str | None:
+        return "; ".join(f"{month.period:%Y-%m}: {month.reason}" for month in self.kept) or None

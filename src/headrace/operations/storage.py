@@ -1,0 +1,90 @@
+"""Where archives lie: a folder, or a bucket of anything that speaks S3."""
+
+import asyncio
+import hashlib
+import os
+from pathlib import Path
+from typing import Any
+
+from headrace.operations.config import StorageConfig
+from headrace.operations.errors import ArchiveNotFound, ArchiveUnreachable
+from headrace.operations.libraries import load
+
+_PROBE = "headrace-was-here"
+_PIECE = 8 * 1024 * 1024
+
+
+class Storage:
+    """Files under names. A file is there whole or not at all."""
+
+    def __init__(self, config: StorageConfig) -> None:
+        self._url = config.url
+        self._obstore = load("obstore")
+        stores = load("obstore.store")
+        self._folder = Path(config.url.removeprefix("file://")) if config.url.startswith("file://") else None
+        try:
+            if self._folder is not None:
+                self._store: Any = stores.LocalStore(self._folder, mkdir=True)
+            else:
+                self._store = stores.from_url(
+                    config.url,
+                    config=dict(config.options),
+                    client_options={"timeout": config.timeout, "allow_http": True},
+                )
+        except Exception as exc:
+            raise self._unreachable(exc) from exc
+
+    async def probe(self) -> None:
+        """Make sure that files can be written here, before a month is taken out of its table."""
+        # It stays: a good archive lets nobody delete anything.
+        await self._calling(self._obstore.put_async(self._store, _PROBE, b"Headrace can write here.\n"))
+
+    async def put(self, name: str, file: Path) -> None:
+        """Store the file; one of the same name is replaced."""
+        await self._calling(self._obstore.put_async(self._store, name, file))
+        if self._folder is not None:
+            await asyncio.to_thread(_make_durable, self._folder / name, self._folder)
+
+    async def fetch(self, name: str, file: Path) -> str:
+        """Write what is stored under this name to ``file``, and give its SHA-256 as hex."""
+        digest = hashlib.sha256()
+        reply = await self._calling(self._obstore.get_async(self._store, name))
+        try:
+            with file.open("wb") as copy:
+                async for piece in reply.stream(min_chunk_size=_PIECE):
+                    await asyncio.to_thread(_take, digest, copy, bytes(piece))
+        except self._errors as exc:
+            raise self._unreachable(exc) from exc
+        return digest.hexdigest()
+
+    @property
+    def _errors(self) -> tuple[type[Exception], ...]:
+        return (load("obstore.exceptions").BaseError, OSError)
+
+    async def _calling(self, call: Any) -> Any:
+        try:
+            return await call
+        except FileNotFoundError as exc:
+            raise ArchiveNotFound(f"There is no such file under {self._url}.") from exc
+        except self._errors as exc:
+            raise self._unreachable(exc) from exc
+
+    def _unreachable(self, exc: Exception) -> ArchiveUnreachable:
+        # The first line only: the client's reports go on with every attempt and its headers.
+        reason = str(exc).strip().partition("\n")[0][:200]
+        return ArchiveUnreachable(f"{self._url} cannot be read or written: {reason}")
+
+
+def _take(digest: Any, copy: Any, piece: bytes) -> None:
+    digest.update(piece)
+    copy.write(piece)
+
+
+def _make_durable(file: Path, top: Path) -> None:
+    """What is dropped from the database because it is here must be here after a power cut, too."""
+    for path in (file, *(folder for folder in file.parents if folder.is_relative_to(top))):
+        descriptor = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

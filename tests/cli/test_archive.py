@@ -1,0 +1,151 @@
+"""``headrace partitions`` and ``headrace archive``, from the first month to the last row."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import asyncpg
+import pytest
+
+from headrace.database import Database, DatabaseConfig
+from tests.cli.conftest import Call, Place
+from tests.conftest import TestServer
+from tests.operations import bucket
+from tests.operations.bucket import ACCESS_KEY, SECRET_KEY, Bucket
+from tests.operations.months import fill_audit, make_month
+
+NAME = "audit_events_y2025m03"
+
+
+@pytest.fixture
+async def old(server: TestServer, migrated: Place) -> Place:
+    """A database with three events of long ago."""
+    await make_month(server, migrated.name, "audit_events")
+    async with await Database.connect(DatabaseConfig(migrated.app_url)) as db:
+        await fill_audit(db, 3)
+    return migrated
+
+
+def test_the_life_of_a_month(call: Call, old: Place, tmp_path: Path) -> None:  # W-17, W-18
+    place = {**old.settings, "HEADRACE_ARCHIVE_URL": str(tmp_path / "cold")}
+    listed = json.loads(call("partitions", "list", "--json", settings=place).out)
+    assert NAME in {entry["name"] for entry in listed}
+    assert {entry["month"] for entry in listed if entry["name"].endswith("_default")} == {None}
+
+    expired = call("partitions", "expire", "audit_events", "--json", settings=place)
+    assert expired.code == 0, expired.err
+    (run,) = json.loads(expired.out)
+    assert (run["removed_rows"], run["error"]) == (3, None)
+    assert 0 < run["longest_lock_ms"] < 100
+
+    (archive,) = json.loads(call("archive", "list", "--json", settings=place).out)
+    assert (archive["table"], archive["month"], archive["rows"], archive["state"]) == (
+        "audit_events",
+        "2025-03-01",
+        3,
+        "DROPPED",
+    )
+    assert archive["min_at"] == "2025-03-01T00:00:00Z"
+    assert f"✓ {NAME}: as it was written" in call("archive", "verify", settings=place).out
+
+    sql = "SELECT resource->>'identifier' AS task, user_agent FROM audit_events ORDER BY 1"
+    answer = call("archive", "query", sql, "--json", settings=place)
+    assert json.loads(answer.out) == [
+        {"task": "tsk_1", "user_agent": 'curl,"x"\r\n'},
+        {"task": "tsk_2", "user_agent": None},
+        {"task": "tsk_3", "user_agent": ""},
+    ]
+    times = call("archive", "query", "SELECT min(created_at) AS first FROM audit_events", "--json", settings=place)
+    assert json.loads(times.out) == [{"first": "2025-03-01T00:00:00+00:00"}], times.err
+    assert "from 0 archives" in call("archive", "query", "SELECT 1", settings=place).err
+
+    assert "_restored" in call("archive", "restore", NAME, settings=place).out
+    assert call("archive", "restore", NAME, settings=place).code == 4
+    assert f"restored as headrace.{NAME}_restored" in call("archive", "list", settings=place).out
+    assert call("archive", "discard", NAME, settings=place).code == 0
+
+    (file,) = (tmp_path / "cold").rglob("*.parquet")
+    file.write_bytes(file.read_bytes()[:-1])
+    damaged = call("archive", "verify", settings=place)
+    assert damaged.code == 1
+    assert f"✗ {NAME}: " in damaged.out
+    assert call("archive", "restore", NAME, settings=place).code != 0
+    assert "is not the file that was written" in call("archive", "query", sql, settings=place).err
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT * FROM read_text('/etc/passwd')",
+        "COPY (SELECT 1) TO 'here.csv'",
+        "SELECT * FROM users",
+        "SELECT broken FROM audit_events",
+        "not SQL",
+    ],
+)
+def test_a_query_reads_the_archives_and_nothing_else(call: Call, old: Place, tmp_path: Path, sql: str) -> None:
+    done = call("archive", "query", sql, settings=old.settings)
+    assert done.code == 2, done
+    assert "should not have happened" not in done.err
+    assert not (tmp_path / "here.csv").exists()
+
+
+@pytest.fixture
+def remote() -> Iterator[Bucket]:
+    with bucket.running() as running:
+        yield running
+
+
+def test_a_month_goes_into_a_bucket_and_is_asked_there(call: Call, old: Place, remote: Bucket) -> None:
+    place = {
+        **old.settings,
+        "HEADRACE_ARCHIVE_URL": "s3://months/headrace",
+        "HEADRACE_ARCHIVE_S3_ENDPOINT": remote.url,
+        "HEADRACE_ARCHIVE_S3_REGION": "us-east-1",
+        "HEADRACE_ARCHIVE_S3_ACCESS_KEY": ACCESS_KEY,
+        "HEADRACE_ARCHIVE_S3_SECRET_KEY": SECRET_KEY,
+    }
+    retired = call("partitions", "retire", "audit_events", "2025-03", settings=place)
+    assert retired.code == 0, retired.err
+    assert "3 rows" in retired.out
+    assert len([name for name in remote.objects if name.endswith(".parquet")]) == 1
+    count = call("archive", "query", "SELECT count(*) AS n FROM audit_events", "--json", settings=place)
+    assert json.loads(count.out) == [{"n": 3}]
+    until = ["--until", "2025-02", "--json"]
+    assert call("archive", "query", "SELECT count(*) AS n FROM audit_events", *until, settings=place).code == 2
+
+
+def test_without_the_owner_s_address_nothing_leaves(call: Call, old: Place) -> None:
+    settings = {name: value for name, value in old.settings.items() if name != "HEADRACE_DATABASE_OWNER_URL"}
+    done = call("partitions", "retire", "audit_events", "2025-03", settings=settings)
+    assert done.code == 5
+    assert "set HEADRACE_DATABASE_OWNER_URL to a member of headrace_owner" in done.err
+    assert call("partitions", "expire", "audit_events", settings=settings).code == 1
+
+
+def test_a_month_is_written_as_a_month(call: Call, old: Place) -> None:
+    done = call("partitions", "retire", "audit_events", "March", settings=old.settings)
+    assert (done.code, "write it as 2026-01" in done.err) == (2, True)
+
+
+@pytest.fixture
+async def behind(server: TestServer, migrated: Place) -> Place:
+    connection = await asyncpg.connect(server.url(migrated.name))
+    names = await connection.fetch("SELECT tablename FROM pg_tables WHERE tablename ~ 'ledger_y' ORDER BY 1 DESC")
+    for row in names[:3]:
+        await connection.execute(f"DROP TABLE headrace.{row['tablename']}")
+    await connection.close()
+    return migrated
+
+
+def test_missing_months_are_noticed_and_made(call: Call, behind: Place) -> None:
+    told = call("doctor", settings=behind.settings).out
+    assert "next month's partition is missing for usage_ledger: run `headrace partitions ahead`" in told
+    assert len(json.loads(call("partitions", "ahead", "--json", settings=behind.settings).out)["made"]) == 3
+    assert call("partitions", "ahead", settings=behind.settings).out == "all there\n"
+
+
+def test_doctor_says_what_should_have_gone(call: Call, old: Place) -> None:
+    assert f"{NAME} should be archived: run `headrace partitions expire`" in call("doctor", settings=old.settings).out
+    call("partitions", "expire", settings=old.settings)
+    assert "and removed 3 rows" in call("doctor", settings=old.settings).out

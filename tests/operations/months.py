@@ -1,0 +1,52 @@
+"""Rows of long ago, and whatever else a month needs to leave."""
+
+from datetime import UTC, date, datetime, timedelta
+
+from headrace import ids
+from headrace.database import Database
+from tests.conftest import TestServer
+
+MONTH = date(2025, 3, 1)
+
+# Values that are easily lost: empty texts beside NULL, quotes and line breaks, characters outside the BMP, numbers of
+# jsonb beyond a double, keys in PostgreSQL's order.
+FILL_AUDIT = """
+INSERT INTO headrace.audit_events (
+  id, "timestamp", created_at, action, resource_type, resource, "user", diff_object, client_ip, user_agent, data,
+  actor_type, trace_id, request_id
+)
+SELECT made.id, headrace.typeid_millis(made.id),
+  headrace.instant_of_millis(headrace.typeid_millis(made.id)), 'updated', 'task',
+  jsonb_build_object('type', 'task', 'identifier', 'tsk_' || n,
+                     'data', jsonb_build_object('título', E'a "b"\\n\\\\ 😀')),
+  jsonb_build_object('uid', 'u_' || n, 'type', 'user', 'username', ''),
+  CASE WHEN n % 3 = 0
+       THEN jsonb_build_object('old_object', '{"n": 1}', 'zz', 12345678901234567890.000000001, 'b', null) END,
+  CASE WHEN n % 2 = 0 THEN '2001:db8::1' END, CASE n % 3 WHEN 0 THEN '' WHEN 1 THEN E'curl,"x"\\r\\n' END,
+  CASE WHEN n % 5 = 0 THEN '{}'::jsonb END, 'USER', NULL, 'req-' || n
+FROM unnest($1::text[]) WITH ORDINALITY AS made (id, n)
+"""
+MAKE_MONTH = "SELECT headrace.create_month_partitions(('headrace.' || $1)::regclass, $2, $2)"
+# One text for all rows of a table: equal texts, equal rows.
+FINGERPRINT = "SELECT count(*) || ' ' || md5(string_agg(r::text, '|' ORDER BY r::text)) FROM headrace.{table} AS r"
+
+
+async def make_month(server: TestServer, name: str, table: str, month: date = MONTH) -> None:
+    await server.run(MAKE_MONTH, table, month, database=name)
+
+
+async def fill_audit(db: Database, rows: int, month: date = MONTH) -> None:
+    start = datetime(month.year, month.month, 1, tzinfo=UTC)
+    made = [ids.new("aud", at=start + timedelta(milliseconds=7 * n)) for n in range(rows)]
+    async with db.transaction() as tx:
+        await tx.execute(FILL_AUDIT, made)
+
+
+async def fingerprint(db: Database, table: str) -> str:
+    async with db.transaction(readonly=True) as tx:
+        text: str = await tx.fetchval(FINGERPRINT.format(table=table))
+        return text
+
+
+def name_of(db: Database) -> str:
+    return db.config.url.rpartition("/")[2].partition("?")[0]

@@ -1,0 +1,284 @@
+"""A month leaves: detached, archived, verified, dropped; whatever stops it, nothing is lost. W-17, W-18."""
+
+import asyncio
+import signal
+import sys
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from headrace import ids
+from headrace.audit import Who
+from headrace.database import Database, DatabaseConfig, connect_alone
+from headrace.operations import (
+    Archive,
+    ArchiveState,
+    LockConfig,
+    Retired,
+    Storage,
+    StorageConfig,
+    archives,
+    retire_month,
+    store,
+)
+from headrace.operations.errors import (
+    ArchiveDamaged,
+    ArchiveUnreachable,
+    MonthNeeded,
+    MonthNotFound,
+    NotMonthly,
+    OwnerNeeded,
+    PartitionBusy,
+    RetiredElsewhere,
+)
+from tests.operations.months import MONTH, fill_audit, fingerprint
+
+NAME = "audit_events_y2025m03"
+IMPATIENT = LockConfig(
+    wait=timedelta(milliseconds=20), pause=timedelta(milliseconds=20), patience=timedelta(seconds=0.2)
+)
+
+
+async def retire(
+    owner: DatabaseConfig, place: StorageConfig, table: str = "audit_events", month: date = MONTH, **how: object
+) -> Retired:
+    return await retire_month(owner, Storage(place), table, month, who=Who.system(), **how)  # type: ignore[arg-type]
+
+
+async def attached(db: Database, name: str = NAME) -> bool | None:
+    async with db.transaction(readonly=True) as tx:
+        return await store.is_attached(tx, name)
+
+
+def the_file(place: StorageConfig) -> Path:
+    (file,) = Path(place.url.removeprefix("file://")).rglob("*.parquet")
+    return file
+
+
+async def test_a_month_leaves_and_comes_back_the_same(
+    db: Database, owner: DatabaseConfig, place: StorageConfig
+) -> None:  # W-18
+    await fill_audit(db, 4500)
+    before = await fingerprint(db, NAME)
+    gone = await retire(owner, place)
+    archive = gone.archive
+    assert (archive.state, archive.row_count, await attached(db)) == (ArchiveState.DROPPED, 4500, None)
+    assert archive.size_bytes == the_file(place).stat().st_size
+    assert archive.min_id is not None
+    assert archive.min_at == datetime(2025, 3, 1, tzinfo=UTC) == ids.time_of(archive.min_id)
+    assert timedelta(0) < gone.locked < timedelta(milliseconds=100)
+    name = await archives.restore(owner, Storage(place), archive, who=Who.system())
+    assert await fingerprint(db, name) == before
+    assert await retire(owner, place) == Retired(await find(db), timedelta(0)), "once gone, it is gone"
+
+
+async def find(db: Database) -> Archive:
+    async with db.transaction(readonly=True) as tx:
+        return await archives.get_archive(tx, NAME)
+
+
+async def test_each_step_is_in_the_trail(db: Database, owner: DatabaseConfig, place: StorageConfig) -> None:  # A-04
+    await fill_audit(db, 1)
+    archive = (await retire(owner, place)).archive
+    await archives.restore(owner, Storage(place), archive, who=Who.system())
+    await archives.discard(owner, await find(db), who=Who.system())
+    async with db.transaction() as tx:
+        events = await tx.fetch("SELECT action, resource ->> 'identifier' FROM headrace.audit_events ORDER BY seq")
+    assert [tuple(event) for event in events] == [
+        ("disabled", NAME),
+        ("created", archive.id),
+        ("deleted", NAME),
+        ("created", f"{NAME}_restored"),
+        ("deleted", f"{NAME}_restored"),
+    ]
+
+
+async def run_until_killed(owner: DatabaseConfig, place: StorageConfig, step: str) -> None:
+    words = [owner.url, place.url.removeprefix("file://"), "audit_events", MONTH.isoformat(), step]
+    process = await asyncio.create_subprocess_exec(sys.executable, "-m", "tests.operations.retiring_process", *words)
+    assert await process.wait() == -signal.SIGKILL
+
+
+@pytest.mark.parametrize(
+    ("step", "state"),
+    [
+        ("detached", ArchiveState.DETACHED),
+        pytest.param("written", ArchiveState.DETACHED, marks=pytest.mark.slow),
+        ("stored", ArchiveState.DETACHED),
+        pytest.param("archived", ArchiveState.ARCHIVED, marks=pytest.mark.slow),
+        ("verified", ArchiveState.ARCHIVED),
+        pytest.param("dropped", ArchiveState.DROPPED, marks=pytest.mark.slow),
+    ],
+)
+async def test_a_killed_run_is_taken_up_where_it_stopped(
+    db: Database, owner: DatabaseConfig, place: StorageConfig, step: str, state: ArchiveState
+) -> None:
+    await fill_audit(db, 300)
+    before = await fingerprint(db, NAME)
+    await run_until_killed(owner, place, step)
+    assert (await find(db)).state is state
+    if state is not ArchiveState.DROPPED:
+        assert await fingerprint(db, NAME) == before, "the rows are still here"
+    archive = (await retire(owner, place)).archive
+    assert (archive.state, archive.row_count, await attached(db)) == (ArchiveState.DROPPED, 300, None)
+    assert the_file(place).exists(), "and no other file was left behind"
+    name = await archives.restore(owner, Storage(place), archive, who=Who.system())
+    assert await fingerprint(db, name) == before
+
+
+async def stop_before_verifying(owner: DatabaseConfig, place: StorageConfig) -> None:
+    class Stop(Exception):
+        pass
+
+    def stop(step: str) -> None:
+        if step == "archived":
+            raise Stop
+
+    with pytest.raises(Stop):
+        await retire(owner, place, on_step=stop)
+
+
+async def test_an_archive_with_another_hash_is_never_dropped(
+    db: Database, owner: DatabaseConfig, place: StorageConfig
+) -> None:
+    await fill_audit(db, 300)
+    before = await fingerprint(db, NAME)
+    await stop_before_verifying(owner, place)
+    content = bytearray(the_file(place).read_bytes())
+    content[len(content) // 2] ^= 1
+    the_file(place).write_bytes(content)
+    for _ in range(2):
+        with pytest.raises(ArchiveDamaged, match="is not the file that was written"):
+            await retire(owner, place)
+    assert ((await find(db)).state, await fingerprint(db, NAME)) == (ArchiveState.ARCHIVED, before)
+    with pytest.raises(ArchiveDamaged):
+        await archives.verify(owner, Storage(place), await find(db))
+    with pytest.raises(ArchiveDamaged):
+        await archives.restore(owner, Storage(place), await find(db), who=Who.system())
+    assert (await retire(owner, place, write_again=True)).archive.state is ArchiveState.DROPPED
+
+
+async def test_rows_that_are_not_in_the_file_are_never_dropped(
+    db: Database, owner: DatabaseConfig, place: StorageConfig
+) -> None:
+    await fill_audit(db, 300)
+    await stop_before_verifying(owner, place)
+    async with connect_alone(owner) as connection:  # by somebody who may do anything
+        await connection.execute(
+            f"UPDATE headrace.{NAME} SET user_agent = 'x' WHERE seq = (SELECT max(seq) FROM headrace.{NAME})"
+        )
+    with pytest.raises(ArchiveDamaged, match="the rows from number 1 on are not the same"):
+        await retire(owner, place)
+    async with connect_alone(owner) as connection:
+        await connection.execute(f"DELETE FROM headrace.{NAME} WHERE seq = (SELECT max(seq) FROM headrace.{NAME})")
+    with pytest.raises(ArchiveDamaged):
+        await retire(owner, place)
+    assert await attached(db) is False
+
+
+async def test_a_busy_table_is_left_alone_and_nobody_waits_for_long(
+    db: Database, owner: DatabaseConfig, place: StorageConfig
+) -> None:
+    await fill_audit(db, 10)
+    async with db.transaction() as tx:  # a report that runs for minutes
+        await tx.fetchval("SELECT count(*) FROM headrace.audit_events")
+        retiring = asyncio.create_task(retire(owner, place, lock=IMPATIENT))
+        waits = []
+        while not retiring.done():
+            started = asyncio.get_running_loop().time()
+            async with db.transaction() as other:
+                await other.fetchval("SELECT count(*) FROM headrace.audit_events")
+            waits.append(asyncio.get_running_loop().time() - started)
+        with pytest.raises(PartitionBusy):
+            await retiring
+    assert max(waits) < 0.1
+    assert await attached(db) is True
+    assert (await retire(owner, place)).archive.state is ArchiveState.DROPPED
+
+
+async def test_one_of_many_processes_does_it(db: Database, owner: DatabaseConfig, place: StorageConfig) -> None:
+    await fill_audit(db, 500)
+    outcomes = await asyncio.gather(*(retire(owner, place) for _ in range(5)), return_exceptions=True)
+    done = [outcome for outcome in outcomes if isinstance(outcome, Retired)]
+    assert {outcome.archive.state for outcome in done} == {ArchiveState.DROPPED}
+    assert all(isinstance(outcome, RetiredElsewhere) for outcome in outcomes if outcome not in done)
+    assert the_file(place).exists()
+
+
+async def test_whoever_does_not_own_the_tables_is_told_what_to_set(db: Database, place: StorageConfig) -> None:
+    with pytest.raises(OwnerNeeded, match="HEADRACE_DATABASE_OWNER_URL"):
+        await retire(db.config, place)
+
+
+async def test_a_month_stays_when_there_is_no_place_for_it(db: Database, owner: DatabaseConfig, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(ArchiveUnreachable):
+        await retire(owner, StorageConfig(f"file://{tmp_path}/file/folder"))
+    assert await attached(db) is True
+
+
+async def test_what_is_not_there_is_not_retired(owner: DatabaseConfig, place: StorageConfig) -> None:
+    with pytest.raises(MonthNotFound):
+        await retire(owner, place, month=date(1999, 1, 1))
+    with pytest.raises(NotMonthly):
+        await retire(owner, place, table="users")
+
+
+# -- the tables with foreign keys
+
+LEDGER = """
+INSERT INTO headrace.usage_ledger
+  (id, period, user_id, entitlement_id, consume_unit, direction, status, source, idempotency_key)
+VALUES ($1, '2025-03-01', $2, $3, 1, 'DEBIT', 'COMMITTED', 'MANUAL_ADJUST', '202503:x')
+"""
+ENTITLEMENT = """
+WITH plan AS (INSERT INTO headrace.plans (id, name, price_cents, monthly_quota) VALUES ('p', 'p', 0, 1) RETURNING id)
+INSERT INTO headrace.entitlements (id, user_id, plan_id, quota_total, quota_left, period_start, period_end, status)
+SELECT 'e', $1, id, 1, 1, '2025-03-01', now() + interval '1 day', 'ACTIVE' FROM plan
+"""
+
+
+async def test_the_ledger_stays_while_it_explains_something_and_then_leaves(
+    db: Database, owner: DatabaseConfig, place: StorageConfig
+) -> None:  # W-10, W-17
+    async with db.transaction() as tx:
+        await tx.execute(ENTITLEMENT, ids.SYSTEM_USER)
+        await tx.execute(LEDGER, ids.new("led", at=datetime(2025, 3, 9, tzinfo=UTC)), ids.SYSTEM_USER, "e")
+    before = await fingerprint(db, "usage_ledger_y2025m03")
+    with pytest.raises(MonthNeeded, match="an entitlement that has not ended"):
+        await retire(owner, place, "usage_ledger")
+    async with db.transaction() as tx:
+        await tx.execute("UPDATE headrace.entitlements SET period_end = now() - interval '1 day'")
+    archive = (await retire(owner, place, "usage_ledger")).archive
+    assert await fingerprint(db, await archives.restore(owner, Storage(place), archive, who=Who.system())) == before
+
+
+DELIVERY = """
+WITH endpoint AS (
+  INSERT INTO headrace.webhook_endpoints (id, user_id, name, url, status, secret_ciphertext)
+  VALUES ('we', $1, 'x', 'https://example.com', 'ACTIVE', 'x') RETURNING id
+), event AS (
+  INSERT INTO headrace.outbox_events
+    (event_id, event_type, event_version, aggregate_type, aggregate_id, payload_json, status)
+  VALUES ($2, 'task.created', 1, 'task', 't', '{}', 'PENDING') RETURNING event_id
+)
+INSERT INTO headrace.webhook_deliveries
+  (period, delivery_id, endpoint_id, event_id, event_type, attempt, status, response_body)
+SELECT '2025-03-01', $3, endpoint.id, event.event_id, 'task.created', 1, 'PENDING', '' FROM endpoint, event
+"""
+
+
+async def test_deliveries_leave_when_none_is_under_way(
+    db: Database, owner: DatabaseConfig, place: StorageConfig
+) -> None:  # W-17
+    at = datetime(2025, 3, 31, 23, 59, tzinfo=UTC)
+    async with db.transaction() as tx:
+        await tx.execute(DELIVERY, ids.SYSTEM_USER, ids.new("evt", at=at), ids.new("dlv", at=at))
+    with pytest.raises(MonthNeeded, match="still under way"):
+        await retire(owner, place, "webhook_deliveries")
+    async with db.transaction() as tx:
+        await tx.execute("UPDATE headrace.webhook_deliveries SET status = 'DEAD'")
+    before = await fingerprint(db, "webhook_deliveries_y2025m03")
+    archive = (await retire(owner, place, "webhook_deliveries")).archive
+    assert await fingerprint(db, await archives.restore(owner, Storage(place), archive, who=Who.system())) == before
