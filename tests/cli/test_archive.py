@@ -48,6 +48,9 @@ def test_the_life_of_a_month(call: Call, old: Place, tmp_path: Path) -> None:  #
     assert archive["min_at"] == "2025-03-01T00:00:00Z"
     assert f"✓ {NAME}: as it was written" in call("archive", "verify", settings=place).out
 
+    sealed = json.loads(call("audit", "verify", "--month", "2025-03", "--json", settings=place).out)
+    assert (sealed["ok"], sealed["events"], sealed["not_looked_at"]) == (True, 3, [])
+
     sql = "SELECT resource->>'identifier' AS task, user_agent FROM audit_events ORDER BY 1"
     answer = call("archive", "query", sql, "--json", settings=place)
     assert json.loads(answer.out) == [

@@ -3,6 +3,7 @@
 from datetime import UTC, date, datetime, timedelta
 
 from headrace import ids
+from headrace.audit import Sealer
 from headrace.database import Database
 from tests.conftest import TestServer
 
@@ -35,11 +36,14 @@ async def make_month(server: TestServer, name: str, table: str, month: date = MO
     await server.run(MAKE_MONTH, table, month, database=name)
 
 
-async def fill_audit(db: Database, rows: int, month: date = MONTH) -> None:
+async def fill_audit(db: Database, rows: int, month: date = MONTH, *, seal: bool = True) -> None:
+    """Events of a month, sealed as they would have been long ago."""
     start = datetime(month.year, month.month, 1, tzinfo=UTC)
     made = [ids.new("aud", at=start + timedelta(milliseconds=7 * n)) for n in range(rows)]
     async with db.transaction() as tx:
         await tx.execute(FILL_AUDIT, made)
+    if seal:
+        assert (await Sealer(db).run_once()).events >= rows
 
 
 async def fingerprint(db: Database, table: str) -> str:

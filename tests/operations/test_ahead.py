@@ -1,17 +1,24 @@
 """Months are made before they are needed, by whoever runs. W-17."""
 
 import asyncio
+import re
 from datetime import UTC, datetime
 
 import pytest
 
 from headrace import ids
 from headrace.audit import Who
-from headrace.database import Database
+from headrace.database import Database, DatabaseConfig, connect_alone
 from headrace.operations import MONTHLY, figures, look, make_months_ahead
 from headrace.operations.model import next_month
-from tests.conftest import TestServer
-from tests.operations.months import name_of
+from tests.conftest import ROOT, TestServer
+from tests.operations.months import fingerprint, name_of
+
+STRAY = """
+INSERT INTO headrace.audit_events (id, "timestamp", created_at, action, resource_type, resource, "user", actor_type)
+SELECT $1::text, headrace.typeid_millis($1), headrace.instant_of_millis(headrace.typeid_millis($1)), 'created', 'task',
+       $2, '{"uid": "u", "type": "user"}', 'USER'
+"""
 
 
 async def without_future(server: TestServer, db: Database) -> list[str]:
@@ -49,18 +56,25 @@ async def test_rows_without_a_month_are_an_alarm(server: TestServer, db: Databas
     await make_months_ahead(db, Who.system())  # the new month is there again, and the event about it in it
     await server.run(f"DROP TABLE headrace.{name}", database=name_of(db))
     async with db.transaction() as tx:
-        await tx.execute(
-            "INSERT INTO headrace.audit_events "
-            '(id, "timestamp", created_at, action, resource_type, resource, "user", actor_type) '
-            "SELECT $1::text, headrace.typeid_millis($1), headrace.instant_of_millis(headrace.typeid_millis($1)), "
-            "'created', 'task', $2, $3, 'USER'",
-            ids.new("aud"),
-            {"type": "task", "identifier": "x"},
-            {"uid": "u", "type": "user"},
-        )
+        await tx.execute(STRAY, ids.new("aud"), {"type": "task", "identifier": "x"})
     problem = (await make_months_ahead(db, Who.system())).problems
     assert problem == ("audit_events: its default partition holds rows of the month that is to be made",)
     health = await look(db)
     assert health.default_rows == {"audit_events": 1, "usage_ledger": 0, "webhook_deliveries": 0}
     shown = {figure.name: figure.values for figure in figures.figures_of(health)}
     assert shown["headrace_partition_default_rows"]["audit_events",] == 1
+
+
+async def test_strays_come_home_as_the_page_says(server: TestServer, db: Database) -> None:
+    page = (ROOT / "docs" / "why" / "partitions.md").read_text()
+    (sql,) = re.findall(r"```sql\n(BEGIN.*?)```", page, re.DOTALL)
+    async with db.transaction() as tx:
+        long_ago = ids.new("aud", at=datetime(2026, 1, 9, tzinfo=UTC))
+        await tx.execute(STRAY, long_ago, {"type": "task", "identifier": "x"})
+    before = await fingerprint(db, "audit_events")
+    async with connect_alone(DatabaseConfig(server.url(name_of(db)))) as connection:
+        await connection.execute("SET ROLE headrace_owner")
+        await connection.execute(sql)
+    assert set((await look(db)).default_rows.values()) == {0}
+    assert await fingerprint(db, "audit_events") == before == await fingerprint(db, "audit_events_y2026m01")
+    assert await fingerprint(db, "audit_events_default") is None

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from headrace import ids
-from headrace.audit import Who
+from headrace import audit, ids
+from headrace.audit import Against, Sealer, Verified, Who
+from headrace.audit.verifying import Flaw
 from headrace.database import Database, DatabaseConfig, connect_alone
 from headrace.operations import (
     Archive,
@@ -35,6 +36,7 @@ from headrace.operations.errors import (
 from tests.operations.months import MONTH, fill_audit, fingerprint
 
 NAME = "audit_events_y2025m03"
+LAST = f"seq = (SELECT max(seq) FROM headrace.{NAME})"
 IMPATIENT = LockConfig(
     wait=timedelta(milliseconds=20), pause=timedelta(milliseconds=20), patience=timedelta(seconds=0.2)
 )
@@ -94,6 +96,56 @@ async def test_each_step_is_in_the_trail(db: Database, owner: DatabaseConfig, pl
     ]
 
 
+async def test_events_leave_only_when_they_are_sealed(
+    db: Database, owner: DatabaseConfig, place: StorageConfig
+) -> None:
+    await fill_audit(db, 5)
+    await fill_audit(db, 1, seal=False)
+    with pytest.raises(MonthNeeded, match="not sealed yet"):
+        await retire(owner, place)
+    assert await attached(db) is True
+    await Sealer(db).run_once()
+    assert (await retire(owner, place)).archive.row_count == 6
+
+
+async def verify_trail(db: Database, owner: DatabaseConfig, place: StorageConfig) -> Verified:
+    gone = await archives.list_months(db, "audit_events")
+    storage = Storage(place)
+    return await audit.verify(
+        db, against=Against(retired=gone, archive=lambda month: archives.read_rows(owner, storage, gone[month]))
+    )
+
+
+@pytest.mark.parametrize("last", ["detached", "archived", None])
+async def test_the_trail_is_verified_wherever_its_months_are(
+    db: Database, owner: DatabaseConfig, place: StorageConfig, last: str | None
+) -> None:
+    await fill_audit(db, 2500)
+    if last is not None:
+        await stop_after(last, owner, place)
+    else:
+        await retire(owner, place)
+    found = await verify_trail(db, owner, place)
+    assert (found.finding, found.events, found.not_looked_at) == (None, 2500, [])
+
+
+async def test_one_changed_value_on_the_way_into_the_archive_is_found(
+    db: Database, owner: DatabaseConfig, place: StorageConfig
+) -> None:
+    await fill_audit(db, 300)
+    await stop_after("detached", owner, place)
+    async with connect_alone(owner) as connection:  # by somebody who may do anything
+        changed = f"UPDATE headrace.{NAME} SET client_ip = '192.0.2.1' WHERE {LAST} RETURNING id"
+        event_id = await connection.fetchval(changed)
+    finding = (await verify_trail(db, owner, place)).finding
+    assert finding is not None
+    assert (finding.flaw, finding.event_id) == (Flaw.CHANGED, event_id)
+    await retire(owner, place)  # what the event was is no longer known, but its seal does
+    finding = (await verify_trail(db, owner, place)).finding
+    assert finding is not None
+    assert finding.seal == 1
+
+
 async def run_until_killed(owner: DatabaseConfig, place: StorageConfig, step: str) -> None:
     words = [owner.url, place.url.removeprefix("file://"), "audit_events", MONTH.isoformat(), step]
     process = await asyncio.create_subprocess_exec(sys.executable, "-m", "tests.operations.retiring_process", *words)
@@ -127,12 +179,12 @@ async def test_a_killed_run_is_taken_up_where_it_stopped(
     assert await fingerprint(db, name) == before
 
 
-async def stop_before_verifying(owner: DatabaseConfig, place: StorageConfig) -> None:
+async def stop_after(last: str, owner: DatabaseConfig, place: StorageConfig) -> None:
     class Stop(Exception):
         pass
 
     def stop(step: str) -> None:
-        if step == "archived":
+        if step == last:
             raise Stop
 
     with pytest.raises(Stop):
@@ -144,7 +196,7 @@ async def test_an_archive_with_another_hash_is_never_dropped(
 ) -> None:
     await fill_audit(db, 300)
     before = await fingerprint(db, NAME)
-    await stop_before_verifying(owner, place)
+    await stop_after("archived", owner, place)
     content = bytearray(the_file(place).read_bytes())
     content[len(content) // 2] ^= 1
     the_file(place).write_bytes(content)
@@ -163,15 +215,13 @@ async def test_rows_that_are_not_in_the_file_are_never_dropped(
     db: Database, owner: DatabaseConfig, place: StorageConfig
 ) -> None:
     await fill_audit(db, 300)
-    await stop_before_verifying(owner, place)
+    await stop_after("archived", owner, place)
     async with connect_alone(owner) as connection:  # by somebody who may do anything
-        await connection.execute(
-            f"UPDATE headrace.{NAME} SET user_agent = 'x' WHERE seq = (SELECT max(seq) FROM headrace.{NAME})"
-        )
+        await connection.execute(f"UPDATE headrace.{NAME} SET user_agent = 'x' WHERE {LAST}")
     with pytest.raises(ArchiveDamaged, match="the rows from number 1 on are not the same"):
         await retire(owner, place)
     async with connect_alone(owner) as connection:
-        await connection.execute(f"DELETE FROM headrace.{NAME} WHERE seq = (SELECT max(seq) FROM headrace.{NAME})")
+        await connection.execute(f"DELETE FROM headrace.{NAME} WHERE {LAST}")
     with pytest.raises(ArchiveDamaged):
         await retire(owner, place)
     assert await attached(db) is False

@@ -1,11 +1,11 @@
 """``headrace audit``: search the trail, take it along, and prove that nobody has changed it."""
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, date, datetime
 from pathlib import Path
-from typing import Annotated, BinaryIO
+from typing import Annotated, Any, BinaryIO
 
 import orjson
 import typer
@@ -15,8 +15,9 @@ from headrace.audit import Action, Against, Event, EventFilter, ExportFormat, Re
 from headrace.cli import audit_import
 from headrace.cli.operator import Desk, at_desk
 from headrace.cli.output import Json, out, print_json, print_table, progress_bar, say
-from headrace.cli.wiring import load_settings, signing_key, trusted_keys
+from headrace.cli.wiring import archive_config, load_settings, signing_key, trusted_keys
 from headrace.errors import Invalid
+from headrace.operations import Storage, archives
 from headrace.operations.audit import service
 
 app = typer.Typer(help="The audit trail: search, export, verify, prove, import.", no_args_is_help=True)
@@ -138,11 +139,20 @@ def verify(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Recompute every seal, and name the first event that does not fit; exits with 1 if there is one."""
-    against = Against(keys=trusted_keys(load_settings()), exported=_read_roots(roots) if roots else {})
+    """Recompute every seal, archived months too, and name the first event that does not fit; exits with 1 if one is."""
+    keys = trusted_keys(load_settings())
+    exported = _read_roots(roots) if roots else {}
     chosen = _month(month) if month else None
 
     async def act(desk: Desk) -> Verified:
+        gone = await archives.list_months(desk.db, "audit_events")
+        storage = Storage(archive_config(desk.settings)) if gone else None
+
+        def rows(of: date) -> AsyncIterator[Mapping[str, Any]]:
+            assert storage is not None
+            return archives.read_rows(desk.place.owner, storage, gone[of])
+
+        against = Against(keys=keys, exported=exported, retired=gone, archive=rows if gone else None)
         with progress_bar("verifying") as report:
             return await audit.verify(desk.db, month=chosen, against=against, report=report)
 
@@ -163,7 +173,7 @@ def verify(
         out.print(found.finding.message, markup=False, soft_wrap=True)
     else:
         out.print(f"{found.events:,} events in {found.seals:,} seals are as they were sealed.", markup=False)
-        _say_what_is_not_known(found, keys=bool(against.keys))
+        _say_what_is_not_known(found, keys=bool(keys))
     if found.finding is not None:
         raise typer.Exit(1)
 

@@ -3,7 +3,7 @@
 import asyncio
 import tempfile
 from collections.abc import AsyncIterator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -100,12 +100,24 @@ async def discard(owner: DatabaseConfig, archive: Archive, *, who: Who) -> None:
         await audit.record(tx, who, Action.DELETED, discarded, data={"archive": archive.id})
 
 
-@asynccontextmanager
-async def read_rows(storage: Storage, archive: Archive) -> AsyncIterator[parquet.ParquetFile]:
-    """The archived rows, for who wants to look at each: instants as datetimes, jsonb as PostgreSQL's text."""
-    _require_written(archive)
+async def read_rows(owner: DatabaseConfig, storage: Storage, archive: Archive) -> AsyncIterator[dict[str, Any]]:
+    """A month's rows wherever they are, in their order: instants as datetimes, jsonb as PostgreSQL's text."""
+    if archive.state is ArchiveState.DETACHED:
+        async with as_owner(owner) as connection:
+            async for batch in parquet.read_table(connection, monthly(archive.table_name), archive.name):
+                for row in batch.to_pylist():
+                    yield row
+        return
     async with fetched(storage, archive) as file:
-        yield file
+        for batch in file.batches():
+            for row in await asyncio.to_thread(batch.to_pylist):
+                yield row
+
+
+async def list_months(db: Database, table_name: str) -> dict[date, Archive]:
+    """The months that are not in their table any more."""
+    async with db.transaction(readonly=True) as tx:
+        return {archive.period: archive for archive in await store.list_archives(tx, table=table_name, limit=_ALL)}
 
 
 def _require_written(archive: Archive) -> None:

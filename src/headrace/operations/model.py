@@ -13,7 +13,7 @@ class MonthlyTable:
     """A table with a partition for each month, which leaves as a whole.
 
     ``key`` orders a month's rows, and an index serves it. ``needed`` is a statement that says why a month must stay, or
-    nothing; ``{partition}`` in it is the month's own table.
+    nothing; ``{partition}`` in it is the month's own table, ``{month}`` its first day.
     """
 
     name: str
@@ -25,6 +25,12 @@ class MonthlyTable:
         return f"{self.name}{month:_y%Ym%m}"
 
 
+# Seals are made from what is in the table: an event that left before its seal would never get one.
+UNSEALED_EVENTS = """
+SELECT 'an event of it is not sealed yet' FROM {partition}
+WHERE seq > (SELECT coalesce(max(last_seq), 0) FROM headrace.audit_seals WHERE month = '{month}')
+LIMIT 1
+"""
 # An endpoint may be retried for days, and a month that is still being written to is nobody's archive.
 OPEN_DELIVERIES = """
 SELECT 'a delivery of it is still under way' FROM {partition}
@@ -42,7 +48,8 @@ LIMIT 1
 MONTHLY: Mapping[str, MonthlyTable] = {
     table.name: table
     for table in (
-        MonthlyTable("audit_events", key=("seq", "id"), id_column="id"),  # the order in which it is sealed
+        # In the order in which it is sealed.
+        MonthlyTable("audit_events", key=("seq", "id"), id_column="id", needed=UNSEALED_EVENTS),
         MonthlyTable("usage_ledger", key=("id",), id_column="id", needed=LIVE_ENTITLEMENTS),
         MonthlyTable("webhook_deliveries", key=("id",), id_column="delivery_id", needed=OPEN_DELIVERIES),
     )

@@ -107,6 +107,13 @@ async def _batches(
             yield await asyncio.to_thread(convert, rows)
 
 
+async def read_table(connection: Connection, table: MonthlyTable, name: str) -> AsyncIterator[Any]:
+    """The rows of a table as they would be in a file, as Arrow batches."""
+    columns = await list_columns(connection, name)
+    async for batch in _batches(connection, table, name, columns, _schema(load("pyarrow"), table, columns)):
+        yield batch
+
+
 def _number_of(pa: Any, kept: Any) -> Any:
     """The type in which PostgreSQL hands a value over: instants and days come as plain numbers."""
     if pa.types.is_timestamp(kept):

@@ -21,7 +21,7 @@ from pathlib import Path
 import asyncpg
 
 from headrace import audit, ids, logs
-from headrace.audit import Action, Resource, ResourceType, Who
+from headrace.audit import Action, Resource, ResourceType, Who, seals
 from headrace.database import DatabaseConfig, Tx
 from headrace.operations import parquet, store
 from headrace.operations.config import LockConfig
@@ -99,7 +99,8 @@ class _Work:
     async def run(self, *, write_again: bool) -> Retired:
         archive = await self._find()
         if archive is None:
-            await self._may_go()
+            if not await store.is_attached(self._tx, self._name):
+                raise MonthNotFound(f"{self._table.name} has no month {self._month:%Y-%m}.")
             await self._storage.probe()
             archive = await self._detach()
         if write_again and archive.state is ArchiveState.ARCHIVED:
@@ -120,16 +121,16 @@ class _Work:
         assert archive is not None
         return archive
 
-    async def _may_go(self) -> None:
-        if not await store.is_attached(self._tx, self._name):
-            raise MonthNotFound(f"{self._table.name} has no month {self._month:%Y-%m}.")
-        if reason := await store.why_needed(self._tx, self._table, self._month):
-            raise MonthNeeded(f"{self._name} must stay: {reason}.")
-
     async def _detach(self) -> Archive:
         archive_id = ids.new("arc")
 
         async def book(tx: Tx) -> None:
+            # Nobody writes to this month while we ask whether it is still needed, and until it has left. Only its own
+            # writers wait; the time is enough for autovacuum to notice that it is in the way.
+            await tx.execute("SET LOCAL lock_timeout = '2s'")
+            await tx.execute(f"LOCK TABLE headrace.{self._name} IN SHARE MODE")
+            if reason := await store.why_needed(tx, self._table, self._month):
+                raise MonthNeeded(f"{self._name} must stay: {reason}.")
             await store.insert_detached(tx, archive_id, self._table, self._month)
             await audit.record(tx, self._who, Action.DISABLED, self._partition())
 
@@ -174,6 +175,8 @@ class _Work:
         async def book(tx: Tx) -> None:
             if not await store.mark_dropped(tx, archive):
                 raise ArchiveDamaged(f"{archive.location} was written anew meanwhile.")
+            if self._table.name == "audit_events":
+                await seals.forget_leaves(tx, self._month)
             await store.count_removed(tx, self._table.name, archive.row_count or 0)
             await audit.record(tx, self._who, Action.DELETED, self._partition(), data={"archive": archive.id})
 

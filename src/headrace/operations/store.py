@@ -138,7 +138,8 @@ async def why_needed(tx: Tx, table: MonthlyTable, month: date) -> str | None:
     """Why the month must stay where it is."""
     if table.needed is None:
         return None
-    reason: str | None = await tx.fetchval(table.needed.format(partition=f"headrace.{table.partition(month)}"))
+    statement = table.needed.format(partition=f"headrace.{table.partition(month)}", month=month)
+    reason: str | None = await tx.fetchval(statement)
     return reason
 
 
