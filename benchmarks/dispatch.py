@@ -67,7 +67,8 @@ class Run:
 
 # Each attempt writes a line, so this counter tells how far they are; looking for what is left would take the time of
 # those who work.
-WRITTEN = "SELECT last_value FROM headrace.task_logs_id_seq"
+WRITTEN = "SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM headrace.task_logs_id_seq"
+PATIENCE_S = 120
 
 
 async def drain_rate(url: str, who: str, count: int, *, processes: int = 1, done: str | None = None) -> float:
@@ -85,6 +86,8 @@ async def drain_rate(url: str, who: str, count: int, *, processes: int = 1, done
         ):
             if all(worker.ended for worker in workers):
                 raise SystemExit(f"{who}: the workers ended before the work did")
+            if time.perf_counter() - started > PATIENCE_S:
+                raise SystemExit(f"{who}: not done after {PATIENCE_S} s")
             await asyncio.sleep(0.02)
         seconds = time.perf_counter() - started
         await connection.close()
