@@ -41,6 +41,7 @@ class Options:
     marks: str = "/tmp"  # a folder where each process leaves its id once a handler has run
     scratch: str = "/tmp/headrace-races"
     queues: list[str] | None = None
+    program: str = "tests.races.engine_program"
     settings: dict[str, Any] = field(default_factory=dict)
 
 

@@ -98,7 +98,7 @@ class Program:
         self._marks = Path(options.marks)
         with log.open("ab") as errors:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "tests.races.engine_program", json.dumps(asdict(options))],
+                [sys.executable, "-m", options.program, json.dumps(asdict(options))],
                 cwd=ROOT,
                 stdout=errors,
                 stderr=errors,

@@ -1,0 +1,93 @@
+"""What bounds a run: its time, its grace, the number of runs at once, and who goes first."""
+
+import asyncio
+import os
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from headrace.schedules import run_schedule, update_schedule
+from headrace.tasks.context import TaskContext
+from tests.races.engine_types import registry as long_types
+from tests.schedules.conftest import Clockwork, miscounted
+from tests.tasks.isolation.stand import is_gone
+
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+
+async def test_a_run_that_will_not_hear_is_killed_and_its_retry_is_a_new_row(
+    clockwork: Clockwork, tmp_path: Path
+) -> None:  # S-05 S-06
+    clockwork.registry = long_types
+    told = tmp_path / "told"
+    schedule = await clockwork.create(
+        task_type="deaf", data={"told": str(told)}, max_duration_seconds=1, timeout_grace_period=0, max_retries=1
+    )
+    async with clockwork.working(registry_address="tests.races.engine_types:registry", children=1):
+        async with clockwork.db.transaction() as tx:
+            await run_schedule(tx, clockwork.tasks, clockwork.caller, schedule.uid)
+        runs = await clockwork.until_runs(schedule.uid, "timeout", "timeout", seconds=40)
+    assert [run["retry_count"] for run in runs] == [0, 1]
+    assert {run["error_message"] for run in runs} == {"It ran longer than 1 s."}
+    assert all(run["finished_at"] >= run["deadline_at"] for run in runs)
+    children = [int(line.split()[1]) for line in told.read_text().splitlines()]
+    assert len(children) == 2
+    assert all(is_gone(pid) for pid in children)
+    assert os.getpid() not in children
+    assert (await clockwork.schedule(schedule.uid))["failure_executions"] == 2
+    assert await miscounted(clockwork.db) == []
+
+
+async def test_due_runs_start_by_priority(clockwork: Clockwork) -> None:  # S-07
+    order: list[int] = []
+
+    @clockwork.registry.task("ordered")
+    async def ordered(_: TaskContext, payload: Any) -> None:
+        order.append(payload["priority"])
+
+    priorities = [0, 7, -3, 100, 5]
+    uids = [
+        (await clockwork.create(f"p{each}", "ordered", run_at=NOON, priority=each, data={"priority": each})).uid
+        for each in priorities
+    ]
+    await clockwork.fire(NOON)
+    async with clockwork.working(concurrency=1):
+        for uid in uids:
+            await clockwork.until_runs(uid, "success")
+    assert order == sorted(priorities, reverse=True)
+
+
+async def test_more_slots_start_what_waits(clockwork: Clockwork) -> None:  # S-07
+    gate = asyncio.Event()
+    running: list[int] = []
+
+    @clockwork.registry.task("gated")
+    async def gated(context: TaskContext, _: Any) -> None:
+        running.append(context.attempt)
+        await gate.wait()
+
+    schedule = await clockwork.create(task_type="gated", interval=10, run_at=NOON)
+    async with clockwork.working():
+        await clockwork.fire(NOON + timedelta(seconds=40))
+        async with asyncio.timeout(10):
+            while len(running) < 1:
+                await asyncio.sleep(0.01)
+        async with clockwork.db.transaction() as tx:
+            await update_schedule(tx, clockwork.tasks, clockwork.caller, schedule.uid, {"max_concurrent": 3})
+        async with asyncio.timeout(10):
+            while len(running) < 3:
+                await asyncio.sleep(0.01)
+        assert [run["task_id"] is None for run in await clockwork.runs(schedule.uid)] == [False] * 3 + [True] * 2
+        gate.set()
+        await clockwork.until_runs(schedule.uid, *["success"] * 5)
+    assert await miscounted(clockwork.db) == []
+
+
+async def test_a_run_that_waits_and_cannot_be_submitted_any_more_has_failed(clockwork: Clockwork) -> None:
+    schedule = await clockwork.create(interval=10, run_at=NOON)
+    await clockwork.fire(NOON + timedelta(seconds=20))
+    await clockwork.db.fetch_alone("UPDATE headrace.scheduled_tasks SET type = 'gone'")
+    async with clockwork.working():
+        runs = await clockwork.until_runs(schedule.uid, "success", "failure", "failure")
+    assert "gone" in runs[1]["error_message"]
+    assert await miscounted(clockwork.db) == []

@@ -1,0 +1,93 @@
+"""The statements of schedules stay with their indexes, whatever the size of the history. S-16"""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from headrace import ids
+from headrace.database import Tx
+from headrace.schedules.model import ExecutionState, Trigger
+from headrace.schedules.store import executions, firing
+from headrace.schedules.store.executions import ExecutionFilter
+
+FILL = """
+WITH schedules AS (
+  INSERT INTO headrace.scheduled_tasks (uid, name, type, is_recurring, "interval", next_run)
+  SELECT 'sch_' || n, 'name ' || n, 'job', true, 60, now() + interval '1 hour' FROM generate_series(1, 200) AS n
+)
+INSERT INTO headrace.task_executions
+  (task_uid, task_name, task_type, execution_uid, scheduled_at, state, trigger_type, trigger_by, run_by, started_at,
+   finished_at)
+SELECT 'sch_' || 1 + n % 200, 'name', 'job', 'exe_' || lpad(n::text, 8, '0'),
+       '2026-01-01'::timestamptz + n / 200 * interval '1 minute',
+       CASE WHEN n % 1000 = 0 THEN 'failure' ELSE 'success' END,
+       CASE WHEN n % 500 = 0 THEN 'manual' ELSE 'scheduled' END, 'u_1', 'w', now(), now()
+FROM generate_series(1, 20000) AS n
+"""
+
+
+@pytest.fixture
+async def filled(owner_tx: Tx) -> Tx:
+    await owner_tx.execute("SET LOCAL session_replication_role = replica")
+    await owner_tx.execute(FILL)
+    await owner_tx.execute("ANALYZE headrace.task_executions")
+    await owner_tx.execute("ANALYZE headrace.scheduled_tasks")
+    return owner_tx
+
+
+def nodes(plan: dict[str, Any]) -> list[dict[str, Any]]:
+    return [plan, *(node for child in plan.get("Plans", ()) for node in nodes(child))]
+
+
+async def plan_of(tx: Tx, sql: str, *args: object) -> list[dict[str, Any]]:
+    import json
+
+    text = await tx.fetchval(f"EXPLAIN (ANALYZE, FORMAT JSON) {sql}", *args)
+    return nodes(json.loads(text)[0]["Plan"])
+
+
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "index"),
+    [
+        (ExecutionFilter(None), "idx_task_executions_scheduled_at"),
+        (ExecutionFilter(ids.SYSTEM_USER, "sch_7"), "idx_task_executions_task_uid"),
+        (ExecutionFilter(None, "sch_7", [ExecutionState.SUCCESS], Trigger.SCHEDULED), "idx_task_executions_task_uid"),
+        (ExecutionFilter(None, None, [ExecutionState.FAILURE]), "idx_task_executions_state"),
+        (ExecutionFilter(None, None, [ExecutionState.FAILURE, ExecutionState.TIMEOUT]), "idx_task_executions_state"),
+        (ExecutionFilter(None, None, None, Trigger.MANUAL), "idx_task_executions_manual"),
+        (ExecutionFilter(None, since=NOON, until=NOON + timedelta(hours=1)), "idx_task_executions_scheduled_at"),
+    ],
+)
+async def test_a_list_walks_one_index_and_not_far(filled: Tx, wanted: ExecutionFilter, index: str) -> None:
+    sql, args = executions.listing(wanted, limit=21)
+    seen = await plan_of(filled, sql, *args)
+    scans = [node for node in seen if node.get("Relation Name") == "task_executions"]
+    assert {node["Node Type"] for node in scans} <= {"Index Scan"}
+    assert {node["Index Name"] for node in scans} == {index}
+    assert sum(node["Actual Rows"] for node in scans) <= executions.WALK
+
+
+async def test_looking_for_what_is_due_costs_nothing_when_nothing_is(filled: Tx) -> None:
+    seen = await plan_of(filled, firing.LOCK_DUE, None, 500, [])
+    assert {node.get("Index Name") for node in seen if "Relation Name" in node} == {"idx_scheduled_tasks_next_run"}
+    found = await executions.list_executions(filled, ExecutionFilter(None, "sch_7"), limit=3)
+    assert [run.scheduled_at for run in found.executions] == sorted(
+        (run.scheduled_at for run in found.executions), reverse=True
+    )
+
+
+async def test_pages_that_find_little_say_where_to_go_on(filled: Tx) -> None:
+    wanted = ExecutionFilter(None, type="nothing")
+    mark, pages = None, 0
+    while True:
+        found = await executions.list_executions(filled, wanted, older_than=mark, limit=20)
+        pages += 1
+        assert found.executions == []
+        if found.resume is None:
+            break
+        mark = found.resume
+    assert pages == 20_000 // executions.WALK + 1
