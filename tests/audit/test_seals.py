@@ -133,6 +133,18 @@ async def test_a_seal_holds_one_month(db: Database, fill: Fill) -> None:
         assert (verified.events, verified.finding) == (events, None)
 
 
+async def test_months_may_come_in_any_order(db: Database, fill: Fill) -> None:
+    february = NOW.replace(month=2)
+    for at in (NOW, february, NOW.replace(day=21)):
+        await fill(1, start=at)
+    assert await Sealer(db).run_once() == Sealed(seals=2, events=3)
+    await fill(1, start=february.replace(day=21))
+    verified = await audit.verify(db)
+    assert (verified.events, verified.unsealed, verified.finding) == (3, 1, None)
+    assert await Sealer(db).run_once() == Sealed(seals=1, events=1)
+    assert (await audit.verify(db)).finding is None
+
+
 async def test_a_late_commit_is_waited_for(db: Database, who: Who) -> None:
     """A transaction that took its number early and commits late must not fall between two seals."""
 

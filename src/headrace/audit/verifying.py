@@ -141,7 +141,7 @@ class _Verification:
         except _Found as found:
             finding = found.finding
         async with self._db.transaction(readonly=True) as tx:
-            unsealed = await tx.fetchval(UNSEALED, self._last.last_seq if self._last else 0)
+            unsealed = await tx.fetchval(UNSEALED, self._sealed_up_to)
         looked_at_nowhere = [] if self._against.archive else sorted(self._offline)
         return Verified(self._seals, self._done, unsealed, self._signed_up_to, looked_at_nowhere, finding)
 
@@ -251,6 +251,11 @@ class _Verification:
             sealed = await seals.find_leaves(tx, seal.number)
         return _compare(seal, sealed, Leaves([row["id"] for row in rows], [row["leaf"] for row in rows]))
 
+    @property
+    def _sealed_up_to(self) -> int:
+        """Not the last seal's last number: that may be of a month whose last event came before another's."""
+        return max(self._months.values(), default=0)
+
     async def _leaves(self, number: int) -> Leaves | None:
         async with self._db.transaction(readonly=True) as tx:
             return await seals.find_leaves(tx, number)
@@ -268,11 +273,10 @@ class _Verification:
         """Events that took the number of one long sealed, in months or behind seals where nobody would look."""
         if self._last is None:
             return
-        sealed = max(self._months.values())
         async with self._db.transaction(readonly=True) as tx:
             for start, end, after in _unsealed_ranges(self._months):
                 if self._month is None or start <= bounds(self._month)[0] < end:
-                    event_id = await tx.fetchval(ADDED, start, end, after, sealed)
+                    event_id = await tx.fetchval(ADDED, start, end, after, self._sealed_up_to)
                     if event_id is not None:
                         raise _Found(
                             Finding(Flaw.ADDED, f"{event_id} was added after its time was sealed.", event_id=event_id)
