@@ -55,7 +55,7 @@ TARGETS: dict[str, tuple[str, float]] = {
     "filter_p95_ms": ("first page of the slowest filter, p95", -50),
     "deep_page": ("a page half-way down against the first", -1.5),
     "verify_per_s": ("events verified a second", 200_000),
-    "retire_lock_ms": ("how long the table was locked while a month was retired", -100),
+    "retire_lock_ms": ("longest wait of a writer while a month is retired", -100),
 }
 
 
@@ -307,8 +307,10 @@ async def retire(run: Run, db: Database) -> None:
         run.note("retire_per_s", run.sizes.events / MONTHS / (time.perf_counter() - started))
     over.set()
     await writer
-    run.note("retire_lock_ms", gone.locked.total_seconds() * 1000)
-    run.note("retire_writer_wait_ms", max(waits) * 1000)
+    # As a writer sees it, which is never less than the lock on the table. The longest step includes dropping what has
+    # been detached, which nobody waits for.
+    run.note("retire_lock_ms", max(waits) * 1000)
+    run.note("retire_longest_step_ms", gone.locked.total_seconds() * 1000)
 
 
 # -- the report
