@@ -3,7 +3,7 @@
 from headrace import ids
 from headrace.accounts import ThrottleConfig
 from headrace.database import Database
-from headrace.operations import Housekeeping, Kept
+from headrace.operations import Swept, sweep
 
 FILL = """
 INSERT INTO headrace.idempotency_keys (scope, idempotency_key, request_hash, http_status, expires_at)
@@ -12,6 +12,9 @@ FROM generate_series(1, 1500) n;
 INSERT INTO headrace.rate_limits VALUES ('old', now() - interval '1 day'), ('new', now() + interval '1 minute');
 INSERT INTO headrace.login_throttles (subject, failures, first_failed_at, last_failed_at)
 VALUES ('account:old', 3, now() - interval '2 days', now() - interval '2 days'), ('account:new', 3, now(), now());
+INSERT INTO headrace.task_locks (lock_key, fence, holder_id, token, state, acquired_at, expires_at)
+VALUES ('old', 1, 'h', 't', 'active', now() - interval '2 hours', now() - interval '1 hour'),
+       ('new', 1, 'h', 't', 'active', now(), now() + interval '1 hour');
 """
 SESSION = """
 INSERT INTO headrace.sessions (id, user_id, token_hash, created_at, expires_at)
@@ -24,6 +27,5 @@ async def test_old_rows_go_in_batches_and_new_ones_stay(db: Database) -> None:
         await tx.connection.execute(FILL)
         for days in (70, 1):
             await tx.execute(SESSION, ids.new("ses"), ids.SYSTEM_USER, days, str(days).encode())
-    housekeeping = Housekeeping(db, ThrottleConfig())
-    assert await housekeeping.run_once() == Kept(1498, 1, 1, 1)
-    assert await housekeeping.run_once() == Kept(0, 0, 0, 0)
+    assert await sweep(db, ThrottleConfig()) == Swept(1498, 1, 1, 1, 1)
+    assert await sweep(db, ThrottleConfig()) == Swept(0, 0, 0, 0, 0)

@@ -23,7 +23,7 @@ from headrace.database import Database
 from headrace.edge import CookieConfig, LimitConfig, Services
 from headrace.errors import HeadraceError, Invalid, Unavailable
 from headrace.locks import routes as lock_routes
-from headrace.operations import HealthFigures, Housekeeping, keep_ahead
+from headrace.operations import HealthFigures, keep_ahead
 from headrace.operations import routes as operation_routes
 from headrace.operations.audit import routes as audit_routes
 from headrace.risks import routes as risk_routes
@@ -38,7 +38,6 @@ log = logs.get(__name__)
 _PORTS_TRIED = 20
 _CONNECTIONS = 2000  # of one process at once; more get 503 instead of slowing all down
 _REAP_EVERY = timedelta(seconds=5)
-_CLEAN_EVERY = timedelta(minutes=10)
 _DELETE_EVERY = timedelta(seconds=5)
 _LOOK_AHEAD_EVERY = timedelta(hours=1)
 
@@ -153,13 +152,11 @@ async def application(settings: Settings, place: Place, secret: bytes) -> AsyncI
 @asynccontextmanager
 async def _maintenance(db: Database, settings: Settings) -> AsyncIterator[None]:
     """What every API process does beside answering: look for dead workers (the last one's death must not need another
-    worker to be noticed), seal the audit trail, throw away what has served its time, keep the months ahead, and carry
-    out deletions of accounts."""
+    worker to be noticed), seal the audit trail, keep the months ahead, and carry out deletions of accounts."""
     accounting = accounts_config(settings)
     loops = [
         asyncio.create_task(Reaper(db, tasks.Registry(), followers()).run(_REAP_EVERY)),
         asyncio.create_task(Sealer(db, signing_key(settings)).run(settings.audit_seal_interval)),
-        asyncio.create_task(Housekeeping(db, accounting.throttle).run(_CLEAN_EVERY)),
         asyncio.create_task(
             accounts.Deletions(db, erasers(open_tasks(settings)), accounting.deletion).run(_DELETE_EVERY)
         ),

@@ -4,7 +4,7 @@ import asyncio
 import fcntl
 import os
 from collections.abc import Iterator
-from contextlib import AbstractAsyncContextManager, ExitStack, contextmanager, nullcontext
+from contextlib import AbstractAsyncContextManager, ExitStack, contextmanager
 from pathlib import Path
 from time import monotonic
 from typing import Annotated, TextIO
@@ -29,6 +29,7 @@ from headrace.cli.wiring import (
     run,
     scheduling,
     secret_key,
+    upkeeping,
 )
 from headrace.database import Database
 from headrace.embedded import files
@@ -83,7 +84,7 @@ async def _serve(
 ) -> None:
     stop = serving.stop_on_signals()
     async with (
-        _working(program, stop),
+        _working(settings, place, program, stop),
         scheduling(settings, place),
         serving.application(settings, place, secret) as app,
     ):
@@ -91,10 +92,13 @@ async def _serve(
         await serving.serve(app, listening, settings, stop=stop)
 
 
-def _working(program: str | None, stop: asyncio.Event) -> AbstractAsyncContextManager[None]:
-    """A worker beside the API, in a process of its own: a busy handler must not keep requests waiting."""
+def _working(
+    settings: Settings, place: Place, program: str | None, stop: asyncio.Event
+) -> AbstractAsyncContextManager[None]:
+    """A worker beside the API, in a process of its own: a busy handler must not keep requests waiting. Without a
+    program there are only the product's own tasks, which are no trouble here."""
     if program is None:
-        return nullcontext()
+        return upkeeping(settings, place)
     return supervised(Supervisor(worker_command(program), 1), stop=stop)
 
 

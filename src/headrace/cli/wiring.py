@@ -25,6 +25,7 @@ from headrace.database import Database, DatabaseConfig
 from headrace.embedded import files
 from headrace.errors import HeadraceError, Invalid, Unavailable
 from headrace.operations import RetentionConfig, StorageConfig
+from headrace.operations.upkeep import QUEUE, Upkeep, ensure_schedules, with_upkeep
 from headrace.schedules.due import MisfireConfig
 from headrace.schedules.following import with_schedules
 from headrace.schedules.loop import Scheduler, SchedulerConfig
@@ -36,11 +37,13 @@ from headrace.tasks.reaping import Reaper
 from headrace.tasks.registry import Registry
 from headrace.tasks.submit import SubmitConfig
 from headrace.tasks.worker.config import WorkerConfig
+from headrace.tasks.worker.loop import Worker
 
 T = TypeVar("T")
 Report = Callable[[str], None]
 
 _FROZEN_FOR = timedelta(seconds=10)
+_OWN_TASKS_AT_ONCE = 4
 _SECRET_FILE = "secret.key"  # noqa: S105 - a file's name
 
 
@@ -201,7 +204,7 @@ def submit_config(chosen: Settings) -> SubmitConfig:
 
 
 def worker_config(
-    chosen: Settings, *, queues: Sequence[str] | None, labels: Mapping[str, str], registry_address: str
+    chosen: Settings, *, queues: Sequence[str] | None, labels: Mapping[str, str], registry_address: str | None
 ) -> WorkerConfig:
     return WorkerConfig(
         queues=queues,
@@ -232,6 +235,7 @@ async def scheduling(chosen: Settings, place: Place) -> AsyncIterator[Scheduler]
     config = replace(place.app.for_role("scheduler"), pool_max=3, idle_in_transaction_timeout=_FROZEN_FOR)
     moving_along, stop = followers(), asyncio.Event()
     async with await Database.connect(config) as db, asyncio.TaskGroup() as group:
+        await ensure_schedules(db, with_upkeep(Registry(), upkeep(chosen, place, db)))
         scheduler = Scheduler(
             db, Submitter(StoredCatalog(), moving_along, submit_config(chosen)), scheduler_config(chosen)
         )
@@ -243,6 +247,34 @@ async def scheduling(chosen: Settings, place: Place) -> AsyncIterator[Scheduler]
             stop.set()
             await asyncio.wait([firing])
             reaping.cancel()
+
+
+def upkeep(chosen: Settings, place: Place, db: Database) -> Upkeep:
+    """What the product's own tasks work with."""
+    return Upkeep(
+        db=db,
+        owner=place.owner,
+        storage=archive_config(chosen),
+        retention=retention_config(chosen),
+        throttle=accounts_config(chosen).throttle,
+    )
+
+
+@asynccontextmanager
+async def upkeeping(chosen: Settings, place: Place) -> AsyncIterator[None]:
+    """A worker for the product's own tasks alone, in this process: they wait for the database most of the time."""
+    config = replace(
+        worker_config(chosen, queues=[QUEUE], labels={}, registry_address=None), concurrency=_OWN_TASKS_AT_ONCE
+    )
+    connection = replace(place.app.for_role("worker"), pool_max=6, idle_in_transaction_timeout=config.lease)
+    stop = asyncio.Event()
+    async with await Database.connect(connection) as db, asyncio.TaskGroup() as group:
+        working = Worker(db, with_upkeep(Registry(), upkeep(chosen, place, db)), followers(), config)
+        group.create_task(working.run(stop))
+        try:
+            yield
+        finally:
+            stop.set()
 
 
 def retention_config(chosen: Settings) -> RetentionConfig:

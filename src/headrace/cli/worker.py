@@ -15,9 +15,10 @@ from headrace.cli.figures import Display, Totals, display_for, reporting
 from headrace.cli.output import Json, err, progress, say
 from headrace.cli.program import load_program
 from headrace.cli.supervising import Supervisor, supervised, worker_command
-from headrace.cli.wiring import Place, database_of, followers, load_settings, run, worker_config
+from headrace.cli.wiring import Place, database_of, followers, load_settings, run, upkeep, worker_config
 from headrace.database import Database
 from headrace.errors import Invalid
+from headrace.operations.upkeep import with_upkeep
 from headrace.settings import Settings
 from headrace.tasks.registry import Registry
 from headrace.tasks.worker.config import WorkerConfig
@@ -61,7 +62,7 @@ def worker(
     with ExitStack() as stack:
         place = _database(settings, stack, quiet=figures_fd is not None)
         display = stack.enter_context(display_for(settings, json=json, pipe=figures_fd))
-        done = run(_work(place, registry, config, display))
+        done = run(_work(settings, place, registry, config, display))
     if figures_fd is None:
         say(f"stopped; {done:,} tasks done")
 
@@ -77,12 +78,12 @@ def _say_nothing(_: str) -> None:
     """The supervisor has said it for all."""
 
 
-async def _work(place: Place, registry: Registry, config: WorkerConfig, display: Display) -> int:
+async def _work(settings: Settings, place: Place, program: Registry, config: WorkerConfig, display: Display) -> int:
     stop = stop_on_signals(at_once=lambda: os._exit(130))
     # One that is frozen while it writes has lost its lease after this; what it locked must not stay so for longer.
     connection = replace(place.app, idle_in_transaction_timeout=config.lease)
     async with await Database.connect(connection) as db:
-        working = Worker(db, registry, followers(), config)
+        working = Worker(db, with_upkeep(program, upkeep(settings, place, db)), followers(), config)
 
         def look() -> tuple[int, Totals]:
             figures = working.figures

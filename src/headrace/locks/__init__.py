@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from headrace.locks.holding import Held, hold
     from headrace.locks.model import Claim, Grant, Lock, LockState
     from headrace.locks.service import acquire_lock, force_release_lock, list_locks, release_lock, renew_lock
-    from headrace.locks.store import Filter, expire, forget
+    from headrace.locks.store import Filter, expire
     from headrace.locks.taking import acquire, confirm, release, renew, when_free
 
 __all__ = [
@@ -34,7 +34,6 @@ __all__ = [
     "confirm",
     "expire",
     "force_release_lock",
-    "forget",
     "hold",
     "list_locks",
     "release",
@@ -51,7 +50,7 @@ __getattr__ = lazily.names_of(
         "errors": "LockHeld LockInvalid LockLost LockNotFound",
         "taking": "acquire confirm release renew when_free",
         "holding": "Held hold",
-        "store": "Filter expire forget",
+        "store": "Filter expire",
         "service": "acquire_lock force_release_lock list_locks release_lock renew_lock",
     },
 )

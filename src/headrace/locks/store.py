@@ -184,18 +184,3 @@ UPDATE headrace.task_locks SET state = 'expired' WHERE id IN (
 async def expire(tx: Tx, limit: int, *, now: datetime | None = None) -> int:
     """Write down that up to so many locks have expired; says how many."""
     return await tx.count(EXPIRE, limit, now)
-
-
-# Nobody is released after their time, so what expired long ago was let go of long ago, too.
-FORGET = """
-DELETE FROM headrace.task_locks WHERE id IN (
-  SELECT id FROM headrace.task_locks
-  WHERE state <> 'active' AND expires_at < coalesce($3, now()) - $2::interval
-  ORDER BY expires_at LIMIT $1 FOR UPDATE SKIP LOCKED
-)
-"""
-
-
-async def forget(tx: Tx, kept_for: timedelta, limit: int, *, now: datetime | None = None) -> int:
-    """Remove up to so many holdings that ended longer ago than this; says how many. The fences stay."""
-    return await tx.count(FORGET, limit, kept_for, now)

@@ -9,11 +9,12 @@ if TYPE_CHECKING:
     from headrace.operations.config import LockConfig, RetentionConfig, StorageConfig
     from headrace.operations.figures import HealthFigures
     from headrace.operations.health import Health, look
-    from headrace.operations.housekeeping import Housekeeping, Kept
+    from headrace.operations.housekeeping import Swept, sweep
     from headrace.operations.model import MONTHLY, Archive, ArchiveState, MonthKept, Partition, Retention, Retired
     from headrace.operations.retention import THIN, due_months, retain, retire_expired, thin
     from headrace.operations.retiring import retire_month
     from headrace.operations.storage import Storage
+    from headrace.operations.upkeep import Upkeep, ensure_schedules, with_upkeep
 
 __all__ = [
     "MONTHLY",
@@ -22,8 +23,6 @@ __all__ = [
     "ArchiveState",
     "Health",
     "HealthFigures",
-    "Housekeeping",
-    "Kept",
     "LockConfig",
     "Made",
     "MonthKept",
@@ -33,14 +32,19 @@ __all__ = [
     "Retired",
     "Storage",
     "StorageConfig",
+    "Swept",
+    "Upkeep",
     "due_months",
+    "ensure_schedules",
     "keep_ahead",
     "look",
     "make_months_ahead",
     "retain",
     "retire_expired",
     "retire_month",
+    "sweep",
     "thin",
+    "with_upkeep",
 ]
 
 __getattr__ = lazily.names_of(
@@ -50,10 +54,11 @@ __getattr__ = lazily.names_of(
         "config": "LockConfig RetentionConfig StorageConfig",
         "figures": "HealthFigures",
         "health": "Health look",
-        "housekeeping": "Housekeeping Kept",
+        "housekeeping": "Swept sweep",
         "model": "MONTHLY Archive ArchiveState MonthKept Partition Retention Retired",
         "retention": "THIN due_months retain retire_expired thin",
         "retiring": "retire_month",
         "storage": "Storage",
+        "upkeep": "Upkeep ensure_schedules with_upkeep",
     },
 )

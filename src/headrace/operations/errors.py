@@ -79,3 +79,9 @@ class BadQuery(Invalid):
     """DuckDB refuses the query."""
 
     code = "bad_query"
+
+
+class RetentionIncomplete(Conflict):
+    """What should have gone is still there."""
+
+    code = "retention_incomplete"

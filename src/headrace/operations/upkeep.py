@@ -1,0 +1,131 @@
+"""What the product does for itself, as ordinary schedules that ship enabled: their runs are looked at like any other's.
+
+This is the one place where they are declared. Their handlers are in every worker, and in ``headrace up``. Each can be
+disabled, moved or run by hand; what was changed stays changed. One that was deleted is there again after the next start
+of a scheduler: to be rid of it, disable it.
+
+Looking after dead workers is not among them: it must not need a worker itself.
+"""
+
+import uuid
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from pydantic import BaseModel
+
+from headrace import ids, logs, operations, schedules
+from headrace.accounts.config import ThrottleConfig
+from headrace.audit import Who
+from headrace.database import Database, DatabaseConfig
+from headrace.operations.config import RetentionConfig, StorageConfig
+from headrace.operations.errors import RetentionIncomplete
+from headrace.schedules.errors import ScheduleNameTaken
+from headrace.schedules.model import ScheduleSpec
+from headrace.tasks.catalog import declare_types
+from headrace.tasks.context import TaskContext
+from headrace.tasks.registry import Registry
+
+log = logs.get(__name__)
+
+# Apart from everybody's own: a queue that somebody has paused or filled does not hold it up.
+QUEUE = "headrace"
+RETAIN = "headrace.retain"
+SWEEP = "headrace.sweep"
+
+_NAMES = uuid.UUID("6f0c1d5e-6b1e-4f3c-9d6e-2f4b8a7c9e10")
+_ONE_AT_A_TIME = "SELECT pg_advisory_xact_lock(hashtextextended('headrace.upkeep', 0))"
+_HOUR = 3600
+
+
+def _retention(table: str, *, at: str, what: str) -> ScheduleSpec:
+    return ScheduleSpec(
+        name=f"headrace: retention of {table}",
+        type=RETAIN,
+        cron=at,
+        description=what,
+        # A month of millions is written to the archive and read back; a run that dies is taken up by the next.
+        max_duration_seconds=6 * _HOUR,
+        data={"table": table},
+    )
+
+
+# S-15, and what else must not grow for ever. By UTC.
+SCHEDULES = (
+    _retention(
+        "task_executions", at="0 2 * * *", what="Removes runs that ended long ago; each schedule keeps its last."
+    ),
+    _retention("audit_events", at="0 2 * * *", what="Archives months of the audit trail that are old enough."),
+    _retention("webhook_deliveries", at="0 2 * * *", what="Archives months of deliveries that are old enough."),
+    _retention("usage_ledger", at="0 2 * * *", what="Archives months of the ledger that are old enough."),
+    _retention("task_locks", at="0 3 * * *", what="Removes locks that were let go of long ago; their fences stay."),
+    _retention("outbox_events", at="0 3 * * *", what="Removes events that were published long ago."),
+    ScheduleSpec(
+        name="headrace: sweep",
+        type=SWEEP,
+        interval=600,
+        description="Removes answers to idempotency keys, rate limits, failures to log in and sessions that have "
+        "served their time, and notes which locks have expired.",
+        max_duration_seconds=_HOUR,
+        max_retries=0,  # the next one comes soon
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Upkeep:
+    """What the handlers work with."""
+
+    db: Database
+    owner: DatabaseConfig  # who may take months out of a table
+    storage: StorageConfig
+    retention: RetentionConfig
+    throttle: ThrottleConfig
+
+
+class Order(BaseModel):
+    """Which table to look after."""
+
+    table: str
+
+
+def with_upkeep(program: Registry, upkeep: Upkeep) -> Registry:
+    """The task types of a program, and the product's own."""
+    registry = Registry()
+    for task_type in program:
+        registry.add(task_type)
+
+    @registry.task(RETAIN, queue=QUEUE)
+    async def retain(_context: TaskContext, order: Order) -> dict[str, Any]:
+        """Let go of what one table has kept for long enough, a batch or a month at a time."""
+        done = await operations.retain(upkeep.db, upkeep.owner, upkeep.storage, upkeep.retention, order.table)
+        if done.error:
+            raise RetentionIncomplete(f"What should have gone is still there: {done.error}")
+        return {"table": done.table_name, "removed_rows": done.removed_rows}
+
+    @registry.task(SWEEP, queue=QUEUE)
+    async def sweep(_context: TaskContext, _payload: Any) -> dict[str, int]:
+        """Remove what has served its time, in small batches."""
+        return asdict(await operations.sweep(upkeep.db, upkeep.throttle))
+
+    return registry
+
+
+async def ensure_schedules(db: Database, registry: Registry) -> None:
+    """Make what is missing of them; what is there is left as it is. Any number of processes may do it at once.
+
+    Their types are declared, too: a run that is due before the first worker has started waits for it.
+    """
+    async with db.transaction() as tx:
+        await declare_types(tx, registry)
+    for spec in SCHEDULES:
+        try:
+            async with db.transaction() as tx:
+                await tx.execute(_ONE_AT_A_TIME)
+                await schedules.ensure_schedule(tx, Who.system(), uid_of(spec), spec, user_id=ids.SYSTEM_USER)
+        except ScheduleNameTaken as exc:
+            log.warning("upkeep.not_scheduled", schedule=spec.name, error=exc.code)
+
+
+def uid_of(spec: ScheduleSpec) -> str:
+    """The same in every deployment, so that starting twice makes one."""
+    return ids.from_uuid("sch", uuid.uuid5(_NAMES, spec.name))

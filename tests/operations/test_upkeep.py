@@ -1,0 +1,178 @@
+"""What ships with the product: schedules like any other, run by any worker. S-15."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from headrace import ids, schedules
+from headrace.accounts import ThrottleConfig
+from headrace.database import Database, Row
+from headrace.edge import Role
+from headrace.operations import RetentionConfig, StorageConfig, Upkeep, ensure_schedules, with_upkeep
+from headrace.operations.upkeep import SCHEDULES, uid_of
+from headrace.schedules import Scheduler, SchedulerConfig, with_schedules
+from headrace.tasks import OutboxFollower, Registry, StoredCatalog, Submitter, Tasks, Worker, WorkerConfig
+from tests.tasks.people import caller_of
+
+BY_NAME = {spec.name.removeprefix("headrace: ").removeprefix("retention of "): uid_of(spec) for spec in SCHEDULES}
+SYSTEM = caller_of(ids.SYSTEM_USER, role=Role.ADMIN)
+
+
+class Stand:
+    def __init__(self, db: Database, scratch: Path) -> None:
+        self.db = db
+        self.followers = with_schedules({"outbox": OutboxFollower()})
+        self.tasks = Tasks(Submitter(StoredCatalog(), self.followers), StoredCatalog(), self.followers)
+        upkeep = Upkeep(db, db.config, StorageConfig(f"file://{scratch}"), RetentionConfig(), ThrottleConfig())
+        self.registry = with_upkeep(Registry(), upkeep)
+        self.config = WorkerConfig(concurrency=4, poll_every=timedelta(milliseconds=100), scratch=scratch)
+
+    async def ensure(self) -> None:
+        await ensure_schedules(self.db, self.registry)
+
+    async def rows(self, sql: str, *args: object) -> list[Row]:
+        return await self.db.fetch_alone(sql, *args)
+
+    async def run_now(self, name: str) -> str:
+        async with self.db.transaction() as tx:
+            return (await schedules.run_schedule(tx, self.tasks, SYSTEM, BY_NAME[name])).execution_uid
+
+    async def over(self, execution_uid: str) -> Row:
+        async with asyncio.timeout(20):
+            while True:
+                [row] = await self.rows(
+                    "SELECT * FROM headrace.task_executions WHERE execution_uid = $1", execution_uid
+                )
+                if row["finished_at"] is not None:
+                    return row
+                await asyncio.sleep(0.02)
+
+
+@pytest.fixture
+async def stand(db: Database, tmp_path: Path) -> Stand:
+    return Stand(db, tmp_path)
+
+
+@pytest.fixture
+async def working(stand: Stand) -> AsyncIterator[Stand]:
+    """A worker that has only the product's own tasks."""
+    await stand.ensure()
+    stop = asyncio.Event()
+    running = asyncio.create_task(Worker(stand.db, stand.registry, stand.followers, stand.config).run(stop))
+    yield stand
+    stop.set()
+    await running
+
+
+async def test_they_ship_enabled_at_the_hours_of_the_document(stand: Stand) -> None:
+    await stand.ensure()
+    rows = {row["name"]: row for row in await stand.rows("SELECT * FROM headrace.scheduled_tasks")}
+    assert len(rows) == len(SCHEDULES)
+    assert all(row["enabled"] and row["user_id"] == ids.SYSTEM_USER for row in rows.values())
+    hours = {name: row["next_run"].hour for name, row in rows.items() if row["cron_expr"]}
+    assert hours["headrace: retention of task_executions"] == 2
+    assert hours["headrace: retention of audit_events"] == 2
+    assert hours["headrace: retention of task_locks"] == 3
+    kept = RetentionConfig()
+    assert (kept.task_executions, kept.task_locks) == (timedelta(days=90), timedelta(days=7))
+
+
+async def test_what_was_changed_stays_changed_whoever_starts(stand: Stand) -> None:
+    await asyncio.gather(*(stand.ensure() for _ in range(5)))
+    async with stand.db.transaction() as tx:
+        await schedules.disable_schedule(tx, stand.tasks, SYSTEM, BY_NAME["task_locks"])
+    await stand.ensure()
+    rows = await stand.rows("SELECT uid, enabled FROM headrace.scheduled_tasks")
+    assert {row["uid"] for row in rows} == set(BY_NAME.values())
+    assert [row["uid"] for row in rows if not row["enabled"]] == [BY_NAME["task_locks"]]
+    created = await stand.rows(
+        "SELECT FROM headrace.audit_events WHERE resource_type = 'scheduledTask' AND action = 'created'"
+    )
+    assert len(created) == len(SCHEDULES)
+
+
+EXECUTIONS = """
+INSERT INTO headrace.task_executions
+  (task_uid, task_name, task_type, execution_uid, run_by, scheduled_at, started_at, finished_at, state, trigger_type,
+   created_at)
+SELECT $1, 'x', 'x', $2 || n, 'w', at, at, at, 'success', 'scheduled', at
+FROM (SELECT n, now() - $3::interval - n * interval '1 minute' AS at FROM generate_series(1, $4::integer) AS n) AS old
+"""
+LOCKS = """
+INSERT INTO headrace.task_locks
+  (lock_key, fence, holder_id, token, state, acquired_at, expires_at, released_at)
+SELECT 'k', n, 'h', 't', $1::varchar, at, at + interval '1 minute', CASE WHEN $1 = 'released' THEN at END
+FROM generate_series($2::integer, $3::integer) AS n, (SELECT now() - $4::interval AS at) AS moment
+"""
+
+
+async def test_old_runs_go_in_batches_and_the_last_of_each_schedule_stays(working: Stand) -> None:
+    old, young = BY_NAME["sweep"], BY_NAME["task_locks"]
+    async with working.db.transaction() as tx:
+        await tx.execute(EXECUTIONS, old, "old-", timedelta(days=91), 2500)  # more than two batches
+        await tx.execute(EXECUTIONS, young, "aged-", timedelta(days=100), 10)
+        await tx.execute(EXECUTIONS, young, "young-", timedelta(days=89), 10)
+    run = await working.over(await working.run_now("task_executions"))
+    assert (run["state"], run["trigger_type"]) == ("success", "manual")
+    assert '"removed_rows":2509' in run["result"].replace(" ", "")
+    left = await working.rows("SELECT execution_uid FROM headrace.task_executions WHERE task_uid = $1", old)
+    assert [row["execution_uid"] for row in left] == ["old-1"]
+    left = await working.rows("SELECT FROM headrace.task_executions WHERE execution_uid LIKE 'young-%'")
+    assert len(left) == 10
+
+
+async def test_released_locks_go_after_a_week_and_their_fences_stay(working: Stand) -> None:
+    async with working.db.transaction() as tx:
+        await tx.execute("INSERT INTO headrace.lock_fences (lock_key, fence) VALUES ('k', 40)")
+        for state, first, last, days in (("released", 1, 10, 8), ("expired", 11, 20, 8), ("released", 21, 30, 6)):
+            await tx.execute(LOCKS, state, first, last, timedelta(days=days))
+        await tx.execute(LOCKS, "active", 31, 31, timedelta(days=8))  # whose end nobody has written down
+    assert (await working.over(await working.run_now("task_locks")))["state"] == "success"
+    assert [row["fence"] for row in await working.rows("SELECT fence FROM headrace.task_locks ORDER BY 1")] == [
+        *range(21, 32)
+    ]
+    assert (await working.over(await working.run_now("sweep")))["state"] == "success"
+    assert (await working.over(await working.run_now("task_locks")))["state"] == "success"
+    assert len(await working.rows("SELECT FROM headrace.task_locks")) == 10
+    assert (await working.rows("SELECT fence FROM headrace.lock_fences"))[0]["fence"] == 40
+
+
+async def test_what_cannot_go_fails_and_says_why(working: Stand) -> None:
+    async with working.db.transaction() as tx:
+        await tx.execute(
+            'UPDATE headrace.scheduled_tasks SET data = \'{"table": "users"}\', max_retries = 0 WHERE uid = $1',
+            BY_NAME["task_locks"],
+        )
+    run = await working.over(await working.run_now("task_locks"))
+    assert run["state"] == "failure"
+    assert "users" in run["error_message"]
+
+
+async def test_the_scheduler_fires_them_and_a_run_before_the_first_worker_waits_for_it(stand: Stand) -> None:
+    await stand.ensure()
+    scheduler = Scheduler(stand.db, stand.tasks.submitter, SchedulerConfig())
+    night = datetime.now(UTC).replace(hour=2, minute=0, second=0, microsecond=0) + timedelta(days=1)
+    fired = await scheduler.run_once(now=night)
+    assert fired.executions >= 4
+    pending = await stand.rows(
+        "SELECT task_name FROM headrace.task_executions WHERE state = 'pending' AND scheduled_at = $1", night
+    )
+    assert {row["task_name"] for row in pending} >= {
+        "headrace: retention of task_executions",
+        "headrace: retention of audit_events",
+    }
+
+
+def test_a_programs_own_types_stay_what_they_are(stand: Any) -> None:
+    program = Registry()
+
+    @program.task("greet")
+    async def greet(context: Any, payload: Any) -> None: ...
+
+    upkeep = Upkeep(stand.db, stand.db.config, StorageConfig("file:///nowhere"), RetentionConfig(), ThrottleConfig())
+    assert with_upkeep(program, upkeep).names == ["greet", "headrace.retain", "headrace.sweep"]
+    assert program.names == ["greet"]
