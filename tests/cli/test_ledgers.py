@@ -20,7 +20,9 @@ def test_configs_are_set_switched_and_unset(call: Call, migrated: Place) -> None
     assert run("show", "features")["version"] == 3  # type: ignore[index]
     assert "acme" in call("configs", "list", settings=migrated.settings).out
     assert call("configs", "unset", "features", settings=migrated.settings).out == "features is unset\n"
-    (first, *_) = fetch(migrated, "SELECT user_agent FROM headrace.audit_events WHERE resource_type = 'systemConfig'")
+    (first, *_) = fetch(
+        migrated, "SELECT user_agent FROM headrace.audit_events WHERE resource_type = 'systemConfig' ORDER BY seq"
+    )
     assert first["user_agent"].startswith("headrace configs set (")
 
 

@@ -27,7 +27,7 @@ _ASIDE_S = 30.0
 
 @dataclass(frozen=True, slots=True)
 class SchedulerConfig:
-    batch: int = 500  # schedules fired in one transaction
+    batch: int = 1000  # schedules fired in one transaction
     poll_every: timedelta = timedelta(seconds=5)  # the longest sleep, for a notification that was lost
     listen: bool = True
     misfires: MisfireConfig = field(default_factory=MisfireConfig)

@@ -10,7 +10,7 @@ from headrace.schedules.model import Execution, ExecutionState, Trigger
 from headrace.sql import Mark, Where
 
 # A list looks at no more rows than this for one page: filters that no index serves make short pages, not slow ones.
-WALK = 5000
+WALK = 2000
 
 _COLUMNS = ", ".join(f"run.{name}" for name in Execution.__dataclass_fields__)
 # The stack and the result are for those who look at one run.
