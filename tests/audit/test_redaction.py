@@ -24,6 +24,7 @@ _TABLES = {
     ResourceType.NOTIFICATION: "notifications",
     ResourceType.SYSTEM_CONFIG: "system_configs",
     ResourceType.TECH_RISK: "tech_risk_ledger",
+    ResourceType.ARCHIVE: "archives",
 }
 _SECRETS = (
     "password_hash token_hash key_hash wechat_openid payload data result token secret_ciphertext "
