@@ -25,6 +25,7 @@ from headrace.operations import (
 )
 from headrace.operations.errors import (
     ArchiveDamaged,
+    ArchiveLibrariesMissing,
     ArchiveUnreachable,
     MonthNeeded,
     MonthNotFound,
@@ -332,3 +333,12 @@ async def test_deliveries_leave_when_none_is_under_way(
     before = await fingerprint(db, "webhook_deliveries_y2025m03")
     archive = (await retire(owner, place, "webhook_deliveries")).archive
     assert await fingerprint(db, await archives.restore(owner, Storage(place), archive, who=Who.system())) == before
+
+
+async def test_nothing_is_detached_without_the_libraries_to_archive_it(
+    db: Database, owner: DatabaseConfig, place: StorageConfig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
+    with pytest.raises(ArchiveLibrariesMissing):
+        await retire(owner, place)
+    assert await attached(db) is True

@@ -134,7 +134,7 @@ class Partition:
 
 @dataclass(frozen=True, slots=True)
 class Retired:
-    """A month that has gone. ``locked`` is the longest that anybody had to wait for its table."""
+    """A month that has gone. ``locked`` is the longest that its table, or one it refers to, was locked."""
 
     archive: Archive
     locked: timedelta

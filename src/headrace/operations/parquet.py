@@ -20,7 +20,7 @@ from headrace.operations.libraries import load
 from headrace.operations.model import MonthlyTable, Summary
 from headrace.operations.owner import Connection
 
-_BATCH = 2000  # rows that are in Python's hands at once
+_BATCH = 500  # rows at once: whatever else this process does waits for no more than a few milliseconds
 _ROW_GROUP = 100_000  # rows that a reader can skip by their minimum and maximum
 _METADATA = b"headrace"
 _TIME_COLUMN = "created_at"

@@ -26,6 +26,7 @@ from headrace.database import DatabaseConfig, Tx
 from headrace.operations import parquet, store
 from headrace.operations.config import LockConfig
 from headrace.operations.errors import ArchiveDamaged, MonthNeeded, MonthNotFound, PartitionBusy, RetiredElsewhere
+from headrace.operations.libraries import load
 from headrace.operations.model import Archive, ArchiveState, MonthlyTable, Retired, monthly
 from headrace.operations.owner import Connection, as_owner
 from headrace.operations.storage import Storage
@@ -57,6 +58,8 @@ async def retire_month(
     a file that was found damaged while the rows are still here.
     """
     table = monthly(table_name)
+    # Before anything is taken out, and in a thread: loading it the first time takes a while.
+    await asyncio.to_thread(load, "pyarrow.parquet")
     async with as_owner(owner) as connection, _alone(connection, table):
         work = _Work(connection, storage, table, month, who, lock or LockConfig(), on_step)
         return await work.run(write_again=write_again)
@@ -180,7 +183,10 @@ class _Work:
             await store.count_removed(tx, self._table.name, archive.row_count or 0)
             await audit.record(tx, self._who, Action.DELETED, self._partition(), data={"archive": archive.id})
 
+        # By now nobody else can have to do with it, so this holds nobody up, however long the files take to go.
+        locked = self._locked
         await self._briefly(f"DROP TABLE headrace.{self._name}", book=book)
+        self._locked = locked
         self._step("dropped")
         return await self._found()
 
