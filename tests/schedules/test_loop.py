@@ -30,6 +30,31 @@ async def test_a_schedule_that_comes_up_while_it_sleeps_fires_on_time(clockwork:
     assert timedelta(0) <= run["started_at"] - at < timedelta(milliseconds=500)
 
 
+async def test_what_is_fired_ahead_is_seen_when_its_time_has_come(clockwork: Clockwork) -> None:
+    at = await clock(clockwork) + timedelta(milliseconds=400)
+    schedule = await clockwork.create(run_at=at)
+    ahead, other = clockwork.scheduler(), clockwork.scheduler()
+    firing = asyncio.create_task(ahead.fire_on_time(at))
+    await asyncio.sleep(0.15)
+    assert await clockwork.runs(schedule.uid) == []
+    assert (await other.fire_on_time(at)).schedules == 0  # it is in the first one's hands, and nobody waits for it
+    assert (await firing).executions == 1
+    assert await clock(clockwork) >= at
+    (run,) = await clockwork.runs(schedule.uid)
+    assert (run["scheduled_at"], run["state"]) == (at, "pending")
+
+
+async def test_a_scheduler_that_dies_ahead_of_the_time_leaves_it_to_others(clockwork: Clockwork) -> None:
+    at = await clock(clockwork) + timedelta(milliseconds=400)
+    schedule = await clockwork.create(run_at=at)
+    dying = asyncio.create_task(clockwork.scheduler().fire_on_time(at))
+    await asyncio.sleep(0.15)
+    dying.cancel()
+    await asyncio.wait([dying])
+    assert (await clockwork.scheduler().fire_on_time(at)).executions == 1
+    assert len(await clockwork.runs(schedule.uid)) == 1
+
+
 async def test_a_change_to_an_earlier_time_wakes_it(clockwork: Clockwork) -> None:
     schedule = await clockwork.create(run_at=await clock(clockwork) + timedelta(hours=1))
     async with clockwork.scheduling(poll_every=LONG):

@@ -108,14 +108,40 @@ async def advance(tx: Tx, uids: Sequence[str], next_runs: Sequence[datetime | No
 
 
 NEXT_DUE = """
-SELECT min(next_run) - clock_timestamp() AS wait FROM headrace.scheduled_tasks WHERE enabled AND next_run IS NOT NULL
+WITH first AS (
+  SELECT min(next_run) AS due FROM headrace.scheduled_tasks WHERE enabled AND next_run IS NOT NULL
+)
+SELECT first.due, first.due - clock_timestamp() AS wait, (
+  SELECT count(*) FROM (
+    SELECT FROM headrace.scheduled_tasks WHERE enabled AND next_run = first.due LIMIT $1
+  ) AS at_once
+) AS schedules
+FROM first
+WHERE first.due IS NOT NULL
 """
 
 
-async def next_due_in(db: Database) -> timedelta | None:
-    """How long until the next schedule is due, by the database's clock; None when there is none."""
-    (row,) = await db.fetch_alone(NEXT_DUE)
-    wait: timedelta | None = row["wait"]
+@dataclass(frozen=True, slots=True)
+class Upcoming:
+    """The next moment at which something is due, how long it is until then by the database's clock, and how many
+    schedules are due at it."""
+
+    due: datetime
+    wait: timedelta
+    schedules: int
+
+
+async def find_upcoming(db: Database, *, most: int) -> Upcoming | None:
+    """What is due next; counting stops at ``most``."""
+    rows = await db.fetch_alone(NEXT_DUE, most)
+    return Upcoming(*rows[0]) if rows else None
+
+
+UNTIL = "SELECT $1::timestamptz - clock_timestamp()"
+
+
+async def time_until(tx: Tx, due: datetime) -> timedelta:
+    wait: timedelta = await tx.fetchval(UNTIL, due)
     return wait
 
 
