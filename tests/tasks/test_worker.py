@@ -10,9 +10,11 @@ from pydantic import BaseModel
 
 from headrace.ids import SYSTEM_USER
 from headrace.tasks.context import TaskContext
-from headrace.tasks.errors import Fatal, LeaseLost, PayloadInvalid, Snooze
+from headrace.tasks.errors import Fatal, LeaseLost, PayloadInvalid, Snooze, TaskSpecInvalid
 from headrace.tasks.model import TaskSpec
 from headrace.tasks.registry import Backoff
+from headrace.tasks.worker import store
+from headrace.tasks.worker.sweep import Sweep
 from tests.tasks.conftest import Bench
 
 AT_ONCE = Backoff(first=timedelta(milliseconds=1), jitter=0)
@@ -238,6 +240,116 @@ async def test_no_users_backlog_starves_another(bench: Bench) -> None:
     async with bench.working(concurrency=2):
         await bench.over(*tasks)
     assert max(index for index, user in enumerate(order) if user == quiet) < 20
+
+
+@pytest.mark.parametrize("max_attempts", [1, 3])
+async def test_a_worker_that_takes_one_at_a_time_serves_users_in_turns(bench: Bench, max_attempts: int) -> None:
+    order: list[str] = []
+
+    @bench.registry.task("work", max_attempts=max_attempts)
+    async def work(context: TaskContext, payload: Any) -> None:
+        order.append(context.user_id)
+
+    busy, quiet = await bench.user("busy"), await bench.user("quiet")
+    tasks = [await bench.submit("work", user_id=busy) for _ in range(30)]
+    tasks += [await bench.submit("work", user_id=quiet) for _ in range(3)]
+    async with bench.working(concurrency=1, ahead=timedelta(0)):
+        await bench.over(*tasks)
+    assert order[:6].count(quiet) == 3
+
+
+async def test_a_limits_only_slot_goes_to_each_lane_in_turn(bench: Bench) -> None:
+    order: list[str] = []
+
+    @bench.registry.task("work", max_running=1)
+    async def work(context: TaskContext, payload: Any) -> None:
+        order.append(context.user_id)
+
+    busy, quiet = await bench.user("busy"), await bench.user("quiet")
+    tasks = [await bench.submit("work", user_id=busy) for _ in range(40)]
+    tasks += [await bench.submit("work", user_id=quiet) for _ in range(3)]
+    async with bench.working(concurrency=10):
+        await bench.over(*tasks)
+    assert max(index for index, user in enumerate(order) if user == quiet) < 35
+
+
+async def test_single_attempts_do_not_wait_for_the_next_look(bench: Bench) -> None:
+    @bench.registry.task("once", max_attempts=1)
+    async def once(context: TaskContext, payload: Any) -> None: ...
+
+    async with bench.db.transaction() as tx:
+        tasks = await bench.submitter.submit_many(tx, [TaskSpec("once")] * 200, user_id=SYSTEM_USER)
+    # Short ones are taken ahead, these not: what is left must be taken as soon as there is room.
+    async with bench.working(concurrency=2, poll_every=timedelta(minutes=1), ahead=timedelta(seconds=60)):
+        await bench.over(*tasks, seconds=10)
+
+
+@pytest.mark.parametrize("woken", [False, True])
+async def test_of_single_attempts_no_more_are_taken_than_can_start(bench: Bench, woken: bool) -> None:
+    @bench.registry.task("once", max_attempts=1)
+    async def once(context: TaskContext, payload: Any) -> None: ...
+
+    @bench.registry.task("work")
+    async def work(context: TaskContext, payload: Any) -> None: ...
+
+    for name in ("one", "two", "three"):
+        user = await bench.user(name)
+        for _ in range(10):
+            await bench.submit("once", user_id=user)
+            await bench.submit("work", user_id=user)
+    async with bench.db.transaction() as tx:
+        worker = await store.register(
+            tx, "wrk_x", host="here", pid=1, queues=None, types=["once", "work"], labels={}, concurrency=4,
+            lease=timedelta(minutes=1),
+        )  # fmt: skip
+    sweep = Sweep(bench.db, queues=None, types=["once", "work"], labels={})
+    if woken:
+        sweep.exhausted = True
+        sweep.wake()
+    rows = await sweep.take(worker, most=40, now_startable=4)
+    assert [row["task_type"] for row in rows[:5]] == ["once"] * 4 + ["work"]
+    assert {row["task_type"] for row in rows[5:]} == {"work"}
+
+
+async def test_a_worker_that_lost_its_lease_can_be_woken_again(bench: Bench) -> None:
+    @bench.registry.task("work")
+    async def work(context: TaskContext, payload: Any) -> None: ...
+
+    async def sleeps() -> bool:
+        rows = await bench.db.fetch_alone("SELECT asleep FROM headrace.workers ORDER BY number DESC LIMIT 1")
+        return bool(rows) and rows[0]["asleep"]
+
+    async with bench.working(poll_every=timedelta(minutes=1)) as worker, asyncio.timeout(10):
+        while not await sleeps():
+            await asyncio.sleep(0.01)
+        first = worker.identity
+        await bench.db.fetch_alone("UPDATE headrace.workers SET heartbeat_at = now() - interval '1 hour'")
+        while worker.identity is first or not await sleeps():
+            await asyncio.sleep(0.01)
+        await bench.over(await bench.submit("work"))
+
+
+@pytest.mark.parametrize("run_at", [datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)], ids=str)
+async def test_a_time_that_would_be_an_infinity_is_refused(bench: Bench, run_at: datetime) -> None:
+    @bench.registry.task("work")
+    async def work(context: TaskContext, payload: Any) -> None: ...
+
+    with pytest.raises(TaskSpecInvalid, match="1970"):
+        await bench.submit("work", run_at=run_at)
+
+
+async def test_a_snooze_for_ages_does_not_keep_workers_from_reading_the_queue(bench: Bench) -> None:
+    @bench.registry.task("ages")
+    async def ages(context: TaskContext, payload: Any) -> None:
+        raise Snooze(timedelta(days=4_000_000))  # beyond the year 9999
+
+    @bench.registry.task("work")
+    async def work(context: TaskContext, payload: Any) -> None: ...
+
+    sleeper = await bench.submit("ages")
+    async with bench.working():
+        await bench.until(sleeper, lambda row: bool(row["attempt"] == 1))
+        await bench.over(await bench.submit("work"))
 
 
 async def test_a_delayed_task_waits_for_its_time(bench: Bench) -> None:

@@ -4,7 +4,7 @@ import asyncio
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from headrace import ids
@@ -23,6 +23,7 @@ _LABEL = re.compile(r"[A-Za-z0-9._/-]{1,63}")
 _TEXTS = {"title": 255, "queue": 64, "limit_key": 255, "trace_id": 64, "schedule_uid": 255}
 _NO_TEXTS = (None,) * len(_TEXTS)
 _NOTHING = timedelta(0)
+_EARLIEST, _LATEST = datetime(1970, 1, 1, tzinfo=UTC), datetime(9999, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,13 +301,21 @@ def _check_spec(spec: TaskSpec) -> None:
         raise TaskSpecInvalid("max_attempts must lie between 1 and 1000.")
     if spec.timeout is not None and spec.timeout <= _NOTHING:
         raise TaskSpecInvalid("timeout must be longer than nothing.")
-    if spec.run_at is not None and spec.run_at.tzinfo is None:
-        raise TaskSpecInvalid("run_at needs a time zone.")
+    if spec.run_at is not None:
+        _check_time(spec.run_at)
     if spec.idempotency_key is not None and not 1 <= len(spec.idempotency_key) <= 128:
         raise TaskSpecInvalid("An idempotency key has 1 to 128 characters.")
     if min(spec.grace or _NOTHING, spec.extension or _NOTHING) < _NOTHING:
         raise TaskSpecInvalid("grace and extension must not be negative.")
     _check_texts(spec)
+
+
+def _check_time(run_at: datetime) -> None:
+    if run_at.tzinfo is None:
+        raise TaskSpecInvalid("run_at needs a time zone.")
+    # The driver stores the first and the last instant that Python knows as infinities: no worker could read the queue.
+    if not _EARLIEST <= run_at < _LATEST:
+        raise TaskSpecInvalid("run_at must lie between the years 1970 and 9998.")
 
 
 def _check_texts(spec: TaskSpec) -> None:

@@ -59,6 +59,13 @@ class Feeder:
         self.room = asyncio.Event()
         self.cancels = asyncio.Event()
 
+    def enter(self, worker: Identity) -> None:
+        """Take tasks as this worker from now on; as a new one it has not said yet that it sleeps."""
+        self.worker = worker
+        self._asleep = False
+        self.room.set()
+        self._woken.set()
+
     def learn(self, seconds: float) -> None:
         """Learn how long handlers take."""
         self._seconds += 0.02 * (seconds - self._seconds)
@@ -89,7 +96,14 @@ class Feeder:
             if taken is None:
                 await asyncio.sleep(0.3)
             elif taken < wanted and self._sweep.exhausted:
-                await self._rest(worker)
+                await self._pause(worker, taken)
+
+    async def _pause(self, worker: Identity, taken: int) -> None:
+        """Nothing more can be taken now: until one of ours is over, or until there is something else."""
+        if self._sweep.held_back and self._startable == 0:
+            await self.room.wait()
+        elif not (self._sweep.held_back and taken):
+            await self._rest(worker)
 
     async def _claim(self, worker: Identity, wanted: int) -> int | None:
         """Take tasks and put them into the hand; gives how many, None if that did not work."""
@@ -135,7 +149,7 @@ class Feeder:
         if self._config.listen and not self._asleep:
             with suppress(HeadraceError):
                 await store.set_asleep(self._db, worker, asleep=True)
-                self._asleep = True
+                self._asleep = worker is self.worker
             # Whoever submitted before that word was out sends no call, and may commit only in a moment: look again
             # soon, and then less and less often.
             self._patience = _FIRST_PATIENCE_S

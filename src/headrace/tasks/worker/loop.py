@@ -142,8 +142,7 @@ class Worker:
         self._reporter = LeaseReporter(
             self._db, self.identity, self._registry, self._followers, self._writer, config.result_limit
         )
-        self._feeder.worker = self.identity
-        self._feeder.room.set()
+        self._feeder.enter(self.identity)
         log.info("worker.entered", worker_id=self.identity.id, types=len(self._registry))
 
     async def _enter_again(self) -> None:

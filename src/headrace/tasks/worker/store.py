@@ -199,6 +199,8 @@ async def finish(on: Tx | Database, worker: Identity, endings: Sequence[Ending])
 
 RETURN = "SELECT seq FROM headrace.return_tasks($1, $2, $3, $4, $5, $6, $7, $8)"
 _RETURNED_AT_ONCE = 200
+# A time that no program can read would stop every worker at the survey.
+_LONGEST_DELAY = timedelta(days=36525)
 
 
 async def return_tasks(tx: Tx, worker: Identity, endings: Sequence[Ending]) -> set[int]:
@@ -212,7 +214,7 @@ async def return_tasks(tx: Tx, worker: Identity, endings: Sequence[Ending]) -> s
             [each.claimed.seq for each in part],
             [each.claimed.attempt for each in part],
             [each.outcome for each in part],
-            [each.delay for each in part],
+            [min(each.delay, _LONGEST_DELAY) for each in part],
             [each.spends_attempt for each in part],
             [each.error_code for each in part],
             [each.error_message for each in part],

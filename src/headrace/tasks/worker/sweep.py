@@ -44,8 +44,10 @@ class Sweep:
         self._lanes: list[Lane] = []
         self._stale_at = 0.0
         self._turn = _FIRST
+        self._gave_last: dict[int, int] = {}  # by precedence
         self._woken = False
-        self.exhausted = False  # whether the last claim left nothing behind
+        self.exhausted = False  # whether the last claim left nothing behind that could be taken now
+        self.held_back = False  # whether it left what may be tried only once, and could not have started at once
 
     def look_again(self) -> None:
         """Something new may be there: survey before the next claim."""
@@ -63,8 +65,9 @@ class Sweep:
 
     async def take(self, worker: Identity, *, most: int, now_startable: int) -> list[Row]:
         """Claim up to ``most``; of tasks that have a single attempt only as many as can start now."""
-        if self._woken:
-            self._woken = False
+        woken, self._woken = self._woken, False
+        # Only after a claim that left nothing behind: where there is a backlog, lanes further on have their turn, too.
+        if woken and self.exhausted:
             first = await store.take_first(
                 self._db,
                 worker,
@@ -76,12 +79,13 @@ class Sweep:
             )
             if first:
                 self.exhausted = False
-                return first
+                return _once_first(first)
         if time.monotonic() >= self._stale_at:
             await self._survey()
         taken: list[Row] = []
+        self.held_back = False
         for _, group in groupby(self._lanes, key=lambda lane: lane.precedence):
-            lanes = [lane for lane in group if lane.due_at <= time.monotonic()]
+            lanes = self._in_turns([lane for lane in group if lane.due_at <= time.monotonic()])
             if lanes:
                 taken += await self._take_from(worker, lanes, most - len(taken), now_startable - len(taken))
             # Lower priorities come only when the higher ones have nothing left to give.
@@ -92,9 +96,18 @@ class Sweep:
             self.look_again()
         return taken
 
+    def _in_turns(self, lanes: list[Lane]) -> list[Lane]:
+        """From behind the lane that gave last: a worker that takes one at a time would never come to the others."""
+        return sorted(lanes, key=lambda lane: (lane.lane_id <= self._gave_last.get(lane.precedence, -1), lane.lane_id))
+
     async def _take_from(self, worker: Identity, lanes: list[Lane], most: int, now_startable: int) -> list[Row]:
         share = -(-most // len(lanes))
-        shares = [max(0, min(share, now_startable)) if lane.only_once else share for lane in lanes]
+        shares = []
+        for lane in lanes:
+            shares.append(max(0, min(share, now_startable)) if lane.only_once else share)
+            if lane.only_once:
+                self.held_back = self.held_back or shares[-1] < share
+                now_startable -= shares[-1]
         if not any(shares):
             return []
         rows = await store.take(self._db, worker, lanes, shares, most=most)
@@ -102,7 +115,9 @@ class Sweep:
         for row in rows:
             lane = floors[row["lane_id"]]
             lane.run_at, lane.seq = max((lane.run_at, lane.seq), (row["run_at"], row["seq"]))
-        return rows
+        if rows:
+            self._gave_last[rows[-1]["precedence"]] = rows[-1]["lane_id"]
+        return _once_first(rows)
 
     async def _survey(self) -> None:
         started = time.monotonic()
@@ -130,6 +145,11 @@ class Sweep:
         return await store.survey(
             self._db, queues=self._queues, types=self._types, labels=self._labels, after=after, most=_LANES
         )
+
+
+def _once_first(rows: list[Row]) -> list[Row]:
+    """Those that have a single attempt start before those that were taken together with them."""
+    return sorted(rows, key=lambda row: row["max_attempts"] > 1)
 
 
 def _key(row: Row) -> tuple[int, int]:
