@@ -131,6 +131,11 @@ def test_a_month_is_written_as_a_month(call: Call, old: Place) -> None:
     assert (done.code, "write it as 2026-01" in done.err) == (2, True)
 
 
+def test_a_table_without_a_time_to_keep_is_refused(call: Call, old: Place) -> None:
+    done = call("partitions", "expire", "users", settings=old.settings)
+    assert (done.code, "users has no time to keep; these have: " in done.err) == (2, True)
+
+
 @pytest.fixture
 async def behind(server: TestServer, migrated: Place) -> Place:
     connection = await asyncpg.connect(server.url(migrated.name))

@@ -23,6 +23,7 @@ def test_take_keep_and_let_go(headrace: Headrace) -> None:  # S-13
     refused = headrace("locks", "acquire", "deploy")
     assert refused.code == 4
     assert "holds this lock until" in refused.err
+    assert headrace("locks", "acquire", "other", "--ttl", "1e20").code == 2
     assert headrace("locks", "renew", "deploy", "--token", "guess").code == 4
     assert headrace("locks", "renew", "deploy", "--ttl", "60", HEADRACE_LOCK_TOKEN=taken["token"]).code == 0
     listed = headrace("locks", "list")

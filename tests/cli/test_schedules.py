@@ -80,6 +80,7 @@ def test_cron_prints_the_next_runs_without_a_database(call: Call) -> None:
         "2027-01-01T00:00:00+00:00"
     ]
     assert call("cron", "0 0 31 2 *").code == 2
+    assert call("cron", "0 2 * * *", "--after", "9999-12-31T00:00:00Z").code == 2
 
 
 @pytest.fixture

@@ -134,6 +134,7 @@ def test_one_key_gives_one_task(headrace: Headrace) -> None:
         (["greet", "--run-at", "soon"], 2, "--run-at takes a time like 2026-03-01T08:00:00Z, not 'soon'."),
         (["greet", "--labels", "gpu"], 2, "--labels takes key=value, not 'gpu'."),
         (["greet", "--priority", "10000000"], 2, "priority must lie between"),
+        (["greet", "--timeout", "0"], 2, "timeout must be longer than nothing, and a year at most."),
     ],
     ids=lambda value: str(value)[:30],
 )
@@ -141,6 +142,12 @@ def test_what_cannot_be_submitted_is_said_in_a_line(headrace: Headrace, words: l
     done = headrace("submit", *words)
     assert done.code == code
     assert done.complaint.startswith(says)
+
+
+@pytest.mark.parametrize("seconds", ["nan", "inf", "1e10"])
+def test_no_timeout_is_too_large_to_be_refused(headrace: Headrace, seconds: str) -> None:
+    done = headrace("submit", "greet", "--timeout", seconds)
+    assert (done.code, "'--timeout'" in done.err) == (2, True)
 
 
 # -- waiting
@@ -221,7 +228,7 @@ def test_tasks_are_canceled_and_tried_again_all_or_none(headrace: Headrace, migr
     refused = headrace("tasks", "retry", two, one)
     assert (refused.code, refused.complaint.partition(":")[0]) == (4, one)
     missing = headrace("tasks", "cancel", one, "tsk_none")
-    assert (missing.code, missing.complaint) == (3, "tsk_none: There is no such task.")
+    assert (missing.code, missing.complaint) == (3, "tsk_none: There is no such task. The others are as they were.")
     assert json.loads(headrace("tasks", "show", one, "--json").out)["status"] == "QUEUED"
     assert headrace("tasks", "show", "tsk_none").code == 3
     actions = [(action, agent.split(" (")[0]) for action, _, _, agent in trail(migrated)]

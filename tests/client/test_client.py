@@ -214,7 +214,9 @@ async def test_the_sync_face_has_the_same_verbs(api: str, bench: Bench) -> None:
             assert (client.pause("q").name, client.resume("q").name) == ("q", "q")
             assert len(client.workers()) == 1
             assert {queue.name for queue in client.queues()} >= {"default", "q"}
-            return done, seen
+        with pytest.raises(RuntimeError, match="This client is closed"):
+            client.get(task.id)
+        return done, seen
 
     async with bench.working():
         done, seen = await asyncio.to_thread(program)

@@ -269,6 +269,17 @@ async def test_a_month_stays_when_there_is_no_place_for_it(db: Database, owner: 
     assert await attached(db) is True
 
 
+@pytest.mark.parametrize("ahead", [timedelta(0), timedelta(days=31)], ids=["this month", "the next"])
+async def test_a_month_that_is_not_over_stays(
+    db: Database, owner: DatabaseConfig, place: StorageConfig, ahead: timedelta
+) -> None:
+    month = (datetime.now(UTC).replace(day=1) + ahead).date().replace(day=1)
+    with pytest.raises(MonthNeeded, match="it is not over yet"):
+        await retire(owner, place, month=month)
+    async with db.transaction() as tx:
+        assert await store.is_attached(tx, f"audit_events_y{month:%Ym%m}")
+
+
 async def test_what_is_not_there_is_not_retired(owner: DatabaseConfig, place: StorageConfig) -> None:
     with pytest.raises(MonthNotFound):
         await retire(owner, place, month=date(1999, 1, 1))

@@ -150,6 +150,8 @@ async def test_what_is_left_out_is_as_the_type_says(ada: httpx.AsyncClient) -> N
         ({"timeout_seconds": 0}, 422, "validation_failed"),
         ({"run_at": "2026-03-01T08:00:00"}, 422, "validation_failed"),
         ({"run_at": "0001-01-01T00:00:00+14:00"}, 422, "validation_failed"),
+        ({"run_at": "0001-01-01T00:00:00Z"}, 400, "task_invalid"),
+        ({"run_at": "9999-12-31T23:59:59.999999Z"}, 400, "task_invalid"),
         ({"labels": {"gpu": 1}}, 422, "validation_failed"),
         ({"labels": {"gpu": "x" * 64}}, 422, "validation_failed"),
         ({"labels": {str(number): "x" for number in range(9)}}, 422, "validation_failed"),

@@ -21,6 +21,8 @@ def cron(
     """Print when a cron expression is due next."""
     rule = cron_of(expression, tz)
     now = datetime.now(UTC) if after is None else instant(after, "--after")
+    if not 1970 <= now.year <= 9000:
+        raise Invalid("--after must lie between the years 1970 and 9000.")
     check_due(rule, now)
     times = list(islice(rule.times_after(now), count))
     if json:

@@ -102,7 +102,8 @@ def cancel(uids: Uids, json: Json = False) -> None:
                 try:
                     cancelled.append(await schedules.cancel_execution(tx, desk.tasks, desk.caller, uid))
                 except (NotFound, Conflict) as exc:
-                    raise type(exc)(f"{uid}: {exc.message}") from exc
+                    others = " The others are as they were." if len(uids) > 1 else ""
+                    raise type(exc)(f"{uid}: {exc.message}{others}") from exc
         return cancelled
 
     cancelled = at_desk("executions cancel", act)

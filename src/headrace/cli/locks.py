@@ -14,13 +14,15 @@ from headrace.cli.operator import Desk, at_desk
 from headrace.cli.output import Json, out, print_json, print_table, say
 from headrace.errors import Invalid
 from headrace.locks import Grant, Lock, LockState
+from headrace.locks.model import LONGEST_TTL
 from headrace.locks.schemas import GrantOut, LockOut
 
 app = typer.Typer(help="Locks: who holds what; take, keep, release one.", no_args_is_help=True)
 
 Key = Annotated[str, typer.Argument(metavar="KEY", help="The lock's name.")]
-Ttl = Annotated[float, typer.Option(min=0.1, metavar="SECONDS", help="For how long, unless it is renewed.")]
-Wait = Annotated[float, typer.Option(min=0, metavar="SECONDS", help="How long to wait if somebody has it.")]
+_DAY_S = LONGEST_TTL.total_seconds()
+Ttl = Annotated[float, typer.Option(min=0.1, max=_DAY_S, metavar="SECONDS", help="For how long, unless it is renewed.")]
+Wait = Annotated[float, typer.Option(min=0, max=_DAY_S, metavar="SECONDS", help="How long to wait if somebody has it.")]
 Purpose = Annotated[str | None, typer.Option(help="What for; whoever waits can read it.")]
 Token = Annotated[str, typer.Option(envvar="HEADRACE_LOCK_TOKEN", help="As `acquire` printed it.")]
 

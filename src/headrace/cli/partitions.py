@@ -70,7 +70,7 @@ def ahead(json: Json = False) -> None:
     for name in made.partitions:
         out.print(f"made {name}", markup=False)
     for problem in made.problems:
-        out.print(f"not made: {problem}", markup=False)
+        out.print(f"not made: {problem}", markup=False, soft_wrap=True)
     if not made.partitions and not made.problems:
         out.print("all there")
 
@@ -128,12 +128,15 @@ def expire(
 
     async def act(desk: Desk) -> Sequence[Retention]:
         config, storage = retention_config(desk.settings), archive_config(desk.settings)
+        tables = [*operations.THIN, *operations.MONTHLY]
+        if table is not None and table not in tables:
+            raise Invalid(f"{table} has no time to keep; these have: {', '.join(tables)}.")
         with progress("looking for what is too old") as report:
             return [
                 await operations.retain(
                     desk.db, desk.place.owner, storage, config, name, who=desk.caller.who, on_step=report
                 )
-                for name in ([table] if table else [*operations.THIN, *operations.MONTHLY])
+                for name in ([table] if table else tables)
             ]
 
     runs = at_desk("partitions expire", act)

@@ -20,6 +20,7 @@ from headrace.cli.tasks import print_task
 from headrace.cli.worker import pairs
 from headrace.errors import Invalid
 from headrace.tasks import Task, TaskSpec, TaskStatus
+from headrace.tasks.model import LONGEST_TIMEOUT
 
 _LOOK_EVERY_S = 0.1
 # A task that waits for this long has a reason, which is worth telling.
@@ -41,7 +42,10 @@ def submit(
     ] = None,
     run_at: Annotated[str | None, typer.Option(help="Not before this time: 2026-03-01T08:00:00Z.")] = None,
     max_attempts: Annotated[int | None, typer.Option(help="How often it is tried at the most.")] = None,
-    timeout: Annotated[float | None, typer.Option(help="Seconds that one attempt may take.")] = None,
+    timeout: Annotated[
+        float | None,
+        typer.Option(min=0, max=LONGEST_TIMEOUT.total_seconds(), help="Seconds that one attempt may take."),
+    ] = None,
     labels: Annotated[
         list[str] | None, typer.Option(help="Only a worker with these takes it, as key=value. Repeatable.")
     ] = None,

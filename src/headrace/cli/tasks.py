@@ -144,7 +144,8 @@ def _change(command: str, verb: Callable[..., Awaitable[Task]], task_ids: Sequen
                 try:
                     changed.append(await verb(tx, desk.tasks, desk.caller, task_id))
                 except (NotFound, Conflict) as exc:
-                    raise type(exc)(f"{task_id}: {exc.message}") from exc
+                    others = " The others are as they were." if len(task_ids) > 1 else ""
+                    raise type(exc)(f"{task_id}: {exc.message}{others}") from exc
         return changed
 
     changed = at_desk(command, act)

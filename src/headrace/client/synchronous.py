@@ -25,6 +25,9 @@ class _Loop:
         self._thread.start()
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
+        if self._loop.is_closed():
+            work.close()
+            raise RuntimeError("This client is closed: make another one.")
         running = asyncio.run_coroutine_threadsafe(work, self._loop)
         try:
             return running.result()

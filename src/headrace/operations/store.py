@@ -5,7 +5,16 @@ from datetime import date, datetime
 from typing import Any
 
 from headrace.database import Row, Tx
-from headrace.operations.model import Archive, ArchiveState, MonthlyTable, Partition, Retention, Summary
+from headrace.operations.model import (
+    Archive,
+    ArchiveState,
+    MonthlyTable,
+    Partition,
+    Retention,
+    Summary,
+    next_month,
+    starts,
+)
 from headrace.sql import Mark, Where
 
 ARCHIVE = """
@@ -136,6 +145,8 @@ async def is_attached(tx: Tx, partition: str) -> bool | None:
 
 async def why_needed(tx: Tx, table: MonthlyTable, month: date) -> str | None:
     """Why the month must stay where it is."""
+    if not await tx.fetchval("SELECT $1::timestamptz <= now()", starts(next_month(month))):
+        return "it is not over yet"
     if table.needed is None:
         return None
     statement = table.needed.format(partition=f"headrace.{table.partition(month)}", month=month)

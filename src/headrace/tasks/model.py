@@ -12,6 +12,7 @@ WorkerId = NewType("WorkerId", str)
 MEDIA_TYPES = frozenset({"IMAGE", "VIDEO", "PDF", "PPT"})
 MEDIA_STEPS = ("PREPROCESSING", "DETECTING", "INPAINTING", "PACKAGING")
 DEFAULT_QUEUE = "default"
+LONGEST_TIMEOUT = timedelta(days=366)
 
 
 class TaskStatus(StrEnum):

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Self
 from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints
 
 from headrace.edge import Text
-from headrace.tasks.model import Task, TaskSpec, TaskStatus
+from headrace.tasks.model import LONGEST_TIMEOUT, Task, TaskSpec, TaskStatus
 from headrace.tasks.queues import Queue
 from headrace.tasks.store.queues import QueueRules
 from headrace.tasks.store.tasks import LogLine, StepLine
@@ -18,7 +18,7 @@ TASK_ID = "tsk_01h455vb4pex5vsknk084sn02q"
 _USER_ID = "u_01h455vb4pex5vsknk084sn02q"
 _WORKER_ID = "wrk_01h455vb4pex5vsknk084sn02q"
 _AT = "2026-03-01T08:00:00Z"
-_YEAR_S = 365 * 24 * 3600
+_YEAR_S = int(LONGEST_TIMEOUT.total_seconds())
 MOST_IN_A_BATCH = 1000
 
 

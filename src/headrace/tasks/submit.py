@@ -13,7 +13,7 @@ from headrace.tasks import storable
 from headrace.tasks.catalog import Catalog, KnownType
 from headrace.tasks.errors import IdempotencyKeyReused, PayloadInvalid, PayloadTooLarge, TaskSpecInvalid
 from headrace.tasks.followers import Followers
-from headrace.tasks.model import MEDIA_TYPES, Change, TaskSpec, Transition
+from headrace.tasks.model import LONGEST_TIMEOUT, MEDIA_TYPES, Change, TaskSpec, Transition
 
 _PRIORITIES = range(-1_000_000, 1_000_001)
 # Rows a statement: larger arrays gain nothing, hold more memory on both sides, and leave one side idle for longer.
@@ -299,8 +299,8 @@ def _check_spec(spec: TaskSpec) -> None:
         raise TaskSpecInvalid("priority must lie between -1,000,000 and 1,000,000.")
     if spec.max_attempts is not None and not 1 <= spec.max_attempts <= 1000:
         raise TaskSpecInvalid("max_attempts must lie between 1 and 1000.")
-    if spec.timeout is not None and spec.timeout <= _NOTHING:
-        raise TaskSpecInvalid("timeout must be longer than nothing.")
+    if spec.timeout is not None and not _NOTHING < spec.timeout <= LONGEST_TIMEOUT:
+        raise TaskSpecInvalid("timeout must be longer than nothing, and a year at most.")
     if spec.run_at is not None:
         _check_time(spec.run_at)
     if spec.idempotency_key is not None and not 1 <= len(spec.idempotency_key) <= 128:
