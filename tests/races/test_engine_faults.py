@@ -229,6 +229,42 @@ async def test_an_end_that_can_neither_be_written_nor_put_aside_is_not_forgotten
     assert (row["status"], row["attempt"]) == ("SUCCEEDED", 1)
 
 
+class Notes:
+    """A follower that writes down what it hears, and refuses the first end."""
+
+    def __init__(self) -> None:
+        self.heard: list[tuple[Change, int]] = []
+        self.refused = False
+
+    async def follow(self, tx: Tx, transitions: Sequence[Transition]) -> None:  # noqa: ARG002
+        if not self.refused and any(each.change is Change.SUCCEEDED for each in transitions):
+            self.refused = True
+            raise RuntimeError("not now")
+        self.heard += [(each.change, each.attempt) for each in transitions]
+
+
+async def test_the_next_start_of_a_task_that_was_put_aside_is_told(bench: Bench, shaky: Shaky) -> None:
+    notes = Notes()
+    bench.followers = Followers({"notes": notes})
+    release = asyncio.Event()
+
+    @bench.registry.task("work", followers=("notes",))
+    async def work(context: TaskContext, payload: Any) -> None:
+        await context.progress(50)
+        if context.attempt > 1:
+            await release.wait()
+
+    task = await bench.submit("work")
+    async with bench.working(lease=LONG):
+        await bench.until(task, lambda row: bool(row["status"] == "QUEUED" and row["attempt"] == 1))
+        async with shaky.transaction() as tx:
+            await tx.execute("UPDATE headrace.task_queue SET run_at = now()")
+        await bench.until(task, lambda row: bool(row["progress"] == 50 and row["attempt"] == 2))
+        assert notes.heard[-1] == (Change.STARTED, 2)
+        release.set()
+        await bench.over(task)
+
+
 async def test_a_cancellation_that_a_follower_refuses_is_not_forgotten(
     bench: Bench, shaky: Shaky, monkeypatch: pytest.MonkeyPatch
 ) -> None:

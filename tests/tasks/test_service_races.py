@@ -140,7 +140,7 @@ async def test_cancel_against_the_end_of_an_attempt(bench: Bench) -> None:
             batch = claimed[start : start + 10]
             random.shuffle(batch)
             outcomes = random.choices([Outcome.SUCCEEDED, Outcome.RETRIED], k=10)
-            await writer.write(worker, list(map(Ending, batch, outcomes)), started=set())
+            await writer.write(worker, list(map(Ending, batch, outcomes)))
 
     answers, _ = await asyncio.gather(
         asyncio.gather(*(attempt(bench, ada, service.cancel_task, task) for task in random.sample(task_ids, 60))), end()

@@ -146,14 +146,14 @@ class Model:
             task.version += 1
             task.tell("started")
 
-    def end(self, worker: int, claim: Claimed, outcome: Outcome, *, spends: bool, far: bool, started: bool) -> bool:
+    def end(self, worker: int, claim: Claimed, outcome: Outcome, *, spends: bool, far: bool) -> bool:
         """An attempt ends; gives whether it was this worker's to end."""
         if not self.holds(worker, claim):
             return False
         task = self.tasks[claim.task_id]
         if outcome in BACK and task.cancel_requested:
             outcome = Outcome.CANCELED
-        if not started:
+        if task.status != "RUNNING":
             task.tell("started")
         task.tell(EVENT[outcome])
         task.logs.append((task.attempt, outcome))
@@ -223,7 +223,7 @@ class Model:
         claim = _stub(task.seq, task_id, task.attempt)
         outcome = Outcome.INTERRUPTED if task.retries + 1 < task.max_attempts else Outcome.FAILED
         outcome = Outcome.CANCELED if task.cancel_requested else outcome
-        self.end(worker, claim, outcome, spends=True, far=False, started=task.status == "RUNNING")
+        self.end(worker, claim, outcome, spends=True, far=False)
 
     def stop(self, worker: int) -> bool:
         if self.workers[worker] in ("alive", "lapsed") and not self.held_by(worker):
@@ -339,16 +339,11 @@ class Engine:
         return [_claimed(row) for row in rows]
 
     async def end(self, worker: int, endings: Sequence[Ending]) -> int:
-        reporter = self.reporters[worker]
-        known = set(reporter.started)
         while True:
             try:
-                written = await self.writer.write(self.identities[worker], endings, started=known)
-                break
+                return await self.writer.write(self.identities[worker], endings)
             except store.TakenMeanwhile:
                 continue  # as a worker does
-        reporter.started.difference_update(ending.claimed.seq for ending in endings)
-        return written
 
     async def finish_in(self, worker: int, claim: Claimed, *, roll_back: bool) -> str:
         try:
@@ -600,13 +595,8 @@ class Machine(RuleBasedStateMachine):
             for claim in claims
         ]
 
-        known = set(self._engine.reporters[worker].started)
-
         def fits(model: Model, written: int) -> None:
-            count = sum(
-                model.end(worker, claim, outcome, spends=spends, far=far, started=claim.seq in known)
-                for claim in claims
-            )
+            count = sum(model.end(worker, claim, outcome, spends=spends, far=far) for claim in claims)
             if count != written:
                 raise Mismatch(f"{written} were written, {count} were ours")
 
@@ -689,7 +679,7 @@ class Machine(RuleBasedStateMachine):
     @rule(choice=CHOICE, verb=st.sampled_from(["progress", "log"]))
     def report(self, choice: int, verb: str) -> None:
         worker, claim = self._claim(choice)
-        known = claim.seq in self._engine.reporters[worker].started
+        known = claim.start_told
 
         def fits(model: Model, said: str) -> None:
             if verb == "progress" and not known:
@@ -709,9 +699,8 @@ class Machine(RuleBasedStateMachine):
         worker, claim = self._claim(choice)
 
         def fits(model: Model, said: str) -> None:
-            known = claim.seq in self._engine.reporters[worker].started
             tried = copy.deepcopy(model) if roll_back else model
-            ours = tried.end(worker, claim, Outcome.SUCCEEDED, spends=True, far=False, started=known)
+            ours = tried.end(worker, claim, Outcome.SUCCEEDED, spends=True, far=False)
             if said != (expected := ("undone" if roll_back else "done") if ours else "lost"):
                 raise Mismatch(f"finishing was {said}, not {expected}")
 

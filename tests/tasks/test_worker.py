@@ -480,6 +480,29 @@ async def test_finishing_in_the_handlers_own_transaction_commits_both_or_neither
     assert await bench.logged(task) == [(1, "RETRIED"), (2, "SUCCEEDED")]
 
 
+async def test_a_task_that_its_handler_finished_does_not_count_as_lost(bench: Bench) -> None:
+    @bench.registry.task("exact")
+    async def exact(context: TaskContext, payload: Any) -> None:
+        async with bench.db.transaction() as tx:
+            await context.finish_in(tx)
+
+    async with bench.working() as worker:
+        await bench.over(await bench.submit("exact"))
+    assert (worker.figures.finished, worker.figures.lost) == (1, 0)
+
+
+async def test_a_task_that_snoozed_a_million_times_fails_and_stops_no_worker(bench: Bench) -> None:
+    @bench.registry.task("nap")
+    async def nap(context: TaskContext, payload: Any) -> None:
+        raise Snooze(timedelta(0))
+
+    task = await bench.submit("nap")
+    await bench.db.fetch_alone("UPDATE headrace.task_queue SET attempt = 999998 WHERE task_id = $1", task)
+    async with bench.working():
+        (row,) = await bench.over(task)
+    assert (row["status"], row["error_code"], row["attempt"]) == ("FAILED", "FATAL", 1_000_000)
+
+
 async def test_a_stopped_worker_gives_back_what_it_has_not_started_and_spends_no_attempt(bench: Bench) -> None:
     started = asyncio.Event()
 

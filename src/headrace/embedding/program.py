@@ -84,9 +84,13 @@ class Headrace:
         async with self._opening:
             if self._db is None:
                 db = await Database.connect(self._config)
-                if self._registry is not None:
-                    async with db.transaction() as tx:
-                        await declare_types(tx, self._registry)
+                try:
+                    if self._registry is not None:
+                        async with db.transaction() as tx:
+                            await declare_types(tx, self._registry)
+                except BaseException:
+                    await db.close()
+                    raise
                 self._db = db
             return self._db
 

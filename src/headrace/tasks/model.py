@@ -172,6 +172,8 @@ class Claimed:
     schedule_uid: str | None = None
     grace_seconds: int | None = None
     extension_seconds: int | None = None  # what is left of it
+    start_told: bool = False  # whether its row and its followers know that this attempt runs
+    finished_in: bool = False  # whether its handler has finished it in a transaction of its own, which may be undone
 
 
 @dataclass(slots=True)

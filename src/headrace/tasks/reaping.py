@@ -70,19 +70,18 @@ class Reaper:
             for worker in silent:
                 held = await tx.fetch(HELD_BY, [worker.number])
                 if held:
-                    started = {row["seq"] for row in held if row["start_told"]}
-                    settled += await self._settle(tx, worker, [_ending(row) for row in held], started)
+                    settled += await self._settle(tx, worker, [_ending(row) for row in held])
             if silent:
                 dead = await tx.fetch(GIVE_UP, [worker.number for worker in silent], now)
         for row in dead:
             log.warning("worker.given_up", worker_id=row["id"])
         return Reaped(len(dead), settled)
 
-    async def _settle(self, tx: Tx, worker: Identity, endings: list[Ending], started: set[int]) -> int:
+    async def _settle(self, tx: Tx, worker: Identity, endings: list[Ending]) -> int:
         """Write these ends; one that a follower refuses is left to a later look, and none of the others suffers."""
         try:
             async with tx.savepoint():
-                return await self._writer.write_in(tx, worker, endings, started=started)
+                return await self._writer.write_in(tx, worker, endings)
         except Exception:
             if tx.connection.is_closed():
                 raise
@@ -91,7 +90,7 @@ class Reaper:
                 return 0
         middle = len(endings) // 2
         first, second = endings[:middle], endings[middle:]
-        return await self._settle(tx, worker, first, started) + await self._settle(tx, worker, second, started)
+        return await self._settle(tx, worker, first) + await self._settle(tx, worker, second)
 
     async def run(self, every: timedelta) -> None:
         while True:
@@ -117,6 +116,7 @@ def _ending(row: Row) -> Ending:
         trace_id=row["trace_id"],
         claimed_at=row["claimed_at"],
         schedule_uid=row["schedule_uid"],
+        start_told=row["start_told"],
     )
     if row["cancel_requested"]:
         return Ending(claimed, Outcome.CANCELED)

@@ -18,6 +18,7 @@ from headrace.tasks.model import LONGEST_TIMEOUT, MEDIA_TYPES, Change, TaskSpec,
 _PRIORITIES = range(-1_000_000, 1_000_001)
 # Rows a statement: larger arrays gain nothing, hold more memory on both sides, and leave one side idle for longer.
 _ROWS = 1000
+_LANES_KEPT = 100_000
 _LABELS = 8
 _LABEL = re.compile(r"[A-Za-z0-9._/-]{1,63}")
 _TEXTS = {"title": 255, "queue": 64, "limit_key": 255, "trace_id": 64, "schedule_uid": 255}
@@ -61,6 +62,8 @@ class Submitter:
         async with db.transaction() as tx:
             drafts, lanes = await (self._stream if known else self._submit)(tx, specs, user_id)
         # Only now: a lane that was made in a transaction that is rolled back is none.
+        if len(self._lanes) > _LANES_KEPT:  # a limit key for each customer, say, adds up
+            self._lanes.clear()
         self._lanes.update(lanes)
         self._types.update({draft.known.name: draft.known for draft in drafts})
         return [draft.task_id for draft in drafts]
@@ -68,7 +71,10 @@ class Submitter:
     async def _submit(self, tx: Tx, specs: Sequence[TaskSpec], user_id: str) -> "tuple[list[_Draft], _Lanes]":
         types = {name: await self._catalog.get(tx, name) for name in {spec.type for spec in specs}}
         drafts = [self._draft(spec, types[spec.type], user_id) for spec in specs]
-        fresh = [draft for draft in drafts if draft.key is None or await self._claim_key(tx, draft, user_id)]
+        # Keys in one order: two who send the same ones the other way round do not wait for each other.
+        keyed = sorted((draft for draft in drafts if draft.key is not None), key=lambda draft: str(draft.key))
+        known = {id(draft) for draft in keyed if not await self._claim_key(tx, draft, user_id)}
+        fresh = [draft for draft in drafts if id(draft) not in known]
         lanes = await self._lanes_of(tx, fresh)
         for start in range(0, len(fresh), _ROWS):
             await self._insert(tx, fresh[start : start + _ROWS], lanes)

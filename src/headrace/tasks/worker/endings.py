@@ -17,6 +17,8 @@ from headrace.tasks.worker.store import Identity
 
 log = logs.get(__name__)
 
+# Beyond what fence() can hold a claim would be refused, and with it everybody's: ck_task_queue_attempt.
+_MOST_ATTEMPTS = 1_000_000
 FINAL = {Outcome.SUCCEEDED, Outcome.FAILED, Outcome.CANCELED}
 _CHANGES = {
     Outcome.SUCCEEDED: Change.SUCCEEDED,
@@ -39,21 +41,22 @@ class Writer:
         # Whether a type has followers is asked for every task: so it is answered once.
         self._unfollowed = {name for name, known in self._known.items() if not followers.of(known)}
 
-    async def write(self, worker: Identity, endings: Sequence[Ending], *, started: set[int]) -> int:
-        """Write a batch; gives how many were still ours. ``started`` are those whose start has been told already."""
+    async def write(self, worker: Identity, endings: Sequence[Ending]) -> int:
+        """Write a batch; gives how many were still ours."""
         if all(each.outcome in FINAL and self._is_unfollowed(each.claimed) for each in endings):
             written = len(await store.finish(self._db, worker, endings))
         else:
             async with self._db.transaction() as tx:
-                written = await self.write_in(tx, worker, endings, started=started)
-        if written < len(endings):
-            log.warning("tasks.lost", worker_id=worker.id, count=len(endings) - written)
+                written = await self.write_in(tx, worker, endings)
+        if (lost := len(endings) - written - finished_by_handlers(endings)) > 0:
+            log.warning("tasks.lost", worker_id=worker.id, count=lost)
         return written
 
-    async def write_in(self, tx: Tx, worker: Identity, endings: Sequence[Ending], *, started: set[int]) -> int:
-        """The same in a transaction of the caller's."""
-        final = [each for each in endings if each.outcome in FINAL]
-        back = [each for each in endings if each.outcome not in FINAL]
+    async def write_in(self, tx: Tx, worker: Identity, endings: Sequence[Ending]) -> int:
+        """Write a batch in a transaction of the caller's; gives how many were still ours."""
+        given = [_worn_out(each) if each.claimed.attempt >= _MOST_ATTEMPTS else each for each in endings]
+        final = [each for each in given if each.outcome in FINAL]
+        back = [each for each in given if each.outcome not in FINAL]
         done: list[Ending] = []
         if back:
             returned = await store.return_tasks(tx, worker, back)
@@ -63,7 +66,7 @@ class Writer:
         if final:
             finished = await store.finish(tx, worker, final)
             done += [each for each in final if each.claimed.seq in finished]
-        await self._follow(tx, worker, done, started)
+        await self._follow(tx, worker, done)
         return len(done)
 
     async def put_aside(self, worker: Identity, ending: Ending) -> bool:
@@ -81,13 +84,13 @@ class Writer:
         async with self._db.transaction() as tx:
             return bool(await store.return_tasks(tx, worker, [waiting]))
 
-    async def _follow(self, tx: Tx, worker: Identity, done: Sequence[Ending], started: set[int]) -> None:
+    async def _follow(self, tx: Tx, worker: Identity, done: Sequence[Ending]) -> None:
         moves: list[tuple[KnownType, Transition]] = []
         for each in done:
             if self._is_unfollowed(each.claimed):
                 continue
             known = await self._type(tx, each.claimed.task_type)
-            if each.claimed.seq not in started:
+            if not each.claimed.start_told:
                 moves.append((known, transition(Change.STARTED, each.claimed, worker)))
             moves.append((known, _transition_of(each, worker)))
         if moves:
@@ -99,6 +102,11 @@ class Writer:
     async def _type(self, tx: Tx, name: str) -> KnownType:
         # A type of another program: whoever settles its dead worker's tasks must move its followers, too.
         return self._known.get(name) or await self._stored.get(tx, name)
+
+
+def finished_by_handlers(endings: Sequence[Ending]) -> int:
+    """How many of these were over before their ends came, unless their handlers took that back."""
+    return sum(each.claimed.finished_in for each in endings)
 
 
 def transition(change: Change, claimed: Claimed, worker: Identity, **facts: Any) -> Transition:
@@ -125,6 +133,13 @@ def _transition_of(ending: Ending, worker: Identity) -> Transition:
         error_code=ending.error_code,
         error_message=ending.error_message,
     )
+
+
+def _worn_out(ending: Ending) -> Ending:
+    if ending.outcome in FINAL:
+        return ending
+    message = f"It was taken {ending.claimed.attempt:,} times, which is the most: a snooze counts, too."
+    return replace(ending, outcome=Outcome.FAILED, error_code=ErrorCode.FATAL, error_message=message)
 
 
 def _canceled(ending: Ending) -> Ending:

@@ -19,7 +19,7 @@ from headrace.tasks.reaping import Reaper
 from headrace.tasks.registry import Registry
 from headrace.tasks.worker import store
 from headrace.tasks.worker.config import WorkerConfig
-from headrace.tasks.worker.endings import FINAL, Writer
+from headrace.tasks.worker.endings import FINAL, Writer, finished_by_handlers
 from headrace.tasks.worker.feeding import Feeder
 from headrace.tasks.worker.heart import Heart
 from headrace.tasks.worker.isolated import Isolated
@@ -229,7 +229,6 @@ class Worker:
         del self._runs[run.claimed.seq, run.claimed.attempt]
         self._feeder.learn(time.monotonic() - run.started)
         if ending is None or run.reason is StopReason.LEASE_LOST:
-            self._reporter.started.discard(run.claimed.seq)
             self._settled.set()
             return
         if ending.outcome in FINAL and run.facts.scratch_made:
@@ -261,7 +260,7 @@ class Worker:
         unseen = [
             run
             for run in self._runs.values()
-            if run.started < since and run.claimed.seq not in self._reporter.started and not run.start_refused
+            if run.started < since and not run.claimed.start_told and not run.start_refused
         ]
         if unseen:
             await self._tell_starts(unseen)
@@ -328,10 +327,10 @@ class Worker:
 
     async def _write(self, batch: list[Ending]) -> None:
         """Write a batch, for as long as it is ours to write: a database that is away for a moment loses nothing."""
-        worker, reporter = self.identity, self._reporter
+        worker = self.identity
         while worker is self.identity:
             try:
-                written = await self._writer.write(worker, batch, started=reporter.started)
+                written = await self._writer.write(worker, batch)
             except Unavailable as exc:
                 log.warning("worker.write_failed", error=exc.code, count=len(batch))
                 await asyncio.sleep(0.2)
@@ -344,10 +343,10 @@ class Worker:
                 log.exception("task.unwritable", task_id=batch[0].claimed.task_id)
                 await self._put_aside(worker, batch[0])
                 return
-            self.figures.finished += written
-            self.figures.lost += len(batch) - written
+            finished = min(len(batch), written + finished_by_handlers(batch))
+            self.figures.finished += finished
+            self.figures.lost += len(batch) - finished
             self.figures.failed += sum(each.outcome is Outcome.FAILED for each in batch)
-            reporter.started.difference_update([each.claimed.seq for each in batch])
             return
 
     async def _put_aside(self, worker: Identity, ending: Ending) -> None:

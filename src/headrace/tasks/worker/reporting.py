@@ -33,7 +33,6 @@ class LeaseReporter:
         self._followers = followers
         self._writer = writer
         self._result_limit = result_limit
-        self.started: set[int] = set()  # seqs whose start stands on the wide row
 
     async def _hold(self, tx: Tx, claimed: Claimed) -> None:
         if not await store.hold(tx, self._worker, claimed):
@@ -41,6 +40,14 @@ class LeaseReporter:
 
     async def start(self, tasks: list[Claimed]) -> None:
         """Show that these run, and tell the followers; what is no longer ours is left out."""
+        try:
+            await self._start(tasks)
+        except BaseException:
+            for each in tasks:
+                each.start_told = False
+            raise
+
+    async def _start(self, tasks: list[Claimed]) -> None:
         async with self._db.transaction() as tx:
             shown = await store.write_start(tx, self._worker, tasks)
             await self._followers.follow(
@@ -51,10 +58,12 @@ class LeaseReporter:
                     if each.task_id in shown
                 ],
             )
-        self.started.update(each.seq for each in tasks)
+            # Before the commit: whoever writes an end waits for it, and must then find it told.
+            for each in tasks:
+                each.start_told = True
 
     async def _show(self, claimed: Claimed) -> None:
-        if claimed.seq not in self.started:
+        if not claimed.start_told:
             await self.start([claimed])
 
     async def progress(self, claimed: Claimed, percent: int, eta_seconds: int | None) -> None:
@@ -124,7 +133,8 @@ class LeaseReporter:
         if ending.outcome is not Outcome.SUCCEEDED:
             raise ValueError(ending.error_message or ErrorCode.BAD_RESULT)
         try:
-            if await self._writer.write_in(tx, self._worker, [ending], started=self.started) == 0:
+            if await self._writer.write_in(tx, self._worker, [ending]) == 0:
                 raise LeaseLost
+            claimed.finished_in = True
         except store.TakenMeanwhile:
             raise LeaseLost from None
