@@ -227,6 +227,33 @@ async def test_higher_priority_first_and_equal_ones_in_the_order_of_submission(b
     assert order == [1, 2, 3, 4, 5, 6, 7]
 
 
+async def test_what_is_taken_ahead_does_not_overtake_a_higher_priority_with_one_attempt(bench: Bench) -> None:  # D-03
+    order: list[str] = []
+    started, go_on = asyncio.Event(), asyncio.Event()
+
+    @bench.registry.task("often", max_attempts=3)
+    async def often(context: TaskContext, payload: Any) -> None:
+        order.append("often")
+        if len(order) == 60:  # by now handlers are known to be quick, and many are taken ahead
+            started.set()
+            await go_on.wait()
+
+    @bench.registry.task("once", max_attempts=1, priority=5)
+    async def once(context: TaskContext, payload: Any) -> None:
+        order.append("once")
+
+    tasks = [await bench.submit("often") for _ in range(60)]
+    async with bench.working(concurrency=1, poll_every=timedelta(minutes=1)):
+        await started.wait()
+        async with bench.db.transaction() as tx:
+            specs = [TaskSpec("often")] * 5 + [TaskSpec("once")] * 3 + [TaskSpec("often")] * 5
+            tasks += await bench.submitter.submit_many(tx, specs, user_id=SYSTEM_USER)
+        await asyncio.sleep(0.1)  # it may claim ahead now
+        go_on.set()
+        await bench.over(*tasks, seconds=10)
+    assert order[60:63] == ["once"] * 3
+
+
 async def test_no_users_backlog_starves_another(bench: Bench) -> None:
     order: list[str] = []
 

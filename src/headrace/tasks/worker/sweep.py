@@ -84,12 +84,15 @@ class Sweep:
             await self._survey()
         taken: list[Row] = []
         self.held_back = False
+        room = most
         for _, group in groupby(self._lanes, key=lambda lane: lane.precedence):
             lanes = self._in_turns([lane for lane in group if lane.due_at <= time.monotonic()])
             if lanes:
-                taken += await self._take_from(worker, lanes, most - len(taken), now_startable - len(taken))
+                taken += await self._take_from(worker, lanes, room - len(taken), now_startable - len(taken))
+            if self.held_back:  # what is taken ahead of a lower priority would start before it
+                room = min(room, now_startable)
             # Lower priorities come only when the higher ones have nothing left to give.
-            if len(taken) >= most:
+            if len(taken) >= room:
                 break
         self.exhausted = len(taken) < most
         if self.exhausted:
