@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from headrace.schedules import MisfireConfig, MisfirePolicy, run_schedule
+from headrace.schedules import MisfireConfig, MisfirePolicy, due, firing, run_schedule
 from tests.schedules.conftest import Clockwork, miscounted
 
 HOUR = timedelta(hours=1)
@@ -131,6 +131,57 @@ async def test_a_run_that_cannot_be_submitted_has_failed_and_the_others_have_not
     assert "gone" in failed["error_message"]
     assert [run["state"] for run in await clockwork.runs(good.uid)] == ["pending"]
     assert await miscounted(clockwork.db) == []
+
+
+async def test_none_of_several_runs_that_cannot_be_submitted_waits_for_ever(clockwork: Clockwork) -> None:
+    schedule = await clockwork.create(interval=10, run_at=NOON)
+    await clockwork.db.fetch_alone("UPDATE headrace.scheduled_tasks SET type = 'gone'")
+    await clockwork.fire(NOON + timedelta(seconds=25))
+    assert [run["state"] for run in await clockwork.runs(schedule.uid)] == ["failure"] * 3
+    await clockwork.db.fetch_alone("UPDATE headrace.scheduled_tasks SET type = 'job'")
+    async with clockwork.working():
+        await clockwork.fire(NOON + timedelta(seconds=30))
+        await clockwork.until_runs(schedule.uid, *["failure"] * 3, "success")
+    assert await miscounted(clockwork.db) == []
+
+
+async def test_a_slot_that_nobody_filled_is_filled_at_the_next_time(clockwork: Clockwork) -> None:  # S-07
+    schedule = await clockwork.create(interval=10, run_at=NOON)
+    await clockwork.fire(NOON + timedelta(seconds=25))
+    await clockwork.db.fetch_alone("UPDATE headrace.scheduled_tasks SET max_concurrent = 3")
+    await clockwork.fire(NOON + timedelta(seconds=30))
+    assert [run["task_id"] is not None for run in await clockwork.runs(schedule.uid)] == [True, True, True, False]
+
+
+async def test_catching_up_with_very_much_is_not_one_transaction(
+    clockwork: Clockwork, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(firing, "_AT_ONCE", 25)
+    uids = [
+        (await clockwork.create(f"s{number}", interval=10, run_at=NOON, misfire_policy=MisfirePolicy.ALL)).uid
+        for number in range(5)
+    ]
+    passes = []
+    while (fired := await clockwork.fire(NOON + timedelta(seconds=95))).schedules:
+        passes.append(fired.executions)
+    assert passes == [20, 20, 10]
+    assert [len(await clockwork.runs(uid)) for uid in uids] == [10] * 5
+
+
+def test_more_may_be_caught_up_with_than_is_looked_at_in_one_pass() -> None:
+    now = NOON + timedelta(minutes=10_500, seconds=5)
+    looked = due.look(due.Rhythm("* * * * *"), NOON, now, MisfirePolicy.ALL, MisfireConfig(most=10_100))
+    assert (len(looked.fire), looked.skipped, looked.next_run) == (0, 1, NOON + MINUTE)
+    looked = due.look(due.Rhythm("* * * * *"), NOON + 500 * MINUTE, now, MisfirePolicy.ALL, MisfireConfig(most=10_100))
+    assert (len(looked.fire), looked.skipped, looked.next_run) == (10_001, 0, NOON + 10_501 * MINUTE)
+
+
+async def test_more_skipped_runs_than_can_be_counted_hold_up_nothing(clockwork: Clockwork) -> None:
+    schedule = await clockwork.create(interval=1, run_at=NOON)
+    await clockwork.db.fetch_alone("UPDATE headrace.scheduled_tasks SET skipped_runs = 2147483000")
+    await clockwork.fire(NOON + HOUR)
+    row = await clockwork.schedule(schedule.uid)
+    assert (row["skipped_runs"], row["next_run"]) == (2**31 - 1, NOON + HOUR + timedelta(seconds=1))
 
 
 async def test_a_schedule_that_breaks_the_batch_is_set_aside(clockwork: Clockwork) -> None:

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from headrace.schedules import run_schedule, update_schedule
+from headrace.schedules import MisfireConfig, run_schedule, update_schedule
 from headrace.tasks.context import TaskContext
 from tests.races.engine_types import registry as long_types
 from tests.schedules.conftest import Clockwork, miscounted
@@ -90,4 +90,14 @@ async def test_a_run_that_waits_and_cannot_be_submitted_any_more_has_failed(cloc
     async with clockwork.working():
         runs = await clockwork.until_runs(schedule.uid, "success", "failure", "failure")
     assert "gone" in runs[1]["error_message"]
+    assert await miscounted(clockwork.db) == []
+
+
+async def test_any_number_that_waits_can_be_refused_at_once(clockwork: Clockwork) -> None:
+    schedule = await clockwork.create(interval=1, run_at=NOON)
+    late = timedelta(seconds=1500)
+    await clockwork.fire(NOON + late, misfires=MisfireConfig(after=late))
+    await clockwork.db.fetch_alone("UPDATE headrace.scheduled_tasks SET type = 'gone'")
+    async with clockwork.working():
+        await clockwork.until_runs(schedule.uid, "success", *["failure"] * 1500)
     assert await miscounted(clockwork.db) == []

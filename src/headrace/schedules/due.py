@@ -79,7 +79,7 @@ def look(rhythm: Rhythm, next_run: datetime, now: datetime, policy: MisfirePolic
             upcoming = time
             break
         due.append(time)
-        if len(due) > _AT_ONCE:
+        if len(due) > max(_AT_ONCE, config.most):
             keep = config.most if policy is MisfirePolicy.ALL else 1
             return Due([], len(due) - keep, due[-keep])
     else:

@@ -6,7 +6,7 @@ behind it: no due time can fire twice, whatever is done to ``next_run``.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from headrace.database import Row, Tx
@@ -17,6 +17,10 @@ from headrace.schedules.store import firing as store
 from headrace.schedules.store.firing import Standing
 from headrace.schedules.submission import Plan, Run, submit_runs
 from headrace.tasks import Submitter
+
+# Runs that one transaction makes, or little more: a thousand schedules that catch up with a thousand each would never
+# be through before the statement's limit, and would be tried for ever.
+_AT_ONCE = 5000
 
 
 @dataclass(slots=True)
@@ -42,8 +46,14 @@ async def fire_due(
     rows = await store.lock_due(tx, now=now, limit=limit, but=but)
     if not rows:
         return Fired()
-    looked = [_look(row, misfires) for row in rows]
-    standings = await store.look(tx, [row["uid"] for row in rows], [row["next_run"] for row in rows])
+    looked = _as_many_as_fit([_look(row, misfires) for row in rows])
+    rows = rows[: len(looked)]
+    standings = await store.look(
+        tx,
+        [row["uid"] for row in rows],
+        [found.fire[0] if found.fire else None for found in looked],
+        [found.fire[-1] if found.fire else None for found in looked],
+    )
     runs: list[Run] = []
     times: list[datetime] = []
     for row, found in zip(rows, looked, strict=True):
@@ -54,6 +64,10 @@ async def fire_due(
         times += fresh
     await _start_what_may(tx, submitter, runs, standings)
     await insert_runs(tx, runs, times, trigger=Trigger.SCHEDULED)
+    # Whoever frees a slot fills it; should one be free all the same, nobody waits for longer than until the next time.
+    free = [row["uid"] for row in rows if standings[row["uid"]].waits_in_vain(row["max_concurrent"])]
+    if free:
+        await release_held(tx, submitter, free)
     skipped = [found.skipped for found in looked]
     await store.advance(tx, [row["uid"] for row in rows], [found.next_run for found in looked], skipped)
     return Fired(len(rows), len(runs), sum(skipped), [row["uid"] for row in rows])
@@ -62,6 +76,16 @@ async def fire_due(
 def _look(row: Row, misfires: MisfireConfig) -> Due:
     rhythm = Rhythm(row["cron_expr"], row["interval"], row["timezone"])
     return due.look(rhythm, row["next_run"], row["at"], MisfirePolicy(row["misfire_policy"]), misfires)
+
+
+def _as_many_as_fit(looked: Sequence[Due]) -> Sequence[Due]:
+    """The first of them, at least one; the others are due as they were, and come next."""
+    total = 0
+    for position, found in enumerate(looked):
+        total += len(found.fire)
+        if position and total > _AT_ONCE:
+            return looked[:position]
+    return looked
 
 
 async def _start_what_may(tx: Tx, submitter: Submitter, runs: Sequence[Run], standings: Mapping[str, Standing]) -> None:
@@ -75,6 +99,11 @@ async def _start_what_may(tx: Tx, submitter: Submitter, runs: Sequence[Run], sta
             now_startable.append(run)
             taken[plan.uid] += 1
     await submit_runs(tx, submitter, now_startable)
+    # What one run of a schedule is refused for, all are: to let the others wait would be to wait for nobody.
+    refusals = {run.schedule.uid: run.refused for run in now_startable if run.refused is not None}
+    for run in runs:
+        if run.task_id is None:
+            run.refused = refusals.get(run.schedule.uid)
 
 
 async def insert_runs(
@@ -109,7 +138,7 @@ async def _count_refused(tx: Tx, refused: Sequence[Run], at: datetime) -> None:
 
 async def fire_by_hand(tx: Tx, submitter: Submitter, plan: Plan, *, by: str, now: datetime) -> Run:
     """One run at once, beside the schedule's own times. The caller has locked the schedule."""
-    standings = await store.look(tx, [plan.uid], [now])
+    standings = await store.look(tx, [plan.uid], [None], [None])
     run = Run(plan, new_execution_uid())
     await _start_what_may(tx, submitter, [run], standings)
     await insert_runs(tx, [run], [now], trigger=Trigger.MANUAL, trigger_by=by)
@@ -123,13 +152,20 @@ async def release_held(tx: Tx, submitter: Submitter, uids: Sequence[str]) -> int
     started = [run for run in runs if run.task_id is not None]
     if started:
         await tx.execute(store.GIVE_TASKS, [run.execution_uid for run in started], [run.task_id for run in started])
-    refused = [run for run in runs if run.refused is not None]
+    refused = {run.schedule.uid: run for run in runs if run.refused is not None}
     if refused:
-        execution_uids = [run.execution_uid for run in refused]
-        at = await tx.fetchval(store.CLOCK)
-        await tx.execute(store.START_REFUSED, execution_uids, at)
-        await tx.execute(store.END_REFUSED, execution_uids, [run.refused and run.refused.message for run in refused])
-        await _count_refused(tx, refused, at)
-        # Their slots are free again, for whoever waits behind them.
-        return len(started) + await release_held(tx, submitter, sorted({run.schedule.uid for run in refused}))
+        await _refuse_held(tx, refused)
     return len(started)
+
+
+async def _refuse_held(tx: Tx, like: Mapping[str, Run]) -> None:
+    """End all that wait of these schedules as this run of theirs: what one is refused for, all are."""
+    refused = [
+        replace(like[row["task_uid"]], execution_uid=row["execution_uid"])
+        for row in await tx.fetch(store.WAITING, list(like))
+    ]
+    execution_uids = [run.execution_uid for run in refused]
+    at: datetime = await tx.fetchval(store.CLOCK)
+    await tx.execute(store.START_REFUSED, execution_uids, at)
+    await tx.execute(store.END_REFUSED, execution_uids, [run.refused and run.refused.message for run in refused])
+    await _count_refused(tx, refused, at)

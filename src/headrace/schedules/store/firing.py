@@ -27,7 +27,7 @@ async def lock_due(tx: Tx, *, now: datetime | None, limit: int, but: Sequence[st
 # A statement of its own, after the locks: it sees what the last holders committed.
 LOOK = """
 SELECT given.uid, active.number AS active, waiting.any AS waiting, fired.times
-FROM unnest($1::varchar[], $2::timestamptz[]) AS given (uid, next_run)
+FROM unnest($1::varchar[], $2::timestamptz[], $3::timestamptz[]) AS given (uid, first_due, last_due)
 CROSS JOIN LATERAL (
   SELECT count(*) AS number
   FROM headrace.task_executions AS run
@@ -44,8 +44,8 @@ CROSS JOIN LATERAL (
   -- Only after next_run was set back by hand: a time that has fired does not fire again.
   SELECT array_agg(run.scheduled_at) AS times
   FROM headrace.task_executions AS run
-  WHERE run.task_uid = given.uid AND run.scheduled_at >= given.next_run AND run.trigger_type = 'scheduled'
-    AND run.retry_count = 0
+  WHERE run.task_uid = given.uid AND run.scheduled_at BETWEEN given.first_due AND given.last_due
+    AND run.trigger_type = 'scheduled' AND run.retry_count = 0
   OFFSET 0
 ) AS fired
 """
@@ -53,16 +53,21 @@ CROSS JOIN LATERAL (
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """How many runs of a schedule take up a slot, whether others wait for one, and which due times from now on have
-    fired already."""
+    """How many runs of a schedule take up a slot, whether others wait for one, and which of the due times that were
+    asked about have fired already."""
 
     active: int
     waiting: bool
     fired: frozenset[datetime]
 
+    def waits_in_vain(self, max_concurrent: int) -> bool:
+        return self.waiting and self.active < max_concurrent
 
-async def look(tx: Tx, uids: Sequence[str], next_runs: Sequence[datetime]) -> dict[str, Standing]:
-    rows = await tx.fetch(LOOK, uids, next_runs)
+
+async def look(
+    tx: Tx, uids: Sequence[str], first_dues: Sequence[datetime | None], last_dues: Sequence[datetime | None]
+) -> dict[str, Standing]:
+    rows = await tx.fetch(LOOK, uids, first_dues, last_dues)
     return {row["uid"]: Standing(row["active"], row["waiting"], frozenset(row["times"] or ())) for row in rows}
 
 
@@ -95,10 +100,12 @@ FROM (
 ) AS given
 WHERE schedule.uid = given.uid
 """
-ADVANCE = """
+MOST_COUNTED = 2**31 - 1  # a schedule of every second whose first time was set to long ago comes that far
+ADVANCE = f"""
 UPDATE headrace.scheduled_tasks AS schedule
-SET next_run = given.next_run, skipped_runs = schedule.skipped_runs + given.skipped, updated_at = now()
-FROM unnest($1::varchar[], $2::timestamptz[], $3::integer[]) AS given (uid, next_run, skipped)
+SET next_run = given.next_run, skipped_runs = least(schedule.skipped_runs + given.skipped, {MOST_COUNTED}),
+    updated_at = now()
+FROM unnest($1::varchar[], $2::timestamptz[], $3::bigint[]) AS given (uid, next_run, skipped)
 WHERE schedule.uid = given.uid
 """
 
@@ -169,6 +176,10 @@ UPDATE headrace.task_executions AS run
 SET task_id = given.task_id, updated_at = now()
 FROM unnest($1::varchar[], $2::varchar[]) AS given (execution_uid, task_id)
 WHERE run.execution_uid = given.execution_uid AND run.state = 'pending' AND run.task_id IS NULL
+"""
+WAITING = """
+SELECT task_uid, execution_uid FROM headrace.task_executions
+WHERE task_uid = ANY ($1::varchar[]) AND state = 'pending' AND task_id IS NULL
 """
 START_REFUSED = """
 UPDATE headrace.task_executions SET state = 'running', run_by = 'nobody', started_at = $2, updated_at = now()
