@@ -10,7 +10,7 @@ unexport PYTHONDONTWRITEBYTECODE
 name ?= dispatch
 
 .DEFAULT_GOAL := help
-.PHONY: help up setup setup-dev test cover test-slow test-oldest check fmt docs bench clean
+.PHONY: help up setup setup-dev setup-training test cover test-slow test-oldest check fmt docs bench clean
 
 help:       ## list what can be done
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 20
@@ -23,6 +23,10 @@ setup:      ## .venv as requirements.lock says; quiet when nothing is to do
 
 setup-dev:
 	@scripts/setup dev
+
+setup-training: setup-dev ## PyTorch and what else training needs; its tests are skipped without it
+	@$(python) -c 'import torch, onnx, fontTools' 2>/dev/null || \
+	  $(python) -m pip install --quiet --disable-pip-version-check -r training/requirements.txt
 
 test: setup-dev      ## every test but the slow ones
 	@$(python) -m pytest -q -n $(workers) --dist worksteal $(args)

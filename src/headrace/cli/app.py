@@ -22,6 +22,11 @@ COMMANDS = {
         "headrace.cli.scheduler:scheduler", "Fire schedules when they are due. Any number of these share the work."
     ),
     "submit": Entry("headrace.cli.submit:submit", "Submit a task and print its id."),
+    "detect": Entry("headrace.cli.removal:detect", "Look for a watermark in a picture; exits with 1 if there is none."),
+    "remove": Entry(
+        "headrace.cli.removal:remove",
+        "Take the watermark off a picture that is yours; exits with 1 and writes nothing if that cannot be done.",
+    ),
     "tasks": Entry("headrace.cli.tasks:app", "Tasks: look at them, cancel them, try them again."),
     "schedules": Entry("headrace.cli.schedules:app", "Schedules: make, change, enable, disable and run them."),
     "executions": Entry("headrace.cli.executions:app", "The runs of schedules: look at them, cancel them."),

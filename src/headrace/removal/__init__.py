@@ -1,0 +1,1 @@
+"""Taking marks off pictures and documents."""

@@ -1,0 +1,21 @@
+"""What can go wrong when a mark is to be found or taken off."""
+
+from headrace.errors import Invalid, Unavailable
+
+
+class RemovalMissing(Unavailable):
+    """Removal needs libraries that are not installed: `pip install 'headrace[removal]'` (a clone: `scripts/setup removal`)."""
+
+    code = "removal_missing"
+
+
+class ModelDamaged(Unavailable):
+    """The eye's model file is not the one that this release was made with: install Headrace again."""
+
+    code = "model_damaged"
+
+
+class PictureUnreadable(Invalid):
+    """The file is not a picture that can be read."""
+
+    code = "picture_unreadable"

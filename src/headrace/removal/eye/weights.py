@@ -1,0 +1,38 @@
+"""The model file, checked before it is trusted, and the session that runs it."""
+
+import functools
+import hashlib
+from pathlib import Path
+
+import numpy as np
+import onnxruntime
+from numpy.typing import NDArray
+
+from headrace.removal.errors import ModelDamaged
+
+FILE = Path(__file__).with_name("eye.onnx")
+SHA256 = "35ab7ed608fcfc346e3534153e8e8e697e296741d6dd70ea715ac10cc01eba72"
+STRIDE = 32  # sides must be multiples of this
+PLANES = 6  # probability, alpha, colour times alpha (3), expected error
+
+Planes = NDArray[np.float32]  # PLANES H W
+
+
+@functools.cache
+def _session(path: Path) -> onnxruntime.InferenceSession:
+    content = path.read_bytes()
+    if hashlib.sha256(content).hexdigest() != SHA256:
+        raise ModelDamaged
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.inter_op_num_threads = 1
+    options.use_deterministic_compute = True
+    options.log_severity_level = 3
+    return onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
+
+
+def run(picture: NDArray[np.uint8]) -> Planes:
+    """What the network says about a picture (H W 3, sides multiples of STRIDE); any number of threads may ask."""
+    tensor = np.multiply(picture.transpose(2, 0, 1)[None], np.float32(1 / 255), dtype=np.float32)
+    planes: Planes = _session(FILE).run(None, {"picture": tensor})[0][0]
+    return planes

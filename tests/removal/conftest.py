@@ -1,0 +1,24 @@
+"""A photograph-like picture and a mark on it, made here: the tests need no files."""
+
+import cv2
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+Picture = NDArray[np.uint8]
+
+
+@pytest.fixture(scope="session")
+def scene() -> Picture:
+    """Soft hills of light with some grain."""
+    rng = np.random.default_rng(3)
+    soft = cv2.resize(rng.uniform(40, 170, (6, 8, 3)).astype(np.float32), (640, 480), interpolation=cv2.INTER_CUBIC)
+    return np.clip(soft + rng.normal(0, 3, soft.shape), 0, 255).astype(np.uint8)
+
+
+@pytest.fixture(scope="session")
+def marked(scene: Picture) -> Picture:
+    ink = np.zeros(scene.shape[:2], np.uint8)
+    cv2.putText(ink, "SAMPLE", (90, 270), cv2.FONT_HERSHEY_DUPLEX, 4.0, 255, 14, cv2.LINE_AA)
+    alpha = ink[..., None].astype(np.float32) / 255 * 0.45
+    return np.rint(scene * (1 - alpha) + 255 * alpha).astype(np.uint8)

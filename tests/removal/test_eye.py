@@ -1,0 +1,87 @@
+"""The eye sees a mark, leaves the rest alone, and gives the same answer every time."""
+
+import hashlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from headrace.removal.errors import ModelDamaged
+from headrace.removal.eye import look, solve, weights
+
+Picture = NDArray[np.uint8]
+
+
+def test_a_mark_is_found_and_mostly_taken_off(scene: Picture, marked: Picture) -> None:
+    sight = look(marked)
+    truth = np.abs(marked.astype(int) - scene).max(2) > 2
+    found = sight.mask_tight
+    assert sight.regions
+    assert sight.score > 0.5
+    assert (found & truth).sum() / truth.sum() > 0.85
+    restored = solve(marked, sight)
+    assert restored.refused is None
+
+    def wrong(picture: Picture) -> float:
+        return float(((picture.astype(float) - scene) ** 2)[truth].mean())
+
+    assert wrong(restored.picture) < wrong(marked) / 4
+
+
+def test_nothing_outside_the_loose_mask_changes(marked: Picture) -> None:
+    sight = look(marked)
+    restored = solve(marked, sight).picture
+    assert not (restored != marked).any(2)[~sight.mask_loose].any()
+
+
+def test_a_clean_picture_is_left_alone(scene: Picture) -> None:
+    sight = look(scene)
+    assert sight.mask_loose.mean() < 0.003
+    if not sight.regions:
+        assert solve(scene, sight).refused == "No mark was seen."
+
+
+def test_the_answer_is_the_same_twice_and_on_any_number_of_threads(marked: Picture) -> None:
+    first = look(marked, threads=1)
+    for threads in (1, 3):
+        again = look(marked, threads=threads)
+        assert np.array_equal(first.tight, again.tight)
+        assert np.array_equal(first.strength, again.strength)
+        assert np.array_equal(first.tint, again.tint)
+        assert first.regions == again.regions
+        assert np.array_equal(solve(marked, first).picture, solve(marked, again).picture)
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (1, 10_000), (10_000, 1), (3, 5, 3), (31, 33, 4), (70, 70, 1)])
+def test_odd_shapes_are_looked_at(shape: tuple[int, ...]) -> None:
+    sight = look(np.full(shape, 90, np.uint8))
+    assert sight.mask_tight.shape == shape[:2]
+    assert sight.alpha.shape == shape[:2]
+
+
+def test_sixteen_bits_are_seen_as_eight(marked: Picture) -> None:
+    assert np.array_equal(look(marked.astype(np.uint16) << 8).tight, look(marked).tight)
+
+
+def test_what_is_no_image_is_refused() -> None:
+    for bad in (np.zeros((0, 4), np.uint8), np.zeros((4, 4), np.float32), np.zeros(4, np.uint8)):
+        with pytest.raises(ValueError, match="an image has"):
+            look(bad)
+
+
+def test_a_tiled_look_covers_what_is_larger_than_a_tile(marked: Picture) -> None:
+    large = np.tile(marked, (3, 3, 1))
+    seen = look(large).mask_tight
+    parts = [seen[y : y + 480, x : x + 640].mean() for y in (0, 480, 960) for x in (0, 640, 1280)]
+    assert min(parts) > 0.5 * max(parts) > 0
+
+
+def test_another_model_file_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert hashlib.sha256(weights.FILE.read_bytes()).hexdigest() == weights.SHA256
+    assert weights.FILE.stat().st_size <= 8_000_000
+    other = tmp_path / "eye.onnx"
+    other.write_bytes(weights.FILE.read_bytes()[:-1] + b"x")
+    monkeypatch.setattr(weights, "FILE", other)
+    with pytest.raises(ModelDamaged):
+        weights.run(np.zeros((32, 32, 3), np.uint8))

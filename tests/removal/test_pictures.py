@@ -1,0 +1,52 @@
+"""Files of many kinds go in, the same kind comes out; what is no picture harms nobody."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from PIL import Image
+
+from headrace.removal.errors import PictureUnreadable
+from headrace.removal.pictures import Order, carry_out
+from tests.cli.conftest import Call, call
+
+__all__ = ["call"]
+
+Picture = NDArray[np.uint8]
+
+
+def test_detect_and_remove_from_the_command_line(call: Call, marked: Picture, scene: Picture, tmp_path: Path) -> None:
+    Image.fromarray(marked).save(tmp_path / "photo.png")
+    seen = call("detect", "photo.png", "--mask", "mask.png", "--json")
+    assert seen.code == 0
+    assert '"regions"' in seen.out
+    assert np.asarray(Image.open(tmp_path / "mask.png")).max() == 255
+    done = call("remove", "photo.png")
+    assert done.code == 0, done.err
+    assert done.out.strip() == "photo.clean.png"
+    clean = np.asarray(Image.open(tmp_path / "photo.clean.png")).astype(float)
+    assert ((clean - scene) ** 2).mean() < ((marked.astype(float) - scene) ** 2).mean() / 3
+    missing = call("detect", "nowhere.png")
+    assert missing.code == 2
+    assert "no file" in missing.err
+
+
+@pytest.mark.parametrize(
+    ("mode", "name"), [("L", "grey.png"), ("RGBA", "alpha.png"), ("CMYK", "cmyk.jpg"), ("P", "p.gif")]
+)
+def test_other_kinds_of_pixels(marked: Picture, tmp_path: Path, mode: str, name: str) -> None:
+    Image.fromarray(marked).convert(mode).save(tmp_path / name)
+    report = carry_out(Order(str(tmp_path / name), result=str(tmp_path / ("clean-" + name))))
+    assert report["width"] == 640
+    if report["removed"]:
+        with Image.open(tmp_path / ("clean-" + name)) as result:
+            assert result.size == (640, 480)
+            assert ("A" in result.getbands()) == (mode == "RGBA")
+
+
+def test_what_is_no_picture_is_named(tmp_path: Path) -> None:
+    for content in (b"", b"\x89PNG\r\n\x1a\n broken", b"#!/bin/sh\n"):
+        (tmp_path / "x.png").write_bytes(content)
+        with pytest.raises(PictureUnreadable, match=r"x\.png"):
+            carry_out(Order(str(tmp_path / "x.png")))

