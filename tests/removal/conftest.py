@@ -13,7 +13,8 @@ def scene() -> Picture:
     """Soft hills of light with some grain."""
     rng = np.random.default_rng(3)
     soft = cv2.resize(rng.uniform(40, 170, (6, 8, 3)).astype(np.float32), (640, 480), interpolation=cv2.INTER_CUBIC)
-    return np.clip(soft + rng.normal(0, 3, soft.shape), 0, 255).astype(np.uint8)
+    picture: Picture = np.clip(soft + rng.normal(0, 3, soft.shape), 0, 255).astype(np.uint8)
+    return picture
 
 
 @pytest.fixture(scope="session")
