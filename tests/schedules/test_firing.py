@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from headrace.schedules import MisfireConfig, MisfirePolicy, due, firing, run_schedule
+from headrace.schedules import MisfireConfig, MisfirePolicy, disable_schedule, due, firing, run_schedule
 from tests.schedules.conftest import Clockwork, miscounted
 
 HOUR = timedelta(hours=1)
@@ -121,6 +121,14 @@ async def test_a_disabled_schedule_does_not_fire(clockwork: Clockwork) -> None: 
     assert (await clockwork.fire(NOON + 10_000 * HOUR)).schedules == 0
 
 
+async def test_a_schedule_whose_type_or_zone_is_gone_can_be_stopped(clockwork: Clockwork) -> None:  # S-04
+    schedule = await clockwork.create(cron="* * * * *")
+    await clockwork.db.fetch_alone("UPDATE headrace.scheduled_tasks SET type = 'gone', timezone = 'Nowhere/Land'")
+    async with clockwork.db.transaction() as tx:
+        stopped = await disable_schedule(tx, clockwork.tasks, clockwork.caller, schedule.uid)
+    assert (stopped.enabled, stopped.next_run) == (False, None)
+
+
 async def test_a_run_that_cannot_be_submitted_has_failed_and_the_others_have_not(clockwork: Clockwork) -> None:
     bad = await clockwork.create("bad", interval=60, run_at=NOON)
     good = await clockwork.create("good", interval=60, run_at=NOON)
@@ -203,4 +211,9 @@ async def test_a_schedule_that_breaks_the_batch_is_set_aside(clockwork: Clockwor
     await scheduler.run_once(now=NOON)
     for each in good:
         assert len(await clockwork.runs(each.uid)) == 1
-    assert (await scheduler.run_once(now=NOON)).schedules == 0
+    fired = await scheduler.run_once(now=NOON)
+    assert fired.schedules == 0
+    pause, _ = await scheduler._pause(fired)
+    assert pause == 0.05  # the good ones are due again
+    await clockwork.db.fetch_alone("UPDATE headrace.scheduled_tasks SET enabled = false WHERE uid <> $1", bad.uid)
+    assert (await scheduler._pause(fired))[0] == 5  # nobody looks for what was set aside

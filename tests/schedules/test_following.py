@@ -1,17 +1,21 @@
 """Runs move with their tasks: starts, ends, retries, progress, counts."""
 
 import asyncio
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
+from headrace.database import Row
 from headrace.errors import Conflict
 from headrace.schedules import cancel_execution, run_schedule
 from headrace.schedules.cutting import RESULT_LIMIT, STACK_LIMIT
 from headrace.tasks import Backoff, Fatal, Snooze, retry_task
 from headrace.tasks.context import TaskContext
+from headrace.tasks.model import Claimed
 from headrace.tasks.reaping import Reaper
+from headrace.tasks.worker import feeding
 from tests.schedules.conftest import Clockwork, miscounted
 from tests.tasks.people import hire, take
 
@@ -146,6 +150,23 @@ async def test_a_run_that_is_reaped_after_its_deadline_has_timed_out(clockwork: 
     assert run["state"] == "timeout"
     assert (await clockwork.schedule(schedule.uid))["failure_executions"] == 1
     assert await miscounted(clockwork.db) == []
+
+
+async def test_the_time_in_a_workers_hand_is_not_the_runs(
+    clockwork: Clockwork, monkeypatch: pytest.MonkeyPatch
+) -> None:  # S-05
+    claimed_of = feeding._claimed
+
+    def claimed_long_ago(row: Row) -> Claimed:
+        claimed = claimed_of(row)
+        return replace(claimed, claimed_at=claimed.claimed_at - timedelta(minutes=1), received=claimed.received - 60)
+
+    monkeypatch.setattr(feeding, "_claimed", claimed_long_ago)
+    schedule = await clockwork.create(max_duration_seconds=30, timeout_grace_period=5, max_retries=0)
+    async with clockwork.working():
+        await by_hand(clockwork, schedule.uid)
+        (run,) = await clockwork.until_runs(schedule.uid, "success")
+    assert run["duration_ms"] < 30_000
 
 
 async def test_a_deadline_moves_with_an_extension(clockwork: Clockwork) -> None:

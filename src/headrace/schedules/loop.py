@@ -85,7 +85,7 @@ class Scheduler:
             return Fired()
 
     async def _fire(self, now: datetime | None, limit: int, *, on_time: bool = False) -> Fired:
-        but = [uid for uid, until in self._aside.items() if until > time.monotonic()]
+        but = self._left_alone()
         async with self._db.transaction() as tx:
             began = time.monotonic()
             fired = await fire_due(tx, self._submitter, self._config.misfires, now=now, limit=limit, but=but)
@@ -97,10 +97,15 @@ class Scheduler:
             log.warning("scheduler.skipped", schedules=fired.schedules, runs=fired.skipped)
         return fired
 
+    def _left_alone(self) -> list[str]:
+        now = time.monotonic()
+        self._aside = {uid: until for uid, until in self._aside.items() if until > now}
+        return list(self._aside)
+
     async def _fire_alone(self, now: datetime | None) -> Fired:
         seen: list[str] = []
         try:
-            but = [uid for uid, until in self._aside.items() if until > time.monotonic()]
+            but = self._left_alone()
             async with self._db.transaction() as tx:
                 seen = [row["uid"] for row in await store.lock_due(tx, now=now, limit=1, but=but)]
                 return await fire_due(tx, self._submitter, self._config.misfires, now=now, limit=1, but=but)
@@ -147,13 +152,13 @@ class Scheduler:
 
     async def _pause(self, fired: Fired) -> tuple[float, Upcoming | None]:
         """How long to sleep, and what is to be fired then, if it is known."""
-        upcoming = await store.find_upcoming(self._db, most=self._config.batch)
+        upcoming = await store.find_upcoming(self._db, most=self._config.batch, but=self._left_alone())
         longest = self._config.poll_every.total_seconds()
         if upcoming is None:
             return longest, None
         wait = upcoming.wait.total_seconds()
         if wait <= 0:
-            # Due since a moment ago; or somebody else has it just now, or it was set aside: no reason to hurry.
+            # Due since a moment ago; or somebody else has it just now: no reason to hurry.
             return 0.0 if fired.schedules else _LOOK_AGAIN_S, None
         if upcoming.due == self._begun:
             # What is left of it is in the hands of others, who will commit in time; if they do not, it is ours then.

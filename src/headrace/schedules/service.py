@@ -101,7 +101,8 @@ async def update_schedule(
         raise ScheduleInvalid("A schedule keeps its type: make another one for another type.", fields=["type"])
     spec = replace(_spec_of(old, changes), **changes)
     fired_once = not spec.is_recurring and spec.run_at is None and not _RHYTHM & changes.keys()
-    await rules.check_spec(tx, tasks.catalog, replace(spec, run_at=old.created_at) if fired_once else spec)
+    if changes != {"enabled": False}:  # whatever has become of its type or its zone: it can always be stopped
+        await rules.check_spec(tx, tasks.catalog, replace(spec, run_at=old.created_at) if fired_once else spec)
     at = await store.clock(tx, now)
     next_run = _first_run(spec, at) if _moves(old, spec, changes) else old.next_run
     try:

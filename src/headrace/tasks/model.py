@@ -172,6 +172,8 @@ class Claimed:
     schedule_uid: str | None = None
     grace_seconds: int | None = None
     extension_seconds: int | None = None  # what is left of it
+    received: float = 0.0  # monotonic: when the worker had it in hand
+    begun_at: datetime | None = None  # when its handler began, by the database's clock; None: as soon as it was claimed
     start_told: bool = False  # whether its row and its followers know that this attempt runs
     finished_in: bool = False  # whether its handler has finished it in a transaction of its own, which may be undone
 

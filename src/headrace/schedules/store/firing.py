@@ -116,7 +116,8 @@ async def advance(tx: Tx, uids: Sequence[str], next_runs: Sequence[datetime | No
 
 NEXT_DUE = """
 WITH first AS (
-  SELECT min(next_run) AS due FROM headrace.scheduled_tasks WHERE enabled AND next_run IS NOT NULL
+  SELECT min(next_run) AS due FROM headrace.scheduled_tasks
+  WHERE enabled AND next_run IS NOT NULL AND uid <> ALL ($2::varchar[])
 )
 SELECT first.due, first.due - clock_timestamp() AS wait, (
   SELECT count(*) FROM (
@@ -138,9 +139,9 @@ class Upcoming:
     schedules: int
 
 
-async def find_upcoming(db: Database, *, most: int) -> Upcoming | None:
-    """What is due next; counting stops at ``most``."""
-    rows = await db.fetch_alone(NEXT_DUE, most)
+async def find_upcoming(db: Database, *, most: int, but: Sequence[str] = ()) -> Upcoming | None:
+    """What is due next, apart from these; counting stops at ``most``."""
+    rows = await db.fetch_alone(NEXT_DUE, most, list(but))
     return Upcoming(*rows[0]) if rows else None
 
 

@@ -118,7 +118,7 @@ def transition(change: Change, claimed: Claimed, worker: Identity, **facts: Any)
         claimed.attempt,
         worker_id=worker.id,
         schedule_uid=claimed.schedule_uid,
-        started_at=claimed.claimed_at,
+        started_at=claimed.begun_at or claimed.claimed_at,
         timeout_seconds=claimed.timeout_seconds,
         **facts,
     )

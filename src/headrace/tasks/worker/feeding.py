@@ -206,4 +206,5 @@ def _claimed(row: Row) -> Claimed:
         row["schedule_uid"],
         row["grace_seconds"],
         row["extension_seconds"],
+        time.monotonic(),
     )

@@ -7,6 +7,7 @@ import time
 from collections import deque
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import timedelta
 
 from headrace import ids, logs
 from headrace.database import Database
@@ -222,6 +223,9 @@ class Worker:
         facts = Facts(claimed, task_type.steps, self._config.scratch, stop := asyncio.Event())
         on_loop = me if task_type.isolation == "async" else None
         run = Run(claimed, task_type, facts, stop, time.monotonic(), task=on_loop)
+        if claimed.schedule_uid is not None:
+            # It may have lain in the hand behind slow ones; its deadline counts from here.
+            claimed.begun_at = claimed.claimed_at + timedelta(seconds=run.started - claimed.received)
         self._runs[claimed.seq, claimed.attempt] = run
         return run
 
