@@ -65,3 +65,36 @@ async def test_the_application_cannot_write_in_it_nor_make_other_partitions(tx: 
             await tx.execute("DROP TABLE headrace.audit_events_default")
     with pytest.raises(asyncpg.WrongObjectTypeError):
         await tx.execute("SELECT headrace.make_month_ahead('headrace.users')")
+
+
+# A catalog of the caller's own, which finds a function of the caller's for whoever looks into it.
+CATALOG_OF_ONES_OWN = """
+CREATE TABLE pg_temp.acted_as (name text);
+GRANT ALL ON pg_temp.acted_as TO PUBLIC;
+CREATE FUNCTION pg_temp.act() RETURNS oid LANGUAGE plpgsql AS $$
+BEGIN
+  INSERT INTO pg_temp.acted_as VALUES (current_user);
+  RETURN 0;
+END $$;
+CREATE VIEW pg_temp.pg_class AS
+  SELECT oid, relname, relkind, relowner, CASE WHEN pg_temp.act() = 0 THEN relnamespace END AS relnamespace
+  FROM pg_catalog.pg_class;
+GRANT SELECT ON pg_temp.pg_class TO PUBLIC;
+"""
+
+
+async def test_a_function_of_the_owner_looks_into_no_catalog_of_the_caller(tx: Tx) -> None:  # A-03
+    await tx.execute(CATALOG_OF_ONES_OWN)
+    await tx.fetchval("SELECT headrace.make_month_ahead('headrace.audit_events')")
+    assert await tx.fetch("SELECT name FROM pg_temp.acted_as") == []
+
+
+DEFINERS = """
+SELECT oid::regprocedure::text FROM pg_proc
+WHERE pronamespace = 'headrace'::regnamespace AND prosecdef
+  AND NOT coalesce(proconfig && ARRAY['search_path=pg_catalog, pg_temp'], false)
+"""
+
+
+async def test_temporary_things_come_last_for_every_function_of_the_owner(owner_tx: Tx) -> None:
+    assert await owner_tx.fetch(DEFINERS) == []
