@@ -9,7 +9,7 @@ from typing import Any
 import asyncpg
 import pytest
 
-from headrace import audit
+from headrace import audit, database
 from headrace.audit import Action, ImportRefused, ResourceType, Who
 from headrace.audit.importing import ImportPlan, ImportReport, import_trail, importer, rename_to_backup
 from headrace.audit.importing.changes import sides
@@ -241,3 +241,64 @@ def test_a_report_that_does_not_add_up() -> None:
     assert report.counts_agree
     assert not replace(report, trail=5).counts_agree
     assert not replace(report, read=4).counts_agree
+
+
+SLOW_COUNT = f"SELECT ({importer.COUNT_IMPORTED}) FROM slow"
+ARCHIVED = "INSERT INTO headrace.archives (id, table_name, period) VALUES ('arc_1', 'audit_events', $1)"
+
+
+async def test_nothing_is_added_to_a_month_that_has_left_for_the_archive(
+    db: Database, server: TestServer, owner: DatabaseConfig, legacy: "asyncpg.Connection[Any]", who: Who
+) -> None:
+    await legacy.execute(INSERT, 1, 48)
+    left = (datetime.now(UTC) - timedelta(days=80)).date().replace(day=1)
+    await server.run(ARCHIVED, left, database=owner.url.partition("?")[0].rpartition("/")[2])
+    for dry_run in (True, False):
+        with pytest.raises(ImportRefused, match=f"{left:%Y-%m} has left"):
+            await import_trail(db, owner, legacy, replace(PLAN, dry_run=dry_run), who=who)
+    assert await trail(db) == []
+    assert (await import_trail(db, owner, legacy, replace(PLAN, since=timedelta(days=3)), who=who)).written == 48
+
+
+async def test_a_month_that_leaves_during_an_import_gets_nothing_more(
+    db: Database,
+    server: TestServer,
+    owner: DatabaseConfig,
+    legacy: "asyncpg.Connection[Any]",
+    who: Who,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    await legacy.execute(INSERT, 1, 20)
+    monkeypatch.setattr(importer, "_BATCH", 10)
+    left = datetime.now(UTC).date().replace(day=1)
+    name = owner.url.partition("?")[0].rpartition("/")[2]
+    leaves = [server.run(ARCHIVED, left, database=name)]
+
+    async def take(*args: Any) -> None:
+        await taken(*args)
+        if leaves:
+            await leaves.pop()
+
+    taken = importer._take
+    monkeypatch.setattr(importer, "_take", take)
+    with pytest.raises(ImportRefused, match="has left"):
+        await import_trail(db, owner, legacy, PLAN, who=who)
+    assert len(await trail(db)) == 10
+
+
+async def test_counting_a_long_trail_may_take_longer_than_a_request(
+    db: Database, owner: DatabaseConfig, legacy: "asyncpg.Connection[Any]", who: Who, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await legacy.execute(INSERT, 1, 3)
+    monkeypatch.setattr(database, "_BACKSTOP_S", 0.0)
+    monkeypatch.setattr(importer, "COUNT_IMPORTED", f"WITH slow AS MATERIALIZED (SELECT pg_sleep(1.3)) {SLOW_COUNT}")
+    async with await Database.connect(replace(db.config, statement_timeout=timedelta(seconds=1))) as impatient:
+        assert (await import_trail(impatient, owner, legacy, PLAN, who=who)).counts_agree
+
+
+async def test_a_table_named_in_quotes_is_renamed_too(
+    db: Database, owner: DatabaseConfig, legacy: "asyncpg.Connection[Any]", who: Who
+) -> None:
+    await legacy.execute(INSERT, 1, 3)
+    done = await import_trail(db, owner, legacy, replace(PLAN, table='"audit_logs"'), who=who)
+    assert await rename_to_backup(legacy, '"audit_logs"', done) == "audit_logs_backup"

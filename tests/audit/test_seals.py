@@ -457,3 +457,32 @@ async def test_a_proof_leads_from_the_event_to_the_seal(db: Database, fill: Fill
             assert merkle.climb(merkle.leaf(proof["event"].encode()), steps).hex() == proof["seal"]["root"]
         with pytest.raises(audit.EventNotFound):
             await audit.prove(tx, ids.new("aud"))
+
+
+async def test_a_history_made_up_without_signatures_is_found_where_a_key_is_known(
+    db: Database, fill: Fill, tamper: Tamper
+) -> None:
+    events = await fill(30)
+    await Sealer(db, KEY).run_once()
+    await tamper(CHANGES["one byte"], events[10])
+    await rewrite(db, tamper, 2)
+    await tamper("UPDATE headrace.audit_seals SET signed_by = NULL, signature = NULL WHERE number >= 2")
+    found = await finding(db, against=Against(keys={KEY.public}))
+    assert (found.flaw, found.seal) == (Flaw.SIGNATURE, 2)
+
+
+async def test_seals_from_before_there_was_a_key_are_held_by_the_next_signature(db: Database, fill: Fill) -> None:
+    await fill(10)
+    await Sealer(db).run_once()
+    await fill(1)
+    await Sealer(db, KEY).run_once()
+    assert (await audit.verify(db, against=Against(keys={KEY.public}))).finding is None
+
+
+async def test_a_seal_that_leaves_events_out_is_found(db: Database, fill: Fill) -> None:
+    events = await fill(10)
+    async with db.transaction() as tx:
+        rows = await tx.fetch(sealing.UNSEALED, 0, 1_000_000, 100)
+        made = sealing._seal(None, rows[2]["month"], rows[1]["seq"], rows[2:], NOW, None)
+        await seals.insert(tx, [(made, seals.pack_ids(events[2:]), b"".join(row["leaf"] for row in rows[2:]))])
+    assert (await finding(db)).flaw is Flaw.SEAL

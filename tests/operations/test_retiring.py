@@ -34,7 +34,8 @@ from headrace.operations.errors import (
     PartitionBusy,
     RetiredElsewhere,
 )
-from tests.operations.months import MONTH, fill_audit, fingerprint
+from tests.conftest import TestServer
+from tests.operations.months import MONTH, fill_audit, fingerprint, make_month, name_of
 
 NAME = "audit_events_y2025m03"
 LAST = f"seq = (SELECT max(seq) FROM headrace.{NAME})"
@@ -353,3 +354,13 @@ async def test_nothing_is_detached_without_the_libraries_to_archive_it(
     with pytest.raises(ArchiveLibrariesMissing):
         await retire(owner, place)
     assert await attached(db) is True
+
+
+async def test_a_month_that_is_made_again_is_not_taken_for_gone(
+    db: Database, server: TestServer, owner: DatabaseConfig, place: StorageConfig
+) -> None:
+    await fill_audit(db, 1)
+    await retire(owner, place)
+    await make_month(server, name_of(db), "audit_events")
+    with pytest.raises(MonthNeeded, match="made again"):
+        await retire(owner, place)

@@ -161,6 +161,7 @@ class _Verification:
                 task.cancel()
             await asyncio.gather(*(task for _, task in reading), return_exceptions=True)
         self._check_exported()
+        self._check_signed()
 
     async def _windows(self) -> AsyncIterator[list[Seal]]:
         number = 0
@@ -219,6 +220,9 @@ class _Verification:
             raise _Found(
                 Finding(Flaw.SEAL, f"Seal {before} was replaced: the next one does not follow it.", seal=before)
             )
+        if seal.after_seq != self._months.get(seal.month, 0):
+            message = f"Seal {seal.number} leaves out what came before it in its month."
+            raise _Found(Finding(Flaw.SEAL, message, seal=seal.number))
         if self._against.exported.get(seal.number, seal.chain) != seal.chain:
             raise _Found(
                 Finding(Flaw.EXPORT, f"Seal {seal.number} is not the one that was exported.", seal=seal.number)
@@ -244,6 +248,14 @@ class _Verification:
         known = max(self._against.exported, default=0)
         if known > (self._last.number if self._last else 0):
             raise _Found(Finding(Flaw.EXPORT, f"Seal {known}, which was exported, is missing.", seal=known))
+
+    def _check_signed(self) -> None:
+        """One signature holds for all before it. What comes after the last is whole in itself, and may be made up."""
+        last = self._last.number if self._last else 0
+        if self._against.keys and self._signed_up_to < last:
+            unsigned = self._signed_up_to + 1
+            message = f"No trusted key has signed seal {unsigned} or one after it."
+            raise _Found(Finding(Flaw.SIGNATURE, message, seal=unsigned))
 
     async def _name(self, seal: Seal) -> Finding:
         async with self._db.transaction(readonly=True) as tx:

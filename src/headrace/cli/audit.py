@@ -173,7 +173,7 @@ def verify(
         out.print(found.finding.message, markup=False, soft_wrap=True)
     else:
         out.print(f"{found.events:,} events in {found.seals:,} seals are as they were sealed.", markup=False)
-        _say_what_is_not_known(found, keys=bool(keys))
+        _say_what_is_not_known(found)
     if found.finding is not None:
         raise typer.Exit(1)
 
@@ -235,11 +235,9 @@ def key() -> None:
     out.print(audit.write_key(own.public), markup=False)
 
 
-def _say_what_is_not_known(found: Verified, *, keys: bool) -> None:
+def _say_what_is_not_known(found: Verified) -> None:
     if found.unsealed:
         say(f"{found.unsealed:,} newer ones are not sealed yet")
-    if keys and found.signed_up_to < found.seals:
-        say(f"seals after {found.signed_up_to:,} are not signed")
     for month in found.not_looked_at:
         say(f"{month:%Y-%m} is not in the database any more, and was not looked at")
 

@@ -101,6 +101,12 @@ class _Work:
 
     async def run(self, *, write_again: bool) -> Retired:
         archive = await self._find()
+        if (
+            archive is not None
+            and archive.state is ArchiveState.DROPPED
+            and await store.is_attached(self._tx, self._name)
+        ):
+            raise MonthNeeded(f"{self._name} is archived as {archive.id}, and was made again since: move its rows.")
         if archive is None:
             if not await store.is_attached(self._tx, self._name):
                 raise MonthNotFound(f"{self._table.name} has no month {self._month:%Y-%m}.")

@@ -23,7 +23,7 @@ Report = Callable[[int, int], None]
 
 BACKUP = "_backup"
 _BATCH = 1000
-_COUNT_TIMEOUT = "10min"
+_COUNT_LIMIT_S = 600
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +80,8 @@ async def import_trail(
     read so. Nothing is written in a dry run, and nothing is ever written to the legacy database."""
     select = await _select(legacy, plan.table)
     progress = await _begin(db, legacy, plan)
+    async with db.transaction(readonly=True) as tx:
+        await _refuse_archived(tx, progress.at or progress.since)
     if not plan.dry_run:
         await _make_months(owner, progress.since.date())
     # One snapshot: what is counted is what is read, whoever goes on writing there.
@@ -91,8 +93,9 @@ async def import_trail(
             await _take(db, plan, progress, rows)
             report(progress.read, total)
     async with db.transaction() as tx:
-        await tx.execute(f"SET LOCAL statement_timeout = '{_COUNT_TIMEOUT}'")
-        trail = await tx.fetchval(COUNT_IMPORTED, plan.source, progress.since)
+        # All of the trail is looked at. The driver has a limit of its own beside the server's.
+        await tx.execute(f"SET LOCAL statement_timeout = '{_COUNT_LIMIT_S}s'")
+        trail = await tx.connection.fetchval(COUNT_IMPORTED, plan.source, progress.since, timeout=_COUNT_LIMIT_S)
         done = _report(progress, total, trail if not plan.dry_run else progress.written + progress.present)
         if not plan.dry_run:
             await tx.execute(FINISH, plan.source)
@@ -107,7 +110,7 @@ async def rename_to_backup(legacy: "asyncpg.Connection[Any]", table: str, done: 
             f"The table was not renamed: {done.legacy} rows there, {done.trail} events here, "
             f"{sum(done.skipped.values())} skipped."
         )
-    name = table.rpartition(".")[2] + BACKUP
+    name = table.replace('"', "").rpartition(".")[2] + BACKUP
     select = await _select(legacy, table)
     try:
         async with legacy.transaction():
@@ -202,6 +205,22 @@ SELECT count(*) FROM headrace.audit_events WHERE data ->> 'imported_from' = $1 A
 MAKE_MONTHS = "SELECT headrace.create_month_partitions('headrace.audit_events', $1, (now() AT TIME ZONE 'UTC')::date)"
 
 
+# A month that has left would be made again beside its archive, and its seals would hold events that neither has alone.
+LAST_ARCHIVED = """
+SELECT max(period) FROM headrace.archives
+WHERE table_name = 'audit_events' AND (period + interval '1 month') AT TIME ZONE 'UTC' > $1
+"""
+
+
+async def _refuse_archived(tx: Tx, since: datetime) -> None:
+    left: date | None = await tx.fetchval(LAST_ARCHIVED, since)
+    if left is not None:
+        raise ImportRefused(
+            f"The trail's {left:%Y-%m} has left for the archive, and nothing can be added to it: "
+            "import with a --since after it."
+        )
+
+
 async def _begin(db: Database, legacy: "asyncpg.Connection[Any]", plan: ImportPlan) -> _Progress:
     now: datetime = await legacy.fetchval("SELECT date_trunc('milliseconds', now())")
     since = now - plan.since
@@ -252,6 +271,8 @@ async def _take(db: Database, plan: ImportPlan, progress: _Progress, rows: Seque
             written = len(events) - await tx.fetchval(PRESENT, events)
         else:
             written = await tx.count(INSERT_IMPORTED, events)
+            # After the insert: a month cannot leave now while we are in it, and one that has left is seen to have.
+            await _refuse_archived(tx, rows[0]["created_at"])
         progress.at, progress.id = rows[-1]["created_at"].astimezone(UTC), rows[-1]["id_text"]
         progress.read += len(rows)
         progress.written += written

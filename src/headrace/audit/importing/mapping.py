@@ -23,6 +23,7 @@ COLUMNS = (
 )
 REQUIRED = frozenset({"id", "created_at", "action", "resource_type"})
 
+_LONGEST_REASON = 64
 _SYNONYMS = {
     Action.CREATED: "create add added insert new register",
     Action.UPDATED: "update modify modified edit edited change changed patch patched set",
@@ -61,13 +62,13 @@ class Names:
     def action(self, text: str | None) -> Action:
         found = self.actions.get(text or "") or _ACTIONS.get(_plain(text or ""))
         if found is None:
-            raise Skipped(f"unknown action {text!r}")
+            raise Skipped(f"unknown action {short(text, _LONGEST_REASON)!r}")
         return found
 
     def type(self, text: str | None) -> ResourceType:
         found = self.types.get(text or "") or _TYPES.get(_plain(text or ""))
         if found is None:
-            raise Skipped(f"unknown resource type {text!r}")
+            raise Skipped(f"unknown resource type {short(text, _LONGEST_REASON)!r}")
         return found
 
 
