@@ -12,7 +12,7 @@ from fastapi import APIRouter, Depends, Request, Response
 
 from headrace import ids
 from headrace.database import Database, Tx
-from headrace.edge import Answer, Anyone, Db, Once, idempotency, idempotent
+from headrace.edge import Answer, Anyone, Db, Once, idempotent, kept_answers
 from headrace.errors import Conflict, Exhausted, HeadraceError, Unavailable
 from headrace.web import WebConfig, create_app
 from tests.edge import stand
@@ -238,7 +238,7 @@ async def test_expired_keys_are_reaped_in_portions(db: Database) -> None:
     counts = []
     for _ in range(3):
         async with db.transaction() as tx:
-            counts.append(await idempotency.reap(tx, 2))
+            counts.append(await kept_answers.reap(tx, 2))
     assert counts == [2, 1, 0]
     assert [row["idempotency_key"] for row in await rows(db)] == ["new"]
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from headrace import accounts, locks
 from headrace.accounts import ThrottleConfig
 from headrace.database import Database, Tx
-from headrace.edge import idempotency, limits
+from headrace.edge import kept_answers, limits
 
 _BATCH = 1000
 _BATCHES = 100  # in one pass; the rest waits for the next
@@ -28,7 +28,7 @@ class Swept:
 
 async def sweep(db: Database, throttle: ThrottleConfig) -> Swept:
     return Swept(
-        idempotency_keys=await _in_batches(db, lambda tx: idempotency.reap(tx, _BATCH)),
+        idempotency_keys=await _in_batches(db, lambda tx: kept_answers.reap(tx, _BATCH)),
         rate_limits=await _in_batches(db, lambda tx: limits.forget(tx, _BATCH)),
         login_failures=await _in_batches(db, lambda tx: accounts.forget_failures(tx, throttle, limit=_BATCH)),
         sessions=await _in_batches(db, lambda tx: accounts.forget_sessions(tx, limit=_BATCH)),
