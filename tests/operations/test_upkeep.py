@@ -14,8 +14,18 @@ from headrace.database import Database, Row
 from headrace.edge import Role
 from headrace.operations import RetentionConfig, StorageConfig, Upkeep, ensure_schedules, with_upkeep
 from headrace.operations.upkeep import SCHEDULES, uid_of
-from headrace.schedules import Scheduler, SchedulerConfig, with_schedules
-from headrace.tasks import OutboxFollower, Registry, StoredCatalog, Submitter, Tasks, Worker, WorkerConfig
+from headrace.schedules import ScheduleInvalid, Scheduler, SchedulerConfig, ScheduleSpec, with_schedules
+from headrace.tasks import (
+    OutboxFollower,
+    Registry,
+    StoredCatalog,
+    Submitter,
+    Tasks,
+    TaskSpec,
+    TaskSpecInvalid,
+    Worker,
+    WorkerConfig,
+)
 from tests.tasks.people import caller_of
 
 BY_NAME = {spec.name.removeprefix("headrace: ").removeprefix("retention of "): uid_of(spec) for spec in SCHEDULES}
@@ -176,3 +186,18 @@ def test_a_programs_own_types_stay_what_they_are(stand: Any) -> None:
     upkeep = Upkeep(stand.db, stand.db.config, StorageConfig("file:///nowhere"), RetentionConfig(), ThrottleConfig())
     assert with_upkeep(program, upkeep).names == ["greet", "headrace.retain", "headrace.sweep"]
     assert program.names == ["greet"]
+
+
+async def test_what_is_the_products_own_is_nobody_elses(stand: Stand, db: Database) -> None:
+    await stand.ensure()
+    eve = caller_of(ids.new("u"))
+    async with db.transaction() as tx:
+        for spec, field in (
+            (ScheduleSpec("mine", "headrace.sweep", interval=60), "type"),
+            (ScheduleSpec("headrace: new", "headrace.sweep", interval=60), "name"),
+        ):
+            with pytest.raises(ScheduleInvalid) as refused:
+                await schedules.create_schedule(tx, stand.tasks, eve, spec)
+            assert refused.value.details["fields"] == [field]
+        with pytest.raises(TaskSpecInvalid):
+            await stand.tasks.submitter.submit(tx, TaskSpec("headrace.sweep"), user_id=eve.user_id)

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from headrace.schedules import MisfireConfig, run_schedule, update_schedule
+from headrace.schedules import MisfireConfig, cancel_execution, run_schedule, update_schedule
 from headrace.tasks.context import TaskContext
 from tests.races.engine_types import registry as long_types
 from tests.schedules.conftest import Clockwork, miscounted
@@ -100,4 +100,23 @@ async def test_any_number_that_waits_can_be_refused_at_once(clockwork: Clockwork
     await clockwork.db.fetch_alone("UPDATE headrace.scheduled_tasks SET type = 'gone'")
     async with clockwork.working():
         await clockwork.until_runs(schedule.uid, "success", *["failure"] * 1500)
+    assert await miscounted(clockwork.db) == []
+
+
+async def test_a_run_that_is_given_a_task_while_it_is_canceled_is_canceled_all_the_same(clockwork: Clockwork) -> None:
+    schedule = await clockwork.create(interval=10, run_at=NOON)
+    await clockwork.fire(NOON + timedelta(seconds=10))
+    uid = (await clockwork.runs(schedule.uid))[1]["execution_uid"]
+
+    async def cancel() -> None:
+        async with clockwork.db.transaction() as tx:
+            await cancel_execution(tx, clockwork.tasks, clockwork.caller, uid)
+
+    async with clockwork.db.transaction() as tx:
+        await update_schedule(tx, clockwork.tasks, clockwork.caller, schedule.uid, {"max_concurrent": 2})
+        canceling = asyncio.create_task(cancel())
+        while not await tx.fetchval("SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted)"):
+            await asyncio.sleep(0.01)
+    await canceling
+    assert [run["state"] for run in await clockwork.runs(schedule.uid)] == ["pending", "cancelled"]
     assert await miscounted(clockwork.db) == []

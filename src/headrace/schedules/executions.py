@@ -1,6 +1,7 @@
 """What people do with runs: look at them, cancel them, ask why one does not start."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from headrace import audit, tasks
@@ -44,8 +45,12 @@ async def cancel_execution(tx: Tx, ours: Tasks, caller: Caller, execution_uid: s
         return old
     if old.state.is_over:
         raise ExecutionOver(f"The run is over already: {old.state}.", state=old.state)
-    if old.task_id is None and await _cancel_held(tx, old):
-        return await _changed(tx, caller, old)
+    if old.task_id is None:
+        # Undone, it gives the schedule's lock back: whoever has a task locks its place in the queue first.
+        with suppress(_HasTask):
+            async with tx.savepoint():
+                await _cancel_held(tx, old)
+                return await _changed(tx, caller, old)
     task_id = (await _get(tx, execution_uid)).task_id
     if task_id is None:  # ended, or gone, while we waited for its schedule
         raise ExecutionOver
@@ -56,10 +61,15 @@ async def cancel_execution(tx: Tx, ours: Tasks, caller: Caller, execution_uid: s
     return await _changed(tx, caller, old)
 
 
-async def _cancel_held(tx: Tx, execution: Execution) -> bool:
+class _HasTask(Exception):
+    """The run waits no more: it was given a task, or has ended."""
+
+
+async def _cancel_held(tx: Tx, execution: Execution) -> None:
     if await schedules_store.lock_schedule(tx, execution.task_uid) is None:
         raise ExecutionNotFound
-    return await store.cancel_held(tx, execution)
+    if not await store.cancel_held(tx, execution):
+        raise _HasTask
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +86,13 @@ async def explain_execution(tx: Tx, caller: Caller, execution_uid: str) -> RunEx
         return RunExplanation(execution, [over])
     if execution.task_id is not None:
         return RunExplanation(execution, (await tasks.explain(tx, caller, execution.task_id)).reasons)
+    schedule = await schedules_store.find_schedule(tx, execution.task_uid)
+    if schedule is None:
+        raise ExecutionNotFound
     before = await store.list_in_slots(tx, execution.task_uid)
-    text = f"{len(before)} runs of its schedule have not ended, of {len(before)} that may run at once."
-    facts = {"scope": "schedule", "name": execution.task_name, "limit": len(before), "executions": before}
+    limit = schedule.max_concurrent
+    text = f"It waits for other runs of its schedule to end: at most {limit} run at once."
+    facts = {"scope": "schedule", "name": execution.task_name, "limit": limit, "executions": before}
     return RunExplanation(execution, [Reason(Code.LIMIT_REACHED, text, facts)])
 
 

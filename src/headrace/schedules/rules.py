@@ -4,13 +4,15 @@ import json
 import re
 from typing import Any
 
+from headrace import ids
 from headrace.database import Tx
 from headrace.errors import Invalid
 from headrace.schedules.cron import cron_of, zone_of
 from headrace.schedules.errors import ScheduleInvalid
 from headrace.schedules.model import ScheduleSpec
-from headrace.tasks import Catalog, PayloadInvalid, UnknownTaskType, storable
+from headrace.tasks import Catalog, PayloadInvalid, TaskSpecInvalid, UnknownTaskType, check_is_open, storable
 
+OWN_NAMES = "headrace:"
 DATA_LIMIT = 10_240
 LONGEST_INTERVAL = 10 * 366 * 24 * 3600
 LONGEST_RUN = 366 * 24 * 3600
@@ -20,14 +22,17 @@ LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,62}")
 PRIORITIES = range(-1_000_000, 1_000_001)
 
 
-async def check_spec(tx: Tx, catalog: Catalog, spec: ScheduleSpec) -> None:
-    """Refuse a schedule that breaks a rule; ``ScheduleInvalid`` with the field's name."""
+async def check_spec(tx: Tx, catalog: Catalog, spec: ScheduleSpec, *, user_id: str) -> None:
+    """Refuse a schedule of this user's that breaks a rule; ``ScheduleInvalid`` with the field's name."""
+    if spec.name.startswith(OWN_NAMES) and user_id != ids.SYSTEM_USER:
+        raise ScheduleInvalid(f"Names that begin with {OWN_NAMES!r} are the product's own.", fields=["name"])
     _check_texts(spec)
     check_rhythm(spec)
     _check_limits(spec)
     try:
+        check_is_open(spec.type, user_id)
         known = await catalog.get(tx, spec.type)
-    except UnknownTaskType as exc:
+    except (TaskSpecInvalid, UnknownTaskType) as exc:
         raise ScheduleInvalid(exc.message, fields=["type"]) from None
     try:
         known.check_payload({} if spec.data is None else spec.data)

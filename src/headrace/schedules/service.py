@@ -38,7 +38,7 @@ async def create_schedule(
     tx: Tx, tasks: Tasks, caller: Caller, spec: ScheduleSpec, *, now: datetime | None = None
 ) -> Schedule:
     """Make a schedule as the caller's own; ``ScheduleInvalid`` names the field that breaks a rule."""
-    await rules.check_spec(tx, tasks.catalog, spec)
+    await rules.check_spec(tx, tasks.catalog, spec, user_id=caller.user_id)
     next_run = _first_run(spec, await store.clock(tx, now))
     schedule = await _store(tx, new_schedule_uid(), spec, user_id=caller.user_id, next_run=next_run)
     assert schedule is not None  # its uid is new
@@ -102,7 +102,8 @@ async def update_schedule(
     spec = replace(_spec_of(old, changes), **changes)
     fired_once = not spec.is_recurring and spec.run_at is None and not _RHYTHM & changes.keys()
     if changes != {"enabled": False}:  # whatever has become of its type or its zone: it can always be stopped
-        await rules.check_spec(tx, tasks.catalog, replace(spec, run_at=old.created_at) if fired_once else spec)
+        checked = replace(spec, run_at=old.created_at) if fired_once else spec
+        await rules.check_spec(tx, tasks.catalog, checked, user_id=old.user_id)
     at = await store.clock(tx, now)
     next_run = _first_run(spec, at) if _moves(old, spec, changes) else old.next_run
     try:
@@ -153,7 +154,10 @@ def _action(old: Schedule, new: Schedule) -> Action:
 
 
 async def enable_schedule(tx: Tx, tasks: Tasks, caller: Caller, uid: str, *, expected: int | None = None) -> Schedule:
-    """Let a schedule run again, from now on: what was due meanwhile is not made up for. Twice changes nothing."""
+    """Let a schedule run again, from now on: what was due meanwhile is not made up for. Twice changes nothing.
+
+    A single run whose time has passed is late, and its ``misfire_policy`` says what becomes of it.
+    """
     return await _switch(tx, tasks, caller, uid, enabled=True, expected=expected)
 
 

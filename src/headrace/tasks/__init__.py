@@ -53,7 +53,7 @@ if TYPE_CHECKING:
         submit_tasks,
     )
     from headrace.tasks.store.tasks import Filter
-    from headrace.tasks.submit import SubmitConfig, Submitter
+    from headrace.tasks.submit import SubmitConfig, Submitter, check_is_open
     from headrace.tasks.why import Explanation, Reason, explain
     from headrace.tasks.worker.config import WorkerConfig
     from headrace.tasks.worker.loop import Worker
@@ -105,6 +105,7 @@ __all__ = [
     "Worker",
     "WorkerConfig",
     "cancel_task",
+    "check_is_open",
     "declare_types",
     "delete_task",
     "explain",
@@ -140,7 +141,7 @@ __getattr__ = lazily.names_of(
         "service": "Tasks cancel_task delete_task get_task list_logs "
         "list_steps list_tasks retry_task submit_task submit_tasks",
         "store.tasks": "Filter",
-        "submit": "SubmitConfig Submitter",
+        "submit": "SubmitConfig Submitter check_is_open",
         "why": "Explanation Reason explain",
         "worker.config": "WorkerConfig",
         "worker.loop": "Worker",

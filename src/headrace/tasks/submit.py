@@ -24,6 +24,7 @@ _LABEL = re.compile(r"[A-Za-z0-9._/-]{1,63}")
 _TEXTS = {"title": 255, "queue": 64, "limit_key": 255, "trace_id": 64, "schedule_uid": 255}
 _NO_TEXTS = (None,) * len(_TEXTS)
 _NOTHING = timedelta(0)
+_OWN_TYPES = "headrace."
 _EARLIEST, _LATEST = datetime(1970, 1, 1, tzinfo=UTC), datetime(9999, 1, 1, tzinfo=UTC)
 
 
@@ -119,6 +120,7 @@ class Submitter:
         except storable.NotStorable as exc:
             raise PayloadInvalid(f"The payload {exc}.") from None
         _check_spec(spec)
+        check_is_open(spec.type, user_id)
         max_attempts = spec.max_attempts or known.max_attempts
         limit_key = spec.limit_key or (known.limit_key(payload, user_id) if known.limit_key else "")
         return _Draft(
@@ -296,6 +298,12 @@ def _column(values: tuple[Any, ...]) -> tuple[Any, ...] | None:
     if values[0] != values[-1] or values.count(values[0]) < len(values):
         return values
     return None if values[0] is None else values[:1]
+
+
+def check_is_open(type_name: str, user_id: str) -> None:
+    """Refuse the product's own types (retention, the sweep) to everybody but the product."""
+    if type_name.startswith(_OWN_TYPES) and user_id != ids.SYSTEM_USER:
+        raise TaskSpecInvalid(f"{type_name} is for the product itself: an administrator can run its schedule instead.")
 
 
 def _check_spec(spec: TaskSpec) -> None:

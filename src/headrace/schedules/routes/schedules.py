@@ -142,7 +142,8 @@ async def delete_schedule(uid: ScheduleUidPath, caller: Writer, db: Db, expected
 async def enable_schedule(
     uid: ScheduleUidPath, caller: Writer, db: Db, ours: Ours, expected: ExpectedVersion, response: Response
 ) -> ScheduleOut:
-    """Let it run from now on. What was due while it was disabled is not made up for."""
+    """Let it run from now on. What was due while it was disabled is not made up for; a single run whose time has
+    passed is late, and `misfire_policy` says what becomes of it."""
     async with db.transaction() as tx:
         return _shown(response, await service.enable_schedule(tx, ours, caller, uid, expected=expected))
 
