@@ -9,13 +9,14 @@ import pytest
 
 from headrace.database import Row
 from headrace.errors import Conflict
-from headrace.schedules import cancel_execution, run_schedule
+from headrace.schedules import cancel_execution, run_schedule, update_schedule
 from headrace.schedules.cutting import RESULT_LIMIT, STACK_LIMIT
 from headrace.tasks import Backoff, Fatal, Snooze, retry_task
 from headrace.tasks.context import TaskContext
 from headrace.tasks.model import Claimed
 from headrace.tasks.reaping import Reaper
 from headrace.tasks.worker import feeding
+from headrace.tasks.worker.endings import Writer, succeeded
 from tests.schedules.conftest import Clockwork, miscounted
 from tests.tasks.people import hire, take
 
@@ -167,6 +168,20 @@ async def test_the_time_in_a_workers_hand_is_not_the_runs(
         await by_hand(clockwork, schedule.uid)
         (run,) = await clockwork.until_runs(schedule.uid, "success")
     assert run["duration_ms"] < 30_000
+
+
+async def test_a_run_is_judged_by_the_grace_it_began_with(clockwork: Clockwork) -> None:  # S-05
+    schedule = await clockwork.create(max_retries=0, max_duration_seconds=60, timeout_grace_period=50)
+    await by_hand(clockwork, schedule.uid)
+    worker = await hire(clockwork)
+    (claimed,) = await take(clockwork, worker)
+    async with clockwork.db.transaction() as tx:
+        await update_schedule(tx, clockwork.tasks, clockwork.caller, schedule.uid, {"timeout_grace_period": 0})
+    claimed.begun_at = claimed.claimed_at - timedelta(seconds=80)  # 20 s of its grace have passed
+    writer = Writer(clockwork.db, clockwork.registry, clockwork.followers)
+    await writer.write(worker, [succeeded(claimed, None, limit=1000)])
+    (run,) = await clockwork.runs(schedule.uid)
+    assert run["state"] == "success"
 
 
 async def test_a_deadline_moves_with_an_extension(clockwork: Clockwork) -> None:

@@ -6,7 +6,7 @@ import signal
 import socket
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 
 import uvicorn
@@ -116,8 +116,11 @@ def _url(settings: Settings, port: int) -> str:
 async def application(settings: Settings, place: Place, secret: bytes) -> AsyncIterator[FastAPI]:
     """The app on an open database."""
     https = settings.api_public_url is not None and settings.api_public_url.scheme == "https"
+    # One that is frozen while it changes a schedule must not make others miss its due times.
+    patience = min(place.app.idle_in_transaction_timeout, settings.scheduler_misfire_after / 2)
+    connection = replace(place.app.for_role("api"), idle_in_transaction_timeout=patience)
     async with (
-        await Database.connect(place.app.for_role("api")) as db,
+        await Database.connect(connection) as db,
         accounts.open_accounts(accounts_config(settings), secret=secret) as known,
         tasks.open_watch(db) as watch,
         configs.open_configs(db) as held,
