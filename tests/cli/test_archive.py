@@ -93,6 +93,12 @@ def test_a_query_reads_the_archives_and_nothing_else(call: Call, old: Place, tmp
     assert not (tmp_path / "here.csv").exists()
 
 
+def test_a_query_does_not_even_look_for_other_files(call: Call, old: Place, tmp_path: Path) -> None:
+    done = call("archive", "query", f"SELECT * FROM read_csv('{tmp_path}/nothing.csv')", settings=old.settings)
+    assert done.code == 2
+    assert "disabled by configuration" in " ".join(done.err.split())
+
+
 @pytest.fixture
 def remote() -> Iterator[Bucket]:
     with bucket.running() as running:

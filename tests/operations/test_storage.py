@@ -78,3 +78,8 @@ def test_without_the_libraries_it_says_how_to_get_them(monkeypatch: pytest.Monke
     monkeypatch.setitem(sys.modules, "obstore", None)
     with pytest.raises(ArchiveLibrariesMissing, match=r"pip install 'headrace\[archive\]'"):
         Storage(StorageConfig(f"file://{tmp_path}"))
+
+
+def test_a_folder_that_is_made_for_archives_is_nobody_else_s(tmp_path: Path) -> None:
+    Storage(StorageConfig(f"file://{tmp_path / 'above' / 'archive'}"))
+    assert (tmp_path / "above" / "archive").stat().st_mode & 0o077 == 0

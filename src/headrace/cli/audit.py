@@ -16,6 +16,7 @@ from headrace.cli import audit_import
 from headrace.cli.operator import Desk, at_desk
 from headrace.cli.output import Json, out, print_json, print_table, progress_bar, say
 from headrace.cli.wiring import archive_config, load_settings, signing_key, trusted_keys
+from headrace.database import Database, DatabaseBusy
 from headrace.errors import Invalid
 from headrace.operations import Storage, archives
 from headrace.operations.audit import service
@@ -116,8 +117,7 @@ def export(
     wanted = _filter(action, type_, resource, user, address, request, since, until, search)
 
     async def act(desk: Desk) -> int:
-        async with desk.db.transaction(readonly=True) as tx:
-            total = await audit.count_events(tx, wanted)
+        total = await _count(desk.db, wanted)
         done = 0
         with _writing(output) as stream, progress_bar("exporting") as report:
             async for count, part in await service.export(desk.db, desk.caller, wanted, format_):
@@ -128,6 +128,15 @@ def export(
 
     done = at_desk("audit export", act)
     say(f"{done:,} event{'s' * (done != 1)} exported")
+
+
+async def _count(db: Database, wanted: EventFilter) -> int:
+    """How many there will be; 0 for a trail so long that counting takes too long. Only the bar wants to know."""
+    try:
+        async with db.transaction(readonly=True) as tx:
+            return await audit.count_events(tx, wanted)
+    except DatabaseBusy:
+        return 0
 
 
 @app.command()

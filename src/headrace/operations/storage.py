@@ -24,7 +24,9 @@ class Storage:
         self._folder = Path(config.url.removeprefix("file://")) if config.url.startswith("file://") else None
         try:
             if self._folder is not None:
-                self._store: Any = stores.LocalStore(self._folder, mkdir=True)
+                # Addresses and names of people are in there; one that is there already is as somebody wanted it.
+                self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+                self._store: Any = stores.LocalStore(self._folder)
             else:
                 self._store = stores.from_url(
                     config.url,
