@@ -10,7 +10,7 @@ import socket
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any, Literal, Self
 from urllib.parse import urlsplit
@@ -72,7 +72,7 @@ class DatabaseConfig:
     up, and canceled, by us. Notifications do not arrive, so whoever listens is told to look every second.
     """
 
-    url: str
+    url: str = field(repr=False)  # a password may be in it
     role: str = "headrace"  # what this process does: shown in pg_stat_activity
     pool_min: int = 1
     pool_max: int = 10
@@ -80,6 +80,7 @@ class DatabaseConfig:
     statement_timeout: timedelta = timedelta(seconds=30)
     idle_in_transaction_timeout: timedelta = timedelta(seconds=60)
     pooled: bool = False
+    named: str = "HEADRACE_DATABASE_URL"  # what somebody mends when the address is wrong
 
     def for_role(self, role: str) -> Self:
         return replace(self, role=role)
@@ -358,24 +359,18 @@ def _why_not(config: DatabaseConfig, exc: Exception) -> Exception:
     if isinstance(exc, ValueError | asyncpg.ClientConfigurationError):  # an InterfaceError too, so it comes first
         password = urlsplit(config.url).password
         if config.url.startswith("postgres") and not (password and password in str(exc)):
-            return DatabaseRefused(f"HEADRACE_DATABASE_URL cannot be used as it is: {' '.join(str(exc).split())}")
+            return DatabaseRefused(f"{config.named} cannot be used as it is: {' '.join(str(exc).split())}")
         return DatabaseRefused(
-            "HEADRACE_DATABASE_URL is not a PostgreSQL address: it looks like postgresql://user:password@host:5432/database."
+            f"{config.named} is not a PostgreSQL address: it looks like postgresql://user:password@host:5432/database."
         )
     if isinstance(exc, asyncpg.ProtocolViolationError) and "startup parameter" in str(exc):
         return DatabaseRefused(f"{config.place} is a connection pooler that takes no settings: say that it is pooled.")
     if isinstance(exc, asyncpg.InvalidPasswordError | asyncpg.InvalidAuthorizationSpecificationError):
-        return DatabaseRefused(
-            f"PostgreSQL at {config.place} refuses the user or the password: check HEADRACE_DATABASE_URL."
-        )
+        return DatabaseRefused(f"PostgreSQL at {config.place} refuses the user or the password: check {config.named}.")
     if isinstance(exc, asyncpg.InvalidCatalogNameError):
-        return DatabaseRefused(
-            f"There is no such database at {config.place}: create it, or mend HEADRACE_DATABASE_URL."
-        )
+        return DatabaseRefused(f"There is no such database at {config.place}: create it, or mend {config.named}.")
     if isinstance(exc, asyncpg.TooManyConnectionsError):
         return DatabaseUnavailable(f"PostgreSQL at {config.place} has no connection left: raise max_connections.")
     if isinstance(exc, (*_LOST, OSError, TimeoutError, socket.gaierror)):
-        return DatabaseUnavailable(
-            f"PostgreSQL at {config.place} cannot be reached: start it, or mend HEADRACE_DATABASE_URL."
-        )
+        return DatabaseUnavailable(f"PostgreSQL at {config.place} cannot be reached: start it, or mend {config.named}.")
     return exc

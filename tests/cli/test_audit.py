@@ -74,6 +74,18 @@ def test_a_trail_too_long_to_count_is_exported(call: Call, migrated: Place, monk
     assert (done.code, len(done.out.splitlines())) == (0, 3), done.err
 
 
+@pytest.mark.parametrize(
+    "url", ["postgresql://ada:hunter2@127.0.0.1:1/app", "mysql://ada:hunter2@db/app", "postgresql://ada:hunter2@[/app"]
+)
+def test_an_address_that_cannot_be_imported_from_is_named_without_its_password(
+    call: Call, migrated: Place, url: str
+) -> None:
+    done = call("audit", "import", "--from", url, settings=migrated.settings)
+    assert done.code not in (0, 1), done.err
+    assert "--from" in done.err
+    assert "hunter2" not in done.err + done.out + repr(DatabaseConfig(url))
+
+
 def test_verify_names_what_does_not_fit_and_fails(call: Call, migrated: Place) -> None:
     settings = {**migrated.settings, "HEADRACE_AUDIT_SIGNING_KEY": KEY}
     events = record(migrated)

@@ -44,10 +44,10 @@ def import_(
     json: Json = False,
 ) -> None:
     """Import a legacy audit_logs table. Run again, it goes on where it stopped, or adds nothing."""
-    legacy = DatabaseConfig(url, role="audit import", statement_timeout=timedelta(days=1))
+    legacy = DatabaseConfig(url, role="audit import", statement_timeout=timedelta(days=1), named="--from")
     plan = ImportPlan(
         table=table,
-        source=source or f"{urlsplit(url).path.strip('/') or 'postgres'}.{table}"[:255],
+        source=source or f"{_database(url)}.{table}"[:255],
         since=_duration(since),
         names=Names(_names(map_action, Action), _names(map_type, ResourceType)),
         dry_run=dry_run,
@@ -104,6 +104,13 @@ def _print(plan: ImportPlan, done: ImportReport, renamed: str | None) -> None:
     out.print(f"{done.legacy:,} rows there {sign} {done.trail:,} events here + {skipped:,} skipped")
     if renamed:
         say(f"{plan.table} is now {renamed}: keep it for 30 days at least")
+
+
+def _database(url: str) -> str:
+    try:
+        return urlsplit(url).path.strip("/") or "postgres"
+    except ValueError:  # its text may quote the password
+        raise Invalid("--from takes an address like postgresql://user@host:5432/database.") from None
 
 
 def _duration(text: str) -> timedelta:
