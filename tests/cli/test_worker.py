@@ -43,6 +43,15 @@ async def sleep(context, payload):
     print("asleep", flush=True)
     await asyncio.sleep(payload["seconds"])
 
+@registry.task("deaf", grace=timedelta(seconds=0))
+async def deaf(context, payload):
+    print("deaf", flush=True)
+    while True:
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            pass
+
 @registry.task("kill", backoff=AT_ONCE)
 async def kill(context, payload):
     if context.attempt == 1:
@@ -155,6 +164,15 @@ async def test_stopping_waits_for_what_runs(start: Start, tasks: Tasks) -> None:
     assert eventually(lambda: "asleep" in worker.out, within=patience(15)), worker.err
     assert worker.stop(signal.SIGINT) == 0
     assert await tasks.status(task_id) == "SUCCEEDED"
+
+
+async def test_a_handler_that_swallows_every_cancellation_does_not_keep_the_process(start: Start, tasks: Tasks) -> None:
+    worker = start("shop:registry", HEADRACE_WORKER_SHUTDOWN_TIMEOUT="100ms")
+    task_id = await tasks.submit("deaf")
+    assert eventually(lambda: "deaf" in worker.out, within=patience(15)), worker.err
+    assert worker.stop(signal.SIGTERM) == 0
+    assert "worker.exits_hard" in worker.err
+    assert (await tasks.status(task_id), await tasks.alive()) == ("QUEUED", 0)
 
 
 async def test_a_second_ctrl_c_ends_it_at_once(start: Start, tasks: Tasks) -> None:

@@ -18,6 +18,7 @@ from headrace.tasks.model import Change, Transition
 from headrace.tasks.reaping import Reaper
 from headrace.tasks.registry import Backoff
 from headrace.tasks.worker import loop, store
+from headrace.tasks.worker.endings import Writer
 from headrace.tasks.worker.sweep import Sweep
 from tests.races.engine_stand import line_to
 from tests.tasks.conftest import Bench
@@ -225,6 +226,28 @@ async def test_an_end_that_can_neither_be_written_nor_put_aside_is_not_forgotten
         refuses.task_ids.clear()
         await asyncio.sleep(0.1)
         shaky.refuse = None
+        (row,) = await bench.over(task)
+    assert (row["status"], row["attempt"]) == ("SUCCEEDED", 1)
+
+
+async def test_a_worker_outlives_a_database_that_refuses_to_put_an_end_aside(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loop, "_WRITE_AGAIN_S", 0.2)
+    refuses = Refuses()
+    bench.followers = Followers({"refuses": refuses})
+
+    @bench.registry.task("work", followers=("refuses",))
+    async def work(context: TaskContext, payload: Any) -> None: ...
+
+    async def refuse(*_: object) -> bool:
+        refuses.task_ids.clear()
+        raise asyncpg.CheckViolationError("not this row")
+
+    task = await bench.submit("work")
+    refuses.task_ids.add(task)
+    monkeypatch.setattr(Writer, "put_aside", refuse)
+    async with bench.working(lease=LONG):
         (row,) = await bench.over(task)
     assert (row["status"], row["attempt"]) == ("SUCCEEDED", 1)
 

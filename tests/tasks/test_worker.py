@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -147,15 +148,46 @@ async def test_a_handler_that_will_not_stop_is_given_up_and_its_place_is_filled(
     async def following(context: TaskContext, payload: Any) -> None: ...
 
     stuck = await bench.submit("stubborn")
-    async with bench.working(concurrency=1):
+    async with asyncio.timeout(20), bench.working(concurrency=1) as worker:
         (row,) = await bench.over(stuck)
         assert (row["status"], row["error_code"]) == ("FAILED", "TIMEOUT")
         await bench.over(await bench.submit("next"))
-        release.set()
-        for task in asyncio.all_tasks():
-            if task.get_name() == "run":
-                task.cancel("let the stubborn one see the event")
-                break
+    (left,) = worker.left  # the worker has ended all the same
+    release.set()
+    left.cancel("let the stubborn one see the event")
+    await asyncio.wait([left], timeout=5)
+    assert left.done()
+    assert not worker.left
+    assert (await bench.row(stuck))["status"] == "FAILED"
+
+
+async def test_a_worker_that_falls_does_not_wait_for_a_handler_that_will_not_stop(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    release, started = asyncio.Event(), asyncio.Event()
+
+    @bench.registry.task("stubborn", grace=timedelta(milliseconds=100))
+    async def stubborn(context: TaskContext, payload: Any) -> None:
+        started.set()
+        while not release.is_set():
+            with suppress(asyncio.CancelledError):
+                await asyncio.sleep(60)
+
+    async def fall(_: object) -> None:
+        await started.wait()
+        raise RuntimeError("a loop died")
+
+    worker = bench.worker()
+    monkeypatch.setattr(worker, "_write_endings", lambda: fall(worker))
+    await bench.submit("stubborn")
+    async with asyncio.timeout(20):
+        with pytest.raises(ExceptionGroup):
+            await worker.run(asyncio.Event())
+    (left,) = worker.left
+    release.set()
+    left.cancel()
+    await asyncio.wait([left], timeout=5)
+    assert left.done()  # and it took nothing more
 
 
 async def test_a_running_task_that_is_canceled_stops_and_ends_canceled(bench: Bench) -> None:

@@ -3,8 +3,9 @@
 import asyncio
 import os
 import signal
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack, nullcontext
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import replace
 from typing import Annotated
 
@@ -89,9 +90,32 @@ async def _work(settings: Settings, place: Place, program: Registry, config: Wor
             figures = working.figures
             return 1, Totals(working.running, figures.finished, figures.failed, figures.lost)
 
-        async with reporting(display, look, db, config.queues, stop=stop):
-            await working.run(stop)
+        with _past_deaf_handlers(working):
+            async with reporting(display, look, db, config.queues, stop=stop):
+                await working.run(stop)
         return working.figures.finished
+
+
+@contextmanager
+def _past_deaf_handlers(working: Worker) -> Iterator[None]:
+    """A handler that swallows every cancellation would keep the event loop, and so the process, from ever ending."""
+    try:
+        yield
+    except Exception:
+        if working.left:
+            log.exception("worker.fell")
+            _exit_hard(working, 1)
+        raise
+    if working.left:
+        _exit_hard(working, 0)
+
+
+def _exit_hard(working: Worker, status: int) -> None:
+    log.error("worker.exits_hard", handlers_left=len(working.left), finished=working.figures.finished)
+    err.show_cursor()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(status)
 
 
 # -- several processes

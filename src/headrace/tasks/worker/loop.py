@@ -9,6 +9,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 
+import asyncpg
+
 from headrace import ids, logs
 from headrace.database import Database
 from headrace.errors import HeadraceError, Unavailable
@@ -72,6 +74,9 @@ class Worker:
         self._ended = asyncio.Event()
         self._settled = asyncio.Event()
         self._runners: set[asyncio.Task[None]] = set()
+        self._closed = False
+        # Handlers that do not stop whatever is done, for as long as they run. Nobody waits for them.
+        self.left: set[asyncio.Task[None]] = set()
         self.figures = Figures()
         self.identity: Identity
         self._heart: Heart
@@ -103,14 +108,21 @@ class Worker:
 
     async def _work_until(self, stop: asyncio.Event) -> None:
         reaper = Reaper(self._db, self._registry, self._followers)
+        self._fell: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        try:
+            await self._loop_until(stop, reaper)
+        finally:
+            await self._let_go()
+
+    async def _loop_until(self, stop: asyncio.Event, reaper: Reaper) -> None:
         async with asyncio.TaskGroup() as group:
-            self._group = group
             loops = [
                 group.create_task(self._feeder.run(), name="feed"),
                 group.create_task(self._look_after_runs(), name="look after runs"),
                 group.create_task(self._poll_cancels(), name="poll cancels"),
                 group.create_task(self._write_endings(), name="write endings"),
                 group.create_task(reaper.run(self._config.beat_every), name="reap"),
+                group.create_task(self._watch_runners(), name="watch runners"),
             ]
             if self._config.listen:
                 loops.append(group.create_task(self._feeder.listen(), name="listen"))
@@ -118,8 +130,20 @@ class Worker:
                 self._add_runner()
             await stop.wait()
             await self._wind_down()
-            for task in (*loops, *self._runners):
+            for task in loops:
                 task.cancel()
+
+    async def _let_go(self) -> None:
+        """End the runners. A handler that is deaf to it gets its grace and is left: it must not keep the worker."""
+        self._closed = True
+        grace = max((run.grace.total_seconds() for run in self._runs.values()), default=0.0)
+        for runner in self._runners:
+            runner.cancel()
+        if self._runners:
+            await asyncio.wait(self._runners, timeout=grace + 1)
+        self.left |= self._runners
+        if self.left:
+            log.error("worker.handlers_left", worker_id=self.identity.id, count=len(self.left))
 
     async def _enter(self) -> None:
         """Become a worker, or another one after having been given up."""
@@ -184,9 +208,20 @@ class Worker:
         self._heart.given_up = True  # the next tick enters again
 
     def _add_runner(self) -> None:
-        runner = self._group.create_task(self._run_tasks(), name="run")
+        # Not in the group, which waits for all of its own: a handler may never end.
+        runner = asyncio.create_task(self._run_tasks(), name="run")
         self._runners.add(runner)
-        runner.add_done_callback(self._runners.discard)
+        runner.add_done_callback(self._runner_ended)
+
+    def _runner_ended(self, runner: "asyncio.Task[None]") -> None:
+        self._runners.discard(runner)
+        self.left.discard(runner)
+        if not runner.cancelled() and (fault := runner.exception()) is not None and not self._fell.done():
+            self._fell.set_exception(fault)
+
+    async def _watch_runners(self) -> None:
+        """A runner that dies takes the worker down, as any other loop does."""
+        await self._fell
 
     async def _run_tasks(self) -> None:
         me = asyncio.current_task()
@@ -201,8 +236,8 @@ class Worker:
             self._feeder.room.set()
             run = self._begin(claimed, me)
             ending = await execute(run, self._reporter, self._isolated, self._config)
-            if run.abandoned:
-                return  # given up long ago; another runner has this one's place
+            if run.abandoned or self._closed:
+                return  # given up long ago, and another runner has this one's place; or the worker has ended
             run.task = None
             while me.cancelling():
                 me.uncancel()
@@ -287,6 +322,9 @@ class Worker:
         """A handler on the loop that does not stop cannot be killed: record its end, and let nothing it does count."""
         log.error("task.abandoned", task_id=run.claimed.task_id, attempt=run.claimed.attempt, reason=run.reason)
         run.abandoned = True
+        assert run.task is not None  # only those on the loop are
+        self._runners.discard(run.task)
+        self.left.add(run.task)
         self._over(run, ending_when_stopped(run))
         self._add_runner()
 
@@ -355,8 +393,11 @@ class Worker:
 
     async def _put_aside(self, worker: Identity, ending: Ending) -> None:
         """An end that cannot be written (a follower refuses it): the task waits, and is tried again later."""
-        with suppress(HeadraceError):
+        try:
             if await self._writer.put_aside(worker, ending):
                 return
-        # The line broke, or somebody wants it canceled. If it is still ours then nobody else will see to it.
+        except (HeadraceError, asyncpg.PostgresError) as exc:
+            log.warning("task.not_put_aside", task_id=ending.claimed.task_id, error=type(exc).__name__)
+        # The line broke, the database refused, or somebody wants it canceled. If it is still ours then nobody else will
+        # see to it.
         asyncio.get_running_loop().call_later(_WRITE_AGAIN_S, self._end, ending)
