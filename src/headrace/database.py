@@ -238,7 +238,7 @@ class Database:
                 try:
                     async for note in _notes(connection, channels, keepalive.total_seconds()):
                         yield note
-                except (*_LOST, OSError, TimeoutError) as exc:
+                except (*_LOST, OSError, TimeoutError, asyncpg.PostgresError) as exc:  # also of LISTEN itself
                     log.warning("listener.lost", error=type(exc).__name__)
                 finally:
                     connection.terminate()

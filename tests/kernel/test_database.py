@@ -5,6 +5,7 @@ import time
 from contextlib import aclosing
 from datetime import timedelta
 from itertools import pairwise
+from typing import Any
 
 import asyncpg
 import pytest
@@ -86,6 +87,20 @@ async def test_listening_survives_the_loss_of_its_connection(db: Database, serve
         async with db.transaction() as tx:
             await tx.execute("SELECT pg_notify('news', 'second')")
         assert (await anext(notes)).payload == "second"
+
+
+async def test_listening_survives_a_refusal_to_listen(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    listen, refusals = asyncpg.Connection.add_listener, [asyncpg.QueryCanceledError("too slow")]
+
+    async def refuse_once(connection: Any, *args: Any) -> None:
+        if refusals:
+            raise refusals.pop()
+        await listen(connection, *args)
+
+    monkeypatch.setattr(asyncpg.Connection, "add_listener", refuse_once)
+    async with asyncio.timeout(20), aclosing(db.listen("news")) as notes:
+        assert (await anext(notes)).resumed
+    assert not refusals
 
 
 async def test_a_line_that_breaks_at_once_each_time_is_tried_in_growing_pauses(

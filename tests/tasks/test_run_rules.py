@@ -73,6 +73,23 @@ async def test_progress_and_extensions_are_told_to_the_schedule(bench: Bench, no
     ]
 
 
+async def test_an_extension_that_could_not_be_written_may_be_asked_for_again(
+    bench: Bench, notes: Notes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    @bench.registry.task("long")
+    async def long(context: TaskContext, _: Any) -> None:
+        with monkeypatch.context() as broken, pytest.raises(AttributeError):
+            broken.delattr(Notes, "follow")
+            await context.extend(3)
+        await context.extend(3)
+
+    async with bench.working():
+        task = await bench.submit("long", schedule_uid="sch_1", timeout=SECOND, extension=3 * SECOND)
+        (row,) = await bench.over(task)
+    assert row["status"] == "SUCCEEDED"
+    assert [each.timeout_seconds for each in notes.seen if each.change is Change.EXTENDED] == [4]
+
+
 async def test_a_tasks_own_grace_goes_before_its_types(bench: Bench) -> None:
     let_go = asyncio.Event()
 

@@ -11,17 +11,17 @@ import pytest
 
 from headrace.edge import Caller, Role
 from headrace.errors import Conflict
-from headrace.tasks import queues, service
+from headrace.tasks import queues, service, submit
 from headrace.tasks.context import TaskContext
 from headrace.tasks.errors import TaskChanged, TaskNotOver, TaskOver
 from headrace.tasks.events import OutboxFollower
 from headrace.tasks.followers import Followers
-from headrace.tasks.model import Ending, Outcome
+from headrace.tasks.model import Ending, Outcome, TaskSpec
 from headrace.tasks.reaping import Reaper
 from headrace.tasks.registry import Backoff
 from headrace.tasks.worker.endings import Writer
 from tests.tasks.conftest import Bench
-from tests.tasks.people import hire, person, take, tasks_of
+from tests.tasks.people import hire, person, take, tasks_of, trail
 
 # A narrow row is there exactly while a task waits or runs, and names it by the number that the wide row has.
 DISAGREEING = """
@@ -188,3 +188,31 @@ async def test_a_limit_counts_what_is_being_claimed_at_this_moment(bench: Bench)
     assert row["running"] == row["counted"]
     more = await take(bench, workers[0], most=10)
     assert len(more) == max(0, 3 - row["running"])
+
+
+async def test_of_two_submits_with_one_key_one_is_audited(bench: Bench) -> None:  # D-06
+    ada, tasks, spec = await person(bench), tasks_of(bench), TaskSpec("quick", idempotency_key="k1")
+    async with bench.db.transaction() as earlier:
+        await earlier.execute("SELECT 1")
+        async with bench.db.transaction() as tx:
+            first = await service.submit_task(tx, tasks, ada, spec)
+        again = await service.submit_task(earlier, tasks, ada, spec)
+    assert again.id == first.id
+    assert len(await trail(bench.db, "created")) == 1
+
+
+async def test_a_key_that_is_removed_while_it_is_asked_about_is_claimed_anew(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = await bench.submit("quick", idempotency_key="k1")
+    # Retention comes in between the two statements.
+    monkeypatch.setattr(
+        submit,
+        "FIND_KEY",
+        """
+        WITH gone AS (DELETE FROM headrace.idempotency_keys WHERE user_id = $1 AND idempotency_key = $2)
+        SELECT WHERE false
+        """,
+    )
+    second = await bench.submit("quick", idempotency_key="k1")
+    assert second != first

@@ -42,9 +42,9 @@ class Tasks:
 
 async def submit_task(tx: Tx, tasks: Tasks, caller: Caller, spec: TaskSpec) -> Task:
     """Submit one task as the caller's own; with an idempotency key that was used before, it is the task of then."""
-    task_id = await tasks.submitter.submit(tx, _traced(spec, caller), user_id=caller.user_id)
+    task_id, made = await tasks.submitter.submit_once(tx, _traced(spec, caller), user_id=caller.user_id)
     task = await _get(tx, task_id)
-    if spec.idempotency_key is None or await store.made_now(tx, task.id):
+    if made:
         await audit.record(tx, caller.who, Action.CREATED, _resource(task), new=task)
     return task
 

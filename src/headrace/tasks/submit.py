@@ -46,7 +46,12 @@ class Submitter:
 
     async def submit(self, tx: Tx, spec: TaskSpec, *, user_id: str) -> str:
         """Submit one task; with an idempotency key the same one again, also under a race."""
-        return (await self.submit_many(tx, [spec], user_id=user_id))[0]
+        return (await self.submit_once(tx, spec, user_id=user_id))[0]
+
+    async def submit_once(self, tx: Tx, spec: TaskSpec, *, user_id: str) -> tuple[str, bool]:
+        """Submit one task; tells also whether it was made now, and not by an earlier one with the same key."""
+        (draft,) = (await self._submit(tx, [spec], user_id))[0]
+        return draft.task_id, draft.made
 
     async def submit_many(self, tx: Tx, specs: Sequence[TaskSpec], *, user_id: str) -> list[str]:
         """Submit them all or none, in this order; gives their ids. Bad ones are refused before anything is written."""
@@ -74,8 +79,9 @@ class Submitter:
         drafts = [self._draft(spec, types[spec.type], user_id) for spec in specs]
         # Keys in one order: two who send the same ones the other way round do not wait for each other.
         keyed = sorted((draft for draft in drafts if draft.key is not None), key=lambda draft: str(draft.key))
-        known = {id(draft) for draft in keyed if not await self._claim_key(tx, draft, user_id)}
-        fresh = [draft for draft in drafts if id(draft) not in known]
+        for draft in keyed:
+            await self._claim_key(tx, draft, user_id)
+        fresh = [draft for draft in drafts if draft.made]
         lanes = await self._lanes_of(tx, fresh)
         for start in range(0, len(fresh), _ROWS):
             await self._insert(tx, fresh[start : start + _ROWS], lanes)
@@ -140,21 +146,22 @@ class Submitter:
             task_id=ids.new("tsk"),
         )
 
-    async def _claim_key(self, tx: Tx, draft: "_Draft", user_id: str) -> bool:
-        """Whether this key is new. If not, the draft takes the first one's id."""
+    async def _claim_key(self, tx: Tx, draft: "_Draft", user_id: str) -> None:
+        """Claim the draft's key. If it is not new, the draft takes the first one's id."""
         lifetime = self._config.idempotency_lifetime
-        row = await tx.fetchrow(CLAIM_KEY, user_id, draft.key, draft.task_id, lifetime, *draft.asked())
-        assert row is not None
-        digest = row["digest"]
-        if row["request_hash"] is None:  # somebody else's, committed while we waited for it: now it can be seen
-            row = await tx.fetchrow(FIND_KEY, user_id, draft.key)
+        row = None
+        while row is None:
+            row = await tx.fetchrow(CLAIM_KEY, user_id, draft.key, draft.task_id, lifetime, *draft.asked())
             assert row is not None
+            digest = row["digest"]
+            if row["request_hash"] is None:
+                # Somebody else's, committed while we waited for it: now it can be seen. Nothing there: it was removed
+                # just now, as keys are that have served their time.
+                row = await tx.fetchrow(FIND_KEY, user_id, draft.key)
         if row["request_hash"] != digest:
             raise IdempotencyKeyReused(f"The idempotency key {draft.key!r} was used for another task.")
-        if row["result_task_id"] == draft.task_id:
-            return True
+        draft.made = row["result_task_id"] == draft.task_id
         draft.task_id = row["result_task_id"]
-        return False
 
     async def _lanes_of(self, tx: Tx, drafts: Iterable["_Draft"]) -> "_Lanes":
         wanted = {draft.lane for draft in drafts}
@@ -202,6 +209,7 @@ class _Draft:
     extension_seconds: int | None
     lane: tuple[Any, ...]
     task_id: str
+    made: bool = True  # False if its key was known
 
     def asked(self) -> tuple[object, ...]:
         """What must be the same for the same key, for headrace.submission_digest."""

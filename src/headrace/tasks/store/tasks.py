@@ -50,14 +50,6 @@ async def find_task(tx: Tx, task_id: str) -> Task | None:
     return None if row is None else _task_of(row)
 
 
-MADE_NOW = "SELECT created_at >= now() FROM headrace.tasks WHERE id = $1"
-
-
-async def made_now(tx: Tx, task_id: str) -> bool:
-    """Whether a task was made in this transaction, and not by an earlier one with the same idempotency key."""
-    return bool(await tx.fetchval(MADE_NOW, task_id))
-
-
 @dataclass(frozen=True, slots=True)
 class Filter:
     """Which tasks to list; None for what does not matter. ``user_id`` None is everybody's."""

@@ -88,10 +88,14 @@ class LeaseReporter:
         if not 0 < seconds <= left:
             raise ExtensionRefused(f"This run may be extended by {left} s more, not by {seconds} s.", left=left)
         claimed.extension_seconds, longer = left - seconds, claimed.timeout_seconds + seconds
-        async with self._db.transaction() as tx:
-            await self._hold(tx, claimed)
-            moved = replace(transition(Change.EXTENDED, claimed, self._worker), timeout_seconds=longer)
-            await self._follow(tx, claimed, moved)
+        try:
+            async with self._db.transaction() as tx:
+                await self._hold(tx, claimed)
+                moved = replace(transition(Change.EXTENDED, claimed, self._worker), timeout_seconds=longer)
+                await self._follow(tx, claimed, moved)
+        except BaseException:
+            claimed.extension_seconds += seconds  # it got nothing for it, and may ask again
+            raise
         claimed.timeout_seconds = longer  # the worker looks at it
 
     async def _follow(self, tx: Tx, claimed: Claimed, moved: Transition) -> None:
