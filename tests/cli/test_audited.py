@@ -32,6 +32,8 @@ NOT_CHANGES = {
     "migrate": "the schema has books of its own, and may not have a trail yet",
     "locks renew": "the lock is held as before; its history has its end",
     "locks run": "a process; who held the lock is in task_locks",
+    "detect": "looks at a file, without a database",
+    "remove": "makes a file beside another, without a database",
     "audit seal": "binds events to each other; there is nothing new to know",
 } | {name.strip(): "reads" for name in READS.split(",")}
 
