@@ -96,12 +96,14 @@ def ssim(one: Picture, other: Picture) -> float:
 def measure(case: Case, threads: int) -> dict[str, float]:
     began = time.perf_counter()
     sight = look(case.marked, threads=threads)
-    restored = solve(case.marked, sight).picture
+    solved = solve(case.marked, sight)
+    restored = solved.picture
     spent = time.perf_counter() - began
     there = case.mark.alpha > 0.02
     changed = np.abs(case.mark.over(case.clean).astype(int) - case.clean).max(2) >= 2
     whole, visible, inside = grown(there, 1), grown(there & changed, 1), grown(there, 2)
-    seen = sight.mask_tight
+    # Automatic is what a user gets without choosing: what is too doubtful to be touched does not count as seen.
+    seen = sight.mask_tight & (sight.score >= 0.5)
     telea = cv2.inpaint(case.marked, inside.view(np.uint8), 3, cv2.INPAINT_TELEA)
     filled = fill(case.marked.astype(np.float32), inside)
     oracle = (case.marked - 255 * case.mark.colour) / np.maximum(1 - case.mark.alpha, 0.02)[..., None]
@@ -139,7 +141,7 @@ def main() -> None:
         clean, began = filed(photo), time.perf_counter()
         sight = look(clean, threads=args.threads)
         clean_times.append((time.perf_counter() - began) / (clean.shape[0] * clean.shape[1] / 1e6))
-        touched.append(float(sight.mask_loose.mean() * 100))
+        touched.append(float((solve(clean, sight).picture != clean).any(2).mean() * 100))
         clean_scores.append(sight.score)
     _show(means, touched, clean_scores)
     if args.json:

@@ -38,7 +38,7 @@ def remove(
     ] = None,
     least_score: Annotated[
         float, typer.Option(help="Leave a mark alone that is less certain than this.", min=0, max=1)
-    ] = 0.0,
+    ] = 0.5,
     threads: Threads = 2,
     json: Json = False,
 ) -> None:

@@ -4,6 +4,8 @@ The child (``python -m headrace.removal.pictures``) reads one order as JSON on s
 and writes, and says what it did as JSON on standard output. It has limits on memory and processor time of its own.
 """
 
+import contextlib
+import ctypes
 import json
 import subprocess
 import sys
@@ -19,6 +21,7 @@ from headrace.tasks.registry import ProcessLimits
 LIMITS = ProcessLimits(memory_bytes=3 * 1024**3, cpu_seconds=600)
 MOST_PIXELS = 250_000_000
 _UNREADABLE = 65
+_STRIP = 512
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +30,7 @@ class Order:
     result: str | None = None  # None is look only
     mask: str | None = None
     threads: int = 2
-    least_score: float = 0.0
+    least_score: float = 0.5
 
 
 def carry_out(order: Order) -> dict[str, Any]:
@@ -84,15 +87,9 @@ def _work(order: Order) -> dict[str, Any]:
     Image.MAX_IMAGE_PIXELS = MOST_PIXELS
     with Image.open(order.source) as opened:
         kind, info = opened.format or "PNG", {str(k): v for k, v in opened.info.items()}
-        upright = ImageOps.exif_transpose(opened)
-        transparency = upright.getchannel("A") if "A" in upright.getbands() else None
-        if upright.mode.startswith("I;16") or upright.mode == "I":
-            picture = np.repeat(
-                (np.asarray(upright).astype(np.int64) >> 8).clip(0, 255).astype(np.uint8)[..., None], 3, 2
-            )
-        else:
-            picture = np.array(upright.convert("RGB"))
-        del upright
+        ImageOps.exif_transpose(opened, in_place=True)
+        transparency = opened.getchannel("A") if "A" in opened.getbands() else None
+        picture = _pixels(opened)
     sight = look(picture, threads=order.threads)
     report: dict[str, Any] = {
         "width": sight.width,
@@ -105,15 +102,44 @@ def _work(order: Order) -> dict[str, Any]:
         Image.fromarray(sight.mask_tight.astype(np.uint8) * 255).save(order.mask, "PNG")
     if order.result is None:
         return report
-    if sight.regions and sight.score < order.least_score:
-        return report | {"removed": False, "reason": f"The mark is too doubtful: score {sight.score:.2f}."}
-    restoration = solve(picture, sight, in_place=True)
+    restoration = solve(picture, sight, least_score=order.least_score, in_place=True)
+    _give_back_memory()
     report |= {"removed": restoration.refused is None, "reason": restoration.refused,
                "confidence": restoration.confidence, "computed": restoration.inverted,
                "invented": restoration.filled}  # fmt: skip
     if restoration.refused is None:
-        _save(Image.fromarray(restoration.picture), transparency, order.result, kind, info)
+        _save(_image(restoration.picture), transparency, order.result, kind, info)
     return report
+
+
+def _give_back_memory() -> None:
+    """What the network's threads have freed stays with the process otherwise, beside a copy of the whole picture."""
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).malloc_trim(0)
+
+
+def _pixels(image: Any) -> Any:
+    """The picture as RGB of 8 bits, taken over in strips: Pillow's copy and ours are all that is held."""
+    import numpy as np
+
+    picture = np.empty((image.height, image.width, 3), np.uint8)
+    deep = image.mode.startswith("I")
+    for top in range(0, image.height, _STRIP):
+        strip = image.crop((0, top, image.width, min(top + _STRIP, image.height)))
+        if deep:  # 16 bits of grey
+            picture[top : top + _STRIP] = (np.asarray(strip).astype(np.int64) >> 8).clip(0, 255)[..., None]
+        else:
+            picture[top : top + _STRIP] = np.asarray(strip.convert("RGB"))
+    return picture
+
+
+def _image(picture: Any) -> Any:
+    from PIL import Image
+
+    image = Image.new("RGB", (picture.shape[1], picture.shape[0]))
+    for top in range(0, image.height, _STRIP):
+        image.paste(Image.fromarray(picture[top : top + _STRIP]), (0, top))
+    return image
 
 
 def _save(image: Any, transparency: Any, path: str, kind: str, info: dict[str, Any]) -> None:

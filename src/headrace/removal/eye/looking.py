@@ -16,8 +16,8 @@ Box = tuple[slice, slice]
 # A run of the network takes a few hundred bytes a pixel: what is larger is looked at in tiles that overlap.
 _TILE, _OVERLAP = 736, 96
 _AROUND = 96  # what is seen of the surroundings of a mark
-# Planes are kept at full size up to here, at half of it up to four times as much.
-_MOST_PIXELS = 25_000_000
+# Up to here planes have the picture's size; beyond, they are so much smaller that they have no more than so many.
+_MOST_PIXELS, _MANY_PIXELS = 25_000_000, 12_500_000
 # Under this a coarse look would see nothing that the fine one does not.
 _SMALL = 60_000
 # From here on, at half its size, a picture may carry letters larger than a tile.
@@ -31,8 +31,8 @@ _SHARE = 0.4  # and how many of its pixels they must be
 _JOIN = 9  # strokes this near belong together
 _MARGIN = 2
 
-# The picture's score from its best region's: fitted on photographs that training saw (MODEL_CARD.md).
-_SLOPE, _OFFSET = 9.0, -6.0
+# The picture's score from the size of what was seen: false alarms are small. Fitted, see MODEL_CARD.md.
+_SLOPE, _OFFSET = 5.9, -21.4
 
 
 def look(image: NDArray[np.generic], *, threads: int = 2) -> Sight:
@@ -42,18 +42,18 @@ def look(image: NDArray[np.generic], *, threads: int = 2) -> Sight:
     """
     picture = as_picture(image)
     height, width = picture.shape[:2]
-    step = max(1, 2 ** math.ceil(math.log2(max(1, height * width / _MOST_PIXELS)) / 2))
+    step = 1 if height * width <= _MOST_PIXELS else 2 ** math.ceil(math.log2(height * width / _MANY_PIXELS) / 2)
     canvas = picture if step == 1 else _shrunk(picture, step)
-    coarse = _coarse(canvas, threads)
+    frugal = step > 1
+    coarse = _coarse(canvas, threads, frugal=frugal)
     if coarse is not None and np.count_nonzero(coarse >= _WORTH) < _FEWEST:
-        return _nothing(height, width, step, canvas.shape[:2], float(coarse.max()) / 255)
-    seen = _fine(canvas, None if coarse is None else coarse >= _WORTH, threads)
+        return _nothing(height, width, step, canvas.shape[:2])
+    seen = _fine(canvas, None if coarse is None else coarse >= _WORTH, threads, frugal=frugal)
     likely = seen[0]
     regions, tight = _regions(likely, likely if coarse is None else coarse)
     if not regions:
-        return _nothing(height, width, step, canvas.shape[:2], float(likely.max()) / 255 * 0.5)
+        return _nothing(height, width, step, canvas.shape[:2])
     loose = cv2.dilate(tight.view(np.uint8), np.ones((2 * _MARGIN + 1,) * 2, np.uint8)).view(np.bool_)
-    best = max(region.score for region in regions)
     return Sight(
         height,
         width,
@@ -63,7 +63,7 @@ def look(image: NDArray[np.generic], *, threads: int = 2) -> Sight:
         seen[1] * loose,
         np.ascontiguousarray(np.moveaxis(seen[2:5], 0, 2)) * loose[..., None],
         seen[5],
-        1 / (1 + math.exp(-(_SLOPE * best + _OFFSET))),
+        1 / (1 + math.exp(-(_SLOPE * math.log10(np.count_nonzero(tight)) + _OFFSET))),
         tuple(_scaled(region, step, height, width) for region in regions),
     )
 
@@ -86,21 +86,21 @@ def _shrunk(picture: Picture, step: int) -> Picture:
     return cv2.resize(picture, size, interpolation=cv2.INTER_AREA)  # type: ignore[return-value]
 
 
-def _coarse(canvas: Picture, threads: int) -> NDArray[np.uint8] | None:
+def _coarse(canvas: Picture, threads: int, *, frugal: bool) -> NDArray[np.uint8] | None:
     """The probability as seen at half the size, enlarged again; None where the canvas is small itself."""
     height, width = canvas.shape[:2]
     if height * width < _SMALL or min(height, width) < 2 * weights.STRIDE:
         return None
     half = _shrunk(canvas, 2)
-    likely = _fine(half, None, threads)[0]
+    likely = _fine(half, None, threads, frugal=frugal)[0]
     if half.shape[0] * half.shape[1] > _LARGE:
-        quarter = _fine(_shrunk(half, 2), None, threads)[0]
+        quarter = _fine(_shrunk(half, 2), None, threads, frugal=frugal)[0]
         likely = np.maximum(likely, cv2.resize(quarter, half.shape[1::-1], interpolation=cv2.INTER_LINEAR))
     enlarged: NDArray[np.uint8] = cv2.resize(likely, (width, height), interpolation=cv2.INTER_LINEAR)
     return enlarged
 
 
-def _fine(canvas: Picture, wanted: Mask | None, threads: int) -> NDArray[np.uint8]:
+def _fine(canvas: Picture, wanted: Mask | None, threads: int, *, frugal: bool) -> NDArray[np.uint8]:
     """All planes (PLANES H W, in 255ths), of the tiles in which something is wanted."""
     height, width = canvas.shape[:2]
     planes = np.zeros((weights.PLANES, height, width), np.uint8)
@@ -110,7 +110,7 @@ def _fine(canvas: Picture, wanted: Mask | None, threads: int) -> NDArray[np.uint
     # One thread for each tile and never several for one: sums then have one order, whatever the number of threads.
     with ThreadPoolExecutor(threads) as pool:
         for batch in _batched(boxes, threads):
-            for box, tile in zip(batch, pool.map(lambda box: _run(canvas[box]), batch), strict=True):
+            for box, tile in zip(batch, pool.map(lambda box: _run(canvas[box], frugal=frugal), batch), strict=True):
                 fade = np.minimum(1, ramp[: tile.shape[1], None]) * np.minimum(1, ramp[None, : tile.shape[2]])
                 weight = np.where(written[box], fade, np.float32(1))
                 part = planes[:, box[0], box[1]]
@@ -145,10 +145,10 @@ def _cuts(start: int, length: int) -> list[slice]:
     ][:count]
 
 
-def _run(tile: Picture) -> NDArray[np.uint8]:
+def _run(tile: Picture, *, frugal: bool) -> NDArray[np.uint8]:
     height, width = tile.shape[:2]
     padded = cv2.copyMakeBorder(tile, 0, -height % weights.STRIDE, 0, -width % weights.STRIDE, cv2.BORDER_REFLECT_101)
-    planes = weights.run(padded)[:, :height, :width]  # type: ignore[arg-type]
+    planes = weights.run(padded, frugal=frugal)[:, :height, :width]  # type: ignore[arg-type]
     levels: NDArray[np.uint8] = np.rint(planes * np.float32(255)).astype(np.uint8)
     return levels
 
@@ -158,20 +158,21 @@ def _regions(likely: NDArray[np.uint8], coarse: NDArray[np.uint8]) -> tuple[list
     above = (likely >= _LOW).view(np.uint8)
     near = cv2.dilate(above, np.ones((_JOIN, _JOIN), np.uint8))
     count, labels, boxes, _ = cv2.connectedComponentsWithStats(near, connectivity=8, ltype=cv2.CV_32S)
-    labels = labels * above
-    flat = labels.ravel()
-    pixels = np.bincount(flat, minlength=count)
-    strong = np.bincount(flat, likely.ravel() >= _HIGH, minlength=count)
-    total = np.bincount(flat, likely.ravel(), minlength=count)
-    score = total / np.maximum(pixels, 1) / 255
-    agreed = np.bincount(flat, coarse.ravel(), minlength=count) / np.maximum(pixels, 1)
+    # Only of the pixels that count: a picture of many megapixels is mostly unmarked.
+    at = np.flatnonzero(above)
+    label, chance = labels.ravel()[at], likely.ravel()[at]
+    pixels = np.bincount(label, minlength=count)
+    strong = np.bincount(label[chance >= _HIGH], minlength=count)
+    score = np.bincount(label, chance, minlength=count) / np.maximum(pixels, 1) / 255
+    agreed = np.bincount(label, coarse.ravel()[at], minlength=count) / np.maximum(pixels, 1)
     good = (strong >= _FEWEST) & (strong >= _SHARE * pixels) & (agreed >= _AGREED)
     good[0] = False
-    tight = good[labels]
+    tight = np.zeros(likely.shape, np.bool_)
+    tight.ravel()[at[good[label]]] = True
     regions = []
-    for label in np.flatnonzero(good):
-        left, top, width, height = (int(v) for v in boxes[label, :4])
-        regions.append(Region(left, top, width, height, round(float(score[label]), 4), int(pixels[label])))
+    for i in np.flatnonzero(good):
+        left, top, width, height = (int(v) for v in boxes[i, :4])
+        regions.append(Region(left, top, width, height, round(float(score[i]), 4), int(pixels[i])))
     regions.sort(key=lambda region: (-region.score, region.top, region.left))
     return regions, tight
 
@@ -184,8 +185,7 @@ def _scaled(region: Region, step: int, height: int, width: int) -> Region:
     return Region(left, top, right - left, bottom - top, region.score, region.pixels * step * step)
 
 
-def _nothing(height: int, width: int, step: int, size: tuple[int, int], likely: float) -> Sight:
+def _nothing(height: int, width: int, step: int, size: tuple[int, int]) -> Sight:
     empty = np.zeros(size, np.uint8)
-    score = 1 / (1 + math.exp(-(_SLOPE * min(likely, 0.5) + _OFFSET)))
     mask = empty.view(np.bool_)
-    return Sight(height, width, step, mask, mask, empty, np.zeros((*size, 3), np.uint8), empty, score, ())
+    return Sight(height, width, step, mask, mask, empty, np.zeros((*size, 3), np.uint8), empty, 0.0, ())

@@ -33,16 +33,19 @@ class _Block:
     loose: Mask
 
 
-def solve(picture: Picture, sight: Sight, *, in_place: bool = False) -> Restoration:
+def solve(picture: Picture, sight: Sight, *, least_score: float = 0.5, in_place: bool = False) -> Restoration:
     """The picture without the mark that was seen in it.
 
-    Never changes a pixel outside the sight's loose mask. Refuses, with a reason, where no mark was seen or where the
-    result still shows it. ``in_place`` writes into ``picture``, for pictures that fill half the memory.
+    Never changes a pixel outside the sight's loose mask. Refuses, with a reason, where no mark was seen, where it is
+    less certain than ``least_score``, and where the result still shows it. ``in_place`` writes into ``picture``, for
+    pictures that fill half the memory.
     """
     if picture.shape != (sight.height, sight.width, 3):
         raise ValueError("the sight belongs to another picture")
     if not sight.regions:
         return Restoration(picture, 0.0, 0, 0, refused="No mark was seen.")
+    if sight.score < least_score:
+        return Restoration(picture, 0.0, 0, 0, refused=f"The mark is too doubtful: score {sight.score:.2f}.")
     result = picture if in_place else picture.copy()
     computed = invented = 0
     before = after = doubt = 0.0

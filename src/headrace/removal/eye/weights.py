@@ -19,7 +19,7 @@ Planes = NDArray[np.float32]  # PLANES H W
 
 
 @functools.cache
-def _session(path: Path) -> onnxruntime.InferenceSession:
+def _session(path: Path, frugal: bool) -> onnxruntime.InferenceSession:
     content = path.read_bytes()
     if hashlib.sha256(content).hexdigest() != SHA256:
         raise ModelDamaged
@@ -27,12 +27,14 @@ def _session(path: Path) -> onnxruntime.InferenceSession:
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1
     options.use_deterministic_compute = True
+    # An arena is faster and keeps what its largest run took; beside a very large picture that is too much.
+    options.enable_cpu_mem_arena = not frugal
     options.log_severity_level = 3
     return onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
 
 
-def run(picture: NDArray[np.uint8]) -> Planes:
+def run(picture: NDArray[np.uint8], *, frugal: bool = False) -> Planes:
     """What the network says about a picture (H W 3, sides multiples of STRIDE); any number of threads may ask."""
     tensor = np.multiply(picture.transpose(2, 0, 1)[None], np.float32(1 / 255), dtype=np.float32)
-    planes: Planes = _session(FILE).run(None, {"picture": tensor})[0][0]
+    planes: Planes = _session(FILE, frugal).run(None, {"picture": tensor})[0][0]
     return planes
