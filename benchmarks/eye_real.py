@@ -73,7 +73,7 @@ def pillow(clean: Path, marked: Path, _folder: Path) -> None:
 
 
 def libreoffice(clean: Path, marked: Path, folder: Path) -> None:
-    """A drawing with the photograph and a half-transparent word over it, exported as a picture of the same size."""
+    """A drawing with the photograph and a half-transparent word over it, exported as a picture."""
     picture = base64.b64encode(clean.read_bytes()).decode()
     drawing = folder / "drawing.fodg"
     drawing.write_text(_DRAWING.replace("PICTURE", picture))
@@ -87,8 +87,13 @@ def libreoffice(clean: Path, marked: Path, folder: Path) -> None:
         folder,
         drawing,
     )
-    exported = cv2.imread(str(folder / "drawing.png"))
-    cv2.imwrite(str(marked), cv2.resize(exported, (960, 600), interpolation=cv2.INTER_AREA))
+    exported, whole = cv2.imread(str(folder / "drawing.png")), cv2.imread(str(clean))
+    assert exported is not None
+    assert whole is not None
+    # It exports an upright A4 page at 96 dots an inch, which cuts the photograph off on the right.
+    shown = exported[: whole.shape[0], : whole.shape[1]]
+    whole[: shown.shape[0], : shown.shape[1]] = shown
+    cv2.imwrite(str(marked), whole)
 
 
 _DRAWING = """<?xml version="1.0" encoding="UTF-8"?>
