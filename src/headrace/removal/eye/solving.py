@@ -112,7 +112,10 @@ def _solved(block: _Block) -> tuple[Plane, Mask]:
     computed = (marked - tint) / through
     # Two estimates with errors of their own: the better one counts more, and both together are better than either.
     impossible = np.maximum(np.maximum(-computed, computed - 255), 0).mean(1)
-    wrong = (1.25 * block.doubt[at] + 2 * impossible + 0.5) ** 2
+    # At the rim of what is nearly opaque the network trusts itself too much.
+    strong = cv2.dilate(block.alpha, np.ones((7, 7), np.uint8))[at]
+    caution = 0.8 + 4 * np.clip((strong - 0.6) / 0.25, 0, 1)
+    wrong = (caution * block.doubt[at] + 2 * impossible + 0.5) ** 2
     rough = _roughness(block)[at] ** 2 + 4
     invented = wrong / (wrong + rough)
     invented = np.where(alpha > _OPAQUE, 1, invented)[:, None].astype(np.float32)
