@@ -1,7 +1,9 @@
 """``headrace partitions`` and ``headrace archive``, from the first month to the last row."""
 
+import asyncio
 import json
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import asyncpg
@@ -82,7 +84,6 @@ def test_the_life_of_a_month(call: Call, old: Place, tmp_path: Path) -> None:  #
         "SELECT * FROM read_text('/etc/passwd')",
         "COPY (SELECT 1) TO 'here.csv'",
         "SELECT * FROM users",
-        "SELECT broken FROM audit_events",
         "not SQL",
     ],
 )
@@ -121,7 +122,37 @@ def test_a_month_goes_into_a_bucket_and_is_asked_there(call: Call, old: Place, r
     count = call("archive", "query", "SELECT count(*) AS n FROM audit_events", "--json", settings=place)
     assert json.loads(count.out) == [{"n": 3}]
     until = ["--until", "2025-02", "--json"]
-    assert call("archive", "query", "SELECT count(*) AS n FROM audit_events", *until, settings=place).code == 2
+    assert call("archive", "query", "SELECT count(*) AS n FROM audit_events", *until, settings=place).code == 3
+    assert call("archive", "query", "SELECT broken FROM audit_events", settings=place).code == 2
+
+
+def test_a_query_for_months_that_are_not_archived_says_so(call: Call, old: Place) -> None:
+    done = call("archive", "query", "SELECT * FROM audit_events", "--since", "2026-01", settings=old.settings)
+    assert done.code == 3
+    assert done.err.endswith(
+        "Nothing of audit_events from 2026-01 on is archived: `headrace archive list` shows what is.\n"
+    )
+
+
+@pytest.fixture
+async def monthless(server: TestServer, migrated: Place) -> Place:
+    """A database without this month, whose events fit nowhere but in the default partition."""
+    await server.run(f"DROP TABLE headrace.audit_events{datetime.now(UTC):_y%Ym%m}", database=migrated.name)
+    return migrated
+
+
+def test_months_that_cannot_be_made_are_a_failure(call: Call, monthless: Place) -> None:
+    call("admin", "create", "root", settings=monthless.settings)
+    done = call("partitions", "ahead", settings=monthless.settings)
+    assert (done.code, "not made: audit_events: its default partition holds rows" in done.out) == (1, True)
+
+
+def test_a_month_that_was_made_again_is_no_success(call: Call, server: TestServer, old: Place) -> None:
+    assert call("partitions", "retire", "audit_events", "2025-03", settings=old.settings).code == 0
+    asyncio.run(make_month(server, old.name, "audit_events"))
+    done = call("partitions", "retire", "audit_events", "2025-03", settings=old.settings)
+    assert (done.code, f"made again since: headrace.{NAME} stays" in done.err) == (4, True)
+    assert call("partitions", "expire", "audit_events", settings=old.settings).code == 1
 
 
 def test_without_the_owner_s_address_nothing_leaves(call: Call, old: Place) -> None:

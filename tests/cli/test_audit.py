@@ -92,8 +92,10 @@ def test_verify_names_what_does_not_fit_and_fails(call: Call, migrated: Place) -
     assert call("audit", "seal", settings=settings).out == "3 events sealed in 1.\n"
     record(migrated, 1)
     done = call("audit", "verify", settings=settings)
-    assert (done.code, done.out) == (0, "3 events in 1 seals are as they were sealed.\n")
+    assert (done.code, done.out) == (0, "3 events in 1 seal are as they were sealed.\n")
     assert "1 newer ones are not sealed yet" in done.err
+    empty = call("audit", "verify", "--month", "2025-01", settings=settings)
+    assert (empty.code, empty.out) == (0, "2025-01 has no sealed events; the chain of 1 seal is whole.\n")
     tamper(migrated, f"UPDATE headrace.audit_events SET user_agent = 'x' WHERE id = '{events[1]}'")
     done = call("audit", "verify", settings=settings)
     assert done.code == 1

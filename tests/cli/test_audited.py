@@ -70,7 +70,7 @@ def _canceled(world: World) -> list[str]:
 
 
 def _paused(world: World) -> list[str]:
-    world.call("queues", "pause", "resting")
+    world.call("queues", "pause", "resting", "--create")
     return ["resting"]
 
 

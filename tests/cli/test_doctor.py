@@ -48,6 +48,20 @@ def test_all_is_well(call: Call, migrated: Place) -> None:
     assert "headrace_app" in found["rights"]["message"]
 
 
+OLD_EVENT = """
+INSERT INTO headrace.outbox_events
+  (event_id, event_type, event_version, aggregate_type, aggregate_id, payload_json, status, created_at)
+VALUES ('evt_1', 'task.created', 1, 'task', 'tsk_1', '{}', 'PENDING', now() - interval '2 hours')
+"""
+
+
+def test_events_that_nothing_publishes_are_a_note(call: Call, migrated: Place) -> None:
+    fetch(migrated, OLD_EVENT)
+    outbox = findings(call("doctor", "--json", settings=migrated.settings))["outbox"]
+    assert outbox["verdict"] == "note"
+    assert "nothing publishes them in this version" in outbox["message"]
+
+
 def test_accounts_that_should_be_gone_are_noticed(call: Call, migrated: Place) -> None:
     call("admin", "create", "root", settings=migrated.settings)
     call("admin", "create", "ada", settings=migrated.settings)

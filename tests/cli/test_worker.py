@@ -146,7 +146,7 @@ async def test_a_worker_runs_tasks_tells_its_figures_and_stops_when_asked(start:
     assert (line["processes"], line["waiting"], line["running"]) == (1, 0, 0)
     assert worker.stop(signal.SIGTERM) == 0
     assert await tasks.alive() == 0
-    assert worker.err.splitlines()[-1] == "stopped; 1 tasks done"
+    assert worker.err.splitlines()[-1] == "stopped; 1 task done"
 
 
 async def test_it_takes_only_what_it_is_asked_to(start: Start, tasks: Tasks) -> None:
@@ -321,7 +321,7 @@ async def test_a_terminal_shows_a_live_line(folder: Path, migrated: Place, tasks
         worker.send_signal(signal.SIGINT)
         assert eventually(lambda: (read(), worker.poll())[1] is not None, within=patience(10))
         assert worker.returncode == 0
-        assert "stopped; 1 tasks done" in read()
+        assert "stopped; 1 task done" in read()
     os.close(terminal)
 
 

@@ -12,6 +12,7 @@ from headrace.edge import PreconditionFailed, Role
 from headrace.tasks import queues
 from headrace.tasks.catalog import declare_types
 from headrace.tasks.context import TaskContext
+from headrace.tasks.errors import QueueNotFound
 from headrace.tasks.queues import Queue
 from headrace.tasks.store import queues as store
 from tests.tasks.conftest import Bench
@@ -59,7 +60,7 @@ async def test_queues_are_known_by_types_by_tasks_and_by_what_was_said(bench: Be
     root = await person(bench, "root", role=Role.ADMIN)
     async with bench.db.transaction() as tx:
         await declare_types(tx, bench.registry)
-        await queues.pause_queue(tx, root, "spoken")
+        await queues.pause_queue(tx, root, "spoken", create=True)
     await bench.submit("mail.send", queue="used")
     found = await listed(bench.db)
     assert sorted(found) == ["default", "reports", "spoken", "used"]
@@ -86,6 +87,17 @@ async def test_nothing_starts_from_a_paused_queue_until_it_is_resumed(bench: Ben
     assert (resumed.paused_at, resumed.version) == (None, paused.version + 1)
     assert [row["action"] for row in await trail(bench.db)] == ["disabled", "enabled"]
     assert {row["resource"]["identifier"] for row in await trail(bench.db)} == {"default"}
+
+
+async def test_a_queue_that_nothing_knows_is_not_paused_by_a_slip_of_the_pen(bench: Bench) -> None:
+    root = await person(bench, "root", role=Role.ADMIN)
+    async with bench.db.transaction() as tx:
+        for verb in (queues.pause_queue, queues.resume_queue):
+            with pytest.raises(QueueNotFound, match="Nothing knows a queue nosuch"):
+                await verb(tx, root, "nosuch")
+        assert "nosuch" not in [queue.rules.name for queue in await queues.list_queues(tx)]
+        assert (await queues.pause_queue(tx, root, "nosuch", create=True)).paused_at is not None
+        assert (await queues.resume_queue(tx, root, "nosuch")).paused_at is None
 
 
 async def test_a_stale_word_about_a_queue_changes_nothing(bench: Bench) -> None:  # W-09

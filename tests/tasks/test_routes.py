@@ -339,6 +339,8 @@ async def test_queues_are_seen_by_all_and_ruled_by_administrators(
         await ada.get("/v1/workers"),
     ):
         assert (reply.status_code, reply.json()["code"]) == (403, "admin_only")
+    unknown = await root.post("/v1/queues/nosuch/pause")
+    assert (unknown.status_code, unknown.json()["code"]) == (404, "queue_not_found")
     paused = await root.post("/v1/queues/default/pause")
     assert paused.json()["paused_at"] is not None
     assert (await root.post("/v1/queues/default/resume", headers={"If-Match": '"9"'})).status_code == 412

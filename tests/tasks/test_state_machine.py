@@ -10,6 +10,7 @@ import copy
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -760,7 +761,7 @@ class Machine(RuleBasedStateMachine):
 
     @rule(queue=st.sampled_from(["default", "side", "side"]))
     def pause_or_resume(self, queue: str) -> None:
-        verb = resume_queue if queue in self._model.paused else pause_queue
+        verb = resume_queue if queue in self._model.paused else partial(pause_queue, create=True)
 
         async def act() -> None:
             async with self._engine.db.transaction() as tx:

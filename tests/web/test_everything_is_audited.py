@@ -208,7 +208,7 @@ async def _(world: World) -> Sent:
 
 @recipe("POST /v1/queues/{name}/resume")
 async def _(world: World) -> Sent:
-    await world.send("POST", "/v1/queues/paused/pause")
+    await world.send("POST", "/v1/queues/paused/pause?create=true")
     return Sent({"name": "paused"})
 
 

@@ -6,7 +6,7 @@ from typing import Annotated, TypeVar
 import typer
 
 from headrace.cli.operator import Desk, at_desk
-from headrace.cli.output import Json, out, print_json, print_table, progress, say
+from headrace.cli.output import Json, number_of, out, print_json, print_table, progress, say
 from headrace.cli.partitions import month_of
 from headrace.cli.wiring import archive_config
 from headrace.operations import Archive, ArchiveState, Storage, archives
@@ -159,4 +159,4 @@ def query(
         print_json([dict(zip(answer.columns, row, strict=True)) for row in answer.rows])
     else:
         print_table(answer.columns, answer.rows)
-        say(f"{len(answer.rows):,} rows from {answer.files} archives")
+        say(f"{number_of(len(answer.rows), 'row')} from {number_of(answer.files, 'archive')}")

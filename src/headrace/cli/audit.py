@@ -14,7 +14,7 @@ from headrace import audit
 from headrace.audit import Action, Against, Event, EventFilter, ExportFormat, ResourceType, Sealed, Verified, seals
 from headrace.cli import audit_import
 from headrace.cli.operator import Desk, at_desk
-from headrace.cli.output import Json, out, print_json, print_table, progress_bar, say
+from headrace.cli.output import Json, number_of, out, print_json, print_table, progress_bar, say
 from headrace.cli.wiring import archive_config, load_settings, signing_key, trusted_keys
 from headrace.database import Database, DatabaseBusy
 from headrace.errors import Invalid
@@ -127,7 +127,7 @@ def export(
         return done
 
     done = at_desk("audit export", act)
-    say(f"{done:,} event{'s' * (done != 1)} exported")
+    say(f"{number_of(done, 'event')} exported")
 
 
 async def _count(db: Database, wanted: EventFilter) -> int:
@@ -181,7 +181,7 @@ def verify(
     elif found.finding is not None:
         out.print(found.finding.message, markup=False, soft_wrap=True)
     else:
-        out.print(f"{found.events:,} events in {found.seals:,} seals are as they were sealed.", markup=False)
+        out.print(_verified(found, chosen), markup=False)
         _say_what_is_not_known(found)
     if found.finding is not None:
         raise typer.Exit(1)
@@ -215,7 +215,7 @@ def roots(output: Output = None) -> None:
                 number = page[-1].number
 
     done = at_desk("audit roots", act)
-    say(f"{done:,} seal{'s' * (done != 1)} written")
+    say(f"{number_of(done, 'seal')} written")
 
 
 @app.command()
@@ -232,7 +232,7 @@ def seal(json: Json = False) -> None:
     elif done.waiting:
         out.print("Somebody is still writing: try again in a moment.")
     else:
-        out.print(f"{done.events:,} event{'s' * (done.events != 1)} sealed in {done.seals:,}.")
+        out.print(f"{number_of(done.events, 'event')} sealed in {done.seals:,}.")
 
 
 @app.command()
@@ -242,6 +242,17 @@ def key() -> None:
     if own is None:
         raise Invalid("There is no key: set HEADRACE_AUDIT_SIGNING_KEY (`openssl rand -base64 32` makes one).")
     out.print(audit.write_key(own.public), markup=False)
+
+
+def _verified(found: Verified, month: date | None) -> str:
+    events, seals = number_of(found.events, "event"), number_of(found.seals, "seal")
+    if month is None:
+        return f"{events} in {seals} are as they were sealed."
+    # Each seal holds on to the one before, so all of them are looked at, whichever month's events are.
+    whole = f"the chain of {seals} is whole"
+    if found.events == 0 and month not in found.not_looked_at:
+        return f"{month:%Y-%m} has no sealed events; {whole}."
+    return f"{events} of {month:%Y-%m} are as they were sealed; {whole}."
 
 
 def _say_what_is_not_known(found: Verified) -> None:

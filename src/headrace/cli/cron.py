@@ -20,7 +20,7 @@ def cron(
 ) -> None:
     """Print when a cron expression is due next."""
     rule = cron_of(expression, tz)
-    now = datetime.now(UTC) if after is None else instant(after, "--after")
+    now = datetime.now(UTC) if after is None else instant_or_utc(after, "--after")
     if not 1970 <= now.year <= 9000:
         raise Invalid("--after must lie between the years 1970 and 9000.")
     check_due(rule, now)
@@ -33,9 +33,21 @@ def cron(
 
 
 def instant(text: str, option: str) -> datetime:
-    """A time from the command line; without a zone it is UTC."""
+    """A time at which something is to happen. Whose clock is meant is not guessed, as the API does not."""
+    at = _parsed(text, option)
+    if at.tzinfo is None:
+        raise Invalid(f"{option} needs a zone: {text}Z for UTC, or {text}+08:00, if that is what you mean.")
+    return at
+
+
+def instant_or_utc(text: str, option: str) -> datetime:
+    """A time to look from or up to; without a zone it is UTC, as are the times that are printed."""
+    at = _parsed(text, option)
+    return at if at.tzinfo is not None else at.replace(tzinfo=UTC)
+
+
+def _parsed(text: str, option: str) -> datetime:
     try:
-        at = datetime.fromisoformat(text)
+        return datetime.fromisoformat(text)
     except ValueError:
         raise Invalid(f"{option} takes a time like 2026-03-01T08:00:00Z, not {text!r}.") from None
-    return at if at.tzinfo is not None else at.replace(tzinfo=UTC)

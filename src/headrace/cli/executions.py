@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from headrace import schedules
-from headrace.cli.cron import instant
+from headrace.cli.cron import instant_or_utc
 from headrace.cli.operator import Desk, at_desk
 from headrace.cli.output import Json, out, print_json, print_table
 from headrace.errors import Conflict, NotFound
@@ -44,8 +44,8 @@ def list_(
         sorted(set(state)) if state else None,
         trigger,
         task_type,
-        None if since is None else instant(since, "--since"),
-        None if until is None else instant(until, "--until"),
+        None if since is None else instant_or_utc(since, "--since"),
+        None if until is None else instant_or_utc(until, "--until"),
     )
     found = at_desk("executions list", lambda desk: _list(desk, wanted, limit))
     if json:
@@ -57,10 +57,10 @@ def list_(
             (
                 run.execution_uid,
                 run.task_name,
-                run.state,
+                f"{run.state} {run.progress} %" if run.state is ExecutionState.RUNNING else run.state,
                 _time(run.scheduled_at),
                 run.retry_count + 1,
-                f"{run.duration_ms:,} ms" if run.state.is_over else f"{run.progress} %",
+                f"{run.duration_ms:,} ms" if run.state.is_over else None,
                 run.trigger_type,
                 (run.error_message or "").partition("\n")[0][:60],
             )

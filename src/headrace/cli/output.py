@@ -45,9 +45,21 @@ def print_json(value: object) -> None:
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[object]], *, title: str | None = None) -> None:
     table = Table(*columns, title=title, title_justify="left", header_style="bold", box=None, pad_edge=False)
     for row in rows:
-        table.add_row(*("" if cell is None else str(cell) for cell in row))
+        table.add_row(*(_cell(cell) for cell in row))
     # A terminal's width is a reason to shorten; the 80 columns that a pipe is taken to have are none.
     (out if out.is_terminal else Console(highlight=False, width=_PIPE_WIDTH)).print(table)
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, dict | list | tuple):
+        return orjson.dumps(value, default=str).decode()
+    return str(value)
+
+
+def number_of(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def say(message: str, *, style: str | None = None) -> None:

@@ -8,7 +8,7 @@ import typer
 
 from headrace import operations
 from headrace.cli.operator import Desk, at_desk
-from headrace.cli.output import Json, out, print_json, print_table, progress
+from headrace.cli.output import Json, number_of, out, print_json, print_table, progress
 from headrace.cli.wiring import archive_config, retention_config
 from headrace.errors import Invalid
 from headrace.operations import Made, Partition, Retention, Retired, Storage
@@ -58,7 +58,7 @@ def list_(json: Json = False) -> None:
 
 @app.command()
 def ahead(json: Json = False) -> None:
-    """Make the months that are missing, from this one to three ahead. Every API process does so by itself."""
+    """Make the months missing up to three ahead, as every API process does; exits with 1 if one cannot be made."""
 
     async def act(desk: Desk) -> Made:
         return await operations.make_months_ahead(desk.db, desk.caller.who)
@@ -66,13 +66,15 @@ def ahead(json: Json = False) -> None:
     made = at_desk("partitions ahead", act)
     if json:
         print_json({"made": made.partitions, "problems": made.problems})
-        return
-    for name in made.partitions:
-        out.print(f"made {name}", markup=False)
-    for problem in made.problems:
-        out.print(f"not made: {problem}", markup=False, soft_wrap=True)
-    if not made.partitions and not made.problems:
-        out.print("all there")
+    else:
+        for name in made.partitions:
+            out.print(f"made {name}", markup=False)
+        for problem in made.problems:
+            out.print(f"not made: {problem}", markup=False, soft_wrap=True)
+        if not made.partitions and not made.problems:
+            out.print("all there")
+    if made.problems:
+        raise typer.Exit(1)
 
 
 @app.command()
@@ -110,7 +112,8 @@ def retire(
         return
     archive = gone.archive
     out.print(
-        f"{archive.name} is in the archive as {archive.id}: {archive.row_count:,} rows, {archive.size_bytes:,} bytes; "
+        f"{archive.name} is in the archive as {archive.id}: {number_of(archive.row_count or 0, 'row')}, "
+        f"{archive.size_bytes:,} bytes; "
         f"{table} was locked for {gone.locked.total_seconds() * 1000:.1f} ms at the most",
         markup=False,
         soft_wrap=True,

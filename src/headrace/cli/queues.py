@@ -1,6 +1,7 @@
 """``headrace queues`` and ``headrace workers``: what waits where, who runs it, and which queues do not run."""
 
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import Annotated
 
 import typer
@@ -48,9 +49,14 @@ def list_(json: Json = False) -> None:
 
 
 @app.command()
-def pause(queue: QueueName, json: Json = False) -> None:
+def pause(
+    queue: QueueName,
+    create: Annotated[bool, typer.Option("--create", help="Also a queue that nothing knows yet.")] = False,
+    json: Json = False,
+) -> None:
     """Start nothing more from a queue; what runs goes on."""
-    _change("queues pause", tasks.pause_queue, queue, f"{queue} is paused", json=json)
+    verb = partial(tasks.pause_queue, create=create)
+    _change("queues pause", verb, queue, f"{queue} is paused", json=json)
 
 
 @app.command()

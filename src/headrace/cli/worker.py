@@ -13,7 +13,7 @@ import typer
 
 from headrace import logs, migrations
 from headrace.cli.figures import Display, Totals, display_for, reporting
-from headrace.cli.output import Json, err, progress, say
+from headrace.cli.output import Json, err, number_of, progress, say
 from headrace.cli.program import load_program
 from headrace.cli.supervising import Supervisor, supervised, worker_command
 from headrace.cli.wiring import Place, database_of, followers, load_settings, run, upkeep, worker_config
@@ -65,7 +65,7 @@ def worker(
         display = stack.enter_context(display_for(settings, json=json, pipe=figures_fd))
         done = run(_work(settings, place, registry, config, display))
     if figures_fd is None:
-        say(f"stopped; {done:,} tasks done")
+        say(f"stopped; {number_of(done, 'task')} done")
 
 
 def _database(settings: Settings, stack: ExitStack, *, quiet: bool = False) -> Place:
@@ -134,7 +134,7 @@ def _supervise(
             environment={"HEADRACE_LOG_FORMAT": _child_log_format(settings), "PYTHONUNBUFFERED": "1"},
         )
         run(_watch(place, display, supervisor, queues))
-    say(f"stopped; {supervisor.look()[1].finished:,} tasks done")
+    say(f"stopped; {number_of(supervisor.look()[1].finished, 'task')} done")
 
 
 async def _watch(place: Place, display: Display, supervisor: Supervisor, queues: Sequence[str] | None) -> None:

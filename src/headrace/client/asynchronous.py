@@ -18,6 +18,7 @@ from headrace.client.errors import Unreachable
 from headrace.client.model import LogLine, NewTask, Queue, QueueRules, Step, Task, Why, Worker
 from headrace.client.retrying import RetryPolicy
 from headrace.client.streaming import ServerEvent, read_events
+from headrace.patience import patience
 
 OnProgress = Callable[[Task], Awaitable[None] | None]
 
@@ -144,10 +145,7 @@ class Client:
 
         ``on_progress`` is called with the task whenever something about it has changed.
         """
-        async with (
-            asyncio.timeout(None if within is None else within.total_seconds()),
-            aclosing(self.follow(task_id)) as states,
-        ):
+        async with patience(task_id, within), aclosing(self.follow(task_id)) as states:
             async for task in states:
                 told = on_progress(task) if on_progress is not None else None
                 if inspect.isawaitable(told):
@@ -228,9 +226,10 @@ class Client:
         """Remove a task that is over."""
         await self._connection.request("DELETE", f"/v1/tasks/{_part(task_id)}", safe=False)
 
-    async def pause(self, queue: str) -> QueueRules:
-        """Start nothing more from a queue. For administrators, as is ``resume``."""
-        return QueueRules.of(await self._change(f"/v1/queues/{_part(queue)}/pause", None, safe=True))
+    async def pause(self, queue: str, *, create: bool = False) -> QueueRules:
+        """Start nothing more from a queue; ``create`` also one that nothing knows yet. For administrators."""
+        path = f"/v1/queues/{_part(queue)}/pause{'?create=true' * create}"
+        return QueueRules.of(await self._change(path, None, safe=True))
 
     async def resume(self, queue: str) -> QueueRules:
         return QueueRules.of(await self._change(f"/v1/queues/{_part(queue)}/resume", None, safe=True))

@@ -12,6 +12,7 @@ import httpx
 from headrace.client.asynchronous import Client
 from headrace.client.model import LogLine, NewTask, Queue, QueueRules, Step, Task, Why, Worker
 from headrace.client.retrying import RetryPolicy
+from headrace.patience import not_over
 
 T = TypeVar("T")
 
@@ -152,7 +153,10 @@ class SyncClient:
         try:
             while True:
                 left = None if ends_at is None else ends_at - monotonic()
-                task = self._loop.run(_next(states, left))
+                try:
+                    task = self._loop.run(_next(states, left))
+                except TimeoutError as exc:
+                    raise exc if within is None else not_over(task_id, within) from exc
                 if on_progress is not None:
                     on_progress(task)
                 if task.is_over:
@@ -172,8 +176,8 @@ class SyncClient:
     def delete(self, task_id: str) -> None:
         self._loop.run(self._client.delete(task_id))
 
-    def pause(self, queue: str) -> QueueRules:
-        return self._loop.run(self._client.pause(queue))
+    def pause(self, queue: str, *, create: bool = False) -> QueueRules:
+        return self._loop.run(self._client.pause(queue, create=create))
 
     def resume(self, queue: str) -> QueueRules:
         return self._loop.run(self._client.resume(queue))

@@ -12,6 +12,7 @@ from headrace.embedding.connections import fetch, fetch_blocking
 from headrace.embedding.standard_logging import use_standard_logging
 from headrace.embedding.submission import as_parameters, as_row, refusals, spec_of, submit_statement
 from headrace.errors import Invalid
+from headrace.patience import patience
 from headrace.schedules.following import with_schedules
 from headrace.tasks import (
     OutboxFollower,
@@ -179,7 +180,7 @@ class Headrace:
         ``on_progress`` is called with the task whenever something about it has changed.
         """
         seen, pause = -1, _POLL_FIRST_S
-        async with asyncio.timeout(None if within is None else within.total_seconds()):
+        async with patience(task_id, within):
             while True:
                 task = await self.get(task_id)
                 if task.version != seen and on_progress is not None:

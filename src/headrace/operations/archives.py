@@ -21,6 +21,7 @@ from headrace.operations.errors import (
     ArchiveNotFound,
     ArchiveNotWritten,
     BadQuery,
+    NothingArchived,
 )
 from headrace.operations.libraries import load
 from headrace.operations.model import MONTHLY, Archive, ArchiveState, monthly
@@ -161,6 +162,9 @@ async def query(
             )
             if (since is None or archive.period >= since.replace(day=1)) and (until is None or archive.period <= until)
         ]
+    for table in sorted(named & MONTHLY.keys() - {archive.table_name for archive in found}):
+        months = "".join([f" from {since:%Y-%m} on" if since else "", f" until {until:%Y-%m}" if until else ""])
+        raise NothingArchived(f"Nothing of {table}{months} is archived: `headrace archive list` shows what is.")
     async with AsyncExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="headrace-query-")))
         for archive in found:

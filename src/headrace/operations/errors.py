@@ -81,6 +81,12 @@ class BadQuery(Invalid):
     code = "bad_query"
 
 
+class NothingArchived(NotFound):
+    """No month that the query asks for is archived."""
+
+    code = "nothing_archived"
+
+
 class RetentionIncomplete(Conflict):
     """What should have gone is still there."""
 

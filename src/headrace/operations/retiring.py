@@ -106,7 +106,10 @@ class _Work:
             and archive.state is ArchiveState.DROPPED
             and await store.is_attached(self._tx, self._name)
         ):
-            raise MonthNeeded(f"{self._name} is archived as {archive.id}, and was made again since: move its rows.")
+            raise MonthNeeded(
+                f"{self._name} is archived as {archive.id}, and was made again since: headrace.{self._name} stays. "
+                "Move its rows elsewhere if it has some, and drop it."
+            )
         if archive is None:
             if not await store.is_attached(self._tx, self._name):
                 raise MonthNotFound(f"{self._table.name} has no month {self._month:%Y-%m}.")

@@ -13,6 +13,12 @@ class TaskNotFound(NotFound):
     code = "task_not_found"
 
 
+class QueueNotFound(NotFound):
+    """Nothing knows this queue: no task was ever in it, no type goes to it, and nobody said anything about it."""
+
+    code = "queue_not_found"
+
+
 class UnknownTaskType(Invalid):
     """No worker has ever registered this task type."""
 

@@ -7,6 +7,8 @@ from headrace.audit import Action, Resource, ResourceType
 from headrace.database import Tx
 from headrace.edge.caller import Caller
 from headrace.edge.versions import check_version
+from headrace.tasks.errors import QueueNotFound
+from headrace.tasks.model import DEFAULT_QUEUE
 from headrace.tasks.store import queues as store
 from headrace.tasks.store import workers as workers_store
 from headrace.tasks.store.queues import Contents, QueueRules
@@ -30,8 +32,15 @@ async def list_queues(tx: Tx) -> list[Queue]:
     return [Queue(rules, contents.get(rules.name, Contents())) for rules in await store.list_rules(tx, limit=_MOST)]
 
 
-async def pause_queue(tx: Tx, caller: Caller, name: str, *, expected: int | None = None) -> QueueRules:
-    """Start nothing more from this queue. What a worker has taken goes on; pausing twice changes nothing."""
+async def pause_queue(
+    tx: Tx, caller: Caller, name: str, *, expected: int | None = None, create: bool = False
+) -> QueueRules:
+    """Start nothing more from this queue. What a worker has taken goes on; pausing twice changes nothing.
+
+    ``QueueNotFound`` for one that nothing knows, which may be a slip of the pen, unless ``create`` says that it is not.
+    """
+    if not create:
+        await _require_known(tx, name, otherwise=" `--create` (`?create=true`) pauses it before its first task.")
     old = await _lock(tx, name, expected)
     if old.paused_at is not None:
         return old
@@ -42,6 +51,7 @@ async def pause_queue(tx: Tx, caller: Caller, name: str, *, expected: int | None
 
 async def resume_queue(tx: Tx, caller: Caller, name: str, *, expected: int | None = None) -> QueueRules:
     """Start tasks from this queue again, at once. Resuming what is not paused changes nothing."""
+    await _require_known(tx, name)
     old = await _lock(tx, name, expected)
     if old.paused_at is None:
         return old
@@ -75,6 +85,11 @@ async def list_workers(tx: Tx) -> list[SeenWorker]:
 async def list_types(tx: Tx) -> list[SeenType]:
     """Every task type that a worker has ever registered, by name."""
     return await workers_store.list_types(tx, limit=_MOST)
+
+
+async def _require_known(tx: Tx, name: str, *, otherwise: str = "") -> None:
+    if name != DEFAULT_QUEUE and not await store.is_known(tx, name):
+        raise QueueNotFound(f"Nothing knows a queue {name}: `headrace queues list` shows all.{otherwise}")
 
 
 async def _lock(tx: Tx, name: str, expected: int | None) -> QueueRules:

@@ -2,11 +2,12 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Response
+from fastapi import APIRouter, Path, Query, Response
 
 from headrace.edge import Admin, Db, ExpectedVersion, Page, PreconditionFailed, etag, problems
 from headrace.edge.errors import InvalidIfMatch
 from headrace.tasks import queues
+from headrace.tasks.errors import QueueNotFound
 from headrace.tasks.routes.given import Reader
 from headrace.tasks.schemas import LimitIn, QueueOut, QueueRulesOut, TaskTypeOut, WorkerOut
 from headrace.tasks.store.queues import QueueRules
@@ -25,18 +26,29 @@ async def list_queues(caller: Reader, db: Db) -> Page[QueueOut]:  # noqa: ARG001
 
 
 @router.post(
-    "/queues/{name}/pause", response_model=QueueRulesOut, summary="Pause a queue", responses=problems(*_CHANGE)
+    "/queues/{name}/pause",
+    response_model=QueueRulesOut,
+    summary="Pause a queue",
+    responses=problems(*_CHANGE, QueueNotFound),
 )
 async def pause_queue(
-    name: Name, caller: Admin, db: Db, expected: ExpectedVersion, response: Response
+    name: Name,
+    caller: Admin,
+    db: Db,
+    expected: ExpectedVersion,
+    response: Response,
+    create: Annotated[bool, Query(description="Also a queue that nothing knows yet.")] = False,
 ) -> QueueRulesOut:
     """Start nothing more from this queue. What a worker has taken goes on. Pausing twice changes nothing."""
     async with db.transaction() as tx:
-        return _shown(response, await queues.pause_queue(tx, caller, name, expected=expected))
+        return _shown(response, await queues.pause_queue(tx, caller, name, expected=expected, create=create))
 
 
 @router.post(
-    "/queues/{name}/resume", response_model=QueueRulesOut, summary="Resume a queue", responses=problems(*_CHANGE)
+    "/queues/{name}/resume",
+    response_model=QueueRulesOut,
+    summary="Resume a queue",
+    responses=problems(*_CHANGE, QueueNotFound),
 )
 async def resume_queue(
     name: Name, caller: Admin, db: Db, expected: ExpectedVersion, response: Response

@@ -133,6 +133,18 @@ async def count_contents(tx: Tx) -> dict[str, Contents]:
     }
 
 
+IS_KNOWN = """
+SELECT EXISTS (SELECT FROM headrace.queues WHERE name = $1)
+    OR EXISTS (SELECT FROM headrace.task_lanes WHERE queue = $1)
+    OR EXISTS (SELECT FROM headrace.task_types WHERE queue = $1)
+"""
+
+
+async def is_known(tx: Tx, name: str) -> bool:
+    known: bool = await tx.fetchval(IS_KNOWN, name)
+    return known
+
+
 LOCK_RULES = f"SELECT {_RULES} FROM headrace.queues WHERE name = $1 FOR UPDATE"
 # Ten who pause a new queue at once meet at one row.
 FOUND_QUEUE = "INSERT INTO headrace.queues (name) VALUES ($1) ON CONFLICT DO NOTHING"
