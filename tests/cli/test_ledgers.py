@@ -51,6 +51,7 @@ def test_risks_are_entered_changed_and_counted(call: Call, migrated: Place) -> N
     assert json.loads(run("change", "R-1", "--status", "closed", "--json"))["status"] == "CLOSED"
     assert json.loads(run("board", "--json"))["by_severity"]["HIGH"] == 0
     assert "the bill" in run("show", "R-1")
+    assert '"trace_ids":[' in run("show", "R-1"), "JSON, not Python's way of writing"
     assert json.loads(run("traces", "R-1", "--json")) == []
     assert run("remove", "R-1") == "R-1 is struck out\n"
     assert call("risks", "show", "R-1", settings=migrated.settings).code == 3
