@@ -4,6 +4,7 @@ import asyncio
 import random
 from collections import Counter
 from collections.abc import Awaitable, Callable
+from contextlib import aclosing
 from datetime import timedelta
 from typing import Any
 
@@ -18,7 +19,8 @@ from headrace.tasks.events import OutboxFollower
 from headrace.tasks.followers import Followers
 from headrace.tasks.model import Ending, Outcome, TaskSpec
 from headrace.tasks.reaping import Reaper
-from headrace.tasks.registry import Backoff
+from headrace.tasks.registry import Backoff, Registry
+from headrace.tasks.worker import store
 from headrace.tasks.worker.endings import Writer
 from tests.tasks.conftest import Bench
 from tests.tasks.people import hire, person, take, tasks_of, trail
@@ -216,3 +218,48 @@ async def test_a_key_that_is_removed_while_it_is_asked_about_is_claimed_anew(
     )
     second = await bench.submit("quick", idempotency_key="k1")
     assert second != first
+
+
+async def test_a_new_limit_of_a_type_and_a_batch_that_ends_do_not_deadlock(bench: Bench) -> None:
+    worker = await hire(bench)
+    for _ in range(2):
+        await bench.submit("quick")
+    first, second = sorted(claimed.seq for claimed in await take(bench, worker))
+    bench.registry = Registry()
+
+    @bench.registry.task("quick", max_running=1)
+    async def quick(context: TaskContext, payload: Any) -> None: ...
+
+    lock = "SELECT FROM headrace.task_queue WHERE seq = $1 FOR UPDATE"
+    held_back = "SELECT count(*) FROM pg_locks WHERE relation = 'headrace.workers'::regclass AND mode = 'ExclusiveLock'"
+    async with asyncio.timeout(20), bench.db.transaction() as tx:
+        await tx.execute(lock, second)
+        starting = asyncio.create_task(bench.worker()._declare_types())
+        while not await tx.fetchval(held_back):
+            await asyncio.sleep(0.01)
+        await asyncio.sleep(0.1)  # it has the first by now
+        await tx.execute(lock, first)
+    await starting
+    rows = await bench.db.fetch_alone("SELECT limited FROM headrace.task_queue")
+    assert [row["limited"] for row in rows] == [True, True]
+
+
+async def test_whoever_sleeps_is_woken_by_what_goes_back(bench: Bench) -> None:
+    busy, sleeper = await hire(bench), await hire(bench)
+    await store.set_asleep(bench.db, sleeper, asleep=True)
+    async with asyncio.timeout(20), aclosing(bench.db.listen("headrace_tasks")) as notes:
+        assert (await anext(notes)).resumed
+        await bench.submit("quick")
+        assert (await anext(notes)).payload == ""
+        assert await store.untake(bench.db, busy, await take(bench, busy))
+        assert (await anext(notes)).payload == ""
+        (claimed,) = await take(bench, busy)
+        async with bench.db.transaction() as tx:
+            assert await store.return_tasks(tx, busy, [Ending(claimed, Outcome.SNOOZED)])
+        assert (await anext(notes)).payload == ""
+
+        # Nobody is called for nothing, nor by himself.
+        assert not await store.untake(bench.db, busy, [claimed])
+        assert await store.untake(bench.db, sleeper, await take(bench, sleeper))
+        await bench.db.fetch_alone("SELECT pg_notify('headrace_tasks', 'the next')")
+        assert (await anext(notes)).payload == "the next"

@@ -12,6 +12,7 @@ import orjson
 from headrace.database import Row, Tx
 from headrace.tasks.errors import PayloadInvalid, UnknownTaskType
 from headrace.tasks.registry import Registry, TaskType
+from headrace.tasks.store.queues import count_running_tasks
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,16 +143,12 @@ WHERE (known.queue, known.priority, known.max_attempts, known.timeout_seconds, k
 """
 
 
-# A limit that is new counts what runs already.
-COUNT_RUNNING = """
-UPDATE headrace.task_queue AS q SET limited = true
-FROM headrace.task_lanes AS lane
-WHERE q.worker IS NOT NULL AND NOT q.limited AND lane.id = q.lane_id AND lane.task_type = $1
-"""
-
-
 async def declare_types(tx: Tx, registry: Registry) -> None:
-    """Tell the database what this program can run, so that every process agrees on limits and can check payloads."""
+    """Tell the database what this program can run, so that every process agrees on limits and can check payloads.
+
+    A limit that is new counts what runs already; ``DatabaseBusy`` if that stays locked.
+    """
+    limited: list[str] = []
     for declared in sorted(registry, key=lambda each: each.name):  # one order for all: no deadlock between workers
         known = known_type(declared)
         changed = await tx.count(
@@ -169,4 +166,6 @@ async def declare_types(tx: Tx, registry: Registry) -> None:
             list(declared.followers),
         )
         if changed and (declared.max_running or declared.max_running_per_key):
-            await tx.execute(COUNT_RUNNING, known.name)
+            limited.append(known.name)
+    if limited:  # last: nobody claims from here to the commit, and whoever waits for a type must not hold claims back
+        await count_running_tasks(tx, types=limited)

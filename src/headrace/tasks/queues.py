@@ -71,7 +71,7 @@ async def limit_queue(
     if old.max_running == max_running:
         return old
     if max_running is not None:
-        await store.count_running_tasks(tx, name)
+        await store.count_running_tasks(tx, queue=name)
     new = await store.set_limit(tx, name, max_running)
     await audit.record(tx, caller.who, Action.UPDATED, _resource(name), old=old, new=new)
     return new

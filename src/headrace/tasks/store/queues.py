@@ -1,6 +1,7 @@
 """SQL for queues: what was said about them, and what is in them."""
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -204,7 +205,7 @@ WHERE seq IN (
   SELECT q.seq
   FROM headrace.task_queue AS q
   JOIN headrace.task_lanes AS lane ON lane.id = q.lane_id
-  WHERE q.worker IS NOT NULL AND NOT q.limited AND lane.queue = $1
+  WHERE q.worker IS NOT NULL AND NOT q.limited AND (lane.queue = $1 OR lane.task_type = ANY ($2))
   FOR UPDATE OF q SKIP LOCKED
 )
 """
@@ -212,21 +213,23 @@ ANY_UNCOUNTED = """
 SELECT EXISTS (
   SELECT FROM headrace.task_queue AS q
   JOIN headrace.task_lanes AS lane ON lane.id = q.lane_id
-  WHERE q.worker IS NOT NULL AND NOT q.limited AND lane.queue = $1
+  WHERE q.worker IS NOT NULL AND NOT q.limited AND (lane.queue = $1 OR lane.task_type = ANY ($2))
 )
 """
 
 
-async def count_running_tasks(tx: Tx, name: str, *, rounds: int = 50, pause: float = 0.01) -> None:
-    """Let what runs in a queue take up slots of its limit, as if it had been there when they were taken.
+async def count_running_tasks(
+    tx: Tx, *, queue: str | None = None, types: Sequence[str] = (), rounds: int = 50, pause: float = 0.01
+) -> None:
+    """Let what runs in a queue, or of some types, take up slots as if the limit had been there when it was claimed.
 
     ``DatabaseBusy`` if one of the rows stays locked. Until the transaction ends nobody claims anything, and hearts
     wait to beat: it must end soon.
     """
     await tx.execute(HOLD_CLAIMS)
     for _ in range(rounds):
-        await tx.execute(MARK_LIMITED, name)
-        if not await tx.fetchval(ANY_UNCOUNTED, name):
+        await tx.execute(MARK_LIMITED, queue, types)
+        if not await tx.fetchval(ANY_UNCOUNTED, queue, types):
             return
         await asyncio.sleep(pause)
     raise DatabaseBusy

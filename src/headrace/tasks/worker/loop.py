@@ -12,7 +12,7 @@ from datetime import timedelta
 import asyncpg
 
 from headrace import ids, logs
-from headrace.database import Database
+from headrace.database import Database, DatabaseBusy
 from headrace.errors import HeadraceError, Unavailable
 from headrace.tasks.catalog import declare_types
 from headrace.tasks.context import Facts, forget_scratch
@@ -42,6 +42,9 @@ _TURNS = 100
 _GATHER_S = 0.002
 # An end that was refused is offered again after so long.
 _WRITE_AGAIN_S = 5.0
+# So often are types declared, with this pause in between, before a worker that cannot gives up.
+_DECLARE_TIMES = 20
+_DECLARE_AGAIN_S = 0.5
 
 
 @dataclass(slots=True)
@@ -93,8 +96,7 @@ class Worker:
 
     async def run(self, stop: asyncio.Event) -> None:
         """Work until ``stop``, then give back what has not started, wait for the rest, and settle it."""
-        async with self._db.transaction() as tx:
-            await declare_types(tx, self._registry)
+        await self._declare_types()
         await self._enter()
         try:
             await self._work_until(stop)
@@ -105,6 +107,20 @@ class Worker:
         with suppress(HeadraceError):
             if not await store.say_stopped(self._db, self.identity):
                 log.warning("worker.not_settled", worker_id=self.identity.id)
+
+    async def _declare_types(self) -> None:
+        """Declare them, though somebody may hold a row of what runs for a while, as handlers that finish it do."""
+        for left in reversed(range(_DECLARE_TIMES)):
+            try:
+                async with self._db.transaction() as tx:
+                    await declare_types(tx, self._registry)
+            except DatabaseBusy as exc:
+                if left == 0:
+                    raise
+                log.warning("worker.types_undeclared", error=exc.code, times_left=left)
+                await asyncio.sleep(_DECLARE_AGAIN_S)
+            else:
+                return
 
     async def _work_until(self, stop: asyncio.Event) -> None:
         reaper = Reaper(self._db, self._registry, self._followers)

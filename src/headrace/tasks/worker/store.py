@@ -149,7 +149,18 @@ async def unheard(db: Database, worker: Identity, *, after: datetime | None, but
     return await db.fetch_alone(UNHEARD, worker.number, after, list(but))
 
 
-UNTAKE = "SELECT headrace.untake_tasks($1, $2, $3) AS seq"
+# Others who sleep are woken: we give back because we stop, or are no longer who took it.
+UNTAKE = """
+WITH back AS MATERIALIZED (
+  SELECT headrace.untake_tasks($1, $2, $3) AS seq
+), woken AS MATERIALIZED (
+  SELECT pg_notify('headrace_tasks', '')
+  FROM headrace.workers
+  WHERE ended_at IS NULL AND asleep AND number <> $1 AND EXISTS (SELECT FROM back)
+  LIMIT 1
+)
+SELECT back.seq FROM back LEFT JOIN woken ON true
+"""
 
 
 async def untake(db: Database, worker: Identity, tasks: Sequence[Claimed]) -> set[int]:
@@ -197,7 +208,19 @@ async def finish(on: Tx | Database, worker: Identity, endings: Sequence[Ending])
         raise
 
 
-RETURN = "SELECT seq FROM headrace.return_tasks($1, $2, $3, $4, $5, $6, $7, $8)"
+# Whoever sleeps is woken, ourselves, too: a slot of a limit may be free, and what went back will be due. One call for
+# each attempt that ended so, therefore none that calls for the next.
+RETURN = """
+WITH back AS MATERIALIZED (
+  SELECT seq FROM headrace.return_tasks($1, $2, $3, $4, $5, $6, $7, $8)
+), woken AS MATERIALIZED (
+  SELECT pg_notify('headrace_tasks', '')
+  FROM headrace.workers
+  WHERE ended_at IS NULL AND asleep AND EXISTS (SELECT FROM back)
+  LIMIT 1
+)
+SELECT back.seq FROM back LEFT JOIN woken ON true
+"""
 _RETURNED_AT_ONCE = 200
 # A time that no program can read would stop every worker at the survey.
 _LONGEST_DELAY = timedelta(days=36525)
