@@ -57,5 +57,7 @@ async def analyze(url: str) -> None:
     try:
         for table in ("tasks", "task_queue", "task_logs"):
             await connection.execute(f"VACUUM ANALYZE headrace.{table}")
+        # What loading left behind is written now, and not while somebody is measured.
+        await connection.execute("CHECKPOINT")
     finally:
         await connection.close()
