@@ -11,7 +11,7 @@ EventId = NewType("EventId", str)
 
 
 class Action(StrEnum):
-    """What was done. Kept in step with ck_audit_events_action."""
+    """What was done. Kept in step with headrace.is_audit_event, which the trail's CHECK calls."""
 
     CREATED = "created"
     UPDATED = "updated"
@@ -28,7 +28,7 @@ class Action(StrEnum):
 
 
 class ResourceType(StrEnum):
-    """What it was done to. Kept in step with ck_audit_events_resource_type: add in both places, in camelCase."""
+    """What it was done to. Kept in step with headrace.is_audit_event: add in both places, in camelCase."""
 
     # document 001's seventeen
     CLUSTER = "cluster"

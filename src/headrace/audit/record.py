@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import datetime
+from functools import lru_cache
 from ipaddress import ip_address
 
 from headrace import ids
@@ -61,6 +62,7 @@ def _facts(data: Mapping[str, str]) -> dict[str, str]:
     return {clean(name): short(value, _LONGEST_FACT) or "" for name, value in redaction.without_secrets(data).items()}
 
 
+@lru_cache(maxsize=1024)  # few come often
 def address(text: str | None) -> str | None:
     """An address as inet reads it, without a zone; None for what is not one (a Unix socket, a test client)."""
     try:

@@ -4,7 +4,8 @@ A field that is not on the list leaves no value behind. If it differs between th
 ``(changed)``: that a password was replaced is worth knowing, what it was is not (A-09).
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import fields, is_dataclass
 from typing import Any
 
@@ -87,13 +88,12 @@ def show(
 ) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
     """Both sides with the allowed fields only; takes stored rows, mappings and dataclasses."""
     allowed = FIELDS.get(type_, frozenset())
-    before, after = _as_dict(old), _as_dict(new)
-    shown_before, shown_after = _keep(before, allowed), _keep(after, allowed)
-    if before is not None and after is not None and shown_after is not None:
-        for name in sorted((before.keys() | after.keys()) - allowed):
-            if before.get(name) != after.get(name):
-                shown_after[name] = CHANGED
-    return shown_before, shown_after
+    before, after = _keep(old, allowed), _keep(new, allowed)
+    if before is not None and after is not None:
+        hidden = {*_names(old), *_names(new)} - allowed
+        was, is_ = _values(old, hidden), _values(new, hidden)
+        after |= {name: CHANGED for name in sorted(hidden) if was.get(name) != is_.get(name)}
+    return before, after
 
 
 def without_secrets(data: Mapping[str, str]) -> dict[str, str]:
@@ -117,15 +117,20 @@ def _is_secret(name: str) -> bool:
     return any(word in lowered for word in (*_SECRET_WORDS, *_FOREIGN_SECRET_WORDS))
 
 
-def _keep(row: dict[str, Any] | None, allowed: Iterable[str]) -> dict[str, Any] | None:
-    return None if row is None else {name: value for name, value in row.items() if name in allowed}
+def _keep(row: object | None, allowed: AbstractSet[str]) -> dict[str, Any] | None:
+    return None if row is None else _values(row, allowed)
 
 
-def _as_dict(value: object | None) -> dict[str, Any] | None:
-    if value is None:
-        return None
-    if is_dataclass(value) and not isinstance(value, type):
-        return {field.name: getattr(value, field.name) for field in fields(value)}  # asdict() copies all the way down
-    if isinstance(value, Mapping | Row):
-        return dict(value.items())
-    raise TypeError(f"{type(value).__name__} is neither a row, a mapping nor a dataclass")
+def _values(row: object, wanted: AbstractSet[str]) -> dict[str, Any]:
+    """The row's fields that are wanted, in its own order."""
+    if isinstance(row, Mapping | Row):
+        return {name: value for name, value in row.items() if name in wanted}
+    return {name: getattr(row, name) for name in _names(row) if name in wanted}
+
+
+def _names(row: object) -> list[str]:
+    if isinstance(row, Mapping | Row):
+        return list(row.keys())
+    if is_dataclass(row) and not isinstance(row, type):
+        return [field.name for field in fields(row)]
+    raise TypeError(f"{type(row).__name__} is neither a row, a mapping nor a dataclass")

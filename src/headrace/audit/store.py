@@ -30,17 +30,17 @@ class NewEvent:
 # must hold the same millisecond, so the id is finished here: the time is exactly the first ten of the 26 letters, and
 # $1 brings the other sixteen. clock_timestamp() rather than now(): what a long transaction did last is dated last.
 INSERT_EVENT = """
-WITH clock AS (  -- volatile, so computed once
-  SELECT floor(extract(epoch FROM coalesce($2::timestamptz, clock_timestamp())) * 1000)::bigint AS millis
-)
 INSERT INTO headrace.audit_events (
   id, "timestamp", created_at, action, resource_type, resource, "user", space_path, diff_object,
   client_ip, user_agent, request_method, request_id, data, actor_type, trace_id
 )
 SELECT
   'aud_' || headrace.letters_of_millis(millis) || $1::text,
-  millis, headrace.instant_of_millis(millis), $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15
-FROM clock
+  millis, created_at, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15
+FROM (  -- volatile, so looked at once
+  SELECT date_trunc('milliseconds', coalesce($2::timestamptz, clock_timestamp())) AS created_at
+) AS clock
+CROSS JOIN LATERAL (SELECT (extract(epoch FROM created_at) * 1000)::bigint AS millis) AS unix
 RETURNING id
 """
 
