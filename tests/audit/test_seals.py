@@ -2,7 +2,7 @@
 
 import asyncio
 from dataclasses import replace
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 import asyncpg
@@ -164,6 +164,42 @@ async def test_a_late_commit_is_waited_for(db: Database, who: Who) -> None:
     assert await patient == Sealed(seals=1, events=2)
     assert await Sealer(db).run_once() == Sealed(seals=1, events=1)
     assert (await audit.verify(db)).finding is None
+
+
+async def test_how_long_events_have_waited_for_their_seal_is_known(db: Database, fill: Fill) -> None:
+    async def waited() -> timedelta | None:
+        async with db.transaction(readonly=True) as tx:
+            return await audit.unsealed_for(tx)
+
+    assert await waited() is None
+    await fill(1, start=datetime.now(UTC) - timedelta(hours=2))
+    assert round(((await waited()) or timedelta()) / timedelta(hours=1)) == 2
+    await Sealer(db).run_once()
+    assert await waited() is None
+    await fill(1, start=NOW)  # as an import does: long past, and yet not here for long
+    assert ((await waited()) or timedelta.max) < timedelta(minutes=1)
+
+
+async def test_a_process_without_the_key_leaves_a_signed_trail_to_others(
+    db: Database, fill: Fill, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await fill(1)
+    await Sealer(db, KEY).run_once()
+    await fill(1)
+    looks = asyncio.Queue[None]()
+    find_last = seals.find_last
+
+    async def looked(tx: Tx) -> seals.Seal | None:
+        looks.put_nowait(None)
+        return await find_last(tx)
+
+    monkeypatch.setattr(seals, "find_last", looked)
+    loop = asyncio.create_task(Sealer(db).run(timedelta(milliseconds=1)))
+    for _ in range(3):
+        await looks.get()
+    loop.cancel()
+    assert (await audit.verify(db)).unsealed == 1
+    assert await Sealer(db).run_once() == Sealed(seals=1, events=1), "somebody who asks for it is obeyed"
 
 
 async def test_many_sealers_and_writers_at_once(db: Database, fill: Fill) -> None:

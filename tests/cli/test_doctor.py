@@ -2,11 +2,13 @@
 
 import json
 import socket
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 import pytest
 
+from headrace import ids
 from tests.cli.conftest import Call, Place
 from tests.cli.test_admin import fetch
 from tests.conftest import TestServer
@@ -39,6 +41,7 @@ def test_all_is_well(call: Call, migrated: Place) -> None:
         "clock",
         "rights",
         "partitions",
+        "sealing",
         "deletions",
         "vacuum",
         "outbox",
@@ -62,6 +65,22 @@ def test_events_that_nothing_publishes_are_a_note(call: Call, migrated: Place) -
     assert "nothing publishes them in this version" in outbox["message"]
 
 
+OLD_AUDIT_EVENT = """
+INSERT INTO headrace.audit_events (id, "timestamp", created_at, action, resource_type, resource, "user", actor_type)
+SELECT '{id}', millis, headrace.instant_of_millis(millis), 'read', 'task', '{{"type": "task", "identifier": "x"}}',
+       '{{"uid": "u", "type": "user"}}', 'USER'
+FROM headrace.typeid_millis('{id}') AS millis
+"""
+
+
+def test_sealing_that_stands_still_is_noticed(call: Call, migrated: Place) -> None:
+    fetch(migrated, OLD_AUDIT_EVENT.format(id=ids.new("aud", at=datetime.now(UTC) - timedelta(hours=2))))
+    found = findings(call("doctor", "--json", settings=migrated.settings))["sealing"]
+    assert (found["verdict"], found["message"][:44]) == ("warning", "the audit trail has not been sealed for 2:00")
+    assert call("audit", "seal", settings=migrated.settings).out == "1 event sealed in 1.\n"
+    assert findings(call("doctor", "--json", settings=migrated.settings))["sealing"]["verdict"] == "ok"
+
+
 def test_accounts_that_should_be_gone_are_noticed(call: Call, migrated: Place) -> None:
     call("admin", "create", "root", settings=migrated.settings)
     call("admin", "create", "ada", settings=migrated.settings)
@@ -75,7 +94,7 @@ def test_accounts_that_should_be_gone_are_noticed(call: Call, migrated: Place) -
 def test_for_people_it_is_one_line_for_each_check(call: Call, migrated: Place) -> None:
     done = call("doctor", settings=migrated.settings)
     assert done.code == 0
-    assert [line[0] for line in done.out.splitlines()] == ["✓"] * 13
+    assert [line[0] for line in done.out.splitlines()] == ["✓"] * 14
     assert "\x1b" not in done.out
 
 

@@ -63,6 +63,7 @@ async def test_rows_without_a_month_are_an_alarm(server: TestServer, db: Databas
     assert health.default_rows == {"audit_events": 1, "usage_ledger": 0, "webhook_deliveries": 0}
     shown = {figure.name: figure.values for figure in figures.figures_of(health)}
     assert shown["headrace_partition_default_rows"]["audit_events",] == 1
+    assert shown["headrace_audit_unsealed_seconds"][()] > 0
 
 
 async def test_strays_come_home_as_the_page_says(server: TestServer, db: Database) -> None:

@@ -10,6 +10,7 @@ import pytest
 from headrace import audit
 from headrace.audit import Action, EventFilter, ResourceType, events
 from headrace.audit.sealing import UNSEALED
+from headrace.audit.seals import UNSEALED_FOR
 from headrace.audit.verifying import LEAVES, bounds
 from headrace.database import Tx
 from tests.conftest import TestServer, rolled_back
@@ -89,7 +90,11 @@ async def test_sealing_and_verifying_read_their_events_by_number(server: TestSer
     async with rolled_back(server.url(trail, role="headrace_app")) as tx:
         newest = await tx.fetchval("SELECT max(created_at) FROM headrace.audit_events")
         month = bounds((newest - timedelta(days=1)).date())
-        for sql, args in ((UNSEALED, (19_900, 20_000, 50)), (LEAVES, ([1], [19_900], [19_990], *month))):
+        for sql, args in (
+            (UNSEALED, (19_900, 20_000, 50)),
+            (LEAVES, ([1], [19_900], [19_990], *month)),
+            (UNSEALED_FOR, ()),
+        ):
             found = await scans(tx, sql, *args)
             assert "idx_audit_events_seq" in {name for _, name, _ in found}, found
             assert sum(rows for kind, _, rows in found if kind != "Function Scan") < 300, found

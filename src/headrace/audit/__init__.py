@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from headrace.audit.exporting import ExportFormat, as_json, render
     from headrace.audit.proving import prove
     from headrace.audit.sealing import Sealed, Sealer
-    from headrace.audit.seals import Seal, forget_leaves
+    from headrace.audit.seals import Seal, forget_leaves, unsealed_for
     from headrace.audit.signing import SigningKey, read_key, write_key
     from headrace.audit.verifying import Against, Finding, Flaw, Verified, verify, verify_rows
 
@@ -63,6 +63,7 @@ __all__ = [
     "read_key",
     "record",
     "render",
+    "unsealed_for",
     "verify",
     "verify_rows",
     "write_key",
@@ -77,7 +78,7 @@ __getattr__ = lazily.names_of(
         "exporting": "ExportFormat as_json render",
         "proving": "prove",
         "sealing": "Sealed Sealer",
-        "seals": "Seal forget_leaves",
+        "seals": "Seal forget_leaves unsealed_for",
         "signing": "SigningKey read_key write_key",
         "verifying": "Against Finding Flaw Verified verify verify_rows",
     },

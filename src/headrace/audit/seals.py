@@ -4,7 +4,7 @@ import hashlib
 import uuid
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 
 from headrace import ids
 from headrace.audit import merkle
@@ -107,6 +107,22 @@ async def sealed_up_to(tx: Tx, month: date | None = None) -> int:
     """The last number that is sealed: of all events, or of one month's."""
     found: int = await (tx.fetchval(SEALED_ALL) if month is None else tx.fetchval(SEALED_OF_MONTH, month))
     return found
+
+
+# An event that was imported is older than its place in the trail. It came after the last seal, or would be in it.
+UNSEALED_FOR = """
+SELECT now() - greatest(event.created_at, (SELECT sealed_at FROM headrace.audit_seals ORDER BY number DESC LIMIT 1))
+FROM headrace.audit_events AS event
+WHERE event.seq > (SELECT coalesce(max(last_seq), 0) FROM headrace.audit_seals)
+ORDER BY event.seq
+LIMIT 1
+"""
+
+
+async def unsealed_for(tx: Tx) -> timedelta | None:
+    """How long the first event that no seal holds has waited for one; None when all are sealed."""
+    waited: timedelta | None = await tx.fetchval(UNSEALED_FOR)
+    return waited
 
 
 SEALS_AFTER = f"SELECT {_COLUMNS} FROM headrace.audit_seals WHERE number > $1 ORDER BY number LIMIT $2"

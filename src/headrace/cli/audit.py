@@ -230,7 +230,11 @@ def seal(json: Json = False) -> None:
     if json:
         print_json(done)
     elif done.waiting:
-        out.print("Somebody is still writing: try again in a moment.")
+        out.print(
+            "Somebody is still writing: try again in a moment. If that does not help, look for a transaction that has "
+            "been open for long (xact_start in pg_stat_activity).",
+            soft_wrap=True,
+        )
     else:
         out.print(f"{number_of(done.events, 'event')} sealed in {done.seals:,}.")
 

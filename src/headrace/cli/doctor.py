@@ -25,6 +25,7 @@ _MUCH_SKEW_S = 2.0
 _OVERDUE = timedelta(hours=1)
 _MANY_DEAD_ROWS = 100_000
 _LATE = timedelta(days=3)
+_ROUNDS_MISSED = 3
 
 
 class Verdict(StrEnum):
@@ -99,6 +100,7 @@ async def _look_at_database(place: Place, settings: Settings) -> list[Finding]:
             ("clock", _clock),
             ("rights", _rights),
             ("partitions", _partitions),
+            ("sealing", lambda db: _sealing(db, settings.audit_seal_interval)),
             ("deletions", _deletions),
             ("vacuum", _vacuum),
             ("outbox", _outbox),
@@ -193,6 +195,21 @@ async def _partitions(db: Database) -> Finding:
     )
 
 
+async def _sealing(db: Database, every: timedelta) -> Finding:
+    waited = (await operations.look(db)).unsealed_for
+    if waited is None:
+        return Finding("sealing", Verdict.GOOD, "every event of the audit trail is sealed")
+    if waited < _ROUNDS_MISSED * every:
+        return Finding("sealing", Verdict.GOOD, f"the audit trail is sealed but for the last {_rounded(waited)}")
+    return Finding(
+        "sealing",
+        Verdict.WARNING,
+        f"the audit trail has not been sealed for {_rounded(waited)}: an API or a scheduler must run, with "
+        "HEADRACE_AUDIT_SIGNING_KEY if its seals are signed; `headrace audit seal` does it now, and says if an open "
+        "transaction is in the way",
+    )
+
+
 async def _vacuum(db: Database) -> Finding:
     async with db.transaction(readonly=True) as tx:
         tables = await list_tables(tx)
@@ -255,7 +272,7 @@ async def _deletions(db: Database) -> Finding:
             "deletions",
             Verdict.WARNING,
             f"{overdue} accounts should have been deleted: `headrace admin deletions` says what they wait for; "
-            "without a running API nobody carries them out",
+            "without a running API or scheduler nobody carries them out",
         )
     return Finding("deletions", Verdict.GOOD, "no account waits longer than it should")
 

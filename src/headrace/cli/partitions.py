@@ -58,7 +58,7 @@ def list_(json: Json = False) -> None:
 
 @app.command()
 def ahead(json: Json = False) -> None:
-    """Make the months missing up to three ahead, as every API process does; exits with 1 if one cannot be made."""
+    """Make the months missing up to three ahead, as APIs and schedulers do; exits with 1 if one cannot be made."""
 
     async def act(desk: Desk) -> Made:
         return await operations.make_months_ahead(desk.db, desk.caller.who)

@@ -7,39 +7,32 @@ import socket
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
-from datetime import timedelta
 
 import uvicorn
 from fastapi import FastAPI
 
 from headrace import accounts, configs, logs, migrations, tasks
 from headrace.accounts import routes as account_routes
-from headrace.audit import Sealer
-from headrace.cli.erasing import erasers
 from headrace.cli.offering import config_keys, offer
-from headrace.cli.wiring import Place, accounts_config, followers, open_tasks, signing_key
+from headrace.cli.wiring import Place, accounts_config, open_tasks
 from headrace.configs import routes as config_routes
 from headrace.database import Database
 from headrace.edge import CookieConfig, LimitConfig, Services
 from headrace.errors import HeadraceError, Invalid, Unavailable
 from headrace.locks import routes as lock_routes
-from headrace.operations import HealthFigures, keep_ahead
+from headrace.operations import HealthFigures
 from headrace.operations import routes as operation_routes
 from headrace.operations.audit import routes as audit_routes
 from headrace.risks import routes as risk_routes
 from headrace.schedules import routes as schedule_routes
 from headrace.settings import Settings
 from headrace.tasks import routes as task_routes
-from headrace.tasks.reaping import Reaper
 from headrace.web import WebConfig, create_app
 
 log = logs.get(__name__)
 
 _PORTS_TRIED = 20
 _CONNECTIONS = 2000  # of one process at once; more get 503 instead of slowing all down
-_REAP_EVERY = timedelta(seconds=5)
-_DELETE_EVERY = timedelta(seconds=5)
-_LOOK_AHEAD_EVERY = timedelta(hours=1)
 
 
 class PortTaken(Unavailable):
@@ -124,7 +117,6 @@ async def application(settings: Settings, place: Place, secret: bytes) -> AsyncI
         accounts.open_accounts(accounts_config(settings), secret=secret) as known,
         tasks.open_watch(db) as watch,
         configs.open_configs(db) as held,
-        _maintenance(db, settings),
     ):
         services = Services(
             db=db,
@@ -150,26 +142,6 @@ async def application(settings: Settings, place: Place, secret: bytes) -> AsyncI
         app = create_app(services, web_config(settings, https=https), routers=routers)
         app.state.before_stop = watch.stop  # streams that never end by themselves would hold the shutdown up
         yield app
-
-
-@asynccontextmanager
-async def _maintenance(db: Database, settings: Settings) -> AsyncIterator[None]:
-    """What every API process does beside answering: look for dead workers (the last one's death must not need another
-    worker to be noticed), seal the audit trail, keep the months ahead, and carry out deletions of accounts."""
-    accounting = accounts_config(settings)
-    loops = [
-        asyncio.create_task(Reaper(db, tasks.Registry(), followers()).run(_REAP_EVERY)),
-        asyncio.create_task(Sealer(db, signing_key(settings)).run(settings.audit_seal_interval)),
-        asyncio.create_task(
-            accounts.Deletions(db, erasers(open_tasks(settings)), accounting.deletion).run(_DELETE_EVERY)
-        ),
-        asyncio.create_task(keep_ahead(db, _LOOK_AHEAD_EVERY)),
-    ]
-    try:
-        yield
-    finally:
-        for loop in loops:
-            loop.cancel()
 
 
 def web_config(settings: Settings, *, https: bool) -> WebConfig:

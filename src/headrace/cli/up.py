@@ -17,6 +17,7 @@ from headrace import accounts, migrations
 from headrace.accounts import FirstAdmin
 from headrace.cli import serving
 from headrace.cli.api import Host, Port
+from headrace.cli.caretaking import caretaking
 from headrace.cli.output import out, progress, say
 from headrace.cli.supervising import Supervisor, supervised, worker_command
 from headrace.cli.wiring import (
@@ -86,6 +87,7 @@ async def _serve(
     async with (
         _working(settings, place, program, stop),
         scheduling(settings, place),
+        caretaking(settings, place),
         serving.application(settings, place, secret) as app,
     ):
         _greet(listening.url, admin, settings, seconds=monotonic() - started)

@@ -33,7 +33,6 @@ from headrace.settings import Settings
 from headrace.tasks import StoredCatalog, Submitter, Tasks
 from headrace.tasks.events import OutboxFollower
 from headrace.tasks.followers import Followers
-from headrace.tasks.reaping import Reaper
 from headrace.tasks.registry import Registry
 from headrace.tasks.submit import SubmitConfig
 from headrace.tasks.worker.config import WorkerConfig
@@ -42,7 +41,7 @@ from headrace.tasks.worker.loop import Worker
 T = TypeVar("T")
 Report = Callable[[str], None]
 
-_FROZEN_FOR = timedelta(seconds=10)
+FROZEN_FOR = timedelta(seconds=10)
 _OWN_TASKS_AT_ONCE = 4
 _SECRET_FILE = "secret.key"  # noqa: S105 - a file's name
 
@@ -230,23 +229,21 @@ def scheduler_config(chosen: Settings) -> SchedulerConfig:
 
 @asynccontextmanager
 async def scheduling(chosen: Settings, place: Place) -> AsyncIterator[Scheduler]:
-    """A scheduler at work on a few connections of its own; it looks after dead workers, too."""
+    """A scheduler at work on a few connections of its own."""
     # A scheduler that is frozen while it fires must not keep its schedules from the others for long.
-    config = replace(place.app.for_role("scheduler"), pool_max=3, idle_in_transaction_timeout=_FROZEN_FOR)
-    moving_along, stop = followers(), asyncio.Event()
+    config = replace(place.app.for_role("scheduler"), pool_max=3, idle_in_transaction_timeout=FROZEN_FOR)
+    stop = asyncio.Event()
     async with await Database.connect(config) as db, asyncio.TaskGroup() as group:
         await ensure_schedules(db, with_upkeep(Registry(), upkeep(chosen, place, db)))
         scheduler = Scheduler(
-            db, Submitter(StoredCatalog(), moving_along, submit_config(chosen)), scheduler_config(chosen)
+            db, Submitter(StoredCatalog(), followers(), submit_config(chosen)), scheduler_config(chosen)
         )
-        reaping = group.create_task(Reaper(db, Registry(), moving_along).run(chosen.worker_lease / 3))
         firing = group.create_task(scheduler.run(stop))
         try:
             yield scheduler
         finally:
             stop.set()
             await asyncio.wait([firing])
-            reaping.cancel()
 
 
 def upkeep(chosen: Settings, place: Place, db: Database) -> Upkeep:

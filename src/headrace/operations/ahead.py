@@ -63,6 +63,8 @@ async def keep_ahead(db: Database, every: timedelta) -> None:
             made = await make_months_ahead(db, Who.system())
         except HeadraceError as exc:
             log.warning("partitions.not_made", error=exc.code)
+        except Exception:  # the next look may fare better, and an alarm tells of months that are missing
+            log.exception("partitions.not_made")
         else:
             if made.partitions or made.problems:
                 log.info("partitions.made", partitions=made.partitions, problems=made.problems)

@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Sequence
+from datetime import timedelta
 
 from headrace.database import Database
 from headrace.edge.services import Figure
@@ -27,7 +28,6 @@ class HealthFigures:
 def figures_of(health: Health) -> list[Figure]:
     table = ("table",)
     tables, runs = health.tables, health.runs
-    oldest = 0.0 if health.oldest_unpublished is None else health.oldest_unpublished.total_seconds()
     ended: dict[tuple[str, ...], float] = {
         (run.table_name,): run.finished_at.timestamp() for run in runs if run.finished_at is not None
     }
@@ -72,7 +72,14 @@ def figures_of(health: Health) -> list[Figure]:
             "headrace_outbox_oldest_unpublished_seconds",
             "Age of the oldest event that waits to be published; 0 when none does.",
             (),
-            {(): oldest},
+            {(): _seconds(health.oldest_unpublished)},
+        ),
+        Figure(
+            "headrace_audit_unsealed_seconds",
+            "How long an event of the audit trail has waited to be sealed; 0 when all are. Alarm above three times "
+            "HEADRACE_AUDIT_SEAL_INTERVAL.",
+            (),
+            {(): _seconds(health.unsealed_for)},
         ),
         Figure(
             "headrace_archives",
@@ -99,3 +106,7 @@ def figures_of(health: Health) -> list[Figure]:
             {(run.table_name,): float(run.error is not None) for run in runs},
         ),
     ]
+
+
+def _seconds(waited: timedelta | None) -> float:
+    return 0.0 if waited is None else waited.total_seconds()

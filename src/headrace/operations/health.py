@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from headrace import audit
 from headrace.database import Database, Tx
 from headrace.operations import store
 from headrace.operations.model import Partition
@@ -38,6 +39,7 @@ class Health:
     default_rows: dict[str, int]  # counted to a bound: any is too many
     months_ahead: dict[str, int]
     oldest_unpublished: timedelta | None
+    unsealed_for: timedelta | None
     archives: dict[str, int]  # by state
     runs: tuple[RetentionRun, ...]
 
@@ -92,6 +94,7 @@ async def look(db: Database) -> Health:
             default_rows={table: await _count_default(tx, table) for table in ahead},
             months_ahead=ahead,
             oldest_unpublished=await tx.fetchval(OLDEST_UNPUBLISHED),
+            unsealed_for=await audit.unsealed_for(tx),
             archives={row["state"]: row["count"] for row in await tx.fetch(COUNT_ARCHIVES)},
             runs=tuple(RetentionRun(**row) for row in await tx.fetch(LIST_RUNS)),
         )

@@ -56,6 +56,6 @@ async def list_partitions(caller: Admin, db: Db) -> Page[PartitionOut]:  # noqa:
 
 @router.post("/partitions", response_model=MadeOut, summary="Make the months ahead")
 async def make_months_ahead(caller: Admin, db: Db) -> MadeOut:
-    """Make the months that are missing, from this one to three ahead. Every API process does so by itself, too."""
+    """Make the months that are missing, from this one to three ahead. Running processes do so by themselves, too."""
     made = await ahead.make_months_ahead(db, caller.who)
     return MadeOut(made=list(made.partitions), problems=list(made.problems))
