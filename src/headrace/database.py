@@ -12,7 +12,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator, S
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, TypeAlias
 from urllib.parse import urlsplit
 
 import asyncpg
@@ -113,6 +113,9 @@ class Json(bytes):
     __slots__ = ()
 
 
+_Connection: TypeAlias = "asyncpg.pool.PoolConnectionProxy[Any]"
+
+
 class Tx:
     """The connection of an open transaction: it reads and writes, and cannot commit."""
 
@@ -154,6 +157,10 @@ class Database:
     def __init__(self, config: DatabaseConfig, pool: "asyncpg.Pool[Any]") -> None:
         self.config = config
         self._pool = pool
+        # The connection that came home last, for whoever asks next: the pool's own housekeeping between two uses costs
+        # more than a short statement does.
+        self._kept: _Connection | None = None
+        self._asking = 0  # how many wait for the pool; they come before keeping
 
     @classmethod
     async def connect(cls, config: DatabaseConfig) -> Self:
@@ -174,6 +181,8 @@ class Database:
         """Give the connections five seconds to come home, then cut them off."""
         try:
             async with asyncio.timeout(5):
+                if (kept := await self._take_kept()) is not None:
+                    await self._pool.release(kept)
                 await self._pool.close()
         except TimeoutError:
             self._pool.terminate()
@@ -200,24 +209,45 @@ class Database:
                 return await connection.fetch(sql, *args)
 
     @asynccontextmanager
-    async def _connection(self) -> AsyncIterator["asyncpg.pool.PoolConnectionProxy[Any]"]:
-        patience = self.config.connect_timeout.total_seconds()
+    async def _connection(self) -> AsyncIterator["_Connection"]:
+        connection = await self._take_kept() or await self._acquire()
+        try:
+            yield connection
+        except BaseException:
+            # It may be in the middle of something: the pool knows how to wait for the end of that.
+            await self._release(connection)
+            raise
+        if self._kept is None and not self._asking and _is_open(connection):
+            self._kept = connection
+        else:
+            await self._release(connection)
+
+    async def _take_kept(self) -> "_Connection | None":
+        connection, self._kept = self._kept, None
+        if connection is None or _is_open(connection):
+            return connection
+        await self._release(connection)  # it was cut off meanwhile; the pool makes another one
+        return None
+
+    async def _acquire(self) -> "_Connection":
+        self._asking += 1
         try:
             # Not the pool's own timeout: it makes a task of each acquiring.
-            async with asyncio.timeout(patience):
-                connection = await self._pool.acquire()
+            async with asyncio.timeout(self.config.connect_timeout.total_seconds()):
+                return await self._pool.acquire()
         except (TimeoutError, asyncpg.TooManyConnectionsError) as exc:
             raise DatabaseBusy("No connection to the database is free; try again in a moment.") from exc
         except OSError as exc:
             raise DatabaseUnavailable from exc
-        try:
-            yield connection
         finally:
-            try:
-                await self._pool.release(connection, timeout=patience)
-            except (*_LOST, asyncpg.PostgresError, OSError) as exc:
-                # It broke between the answer and its return. What was done stands, and the pool has thrown it away.
-                log.warning("database.connection_lost", error=type(exc).__name__)
+            self._asking -= 1
+
+    async def _release(self, connection: "_Connection") -> None:
+        try:
+            await self._pool.release(connection, timeout=self.config.connect_timeout.total_seconds())
+        except (*_LOST, asyncpg.PostgresError, OSError) as exc:
+            # It broke between the answer and its return. What was done stands, and the pool has thrown it away.
+            log.warning("database.connection_lost", error=type(exc).__name__)
 
     async def listen(self, *channels: str, keepalive: timedelta = timedelta(seconds=30)) -> AsyncGenerator[Note, None]:
         """Notifications of these channels for ever, over a connection of its own that comes back when it is lost.
@@ -332,6 +362,13 @@ def _arguments(config: DatabaseConfig) -> dict[str, Any]:
 
 def _ms(duration: timedelta) -> str:
     return str(round(duration.total_seconds() * 1000))
+
+
+def _is_open(connection: _Connection) -> bool:
+    try:
+        return not connection.is_closed()
+    except asyncpg.InterfaceError:  # the pool has taken it back by itself
+        return False
 
 
 async def _leave_as_it_is(_: "asyncpg.Connection[Any]") -> None:

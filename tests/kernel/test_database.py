@@ -68,6 +68,40 @@ async def test_a_lost_connection_is_unavailable_and_the_next_one_works(db: Datab
         assert await tx.fetchval("SELECT 1") == 1
 
 
+async def test_a_connection_that_was_cut_off_while_nobody_used_it_is_replaced(db: Database, server: TestServer) -> None:
+    for _ in range(3):
+        (row,) = await db.fetch_alone("SELECT pg_backend_pid() AS pid")
+        await server.run("SELECT pg_terminate_backend($1, 5000)", row["pid"])
+        await asyncio.sleep(0.05)  # until its end is noticed here
+    assert len(await db.fetch_alone("SELECT 1")) == 1
+
+
+async def test_whoever_waits_for_a_connection_comes_before_keeping_it(database_url: str) -> None:
+    config = DatabaseConfig(database_url, pool_max=2, connect_timeout=timedelta(seconds=5))
+    async with await Database.connect(config) as db:
+
+        async def ask(number: int) -> None:
+            if number % 3:
+                await db.fetch_alone("SELECT 1")
+            else:
+                async with db.transaction() as tx:
+                    await tx.fetchval("SELECT pg_sleep(0.001)")
+
+        async with asyncio.timeout(20), asyncio.TaskGroup() as group:
+            for number in range(200):
+                group.create_task(ask(number))
+        pids = {(await db.fetch_alone("SELECT pg_backend_pid() AS pid"))[0]["pid"] for _ in range(5)}
+        assert len(pids) == 1
+
+
+async def test_a_question_that_is_called_off_leaves_nothing_behind(db: Database) -> None:
+    for _ in range(5):
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.02):
+                await db.fetch_alone("SELECT pg_sleep(5)")
+        assert [dict(row) for row in await db.fetch_alone("SELECT 7 AS n")] == [{"n": 7}]
+
+
 async def cut_listeners(db: Database, server: TestServer) -> None:
     await server.run(
         "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE 'headrace listener%' "

@@ -133,6 +133,7 @@ class Feeder:
             return
         self._hand.extend(tasks)
         self._arrived()
+        await asyncio.sleep(0)  # they begin before anything else is asked for
         await self._note_busy(worker)
 
     async def _note_busy(self, worker: Identity) -> None:
