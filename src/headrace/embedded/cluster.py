@@ -262,7 +262,6 @@ def write_configuration(layout: Layout, *, port: int, settings: Mapping[str, str
         "max_connections": "200",
         "shared_buffers": f"{_shared_megabytes()}MB",
         "max_wal_size": "2GB",
-        "wal_compression": "on",
         "jit": "off",
         "timezone": "UTC",
         "log_timezone": "UTC",
