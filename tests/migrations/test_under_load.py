@@ -5,17 +5,20 @@ import random
 import re
 import time
 from collections.abc import Sequence
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from statistics import quantiles
 
 import pytest
 
-from headrace import ids, migrations
+from headrace import audit, ids, migrations
+from headrace.audit import Action, Resource, ResourceType, Who
 from headrace.database import Database, DatabaseConfig, connect_alone
 from headrace.migrations import runner
 from headrace.migrations.files import Migration, statements
+from headrace.migrations.months import month_by_month
 from tests.conftest import ROOT, TestServer
-from tests.operations.months import name_of
+from tests.operations.months import fill_audit, name_of
+from tests.tasks.test_sql_submit import run_psql
 
 PAGE = ROOT / "docs" / "howto" / "change-the-schema.md"
 ROWS = 1_000_000
@@ -34,6 +37,17 @@ INSERT INTO headrace.outbox_events
 VALUES ($1, 'task.created', 1, 'task', 'zz_1', '{}', 'PENDING')
 """
 UPDATE = "UPDATE headrace.outbox_events SET retry_count = retry_count + 1 WHERE event_id = $1"
+BY_MONTHS = "headrace.idx_audit_events_space_path"
+# Each month has one, under the month's own name for it.
+INDEXES_OF_MONTHS = """
+SELECT count(*) = (SELECT count(*) FROM pg_inherits WHERE inhparent = 'headrace.audit_events'::regclass),
+       bool_and(child.relname = 'idx_audit_events_space_path' || substr(month.relname, length('audit_events') + 1))
+FROM pg_inherits
+JOIN pg_class AS child ON child.oid = inhrelid
+JOIN pg_index ON indexrelid = inhrelid AND indisvalid
+JOIN pg_class AS month ON month.oid = indrelid
+WHERE inhparent = $1::text::regclass
+"""
 READ = "SELECT status FROM headrace.outbox_events WHERE event_id = $1"
 
 
@@ -88,11 +102,13 @@ class Traffic:
     async def _one(self, number: int, due: float) -> None:
         old = f"evt_{random.randint(1, self._rows)}"
         async with self._db.transaction() as tx:
-            match number % 3:
+            match number % 4:
                 case 0:
                     await tx.execute(INSERT, ids.new("evt"))
                 case 1:
                     assert await tx.count(UPDATE, old) == 1
+                case 2:
+                    await audit.record(tx, Who.system(), Action.READ, Resource(ResourceType.TASK, old))
                 case _:
                     assert await tx.fetchval(READ, old) is not None
         self.took.append(time.monotonic() - due)
@@ -112,6 +128,8 @@ async def check_result(db: Database) -> None:
         assert await tx.fetchval(f"SELECT attnotnull FROM pg_attribute WHERE {region}")
         valid = "indexrelid::regclass::text ~ 'outbox_events_region' AND indisvalid"
         assert await tx.fetchval(f"SELECT count(*) FROM pg_index WHERE {valid}") == 2
+        assert await tx.fetchval("SELECT indisvalid FROM pg_index WHERE indexrelid = $1::text::regclass", BY_MONTHS)
+        assert [tuple(row) for row in await tx.fetch(INDEXES_OF_MONTHS, BY_MONTHS)] == [(True, True)]
 
 
 @pytest.mark.both
@@ -139,7 +157,36 @@ async def test_a_file_without_a_transaction_can_be_run_again_from_any_point(
             every = statements(migration.up)
             for stopped_after in range(1, len(every) + 1):
                 for statement in every[:stopped_after]:
-                    await connection.execute(statement)
+                    await runner._run_alone(connection, statement)
+    await check_result(db)
+
+
+async def test_an_index_by_months_goes_on_where_it_was_broken_off(
+    server: TestServer, db: Database, taught: Sequence[Migration]
+) -> None:  # W-19
+    owner = DatabaseConfig(server.url(name_of(db)))
+    parts = month_by_month(taught[-1].up)
+    assert parts is not None
+    async with connect_alone(owner) as connection:
+        await connection.execute("SET ROLE headrace_owner")
+        await connection.execute(parts[0])
+        first, *_, last = await connection.fetch(parts[1])
+        for statement in first:
+            await connection.execute(statement)
+        await connection.execute(last[1])  # killed before it was attached
+        # A month that is made meanwhile brings its own.
+        await connection.execute(
+            "SELECT headrace.create_month_partitions('headrace.audit_events', '2031-01-01', '2031-01-31')"
+        )
+    await migrate(owner)
+    await check_result(db)
+
+
+async def test_psql_does_what_the_printed_script_says(
+    server: TestServer, db: Database, taught: Sequence[Migration]
+) -> None:
+    code, _, err = await run_psql(server.url(name_of(db)), runner.script(taught))
+    assert code == 0, err
     await check_result(db)
 
 
@@ -152,7 +199,8 @@ async def test_a_million_rows_change_and_nobody_waits(
     server: TestServer, db: Database, taught: Sequence[Migration]
 ) -> None:  # W-19
     await fill(db, ROWS)
-    await server.run("VACUUM ANALYZE headrace.outbox_events", database=name_of(db))
+    await fill_audit(db, ROWS // 5, datetime.now(UTC).date(), seal=False)
+    await server.run("VACUUM ANALYZE headrace.outbox_events, headrace.audit_events", database=name_of(db))
     stop, traffic = asyncio.Event(), Traffic(db, ROWS)
     going = asyncio.create_task(traffic.go_on(stop))
     await asyncio.sleep(5)  # how long statements take when nothing is changed

@@ -20,6 +20,7 @@ from headrace import logs
 from headrace.database import DatabaseConfig, Tx, connect_alone
 from headrace.errors import Conflict, Invalid, Unavailable
 from headrace.migrations.files import Migration, available, in_transaction, statements
+from headrace.migrations.months import month_by_month
 
 log = logs.get(__name__)
 
@@ -165,16 +166,26 @@ async def roll_back(
 
 
 def script(migrations: Iterable[Migration], *, down: bool = False) -> str:
-    """The same as one SQL script, for a database administrator who applies changes by hand."""
+    """The same as one SQL script for psql, for a database administrator who applies changes by hand."""
     migrations = list(migrations)
     parts = [] if down else [f"{PREPARE.strip()}\n"]
     for migration in migrations:
         text, book = (migration.down, _unbook_sql(migration)) if down else (migration.up, _book_sql(migration))
-        body = f"{text.rstrip()}\n{book}\n"
-        parts.append(f"-- {migration}\n" + (f"BEGIN;\n{body}COMMIT;\n" if in_transaction(text) else body))
+        if in_transaction(text):
+            body = f"BEGIN;\n{text.rstrip()}\n{book}\nCOMMIT;\n"
+        else:
+            body = "\n".join([*map(_for_psql, statements(text)), book, ""])
+        parts.append(f"-- {migration}\n{body}")
     if down and migrations and migrations[-1].number == 1:
         parts.append(f"{CLOSE_BOOKS}\n")
     return "\n".join(parts)
+
+
+def _for_psql(statement: str) -> str:
+    if (parts := month_by_month(statement)) is None:
+        return statement.rstrip()
+    parent, months = parts
+    return f"{parent};\n{months} \\gexec"
 
 
 # -- below: one connection, one file
@@ -326,7 +337,7 @@ async def _run(
                     f"{migration} cannot run through a pooler: set HEADRACE_DATABASE_OWNER_URL to PostgreSQL itself."
                 )
             for statement in statements(text):
-                await connection.execute(statement, timeout=_NO_LIMIT_S)
+                await _run_alone(connection, statement)
             await connection.execute(book, *booking)
     except (asyncpg.LockNotAvailableError, asyncpg.DeadlockDetectedError) as exc:
         raise MigrationBusy(
@@ -335,6 +346,17 @@ async def _run(
     except asyncpg.PostgresError as exc:
         left = "nothing of it was applied" if in_transaction(text) else "what it had done stays: run it again"
         raise MigrationRefused(f"{migration} failed, and {left}: {exc}") from exc
+
+
+async def _run_alone(connection: "asyncpg.Connection[Any]", statement: str) -> None:
+    if (parts := month_by_month(statement)) is None:
+        await connection.execute(statement, timeout=_NO_LIMIT_S)
+        return
+    parent, months = parts
+    await connection.execute(parent)
+    for month in await connection.fetch(months):
+        for each in month:
+            await connection.execute(each, timeout=_NO_LIMIT_S)
 
 
 def _target(to: int | None, *, default: int) -> int:
