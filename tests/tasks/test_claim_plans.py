@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 from headrace import ids
-from headrace.database import Database, Tx
+from headrace.database import Tx
 from headrace.tasks.catalog import RegistryCatalog
 from headrace.tasks.followers import Followers
 from headrace.tasks.model import TaskSpec
@@ -23,30 +23,30 @@ async def claim(tx: Tx, worker: store.Identity, most: int) -> list[int]:
     return [row["seq"] for row in rows]
 
 
-async def test_a_plan_from_an_almost_empty_queue_serves_a_full_one(db: Database) -> None:
+async def test_a_plan_from_an_almost_empty_queue_serves_a_full_one(owner_tx: Tx) -> None:
     """A claim costs what it takes, whatever PostgreSQL believed of the queue when the plan was made."""
     registry = Registry()
     registry.task("noop", events=False)(lambda _context, _payload: None)
     submitter = Submitter(RegistryCatalog(registry), Followers())
-    async with db.transaction() as tx:
-        worker = await store.register(
-            tx,
-            ids.new("wrk"),
-            host="test",
-            pid=1,
-            queues=None,
-            types=["noop"],
-            labels={},
-            concurrency=1,
-            lease=timedelta(hours=1),
-        )
-        await submitter.submit(tx, TaskSpec("noop"), user_id=ids.SYSTEM_USER)
-        await tx.execute("ANALYZE headrace.task_queue, headrace.tasks")  # one row: why use an index?
-        assert len(await claim(tx, worker, 5)) == 1  # here the plans are made
-        await submitter.submit_many(tx, [TaskSpec("noop") for _ in range(5000)], user_id=ids.SYSTEM_USER)
-        before = await tx.fetchval(WALKED)
-        taken = await claim(tx, worker, 1000)
-        walked = await tx.fetchval(WALKED) - before
-        assert taken == sorted(taken)
-        assert len(taken) == 1000
-        assert walked < 10 * len(taken)
+    tx = owner_tx
+    worker = await store.register(
+        tx,
+        ids.new("wrk"),
+        host="test",
+        pid=1,
+        queues=None,
+        types=["noop"],
+        labels={},
+        concurrency=1,
+        lease=timedelta(hours=1),
+    )
+    await submitter.submit(tx, TaskSpec("noop"), user_id=ids.SYSTEM_USER)
+    await tx.execute("ANALYZE headrace.task_queue, headrace.tasks")  # one row: why use an index?
+    assert len(await claim(tx, worker, 5)) == 1  # here the plans are made
+    await submitter.submit_many(tx, [TaskSpec("noop") for _ in range(5000)], user_id=ids.SYSTEM_USER)
+    before = await tx.fetchval(WALKED)
+    taken = await claim(tx, worker, 1000)
+    walked = await tx.fetchval(WALKED) - before
+    assert taken == sorted(taken)
+    assert len(taken) == 1000
+    assert walked < 10 * len(taken)
