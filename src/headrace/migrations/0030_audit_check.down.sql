@@ -1,4 +1,6 @@
 -- headrace: no-transaction
+-- IF EXISTS is for the second time, and not worth a word.
+SET client_min_messages = warning;
 ALTER TABLE headrace.audit_events
   DROP CONSTRAINT IF EXISTS ck_audit_events_timestamp,
   DROP CONSTRAINT IF EXISTS ck_audit_events_action,
@@ -51,3 +53,4 @@ ALTER TABLE headrace.audit_events
   VALIDATE CONSTRAINT ck_audit_events_diff_object,
   VALIDATE CONSTRAINT ck_audit_events_client_ip;
 ALTER TABLE headrace.audit_events DROP CONSTRAINT IF EXISTS ck_audit_events_rules;
+RESET client_min_messages;
