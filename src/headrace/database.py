@@ -179,6 +179,7 @@ class Database:
 
     async def close(self) -> None:
         """Give the connections five seconds to come home, then cut them off."""
+        self._asking += 1  # for good: what comes home from now on is for the pool, which waits for it
         try:
             async with asyncio.timeout(5):
                 if (kept := await self._take_kept()) is not None:
