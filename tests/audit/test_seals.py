@@ -452,9 +452,12 @@ async def test_a_month_from_an_archive_is_verified_by_the_same_function(
             for row in rows:
                 yield row
 
-        return Against(retired={MARCH}, archive=read)
+        return Against(retired=march, archive=read)
 
-    verified = await audit.verify(db, against=Against(retired={MARCH}))
+    async def march() -> set[date]:
+        return {MARCH}
+
+    verified = await audit.verify(db, against=Against(retired=march))
     assert (verified.events, verified.not_looked_at, verified.finding) == (3, [MARCH], None)
     verified = await audit.verify(db, against=archive(archived))
     assert (verified.events, verified.not_looked_at, verified.finding) == (23, [], None)

@@ -3,14 +3,15 @@
 import asyncio
 import signal
 import sys
+from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from headrace import audit, ids
-from headrace.audit import Against, Sealer, Verified, Who
-from headrace.audit.verifying import Flaw
+from headrace.audit import Against, Seal, Sealer, Verified, Who, sealing, verifying
+from headrace.audit.verifying import Flaw, _Verification
 from headrace.database import Database, DatabaseConfig, connect_alone
 from headrace.operations import (
     Archive,
@@ -111,10 +112,13 @@ async def test_events_leave_only_when_they_are_sealed(
 
 
 async def verify_trail(db: Database, owner: DatabaseConfig, place: StorageConfig) -> Verified:
-    gone = await archives.list_months(db, "audit_events")
-    storage = Storage(place)
-    return await audit.verify(
-        db, against=Against(retired=gone, archive=lambda month: archives.read_rows(owner, storage, gone[month]))
+    return await audit.verify(db, against=archive_of(db, owner, place))
+
+
+def archive_of(db: Database, owner: DatabaseConfig, place: StorageConfig) -> Against:
+    return Against(
+        retired=lambda: archives.list_months(db, "audit_events"),
+        archive=lambda month: archives.read_month(db, owner, Storage(place), "audit_events", month),
     )
 
 
@@ -129,6 +133,54 @@ async def test_the_trail_is_verified_wherever_its_months_are(
         await retire(owner, place)
     found = await verify_trail(db, owner, place)
     assert (found.finding, found.events, found.not_looked_at) == (None, 2500, [])
+
+
+@pytest.mark.parametrize("seals_before", [0, 2, 4])
+async def test_a_month_that_leaves_while_it_is_verified_is_no_alarm(
+    db: Database, owner: DatabaseConfig, place: StorageConfig, monkeypatch: pytest.MonkeyPatch, seals_before: int
+) -> None:  # A-03
+    """Wherever the reading is when the month goes: so many of its seals have been read by then."""
+    monkeypatch.setattr(sealing, "BATCH", 100)
+    monkeypatch.setattr(verifying, "_WINDOW", 1)
+    await fill_audit(db, 400)
+    read, lock, number = _Verification._read, asyncio.Lock(), 0
+
+    async def read_and_retire(self: _Verification, window: Sequence[Seal]) -> dict[int, bytes]:
+        nonlocal number
+        async with lock:
+            if number == seals_before:
+                await retire(owner, place)
+            number += 1
+        return await read(self, window)
+
+    monkeypatch.setattr(_Verification, "_read", read_and_retire)
+    found = await verify_trail(db, owner, place)
+    assert (found.finding, found.events, found.not_looked_at) == (None, 400, [])
+    assert number >= 4
+
+
+async def test_verifying_all_the_time_while_months_leave_raises_no_alarm(
+    db: Database, owner: DatabaseConfig, place: StorageConfig, server: TestServer
+) -> None:  # A-03
+    months = [date(2025, month, 1) for month in range(3, 7)]
+    for month in months:
+        await make_month(server, name_of(db), "audit_events", month)
+        await fill_audit(db, 300, month)
+    over = asyncio.Event()
+
+    async def verify_on() -> int:
+        rounds = 0
+        while not over.is_set():
+            found = await verify_trail(db, owner, place)
+            assert (found.finding, found.events >= 1200, found.not_looked_at) == (None, True, [])
+            rounds += 1
+        return rounds
+
+    verifying_on = [asyncio.create_task(verify_on()) for _ in range(2)]
+    for month in months:
+        await retire(owner, place, month=month)
+    over.set()
+    assert sum(await asyncio.gather(*verifying_on)) > 2
 
 
 async def test_one_changed_value_on_the_way_into_the_archive_is_found(

@@ -24,6 +24,13 @@ Report = Callable[[int, int], None]
 Archive = Callable[[date], AsyncIterable[Mapping[str, Any]]]
 """The archived rows of a month by ``seq``; jsonb columns as their text."""
 
+Retired = Callable[[], Awaitable[Collection[date]]]
+"""The months that are not in the trail any more, as of now."""
+
+
+async def _none() -> Collection[date]:
+    return ()
+
 
 LeavesOf = Callable[[int], Awaitable[Leaves | None]]
 
@@ -67,7 +74,7 @@ class Against:
 
     keys: Collection[bytes] = ()
     exported: Mapping[int, bytes] = field(default_factory=dict)  # number → chain
-    retired: Collection[date] = ()
+    retired: Retired = _none  # asked again when something does not fit: a month may leave while we read
     archive: Archive | None = None
 
 
@@ -128,9 +135,11 @@ class _Verification:
         self._last: Seal | None = None
         self._signed_up_to = 0
         self._months: dict[date, int] = {}  # and the last number that is sealed in each
-        self._offline: dict[date, list[Seal]] = {}
+        self._seals_of: dict[date, list[Seal]] = {}  # those whose events are asked about
+        self._retired: Collection[date] = ()
 
     async def run(self) -> Verified:
+        self._retired = await self._against.retired()
         async with self._db.transaction(readonly=True) as tx:
             self._total = await tx.fetchval(SEALED_EVENTS, self._month)
         finding = None
@@ -142,7 +151,7 @@ class _Verification:
             finding = found.finding
         async with self._db.transaction(readonly=True) as tx:
             unsealed = await tx.fetchval(UNSEALED, self._sealed_up_to)
-        looked_at_nowhere = [] if self._against.archive else sorted(self._offline)
+        looked_at_nowhere = [] if self._against.archive else sorted(self._offline())
         return Verified(self._seals, self._done, unsealed, self._signed_up_to, looked_at_nowhere, finding)
 
     async def _check_seals(self) -> None:
@@ -177,7 +186,7 @@ class _Verification:
         return [
             seal
             for seal in window
-            if seal.month not in self._against.retired and (self._month is None or seal.month == self._month)
+            if seal.month not in self._retired and (self._month is None or seal.month == self._month)
         ]
 
     async def _read(self, window: Sequence[Seal]) -> dict[int, bytes]:
@@ -201,13 +210,23 @@ class _Verification:
             self._check_chain(seal)
             self._seals += 1
             self._months[seal.month] = max(self._months.get(seal.month, 0), seal.last_seq)
-            if seal.number in found:
-                if not _fits(seal, merkle.split(found[seal.number])):
-                    raise _Found(await self._name(seal))
+            if self._month not in (None, seal.month):
+                continue
+            if seal.month not in self._retired and not _fits(seal, merkle.split(found[seal.number])):
+                finding = await self._name(seal)
+                if not await self._has_left(seal.month):
+                    raise _Found(finding)
+            self._seals_of.setdefault(seal.month, []).append(seal)
+            if seal.month not in self._retired:
                 self._done += seal.events
-            elif self._month in (None, seal.month):
-                self._offline.setdefault(seal.month, []).append(seal)
         self._report(self._done, self._total)
+
+    async def _has_left(self, month: date) -> bool:
+        """Whether the month has been retired since we began: all of it is then looked for where it went."""
+        before, self._retired = self._retired, await self._against.retired()
+        left = [seal for of, found in self._seals_of.items() if of in self._retired for seal in found]
+        self._done -= sum(seal.events for seal in left if seal.month not in before)
+        return month in self._retired
 
     def _check_chain(self, seal: Seal) -> None:
         last = self._last
@@ -272,8 +291,11 @@ class _Verification:
         async with self._db.transaction(readonly=True) as tx:
             return await seals.find_leaves(tx, number)
 
+    def _offline(self) -> dict[date, list[Seal]]:
+        return {month: found for month, found in self._seals_of.items() if month in self._retired}
+
     async def _check_archives(self) -> None:
-        for month, of_month in sorted(self._offline.items()):
+        for month, of_month in sorted(self._offline().items()):
             if self._against.archive is None:
                 continue
             if finding := await verify_rows(of_month, self._against.archive(month), leaves_of=self._leaves):

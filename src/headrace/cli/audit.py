@@ -154,14 +154,16 @@ def verify(
     chosen = _month(month) if month else None
 
     async def act(desk: Desk) -> Verified:
-        gone = await archives.list_months(desk.db, "audit_events")
-        storage = Storage(archive_config(desk.settings)) if gone else None
-
         def rows(of: date) -> AsyncIterator[Mapping[str, Any]]:
-            assert storage is not None
-            return archives.read_rows(desk.place.owner, storage, gone[of])
+            storage = Storage(archive_config(desk.settings))
+            return archives.read_month(desk.db, desk.place.owner, storage, "audit_events", of)
 
-        against = Against(keys=keys, exported=exported, retired=gone, archive=rows if gone else None)
+        against = Against(
+            keys=keys,
+            exported=exported,
+            retired=lambda: archives.list_months(desk.db, "audit_events"),
+            archive=rows,
+        )
         with progress_bar("verifying") as report:
             return await audit.verify(desk.db, month=chosen, against=against, report=report)
 

@@ -115,6 +115,34 @@ async def read_rows(owner: DatabaseConfig, storage: Storage, archive: Archive) -
                 yield row
 
 
+async def read_month(
+    db: Database, owner: DatabaseConfig, storage: Storage, table_name: str, month: date
+) -> AsyncIterator[dict[str, Any]]:
+    """The same of a month that may be on its way: where it is gone when we come to read, it is read where it went."""
+    archive = await _get_month(db, table_name, month)
+    begun = False
+    while True:
+        try:
+            async for row in read_rows(owner, storage, archive):
+                begun = True
+                yield row
+        except (asyncpg.UndefinedTableError, ArchiveDamaged):
+            now = await _get_month(db, table_name, month)
+            if begun or (now.state, now.sha256) == (archive.state, archive.sha256):
+                raise
+            archive = now
+        else:
+            return
+
+
+async def _get_month(db: Database, table_name: str, month: date) -> Archive:
+    async with db.transaction(readonly=True) as tx:
+        archive = await store.find_month(tx, table_name, month)
+    if archive is None:
+        raise ArchiveNotFound(f"{table_name} has no archive of {month:%Y-%m}.")
+    return archive
+
+
 async def list_months(db: Database, table_name: str) -> dict[date, Archive]:
     """The months that are not in their table any more."""
     async with db.transaction(readonly=True) as tx:
