@@ -13,10 +13,12 @@ from headrace.schedules import cancel_execution, run_schedule, update_schedule
 from headrace.schedules.cutting import RESULT_LIMIT, STACK_LIMIT
 from headrace.tasks import Backoff, Fatal, Snooze, retry_task
 from headrace.tasks.context import TaskContext
+from headrace.tasks.errors import ExtensionRefused
 from headrace.tasks.model import Claimed
 from headrace.tasks.reaping import Reaper
-from headrace.tasks.worker import feeding
+from headrace.tasks.worker import feeding, store
 from headrace.tasks.worker.endings import Writer, succeeded
+from headrace.tasks.worker.reporting import LeaseReporter
 from tests.schedules.conftest import Clockwork, miscounted
 from tests.tasks.people import hire, take
 
@@ -196,6 +198,39 @@ async def test_a_deadline_moves_with_an_extension(clockwork: Clockwork) -> None:
         await by_hand(clockwork, schedule.uid)
         (run,) = await clockwork.until_runs(schedule.uid, "success")
     assert run["deadline_at"] - run["started_at"] == timedelta(seconds=80)
+
+
+@pytest.mark.parametrize("begun", [True, False])
+async def test_extensions_that_are_asked_for_at_once_add_up(clockwork: Clockwork, begun: bool) -> None:
+    schedule = await clockwork.create(max_duration_seconds=60, max_extension_seconds=40)
+    await by_hand(clockwork, schedule.uid)
+    worker = await hire(clockwork)
+    (claimed,) = await take(clockwork, worker)
+    writer = Writer(clockwork.db, clockwork.registry, clockwork.followers)
+    reporter = LeaseReporter(clockwork.db, worker, clockwork.registry, clockwork.followers, writer, 1000)
+    if begun:
+        await reporter.start([claimed])
+    async with clockwork.db.transaction() as tx:  # both have a connection, and wait for the same claim
+        assert await store.hold(tx, worker, claimed)
+        asked = [asyncio.create_task(reporter.extend(claimed, seconds)) for seconds in (10, 15)]
+        async with asyncio.timeout(10):
+            while len(await clockwork.db.fetch_alone(WAITING)) < 2:
+                await asyncio.sleep(0.01)
+        with pytest.raises(ExtensionRefused, match="15 s more"):
+            await reporter.extend(claimed, 16)
+    await asyncio.gather(*asked)
+    (run,) = await clockwork.runs(schedule.uid)
+    assert run["deadline_at"] - run["started_at"] == timedelta(seconds=85)
+    assert (claimed.timeout_seconds, claimed.extension_seconds) == (85, 15)
+
+
+WAITING = """
+SELECT DISTINCT waits.pid
+FROM pg_locks AS waits
+JOIN pg_locks AS has ON has.pid = waits.pid
+JOIN pg_database AS here ON here.oid = has.database AND here.datname = current_database()
+WHERE NOT waits.granted
+"""
 
 
 async def test_snoozed_and_fatal(clockwork: Clockwork) -> None:

@@ -67,9 +67,9 @@ async def test_progress_and_extensions_are_told_to_the_schedule(bench: Bench, no
         (row,) = await bench.over(task)
     assert row["status"] == "SUCCEEDED"
     told = [each for each in notes.seen if each.change in (Change.PROGRESSED, Change.EXTENDED)]
-    assert [(each.change, each.progress, each.timeout_seconds) for each in told] == [
-        (Change.PROGRESSED, 40, 1),
-        (Change.EXTENDED, None, 3),
+    assert [(each.change, each.progress, each.extended_seconds) for each in told] == [
+        (Change.PROGRESSED, 40, None),
+        (Change.EXTENDED, None, 2),
     ]
 
 
@@ -87,7 +87,7 @@ async def test_an_extension_that_could_not_be_written_may_be_asked_for_again(
         task = await bench.submit("long", schedule_uid="sch_1", timeout=SECOND, extension=3 * SECOND)
         (row,) = await bench.over(task)
     assert row["status"] == "SUCCEEDED"
-    assert [each.timeout_seconds for each in notes.seen if each.change is Change.EXTENDED] == [4]
+    assert [each.extended_seconds for each in notes.seen if each.change is Change.EXTENDED] == [3]
 
 
 async def test_a_tasks_own_grace_goes_before_its_types(bench: Bench) -> None:

@@ -23,7 +23,7 @@ WHERE run.task_id = given.task_id AND run.state = 'running'
 """
 EXTEND = """
 UPDATE headrace.task_executions AS run
-SET deadline_at = run.started_at + make_interval(secs => given.seconds), updated_at = now()
+SET deadline_at = run.deadline_at + make_interval(secs => given.seconds), updated_at = now()
 FROM unnest($1::varchar[], $2::integer[]) AS given (task_id, seconds)
 WHERE run.task_id = given.task_id AND run.state = 'running'
 """
@@ -76,8 +76,8 @@ class ExecutionFollower:
                     continue
                 case Transition(change=Change.PROGRESSED, progress=int(percent)):
                     progress[each.task_id] = percent
-                case Transition(change=Change.EXTENDED, timeout_seconds=int(seconds)):
-                    extended[each.task_id] = seconds
+                case Transition(change=Change.EXTENDED, extended_seconds=int(seconds)):
+                    extended[each.task_id] = extended.get(each.task_id, 0) + seconds
                 case _:
                     assert each.schedule_uid is not None
                     _note(moves.setdefault(each.task_id, _Moved(each.schedule_uid)), each)

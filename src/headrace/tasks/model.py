@@ -139,7 +139,8 @@ class Transition:
     schedule_uid: str | None = None
     started_at: datetime | None = None  # of this attempt
     progress: int | None = None  # for PROGRESSED
-    timeout_seconds: int | None = None  # of this attempt, as extended
+    timeout_seconds: int | None = None  # of this attempt
+    extended_seconds: int | None = None  # for EXTENDED: by how much more
 
 
 class Outcome(StrEnum):

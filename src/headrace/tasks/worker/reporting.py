@@ -1,6 +1,5 @@
 """What handlers report while they run, written under their lease."""
 
-from dataclasses import replace
 from typing import Any
 
 from headrace.database import Database, Tx
@@ -87,16 +86,18 @@ class LeaseReporter:
             return  # it has all the time in the world
         if not 0 < seconds <= left:
             raise ExtensionRefused(f"This run may be extended by {left} s more, not by {seconds} s.", left=left)
-        claimed.extension_seconds, longer = left - seconds, claimed.timeout_seconds + seconds
+        claimed.extension_seconds = left - seconds
         try:
+            await self._show(claimed)  # or its start, which sets the deadline, could come after this and undo it
             async with self._db.transaction() as tx:
                 await self._hold(tx, claimed)
-                moved = replace(transition(Change.EXTENDED, claimed, self._worker), timeout_seconds=longer)
+                moved = transition(Change.EXTENDED, claimed, self._worker, extended_seconds=seconds)
                 await self._follow(tx, claimed, moved)
         except BaseException:
             claimed.extension_seconds += seconds  # it got nothing for it, and may ask again
             raise
-        claimed.timeout_seconds = longer  # the worker looks at it
+        # The worker looks at it. Added, here and in the run's row: of two that ask at once neither undoes the other's.
+        claimed.timeout_seconds += seconds
 
     async def _follow(self, tx: Tx, claimed: Claimed, moved: Transition) -> None:
         if claimed.schedule_uid is not None:
