@@ -3,7 +3,9 @@ and ends when its standard input does."""
 
 import asyncio
 import logging
+import os
 import sys
+import traceback
 
 import uvloop
 
@@ -40,8 +42,17 @@ async def main(who: str, url: str, *arguments: str) -> None:
     await end
 
 
+async def or_die(*arguments: str) -> None:
+    try:
+        await main(*arguments)
+    except BaseException:  # noqa: BLE001 - it ends the process
+        # At once: the thread that reads standard input would hold up the end, and others wait for its lines.
+        traceback.print_exc()
+        os._exit(1)
+
+
 if __name__ == "__main__":
     logs.configure(format="json", level="ERROR")
     logging.getLogger("pgqueuer").setLevel(logging.ERROR)
     logging.getLogger("procrastinate").setLevel(logging.ERROR)
-    uvloop.run(main(*sys.argv[1:]))
+    uvloop.run(or_die(*sys.argv[1:]))

@@ -32,7 +32,10 @@ class Worker:
     def line(self) -> str:
         """What it says next."""
         assert self._process.stdout is not None
-        return self._process.stdout.readline()
+        said = self._process.stdout.readline()
+        if not said:
+            raise RuntimeError(f"{' '.join(self._command)} has ended; it says above why")
+        return said
 
     @property
     def ended(self) -> bool:

@@ -18,7 +18,7 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit, urlunsplit
 
 import asyncpg
@@ -30,6 +30,10 @@ from headrace import embedded, migrations
 from headrace.audit import ANONYMOUS, ActorType, Who
 from headrace.database import Database, DatabaseConfig, Tx
 from tests.memory import HASTY, in_memory, note_template
+
+if TYPE_CHECKING:
+    import httpx
+    from fastapi import FastAPI
 
 ROOT = Path(__file__).parent.parent
 # As in the Makefile, for those who call pytest themselves.
@@ -210,3 +214,34 @@ async def owner_tx(server: TestServer, shared_database: str) -> AsyncIterator[Tx
 def who() -> Who:
     """Somebody unknown who calls from a documentation address."""
     return Who(ANONYMOUS, ActorType.USER, client_ip="192.0.2.7", request_method="POST", request_id="req-test")
+
+
+# -- people before an API: the module's own ``app``, on the database of the test
+
+
+@pytest.fixture
+async def ada(app: "FastAPI", db: Database) -> AsyncIterator["httpx.AsyncClient"]:
+    async with _calling(app, db, "ada") as client:
+        yield client
+
+
+@pytest.fixture
+async def eve(app: "FastAPI", db: Database) -> AsyncIterator["httpx.AsyncClient"]:
+    """Somebody else."""
+    async with _calling(app, db, "eve") as client:
+        yield client
+
+
+@pytest.fixture
+async def root(app: "FastAPI", db: Database) -> AsyncIterator["httpx.AsyncClient"]:
+    """An administrator."""
+    async with _calling(app, db, "root", role=",ADMIN") as client:
+        yield client
+
+
+@asynccontextmanager
+async def _calling(app: "FastAPI", db: Database, name: str, *, role: str = "") -> AsyncIterator["httpx.AsyncClient"]:
+    from tests.edge import stand  # only those who ask for people load the web
+
+    async with stand.client(app, Authorization=f"Bearer {await stand.user(db, name)}{role}") as client:
+        yield client

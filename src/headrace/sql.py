@@ -40,12 +40,13 @@ class Where:
     def eq(self, column: str, value: object | None) -> Self:
         return self if value is None else self._and(f"{_name(column)} = ${self.next}", value)
 
-    def is_word(self, column: str, value: str | None) -> Self:
+    def is_word(self, column: str, value: str | None, *, by_bytes: bool = False) -> Self:
         """Equality with one of few words of ours, written out: how often each occurs is known to the planner, which
-        does not look at a parameter once it keeps a plan."""
+        does not look at a parameter once it keeps a plan. ``by_bytes`` only an index with the collation "C" serves."""
         if value is not None and not _WORD.fullmatch(value):
             raise ValueError(f"not a word of ours: {value!r}")
-        return self if value is None else self._and(f"{_name(column)} = '{value}'")
+        collated = f'{_name(column)} COLLATE "C"' if by_bytes else _name(column)
+        return self if value is None else self._and(f"{collated} = '{value}'")
 
     def among(self, column: str, values: Sequence[object] | None) -> Self:
         """One of these; of an empty list nothing is one."""

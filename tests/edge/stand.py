@@ -224,6 +224,14 @@ async def client(served: FastAPI, *, peer: str = "192.0.2.7", **headers: str) ->
         yield opened
 
 
+async def user(db: Database, name: str) -> str:
+    """The id of somebody new, who signs in with it as a token."""
+    user_id = ids.new("u")
+    async with db.transaction() as tx:
+        await tx.execute("INSERT INTO headrace.users (id, username, password_hash) VALUES ($1, $2, '!')", user_id, name)
+    return user_id
+
+
 async def things(db: Database, name: str) -> int:
     """How many things of this name there are."""
     async with db.transaction() as tx:

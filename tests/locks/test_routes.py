@@ -1,14 +1,12 @@
 """Locks over HTTP: for programs outside; each caller's own, and all of them for administrators. S-13."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from typing import Any
 
 import httpx
 import pytest
 from fastapi import FastAPI
 
-from headrace import ids
 from headrace.database import Database
 from headrace.locks.routes import router
 from headrace.web import WebConfig, create_app
@@ -18,31 +16,6 @@ from tests.edge import stand
 @pytest.fixture
 def app(db: Database) -> FastAPI:
     return create_app(stand.services(db), WebConfig(), routers=[router])
-
-
-async def user(db: Database, name: str) -> str:
-    user_id = ids.new("u")
-    async with db.transaction() as tx:
-        await tx.execute("INSERT INTO headrace.users (id, username, password_hash) VALUES ($1, $2, '!')", user_id, name)
-    return user_id
-
-
-@pytest.fixture
-async def ada(app: FastAPI, db: Database) -> AsyncIterator[httpx.AsyncClient]:
-    async with stand.client(app, Authorization=f"Bearer {await user(db, 'ada')}") as client:
-        yield client
-
-
-@pytest.fixture
-async def eve(app: FastAPI, db: Database) -> AsyncIterator[httpx.AsyncClient]:
-    async with stand.client(app, Authorization=f"Bearer {await user(db, 'eve')}") as client:
-        yield client
-
-
-@pytest.fixture
-async def root(app: FastAPI, db: Database) -> AsyncIterator[httpx.AsyncClient]:
-    async with stand.client(app, Authorization=f"Bearer {await user(db, 'root')},ADMIN") as client:
-        yield client
 
 
 async def take(client: httpx.AsyncClient, key: str = "deploy", **body: Any) -> dict[str, Any]:
@@ -164,7 +137,7 @@ async def test_an_administrator_sees_all_and_takes_away_on_record(
 
 
 async def test_a_key_needs_the_scope(app: FastAPI, db: Database) -> None:
-    user_id = await user(db, "ada")
+    user_id = await stand.user(db, "ada")
     async with stand.client(app, Authorization=f"Bearer {user_id},locks:read") as reader:
         assert (await reader.get("/v1/locks")).status_code == 200
         refused = await reader.post("/v1/locks", json={"key": "k"})

@@ -106,6 +106,7 @@ ROWS: dict[str, Values] = {
     },
     "task_executions": {
         "task_uid": SCHEDULE,
+        "user_id": USER,
         "task_name": "nightly",
         "task_type": "report",
         "execution_uid": "exe_1",

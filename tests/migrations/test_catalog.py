@@ -52,6 +52,9 @@ DECIDED = {
     "001 scheduled_tasks.labels: default None: '{}'::jsonb": "no labels are {}",
     "001 scheduled_tasks: idx_scheduled_tasks_created_at (created_at): missing": TAG_ONLY + "a few hundred rows",
     "001 scheduled_tasks: idx_scheduled_tasks_updated_at (updated_at): missing": TAG_ONLY + "every count would move it",
+    "001 scheduled_tasks: scheduled_tasks_name_key unique (name): missing": (
+        "uk_scheduled_tasks_name, over those that are not deleted: the name is free before the history is gone"
+    ),
     "001 task_executions.run_by: not null: null": "nobody runs it while pending (ck_task_executions_started)",
     "001 task_executions.started_at: not null: null": "not started while pending (ck_task_executions_started)",
     "001 task_executions: idx_task_executions_task_uid (task_uid): (task_uid, scheduled_at DESC, execution_uid DESC)": (
@@ -199,7 +202,6 @@ async def test_audit_logs_has_002s_columns_in_002s_order(owner_tx: Tx) -> None: 
         ("002", "DROP INDEX headrace.idx_audit_logs_trace_id", "idx_audit_logs_trace_id (trace_id): missing"),
         ("002", "DROP TABLE headrace.tech_risk_ledger", "tech_risk_ledger: missing"),
         ("001", "ALTER TABLE headrace.task_locks DROP CONSTRAINT task_locks_pkey", "primary key unique (id): missing"),
-        ("001", "ALTER TABLE headrace.scheduled_tasks DROP CONSTRAINT uk_scheduled_tasks_name", "unique (name)"),
         (
             "001",
             "DROP INDEX headrace.idx_scheduled_tasks_priority; "

@@ -132,6 +132,7 @@ REFUSED: list[tuple[str, dict[str, object], str]] = [
     ("scheduled_tasks", {"success_executions": 1}, "ck_scheduled_tasks_statistics"),
     ("scheduled_tasks", {"total_executions": 1, "consecutive_failures": 1}, "ck_scheduled_tasks_statistics"),
     ("scheduled_tasks", {"skipped_runs": -1}, "ck_scheduled_tasks_skipped_runs"),
+    ("scheduled_tasks", {"deleted_at": NOW}, "ck_scheduled_tasks_deleted_at"),
     # S-10, S-12
     ("task_executions", {"state": "paused"}, "ck_task_executions_state"),
     ("task_executions", {"state": "pending"}, "ck_task_executions_started"),

@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fastapi import FastAPI
+from pydantic import BaseModel
 
 from headrace import ids
 from headrace.database import Database, Row
@@ -22,8 +24,11 @@ from headrace.schedules import (
     create_schedule,
     with_schedules,
 )
-from headrace.tasks import OutboxFollower, RegistryCatalog, Tasks, declare_types
+from headrace.schedules.routes import create_router
+from headrace.tasks import OutboxFollower, RegistryCatalog, StoredCatalog, Submitter, Tasks, declare_types
 from headrace.tasks.context import TaskContext
+from headrace.web import WebConfig, create_app
+from tests.edge import stand
 from tests.tasks.conftest import Bench
 from tests.tasks.people import caller_of
 
@@ -143,3 +148,18 @@ def clockwork(db: Database, tmp_path: Path) -> Clockwork:
 
 
 SOON = timedelta(seconds=1)
+
+
+class Order(BaseModel):
+    pages: int
+
+
+@pytest.fixture
+async def app(clockwork: Clockwork) -> FastAPI:
+    @clockwork.registry.task("report.build")
+    async def build(_: TaskContext, __: Order) -> None: ...
+
+    await clockwork.declare()
+    catalog = StoredCatalog()
+    ours = Tasks(Submitter(catalog, clockwork.followers), catalog, clockwork.followers)
+    return create_app(stand.services(clockwork.db), WebConfig(), routers=[create_router(ours)])

@@ -21,7 +21,8 @@ async def test_the_schedules_of_a_user_go_and_nobody_elses(clockwork: Clockwork)
         "SELECT uid, name, type, uid || '/' || n, now() - n * interval '1 s', 'w', 'success', now(), now(), "
         "'scheduled' FROM headrace.scheduled_tasks, generate_series(1, 5500) AS n WHERE name = 'ada''s'"
     )
-    assert [gone async for gone in ForgetSchedules().erase(clockwork.db, ada)] in ([0, 1, 1], [1, 0, 1])
+    batches = [gone async for gone in ForgetSchedules().erase(clockwork.db, ada)]
+    assert (sum(batches), max(batches)) == (5500 + 2 + 2, 5000)
     left = await clockwork.db.fetch_alone("SELECT name FROM headrace.scheduled_tasks")
     assert [row["name"] for row in left] == ["everybody's"]
     assert await clockwork.db.fetch_alone("SELECT FROM headrace.task_executions WHERE task_name LIKE 'ada%'") == []

@@ -2,10 +2,12 @@
 
 import asyncio
 from datetime import UTC, datetime, timedelta
+from urllib.parse import urlsplit
 
 import pytest
 
 from headrace.schedules import MisfireConfig, MisfirePolicy, disable_schedule, due, firing, run_schedule
+from tests.conftest import TestServer
 from tests.schedules.conftest import Clockwork, miscounted
 
 HOUR = timedelta(hours=1)
@@ -217,3 +219,24 @@ async def test_a_schedule_that_breaks_the_batch_is_set_aside(clockwork: Clockwor
     assert pause == 0.05  # the good ones are due again
     await clockwork.db.fetch_alone("UPDATE headrace.scheduled_tasks SET enabled = false WHERE uid <> $1", bad.uid)
     assert (await scheduler._pause(fired))[0] == 5  # nobody looks for what was set aside
+
+
+async def test_firing_costs_the_same_whatever_the_statistics_say(clockwork: Clockwork, server: TestServer) -> None:
+    """Plans that were made when there was nothing must not read everything once there is."""
+    count = 60
+    for n in range(count):
+        await clockwork.create(f"s{n}", interval=60, run_at=NOON, max_concurrent=9)
+    name = urlsplit(clockwork.db.config.url).path.strip("/")
+    for table in ("tasks", "task_executions"):
+        await server.run(f"VACUUM ANALYZE headrace.{table}", database=name)
+    for minute in range(3):
+        async with clockwork.db.transaction() as tx:
+            at = NOON + timedelta(minutes=minute)
+            fired = await firing.fire_due(tx, clockwork.submitter, MisfireConfig(), now=at, limit=1000)
+            read = await tx.fetch(
+                "SELECT relname, seq_scan, idx_tup_fetch FROM pg_stat_xact_user_tables "
+                "WHERE relname IN ('tasks', 'task_executions')"
+            )
+        assert fired.executions == count
+        assert {row["relname"]: row["seq_scan"] for row in read} == {"tasks": 0, "task_executions": 0}
+        assert all(row["idx_tup_fetch"] <= 10 * count for row in read)

@@ -1,55 +1,12 @@
 """Schedules and runs over HTTP: what is sent, what is answered, and who is let in."""
 
-from collections.abc import AsyncIterator
 from typing import Any
 
 import httpx
 import pytest
-from fastapi import FastAPI
-from pydantic import BaseModel
 
-from headrace.schedules.routes import create_router
-from headrace.tasks import Submitter, Tasks
-from headrace.tasks.catalog import StoredCatalog
-from headrace.tasks.context import TaskContext
-from headrace.web import WebConfig, create_app
-from tests.edge import stand
 from tests.schedules.conftest import Clockwork
 from tests.tasks.people import trail
-
-
-class Order(BaseModel):
-    pages: int
-
-
-@pytest.fixture
-async def app(clockwork: Clockwork) -> FastAPI:
-    @clockwork.registry.task("report.build")
-    async def build(_: TaskContext, __: Order) -> None: ...
-
-    await clockwork.declare()
-    catalog = StoredCatalog()
-    ours = Tasks(Submitter(catalog, clockwork.followers), catalog, clockwork.followers)
-    return create_app(stand.services(clockwork.db), WebConfig(), routers=[create_router(ours)])
-
-
-@pytest.fixture
-async def ada(app: FastAPI, clockwork: Clockwork) -> AsyncIterator[httpx.AsyncClient]:
-    async with stand.client(app, Authorization=f"Bearer {await clockwork.user('ada')}") as client:
-        yield client
-
-
-@pytest.fixture
-async def eve(app: FastAPI, clockwork: Clockwork) -> AsyncIterator[httpx.AsyncClient]:
-    async with stand.client(app, Authorization=f"Bearer {await clockwork.user('eve')}") as client:
-        yield client
-
-
-@pytest.fixture
-async def root(app: FastAPI, clockwork: Clockwork) -> AsyncIterator[httpx.AsyncClient]:
-    async with stand.client(app, Authorization=f"Bearer {await clockwork.user('root')},ADMIN") as client:
-        yield client
-
 
 NIGHTLY = {"name": "Nightly", "type": "job", "cron": "0 2 * * *", "timezone": "Asia/Shanghai"}
 

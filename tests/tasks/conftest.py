@@ -41,12 +41,9 @@ class Bench:
             return await self.submitter.submit(tx, TaskSpec(name, payload, **spec), user_id=user_id)
 
     async def user(self, name: str) -> str:
-        user_id = ids.new("u")
-        async with self.db.transaction() as tx:
-            await tx.execute(
-                "INSERT INTO headrace.users (id, username, password_hash) VALUES ($1, $2, '!')", user_id, name
-            )
-        return user_id
+        from tests.edge import stand
+
+        return await stand.user(self.db, name)
 
     async def row(self, task_id: str) -> Row:
         async with self.db.transaction() as tx:

@@ -59,24 +59,6 @@ async def app(bench: Bench) -> AsyncIterator[FastAPI]:
         yield create_app(stand.services(bench.db), WebConfig(), routers=[router])
 
 
-@pytest.fixture
-async def ada(app: FastAPI, bench: Bench) -> AsyncIterator[httpx.AsyncClient]:
-    async with stand.client(app, Authorization=f"Bearer {await bench.user('ada')}") as client:
-        yield client
-
-
-@pytest.fixture
-async def eve(app: FastAPI, bench: Bench) -> AsyncIterator[httpx.AsyncClient]:
-    async with stand.client(app, Authorization=f"Bearer {await bench.user('eve')}") as client:
-        yield client
-
-
-@pytest.fixture
-async def root(app: FastAPI, bench: Bench) -> AsyncIterator[httpx.AsyncClient]:
-    async with stand.client(app, Authorization=f"Bearer {await bench.user('root')},ADMIN") as client:
-        yield client
-
-
 def own_id(client: httpx.AsyncClient) -> str:
     return client.headers["Authorization"].removeprefix("Bearer ").partition(",")[0]
 

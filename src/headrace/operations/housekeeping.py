@@ -6,7 +6,7 @@ In small batches, so that nobody waits behind a long delete. Any number of proce
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from headrace import accounts, locks
+from headrace import accounts, locks, schedules
 from headrace.accounts import ThrottleConfig
 from headrace.database import Database, Tx
 from headrace.edge import kept_answers, limits
@@ -24,6 +24,7 @@ class Swept:
     login_failures: int
     sessions: int
     locks: int
+    deleted_schedules: int
 
 
 async def sweep(db: Database, throttle: ThrottleConfig) -> Swept:
@@ -33,6 +34,7 @@ async def sweep(db: Database, throttle: ThrottleConfig) -> Swept:
         login_failures=await _in_batches(db, lambda tx: accounts.forget_failures(tx, throttle, limit=_BATCH)),
         sessions=await _in_batches(db, lambda tx: accounts.forget_sessions(tx, limit=_BATCH)),
         locks=await _in_batches(db, lambda tx: locks.expire(tx, _BATCH)),
+        deleted_schedules=await _in_batches(db, lambda tx: schedules.bury_deleted(tx, _BATCH)),
     )
 
 

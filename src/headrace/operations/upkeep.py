@@ -64,7 +64,7 @@ SCHEDULES = (
         type=SWEEP,
         interval=600,
         description="Removes answers to idempotency keys, rate limits, failures to log in and sessions that have "
-        "served their time, and notes which locks have expired.",
+        "served their time, and the runs of deleted schedules; notes which locks have expired.",
         max_duration_seconds=_HOUR,
         max_retries=0,  # the next one comes soon
     ),

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     )
     from headrace.schedules.service import (
         Statistics,
+        bury_deleted,
         create_schedule,
         delete_schedule,
         disable_schedule,
@@ -77,6 +78,7 @@ __all__ = [
     "Statistics",
     "TimezoneUnknown",
     "Trigger",
+    "bury_deleted",
     "cancel_execution",
     "create_schedule",
     "delete_schedule",
@@ -108,7 +110,7 @@ __getattr__ = lazily.names_of(
         "following": "ExecutionFollower with_schedules",
         "loop": "Scheduler SchedulerConfig",
         "model": "Execution ExecutionState ExecutionUid MisfirePolicy Schedule ScheduleSpec ScheduleUid Trigger",
-        "service": "Statistics create_schedule delete_schedule disable_schedule "
+        "service": "Statistics bury_deleted create_schedule delete_schedule disable_schedule "
         "enable_schedule ensure_schedule get_schedule get_statistics list_schedules "
         "preview run_schedule upcoming update_schedule",
         "store.executions": "ExecutionFilter FoundExecutions",

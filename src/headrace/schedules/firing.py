@@ -117,6 +117,7 @@ async def insert_runs(
     await tx.execute(
         store.INSERT_RUNS,
         [run.schedule.uid for run in runs],
+        [run.schedule.user_id for run in runs],
         [run.schedule.name for run in runs],
         [run.schedule.type for run in runs],
         [run.execution_uid for run in runs],

@@ -30,7 +30,7 @@ FIND = f"SELECT {_COLUMNS} FROM headrace.task_executions AS run WHERE run.execut
 OWNER = """
 SELECT schedule.user_id FROM headrace.task_executions AS run
 JOIN headrace.scheduled_tasks AS schedule ON schedule.uid = run.task_uid
-WHERE run.execution_uid = $1
+WHERE run.execution_uid = $1 AND schedule.deleted_at IS NULL
 """
 
 
@@ -79,6 +79,10 @@ async def list_executions(
     return FoundExecutions(found)
 
 
+# Deleted ones are few, and looked up once.
+_OF_SCHEDULES_THAT_ARE = (
+    "run.task_uid <> ALL (ARRAY(SELECT uid FROM headrace.scheduled_tasks WHERE deleted_at IS NOT NULL))"
+)
 _ORDER = "ORDER BY scheduled_at DESC, execution_uid DESC"
 
 
@@ -94,10 +98,9 @@ def listing(wanted: ExecutionFilter, *, older_than: Mark | None = None, limit: i
         )
         args += where.args
     rest = _rest(Where(first=len(args) + 1), wanted)
-    fits = " AND ".join(rest.clauses) or "true"
+    fits = " AND ".join((_OF_SCHEDULES_THAT_ARE, *rest.clauses))
     sql = (
         f"SELECT {_LISTED}, run.walked, {fits} AS fits FROM ({' UNION ALL '.join(walks)}) AS run "
-        f"LEFT JOIN headrace.scheduled_tasks AS schedule ON schedule.uid = run.task_uid "
         f"WHERE ({fits}) OR run.walked = {WALK} "
         f"ORDER BY run.scheduled_at DESC, run.execution_uid DESC LIMIT ${rest.next}"
     )
@@ -105,14 +108,21 @@ def listing(wanted: ExecutionFilter, *, older_than: Mark | None = None, limit: i
 
 
 def _walked_states(wanted: ExecutionFilter) -> Sequence[ExecutionState | None]:
-    by_state = wanted.schedule_uid is None and wanted.trigger is not Trigger.MANUAL and wanted.states
-    return wanted.states if by_state and wanted.states else [None]
+    if wanted.schedule_uid is not None or wanted.trigger is Trigger.MANUAL:
+        return [None]
+    if wanted.states:
+        return wanted.states
+    # A user's runs are indexed state by state; merged they are a list.
+    return [None] if wanted.user_id is None else list(ExecutionState)
 
 
 def _walk(where: Where, wanted: ExecutionFilter, state: ExecutionState | None, older_than: Mark | None) -> Where:
-    where = where.eq("task_uid", wanted.schedule_uid).eq("state", state)
-    if wanted.schedule_uid is None and state is None and wanted.trigger is Trigger.MANUAL:
-        where = where.eq("trigger_type", "manual")
+    whose = where.eq("task_uid", wanted.schedule_uid)
+    where = whose.is_word("state", state, by_bytes=wanted.user_id is not None)
+    if wanted.schedule_uid is None:
+        where = where.eq("user_id", wanted.user_id)
+        if state is None and wanted.trigger is Trigger.MANUAL:
+            where = where.is_word("trigger_type", "manual")
     return (
         where.since("scheduled_at", wanted.since)
         .until("scheduled_at", wanted.until)
@@ -122,7 +132,7 @@ def _walk(where: Where, wanted: ExecutionFilter, state: ExecutionState | None, o
 
 def _rest(where: Where, wanted: ExecutionFilter) -> Where:
     return (
-        where.eq("schedule.user_id", wanted.user_id)
+        where.eq("run.user_id", wanted.user_id)
         .among("run.state", wanted.states)
         .eq("run.trigger_type", wanted.trigger)
         .eq("run.task_type", wanted.type)

@@ -25,30 +25,7 @@ async def lock_due(tx: Tx, *, now: datetime | None, limit: int, but: Sequence[st
 
 
 # A statement of its own, after the locks: it sees what the last holders committed.
-LOOK = """
-SELECT given.uid, active.number AS active, waiting.any AS waiting, fired.times
-FROM unnest($1::varchar[], $2::timestamptz[], $3::timestamptz[]) AS given (uid, first_due, last_due)
-CROSS JOIN LATERAL (
-  SELECT count(*) AS number
-  FROM headrace.task_executions AS run
-  WHERE run.task_uid = given.uid AND run.state IN ('pending', 'running') AND run.task_id IS NOT NULL
-  OFFSET 0
-) AS active
-CROSS JOIN LATERAL (
-  SELECT EXISTS (
-    SELECT FROM headrace.task_executions AS run
-    WHERE run.task_uid = given.uid AND run.state = 'pending' AND run.task_id IS NULL
-  ) AS any
-) AS waiting
-CROSS JOIN LATERAL (
-  -- Only after next_run was set back by hand: a time that has fired does not fire again.
-  SELECT array_agg(run.scheduled_at) AS times
-  FROM headrace.task_executions AS run
-  WHERE run.task_uid = given.uid AND run.scheduled_at BETWEEN given.first_due AND given.last_due
-    AND run.trigger_type = 'scheduled' AND run.retry_count = 0
-  OFFSET 0
-) AS fired
-"""
+LOOK = "SELECT uid, active, waiting, fired FROM headrace.look_at_schedules($1, $2, $3)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,25 +45,12 @@ async def look(
     tx: Tx, uids: Sequence[str], first_dues: Sequence[datetime | None], last_dues: Sequence[datetime | None]
 ) -> dict[str, Standing]:
     rows = await tx.fetch(LOOK, uids, first_dues, last_dues)
-    return {row["uid"]: Standing(row["active"], row["waiting"], frozenset(row["times"] or ())) for row in rows}
+    return {row["uid"]: Standing(row["active"], row["waiting"], frozenset(row["fired"] or ())) for row in rows}
 
 
 # By the wall clock, after the locks: ends of one schedule are dated in the order in which they are counted.
 CLOCK = "SELECT clock_timestamp()"
-# What was refused has failed: the drawn states have it running for no time.
-INSERT_RUNS = """
-INSERT INTO headrace.task_executions
-  (task_uid, task_name, task_type, execution_uid, task_id, scheduled_at, trigger_type, trigger_by, state,
-   run_by, started_at, finished_at, error_message)
-SELECT given.uid, given.name, given.type, given.execution_uid, given.task_id, given.scheduled_at, $8, $9,
-       CASE WHEN given.refused IS NULL THEN 'pending' ELSE 'failure' END,
-       CASE WHEN given.refused IS NOT NULL THEN 'nobody' END,
-       CASE WHEN given.refused IS NOT NULL THEN $10::timestamptz END,
-       CASE WHEN given.refused IS NOT NULL THEN $10::timestamptz END,
-       given.refused
-FROM unnest($1::varchar[], $2::varchar[], $3::varchar[], $4::varchar[], $5::varchar[], $6::timestamptz[], $7::text[])
-  AS given (uid, name, type, execution_uid, task_id, scheduled_at, refused)
-"""
+INSERT_RUNS = "SELECT headrace.insert_executions($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)"
 # The runs that were refused count at once; no worker will ever end them.
 COUNT_REFUSED = """
 UPDATE headrace.scheduled_tasks AS schedule
@@ -156,28 +120,11 @@ async def time_until(tx: Tx, due: datetime) -> timedelta:
 # Runs that wait for a slot, as many as there are slots. The schedules are locked by the caller.
 HELD = f"""
 SELECT {PLAN_COLUMNS}, held.execution_uid
-FROM headrace.scheduled_tasks AS schedule
-CROSS JOIN LATERAL (
-  SELECT count(*) AS number FROM headrace.task_executions AS run
-  WHERE run.task_uid = schedule.uid AND run.state IN ('pending', 'running') AND run.task_id IS NOT NULL
-  OFFSET 0
-) AS active
-CROSS JOIN LATERAL (
-  SELECT waiting.execution_uid, waiting.scheduled_at
-  FROM headrace.task_executions AS waiting
-  WHERE waiting.task_uid = schedule.uid AND waiting.state = 'pending' AND waiting.task_id IS NULL
-  ORDER BY waiting.scheduled_at, waiting.id
-  LIMIT greatest(0, schedule.max_concurrent - active.number)
-) AS held
-WHERE schedule.uid = ANY ($1::varchar[])
+FROM headrace.held_executions($1) AS held
+JOIN headrace.scheduled_tasks AS schedule ON schedule.uid = held.uid
 ORDER BY schedule.uid, held.scheduled_at
 """
-GIVE_TASKS = """
-UPDATE headrace.task_executions AS run
-SET task_id = given.task_id, updated_at = now()
-FROM unnest($1::varchar[], $2::varchar[]) AS given (execution_uid, task_id)
-WHERE run.execution_uid = given.execution_uid AND run.state = 'pending' AND run.task_id IS NULL
-"""
+GIVE_TASKS = "SELECT headrace.give_tasks($1, $2)"
 WAITING = """
 SELECT task_uid, execution_uid FROM headrace.task_executions
 WHERE task_uid = ANY ($1::varchar[]) AND state = 'pending' AND task_id IS NULL

@@ -23,12 +23,22 @@ def _schedule_of(row: Row) -> Schedule:
 
 
 INSERT = f"""
-INSERT INTO headrace.scheduled_tasks
+INSERT INTO headrace.scheduled_tasks AS known
   (uid, user_id, name, type, description, is_recurring, cron_expr, "interval", timezone, next_run, misfire_policy,
    enabled, max_duration_seconds, max_retries, timeout_grace_period, max_extension_seconds, max_concurrent, priority,
    labels, data)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)
-ON CONFLICT (uid) DO NOTHING
+-- One that was deleted, and whose history is not yet gone, is there again.
+ON CONFLICT (uid) DO UPDATE
+SET (name, type, description, is_recurring, cron_expr, "interval", timezone, next_run, misfire_policy, enabled,
+     max_duration_seconds, max_retries, timeout_grace_period, max_extension_seconds, max_concurrent, priority, labels,
+     data, deleted_at, version)
+  = (excluded.name, excluded.type, excluded.description, excluded.is_recurring, excluded.cron_expr,
+     excluded."interval", excluded.timezone, excluded.next_run, excluded.misfire_policy, excluded.enabled,
+     excluded.max_duration_seconds, excluded.max_retries, excluded.timeout_grace_period,
+     excluded.max_extension_seconds, excluded.max_concurrent, excluded.priority, excluded.labels,
+     excluded.data, NULL, known.version + 1)
+WHERE known.deleted_at IS NOT NULL
 RETURNING {_COLUMNS}, {_WAKE}
 """
 
@@ -59,10 +69,10 @@ def _name_taken(exc: asyncpg.UniqueViolationError, name: str) -> Exception:
     return ScheduleNameTaken(f"Another schedule is called {name!r}: names are unique.", fields=["name"])
 
 
-FIND = f"SELECT {_COLUMNS} FROM headrace.scheduled_tasks WHERE uid = $1"
+FIND = f"SELECT {_COLUMNS} FROM headrace.scheduled_tasks WHERE uid = $1 AND deleted_at IS NULL"
 # NO KEY: runs that are inserted meanwhile refer to the row, and are not held up.
 LOCK = f"{FIND} FOR NO KEY UPDATE"
-FIND_BY_NAME = f"SELECT {_COLUMNS} FROM headrace.scheduled_tasks WHERE name = $1"
+FIND_BY_NAME = f"SELECT {_COLUMNS} FROM headrace.scheduled_tasks WHERE name = $1 AND deleted_at IS NULL"
 
 
 async def find_schedule(tx: Tx, uid: str) -> Schedule | None:
@@ -102,12 +112,49 @@ async def update_schedule(tx: Tx, uid: str, spec: ScheduleSpec, *, next_run: dat
     return _schedule_of(row)
 
 
-DELETE = "DELETE FROM headrace.scheduled_tasks WHERE uid = $1"
+DELETE = """
+UPDATE headrace.scheduled_tasks
+SET deleted_at = now(), enabled = false, next_run = NULL, version = version + 1
+WHERE uid = $1 AND deleted_at IS NULL
+"""
 
 
 async def delete_schedule(tx: Tx, uid: str) -> None:
-    """Remove it with its history. The caller has locked it."""
+    """Nobody finds it any more, and it fires no more. The caller has locked it; ``bury`` does the rest."""
     await tx.execute(DELETE, uid)
+
+
+# Whoever has one buries it; another process takes the next.
+LOCK_DELETED = """
+SELECT uid FROM headrace.scheduled_tasks
+WHERE deleted_at IS NOT NULL ORDER BY deleted_at LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED
+"""
+
+
+async def lock_deleted(tx: Tx) -> str | None:
+    """The uid of a deleted schedule of which something is left."""
+    uid: str | None = await tx.fetchval(LOCK_DELETED)
+    return uid
+
+
+# Runs that move at this moment are left for the next time: who moves them may be waiting for the schedule.
+DELETE_RUNS = """
+DELETE FROM headrace.task_executions WHERE id IN (
+  SELECT id FROM headrace.task_executions WHERE task_uid = $1
+  ORDER BY scheduled_at DESC, execution_uid DESC LIMIT $2 FOR UPDATE SKIP LOCKED
+)
+"""
+BURY = """
+DELETE FROM headrace.scheduled_tasks AS schedule
+WHERE uid = $1 AND NOT EXISTS (SELECT FROM headrace.task_executions AS run WHERE run.task_uid = schedule.uid)
+"""
+
+
+async def bury(tx: Tx, uid: str, *, limit: int) -> int:
+    """Remove some runs of a deleted schedule, and with the last of them the schedule; gives how many rows went. The
+    caller has locked it."""
+    gone = await tx.count(DELETE_RUNS, uid, limit)
+    return gone if gone == limit else gone + await tx.count(BURY, uid)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +174,7 @@ async def list_schedules(
     """Schedules, newest first. There are thousands, not millions: a look at all of them is cheap enough."""
     where = (
         Where()
+        .is_null("deleted_at")
         .eq("user_id", wanted.user_id)
         .eq("type", wanted.type)
         .eq("enabled", wanted.enabled)
