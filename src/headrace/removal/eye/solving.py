@@ -1,22 +1,28 @@
 """Solving for what lies under a mark: computed where it shines through, filled in where it does not."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from headrace.removal.eye.coverage import covered
 from headrace.removal.eye.filling import fill
+from headrace.removal.eye.inks import Points, read
 from headrace.removal.eye.model import Mask, Picture, Plane, Restoration, Sight
+
+At = tuple[NDArray[np.intp], ...]
+Box = tuple[int, int, int, int]  # top, bottom, left, right
 
 # Blocks of this side are solved one by one, each with a margin that is only looked at.
 _BLOCK, _MARGIN = 1024, 48
 # Beyond this nothing of the picture is left to compute with.
 _OPAQUE = 0.93
-# Strokes this near share one colour and one alpha.
-_NEAR = 9
-# How far alpha may be off, as factors that are tried.
-_FACTORS = np.linspace(0.8, 1.2, 9)
+# Inks are read off this near to the unmarked picture.
+_RIM = 10
+# What compression changes, in levels; how far alpha is off after all; how much worse filling gets a pixel deeper.
+_GRAIN, _ALPHA_OFF, _DEEPER = 2.5, 0.03, 0.12
 # A result whose edges along the mark stand out more than this, beside the marked picture's, is worse than none.
 _RESIDUE = 0.9
 
@@ -31,6 +37,7 @@ class _Block:
     doubt: Plane  # in levels
     tight: Mask
     loose: Mask
+    step: int
 
 
 def solve(picture: Picture, sight: Sight, *, least_score: float = 0.5, in_place: bool = False) -> Restoration:
@@ -49,25 +56,22 @@ def solve(picture: Picture, sight: Sight, *, least_score: float = 0.5, in_place:
     result = picture if in_place else picture.copy()
     computed = invented = 0
     before = after = doubt = 0.0
-    for top in range(0, sight.height, _BLOCK):
-        for left in range(0, sight.width, _BLOCK):
-            outer = (max(0, top - _MARGIN), top + _BLOCK + _MARGIN, max(0, left - _MARGIN), left + _BLOCK + _MARGIN)
-            block = _cut(picture, sight, outer)
-            if block is None:
-                continue
-            fresh, hole = _solved(block)
-            was, now = _residue(block.picture, block), _residue(fresh, block)
-            if now > _RESIDUE * was:
-                before, after = before + was, after + was
-                continue  # the block keeps its mark rather than getting a ghost
-            before, after = before + was, after + now
-            inner = np.s_[top - outer[0] : top - outer[0] + _BLOCK, left - outer[2] : left - outer[2] + _BLOCK]
-            inside = block.loose[inner]
-            levels = np.clip(np.rint(fresh[inner][inside]), 0, 255).astype(np.uint8)
-            result[top : top + _BLOCK, left : left + _BLOCK][inside] = levels
-            computed += int((inside & ~hole[inner]).sum())
-            invented += int((inside & hole[inner]).sum())
-            doubt += float(block.doubt[inner][inside].sum())
+    for top, bottom, left, right in _boxes(sight):
+        above, before_it = max(0, top - _MARGIN), max(0, left - _MARGIN)
+        block = _cut(picture, sight, (above, bottom + _MARGIN, before_it, right + _MARGIN))
+        fresh, hole = _solved(block)
+        was, now = _residue(block.picture, block), _residue(fresh, block)
+        if now > _RESIDUE * was:
+            before, after = before + was, after + was
+            continue  # the block keeps its mark rather than getting a ghost
+        before, after = before + was, after + now
+        inner = np.s_[top - above : bottom - above, left - before_it : right - before_it]
+        inside = block.loose[inner]
+        levels = np.clip(np.rint(fresh[inner][inside]), 0, 255).astype(np.uint8)
+        result[top:bottom, left:right][inside] = levels
+        computed += int((inside & ~hole[inner]).sum())
+        invented += int((inside & hole[inner]).sum())
+        doubt += float(block.doubt[inner][inside].sum())
     if computed + invented == 0:
         return Restoration(picture, 0.0, 0, 0, refused="The mark could not be taken off without leaving a trace.")
     gone = 1 - after / before if before > 0 else 1.0
@@ -75,13 +79,27 @@ def solve(picture: Picture, sight: Sight, *, least_score: float = 0.5, in_place:
     return Restoration(result, round(float(np.clip(gone * certain * sight.score, 0, 1)), 4), computed, invented)
 
 
-def _cut(picture: Picture, sight: Sight, box: tuple[int, int, int, int]) -> _Block | None:
+def _boxes(sight: Sight) -> Iterator[Box]:
+    """What is marked of each block."""
+    side, step = _BLOCK // sight.step, sight.step
+    for top in range(0, sight.loose.shape[0], side):
+        for left in range(0, sight.loose.shape[1], side):
+            part = sight.loose[top : top + side, left : left + side]
+            rows, columns = np.flatnonzero(part.any(1)), np.flatnonzero(part.any(0))
+            if len(rows):
+                yield (
+                    (top + int(rows[0])) * step,
+                    min((top + int(rows[-1]) + 1) * step, sight.height),
+                    (left + int(columns[0])) * step,
+                    min((left + int(columns[-1]) + 1) * step, sight.width),
+                )
+
+
+def _cut(picture: Picture, sight: Sight, box: Box) -> _Block:
     top, bottom, left, right = box
     bottom, right = min(bottom, sight.height), min(right, sight.width)
     step = sight.step
     rows, columns = slice(top // step, -(-bottom // step)), slice(left // step, -(-right // step))
-    if not sight.loose[rows, columns].any():
-        return None
     shape = (bottom - top, right - left)
 
     def plane(values: NDArray[np.uint8], smooth: int) -> NDArray[np.uint8]:
@@ -99,74 +117,62 @@ def _cut(picture: Picture, sight: Sight, box: tuple[int, int, int, int]) -> _Blo
         plane(sight.doubt, cv2.INTER_LINEAR).astype(np.float32),
         tight,
         loose,
+        step,
     )
 
 
 def _solved(block: _Block) -> tuple[Plane, Mask]:
     """The block without its mark, and which of its pixels were invented rather than computed."""
     membrane = fill(block.picture, block.loose)
+    share, whole = covered(block.picture, block.alpha, block.loose, step=block.step)
+    change = cv2.morphologyEx(share, cv2.MORPH_GRADIENT, np.ones((5, 5), np.uint8))
+    deep = cv2.distanceTransform(block.loose.view(np.uint8), cv2.DIST_L2, 3)
     at = np.nonzero(block.loose)
-    marked, smooth = block.picture[at], membrane[at]
-    alpha, tint = _refined(block, at, marked, smooth)
-    through = np.maximum(1 - alpha, 1 - _OPAQUE)[:, None]
-    computed = (marked - tint) / through
+    marked, smooth, part = block.picture[at], membrane[at], share[at]
+    depth: Plane = deep[at].astype(np.float32)
+    missed: Plane = _roughness(block)[at] * (1 + np.float32(_DEEPER) * np.maximum(depth - 2, 0)) + np.float32(_GRAIN)
+    alpha, colour, strong = _inked(block, at, marked, smooth, part, missed, whole[at], depth)
+    through = np.maximum(1 - alpha * part, 1 - _OPAQUE)
+    computed = (marked - (alpha * part)[:, None] * colour) / through[:, None]
     # Two estimates with errors of their own: the better one counts more, and both together are better than either.
     impossible = np.maximum(np.maximum(-computed, computed - 255), 0).mean(1)
-    # At the rim of what is nearly opaque the network trusts itself too much.
-    strong = cv2.dilate(block.alpha, np.ones((7, 7), np.uint8))[at]
-    caution = 0.8 + 4 * np.clip((strong - 0.6) / 0.25, 0, 1)
-    wrong = (caution * block.doubt[at] + 2 * impossible + 0.5) ** 2
-    rough = _roughness(block)[at] ** 2 + 4
-    invented = wrong / (wrong + rough)
-    invented = np.where(alpha > _OPAQUE, 1, invented)[:, None].astype(np.float32)
+    computed = np.clip(computed, 0, 255)
+    lever = np.sqrt(((colour - computed) ** 2).mean(1))
+    unsure = np.hypot(_ALPHA_OFF, alpha * (0.01 + 0.1 * change[at]))
+    wrong = np.hypot(_GRAIN, unsure * lever) / through + 2 * impossible
+    # Of what is nearly opaque little shines through, and its alpha is told less surely.
+    wrong = (wrong + strong * block.doubt[at]) * (1 + 4 * strong)
+    invented = wrong**2 / (wrong**2 + (1.5 * missed) ** 2)
+    invented = np.where(alpha * part > _OPAQUE, 1, invented)[:, None]
     result = block.picture.copy()
-    result[at] = np.clip(computed, 0, 255) * (1 - invented) + smooth * invented
+    result[at] = computed * (1 - invented) + smooth * invented
     hole = np.zeros(block.loose.shape, np.bool_)
     hole[at] = invented[:, 0] > 0.5
     return result, hole
 
 
-def _refined(block: _Block, at: tuple[NDArray[np.intp], ...], marked: Plane, smooth: Plane) -> tuple[Plane, Plane]:
-    """Alpha and colour, corrected for each mark by a factor and a shift so that its result meets its surroundings.
-
-    The network's alpha is a few hundredths off for a whole mark at a time; that leaves ghosts. Near the rim the
-    membrane is a fair guess at what must come out, so the factor that brings the result nearest to it is taken.
-    """
-    alpha, tint = block.alpha[at], block.tint[at]
-    near = cv2.dilate(block.loose.view(np.uint8), np.ones((_NEAR, _NEAR), np.uint8))
-    count, labels = cv2.connectedComponents(near, ltype=cv2.CV_32S)
-    label = labels[at]
-    solvable = (alpha > 0.04) & (alpha < 0.85)
-    weight = solvable / (1.0 + block.doubt[at])
-    best = np.full(count, np.inf)
-    factor, shift = np.ones(count), np.zeros((count, 3))
-    norm = np.bincount(label, weight, count) + 1e-6
-    for tried in _FACTORS:
-        a = np.minimum(alpha * tried, 0.97)
-        lever = a / (1 - a)
-        off = (marked - tint * tried) / (1 - a)[:, None] - smooth
-        pull = np.bincount(label, weight * lever * lever, count) + 1e-3 * norm + 1e-6
-        delta = np.stack([np.bincount(label, weight * lever * off[:, c], count) / pull for c in range(3)], 1)
-        delta = np.clip(delta, -20, 20) * 0.7
-        left = np.abs(off - lever[:, None] * delta[label]).mean(1)
-        cost = np.bincount(label, weight * left, count) / norm + 6 * abs(tried - 1)
-        better = cost < best
-        best, factor = np.where(better, cost, best), np.where(better, tried, factor)
-        shift = np.where(better[:, None], delta, shift)
-    changed = np.minimum(alpha * factor[label], 0.99).astype(np.float32)
-    colour = tint * factor[label][:, None] + changed[:, None] * shift[label]
-    return changed, colour.astype(np.float32)
+def _inked(
+    block: _Block, at: At, marked: Plane, smooth: Plane, part: Plane, missed: Plane, whole: Plane, deep: Plane
+) -> tuple[Plane, Plane, Plane]:
+    """Of each pixel: alpha of a whole stroke there, colour, and how near to opaque that is, 0 to 1."""
+    colour = np.clip(block.tint[at] / np.maximum(block.alpha[at], 0.02)[:, None], 0, 255)
+    points = Points(*(a.astype(np.float64) for a in (marked, smooth, missed, part, whole, colour)))
+    inks, which = read(points, (part > 0.5) & (deep <= _RIM) & block.tight[at])
+    alphas, strongest = np.array([ink.alpha for ink in inks]), np.array([ink.strongest for ink in inks])
+    colours = np.array([ink.colour for ink in inks], np.float32)
+    strong = np.clip((strongest - 0.55) / 0.2, 0, 1)
+    return alphas.astype(np.float32)[which], colours[which], strong.astype(np.float32)[which]
 
 
 def _roughness(block: _Block) -> Plane:
-    """How far the picture around each pixel strays from a smooth one: what filling in would miss."""
+    """How far the picture around each pixel strays from its own blur: what filling in would miss."""
     grey = block.picture.mean(2)
     outside = (~block.loose).astype(np.float32)
-    size = (31, 31)
-    share = cv2.blur(outside, size) + 1e-3
-    mean = cv2.blur(grey * outside, size) / share
-    square = cv2.blur(grey * grey * outside, size) / share
-    rough: Plane = np.sqrt(np.maximum(square - mean * mean, 0)).astype(np.float32)
+
+    def mean(of: Plane, side: int) -> Plane:
+        return cv2.blur(of * outside, (side, side)) / (cv2.blur(outside, (side, side)) + np.float32(1e-3))
+
+    rough: Plane = np.sqrt(mean((grey - mean(grey, 9)) ** 2, 31) + 1)
     return rough
 
 
