@@ -37,7 +37,7 @@ class Order(BaseModel):
 def registry() -> Registry:
     made = Registry()
 
-    @made.task("report.build", queue="reports", max_attempts=5, limit_key=lambda payload, _: f"{payload['pages']}")
+    @made.task("report.build", queue="reports", max_attempts=5, limit_key="payload.pages")
     async def build(context: TaskContext, payload: Order) -> dict[str, int]:
         await context.progress(50)
         return {"pages": payload.pages}

@@ -89,7 +89,7 @@ def limited(registry: Registry, db: Database, options: Options) -> None:
         backoff=SOON,
         events=False,
         max_running_per_key=KEY_LIMIT,
-        limit_key=lambda payload, _: payload["key"],
+        limit_key="payload.key",
     )
     async def work(context: TaskContext, payload: Any) -> None:
         leave_a_mark(options)

@@ -198,7 +198,7 @@ class AnyType:
             timeout_seconds=None,
             emits_events=False,
             check_payload=lambda payload: payload,
-            limit_key=lambda payload, _: payload.get("key", ""),
+            limit_key="payload.key",
         )
 
 

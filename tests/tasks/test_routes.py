@@ -87,8 +87,9 @@ async def test_submit_wait_and_read(bench: Bench, ada: httpx.AsyncClient) -> Non
     reply = await ada.post("/v1/tasks", json=body)
     assert reply.status_code == 201
     task = reply.json()
-    for name in body.keys() - {"run_at"}:
+    for name in body.keys() - {"run_at", "limit_key"}:
         assert task[name] == body[name], name
+    assert task["limit_key"] == f"{own_id(ada)}/k"
     assert datetime.fromisoformat(task["run_at"]) == run_at
     assert (task["status"], task["user_id"], task["version"]) == ("QUEUED", own_id(ada), 0)
     assert (reply.headers["Location"], reply.headers["ETag"]) == (f"/v1/tasks/{task['id']}", '"0"')
@@ -127,6 +128,7 @@ async def test_what_is_left_out_is_as_the_type_says(ada: httpx.AsyncClient) -> N
         ({"title": ""}, 422, "validation_failed"),
         ({"title": "x" * 256}, 422, "validation_failed"),
         ({"queue": "x" * 65}, 422, "validation_failed"),
+        ({"limit_key": "x" * 227}, 422, "validation_failed"),
         ({"priority": 1_000_001}, 422, "validation_failed"),
         ({"max_attempts": 0}, 422, "validation_failed"),
         ({"timeout_seconds": 0}, 422, "validation_failed"),
@@ -153,7 +155,7 @@ async def test_what_submitting_refuses(ada: httpx.AsyncClient, change: dict[str,
 
 async def test_the_largest_labels_and_names_can_be_stored(ada: httpx.AsyncClient) -> None:
     labels = {f"{number}" + "k" * 62: "v" * 63 for number in range(8)}
-    task = await submit(ada, labels=labels, limit_key="\N{GRINNING FACE}" * 255, queue="\N{GRINNING FACE}" * 64)
+    task = await submit(ada, labels=labels, limit_key="\N{GRINNING FACE}" * 226, queue="\N{GRINNING FACE}" * 64)
     assert task["labels"] == labels
 
 

@@ -68,7 +68,7 @@ def make_registry() -> Registry:
     registry.task("plain")(nothing)
     registry.task("once", max_attempts=1)(nothing)
     registry.task("quiet", events=False, queue="side")(nothing)
-    registry.task("limited", max_running_per_key=KEY_LIMIT, limit_key=lambda payload, _: payload["key"])(nothing)
+    registry.task("limited", max_running_per_key=KEY_LIMIT, limit_key="payload.key")(nothing)
     return registry
 
 

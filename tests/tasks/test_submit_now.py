@@ -15,7 +15,7 @@ LATER = datetime(2031, 5, 6, 7, 8, tzinfo=UTC)
 
 @pytest.fixture
 def noting(bench: Bench) -> Bench:
-    @bench.registry.task("note", events=False, limit_key=lambda payload, _: str(payload.get("key", "")))
+    @bench.registry.task("note", events=False, limit_key="payload.key")
     async def note(_context: object, payload: object) -> object:
         return payload
 
@@ -50,12 +50,12 @@ async def test_one_bad_one_and_nothing_is_written(noting: Bench, count: int) -> 
 async def test_a_value_of_one_row_does_not_reach_the_others(noting: Bench) -> None:
     every: dict[str, Any] = {
         "title": "first", "queue": "apart", "priority": 3, "run_at": LATER, "max_attempts": 7,
-        "timeout": timedelta(seconds=9), "labels": {"gpu": "yes"}, "trace_id": "t1", "limit_key": "k",
+        "timeout": timedelta(seconds=9), "labels": {"gpu": "yes"}, "trace_id": "t1",
     }  # fmt: skip
     for specs in (
-        [TaskSpec("note", {}, **every), TaskSpec("note", {})],
-        [TaskSpec("note", {}), TaskSpec("note", {}, **every)],
-        [TaskSpec("note", {}, **every), TaskSpec("note", {}, **every)],
+        [TaskSpec("note", {"key": "k"}, **every), TaskSpec("note", {})],
+        [TaskSpec("note", {}), TaskSpec("note", {"key": "k"}, **every)],
+        [TaskSpec("note", {"key": "k"}, **every), TaskSpec("note", {"key": "k"}, **every)],
     ):
         rows = [await noting.row(task_id) for task_id in await submit(noting, *specs)]
         for spec, row in zip(specs, rows, strict=True):

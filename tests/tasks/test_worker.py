@@ -429,7 +429,7 @@ async def test_a_limit_for_a_key_holds_over_several_workers(bench: Bench) -> Non
     at_once: dict[str, int] = {}
     most: dict[str, int] = {}
 
-    @bench.registry.task("limited", max_running_per_key=2, limit_key=lambda payload, _: payload["key"])
+    @bench.registry.task("limited", max_running_per_key=2, limit_key="payload.key")
     async def limited(context: TaskContext, payload: Any) -> None:
         key = payload["key"]
         at_once[key] = at_once.get(key, 0) + 1

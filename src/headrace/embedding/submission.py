@@ -10,6 +10,7 @@ from headrace.embedding.connections import message_of, sqlstate_of
 from headrace.errors import HeadraceError
 from headrace.tasks import PayloadInvalid, PayloadTooLarge, Registry, TaskSpec, TaskSpecInvalid, storable
 from headrace.tasks.errors import IdempotencyKeyReused
+from headrace.tasks.limit_keys import limit_key
 
 # A parameter of this many tasks is a few megabytes at most.
 ROWS = 1000
@@ -41,11 +42,8 @@ def as_row(spec: TaskSpec, *, user_id: str, registry: Registry | None, payload_l
     """A task as JSON; what its type in the registry refuses, or PostgreSQL cannot keep, is refused here."""
     payload = {} if spec.payload is None else spec.payload
     declared = registry.get(spec.type) if registry is not None and spec.type in registry else None
-    limit_key = spec.limit_key
     if declared is not None:
         declared.check_payload(payload)
-        if limit_key is None and declared.limit_key is not None:
-            limit_key = declared.limit_key(payload, user_id)
     if spec.run_at is not None and spec.run_at.tzinfo is None:
         raise TaskSpecInvalid("run_at needs a time zone.")
     try:
@@ -54,6 +52,8 @@ def as_row(spec: TaskSpec, *, user_id: str, registry: Registry | None, payload_l
         raise PayloadTooLarge(f"The payload {exc}.") from None
     except storable.NotStorable as exc:
         raise PayloadInvalid(f"The payload {exc}.") from None
+    if declared is not None:  # only to refuse what is wrong: the database computes the key by the same rule
+        limit_key(declared.name, declared.limit_key, spec.limit_key, payload=payload, user_id=user_id)
     row = {
         "type": spec.type,
         "payload": orjson.Fragment(bytes(encoded)),
@@ -64,7 +64,7 @@ def as_row(spec: TaskSpec, *, user_id: str, registry: Registry | None, payload_l
         "run_at": spec.run_at,
         "max_attempts": spec.max_attempts,
         "timeout_seconds": None if spec.timeout is None else max(1, round(spec.timeout.total_seconds())),
-        "limit_key": limit_key,
+        "limit_key": spec.limit_key,
         "labels": dict(spec.labels),
         "trace_id": spec.trace_id,
         "idempotency_key": spec.idempotency_key,

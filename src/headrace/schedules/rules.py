@@ -11,6 +11,8 @@ from headrace.schedules.cron import cron_of, zone_of
 from headrace.schedules.errors import ScheduleInvalid
 from headrace.schedules.model import ScheduleSpec
 from headrace.tasks import Catalog, PayloadInvalid, TaskSpecInvalid, UnknownTaskType, check_is_open, storable
+from headrace.tasks.limit_keys import limit_key
+from headrace.tasks.model import LABEL
 
 OWN_NAMES = "headrace:"
 DATA_LIMIT = 10_240
@@ -18,7 +20,7 @@ LONGEST_INTERVAL = 10 * 366 * 24 * 3600
 LONGEST_RUN = 366 * 24 * 3600
 MOST_RETRIES = 999
 MOST_LABELS = 8
-LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,62}")
+_LABEL = re.compile(LABEL)
 PRIORITIES = range(-1_000_000, 1_000_001)
 
 
@@ -35,7 +37,9 @@ async def check_spec(tx: Tx, catalog: Catalog, spec: ScheduleSpec, *, user_id: s
     except (TaskSpecInvalid, UnknownTaskType) as exc:
         raise ScheduleInvalid(exc.message, fields=["type"]) from None
     try:
-        known.check_payload({} if spec.data is None else spec.data)
+        data = {} if spec.data is None else spec.data
+        known.check_payload(data)
+        limit_key(known.name, known.limit_key, None, payload=data, user_id=user_id)
     except PayloadInvalid as exc:
         raise ScheduleInvalid(exc.message.replace("The payload", "The data", 1), fields=["data"]) from None
 
@@ -46,10 +50,10 @@ def _check_texts(spec: ScheduleSpec) -> None:
     if "\0" in (spec.description or ""):
         raise ScheduleInvalid("The description must not hold a NUL character.", fields=["description"])
     for label in (*spec.labels, *spec.labels.values()):
-        if len(spec.labels) > MOST_LABELS or not LABEL.fullmatch(label):
+        if len(spec.labels) > MOST_LABELS or not _LABEL.fullmatch(label):
             raise ScheduleInvalid(
                 f"Labels are at most {MOST_LABELS}, with names and values of 1 to 63 letters, digits and characters of "
-                ". _ / -",
+                ". _ / - from a letter or a digit on.",
                 fields=["labels"],
             )
     _check_data(spec.data)

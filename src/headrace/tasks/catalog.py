@@ -26,7 +26,7 @@ class KnownType:
     timeout_seconds: int | None
     emits_events: bool
     check_payload: Callable[[Any], Any]
-    limit_key: Callable[[Any, str], str] | None = None
+    limit_key: str | None = None  # a rule, see limit_keys.py
     followers: tuple[str, ...] = ()
 
 
@@ -65,7 +65,7 @@ def known_type(declared: TaskType) -> KnownType:
 
 
 GET_TYPE = """
-SELECT name, queue, priority, max_attempts, timeout_seconds, emits_events, followers, payload_schema
+SELECT name, queue, priority, max_attempts, timeout_seconds, emits_events, limit_key, followers, payload_schema
 FROM headrace.task_types WHERE name = $1
 """
 LIST_TYPE_NAMES = "SELECT name FROM headrace.task_types ORDER BY name LIMIT 50"
@@ -131,15 +131,15 @@ def _where(fault: Any) -> str:
 DECLARE_TYPE = """
 INSERT INTO headrace.task_types AS known
   (name, queue, priority, max_attempts, timeout_seconds, emits_events, max_running, max_running_per_key, payload_schema,
-   description, followers)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
+   description, followers, limit_key)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
 ON CONFLICT (name) DO UPDATE
 SET queue = $2, priority = $3, max_attempts = $4, timeout_seconds = $5, emits_events = $6, max_running = $7,
-    max_running_per_key = $8, payload_schema = $9, description = $10, followers = $11
+    max_running_per_key = $8, payload_schema = $9, description = $10, followers = $11, limit_key = $12
 -- Ten workers that start at once must not write ten times.
 WHERE (known.queue, known.priority, known.max_attempts, known.timeout_seconds, known.emits_events, known.max_running,
-       known.max_running_per_key, known.payload_schema, known.description, known.followers)
-  IS DISTINCT FROM ($2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
+       known.max_running_per_key, known.payload_schema, known.description, known.followers, known.limit_key)
+  IS DISTINCT FROM ($2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
 """
 
 
@@ -164,6 +164,7 @@ async def declare_types(tx: Tx, registry: Registry) -> None:
             declared.payload_schema,
             declared.description,
             list(declared.followers),
+            declared.limit_key,
         )
         if changed and (declared.max_running or declared.max_running_per_key):
             limited.append(known.name)

@@ -37,6 +37,10 @@ class TaskStatus(StrEnum):
 ENDS = frozenset({TaskStatus.SUCCEEDED, TaskStatus.FAILED, TaskStatus.CANCELED})
 
 
+# A label's name, and its value: part of an index entry, and so short. headrace.check_submission has the same rule.
+LABEL = r"[A-Za-z0-9][A-Za-z0-9._/-]{0,62}"
+
+
 class ErrorCode(StrEnum):
     """Why an attempt failed; ``tasks.error_code`` (at most 16 characters)."""
 
@@ -63,7 +67,7 @@ class TaskSpec:
     timeout: timedelta | None = None
     grace: timedelta | None = None  # from asking it to stop until it is killed
     extension: timedelta | None = None  # how much longer than its timeout an attempt may ask to run
-    limit_key: str | None = None
+    limit_key: str | None = None  # refused for a type that computes it itself
     labels: Mapping[str, str] = field(default_factory=dict)
     trace_id: str | None = None
     schedule_uid: str | None = None

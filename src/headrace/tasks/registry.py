@@ -16,6 +16,7 @@ from typing import Any, Literal, TypeVar, get_type_hints
 from pydantic import BaseModel, PydanticSchemaGenerationError, TypeAdapter, ValidationError
 
 from headrace.errors import Invalid
+from headrace.tasks import limit_keys
 from headrace.tasks.errors import BadResult, PayloadInvalid, UnknownTaskType
 from headrace.tasks.model import DEFAULT_QUEUE, MEDIA_STEPS
 
@@ -77,7 +78,7 @@ class TaskType:
     followers: tuple[str, ...] = ()  # further followers by name, see followers.py
     max_running: int | None = None
     max_running_per_key: int | None = None
-    limit_key: Callable[[Any, str], str] | None = None  # (payload, user_id) → key
+    limit_key: str | None = None  # what max_running_per_key counts by: "user" or "payload.FIELD"
     units: Callable[[Any], int] | None = None  # for metering
     limits: ProcessLimits = ProcessLimits()
     payload: TypeAdapter[Any] | None = None
@@ -139,6 +140,10 @@ class Registry:
             raise BadTaskType(f"{task_type.name} comes too late: the worker has started.")
         if task_type.name in self._types:
             raise BadTaskType(f"{task_type.name} is registered twice.")
+        if task_type.limit_key is not None and not limit_keys.is_rule(task_type.limit_key):
+            raise BadTaskType(
+                f"{task_type.limit_key!r} is no limit_key for {task_type.name}: it is {limit_keys.ALLOWED}."
+            )
         self._types[task_type.name] = task_type
 
     def freeze(self) -> None:

@@ -7,7 +7,8 @@ from typing import Annotated, Any, Self
 from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints
 
 from headrace.edge import Text
-from headrace.tasks.model import LONGEST_TIMEOUT, Task, TaskSpec, TaskStatus
+from headrace.tasks.limit_keys import LONGEST_KEY
+from headrace.tasks.model import LABEL, LONGEST_TIMEOUT, Task, TaskSpec, TaskStatus
 from headrace.tasks.queues import Queue
 from headrace.tasks.store.queues import QueueRules
 from headrace.tasks.store.tasks import LogLine, StepLine
@@ -20,6 +21,7 @@ _WORKER_ID = "wrk_01h455vb4pex5vsknk084sn02q"
 _AT = "2026-03-01T08:00:00Z"
 _YEAR_S = int(LONGEST_TIMEOUT.total_seconds())
 MOST_IN_A_BATCH = 1000
+_LONGEST_KEY = LONGEST_KEY - len(f"{_USER_ID}/")
 
 
 def _in_utc(at: datetime) -> datetime:
@@ -30,8 +32,7 @@ def _in_utc(at: datetime) -> datetime:
 
 
 Instant = Annotated[AwareDatetime, AfterValidator(_in_utc)]
-# Labels are part of an index entry, so they are few and short.
-_LABEL = StringConstraints(min_length=1, max_length=63, pattern=r"^[A-Za-z0-9][A-Za-z0-9._/-]*$")
+_LABEL = StringConstraints(min_length=1, max_length=63, pattern=f"^{LABEL}$")
 Labels = Annotated[
     dict[Annotated[str, _LABEL], Annotated[str, _LABEL]], Field(max_length=8, examples=[{"gpu": "a100"}])
 ]
@@ -58,8 +59,12 @@ class TaskIn(_Body):
     max_attempts: Annotated[int | None, Field(ge=1, le=1000)] = None
     timeout_seconds: Annotated[int | None, Field(ge=1, le=_YEAR_S, description="How long one attempt may take.")] = None
     limit_key: Annotated[
-        Annotated[Text, Field(min_length=1, max_length=255)] | None,
-        Field(description="Tasks of the type with the same key share its limit per key."),
+        Annotated[Text, Field(min_length=1, max_length=_LONGEST_KEY)] | None,
+        Field(
+            description="Tasks of the type with the same key share its limit per key. It counts among your own tasks,"
+            " and is stored as `{user id}/{key}`; an administrator's is stored as it is, and counts among everybody's."
+            " Refused for a type that has a `limit_key` of its own."
+        ),
     ] = None
     labels: Annotated[Labels, Field(description="Only a worker that has all of these takes it.")] = {}
 
@@ -293,7 +298,11 @@ class TaskTypeOut(BaseModel):
     timeout_seconds: int | None
     emits_events: bool
     max_running: int | None
-    max_running_per_key: int | None
+    max_running_per_key: int | None = Field(description="How many tasks with the same limit key may run at once.")
+    limit_key: str | None = Field(
+        description="What the limit key of a task is: `user`, or a field of the payload; null: what is given with it.",
+        examples=["payload.customer.id"],
+    )
     payload_schema: Any = Field(description="JSON Schema of the payload; null takes anything.")
     workers: int = Field(description="How many workers that are alive have it.")
     updated_at: datetime = Field(examples=[_AT])

@@ -42,7 +42,7 @@ class Tasks:
 
 async def submit_task(tx: Tx, tasks: Tasks, caller: Caller, spec: TaskSpec) -> Task:
     """Submit one task as the caller's own; with an idempotency key that was used before, it is the task of then."""
-    task_id, made = await tasks.submitter.submit_once(tx, _traced(spec, caller), user_id=caller.user_id)
+    task_id, made = await tasks.submitter.submit_once(tx, _from(caller, spec), user_id=caller.user_id)
     task = await _get(tx, task_id)
     if made:
         await audit.record(tx, caller.who, Action.CREATED, _resource(task), new=task)
@@ -54,7 +54,7 @@ async def submit_tasks(tx: Tx, tasks: Tasks, caller: Caller, specs: Sequence[Tas
 
     The trail gets one event with all the ids: a thousand would say no more, and cost more than the tasks do.
     """
-    given = [_traced(spec, caller) for spec in specs]
+    given = [_from(caller, spec) for spec in specs]
     try:
         task_ids = await tasks.submitter.submit_many(tx, given, user_id=caller.user_id)
     except Invalid as refused:
@@ -92,8 +92,17 @@ class _Undo(Exception):
     pass
 
 
-def _traced(spec: TaskSpec, caller: Caller) -> TaskSpec:
-    return spec if spec.trace_id is not None else replace(spec, trace_id=caller.who.trace_id)
+def _from(caller: Caller, spec: TaskSpec) -> TaskSpec:
+    """The spec with the request's trace; a limit key counts among the caller's own tasks.
+
+    Or anybody could use up the slots of somebody else's key. Administrators' keys are shared by all.
+    """
+    key = spec.limit_key
+    return replace(
+        spec,
+        trace_id=caller.who.trace_id if spec.trace_id is None else spec.trace_id,
+        limit_key=key if key is None or caller.is_admin else f"{caller.user_id}/{key}",
+    )
 
 
 # -- reading

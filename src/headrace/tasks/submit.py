@@ -13,15 +13,16 @@ from headrace.tasks import storable
 from headrace.tasks.catalog import Catalog, KnownType
 from headrace.tasks.errors import IdempotencyKeyReused, PayloadInvalid, PayloadTooLarge, TaskSpecInvalid
 from headrace.tasks.followers import Followers
-from headrace.tasks.model import LONGEST_TIMEOUT, MEDIA_TYPES, Change, TaskSpec, Transition
+from headrace.tasks.limit_keys import LONGEST_KEY, limit_key
+from headrace.tasks.model import LABEL, LONGEST_TIMEOUT, MEDIA_TYPES, Change, TaskSpec, Transition
 
 _PRIORITIES = range(-1_000_000, 1_000_001)
 # Rows a statement: larger arrays gain nothing, hold more memory on both sides, and leave one side idle for longer.
 _ROWS = 1000
 _LANES_KEPT = 100_000
 _LABELS = 8
-_LABEL = re.compile(r"[A-Za-z0-9._/-]{1,63}")
-_TEXTS = {"title": 255, "queue": 64, "limit_key": 255, "trace_id": 64, "schedule_uid": 255}
+_LABEL = re.compile(LABEL)
+_TEXTS = {"title": 255, "queue": 64, "limit_key": LONGEST_KEY, "trace_id": 64, "schedule_uid": 255}
 _NO_TEXTS = (None,) * len(_TEXTS)
 _NOTHING = timedelta(0)
 _OWN_TYPES = "headrace."
@@ -128,7 +129,7 @@ class Submitter:
         _check_spec(spec)
         check_is_open(spec.type, user_id)
         max_attempts = spec.max_attempts or known.max_attempts
-        limit_key = spec.limit_key or (known.limit_key(payload, user_id) if known.limit_key else "")
+        key = limit_key(known.name, known.limit_key, spec.limit_key, payload=payload, user_id=user_id)
         return _Draft(
             spec=spec,
             known=known,
@@ -142,7 +143,7 @@ class Submitter:
             else max(1, round(spec.timeout.total_seconds())),
             grace_seconds=None if spec.grace is None else round(spec.grace.total_seconds()),
             extension_seconds=None if spec.extension is None else round(spec.extension.total_seconds()),
-            lane=(spec.queue or known.queue, known.name, user_id, limit_key, _frozen(spec.labels), max_attempts == 1),
+            lane=(spec.queue or known.queue, known.name, user_id, key, _frozen(spec.labels), max_attempts == 1),
             task_id=ids.new("tsk"),
         )
 
@@ -167,8 +168,8 @@ class Submitter:
         wanted = {draft.lane for draft in drafts}
         numbers = {lane: self._lanes[lane] for lane in wanted & self._lanes.keys()}
         for lane in sorted(wanted - numbers.keys(), key=repr):  # in one order: two submitters make none deadlock
-            queue, task_type, user_id, limit_key, labels, only_once = lane
-            numbers[lane] = await tx.fetchval(GET_LANE, queue, task_type, user_id, limit_key, dict(labels), only_once)
+            queue, task_type, user_id, key, labels, only_once = lane
+            numbers[lane] = await tx.fetchval(GET_LANE, queue, task_type, user_id, key, dict(labels), only_once)
         return numbers
 
     async def _insert(self, tx: Tx, drafts: Sequence["_Draft"], lanes: "_Lanes") -> None:
@@ -217,7 +218,7 @@ class _Draft:
         timeout = None if spec.timeout is None else self.timeout_seconds
         return (
             spec.type, self.payload, spec.title, spec.queue, spec.priority, spec.run_at, spec.max_attempts, timeout,
-            self.lane[3] or None, dict(spec.labels), spec.schedule_uid,
+            spec.limit_key, dict(spec.labels), spec.schedule_uid,
         )  # fmt: skip
 
 
@@ -343,7 +344,8 @@ def _check_time(run_at: datetime) -> None:
 def _check_texts(spec: TaskSpec) -> None:
     if spec.labels and not _are_labels(spec.labels):
         raise TaskSpecInvalid(
-            f"Labels are at most {_LABELS}, with names and values of 1 to 63 letters, digits and characters of . _ / -"
+            f"Labels are at most {_LABELS}, with names and values of 1 to 63 letters, digits and characters of . _ / - "
+            "from a letter or a digit on."
         )
     texts = (spec.title, spec.queue, spec.limit_key, spec.trace_id, spec.schedule_uid)
     if texts == _NO_TEXTS:

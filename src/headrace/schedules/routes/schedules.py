@@ -41,6 +41,7 @@ from headrace.schedules.schemas import (
     TimesOut,
 )
 from headrace.schedules.store.schedules import ScheduleFilter
+from headrace.tasks.model import LABEL
 
 router = APIRouter(prefix="/schedules", tags=["Schedules"])
 
@@ -49,8 +50,7 @@ RunOnce = Annotated[Once, Depends(idempotent("schedules.run"))]
 _WHEN = (CronInvalid, CronNeverDue, TimezoneUnknown)
 _REFUSED = (ScheduleInvalid, ScheduleNameTaken, *_WHEN)
 _CHANGE = (ScheduleNotFound, PreconditionFailed, InvalidIfMatch)
-_LABEL = r"^[A-Za-z0-9][A-Za-z0-9._/-]{0,62}=[A-Za-z0-9][A-Za-z0-9._/-]{0,62}$"
-Label = Annotated[str, Query(pattern=_LABEL)]
+Label = Annotated[str, Query(pattern=f"^{LABEL}={LABEL}$")]
 Count = Annotated[int, Query(ge=1, le=MOST_TIMES, description="How many.")]
 
 

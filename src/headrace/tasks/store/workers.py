@@ -98,6 +98,7 @@ class SeenType:
     emits_events: bool
     max_running: int | None
     max_running_per_key: int | None
+    limit_key: str | None
     payload_schema: Any
     updated_at: datetime
     workers: int
@@ -105,7 +106,8 @@ class SeenType:
 
 LIST_TYPES = """
 SELECT type.name, type.description, type.queue, type.priority, type.max_attempts, type.timeout_seconds,
-       type.emits_events, type.max_running, type.max_running_per_key, type.payload_schema, type.updated_at,
+       type.emits_events, type.max_running, type.max_running_per_key, type.limit_key, type.payload_schema,
+       type.updated_at,
        (SELECT count(*) FROM headrace.workers AS w
         WHERE w.ended_at IS NULL AND w.heartbeat_at + w.lease >= now() AND type.name = ANY (w.types)) AS workers
 FROM headrace.task_types AS type
