@@ -2,24 +2,22 @@
 
 import argparse
 import asyncio
-import json
 import random
 import statistics
 import tempfile
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from types import SimpleNamespace
 from unittest import mock
 
 import asyncpg
 import uvloop
-from rich.console import Console
-from rich.table import Table
 from starlette.requests import Request
 
 from benchmarks.ours import as_app
+from benchmarks.report import Run, Targets, console, print_json, print_targets
 from benchmarks.scratch import scratch_server
 from headrace import audit, ids
 from headrace.accounts import administration
@@ -52,10 +50,8 @@ from headrace.tasks import (
 from headrace.tasks.routes import changes
 from headrace.tasks.schemas import TaskIn
 
-console = Console(stderr=True)
-
 MONTHS = 6
-TARGETS: dict[str, tuple[str, float]] = {
+TARGETS: Targets = {
     "record_cost": ("a change with its event against one without", -1.25),
     "filter_p95_ms": ("first page of the slowest filter, p95", -50),
     "deep_page": ("a page half-way down against the first", -1.5),
@@ -75,24 +71,13 @@ FULL = Sizes(5_000_000, 2_000, 40)
 QUICK = Sizes(200_000, 600, 20)
 
 
-@dataclass
-class Run:
-    url: str
-    sizes: Sizes
-    figures: dict[str, float] = field(default_factory=dict)
-
-    def note(self, name: str, value: float) -> None:
-        self.figures[name] = value
-        console.print(f"  {name:<28} {value:>14,.2f}", highlight=False)
-
-
 # -- what one event costs
 
 
 Change = Callable[[int], Awaitable[object]]
 
 
-async def cost_of_recording(run: Run, db: Database) -> None:
+async def cost_of_recording(run: Run[Sizes], db: Database) -> None:
     """What a deployment changes most often: a task submitted by our client, whose every request has an Idempotency-Key.
     The route itself is called, and makes one transaction: the key claimed, the task, its place in the queue, its event
     in the outbox, the answer kept. Beside it the same without a key and a route, and the smallest change there is, a
@@ -166,7 +151,7 @@ async def _nobody(*_: object) -> Caller:
     raise AssertionError("who calls is given")
 
 
-async def _ratio(run: Run, change: Change) -> float:
+async def _ratio(run: Run[Sizes], change: Change) -> float:
     """Blocks of both, in turns: what disturbs one disturbs the other."""
 
     async def timed(number: int) -> float:
@@ -219,7 +204,7 @@ FROM generate_series($1::bigint, $2::bigint - 1) AS n,
 _BATCH = 10_000
 
 
-async def fill(run: Run, db: Database) -> None:
+async def fill(run: Run[Sizes], db: Database) -> None:
     owner = await asyncpg.connect(run.url)
     await owner.execute(
         "SELECT headrace.create_month_partitions('headrace.audit_events', $1, $2)", months()[0], months()[-1]
@@ -269,7 +254,7 @@ def filters(events: int) -> dict[str, Callable[[], EventFilter]]:
     }
 
 
-async def search(run: Run, db: Database) -> None:
+async def search(run: Run[Sizes], db: Database) -> None:
     slowest = 0.0
     for name, make in filters(run.sizes.events).items():
         times = []
@@ -282,7 +267,7 @@ async def search(run: Run, db: Database) -> None:
     run.note("filter_p95_ms", slowest)
 
 
-async def page_deep(run: Run, db: Database) -> None:
+async def page_deep(run: Run[Sizes], db: Database) -> None:
     """Half of all events lie before the deep page; the mark comes from there."""
     ratios = []
     for wanted in (EventFilter(), EventFilter(action=Action.LOGIN), EventFilter(user_id="u_7")):
@@ -310,7 +295,7 @@ async def _timed(db: Database, look: Callable[[Tx], Awaitable[object]]) -> float
 # -- proof
 
 
-async def seal_and_verify(run: Run, db: Database) -> None:
+async def seal_and_verify(run: Run[Sizes], db: Database) -> None:
     started = time.perf_counter()
     done = await Sealer(db).run_once()
     run.note("seal_per_s", done.events / (time.perf_counter() - started))
@@ -324,7 +309,7 @@ async def seal_and_verify(run: Run, db: Database) -> None:
 # -- a month leaves
 
 
-async def retire(run: Run, db: Database) -> None:
+async def retire(run: Run[Sizes], db: Database) -> None:
     """The oldest month goes to an archive while somebody keeps writing to the newest."""
     waits: list[float] = []
     over = asyncio.Event()
@@ -351,20 +336,7 @@ async def retire(run: Run, db: Database) -> None:
     run.note("retire_longest_step_ms", gone.locked.total_seconds() * 1000)
 
 
-# -- the report
-
-
-def print_table(run: Run) -> None:
-    table = Table("figure", "what", "found", "target", "")
-    for name, (what, target) in TARGETS.items():
-        if name in run.figures:
-            good = run.figures[name] <= -target if target < 0 else run.figures[name] >= target
-            sign = "≤" if target < 0 else "≥"
-            table.add_row(name, what, f"{run.figures[name]:,.2f}", f"{sign} {abs(target):,}", "✓" if good else "✗")
-    console.print(table)
-
-
-async def measure(run: Run) -> None:
+async def measure(run: Run[Sizes]) -> None:
     async with await Database.connect(as_app(run.url)) as db:
         for part in (cost_of_recording, fill, search, page_deep, seal_and_verify, retire):
             console.print(part.__name__.replace("_", " "))
@@ -381,12 +353,12 @@ def main() -> None:
     if chosen.events:
         sizes = Sizes(chosen.events, sizes.changes, sizes.looks)
     with scratch_server() as url:
-        run = Run(url, sizes)
+        run = Run(url, sizes, digits=2)
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:  # as every process of ours
             runner.run(measure(run))
-    print_table(run)
+    print_targets(run.medians(), TARGETS)
     if chosen.json:
-        print(json.dumps({name: round(value, 3) for name, value in run.figures.items()}))
+        print_json(run.medians())
 
 
 if __name__ == "__main__":

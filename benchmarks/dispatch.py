@@ -3,22 +3,18 @@
 import argparse
 import asyncio
 import json
-import statistics
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import asyncpg
-from rich.console import Console
-from rich.table import Table
 
 from benchmarks import ours, peers, raw
 from benchmarks.processes import Worker
+from benchmarks.report import Run, Targets, console, print_json, print_rounds, print_targets
 from benchmarks.scratch import analyze, reset, scratch_server
 from headrace import ids
-
-console = Console(stderr=True)
 
 
 @dataclass(frozen=True)
@@ -44,25 +40,6 @@ EMPTY = {
     "pgqueuer": "SELECT NOT EXISTS (SELECT FROM pgqueuer)",
     "procrastinate": "SELECT NOT EXISTS (SELECT FROM procrastinate_jobs)",
 }
-
-
-@dataclass
-class Run:
-    url: str
-    sizes: Sizes
-    figures: dict[str, list[float]] = field(default_factory=dict)
-
-    def note(self, name: str, value: float) -> None:
-        self.figures.setdefault(name, []).append(value)
-        console.print(f"  {name:<22} {value:>12,.1f}", highlight=False)
-
-    def median(self, name: str) -> float:
-        return statistics.median(self.figures[name])
-
-    def paired(self, ours_name: str, theirs_name: str) -> float:
-        """The median of the ratios of neighbouring rounds: what disturbs both cancels out."""
-        pairs = zip(self.figures[ours_name], self.figures[theirs_name], strict=False)
-        return statistics.median(mine / theirs for mine, theirs in pairs)
 
 
 # Each attempt writes a line, so this counter tells how far they are; looking for what is left would take the time of
@@ -103,13 +80,13 @@ async def execute(url: str, *statements: str) -> None:
         await connection.close()
 
 
-async def fresh(run: Run, count: int) -> None:
+async def fresh(run: Run[Sizes], count: int) -> None:
     await reset(run.url)
     await ours.fill(run.url, count)
     await analyze(run.url)
 
 
-async def drains(run: Run) -> None:
+async def drains(run: Run[Sizes]) -> None:
     """The rounds: each design once in a round, so that a bad minute hits all of them."""
     sizes, url = run.sizes, run.url
     for number in range(sizes.rounds):
@@ -135,7 +112,7 @@ async def drains(run: Run) -> None:
     run.note("procrastinate", await drain_rate(url, "procrastinate", sizes.procrastinate))
 
 
-async def held(run: Run) -> None:
+async def held(run: Run[Sizes]) -> None:
     """The same drain while a transaction elsewhere keeps vacuum from removing anything."""
     holder = await asyncpg.connect(run.url)
     transaction = holder.transaction(isolation="repeatable_read")
@@ -146,7 +123,7 @@ async def held(run: Run) -> None:
     await holder.close()
 
 
-async def submitting(run: Run) -> None:
+async def submitting(run: Run[Sizes]) -> None:
     sizes = run.sizes
     await reset(run.url)
     await execute(run.url, "CREATE TABLE IF NOT EXISTS public.probe (n integer)", "TRUNCATE public.probe")
@@ -196,7 +173,7 @@ FROM (SELECT n, now() - n * interval '1 second' AS at FROM generate_series(1, $2
 """
 
 
-async def millions(run: Run) -> None:
+async def millions(run: Run[Sizes]) -> None:
     """With a long history, and with a long backlog; before and after each a plain drain, for a machine that has just
     loaded a million rows is slower for a while, whatever it does."""
     sizes, url = run.sizes, run.url
@@ -217,7 +194,7 @@ async def millions(run: Run) -> None:
         run.note("around-backlog", (before + after) / 2)
 
 
-async def small(run: Run) -> float:
+async def small(run: Run[Sizes]) -> float:
     await fresh(run, run.sizes.of_million)
     return await drain_rate(run.url, "ours", run.sizes.of_million)
 
@@ -228,7 +205,7 @@ VALUES ('wrk_raw', 'bench', 1, '{noop}', 1, '1 hour', true)
 """
 
 
-async def pickups(run: Run) -> None:
+async def pickups(run: Run[Sizes]) -> None:
     """From before the submit call until the handler starts, of a worker that has nothing else to do."""
     for who in ("raw-pickup", "ours"):
         await reset(run.url)
@@ -243,7 +220,7 @@ async def pickups(run: Run) -> None:
         run.note(f"pickup-p99-{who}", delays[int(len(delays) * 0.99)])
 
 
-async def _pick_up(run: Run) -> list[float]:
+async def _pick_up(run: Run[Sizes]) -> list[float]:
     delays = []
     app = ours.as_app(run.url)
     async with await ours.Database.connect(app) as db, ours.Headrace(app.url, ours.registry) as headrace:
@@ -260,7 +237,7 @@ async def _pick_up(run: Run) -> list[float]:
     return sorted(delays)
 
 
-def ratios(run: Run) -> dict[str, float]:
+def ratios(run: Run[Sizes]) -> dict[str, float]:
     raw_best = "raw-narrow" if run.median("raw-narrow") >= run.median("raw-plain") else "raw-plain"
     return {
         "drain1_raw": run.paired("ours", raw_best),
@@ -275,7 +252,7 @@ def ratios(run: Run) -> dict[str, float]:
     }
 
 
-TARGETS: dict[str, tuple[str, float]] = {
+TARGETS: Targets = {
     "drain1_raw": ("one process against the better raw loop", 0.8),
     "drain1_pgqueuer": ("one process against PgQueuer", 2.5),
     "drain2_pgqueuer": ("two processes against PgQueuer's two", 1.7),
@@ -288,26 +265,11 @@ TARGETS: dict[str, tuple[str, float]] = {
 }
 
 
-def print_tables(run: Run, found: dict[str, float]) -> None:
-    table = Table("measured", "median", "lowest", "highest", "rounds", title="tasks a second (pickup: ms)")
-    for name, values in run.figures.items():
-        table.add_row(
-            name, *(f"{each:,.1f}" for each in (statistics.median(values), min(values), max(values))), str(len(values))
-        )
-    console.print(table)
-    table = Table("ratio", "what", "found", "target", "")
-    for name, (what, target) in TARGETS.items():
-        good = found[name] <= -target if target < 0 else found[name] >= target
-        sign = "≤" if target < 0 else "≥"
-        table.add_row(name, what, f"{found[name]:.2f}", f"{sign} {abs(target)}", "✓" if good else "✗")
-    console.print(table)
-
-
-async def measure(run: Run) -> None:
+async def measure(run: Run[Sizes]) -> None:
     await peers.install_pgqueuer(run.url)
     await peers.install_procrastinate(run.url)
     await ours.fill(run.url, 10)
-    parts: list[Callable[[Run], Awaitable[None]]] = [drains, millions, pickups]
+    parts: list[Callable[[Run[Sizes]], Awaitable[None]]] = [drains, millions, pickups]
     for part in parts:
         await part(run)
 
@@ -318,13 +280,13 @@ def main() -> None:
     arguments.add_argument("--json", action="store_true", help="print the ratios as JSON, last on standard output")
     chosen = arguments.parse_args()
     with scratch_server() as url:
-        run = Run(url, QUICK if chosen.quick else FULL)
+        run = Run(url, QUICK if chosen.quick else FULL, digits=1)
         asyncio.run(measure(run))
     found = ratios(run)
-    print_tables(run, found)
+    print_rounds(run, title="tasks a second (pickup: ms)", digits=1)
+    print_targets(found, TARGETS, heading="ratio")
     if chosen.json:
-        medians = {name: round(run.median(name), 1) for name in run.figures}
-        print(json.dumps({name: round(value, 3) for name, value in found.items()} | medians))
+        print_json(found, medians=run.medians(), digits=1)
 
 
 if __name__ == "__main__":

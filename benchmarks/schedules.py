@@ -2,30 +2,25 @@
 
 import argparse
 import asyncio
-import json
 import random
-import statistics
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 import asyncpg
 import uvloop
-from rich.console import Console
-from rich.table import Table
 
 from benchmarks import clockwork
 from benchmarks.ours import as_app
 from benchmarks.processes import Worker
+from benchmarks.report import Run, Targets, console, print_json, print_rounds, print_targets
 from benchmarks.scratch import scratch_server
 from headrace import ids
 from headrace.database import Database
 from headrace.schedules import ExecutionFilter, ExecutionState, SchedulerConfig, Trigger
 from headrace.schedules.store.executions import list_executions
-
-console = Console(stderr=True)
 
 _BATCH = SchedulerConfig().batch
 
@@ -45,20 +40,6 @@ FULL = Sizes(5, 10_000, 1_000, 1440, 20, 2_000_000, 300)
 QUICK = Sizes(2, 2_000, 1_000, 10, 5, 50_000, 80)
 
 
-@dataclass
-class Run:
-    url: str
-    sizes: Sizes
-    figures: dict[str, list[float]] = field(default_factory=dict)
-
-    def note(self, name: str, value: float) -> None:
-        self.figures.setdefault(name, []).append(value)
-        console.print(f"  {name:<24} {value:>12,.3f}", highlight=False)
-
-    def median(self, name: str) -> float:
-        return statistics.median(self.figures[name])
-
-
 def percentile(values: Sequence[float], share: float) -> float:
     return sorted(values)[min(len(values) - 1, int(len(values) * share))]
 
@@ -73,15 +54,15 @@ CHECKPOINT;
 VACUUMED = ("scheduled_tasks", "task_executions", "tasks", "task_queue")
 
 
-async def clear(run: Run) -> None:
+async def clear(run: Run[Sizes]) -> None:
     await execute(run, *CLEAR.strip().split("\n;"))
 
 
-async def settle(run: Run) -> None:
+async def settle(run: Run[Sizes]) -> None:
     await execute(run, *(f"VACUUM ANALYZE headrace.{table}" for table in VACUUMED))
 
 
-async def execute(run: Run, *statements: str) -> None:
+async def execute(run: Run[Sizes], *statements: str) -> None:
     connection = await asyncpg.connect(run.url)
     try:
         for statement in statements:
@@ -95,7 +76,7 @@ async def execute(run: Run, *statements: str) -> None:
 # -- all due at once: ours and APScheduler in turns
 
 
-async def due_at_once(run: Run) -> None:
+async def due_at_once(run: Run[Sizes]) -> None:
     for number in range(run.sizes.rounds):
         console.print(f"due at once, round {number + 1} of {run.sizes.rounds}")
         await ours_at_once(run)
@@ -112,7 +93,7 @@ FROM headrace.task_executions WHERE state = 'success'
 """
 
 
-async def ours_at_once(run: Run) -> None:
+async def ours_at_once(run: Run[Sizes]) -> None:
     """One scheduler, two workers. Running means that the execution's row says so."""
     sizes = run.sizes
     await clear(run)
@@ -144,7 +125,7 @@ async def reach(db: Database, question: str, number: int) -> None:
             await asyncio.sleep(0.005)
 
 
-def theirs_at_once(run: Run) -> None:
+def theirs_at_once(run: Run[Sizes]) -> None:
     sizes = run.sizes
     with Worker("apscheduler", run.url, str(sizes.schedules), str(sizes.due), "1") as process:
         process.go()
@@ -169,7 +150,7 @@ SET session_replication_role = origin
 SWEEP = "VACUUM headrace.tasks, headrace.task_queue, headrace.scheduled_tasks"
 
 
-async def replay(run: Run) -> None:
+async def replay(run: Run[Sizes]) -> None:
     """A thousand schedules of every minute, for a day, by a given clock. Firing alone is measured; while one minute is
     fired, the runs of the minute before end."""
     console.print(f"{run.sizes.minutes:,} minutes of {run.sizes.due:,} schedules replayed")
@@ -205,7 +186,7 @@ async def replay(run: Run) -> None:
 # -- a thousand executions written (S-16)
 
 
-async def inserts(run: Run) -> None:
+async def inserts(run: Run[Sizes]) -> None:
     """A thousand schedules fired in one transaction: their executions and their tasks."""
     console.print("1,000 executions written")
     at = datetime(2030, 1, 1, tzinfo=UTC)
@@ -240,7 +221,7 @@ FROM (
 """
 
 
-async def history(run: Run) -> None:
+async def history(run: Run[Sizes]) -> None:
     """Lists by several fields at once, each with other values, as the API asks for them."""
     sizes = run.sizes
     console.print(f"{sizes.history:,} executions, {sizes.filters} searches")
@@ -264,7 +245,7 @@ async def history(run: Run) -> None:
     run.note("filter-p95-ms", percentile([each for values in taken.values() for each in values], 0.95))
 
 
-async def fill_history(run: Run) -> None:
+async def fill_history(run: Run[Sizes]) -> None:
     connection = await asyncpg.connect(run.url)
     try:
         await connection.execute("SET session_replication_role = replica")
@@ -300,7 +281,7 @@ def searches(chance: random.Random, first: datetime, seconds: int) -> Mapping[st
 # -- the figures
 
 
-def found(run: Run) -> dict[str, float]:
+def found(run: Run[Sizes]) -> dict[str, float]:
     """The figures that have targets, by the names that others read."""
     figures: dict[str, Callable[[], float]] = {
         "due_started_s": lambda: run.median("due-started-s"),
@@ -318,7 +299,7 @@ def found(run: Run) -> dict[str, float]:
     return measured
 
 
-TARGETS: dict[str, tuple[str, float]] = {
+TARGETS: Targets = {
     "due_started_s": ("all that are due at once run within", -1.0),
     "lateness_p99_ms": ("how late they begin, p99", -250),
     "executions_1000_ms": ("1,000 executions written in", -200),
@@ -327,24 +308,7 @@ TARGETS: dict[str, tuple[str, float]] = {
 }
 
 
-def print_tables(run: Run, figures: Mapping[str, float]) -> None:
-    table = Table("measured", "median", "lowest", "highest", "rounds")
-    for name, values in run.figures.items():
-        table.add_row(
-            name, *(f"{each:,.2f}" for each in (statistics.median(values), min(values), max(values))), str(len(values))
-        )
-    console.print(table)
-    table = Table("figure", "what", "found", "target", "")
-    for name, value in figures.items():
-        what, target = TARGETS[name]
-        good = value <= -target if target < 0 else value >= target
-        table.add_row(
-            name, what, f"{value:,.2f}", f"{'≤' if target < 0 else '≥'} {abs(target):g}", "✓" if good else "✗"
-        )
-    console.print(table)
-
-
-PARTS: Mapping[str, Callable[[Run], Awaitable[None]]] = {
+PARTS: Mapping[str, Callable[[Run[Sizes]], Awaitable[None]]] = {
     "due": due_at_once,
     "replay": replay,
     "inserts": inserts,
@@ -359,14 +323,14 @@ def main() -> None:
     arguments.add_argument("--part", action="append", choices=PARTS, help="only this; repeatable")
     chosen = arguments.parse_args()
     with scratch_server() as url:
-        run = Run(url, QUICK if chosen.quick else FULL)
+        run = Run(url, QUICK if chosen.quick else FULL, digits=3)
         for name in chosen.part or PARTS:
             uvloop.run(PARTS[name](run))  # as the product does
     figures = found(run)
-    print_tables(run, figures)
+    print_rounds(run, digits=2)
+    print_targets(figures, TARGETS)
     if chosen.json:
-        medians = {name: round(run.median(name), 2) for name in run.figures}
-        print(json.dumps({name: round(value, 3) for name, value in figures.items()} | medians))
+        print_json(figures, medians=run.medians(), digits=2)
 
 
 if __name__ == "__main__":
