@@ -12,13 +12,17 @@ import uvicorn
 from headrace import ids
 from headrace.client import Client, RetryPolicy
 from headrace.database import Database
-from headrace.tasks import Followers, OutboxFollower, StoredCatalog, Submitter, Tasks, open_watch
+from headrace.locks.routes import router as locks
+from headrace.schedules import with_schedules
+from headrace.schedules.routes import create_router as schedules
+from headrace.tasks import OutboxFollower, StoredCatalog, Submitter, Tasks, open_watch
 from headrace.tasks.routes import create_router
 from headrace.web import WebConfig, create_app
 from tests.edge import stand
 from tests.tasks.conftest import Bench
 
-ADMIN_KEY = f"{ids.SYSTEM_USER},ADMIN,admin,tasks:read,tasks:write"
+SCOPES = "tasks:read,tasks:write,schedules:read,schedules:write,locks:read,locks:write"
+ADMIN_KEY = f"{ids.SYSTEM_USER},ADMIN,admin,{SCOPES}"
 IMPATIENT = RetryPolicy(retries=0)
 
 App = Callable[[Any, Any, Any], Awaitable[None]]
@@ -48,11 +52,13 @@ def bench(db: Database, tmp_path: Any) -> Bench:
 
 @pytest.fixture
 async def api(bench: Bench) -> AsyncIterator[str]:
-    """The API of tasks, on the bench's database."""
-    catalog, followers = StoredCatalog(remember_seconds=0), Followers({"outbox": OutboxFollower()})
+    """The API of tasks, schedules and locks, on the bench's database."""
+    catalog, followers = StoredCatalog(remember_seconds=0), with_schedules({"outbox": OutboxFollower()})
     ours = Tasks(Submitter(catalog, followers), catalog, followers)
     async with open_watch(bench.db) as watch:
-        app = create_app(stand.services(bench.db), WebConfig(), routers=[create_router(ours, watch)])
+        app = create_app(
+            stand.services(bench.db), WebConfig(), routers=[create_router(ours, watch), schedules(ours), locks]
+        )
         async with served(app) as url:
             yield url
             watch.stop()

@@ -51,3 +51,9 @@ def in_a_child_that_will_not_hear(context: BlockingTaskContext, payload: Any) ->
     tell(payload, f"began {os.getpid()}")
     while True:
         time.sleep(0.01)
+
+
+@registry.task("brief", isolation="process", grace=GRACE)
+def in_a_child_for_a_while(context: BlockingTaskContext, payload: Any) -> None:
+    tell(payload, "began")
+    time.sleep(payload["seconds"])

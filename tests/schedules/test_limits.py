@@ -38,6 +38,29 @@ async def test_a_run_that_will_not_hear_is_killed_and_its_retry_is_a_new_row(
     assert await miscounted(clockwork.db) == []
 
 
+async def test_waiting_for_a_process_is_not_running(clockwork: Clockwork, tmp_path: Path) -> None:  # S-05
+    clockwork.registry = long_types
+    told = tmp_path / "told"
+    spec: dict[str, Any] = {"task_type": "brief", "timeout_grace_period": 0, "max_retries": 0}
+    long = await clockwork.create(
+        "long", data={"told": str(told), "seconds": 1.3}, max_duration_seconds=30, priority=1, **spec
+    )
+    short = await clockwork.create("short", data={"told": str(told), "seconds": 0}, max_duration_seconds=1, **spec)
+    async with clockwork.db.transaction() as tx:
+        for each in (long, short):
+            await run_schedule(tx, clockwork.tasks, clockwork.caller, each.uid)
+    async with clockwork.working(registry_address="tests.races.engine_types:registry", children=1):
+        async with asyncio.timeout(20):
+            while [row["state"] for row in await clockwork.runs(long.uid)] != ["running"]:
+                await asyncio.sleep(0.02)
+        # The worker has both in its hands; only one has a process.
+        assert [run["state"] for run in await clockwork.runs(short.uid)] == ["pending"]
+        (before,) = await clockwork.until_runs(long.uid, "success")
+        (run,) = await clockwork.until_runs(short.uid, "success")
+    assert run["started_at"] > before["started_at"] + timedelta(seconds=1.2)
+    assert run["deadline_at"] == run["started_at"] + timedelta(seconds=1)
+
+
 async def test_due_runs_start_by_priority(clockwork: Clockwork) -> None:  # S-07
     order: list[int] = []
 

@@ -325,6 +325,12 @@ async def test_queues_are_seen_by_all_and_ruled_by_administrators(
         assert (reply.status_code, reply.json()["code"]) == (403, "admin_only")
     unknown = await root.post("/v1/queues/nosuch/pause")
     assert (unknown.status_code, unknown.json()["code"]) == (404, "queue_not_found")
+    unknown = await root.put("/v1/queues/nosuch/limit", json={"max_running": 1})
+    assert (unknown.status_code, unknown.json()["code"]) == (404, "queue_not_found")
+    assert "?create=true" in unknown.json()["detail"]
+    assert "nosuch" not in [queue["name"] for queue in (await root.get("/v1/queues")).json()["items"]]
+    made = await root.put("/v1/queues/planned/limit?create=true", json={"max_running": 1})
+    assert (made.status_code, made.json()["max_running"]) == (200, 1)
     paused = await root.post("/v1/queues/default/pause")
     assert paused.json()["paused_at"] is not None
     assert (await root.post("/v1/queues/default/resume", headers={"If-Match": '"9"'})).status_code == 412

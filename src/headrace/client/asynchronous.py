@@ -8,22 +8,23 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequen
 from contextlib import aclosing
 from datetime import datetime, timedelta
 from typing import Any, Self
-from urllib.parse import quote
 
 import httpx
 
 from headrace import ids
 from headrace.client.connection import Connection
 from headrace.client.errors import Unreachable
+from headrace.client.locks import Locks
 from headrace.client.model import LogLine, NewTask, Queue, QueueRules, Step, Task, Why, Worker
 from headrace.client.retrying import RetryPolicy
+from headrace.client.schedules import Executions, Schedules
 from headrace.client.streaming import ServerEvent, read_events
+from headrace.client.verbs import Verbs, part
 from headrace.patience import patience
 
 OnProgress = Callable[[Task], Awaitable[None] | None]
 
 _BATCH = 1000  # the most that the server takes at once
-_PAGE = 100
 # The first event comes at once; something that holds it back (a buffering proxy) makes streams useless.
 _FIRST_EVENT = timedelta(seconds=5)
 _HEARTBEATS = timedelta(seconds=40)  # the server says something every 15 s
@@ -31,8 +32,9 @@ _COME_BACK_S = (0.5, 1.5)
 _POLL_FIRST_S, _POLL_LAST_S = 0.1, 2.0
 
 
-class Client:
-    """Speaks to one server with one API key. Submits are idempotent by themselves: sent again, they happen once.
+class Client(Verbs):
+    """Speaks to one server with one API key; its own verbs are about tasks, ``schedules``, ``executions`` and ``locks``
+    have theirs. Submits are idempotent by themselves: sent again, they happen once.
 
     Every verb raises the errors of ``headrace.client.errors``; a server that is busy (429, 503) or out of reach is
     asked again, with growing pauses, before that.
@@ -47,9 +49,11 @@ class Client:
         retry: RetryPolicy | None = None,
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
-        self._connection = Connection(
-            base_url, api_key, timeout=timeout, retry=retry or RetryPolicy(), transport=transport
-        )
+        connection = Connection(base_url, api_key, timeout=timeout, retry=retry or RetryPolicy(), transport=transport)
+        super().__init__(connection)
+        self.schedules = Schedules(connection)
+        self.executions = Executions(connection)
+        self.locks = Locks(connection)
 
     async def close(self) -> None:
         await self._connection.close()
@@ -81,11 +85,11 @@ class Client:
         new = NewTask(
             type, payload, title, queue, priority, run_at, max_attempts, timeout, limit_key, labels=labels or {}
         )
-        return Task.of(await self._create("/v1/tasks", new.as_json(), key or _fresh_key()))
+        return Task.of(await self._create("/v1/tasks", new.as_json(), key))
 
     async def submit_many(self, tasks: Sequence[NewTask], *, key: str | None = None) -> Sequence[str]:
         """Submit tasks in this order; gives their ids. Each thousand is taken as a whole or not at all."""
-        chosen = key or _fresh_key()
+        chosen = key or ids.new("key")
         made: list[str] = []
         for start in range(0, len(tasks), _BATCH):
             body = {"tasks": [task.as_json() for task in tasks[start : start + _BATCH]]}
@@ -93,25 +97,22 @@ class Client:
             made += (await self._create("/v1/tasks/batch", body, part))["ids"]
         return made
 
-    async def _create(self, path: str, body: Any, key: str) -> Any:
-        return await self._connection.request("POST", path, json=body, headers={"Idempotency-Key": key}, safe=True)
-
     # -- reading
 
     async def get(self, task_id: str) -> Task:
-        return Task.of(await self._get(f"/v1/tasks/{_part(task_id)}"))
+        return Task.of(await self._get(f"/v1/tasks/{part(task_id)}"))
 
     async def steps(self, task_id: str) -> Sequence[Step]:
         """The steps of every attempt, in the order in which they were entered."""
-        return [Step.of(item) async for item in self._pages(f"/v1/tasks/{_part(task_id)}/steps")]
+        return [Step.of(item) async for item in self._pages(f"/v1/tasks/{part(task_id)}/steps")]
 
     async def why(self, task_id: str) -> Why:
         """Why a task is not running."""
-        return Why.of(await self._get(f"/v1/tasks/{_part(task_id)}/why"))
+        return Why.of(await self._get(f"/v1/tasks/{part(task_id)}/why"))
 
     async def logs(self, task_id: str) -> AsyncGenerator[LogLine, None]:
         """How each attempt ended and what the handler wrote, oldest first."""
-        async for item in self._pages(f"/v1/tasks/{_part(task_id)}/logs"):
+        async for item in self._pages(f"/v1/tasks/{part(task_id)}/logs"):
             yield LogLine.of(item)
 
     async def queues(self) -> Sequence[Queue]:
@@ -120,21 +121,6 @@ class Client:
     async def workers(self) -> Sequence[Worker]:
         """Workers that have not ended. For administrators."""
         return [Worker.of(item) for item in (await self._get("/v1/workers"))["items"]]
-
-    async def _get(self, path: str, params: Mapping[str, Any] | None = None) -> Any:
-        return await self._connection.request("GET", path, params=params, safe=True)
-
-    async def _pages(
-        self, path: str, params: Mapping[str, Any] | None = None
-    ) -> AsyncGenerator[Mapping[str, Any], None]:
-        asked: dict[str, Any] = {"limit": _PAGE, **(params or {})}
-        while True:
-            page = await self._get(path, asked)
-            for item in page["items"]:
-                yield item
-            if page.get("next_cursor") is None:
-                return
-            asked["cursor"] = page["next_cursor"]
 
     # -- waiting
 
@@ -183,7 +169,7 @@ class Client:
 
     async def _events(self, task_id: str, last_id: str | None) -> AsyncGenerator[ServerEvent, None]:
         headers = {} if last_id is None else {"Last-Event-ID": last_id}
-        path = f"/v1/tasks/{_part(task_id)}/events"
+        path = f"/v1/tasks/{part(task_id)}/events"
         async with self._connection.stream(path, headers=headers, read_timeout=_HEARTBEATS) as response:
             if response.status_code == httpx.codes.NO_CONTENT:
                 yield ServerEvent("end", "", last_id)
@@ -216,27 +202,23 @@ class Client:
 
     async def cancel(self, task_id: str, *, version: int | None = None) -> Task:
         """Cancel a task; one that runs is told to stop and ends soon after. With a ``version`` only if it is that."""
-        return Task.of(await self._change(f"/v1/tasks/{_part(task_id)}/cancel", version, safe=True))
+        return Task.of(await self._change(f"/v1/tasks/{part(task_id)}/cancel", version, safe=True))
 
     async def retry(self, task_id: str, *, version: int | None = None) -> Task:
         """Run a task again that failed or was canceled."""
-        return Task.of(await self._change(f"/v1/tasks/{_part(task_id)}/retry", version, safe=version is not None))
+        return Task.of(await self._change(f"/v1/tasks/{part(task_id)}/retry", version, safe=version is not None))
 
     async def delete(self, task_id: str) -> None:
         """Remove a task that is over."""
-        await self._connection.request("DELETE", f"/v1/tasks/{_part(task_id)}", safe=False)
+        await self._connection.request("DELETE", f"/v1/tasks/{part(task_id)}", safe=False)
 
     async def pause(self, queue: str, *, create: bool = False) -> QueueRules:
         """Start nothing more from a queue; ``create`` also one that nothing knows yet. For administrators."""
-        path = f"/v1/queues/{_part(queue)}/pause{'?create=true' * create}"
+        path = f"/v1/queues/{part(queue)}/pause{'?create=true' * create}"
         return QueueRules.of(await self._change(path, None, safe=True))
 
     async def resume(self, queue: str) -> QueueRules:
-        return QueueRules.of(await self._change(f"/v1/queues/{_part(queue)}/resume", None, safe=True))
-
-    async def _change(self, path: str, version: int | None, *, safe: bool) -> Any:
-        headers = {} if version is None else {"If-Match": f'"{version}"'}
-        return await self._connection.request("POST", path, headers=headers, safe=safe)
+        return QueueRules.of(await self._change(f"/v1/queues/{part(queue)}/resume", None, safe=True))
 
     # -- listing; the last, because its name means something else from here on
 
@@ -258,25 +240,13 @@ class Client:
             "status": [status] if isinstance(status, str) else status,
             "type": type,
             "queue": queue,
-            "created_after": created_after and created_after.isoformat(),
-            "created_before": created_before and created_before.isoformat(),
+            "created_after": created_after,
+            "created_before": created_before,
             "user_id": user_id,
         }
-        given = {name: value for name, value in asked.items() if value is not None}
-        async for item in self._pages("/v1/tasks", given):
+        async for item in self._pages("/v1/tasks", asked):
             yield Task.of(item)
 
 
 class _NoStream(Exception):
     """Events do not come through here."""
-
-
-def _fresh_key() -> str:
-    return ids.new("key")
-
-
-def _part(text: str) -> str:
-    """One part of a path, whatever is in it."""
-    if not text:
-        raise ValueError("an id or a name is expected here")
-    return quote(text, safe="")

@@ -5,6 +5,8 @@ from dataclasses import dataclass, field, fields
 from datetime import datetime, timedelta
 from typing import Any, Self
 
+from headrace.client.verbs import given
+
 _OVER = frozenset({"SUCCEEDED", "FAILED", "CANCELED"})
 
 
@@ -16,7 +18,7 @@ class _Answer:
 
 
 def _value(name: str, raw: Any) -> Any:
-    if isinstance(raw, str) and (name.endswith("_at") or name == "since"):
+    if isinstance(raw, str) and (name.endswith("_at") or name in ("since", "next_run")):
         return datetime.fromisoformat(raw)
     return raw
 
@@ -199,3 +201,148 @@ class Worker(_Answer):
             "holds": tuple(map(Held.of, data.get("holds", ()))),
         }
         return super(Worker, cls).of({**data, **several})
+
+
+@dataclass(frozen=True, slots=True)
+class NewSchedule:
+    """A schedule to make: one of ``cron`` and ``interval`` (seconds), or neither, and then once at ``run_at``. What is
+    left out is as the server has it by default."""
+
+    name: str
+    type: str
+    data: Any = None
+    cron: str | None = None
+    interval: int | None = None
+    run_at: datetime | None = None
+    timezone: str | None = None
+    description: str | None = None
+    misfire_policy: str | None = None
+    enabled: bool | None = None
+    max_duration_seconds: int | None = None
+    timeout_grace_period: int | None = None
+    max_extension_seconds: int | None = None
+    max_retries: int | None = None
+    max_concurrent: int | None = None
+    priority: int | None = None
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+    def as_json(self) -> dict[str, Any]:
+        """As the API takes it: only what was given."""
+        named = {each.name: getattr(self, each.name) for each in fields(self)}
+        return given(named | {"labels": dict(self.labels) or None})
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule(_Answer):
+    """A schedule as it was when the server answered, and how it has done."""
+
+    uid: str
+    user_id: str
+    name: str
+    type: str
+    enabled: bool
+    timezone: str
+    cron: str | None = None
+    interval: int | None = None
+    is_recurring: bool = True
+    next_run: datetime | None = None
+    description: str | None = None
+    misfire_policy: str = "latest"
+    max_duration_seconds: int = 0
+    timeout_grace_period: int = 0
+    max_extension_seconds: int = 0
+    max_retries: int = 0
+    max_concurrent: int = 1
+    priority: int = 0
+    labels: Mapping[str, str] = field(default_factory=dict)
+    data: Any = None
+    total_executions: int = 0
+    success_executions: int = 0
+    failure_executions: int = 0
+    consecutive_failures: int = 0
+    skipped_runs: int = 0
+    last_executed_at: datetime | None = None
+    last_failure_error: str | None = None
+    created_at: datetime | None = None
+    updated_at: datetime | None = None
+    version: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics(_Answer):
+    """How a schedule has done, and how long its last runs took."""
+
+    uid: str
+    total_executions: int
+    success_executions: int
+    failure_executions: int
+    consecutive_failures: int
+    skipped_runs: int
+    success_rate: float | None = None
+    last_executed_at: datetime | None = None
+    last_failure_error: str | None = None
+    pending: int = 0
+    running: int = 0
+    average_ms: float | None = None
+    p95_ms: float | None = None
+    longest_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Execution(_Answer):
+    """A run of a schedule, each attempt its own. Lists leave result and stack out."""
+
+    execution_uid: str
+    schedule_uid: str
+    schedule_name: str
+    type: str
+    state: str
+    trigger_type: str
+    scheduled_at: datetime
+    trigger_by: str | None = None
+    started_at: datetime | None = None
+    deadline_at: datetime | None = None
+    finished_at: datetime | None = None
+    duration_ms: int = 0
+    progress: int = 0
+    retry_count: int = 0
+    run_by: str | None = None
+    task_id: str | None = None
+    result: str | None = None
+    error_message: str | None = None
+    error_stack: str | None = None
+    created_at: datetime | None = None
+
+    @property
+    def is_over(self) -> bool:
+        return self.state not in ("pending", "running")
+
+
+@dataclass(frozen=True, slots=True)
+class RunWhy:
+    """Why a run is not running; the first reason is the one to look at first."""
+
+    execution_uid: str
+    state: str
+    reasons: tuple[Reason, ...]
+
+    @classmethod
+    def of(cls, data: Mapping[str, Any]) -> Self:
+        return cls(data["execution_uid"], data["state"], tuple(map(Reason.of, data["reasons"])))
+
+
+@dataclass(frozen=True, slots=True)
+class Lock(_Answer):
+    """One holding of a lock. Only whoever took it has its ``token``."""
+
+    key: str
+    user_id: str
+    fence: int
+    holder: str
+    state: str
+    acquired_at: datetime
+    expires_at: datetime
+    purpose: str | None = None
+    released_at: datetime | None = None
+    remaining_seconds: float = 0.0
+    token: str | None = field(default=None, repr=False)

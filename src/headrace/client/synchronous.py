@@ -12,6 +12,7 @@ import httpx
 from headrace.client.asynchronous import Client
 from headrace.client.model import LogLine, NewTask, Queue, QueueRules, Step, Task, Why, Worker
 from headrace.client.retrying import RetryPolicy
+from headrace.client.synchronous_schedules import SyncExecutions, SyncLocks, SyncSchedules
 from headrace.patience import not_over
 
 T = TypeVar("T")
@@ -77,6 +78,9 @@ class SyncClient:
     ) -> None:
         self._client = Client(base_url, api_key, timeout=timeout, retry=retry, transport=transport)
         self._loop = _Loop()
+        self.schedules = SyncSchedules(self._loop, self._client.schedules)
+        self.executions = SyncExecutions(self._loop, self._client.executions)
+        self.locks = SyncLocks(self._loop, self._client.locks)
 
     def close(self) -> None:
         self._loop.run(self._client.close())

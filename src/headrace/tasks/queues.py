@@ -61,12 +61,20 @@ async def resume_queue(tx: Tx, caller: Caller, name: str, *, expected: int | Non
 
 
 async def limit_queue(
-    tx: Tx, caller: Caller, name: str, *, max_running: int | None, expected: int | None = None
+    tx: Tx,
+    caller: Caller,
+    name: str,
+    *,
+    max_running: int | None,
+    expected: int | None = None,
+    create: bool = False,
 ) -> QueueRules:
     """Let at most so many of this queue run at once, over all machines; None for any number.
 
-    What runs already counts, and is not stopped if it is too much.
+    What runs already counts, and is not stopped if it is too much. ``QueueNotFound`` as for a pause.
     """
+    if not create:
+        await _require_known(tx, name, otherwise=" `?create=true` limits it before its first task.")
     old = await _lock(tx, name, expected)
     if old.max_running == max_running:
         return old

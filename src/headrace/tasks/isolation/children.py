@@ -8,7 +8,7 @@ memory has grown, and after every crash or kill.
 import asyncio
 import time
 from collections import deque
-from collections.abc import Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from datetime import timedelta
 from typing import Any
 
@@ -92,8 +92,10 @@ class Children:
         stop: asyncio.Event,
         grace: timedelta,
         result_limit: int,
+        on_start: Callable[[], None] = lambda: None,
     ) -> Any:
         """Run a task's handler in a child and give its result, as plain JSON values that fit ``result_limit`` bytes.
+        ``on_start`` is called when there is a child for it: before, it waits its turn.
 
         Raises what errors.py lists, and what handlers raise on purpose. Set ``stop`` to have it stop: an async handler
         is canceled, another gets ``TaskCanceled`` at its next report; after ``grace`` it is killed with everything it
@@ -105,6 +107,7 @@ class Children:
             self._give_back(child)
             child = await self._take(stop)
         try:
+            on_start()
             return await perform(child, claimed, facts, reporter, stop=stop, grace=grace, result_limit=result_limit)
         finally:
             self._give_back(child)

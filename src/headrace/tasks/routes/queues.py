@@ -15,6 +15,7 @@ from headrace.tasks.store.queues import QueueRules
 router = APIRouter(tags=["Queues"])
 
 Name = Annotated[str, Path(min_length=1, max_length=64, examples=["default"])]
+Create = Annotated[bool, Query(description="Also a queue that nothing knows yet.")]
 _CHANGE = (PreconditionFailed, InvalidIfMatch)
 
 
@@ -37,7 +38,7 @@ async def pause_queue(
     db: Db,
     expected: ExpectedVersion,
     response: Response,
-    create: Annotated[bool, Query(description="Also a queue that nothing knows yet.")] = False,
+    create: Create = False,
 ) -> QueueRulesOut:
     """Start nothing more from this queue. What a worker has taken goes on. Pausing twice changes nothing."""
     async with db.transaction() as tx:
@@ -58,13 +59,26 @@ async def resume_queue(
         return _shown(response, await queues.resume_queue(tx, caller, name, expected=expected))
 
 
-@router.put("/queues/{name}/limit", response_model=QueueRulesOut, summary="Limit a queue", responses=problems(*_CHANGE))
+@router.put(
+    "/queues/{name}/limit",
+    response_model=QueueRulesOut,
+    summary="Limit a queue",
+    responses=problems(*_CHANGE, QueueNotFound),
+)
 async def limit_queue(
-    name: Name, body: LimitIn, caller: Admin, db: Db, expected: ExpectedVersion, response: Response
+    name: Name,
+    body: LimitIn,
+    caller: Admin,
+    db: Db,
+    expected: ExpectedVersion,
+    response: Response,
+    create: Create = False,
 ) -> QueueRulesOut:
     """Say how many of this queue's tasks may run at once, over all machines. What runs already counts, and goes on."""
     async with db.transaction() as tx:
-        rules = await queues.limit_queue(tx, caller, name, max_running=body.max_running, expected=expected)
+        rules = await queues.limit_queue(
+            tx, caller, name, max_running=body.max_running, expected=expected, create=create
+        )
     return _shown(response, rules)
 
 

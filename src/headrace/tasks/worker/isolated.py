@@ -40,6 +40,7 @@ class Isolated:
             stop=run.stop,
             grace=run.grace,
             result_limit=self._config.result_limit,
+            on_start=run.begin,
         )
 
     async def _in_thread(self, run: "Run", reporter: LeaseReporter) -> Any:

@@ -7,7 +7,6 @@ import time
 from collections import deque
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import timedelta
 
 import asyncpg
 
@@ -274,9 +273,9 @@ class Worker:
         facts = Facts(claimed, task_type.steps, self._config.scratch, stop := asyncio.Event())
         on_loop = me if task_type.isolation == "async" else None
         run = Run(claimed, task_type, facts, stop, time.monotonic(), task=on_loop)
-        if claimed.schedule_uid is not None:
-            # It may have lain in the hand behind slow ones; its deadline counts from here.
-            claimed.begun_at = claimed.claimed_at + timedelta(seconds=run.started - claimed.received)
+        # It may have lain in the hand behind slow ones; its deadline counts from here, or from when it has a process.
+        run.begin()
+        run.waiting = task_type.isolation == "process"
         self._runs[claimed.seq, claimed.attempt] = run
         return run
 
@@ -315,7 +314,7 @@ class Worker:
         unseen = [
             run
             for run in self._runs.values()
-            if run.started < since and not run.claimed.start_told and not run.start_refused
+            if run.started < since and not run.waiting and not run.claimed.start_told and not run.start_refused
         ]
         if unseen:
             await self._tell_starts(unseen)

@@ -40,6 +40,14 @@ class Run:
     asked_at: float = 0.0
     abandoned: bool = False
     start_refused: bool = False  # by a follower
+    waiting: bool = False  # for a process of its own: its time has not begun
+
+    def begin(self) -> None:
+        """Its handler starts now: from here on its time counts, the worker's and the database's."""
+        self.started, self.waiting = time.monotonic(), False
+        if self.claimed.schedule_uid is not None:
+            claimed = self.claimed
+            claimed.begun_at = claimed.claimed_at + timedelta(seconds=self.started - claimed.received)
 
     def ask_to_stop(self, reason: StopReason) -> None:
         """Ask once; the first reason stays."""
@@ -53,7 +61,7 @@ class Run:
     @property
     def out_of_time(self) -> bool:
         seconds = self.claimed.timeout_seconds  # it grows when the handler asks for more
-        return seconds is not None and time.monotonic() >= self.started + seconds
+        return seconds is not None and not self.waiting and time.monotonic() >= self.started + seconds
 
     @property
     def grace(self) -> timedelta:

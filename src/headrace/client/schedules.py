@@ -1,0 +1,129 @@
+"""Schedules and their runs, for programs with an event loop: ``client.schedules`` and ``client.executions``."""
+
+from __future__ import annotations  # a verb is called list
+
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from headrace.client.model import Execution, NewSchedule, RunWhy, Schedule, Statistics
+from headrace.client.verbs import Verbs, given, part
+
+
+class Schedules(Verbs):
+    async def create(self, schedule: NewSchedule, *, key: str | None = None) -> Schedule:
+        """Make a schedule. Sent again, it is made once."""
+        return Schedule.of(await self._create("/v1/schedules", schedule.as_json(), key))
+
+    async def get(self, uid: str) -> Schedule:
+        return Schedule.of(await self._get(_schedule(uid)))
+
+    async def update(self, uid: str, *, version: int | None = None, **changes: Any) -> Schedule:
+        """Change the fields that are named, those of ``NewSchedule``; with a ``version`` only if it is that.
+
+        Saying ``cron``, ``interval`` or ``run_at`` replaces the others.
+        """
+        body = {name: None for name, value in changes.items() if value is None} | given(changes)
+        return Schedule.of(
+            await self._change(_schedule(uid), version, safe=version is not None, method="PATCH", body=body)
+        )
+
+    async def enable(self, uid: str, *, version: int | None = None) -> Schedule:
+        return Schedule.of(await self._change(f"{_schedule(uid)}/enable", version, safe=True))
+
+    async def disable(self, uid: str, *, version: int | None = None) -> Schedule:
+        return Schedule.of(await self._change(f"{_schedule(uid)}/disable", version, safe=True))
+
+    async def delete(self, uid: str, *, version: int | None = None) -> None:
+        """Remove a schedule and its history. What runs goes on, as a task."""
+        await self._change(_schedule(uid), version, safe=False, method="DELETE")
+
+    async def run(self, uid: str, *, key: str | None = None) -> Execution:
+        """Run it once now, beside its own times. Sent again, it runs once."""
+        return Execution.of(await self._create(f"{_schedule(uid)}/run", None, key))
+
+    async def upcoming(self, uid: str, *, count: int = 5) -> Sequence[datetime]:
+        """The next due times; none while it is disabled."""
+        return _times(await self._get(f"{_schedule(uid)}/next", {"count": count}))
+
+    async def preview(
+        self,
+        *,
+        cron: str | None = None,
+        interval: int | None = None,
+        timezone: str = "UTC",
+        after: datetime | None = None,
+        count: int = 5,
+    ) -> Sequence[datetime]:
+        """When something would run, before it is saved."""
+        asked = {"cron": cron, "interval": interval, "timezone": timezone, "after": after, "count": count}
+        return _times(await self._change("/v1/schedules/preview", None, safe=True, body=given(asked)))
+
+    async def statistics(self, uid: str) -> Statistics:
+        return Statistics.of(await self._get(f"{_schedule(uid)}/statistics"))
+
+    async def list(
+        self,
+        *,
+        type: str | None = None,  # noqa: A002 - the API's word
+        enabled: bool | None = None,
+        name: str | None = None,
+        labels: Mapping[str, str] | None = None,
+        user_id: str | None = None,
+    ) -> AsyncGenerator[Schedule, None]:
+        """Your schedules, newest first; ``name`` is a part of it. ``user_id`` is for administrators: somebody's, or
+        ``"*"`` for everybody's."""
+        asked = {"type": type, "enabled": enabled, "name": name, "user_id": user_id}
+        pairs = [f"{label}={value}" for label, value in (labels or {}).items()]
+        async for item in self._pages("/v1/schedules", {**asked, "label": pairs or None}):
+            yield Schedule.of(item)
+
+
+class Executions(Verbs):
+    async def get(self, execution_uid: str) -> Execution:
+        """One run, with its result or its error and stack."""
+        return Execution.of(await self._get(_execution(execution_uid)))
+
+    async def cancel(self, execution_uid: str) -> Execution:
+        """Cancel a run; one that runs is told to stop and ends soon after. Canceling twice changes nothing."""
+        return Execution.of(await self._change(f"{_execution(execution_uid)}/cancel", None, safe=True))
+
+    async def why(self, execution_uid: str) -> RunWhy:
+        """Why a run is not running."""
+        return RunWhy.of(await self._get(f"{_execution(execution_uid)}/why"))
+
+    async def list(
+        self,
+        *,
+        schedule: str | None = None,
+        state: str | Sequence[str] | None = None,
+        trigger: str | None = None,
+        type: str | None = None,  # noqa: A002 - the API's word
+        due_after: datetime | None = None,
+        due_before: datetime | None = None,
+        user_id: str | None = None,
+    ) -> AsyncGenerator[Execution, None]:
+        """Your runs, those that were due last first, without results and stacks; ``schedule`` is its uid."""
+        asked = {
+            "schedule": schedule,
+            "state": [state] if isinstance(state, str) else state,
+            "trigger": trigger,
+            "type": type,
+            "due_after": due_after,
+            "due_before": due_before,
+            "user_id": user_id,
+        }
+        async for item in self._pages("/v1/executions", asked):
+            yield Execution.of(item)
+
+
+def _schedule(uid: str) -> str:
+    return f"/v1/schedules/{part(uid)}"
+
+
+def _execution(execution_uid: str) -> str:
+    return f"/v1/executions/{part(execution_uid)}"
+
+
+def _times(answer: Mapping[str, Any]) -> Sequence[datetime]:
+    return [datetime.fromisoformat(each) for each in answer["times"]]

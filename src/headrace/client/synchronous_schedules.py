@@ -1,0 +1,147 @@
+"""The verbs of schedules, runs and locks for programs without an event loop; they are described at their twins."""
+
+from __future__ import annotations  # a verb is called list
+
+from collections.abc import AsyncGenerator, Coroutine, Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any, Protocol, TypeVar
+
+from headrace.client.locks import Locks
+from headrace.client.model import Execution, Lock, NewSchedule, RunWhy, Schedule, Statistics
+from headrace.client.schedules import Executions, Schedules
+
+T = TypeVar("T")
+
+
+class Loop(Protocol):
+    def run(self, work: Coroutine[Any, Any, T]) -> T: ...
+    def iterate(self, items: AsyncGenerator[T, None]) -> Iterator[T]: ...
+
+
+class SyncSchedules:
+    def __init__(self, loop: Loop, schedules: Schedules) -> None:
+        self._loop = loop
+        self._schedules = schedules
+
+    def create(self, schedule: NewSchedule, *, key: str | None = None) -> Schedule:
+        return self._loop.run(self._schedules.create(schedule, key=key))
+
+    def get(self, uid: str) -> Schedule:
+        return self._loop.run(self._schedules.get(uid))
+
+    def update(self, uid: str, *, version: int | None = None, **changes: Any) -> Schedule:
+        return self._loop.run(self._schedules.update(uid, version=version, **changes))
+
+    def enable(self, uid: str, *, version: int | None = None) -> Schedule:
+        return self._loop.run(self._schedules.enable(uid, version=version))
+
+    def disable(self, uid: str, *, version: int | None = None) -> Schedule:
+        return self._loop.run(self._schedules.disable(uid, version=version))
+
+    def delete(self, uid: str, *, version: int | None = None) -> None:
+        self._loop.run(self._schedules.delete(uid, version=version))
+
+    def run(self, uid: str, *, key: str | None = None) -> Execution:
+        return self._loop.run(self._schedules.run(uid, key=key))
+
+    def upcoming(self, uid: str, *, count: int = 5) -> Sequence[datetime]:
+        return self._loop.run(self._schedules.upcoming(uid, count=count))
+
+    def preview(
+        self,
+        *,
+        cron: str | None = None,
+        interval: int | None = None,
+        timezone: str = "UTC",
+        after: datetime | None = None,
+        count: int = 5,
+    ) -> Sequence[datetime]:
+        return self._loop.run(
+            self._schedules.preview(cron=cron, interval=interval, timezone=timezone, after=after, count=count)
+        )
+
+    def statistics(self, uid: str) -> Statistics:
+        return self._loop.run(self._schedules.statistics(uid))
+
+    def list(
+        self,
+        *,
+        type: str | None = None,  # noqa: A002 - the API's word
+        enabled: bool | None = None,
+        name: str | None = None,
+        labels: Mapping[str, str] | None = None,
+        user_id: str | None = None,
+    ) -> Iterator[Schedule]:
+        return self._loop.iterate(
+            self._schedules.list(type=type, enabled=enabled, name=name, labels=labels, user_id=user_id)
+        )
+
+
+class SyncExecutions:
+    def __init__(self, loop: Loop, executions: Executions) -> None:
+        self._loop = loop
+        self._executions = executions
+
+    def get(self, execution_uid: str) -> Execution:
+        return self._loop.run(self._executions.get(execution_uid))
+
+    def cancel(self, execution_uid: str) -> Execution:
+        return self._loop.run(self._executions.cancel(execution_uid))
+
+    def why(self, execution_uid: str) -> RunWhy:
+        return self._loop.run(self._executions.why(execution_uid))
+
+    def list(
+        self,
+        *,
+        schedule: str | None = None,
+        state: str | Sequence[str] | None = None,
+        trigger: str | None = None,
+        type: str | None = None,  # noqa: A002 - the API's word
+        due_after: datetime | None = None,
+        due_before: datetime | None = None,
+        user_id: str | None = None,
+    ) -> Iterator[Execution]:
+        return self._loop.iterate(
+            self._executions.list(
+                schedule=schedule,
+                state=state,
+                trigger=trigger,
+                type=type,
+                due_after=due_after,
+                due_before=due_before,
+                user_id=user_id,
+            )
+        )
+
+
+class SyncLocks:
+    def __init__(self, loop: Loop, locks: Locks) -> None:
+        self._loop = loop
+        self._locks = locks
+
+    def acquire(
+        self,
+        key: str,
+        *,
+        ttl: timedelta = timedelta(seconds=30),
+        wait: timedelta = timedelta(0),
+        purpose: str | None = None,
+        holder: str | None = None,
+        once: str | None = None,
+    ) -> Lock:
+        return self._loop.run(self._locks.acquire(key, ttl=ttl, wait=wait, purpose=purpose, holder=holder, once=once))
+
+    def renew(self, lock: Lock, *, ttl: timedelta = timedelta(seconds=30)) -> Lock:
+        return self._loop.run(self._locks.renew(lock, ttl=ttl))
+
+    def release(self, lock: Lock) -> Lock:
+        return self._loop.run(self._locks.release(lock))
+
+    def force_release(self, key: str, *, user_id: str | None = None) -> Lock:
+        return self._loop.run(self._locks.force_release(key, user_id=user_id))
+
+    def list(
+        self, *, key: str | None = None, holder: str | None = None, state: str | None = None, user_id: str | None = None
+    ) -> Iterator[Lock]:
+        return self._loop.iterate(self._locks.list(key=key, holder=holder, state=state, user_id=user_id))
