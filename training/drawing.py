@@ -38,16 +38,16 @@ class Dice:
     def sign(self, count: int) -> Floats:
         return np.where(self.chance(0.5, count), 1.0, -1.0)
 
-    def colours(self, count: int, *, light: float = 0.45) -> Floats:
+    def colours(self, count: int, *, light: float = 0.42) -> Floats:
         """Mostly light; then dark, grey (the hardest to see) and any colour."""
         rng, kind, grey = self.rng, self.rng.random(count)[:, None], np.ones((1, 3))
         colour = np.where(
             kind < light,
             rng.uniform(0.85, 1, (count, 1)) * grey,
             np.where(
-                kind < light + 0.13,
+                kind < light + 0.2,
                 rng.uniform(0, 0.15, (count, 1)) * grey,
-                np.where(kind < light + 0.33, rng.uniform(0.2, 0.85, (count, 1)) * grey, rng.random((count, 3))),
+                np.where(kind < light + 0.34, rng.uniform(0.2, 0.85, (count, 1)) * grey, rng.random((count, 3))),
             ),
         )
         pure = np.where(colour > 0.9, 1.0, np.where(colour < 0.08, 0.0, colour))
@@ -80,13 +80,11 @@ def soften(planes: Tensor, sigma: Floats, dice: Dice) -> Tensor:
     reach = 6
     steps = torch.arange(-reach, reach + 1, device=dice.device).float()
     weights = torch.exp(-0.5 * (steps[None] / dice.tensor(np.maximum(sigma, 0.05)).view(-1, 1)) ** 2)
-    weights = (weights / weights.sum(1, keepdim=True)).view(-1, 2 * reach + 1, 1, 1, 1)
-    height, width = planes.shape[2:]
-    # Sums of shifted planes: a grouped convolution would be tuned anew for each number of samples.
-    wide = fn.pad(planes, (reach, reach, 0, 0))
-    planes = sum(weights[:, i] * wide[..., i : i + width] for i in range(2 * reach + 1))  # type: ignore[assignment]
-    tall = fn.pad(planes, (0, 0, reach, reach))
-    return sum(weights[:, i] * tall[..., i : i + height, :] for i in range(2 * reach + 1))  # type: ignore[return-value]
+    weights = (weights / weights.sum(1, keepdim=True)).repeat_interleave(planes.shape[1], 0)
+    count = len(weights)
+    flat = planes.reshape(1, count, *planes.shape[2:])
+    flat = fn.conv2d(flat, weights.view(count, 1, 1, -1), padding=(0, reach), groups=count)
+    return fn.conv2d(flat, weights.view(count, 1, -1, 1), padding=(reach, 0), groups=count).view(planes.shape)
 
 
 class _Bitmaps:
@@ -163,6 +161,10 @@ class Emblems:
     def draw(self, u: Tensor, v: Tensor, scale: Floats, dice: Dice, *, tiling: Tiling) -> Tensor:
         u, v = tiled(u, v, tiling, dice)
         index = dice.rng.integers(0, self._count, len(scale))
-        return self._bitmaps.sample(
-            index, u, v, scale, np.full(len(scale), float(EMBLEM_SIDE)), dice, lambda part, _: part
-        )
+
+        def crisp(part: Tensor, enlarged: Floats) -> Tensor:
+            colour, cover = part[:, :3], part[:, 3:]
+            sharp = ((cover - 0.5) * dice.column(np.maximum(1, enlarged)) + 0.5).clamp(0, 1)
+            return torch.cat([colour / cover.clamp(min=1 / 255) * sharp, sharp], 1)
+
+        return self._bitmaps.sample(index, u, v, scale, np.full(len(scale), float(EMBLEM_SIDE)), dice, crisp)

@@ -7,15 +7,15 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image, ImageDraw, ImageFilter, ImageFont
+from PIL import Image, ImageChops, ImageDraw, ImageFilter, ImageFont
 
 from training.lettering import HAN_NAMES, NAMES, Face
 from training.sizes import EMBLEM_SIDE
 
 _BIG = EMBLEM_SIDE * 3  # drawn three times as large and shrunk: smooth edges
 
-# A cut-out photograph that covers all is an object of the scene to any eye: few of them, or logos are not learned.
-CUT_OUT = 0.08
+# Clip art, not cut-out photographs: to any eye those are objects of the scene, and logos are then not learned.
+CLIP_ART = 0.15
 
 Colour = tuple[int, int, int]
 
@@ -99,12 +99,70 @@ def _badge(faces: Sequence[Face], rng: np.random.Generator) -> Image.Image:
     return image
 
 
+def _symbol(faces: Sequence[Face], rng: np.random.Generator, size: float) -> Image.Image:
+    """One glyph of a font of symbols, or a letter or two where there is none: coverage, as large as an emblem."""
+    plane = Image.new("L", (_BIG, _BIG))
+    symbols = [face for face in faces if len(face.symbols) > 200]
+    if not symbols or rng.random() < 0.4:
+        coloured = Image.new("RGBA", (_BIG, _BIG))
+        _text(ImageDraw.Draw(coloured), faces, rng, size, (255, 255, 255))
+        return coloured.getchannel("A")
+    face = symbols[rng.integers(len(symbols))]
+    glyph = chr(face.symbols[rng.integers(len(face.symbols))])
+    with contextlib.suppress(OSError):
+        font = ImageFont.truetype(str(face.path), int(size), index=face.index)
+        ImageDraw.Draw(plane).text((_BIG / 2, _BIG / 2), glyph, font=font, fill=255, anchor="mm")
+    return plane
+
+
+def _shape(pen: ImageDraw.ImageDraw, rng: np.random.Generator, radius: float) -> None:
+    """A disc, a plate, a polygon, a star or a coat of arms, filled or as a line."""
+    middle, kind = _BIG / 2, rng.integers(5)
+    box = (
+        middle - radius,
+        middle - radius * rng.uniform(0.6, 1),
+        middle + radius,
+        middle + radius * rng.uniform(0.6, 1),
+    )
+    line = int(rng.integers(8, 40))
+    fill = 0 if rng.random() < 0.25 else 255
+    if kind == 0:
+        pen.ellipse((middle - radius, middle - radius, middle + radius, middle + radius), fill, 255, line)
+    elif kind == 1:
+        pen.rounded_rectangle(box, radius * rng.uniform(0, 0.5), fill, 255, line)
+    elif kind == 2:
+        pen.polygon(_polygon(int(rng.integers(3, 9)), radius, rng.uniform(0, 6)), fill, 255, line)
+    elif kind == 3:
+        points = _polygon(int(rng.integers(4, 20)), radius, rng.uniform(0, 6), inner=rng.uniform(0.4, 0.9))
+        pen.polygon(points, fill, 255, line)
+    else:
+        bulge, shoulder = rng.uniform(1.2, 3.5), rng.uniform(-0.3, 0.4)
+        sides = [(1.0, -0.9), *((max(0.0, 1 - t**bulge), shoulder + t * (1 - shoulder)) for t in np.linspace(0, 1, 20))]
+        outline = [*sides, *((-x, y) for x, y in reversed(sides))]
+        pen.polygon([(middle + radius * 0.85 * x, middle + radius * y) for x, y in outline], fill, 255, line)
+
+
+def _silhouette(faces: Sequence[Face], rng: np.random.Generator) -> Image.Image:
+    """A logo of one colour: a symbol alone, or knocked out of a shape so that the picture shows through it."""
+    radius = _BIG * rng.uniform(0.4, 0.49)
+    if rng.random() < 0.3:
+        plane = _symbol(faces, rng, _BIG * rng.uniform(0.7, 0.95))
+    else:
+        plane = Image.new("L", (_BIG, _BIG))
+        _shape(ImageDraw.Draw(plane), rng, radius)
+        symbol = _symbol(faces, rng, radius * rng.uniform(0.6, 1.4))
+        plane = ImageChops.difference(plane, symbol)  # dark on what is filled, light where it is not
+    image = Image.new("RGBA", (_BIG, _BIG), (*_colour(rng), 255))
+    image.putalpha(plane)
+    return image
+
+
 def _stamp(faces: Sequence[Face], rng: np.random.Generator) -> Image.Image:
     """A seal: one or two rings, letters around, a star or a word in the middle; sometimes a square one."""
     image = Image.new("RGBA", (_BIG, _BIG))
     pen = ImageDraw.Draw(image)
-    ink: Colour = (int(rng.integers(150, 240)), int(rng.integers(0, 60)), int(rng.integers(0, 60)))
-    if rng.random() < 0.4:
+    ink: Colour = (int(rng.integers(150, 250)), int(rng.integers(0, 70)), int(rng.integers(0, 70)))
+    if rng.random() < 0.3:
         ink = _colour(rng)
     radius, line = _BIG * 0.48, int(rng.integers(6, 26))
     if rng.random() < 0.3:
@@ -117,12 +175,15 @@ def _stamp(faces: Sequence[Face], rng: np.random.Generator) -> Image.Image:
     ring = "·".join(str(rng.choice(HAN_NAMES if rng.random() < 0.4 else NAMES)).upper() for _ in range(3))
     font = _font(faces, ring, int(rng.integers(44, 70)), rng)
     if font is not None:
-        span = rng.uniform(200, 340)
+        span, bold, words = rng.uniform(200, 340), int(rng.integers(0, 4)), Image.new("L", (_BIG, _BIG))
         for i, letter in enumerate(ring):
             turn = -span / 2 + span * i / max(1, len(ring) - 1)
-            tile = Image.new("RGBA", (_BIG, _BIG))
-            ImageDraw.Draw(tile).text((_BIG / 2, _BIG * 0.17), letter, font=font, fill=(*ink, 255), anchor="mm")
-            image.alpha_composite(tile.rotate(-turn))
+            tile, at = Image.new("L", (_BIG, _BIG)), (_BIG / 2, _BIG * 0.17)
+            ImageDraw.Draw(tile).text(at, letter, font=font, fill=255, anchor="mm", stroke_width=bold)
+            words = ImageChops.lighter(words, tile.rotate(-turn, Image.Resampling.BILINEAR))
+        inked = Image.new("RGBA", (_BIG, _BIG), (*ink, 255))
+        inked.putalpha(words)
+        image.alpha_composite(inked)
     if rng.random() < 0.5:
         pen.polygon(_polygon(5, radius * 0.33, -math.pi / 2, inner=0.4), fill=(*ink, 255))
     else:
@@ -162,28 +223,35 @@ def _line_art(_faces: Sequence[Face], rng: np.random.Generator) -> Image.Image:
     return image
 
 
+def _clip_art(path: Path) -> Image.Image:
+    with Image.open(path) as opened:
+        image = opened.convert("RGBA")
+    image = image.crop(image.getbbox())
+    scale = _BIG / max(image.size)
+    image = image.resize((max(1, round(image.width * scale)), max(1, round(image.height * scale))))
+    square = Image.new("RGBA", (_BIG, _BIG))
+    square.paste(image, ((_BIG - image.width) // 2, (_BIG - image.height) // 2))
+    return square
+
+
 KINDS: Sequence[tuple[float, Callable[[Sequence[Face], np.random.Generator], Image.Image]]] = (
-    (0.5, _badge),
-    (0.25, _stamp),
-    (0.12, _code),
-    (0.13, _line_art),
+    (0.28, _badge),
+    (0.3, _silhouette),
+    (0.28, _stamp),
+    (0.07, _code),
+    (0.07, _line_art),
 )
 
 
 def draw_many(
     faces: Sequence[Face], pictures: Sequence[Path], count: int, rng: np.random.Generator
 ) -> NDArray[np.uint8]:
-    """``count`` emblems, some of them taken from cut-out pictures where there are any."""
+    """``count`` emblems, some of them clip art where there is any."""
     weights = np.array([w for w, _ in KINDS])
     result = np.zeros((count, 4, EMBLEM_SIDE, EMBLEM_SIDE), np.uint8)
     for i in range(count):
-        if pictures and rng.random() < CUT_OUT:
-            with Image.open(pictures[rng.integers(len(pictures))]) as opened:
-                image = opened.convert("RGBA")
-            image.thumbnail((_BIG, _BIG))
-            square = Image.new("RGBA", (_BIG, _BIG))
-            square.paste(image, ((_BIG - image.width) // 2, (_BIG - image.height) // 2))
-            image = square
+        if pictures and rng.random() < CLIP_ART:
+            image = _clip_art(pictures[rng.integers(len(pictures))])
         else:
             image = KINDS[int(rng.choice(len(KINDS), p=weights / weights.sum()))][1](faces, rng)
         if rng.random() < 0.1:

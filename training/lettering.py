@@ -1,5 +1,6 @@
 """Texts in many scripts and fonts, drawn once as grey bitmaps of one height."""
 
+import functools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -204,6 +205,11 @@ class Face:
     path: Path
     index: int
     covers: frozenset[int]
+
+    @functools.cached_property
+    def symbols(self) -> list[int]:
+        """What fonts of symbols keep in the private area."""
+        return sorted(code for code in self.covers if 0xE000 <= code < 0xF900)
 
 
 def find_faces(folders: Sequence[Path]) -> list[Face]:

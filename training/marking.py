@@ -102,8 +102,8 @@ class Marker:
         index = letters.any(n, dice)
         height = np.where(
             repeated,
-            dice.log_uniform(11, 140, n),
-            np.where(large, dice.log_uniform(36, 480, n), dice.log_uniform(9, 90, n)),
+            dice.log_uniform(12, 140, n),
+            np.where(large, dice.log_uniform(40, 400, n), dice.log_uniform(10, 90, n)),
         )
         scale = height / letters.height
         slanted = dice.sign(n) * np.where(repeated, rng.uniform(0.12, 1.1, n), rng.uniform(0.06, 0.95, n))
@@ -121,10 +121,10 @@ class Marker:
         faint = rng.random(n)
         alpha = np.where(
             repeated,
-            np.where(faint < 0.88, rng.uniform(0.13, 0.6, n), rng.uniform(0.6, 1, n)),
+            np.where(faint < 0.9, rng.uniform(0.15, 0.6, n), rng.uniform(0.6, 1, n)),
             np.where(
                 large,
-                np.where(faint < 0.82, rng.uniform(0.16, 0.75, n), np.where(faint < 0.9, rng.uniform(0.75, 1, n), 1)),
+                np.where(faint < 0.82, rng.uniform(0.18, 0.75, n), np.where(faint < 0.9, rng.uniform(0.75, 1, n), 1)),
                 np.where(faint < 0.6, rng.uniform(0.25, 0.95, n), 1),
             ),
         )
@@ -134,7 +134,7 @@ class Marker:
             some = np.nonzero(weak > 0)[0]
             at = torch.from_numpy(some).to(dice.device)
             ink[at] = soften(ink[at], weak[some], dice)
-        colour = dice.colours(n, light=0.5)
+        colour = dice.colours(n, light=0.45)
         return _Text(which, index, u, v, height, angle, tiling, alpha, colour, repeated, ink)
 
     def _bands(self, layers: Layers, text: _Text) -> None:
@@ -224,8 +224,8 @@ class Marker:
         dice, rng, n = self._dice, self._dice.rng, len(which)
         if n == 0:
             return
-        size = dice.log_uniform(20, 260, n)
-        size = np.where(dice.chance(0.12, n), dice.log_uniform(200, 520, n), size)
+        size = dice.log_uniform(28, 260, n)
+        size = np.where(dice.chance(0.12, n), dice.log_uniform(200, 420, n), size)
         angle = np.where(dice.chance(0.8, n), 0, rng.uniform(-0.7, 0.7, n))
         u, v = frame(side, rng.uniform(0, 1, n) * side, rng.uniform(0, 1, n) * side, angle, dice)
         u = u * at_each(rng.uniform(0.7, 1.4, n), dice)
@@ -236,9 +236,11 @@ class Marker:
         strength = np.where(repeated, rng.uniform(0.15, 0.6, n), rng.uniform(0.25, 0.9, n))
         strength = np.where(~repeated & dice.chance(0.38, n), 1, strength)
         alpha = drawn[:, 3:] * dice.column(strength)
-        order = torch.from_numpy(np.stack([rng.permutation(3) for _ in range(n)])).to(dice.device)
+        # Other colours for some of the logos; seals are red more often than not.
+        orders = [rng.permutation(3) if changed else np.arange(3) for changed in dice.chance(0.5, n)]
+        order = torch.from_numpy(np.stack(orders)).to(dice.device)
         colour = torch.gather(drawn[:, :3], 1, order.view(n, 3, 1, 1).expand(-1, -1, side, side))
-        plain = dice.column(dice.chance(0.25, n)) > 0
+        plain = dice.column(dice.chance(0.3, n)) > 0
         flat = alpha * dice.tensor(dice.colours(n)).view(n, 3, 1, 1)
         colour = torch.where(plain, flat, colour * dice.column(strength))
         some = np.nonzero(dice.chance(0.2, n))[0]

@@ -12,7 +12,7 @@ from training.photographs import Photograph, training_photographs
 
 # How often a crop is taken from one, beside a photograph.
 WEIGHTS = {"photo": 1.0, "plain": 0.1, "screen": 0.1}
-QUALITY = {"photo": 90, "plain": 88, "screen": 88}
+QUALITY = {"photo": 84, "plain": 82, "screen": 82}
 
 
 def pack_photographs(photographs: list[Photograph], out: Path) -> None:
@@ -51,9 +51,9 @@ def main() -> None:
     parser.add_argument("--photos", type=Path, required=True, help="the shared folder, with manifest.json")
     parser.add_argument("--cache", type=Path, required=True, help="where fetched packages are kept")
     parser.add_argument("--fonts", type=Path, nargs="+", required=True)
-    parser.add_argument("--pictures", type=Path, help="a folder of cut-out PNG files, for logos in many colours")
-    parser.add_argument("--texts", type=int, default=2600)
-    parser.add_argument("--logos", type=int, default=1300)
+    parser.add_argument("--pictures", type=Path, help="a folder of clip art, PNG files with transparent ground")
+    parser.add_argument("--texts", type=int, default=2800)
+    parser.add_argument("--logos", type=int, default=1700)
     parser.add_argument("--seed", type=int, default=6)
     parser.add_argument("--out", type=Path, default=Path("training-data"))
     args = parser.parse_args()

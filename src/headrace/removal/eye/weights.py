@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from headrace.removal.errors import ModelDamaged
 
 FILE = Path(__file__).with_name("eye.onnx")
-SHA256 = "35ab7ed608fcfc346e3534153e8e8e697e296741d6dd70ea715ac10cc01eba72"
+SHA256 = "ea8ab5973b8b218f9175947cd87d2b9adb63c1fb1ec73b222bedc6c62372118f"
 STRIDE = 32  # sides must be multiples of this
 PLANES = 6  # probability, alpha, colour times alpha (3), expected error
 
