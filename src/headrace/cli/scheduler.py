@@ -13,7 +13,8 @@ from headrace.settings import Settings
 
 
 def scheduler() -> None:
-    """Fire schedules when they are due. Any number of these share the work."""
+    """Fire schedules when they are due; seal the audit trail, make months ahead, delete accounts, as an API does. Any
+    number of these share the work."""
     settings = load_settings()
     with ExitStack() as stack:
         with progress("looking at the database") as said:

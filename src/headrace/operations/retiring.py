@@ -170,10 +170,16 @@ class _Work:
         return archive
 
     async def _verify(self, archive: Archive) -> Archive:
-        async with fetched(self._storage, archive) as file:
-            difference = await parquet.find_difference(self._connection, self._table, self._name, file)
-        if difference is not None:
-            raise ArchiveDamaged(f"{archive.location} does not hold what {self._name} holds: {difference}.")
+        try:
+            async with fetched(self._storage, archive) as file:
+                difference = await parquet.find_difference(self._connection, self._table, self._name, file)
+            if difference is not None:
+                raise ArchiveDamaged(f"{archive.location} does not hold what {self._name} holds: {difference}.")
+        except ArchiveDamaged as exc:
+            again = f"headrace partitions retire {self._table.name} {self._month:%Y-%m} --write-again"
+            raise ArchiveDamaged(
+                f"{exc.message} The rows are still in the database: `{again}` writes it anew."
+            ) from exc
         if not await store.mark_verified(self._tx, archive):
             raise ArchiveDamaged(f"{archive.location} was written anew meanwhile.")
         self._step("verified")

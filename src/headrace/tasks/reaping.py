@@ -100,6 +100,8 @@ class Reaper:
                 await self.run_once()
             except HeadraceError as exc:
                 log.warning("reaper.failed", error=exc.code)
+            except Exception:  # the next look may fare better; it must not take the process that it runs in down
+                log.exception("reaper.failed")
 
 
 def _ending(row: Row) -> Ending:
