@@ -126,9 +126,14 @@ def test_a_bottomless_object_is_cut_at_some_depth() -> None:
     deep: Any = "bottom"
     for _ in range(5_000):
         deep = [deep]
-    encoded = encode({"deep": deep})
+    encoded = encode({"deep": deep, "flat": 1})
     assert "(nested too deep)" in encoded.json
-    json.loads(encoded.json)
+    assert json.loads(encoded.json)["flat"] == 1
+    assert encoded.cut == ("deep",), "what is not all there is named"
+    assert encode({"deep": deep, "long": "水" * 40_000}).cut == ("deep", "long")
+    shown = diff_object(None, {"deep": deep})
+    assert shown is not None
+    assert (shown["new_object_truncated"], shown["truncated_fields"]) == (True, ["deep"])
 
 
 def test_a_huge_object_takes_a_moment_not_a_minute() -> None:

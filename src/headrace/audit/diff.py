@@ -6,10 +6,11 @@ is walked; the work is then linear in its size (and a sort), whatever its shape.
 
 import hashlib
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import orjson
@@ -32,7 +33,7 @@ Path = tuple[str | int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Encoded:
-    """One side: JSON of at most ``LIMIT`` bytes, the paths that were cut, and the digest of the whole if any was."""
+    """One side: JSON of at most ``LIMIT`` bytes, the paths that were cut, and the digest of a whole that was longer."""
 
     json: str
     cut: tuple[str, ...] = ()
@@ -72,26 +73,32 @@ def diff_object(old: Mapping[str, Any] | None, new: Mapping[str, Any] | None) ->
 
 def encode(value: Mapping[str, Any], *, limit: int = LIMIT) -> Encoded:
     """JSON of ``value`` in at most ``limit`` bytes: valid, and cut on character boundaries where it had to be."""
-    whole = _dump(value)
+    whole, too_deep = _dump(value)
     if len(whole) <= limit:
-        return Encoded(whole.decode())
+        return Encoded(whole.decode(), _name(too_deep))
     digest = hashlib.sha256(whole).hexdigest()
     copy = orjson.loads(whole)
     cut = _shorten_texts(copy, len(whole), limit, fewest=_FEWEST_BYTES)
     if cut is None:
         cut = _flatten(copy, limit)
-    return Encoded(orjson.dumps(copy).decode(), _name(cut), digest)
+    return Encoded(orjson.dumps(copy).decode(), _name([*too_deep, *cut]), digest)
 
 
-def _dump(value: Mapping[str, Any]) -> bytes:
+def _dump(value: Mapping[str, Any]) -> tuple[bytes, list[Path]]:
+    """The whole as JSON, and the fields that are nested deeper than JSON goes: those are cut whatever their size."""
     try:
         encoded = orjson.dumps(value, default=_plain_scalar, option=_OPTIONS)
     except TypeError:  # too deep, a number past 64 bits, text that is no UTF-8: rare enough to walk for
         encoded = b"\\u0000"
-    return orjson.dumps(_plain(value)) if b"\\u0000" in encoded else encoded
+    if b"\\u0000" not in encoded:
+        return encoded, []
+    too_deep: list[Path] = []
+    names = {key: clean(str(key)) for key in value}
+    plain = {names[key]: _plain(item, 1, partial(too_deep.append, (names[key],))) for key, item in value.items()}
+    return orjson.dumps(plain), too_deep
 
 
-def _plain(value: Any, depth: int = 0) -> Any:
+def _plain(value: Any, depth: int, on_cut: Callable[[], None]) -> Any:
     """A copy that every encoder takes: clean texts, text keys, numbers of 64 bits, no bottomless nesting."""
     if isinstance(value, str):
         return clean(value)
@@ -100,13 +107,14 @@ def _plain(value: Any, depth: int = 0) -> Any:
     if isinstance(value, int):
         return value if -(2**63) <= value < 2**63 else hex(value)
     if depth >= _DEEPEST:
+        on_cut()
         return "(nested too deep)"
     if isinstance(value, Mapping):
-        return {clean(str(key)): _plain(item, depth + 1) for key, item in value.items()}
+        return {clean(str(key)): _plain(item, depth + 1, on_cut) for key, item in value.items()}
     if isinstance(value, Sequence | AbstractSet) and not isinstance(value, bytes | bytearray | memoryview):
-        return [_plain(item, depth + 1) for item in value]
+        return [_plain(item, depth + 1, on_cut) for item in value]
     try:
-        return _plain(orjson.loads(orjson.dumps(value, default=_plain_scalar, option=_OPTIONS)), depth + 1)
+        return _plain(orjson.loads(orjson.dumps(value, default=_plain_scalar, option=_OPTIONS)), depth + 1, on_cut)
     except TypeError:
         return f"({type(value).__name__})"
 
