@@ -271,6 +271,7 @@ def searches(chance: random.Random, first: datetime, seconds: int) -> Mapping[st
         "trigger-state-type": ExecutionFilter(
             everybody, trigger=Trigger.MANUAL, states=[state], type=kind, until=until
         ),
+        "owner-time": ExecutionFilter(ids.SYSTEM_USER, since=since, until=until),
         "owner-state-type": ExecutionFilter(ids.SYSTEM_USER, states=[state], type=kind, until=until),
         "all": ExecutionFilter(
             everybody, schedule_uid=schedule, states=[state], trigger=Trigger.SCHEDULED, since=since, until=until
