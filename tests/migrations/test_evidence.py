@@ -7,7 +7,7 @@ import pytest
 
 from headrace import ids
 from headrace.database import Tx
-from tests.migrations.rows import HOLD, NOW, PERIOD, USER, insert, insert_all_before
+from tests.migrations.rows import AUDIT, HOLD, NOW, PERIOD, USER, insert, insert_all_before
 
 MONTH_AFTER = datetime(2026, 12, 15, tzinfo=UTC)
 REWRITES = ["UPDATE {} SET user_agent = 'x'", "DELETE FROM {}", "TRUNCATE {}"]
@@ -97,6 +97,26 @@ async def test_one_id_is_one_event_over_all_months(tx: Tx) -> None:
     with pytest.raises(asyncpg.CheckViolationError):
         millis = round(MONTH_AFTER.timestamp() * 1000)
         await insert(tx, "audit_events", created_at=MONTH_AFTER, timestamp=millis)
+
+
+async def test_no_search_path_leads_around_the_rules_of_the_trail(owner_tx: Tx) -> None:  # A-03
+    """Whoever may create a schema could bring operators of their own, to which everything is as it should be."""
+    now, later = round(NOW.timestamp() * 1000), round(MONTH_AFTER.timestamp() * 1000)
+    await owner_tx.execute(
+        f"""
+        CREATE SCHEMA blind;
+        CREATE FUNCTION blind.never(bigint, bigint) RETURNS boolean IMMUTABLE RETURN false;
+        CREATE FUNCTION blind.always(bigint, bigint) RETURNS bigint IMMUTABLE RETURN {later};
+        CREATE OPERATOR blind.<> (LEFTARG = bigint, RIGHTARG = bigint, FUNCTION = blind.never);
+        CREATE OPERATOR blind.| (LEFTARG = bigint, RIGHTARG = bigint, FUNCTION = blind.always);
+        GRANT USAGE ON SCHEMA blind TO headrace_app;
+        SET LOCAL ROLE headrace_app;
+        SET LOCAL search_path = blind, pg_catalog;
+        """
+    )
+    assert await owner_tx.fetchval("SELECT headrace.typeid_millis($1)", AUDIT) == now
+    with pytest.raises(asyncpg.CheckViolationError, match="ck_audit_events_id"):
+        await insert(owner_tx, "audit_events", created_at=MONTH_AFTER, timestamp=later)
 
 
 async def test_one_idempotency_key_is_one_entry_over_all_months(tx: Tx) -> None:  # W-10

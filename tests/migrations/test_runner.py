@@ -148,6 +148,30 @@ async def test_a_busy_table_is_not_queued_behind(
     assert [str(step) for step in await migrations.migrate(config(server, name), lock_timeout=NOW)] == [str(widen)]
 
 
+async def test_an_index_waits_for_open_transactions_and_holds_up_nobody(
+    server: TestServer, make_database: MakeDatabase, template: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Broken off after a lock_timeout, it would have to be built anew each time: on a busy database for ever."""
+    name = await make_database(template)
+    script = "-- headrace: no-transaction\nCREATE INDEX CONCURRENTLY idx_a ON headrace.users (mobile);\n"
+    index = migrations.Migration(len(migrations.available()) + 1, "index", script, "")
+    monkeypatch.setattr(runner, "available", lambda: (*migrations.available(), index))
+    writer = await asyncpg.connect(server.url(name))
+    try:
+        transaction = writer.transaction()
+        await transaction.start()
+        await writer.execute("UPDATE headrace.users SET email = email")
+        migrating = asyncio.create_task(
+            migrations.migrate(config(server, name), lock_timeout=timedelta(milliseconds=20))
+        )
+        await asyncio.sleep(0.2)
+        await writer.execute("UPDATE headrace.users SET email = email")
+        await transaction.commit()
+    finally:
+        await writer.close()
+    assert await migrating == [index]
+
+
 async def test_files_for_concurrently_run_outside_a_transaction(
     server: TestServer, make_database: MakeDatabase, template: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -157,7 +157,7 @@ async def test_a_file_without_a_transaction_can_be_run_again_from_any_point(
             every = statements(migration.up)
             for stopped_after in range(1, len(every) + 1):
                 for statement in every[:stopped_after]:
-                    await runner._run_alone(connection, statement)
+                    await runner._run_alone(connection, statement, timedelta(seconds=1))
     await check_result(db)
 
 

@@ -8,6 +8,7 @@ Through a transaction pooler there is no session to hold a lock or a setting: th
 """
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -324,9 +325,7 @@ async def _run(
 ) -> None:
     try:
         # A migration may rightly take long; what it must not do is wait long for others.
-        await connection.execute(
-            f"SET statement_timeout = 0; SET lock_timeout = {round(lock_timeout.total_seconds() * 1000)}"
-        )
+        await connection.execute(f"SET statement_timeout = 0; {_limit_waiting(lock_timeout)}")
         if in_transaction(text):
             async with connection.transaction():
                 await connection.execute(text, timeout=_NO_LIMIT_S)
@@ -337,26 +336,40 @@ async def _run(
                     f"{migration} cannot run through a pooler: set HEADRACE_DATABASE_OWNER_URL to PostgreSQL itself."
                 )
             for statement in statements(text):
-                await _run_alone(connection, statement)
+                await _run_alone(connection, statement, lock_timeout)
             await connection.execute(book, *booking)
     except (asyncpg.LockNotAvailableError, asyncpg.DeadlockDetectedError) as exc:
-        raise MigrationBusy(
-            f"{migration} needs a table that is in use; nothing was changed, try again in a moment."
-        ) from exc
+        left = "nothing was changed" if in_transaction(text) else "what it had done stays"
+        raise MigrationBusy(f"{migration} needs a table that is in use; {left}: try again in a moment.") from exc
     except asyncpg.PostgresError as exc:
         left = "nothing of it was applied" if in_transaction(text) else "what it had done stays: run it again"
         raise MigrationRefused(f"{migration} failed, and {left}: {exc}") from exc
 
 
-async def _run_alone(connection: "asyncpg.Connection[Any]", statement: str) -> None:
+async def _run_alone(connection: "asyncpg.Connection[Any]", statement: str, lock_timeout: timedelta) -> None:
     if (parts := month_by_month(statement)) is None:
-        await connection.execute(statement, timeout=_NO_LIMIT_S)
+        await _execute(connection, statement, lock_timeout)
         return
     parent, months = parts
-    await connection.execute(parent)
+    await _execute(connection, parent, lock_timeout)
     for month in await connection.fetch(months):
         for each in month:
-            await connection.execute(each, timeout=_NO_LIMIT_S)
+            await _execute(connection, each, lock_timeout)
+
+
+# Such a statement waits for open transactions while everybody reads and writes. Given up for a lock_timeout, it would
+# have to begin anew each time: on a busy database, for ever.
+_CONCURRENTLY = re.compile(r"^(CREATE (UNIQUE )?|DROP )INDEX CONCURRENTLY ", re.MULTILINE)
+
+
+async def _execute(connection: "asyncpg.Connection[Any]", statement: str, lock_timeout: timedelta) -> None:
+    limit = timedelta(0) if _CONCURRENTLY.search(statement) else lock_timeout
+    await connection.execute(_limit_waiting(limit))
+    await connection.execute(statement, timeout=_NO_LIMIT_S)
+
+
+def _limit_waiting(limit: timedelta) -> str:
+    return f"SET lock_timeout = {round(limit.total_seconds() * 1000)}"
 
 
 def _target(to: int | None, *, default: int) -> int:
