@@ -9,10 +9,11 @@ import asyncpg
 import pytest
 
 from headrace import migrations
-from headrace.database import DatabaseConfig
+from headrace.database import DatabaseConfig, Tx, connect_alone
 from headrace.migrations import runner
 from tests.conftest import MakeDatabase, TestServer
 from tests.migrations.catalog import describe
+from tests.migrations.rows import SCHEDULE, USER, insert
 
 NOW = timedelta(seconds=5)
 
@@ -43,6 +44,35 @@ async def test_each_migration_goes_down_to_exactly_the_schema_before_it(
     for expected in reversed(before[1:]):
         await migrations.roll_back(database, lock_timeout=NOW)
         assert await describe(database) == expected
+
+
+async def test_runs_get_their_owners_and_nobody_waits_for_it_behind_a_lock(
+    server: TestServer, make_database: MakeDatabase
+) -> None:
+    """0033 locks the table of runs against everybody, so it looks at no run; 0035 fills those that were there."""
+    database = config(server, await make_database())
+    await migrations.migrate(database, to=32, lock_timeout=NOW)
+    async with connect_alone(database) as connection:
+        await insert(Tx(connection), "users")
+        await insert(Tx(connection), "scheduled_tasks", user_id=USER)
+        await connection.execute(RUN_AS_BEFORE, SCHEDULE)
+        locking = connection.transaction()
+        await locking.start()
+        await connection.execute(migrations.available()[32].up)
+        assert await connection.fetchval(RUNS_TOUCHED) == 0
+        await locking.rollback()
+        await migrations.migrate(database, lock_timeout=NOW)
+        assert await connection.fetchval("SELECT user_id FROM headrace.task_executions") == USER
+
+
+RUN_AS_BEFORE = """
+INSERT INTO headrace.task_executions (task_uid, task_name, task_type, execution_uid, scheduled_at, state, trigger_type)
+VALUES ($1, 'nightly', 'report', 'exe_1', now(), 'pending', 'scheduled')
+"""
+RUNS_TOUCHED = """
+SELECT n_tup_upd + seq_tup_read + idx_tup_fetch FROM pg_stat_xact_user_tables
+WHERE relid = 'headrace.task_executions'::regclass
+"""
 
 
 async def test_ten_at_once_migrate_once(server: TestServer, make_database: MakeDatabase) -> None:

@@ -107,6 +107,4 @@ $$;
 
 DROP TRIGGER tr_task_executions_user_id ON headrace.task_executions;
 DROP FUNCTION headrace.fill_execution_owner();
-DROP INDEX headrace.idx_task_executions_user_state;
-DROP INDEX headrace.idx_task_executions_user_manual;
 ALTER TABLE headrace.task_executions DROP COLUMN user_id;

@@ -1,10 +1,8 @@
--- Whose a run is, so that everybody's list has an index; and schedules that are deleted before their history is.
+-- Whose a run is, so that everybody's list has an index (0035, with the runs that are there); and schedules that are
+-- deleted before their history is.
 
 ALTER TABLE headrace.task_executions ADD COLUMN user_id varchar(64);
 COMMENT ON COLUMN headrace.task_executions.user_id IS 'Whose it is: the schedule''s owner, who never changes.';
-UPDATE headrace.task_executions AS run SET user_id = schedule.user_id
-FROM headrace.scheduled_tasks AS schedule WHERE schedule.uid = run.task_uid;
-ALTER TABLE headrace.task_executions ALTER COLUMN user_id SET NOT NULL;
 
 -- For whoever writes a run and does not say whose it is.
 CREATE FUNCTION headrace.fill_execution_owner() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -16,13 +14,6 @@ $$;
 COMMENT ON FUNCTION headrace.fill_execution_owner() IS 'A run is its schedule''s owner''s.';
 CREATE TRIGGER tr_task_executions_user_id BEFORE INSERT ON headrace.task_executions
   FOR EACH ROW WHEN (NEW.user_id IS NULL) EXECUTE FUNCTION headrace.fill_execution_owner();
-
--- One index for lists with and without a state: without, the states are merged. Its collation sets it apart from the
--- index on states, which looks as good where a state is rare, and leads through everybody's.
-CREATE INDEX idx_task_executions_user_state ON headrace.task_executions
-  (user_id, state COLLATE "C", scheduled_at DESC, execution_uid DESC);
-CREATE INDEX idx_task_executions_user_manual ON headrace.task_executions
-  (user_id, scheduled_at DESC, execution_uid DESC) WHERE trigger_type = 'manual';
 
 
 -- A deleted schedule is gone for everybody at once; its runs, which may be millions, go in batches, and it goes last.
