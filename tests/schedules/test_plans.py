@@ -47,7 +47,7 @@ async def plan_of(tx: Tx, sql: str, *args: object) -> list[dict[str, Any]]:
     return nodes(json.loads(text)[0]["Plan"])
 
 
-NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+EARLY = datetime(2026, 1, 1, 0, 30, tzinfo=UTC)  # of a hundred minutes
 
 
 LISTS = [
@@ -59,12 +59,12 @@ LISTS = [
     (ExecutionFilter(None, None, None, Trigger.MANUAL), "idx_task_executions_manual"),
     # A user's own, with states and without, however many others there are.
     (ExecutionFilter("u_few"), "idx_task_executions_user_state"),
-    (ExecutionFilter("u_few", since=NOON, until=NOON + timedelta(hours=1)), "idx_task_executions_user_state"),
+    (ExecutionFilter("u_few", since=EARLY, until=EARLY + timedelta(minutes=30)), "idx_task_executions_user_state"),
     (ExecutionFilter("u_nobody"), "idx_task_executions_user_state"),
     (ExecutionFilter("u_few", None, [ExecutionState.FAILURE]), "idx_task_executions_user_state"),
     (ExecutionFilter("u_few", None, None, Trigger.SCHEDULED, "job"), "idx_task_executions_user_state"),
     (ExecutionFilter("u_few", None, None, Trigger.MANUAL), "idx_task_executions_user_manual"),
-    (ExecutionFilter(None, since=NOON, until=NOON + timedelta(hours=1)), "idx_task_executions_scheduled_at"),
+    (ExecutionFilter(None, since=EARLY, until=EARLY + timedelta(minutes=30)), "idx_task_executions_scheduled_at"),
 ]
 
 
