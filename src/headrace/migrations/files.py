@@ -7,8 +7,8 @@ from functools import cache
 from importlib.resources import files
 
 _NAME = re.compile(r"(\d{4})_(\w+)\.up\.sql")
-# First line of a file whose statements cannot run in a transaction (CREATE INDEX CONCURRENTLY), or would hold up others
-# in one. Such a file must be harmless when it is run again: it may have stopped half-way.
+# First line of a file whose statements cannot run in a transaction (CREATE INDEX CONCURRENTLY). Such a file must be
+# harmless when it is run again: it may have stopped half-way.
 _NO_TRANSACTION = "-- headrace: no-transaction"
 
 

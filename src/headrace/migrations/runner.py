@@ -331,7 +331,7 @@ async def _run(
                 await connection.execute(text, timeout=_NO_LIMIT_S)
                 await connection.execute(book, *booking)
         else:
-            if connection.is_in_transaction() and _ALONE.search(text):
+            if connection.is_in_transaction():
                 raise MigrationRefused(
                     f"{migration} cannot run through a pooler: set HEADRACE_DATABASE_OWNER_URL to PostgreSQL itself."
                 )
@@ -357,8 +357,6 @@ async def _run_alone(connection: "asyncpg.Connection[Any]", statement: str, lock
             await _execute(connection, each, lock_timeout)
 
 
-# What PostgreSQL itself refuses in a transaction. All else in such a file only holds up fewer without one.
-_ALONE = re.compile(r"^(CALL |(CREATE (UNIQUE )?|DROP )INDEX CONCURRENTLY )", re.MULTILINE)
 # Such a statement waits for open transactions while everybody reads and writes. Given up for a lock_timeout, it would
 # have to begin anew each time: on a busy database, for ever.
 _CONCURRENTLY = re.compile(r"^(CREATE (UNIQUE )?|DROP )INDEX CONCURRENTLY ", re.MULTILINE)
