@@ -8,7 +8,7 @@ import pytest
 from numpy.typing import NDArray
 
 from headrace.removal.errors import ModelDamaged
-from headrace.removal.eye import look, solve, weights
+from headrace.removal.eye import look, looking, solve, weights
 
 Picture = NDArray[np.uint8]
 
@@ -86,3 +86,29 @@ def test_another_model_file_is_refused(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr(weights, "FILE", other)
     with pytest.raises(ModelDamaged):
         weights.run(np.zeros((32, 32, 3), np.uint8))
+
+
+def test_a_mark_that_hangs_on_doubtful_pixels_is_still_seen() -> None:
+    likely = np.zeros((200, 300), np.uint8)
+    likely[80:120, 20:90] = 240  # a mark
+    likely[90:200, 60:300] = np.maximum(likely[90:200, 60:300], 100)  # and much that is doubtful beside it
+    regions, tight = looking._regions(likely, likely)
+    assert [(r.width, r.height) for r in regions] == [(78, 48)]
+    assert tight[100, 50]
+    assert not tight[150, 200]
+
+
+def test_a_second_look_is_taken_only_where_the_first_found_something() -> None:
+    coarse = np.zeros((2000, 3000), np.uint8)
+    assert looking._tiles_around(coarse) == []
+    coarse[100, 100] = 255  # a speck
+    assert looking._tiles_around(coarse) == []
+    coarse[1800:1850, 2700:2800] = 255
+    (tile,) = looking._tiles_around(coarse)
+    assert tile == (slice(1700, 1950), slice(2600, 2900))
+
+
+def test_small_but_certain_scores_higher_than_large_but_doubtful() -> None:
+    certain, doubtful = np.full(600, 245, np.uint8), np.full(5000, 150, np.uint8)
+    assert looking._score(certain, certain) > 0.8
+    assert looking._score(doubtful, doubtful // 3) < 0.2
