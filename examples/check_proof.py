@@ -15,6 +15,8 @@ def sha256(content: bytes) -> bytes:
     return hashlib.sha256(content).digest()
 
 
+if len(sys.argv) not in (2, 3):
+    sys.exit(__doc__)
 proof = json.loads(Path(sys.argv[1]).read_text())
 seal = proof["seal"]
 climbed = sha256(b"\x00" + proof["event"].encode())

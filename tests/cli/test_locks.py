@@ -10,6 +10,7 @@ from tests.cli.conftest import Call, Place
 from tests.e2e.program import Done
 
 Headrace = Callable[..., Done]
+LONG = "reports" * 15
 
 
 @pytest.fixture
@@ -33,6 +34,8 @@ def test_take_keep_and_let_go(headrace: Headrace) -> None:  # S-13
     assert headrace("locks", "force-release", "deploy").code == 3
     headrace("locks", "acquire", "deploy")
     assert headrace("locks", "force-release", "deploy").out == "deploy taken away\n"
+    headrace("locks", "acquire", LONG)
+    assert headrace("locks", "force-release", LONG).out == f"{LONG} taken away\n", "a line of a pipe has no width"
     [newest, oldest] = json.loads(headrace("locks", "list", "--key", "deploy", "--state", "released", "--json").out)
     assert (newest["fence"], oldest["fence"]) == (2, 1)
 
@@ -44,5 +47,7 @@ def test_a_command_runs_with_the_lock_in_its_hands(headrace: Headrace) -> None:
     headrace("locks", "acquire", "deploy")
     refused = headrace("locks", "run", "deploy", "--", sys.executable, "-c", look)
     assert (refused.code, "holds this lock" in refused.err) == (4, True)
+    unknown = headrace("locks", "run", "other", "--user-id", "u_1", "--", "true")
+    assert (unknown.code, "There is no option --user-id here" in unknown.err) == (2, True)
     missing = headrace("locks", "run", "other", "--", "no-such-command")
     assert (missing.code, "cannot be run" in missing.err) == (2, True)

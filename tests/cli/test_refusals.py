@@ -127,6 +127,14 @@ def test_a_data_folder_that_cannot_be_made(call: Call, command: str) -> None:
     assert "set HEADRACE_DATA_DIR" in (done.out if command == "doctor" else done.complaint)
 
 
+@pytest.mark.parametrize("command", ["tasks list", "submit greet", "admin create", "audit verify"])
+def test_a_folder_without_a_database_is_left_as_it_is(call: Call, command: str, tmp_path: Path) -> None:
+    done = call(*command.split())
+    assert done.code == 7
+    assert f"There is no database in {tmp_path / '.headrace'} yet: `headrace up` makes one." in done.complaint
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.fixture
 async def stranger(server: TestServer, migrated: Place) -> AsyncIterator[str]:
     """The address of the database as a user who may connect and nothing else."""

@@ -28,6 +28,7 @@ def test_a_schedule_is_made_listed_changed_and_deleted(headrace: Headrace, migra
     changed = headrace("schedules", "update", uid, "--data", '{"name": "Ada"}', "--max-concurrent", "2", "--json")
     shown = json.loads(changed.out)
     assert (shown["data"], shown["max_concurrent"], shown["version"]) == ({"name": "Ada"}, 2, 1)
+    assert headrace("schedules", "update", uid).code == 2
     assert "is disabled" in headrace("schedules", "disable", uid).out
     assert "is enabled, due" in headrace("schedules", "enable", uid).out
     assert len(json.loads(headrace("schedules", "next", uid, "--count", "3", "--json").out)) == 3

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from headrace.client import ApiError, Client, NewSchedule, SyncClient
+from headrace.client import ApiError, Client, NewSchedule, SyncClient, errors
 from headrace.tasks.catalog import declare_types
 from headrace.tasks.context import TaskContext
 from tests.client.conftest import ADMIN_KEY
@@ -51,7 +51,7 @@ async def test_a_schedule_from_its_making_to_its_end(client: Client) -> None:
     assert [each.uid async for each in client.schedules.list(labels={"zone": "a"}, enabled=True)] == [made.uid]
 
     await client.schedules.delete(made.uid)
-    with pytest.raises(ApiError) as gone:
+    with pytest.raises(errors.ScheduleNotFound) as gone:
         await client.schedules.get(made.uid)
     assert gone.value.code == "schedule_not_found"
 
@@ -79,16 +79,16 @@ async def test_a_lock_is_taken_renewed_refused_and_let_go(client: Client) -> Non
     assert (await client.locks.acquire("deploy", ttl=timedelta(seconds=20), purpose="release 1.2", once="k")) == lock
     assert lock.token is not None
     assert lock.token not in repr(lock)
-    with pytest.raises(ApiError) as held:
+    with pytest.raises(errors.LockHeld):
         await client.locks.acquire("deploy")
-    assert held.value.code == "lock_held"
+    with pytest.raises(ApiError, match=r"body\.ttl_seconds: Input should be"):
+        await client.locks.acquire("another", ttl=timedelta(0))
     renewed = await client.locks.renew(lock, ttl=timedelta(seconds=60))
     assert (renewed.fence, renewed.token) == (lock.fence, lock.token)
     assert renewed.expires_at > lock.expires_at
     assert (await client.locks.release(renewed)).state == "released"
-    with pytest.raises(ApiError) as lost:
+    with pytest.raises(errors.LockLost):
         await client.locks.renew(lock)
-    assert lost.value.code == "lock_lost"
     again = await client.locks.acquire("deploy")
     assert again.fence > lock.fence
     await client.locks.force_release("deploy")

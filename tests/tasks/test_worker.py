@@ -55,6 +55,15 @@ async def test_a_bad_payload_is_refused_at_submit_with_the_name_of_the_field(ben
         await bench.submit("report.build", {"pages": "many"})
 
 
+@pytest.mark.parametrize("payload", [[], {"pages": "many"}])
+async def test_a_payload_that_is_annotated_as_a_dict_is_checked_too(bench: Bench, payload: Any) -> None:
+    @bench.registry.task("report.build")
+    async def build(context: TaskContext, pages: dict[str, int]) -> None: ...
+
+    with pytest.raises(PayloadInvalid):
+        await bench.submit("report.build", payload)
+
+
 async def test_a_failure_is_retried_with_growing_pauses_until_the_limit(bench: Bench) -> None:  # D-04, D-05
     @bench.registry.task("flaky", max_attempts=3, backoff=AT_ONCE)
     async def flaky(context: TaskContext, payload: Any) -> None:

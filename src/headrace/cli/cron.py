@@ -1,5 +1,6 @@
 """``headrace cron``: when an expression is due next. It needs no database."""
 
+import re
 from datetime import UTC, datetime
 from itertools import islice
 from typing import Annotated
@@ -36,7 +37,8 @@ def instant(text: str, option: str) -> datetime:
     """A time at which something is to happen. Whose clock is meant is not guessed, as the API does not."""
     at = _parsed(text, option)
     if at.tzinfo is None:
-        raise Invalid(f"{option} needs a zone: {text}Z for UTC, or {text}+08:00, if that is what you mean.")
+        whole = text if len(text) > len("2026-03-01") else f"{text}T00:00"
+        raise Invalid(f"{option} needs a zone: {whole}Z for UTC, or {whole}+08:00, if that is what you mean.")
     return at
 
 
@@ -48,6 +50,9 @@ def instant_or_utc(text: str, option: str) -> datetime:
 
 def _parsed(text: str, option: str) -> datetime:
     try:
+        # Python takes any character between date and time, and so 2026-03-01+08:00 for eight o'clock.
+        if re.match(r"\d{4}-\d\d-\d\d[^T ]", text):
+            raise ValueError
         return datetime.fromisoformat(text)
     except ValueError:
         raise Invalid(f"{option} takes a time like 2026-03-01T08:00:00Z, not {text!r}.") from None

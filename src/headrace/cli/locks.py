@@ -133,6 +133,9 @@ def run_(
     the lock is lost, and killed when it does not. The exit status is the command's.
     """
 
+    if command[0].startswith("-"):
+        raise Invalid(f"There is no option {command[0]} here; the command comes after --.")
+
     async def act(desk: Desk) -> int:
         span = timedelta(seconds=ttl)
         async with locks.hold(

@@ -23,7 +23,7 @@ def migrate(
     settings = load_settings()
     with ExitStack() as stack:
         with progress("looking at the database") as report:
-            place = stack.enter_context(database_of(settings, role="migrate", report=report))
+            place = stack.enter_context(database_of(settings, role="migrate", report=report, make=True))
             found = run(migrations.status(place.owner))
         if status:
             _print_status(found, json=json)

@@ -14,7 +14,8 @@ from rich.table import Table
 
 from headrace import errors
 
-out = Console(highlight=False)
+# One message, one line: a terminal folds it by itself; who copies a path or a command, or pipes it, wants it whole.
+out = Console(highlight=False, soft_wrap=True)
 err = Console(stderr=True, highlight=False)
 
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON, for programs.")]
@@ -47,7 +48,7 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[object]], *, tit
     for row in rows:
         table.add_row(*(_cell(cell) for cell in row))
     # A terminal's width is a reason to shorten; the 80 columns that a pipe is taken to have are none.
-    (out if out.is_terminal else Console(highlight=False, width=_PIPE_WIDTH)).print(table)
+    (out if out.is_terminal else Console(highlight=False, width=_PIPE_WIDTH)).print(table, soft_wrap=False)
 
 
 def _cell(value: object) -> str:

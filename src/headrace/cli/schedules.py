@@ -12,6 +12,7 @@ from headrace.cli.operator import Desk, at_desk
 from headrace.cli.output import Json, Yes, out, print_json, print_table
 from headrace.cli.submit import read_payload
 from headrace.cli.worker import pairs
+from headrace.errors import Invalid
 from headrace.schedules import MisfirePolicy, Schedule, ScheduleFilter, ScheduleSpec
 from headrace.schedules.schemas import ExecutionOut, ScheduleOut, StatisticsOut
 
@@ -104,6 +105,8 @@ def update(
     )  # fmt: skip
     if name is not None:
         changes["name"] = name
+    if not changes:
+        raise Invalid("Nothing to change: name at least one of the options.")
     schedule = at_desk(
         "schedules update",
         lambda desk: _in_transaction(

@@ -134,7 +134,8 @@ def read_payload(text: str, option: str = "--payload") -> Any:
         try:
             source = Path(where).read_text()
         except (OSError, UnicodeDecodeError) as exc:
-            raise Invalid(f"{where} cannot be read: {exc}.") from exc
+            why = exc.strerror if isinstance(exc, OSError) else exc
+            raise Invalid(f"{where} cannot be read: {why}.") from exc
     try:
         return orjson.loads(source)
     except orjson.JSONDecodeError as exc:

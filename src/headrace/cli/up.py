@@ -55,7 +55,7 @@ def up(host: Host = None, port: Port = None, app: App = None) -> None:
             lock.flush()
             theirs = settings.database_url is not None
             with progress("looking at the database" if theirs else "starting PostgreSQL") as report:
-                place = stack.enter_context(database_of(settings, role="up", report=report))
+                place = stack.enter_context(database_of(settings, role="up", report=report, make=True))
                 secret = secret_key(settings, make=True)
                 admin = run(_prepare(settings, place, secret, report))
             run(_serve(settings, place, secret, listening, app, admin=admin, started=started))

@@ -58,6 +58,12 @@ class DataFolderClosed(Unavailable):
     code = "data_folder_closed"
 
 
+class DatabaseMissing(Unavailable):
+    """There is no database here yet."""
+
+    code = "database_missing"
+
+
 @dataclass(frozen=True, slots=True)
 class Place:
     """The database of this deployment: as the application, and as the one who may change its schema."""
@@ -80,20 +86,29 @@ def run(work: Coroutine[Any, Any, T]) -> T:
 
 
 @contextmanager
-def database_of(chosen: Settings, *, role: str, report: Report) -> Iterator[Place]:
-    """The database that the settings name; without one the embedded PostgreSQL, started if need be."""
+def database_of(chosen: Settings, *, role: str, report: Report, make: bool = False) -> Iterator[Place]:
+    """The database that the settings name; without one the embedded PostgreSQL, started if need be.
+
+    Only who says ``make`` gets a new one: a command in the wrong folder shall not leave a database there.
+    """
     if chosen.database_url is not None:
         app_url = chosen.database_url.get_secret_value()
         owner_url = chosen.database_owner_url.get_secret_value() if chosen.database_owner_url else app_url
         yield _place(chosen, role, app_url, owner_url, embedded=False)
         return
-    data_folder(chosen)
     config = embedded.EmbeddedConfig(
         data_dir=chosen.data_dir.resolve(),
         binaries=chosen.postgres_binaries,
         port=chosen.postgres_port,
         run_as=chosen.postgres_run_as,
     )
+    if make:
+        data_folder(chosen)
+    elif not embedded.is_made(config):
+        raise DatabaseMissing(
+            f"There is no database in {config.data_dir} yet: `headrace up` makes one. If yours is elsewhere, go to its"
+            " folder, set HEADRACE_DATA_DIR, or HEADRACE_DATABASE_URL."
+        )
     with embedded.attach(config, report=report) as server:
         yield _place(chosen, role, server.app_url, server.owner_url, embedded=True)
 

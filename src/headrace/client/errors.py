@@ -1,9 +1,9 @@
 """What a server's refusal becomes here, decided by the problem's ``code`` (RFC 9457).
 
 HeadraceError
-├── NotFound ─────────── TaskNotFound
+├── NotFound ─────────── TaskNotFound, ScheduleNotFound, ExecutionNotFound
 ├── Invalid ──────────── PayloadInvalid, PayloadTooLarge, UnknownTaskType, TaskInvalid, IdempotencyKeyReused
-├── Conflict ─────────── TaskOver, TaskNotOver, TaskChanged
+├── Conflict ─────────── TaskOver, TaskNotOver, TaskChanged, LockHeld, LockLost
 ├── Denied ───────────── Unauthenticated, ScopeMissing, AdminOnly
 ├── Exhausted ────────── RateLimited
 └── Unavailable ──────── Unreachable
@@ -24,16 +24,17 @@ class ApiError(HeadraceError):
     """The server refused, or failed."""
 
     def __init__(self, problem: Mapping[str, Any], *, status: int, retry_after: timedelta | None = None) -> None:
+        self.fields: dict[str, str] = {
+            str(each.get("field")): str(each.get("message")) for each in problem.get("errors") or ()
+        }
+        told = [str(problem.get("detail") or f"The server answered {status}."), *map(": ".join, self.fields.items())]
         # The kinds differ in what they take; all that they keep is set here.
-        HeadraceError.__init__(self, str(problem.get("detail") or f"The server answered {status}."))
+        HeadraceError.__init__(self, " ".join(told))
         self.details = dict(problem.get("details") or {})
         self.code = str(problem.get("code") or "error")  # type: ignore[misc]  # of the class elsewhere, the answer's here
         self.status = status
         self.retry_after = retry_after
         self.request_id: str | None = problem.get("request_id")
-        self.fields: dict[str, str] = {
-            str(each.get("field")): str(each.get("message")) for each in problem.get("errors") or ()
-        }
 
 
 class _NotFound(ApiError, errors.NotFound): ...
@@ -56,6 +57,14 @@ class _Unavailable(ApiError, errors.Unavailable): ...
 
 class TaskNotFound(_NotFound):
     """There is no such task, or it is not yours."""
+
+
+class ScheduleNotFound(_NotFound):
+    """There is no such schedule, or it is not yours."""
+
+
+class ExecutionNotFound(_NotFound):
+    """There is no such run, or it is not yours."""
 
 
 class PayloadInvalid(_Invalid):
@@ -90,6 +99,14 @@ class TaskChanged(_Conflict):
     """The task was changed meanwhile: read it again."""
 
 
+class LockHeld(_Conflict):
+    """Somebody else holds the lock."""
+
+
+class LockLost(_Conflict):
+    """The lock is not held any more: stop what it guarded."""
+
+
 class Unauthenticated(_Denied, errors.Unauthenticated):
     """The API key is missing, wrong or revoked."""
 
@@ -112,6 +129,8 @@ class Unreachable(errors.Unavailable):
 
 _BY_CODE: Mapping[str, type[ApiError]] = {
     "task_not_found": TaskNotFound,
+    "schedule_not_found": ScheduleNotFound,
+    "execution_not_found": ExecutionNotFound,
     "payload_invalid": PayloadInvalid,
     "payload_too_large": PayloadTooLarge,
     "unknown_task_type": UnknownTaskType,
@@ -121,6 +140,8 @@ _BY_CODE: Mapping[str, type[ApiError]] = {
     "task_not_over": TaskNotOver,
     "task_changed": TaskChanged,
     "precondition_failed": TaskChanged,
+    "lock_held": LockHeld,
+    "lock_lost": LockLost,
     "unauthenticated": Unauthenticated,
     "scope_missing": ScopeMissing,
     "admin_only": AdminOnly,

@@ -7,6 +7,6 @@ Why it is made the way it is: docs/why/embedded-postgres.md.
 """
 
 from headrace.embedded.model import EmbeddedConfig
-from headrace.embedded.service import Server, attach
+from headrace.embedded.service import Server, attach, is_made
 
-__all__ = ["EmbeddedConfig", "Server", "attach"]
+__all__ = ["EmbeddedConfig", "Server", "attach", "is_made"]

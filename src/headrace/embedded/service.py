@@ -139,6 +139,13 @@ def attach(config: EmbeddedConfig, *, report: Report = _silent) -> Server:
             raise
 
 
+def is_made(config: EmbeddedConfig) -> bool:
+    """Whether the folder has a database; if not, ``attach`` makes one."""
+    layout = Layout(config.data_dir.absolute().resolve())
+    with files.naming_the_folder(layout.home):
+        return layout.cluster.exists()
+
+
 @contextlib.contextmanager
 def _turn(layout: Layout, report: Report = _silent) -> Iterator[None]:
     """Wait for our turn: attaching and detaching come one after the other."""

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any, Literal, TypeVar, get_type_hints
+from typing import Any, Literal, TypeVar, get_origin, get_type_hints
 
 from pydantic import BaseModel, PydanticSchemaGenerationError, TypeAdapter, ValidationError
 
@@ -126,7 +126,8 @@ class Registry:
         """Declare a handler: ``async def`` runs on the loop, ``def`` in a thread, ``isolation="process"`` in a child.
 
         The handler takes a ``TaskContext`` and the payload. A type annotation on the payload (a pydantic model, a
-        dataclass, a TypedDict) is what payloads are checked against, at submit and again before the handler runs.
+        dataclass, a TypedDict, a dict) is what payloads are checked against, at submit and again before the handler
+        runs.
         """
 
         def register(handler: HandlerT) -> HandlerT:
@@ -208,12 +209,14 @@ def _annotations(name: str, handler: Handler) -> tuple[TypeAdapter[Any] | None, 
         hints = get_type_hints(handler)
     except NameError as exc:
         raise BadTaskType(f"A type annotation of {name} cannot be resolved: {exc}") from None
-    return _adapter(name, hints.get(parameters[1].name, Any)), _adapter(name, hints.get("return", Any))
+    payload, result = hints.get(parameters[1].name, Any), hints.get("return", Any)
+    # A dict that a handler gives back is plain JSON: left out, pydantic stays off the path of every such task.
+    plain = result is dict or get_origin(result) is dict
+    return _adapter(name, payload), None if plain else _adapter(name, result)
 
 
 def _adapter(name: str, annotation: Any) -> TypeAdapter[Any] | None:
-    # Plain JSON needs no checking; leaving it out keeps pydantic off the path of every task.
-    if annotation in (Any, None, type(None), object, dict) or getattr(annotation, "__origin__", None) is dict:
+    if annotation in (Any, None, type(None), object):
         return None
     try:
         return TypeAdapter(annotation)
