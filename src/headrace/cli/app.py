@@ -19,7 +19,8 @@ COMMANDS = {
         "Run the tasks of a program until Ctrl-C or SIGTERM; a second Ctrl-C ends it at once.",
     ),
     "scheduler": Entry(
-        "headrace.cli.scheduler:scheduler", "Fire schedules when they are due. Any number of these share the work."
+        "headrace.cli.scheduler:scheduler",
+        "Fire schedules when they are due, and do the upkeep that an API does. Any number share the work.",
     ),
     "submit": Entry("headrace.cli.submit:submit", "Submit a task and print its id."),
     "detect": Entry("headrace.cli.removal:detect", "Look for a watermark in a picture; exits with 1 if there is none."),

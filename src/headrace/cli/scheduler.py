@@ -13,8 +13,7 @@ from headrace.settings import Settings
 
 
 def scheduler() -> None:
-    """Fire schedules when they are due; seal the audit trail, make months ahead, delete accounts, as an API does. Any
-    number of these share the work."""
+    """Fire schedules when they are due, and do the upkeep that an API does. Any number share the work."""
     settings = load_settings()
     with ExitStack() as stack:
         with progress("looking at the database") as said:
