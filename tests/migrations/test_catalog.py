@@ -298,3 +298,17 @@ async def test_the_application_may_do_what_it_needs_and_no_more(owner_tx: Tx) ->
     for row in await owner_tx.fetch(RIGHTS):
         expected = {"SELECT"} if row["relispartition"] else LESS.get(row["relname"], ALL_ROWS)
         assert set(row["privileges"]) == expected, row["relname"]
+
+
+STEERED = """
+SELECT oid::regprocedure::text AS function, 'jit=off' = ANY (proconfig) AS uncompiled
+FROM pg_proc
+WHERE pronamespace = 'headrace'::regnamespace AND array_to_string(proconfig, ' ') ~ '\\yenable_'
+"""
+
+
+async def test_what_steers_its_plans_is_not_compiled(owner_tx: Tx) -> None:
+    """To PostgreSQL 15, a step that is switched off and needed costs so much that every call would be compiled."""
+    steered = {row["function"]: row["uncompiled"] for row in await owner_tx.fetch(STEERED)}
+    assert len(steered) > 5
+    assert all(steered.values()), steered
