@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from headrace.embedded import EmbeddedConfig, attach, binaries
+from headrace.embedded import EmbeddedConfig, attach, binaries, cluster, flocks, postmaster
+from headrace.embedded import account as accounts
 from headrace.embedded.account import Account
 from headrace.embedded.errors import (
     BinariesMissing,
@@ -37,6 +38,24 @@ def test_a_port_that_was_asked_for_and_is_taken(config: EmbeddedConfig, layout: 
         with pytest.raises(RunsDifferently, match=f"already runs on port {port}, not {port + 1}"):
             attach(replace(config, port=port + 1))
         assert ask(server.app_url, "SELECT 1") == 1
+
+
+def test_a_port_that_is_taken_while_the_server_starts(config: EmbeddedConfig, layout: Layout) -> None:
+    """As when a copy of the folder, which remembers the same port, is started beside it at the same moment."""
+    attach(config).close()
+    programs = binaries.choose(binaries.list_folders(None), data_major=cluster.data_major(layout), prefer_first=False)
+    account = accounts.choose(layout, run_as=None)
+    if account is not None:
+        account = accounts.with_reach(account, home=layout.home, programs=[programs.bin / "postgres"])
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        cluster.write_configuration(layout, port=taken.getsockname()[1], settings=QUICK)
+        for _ in range(3):  # what it says comes from another process, sooner or later
+            lock = flocks.open_lock(layout.server_lock)
+            assert flocks.lock(lock, within=5)
+            child = postmaster.start(layout, programs, account, lock=lock)
+            os.close(lock)
+            with pytest.raises(PortTaken):
+                postmaster.wait_until_ready(layout, child, go_on=lambda: True)
 
 
 def test_a_folder_that_is_not_ours_to_write(base: Path, user: Callable[..., User], ordinary: Account | None) -> None:

@@ -162,6 +162,8 @@ def wait_until_ready(layout: Layout, child: subprocess.Popen[bytes], *, go_on: C
         if not ended and found and found.pid == child.pid and found.ready:
             return found
         if ended:
+            # Its log is written by a process of its own, which may outlive it by a moment.
+            flocks.wait_until_free(layout.server_lock, within=_ORPHANS_WITHIN)
             said = files.tail(layout.startup_log, lines=20) + _own_log(layout, since=began)
             if any("could not bind" in line and "Address already in use" in line for line in said):
                 raise PortTaken("the port was taken while the server started: start again")
