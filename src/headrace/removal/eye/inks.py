@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-Numbers = NDArray[np.float64]
+Numbers = NDArray[np.floating]
 
 # How far the network is off: in alpha, and in levels of colour.
 _ALPHA_OFF, _COLOUR_OFF = 0.12, 35.0
@@ -56,7 +56,7 @@ def read(points: Points, usable: NDArray[np.bool_]) -> tuple[list[Ink], NDArray[
     weight = np.where(points.share > 0.5, points.share * points.alpha, 0) + 1e-6
     centres = _centres(points.colour, weight)
     belongs = _nearest(points.colour, centres)
-    return [_ink(points, (belongs == k) & usable, centre) for k, centre in enumerate(centres)], belongs
+    return [_ink(points, belongs == k, usable, centre) for k, centre in enumerate(centres)], belongs
 
 
 def _centres(colour: Numbers, weight: Numbers) -> Numbers:
@@ -79,17 +79,18 @@ def _centres(colour: Numbers, weight: Numbers) -> Numbers:
 
 
 def _nearest(colour: Numbers, centres: Numbers) -> NDArray[np.intp]:
-    nearest: NDArray[np.intp] = ((colour[:, None] - centres[None]) ** 2).sum(2).argmin(1)
+    nearest: NDArray[np.intp] = np.argmin(
+        [((colour - centre.astype(colour.dtype)) ** 2).sum(1) for centre in centres], 0
+    )
     return nearest
 
 
-def _ink(points: Points, chosen: NDArray[np.bool_], centre: Numbers) -> Ink:
-    at = np.flatnonzero(chosen)
+def _ink(points: Points, its: NDArray[np.bool_], usable: NDArray[np.bool_], centre: Numbers) -> Ink:
+    at = np.flatnonzero(its & usable)
     if len(at) < _FEWEST:
-        alpha = float(np.median(points.alpha[at])) if len(at) else 0.5
-        return Ink(alpha, centre, 1.0)
+        return Ink(float(np.median(points.alpha[its])) if its.any() else 0.0, centre, 1.0)
     at = at[:: max(1, len(at) // _MOST)]
-    few = Points(*(getattr(points, name)[at] for name in Points.__slots__))
+    few = Points(*(getattr(points, name)[at].astype(np.float64) for name in Points.__slots__))
     alpha, colour = float(np.median(few.alpha)), np.median(few.colour, axis=0)
     fits = list(_fits(few, alpha, colour))
     _, best, hue = min(fits, key=lambda fit: fit[0])

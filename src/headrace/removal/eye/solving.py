@@ -15,8 +15,8 @@ from headrace.removal.eye.model import Mask, Picture, Plane, Restoration, Sight
 At = tuple[NDArray[np.intp], ...]
 Box = tuple[int, int, int, int]  # top, bottom, left, right
 
-# Blocks of this side are solved one by one, each with a margin that is only looked at.
-_BLOCK, _MARGIN = 1024, 48
+# Blocks of this side (of the second in very large pictures) are solved one by one, each with a margin only looked at.
+_BLOCK, _LEAN_BLOCK, _MARGIN = 1024, 512, 48
 # Beyond this nothing of the picture is left to compute with.
 _OPAQUE = 0.93
 # Inks are read off this near to the unmarked picture.
@@ -81,7 +81,8 @@ def solve(picture: Picture, sight: Sight, *, least_score: float = 0.5, in_place:
 
 def _boxes(sight: Sight) -> Iterator[Box]:
     """What is marked of each block."""
-    side, step = _BLOCK // sight.step, sight.step
+    step = sight.step
+    side = _BLOCK if step == 1 else _LEAN_BLOCK // step
     for top in range(0, sight.loose.shape[0], side):
         for left in range(0, sight.loose.shape[1], side):
             part = sight.loose[top : top + side, left : left + side]
@@ -129,7 +130,7 @@ def _solved(block: _Block) -> tuple[Plane, Mask]:
     deep = cv2.distanceTransform(block.loose.view(np.uint8), cv2.DIST_L2, 3)
     at = np.nonzero(block.loose)
     marked, smooth, part = block.picture[at], membrane[at], share[at]
-    depth: Plane = deep[at].astype(np.float32)
+    depth: Plane = np.minimum(deep[at], _BLOCK).astype(np.float32)
     missed: Plane = _roughness(block)[at] * (1 + np.float32(_DEEPER) * np.maximum(depth - 2, 0)) + np.float32(_GRAIN)
     alpha, colour, strong = _inked(block, at, marked, smooth, part, missed, whole[at], depth)
     through = np.maximum(1 - alpha * part, 1 - _OPAQUE)
@@ -156,7 +157,7 @@ def _inked(
 ) -> tuple[Plane, Plane, Plane]:
     """Of each pixel: alpha of a whole stroke there, colour, and how near to opaque that is, 0 to 1."""
     colour = np.clip(block.tint[at] / np.maximum(block.alpha[at], 0.02)[:, None], 0, 255)
-    points = Points(*(a.astype(np.float64) for a in (marked, smooth, missed, part, whole, colour)))
+    points = Points(marked, smooth, missed, part, whole, colour)
     inks, which = read(points, (part > 0.5) & (deep <= _RIM) & block.tight[at])
     alphas, strongest = np.array([ink.alpha for ink in inks]), np.array([ink.strongest for ink in inks])
     colours = np.array([ink.colour for ink in inks], np.float32)
