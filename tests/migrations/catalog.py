@@ -31,8 +31,7 @@ SELECT 'trigger ' || tgrelid::regclass || ' ' || tgname, tgenabled::text || pg_g
 FROM pg_trigger JOIN pg_class ON pg_class.oid = tgrelid
 WHERE relnamespace = to_regnamespace('headrace') AND NOT tgisinternal
 UNION ALL
-SELECT 'function ' || oid::regprocedure,
-  prosrc || coalesce(pg_get_function_sqlbody(oid), '') || coalesce(proacl::text, '')
+SELECT 'function ' || oid::regprocedure, pg_get_functiondef(oid) || coalesce(proacl::text, '')
 FROM pg_proc WHERE pronamespace = to_regnamespace('headrace')
 """
 
