@@ -56,7 +56,7 @@ TARGETS: Targets = {
     "filter_p95_ms": ("first page of the slowest filter, p95", -50),
     "deep_page": ("a page half-way down against the first", -1.5),
     "verify_per_s": ("events verified a second", 200_000),
-    "retire_lock_ms": ("longest wait of a writer while a month is retired", -100),
+    "retire_lock_ms": ("longest lock on the table while a month is retired", -100),
 }
 
 
@@ -330,10 +330,10 @@ async def retire(run: Run[Sizes], db: Database) -> None:
         run.note("retire_per_s", run.sizes.events / MONTHS / (time.perf_counter() - started))
     over.set()
     await writer
-    # As a writer sees it, which is never less than the lock on the table. The longest step includes dropping what has
-    # been detached, which nobody waits for.
-    run.note("retire_lock_ms", max(waits) * 1000)
-    run.note("retire_longest_step_ms", gone.locked.total_seconds() * 1000)
+    # The longest step that locks the table, with its waiting; it includes dropping what has been detached, which nobody
+    # waits for. A writer's longest wait holds besides what the disk and this very process, which archives, make of it.
+    run.note("retire_lock_ms", gone.locked.total_seconds() * 1000)
+    run.note("retire_writer_wait_ms", max(waits) * 1000)
 
 
 async def measure(run: Run[Sizes]) -> None:

@@ -22,6 +22,15 @@ async def fill_pgqueuer(url: str, count: int) -> None:
         await connection.close()
 
 
+async def clear_pgqueuer(url: str) -> None:
+    """Its dead rows and its log, which grows with each round, are not vacuumed while somebody else is measured."""
+    connection = await asyncpg.connect(url)
+    try:
+        await connection.execute("TRUNCATE pgqueuer, pgqueuer_log")
+    finally:
+        await connection.close()
+
+
 async def install_pgqueuer(url: str) -> None:
     connection = await asyncpg.connect(url)
     try:
