@@ -28,9 +28,8 @@ async def test_a_plan_from_an_almost_empty_queue_serves_a_full_one(owner_tx: Tx)
     registry = Registry()
     registry.task("noop", events=False)(lambda _context, _payload: None)
     submitter = Submitter(RegistryCatalog(registry), Followers())
-    tx = owner_tx
     worker = await store.register(
-        tx,
+        owner_tx,
         ids.new("wrk"),
         host="test",
         pid=1,
@@ -40,13 +39,13 @@ async def test_a_plan_from_an_almost_empty_queue_serves_a_full_one(owner_tx: Tx)
         concurrency=1,
         lease=timedelta(hours=1),
     )
-    await submitter.submit(tx, TaskSpec("noop"), user_id=ids.SYSTEM_USER)
-    await tx.execute("ANALYZE headrace.task_queue, headrace.tasks")  # one row: why use an index?
-    assert len(await claim(tx, worker, 5)) == 1  # here the plans are made
-    await submitter.submit_many(tx, [TaskSpec("noop") for _ in range(5000)], user_id=ids.SYSTEM_USER)
-    before = await tx.fetchval(WALKED)
-    taken = await claim(tx, worker, 1000)
-    walked = await tx.fetchval(WALKED) - before
+    await submitter.submit(owner_tx, TaskSpec("noop"), user_id=ids.SYSTEM_USER)
+    await owner_tx.execute("ANALYZE headrace.task_queue, headrace.tasks")  # one row: why use an index?
+    assert len(await claim(owner_tx, worker, 5)) == 1  # here the plans are made
+    await submitter.submit_many(owner_tx, [TaskSpec("noop") for _ in range(5000)], user_id=ids.SYSTEM_USER)
+    before = await owner_tx.fetchval(WALKED)
+    taken = await claim(owner_tx, worker, 1000)
+    walked = await owner_tx.fetchval(WALKED) - before
     assert taken == sorted(taken)
     assert len(taken) == 1000
     assert walked < 10 * len(taken)
