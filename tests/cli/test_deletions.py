@@ -34,7 +34,7 @@ def test_at_once_it_is_done_when_the_command_ends(call: Call, migrated: Place) -
     (user,) = fetch(migrated, f"SELECT status, username FROM headrace.users WHERE id = '{done['user_id']}'")
     assert (user["status"], user["username"]) == ("DELETED", None)
     again = call("admin", "delete", "ada", "--yes", settings=migrated.settings)
-    assert (again.code, again.complaint) == (3, "There is no user ada.")
+    assert (again.code, again.complaint) == (3, "There is no user ada: give the username, or the id: u_….")
 
 
 def test_it_asks_first_and_the_last_administrator_stays(call: Call, migrated: Place) -> None:

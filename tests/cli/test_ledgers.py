@@ -31,7 +31,7 @@ def test_what_cannot_be_set_is_refused_in_a_line(call: Call, migrated: Place) ->
         (("features", "beta"), 2, "not JSON"),
         (("features", '{"Beta!": true}'), 2, "value.Beta!"),
         (("feature", "{}"), 3, "did you mean features"),
-        (("features", "{}", "--user", "ada"), 2, "starts with u_"),
+        (("features", "{}", "--user", "ada"), 3, "There is no user ada"),
         (("features", "{}", "--user", "ada", "--tenant", "t"), 2, "leave one of"),
     ):
         done = call("configs", "set", *words, settings=migrated.settings)

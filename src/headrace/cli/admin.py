@@ -14,10 +14,11 @@ from headrace.accounts.passwords import generate
 from headrace.audit import SYSTEM, ActorType, Who
 from headrace.cli import deletions
 from headrace.cli.output import Json, out, print_json, progress
+from headrace.cli.people import get_user
 from headrace.cli.wiring import Place, accounts_config, database_of, load_settings, run, secret_key
 from headrace.database import Database
 from headrace.edge import Role
-from headrace.errors import Invalid, NotFound
+from headrace.errors import Invalid
 from headrace.settings import Settings
 
 app = typer.Typer(help="Accounts, for an operator with access to the database.", no_args_is_help=True)
@@ -75,10 +76,8 @@ async def _reset(settings: Settings, place: Place, username: str, password: str 
     async with _open(settings, place) as (db, known):
         chosen = password or generate(known.config.passwords)
         async with db.transaction() as tx:
-            found = await accounts.list_users(tx, _operator(), username=username, limit=1)
-        if not found:
-            raise NotFound(f"There is no user {username}.")
-        await accounts.reset_password(db, known, _operator(), found[0].id, chosen)
+            user = await get_user(tx, _operator(), username)
+        await accounts.reset_password(db, known, _operator(), user.id, chosen)
         return chosen
 
 

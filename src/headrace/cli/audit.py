@@ -3,6 +3,7 @@
 import sys
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Annotated, Any, BinaryIO
@@ -15,9 +16,10 @@ from headrace.audit import Action, Against, Event, EventFilter, ExportFormat, Re
 from headrace.cli import audit_import
 from headrace.cli.operator import Desk, at_desk
 from headrace.cli.output import Json, number_of, out, print_json, print_table, progress_bar, say
+from headrace.cli.people import user_id_of
 from headrace.cli.wiring import archive_config, load_settings, signing_key, trusted_keys
 from headrace.database import Database, DatabaseBusy
-from headrace.errors import Invalid
+from headrace.errors import Invalid, NotFound
 from headrace.operations import Storage, archives
 from headrace.operations.audit import service
 
@@ -32,7 +34,7 @@ Output = Annotated[
 ActionOption = Annotated[Action | None, typer.Option(help="What was done.")]
 TypeOption = Annotated[ResourceType | None, typer.Option("--type", help="To what kind of thing.")]
 ResourceOption = Annotated[str | None, typer.Option(help="To which thing, by id.")]
-UserOption = Annotated[str | None, typer.Option(help="By whom: a user's id.")]
+UserOption = Annotated[str | None, typer.Option(help="By whom: a username, or an id.")]
 AddressOption = Annotated[str | None, typer.Option(help="From which address.")]
 RequestOption = Annotated[str | None, typer.Option(help="By which request, by id.")]
 SinceOption = Annotated[str | None, typer.Option(help="From this time on: 2026-03-01 or 2026-03-01T08:00:00Z.")]
@@ -59,11 +61,12 @@ def list_(
     json: Json = False,
 ) -> None:
     """List events, newest first."""
-    wanted = _filter(action, type_, resource, user, address, request, since, until, search)
+    wanted = _filter(action, type_, resource, address, request, since, until, search)
 
     async def act(desk: Desk) -> list[Event]:
+        chosen = await _by(desk, wanted, user)
         async with desk.db.transaction() as tx:
-            return await service.list_events(tx, desk.caller, wanted, limit=limit)
+            return await service.list_events(tx, desk.caller, chosen, limit=limit)
 
     found = at_desk("audit list", act)
     if json:
@@ -114,13 +117,14 @@ def export(
     search: TextOption = None,
 ) -> None:
     """Write events to a file, newest first, whatever their number."""
-    wanted = _filter(action, type_, resource, user, address, request, since, until, search)
+    wanted = _filter(action, type_, resource, address, request, since, until, search)
 
     async def act(desk: Desk) -> int:
-        total = await _count(desk.db, wanted)
+        chosen = await _by(desk, wanted, user)
+        total = await _count(desk.db, chosen)
         done = 0
         with _writing(output) as stream, progress_bar("exporting") as report:
-            async for count, part in await service.export(desk.db, desk.caller, wanted, format_):
+            async for count, part in await service.export(desk.db, desk.caller, chosen, format_):
                 stream.write(part)
                 done += count
                 report(done, max(done, total))
@@ -272,14 +276,27 @@ def _filter(
     action: Action | None,
     type_: ResourceType | None,
     resource: str | None,
-    user: str | None,
     address: str | None,
     request: str | None,
     since: str | None,
     until: str | None,
     text: str | None,
 ) -> EventFilter:
-    return EventFilter(action, type_, resource, user, address, request, _instant(since), _instant(until), text)
+    return EventFilter(action, type_, resource, None, address, request, _instant(since), _instant(until), text)
+
+
+async def _by(desk: Desk, wanted: EventFilter, user: str | None) -> EventFilter:
+    """The same, of this user alone."""
+    if user is None:
+        return wanted
+    try:
+        return replace(wanted, user_id=await user_id_of(desk, user))
+    except (NotFound, Invalid):
+        # Strangers and those of an imported trail have no account here.
+        async with desk.db.transaction(readonly=True) as tx:
+            if not await audit.list_events(tx, EventFilter(user_id=user), limit=1):
+                raise
+        return replace(wanted, user_id=user)
 
 
 def _instant(text: str | None) -> datetime | None:

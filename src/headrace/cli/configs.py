@@ -10,6 +10,7 @@ from headrace import configs
 from headrace.cli.offering import config_keys
 from headrace.cli.operator import Desk, at_desk
 from headrace.cli.output import Json, out, print_json, print_table
+from headrace.cli.people import user_id_of
 from headrace.configs import Config, ConfigScope, Place
 from headrace.configs.schemas import ConfigKeyOut, ConfigOut
 from headrace.errors import Invalid
@@ -18,7 +19,7 @@ app = typer.Typer(help="Settings that change while Headrace runs.", no_args_is_h
 
 Key = Annotated[str, typer.Argument(metavar="KEY", help="The key; `headrace configs keys` lists them.")]
 Tenant = Annotated[str | None, typer.Option(help="For this tenant, by id.")]
-User = Annotated[str | None, typer.Option(help="For this user, by id: u_….")]
+User = Annotated[str | None, typer.Option(help="For this user, by username or id.")]
 
 
 @app.command()
@@ -53,8 +54,9 @@ def show(key: Key, tenant: Tenant = None, user: User = None, json: Json = False)
     """The value that is set for exactly this scope."""
 
     async def act(desk: Desk) -> Config:
+        place = await _place(desk, tenant, user)
         async with desk.db.transaction(readonly=True) as tx:
-            return await configs.get_config(tx, key, place_of(tenant, user))
+            return await configs.get_config(tx, key, place)
 
     _print(at_desk("configs show", act), json=json)
 
@@ -71,8 +73,9 @@ def set_(
     given = _parse(value)
 
     async def act(desk: Desk) -> Config:
+        place = await _place(desk, tenant, user)
         async with desk.db.transaction() as tx:
-            return await configs.set_config(tx, config_keys(), desk.caller.who, key, place_of(tenant, user), given)
+            return await configs.set_config(tx, config_keys(), desk.caller.who, key, place, given)
 
     _print(at_desk("configs set", act), json=json)
 
@@ -82,8 +85,9 @@ def unset(key: Key, tenant: Tenant = None, user: User = None) -> None:
     """Remove a value: the wider scope's holds then, or the default."""
 
     async def act(desk: Desk) -> None:
+        place = await _place(desk, tenant, user)
         async with desk.db.transaction() as tx:
-            await configs.unset_config(tx, desk.caller.who, key, place_of(tenant, user))
+            await configs.unset_config(tx, desk.caller.who, key, place)
 
     at_desk("configs unset", act)
     out.print(f"{key} is unset", markup=False)
@@ -92,28 +96,29 @@ def unset(key: Key, tenant: Tenant = None, user: User = None) -> None:
 @app.command()
 def enable(key: Key, tenant: Tenant = None, user: User = None, json: Json = False) -> None:
     """Let a value hold again."""
-    _print(_switch("configs enable", key, place_of(tenant, user), is_active=True), json=json)
+    _print(_switch("configs enable", key, tenant, user, is_active=True), json=json)
 
 
 @app.command()
 def disable(key: Key, tenant: Tenant = None, user: User = None, json: Json = False) -> None:
     """Keep a value without letting it hold."""
-    _print(_switch("configs disable", key, place_of(tenant, user), is_active=False), json=json)
+    _print(_switch("configs disable", key, tenant, user, is_active=False), json=json)
 
 
-def _switch(command: str, key: str, place: Place, *, is_active: bool) -> Config:
+def _switch(command: str, key: str, tenant: str | None, user: str | None, *, is_active: bool) -> Config:
     async def act(desk: Desk) -> Config:
+        place = await _place(desk, tenant, user)
         async with desk.db.transaction() as tx:
             return await configs.set_active(tx, desk.caller.who, key, place, is_active=is_active)
 
     return at_desk(command, act)
 
 
-def place_of(tenant: str | None, user: str | None) -> Place:
+async def _place(desk: Desk, tenant: str | None, user: str | None) -> Place:
     if tenant is not None and user is not None:
         raise Invalid("A value is for a tenant or for a user, not for both: leave one of --tenant and --user out.")
     if user is not None:
-        return Place(ConfigScope.USER, user)
+        return Place(ConfigScope.USER, await user_id_of(desk, user))
     return Place() if tenant is None else Place(ConfigScope.TENANT, tenant)
 
 

@@ -7,14 +7,13 @@ from typing import Annotated
 import typer
 
 from headrace import accounts
-from headrace.accounts import Deletion, Deletions, DeletionStatus, User
+from headrace.accounts import Deletion, Deletions, DeletionStatus
 from headrace.accounts.schemas import DeletionOut
 from headrace.cli.erasing import erasers
 from headrace.cli.operator import Desk, at_desk
 from headrace.cli.output import Json, Yes, out, print_json, print_table
+from headrace.cli.people import get_user
 from headrace.cli.wiring import accounts_config
-from headrace.database import Tx
-from headrace.errors import NotFound
 
 Name = Annotated[str, typer.Argument(metavar="USER", help="The username, or the id: u_….")]
 
@@ -38,7 +37,7 @@ def keep(user: Name, json: Json = False) -> None:
 
     async def act(desk: Desk) -> Deletion:
         async with desk.db.transaction() as tx:
-            found = await _find(tx, desk, user)
+            found = await get_user(tx, desk.caller.who, user)
             await accounts.keep_account(tx, desk.caller.who, found.id)
             return await accounts.get_deletion(tx, desk.caller.who, found.id)
 
@@ -78,7 +77,7 @@ def deletions(
 async def _delete(desk: Desk, name: str, *, at_once: bool) -> Deletion:
     config = accounts_config(desk.settings).deletion
     async with desk.db.transaction() as tx:
-        user = await _find(tx, desk, name)
+        user = await get_user(tx, desk.caller.who, name)
         grace = timedelta(0) if at_once else config.grace
         await accounts.delete_account(tx, desk.caller.who, user.id, grace=grace)
     if at_once:
@@ -87,15 +86,6 @@ async def _delete(desk: Desk, name: str, *, at_once: bool) -> Deletion:
             pass
     async with desk.db.transaction() as tx:
         return await accounts.get_deletion(tx, desk.caller.who, user.id)
-
-
-async def _find(tx: Tx, desk: Desk, name: str) -> User:
-    if name.startswith("u_"):
-        return await accounts.get_user(tx, desk.caller.who, name)
-    found = await accounts.list_users(tx, desk.caller.who, username=name, limit=1)
-    if not found:
-        raise NotFound(f"There is no user {name}.")
-    return found[0]
 
 
 def _print(deletion: Deletion, *, json: bool) -> None:

@@ -12,6 +12,7 @@ import typer
 from headrace import locks
 from headrace.cli.operator import Desk, at_desk
 from headrace.cli.output import Json, out, print_json, print_table, say
+from headrace.cli.people import user_id_of
 from headrace.errors import Invalid
 from headrace.locks import Grant, Lock, LockState
 from headrace.locks.model import LONGEST_TTL
@@ -107,14 +108,15 @@ def release(key: Key, token: Token, json: Json = False) -> None:
 @app.command("force-release")
 def force_release(
     key: Key,
-    user_id: Annotated[str | None, typer.Option(help="Whose lock; the system's by default.")] = None,
+    user: Annotated[str | None, typer.Option(help="Whose lock, by username or id; the system's by default.")] = None,
     json: Json = False,
 ) -> None:
     """Take a lock away from whoever holds it; audited."""
 
     async def act(desk: Desk) -> Lock:
+        owner = desk.caller.user_id if user is None else await user_id_of(desk, user)
         async with desk.db.transaction() as tx:
-            return await locks.force_release_lock(tx, desk.caller, key, user_id=user_id or desk.caller.user_id)
+            return await locks.force_release_lock(tx, desk.caller, key, user_id=owner)
 
     _print(at_desk("locks force-release", act), "taken away", json=json)
 

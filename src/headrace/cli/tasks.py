@@ -8,6 +8,7 @@ import typer
 
 from headrace.cli.operator import Desk, at_desk
 from headrace.cli.output import Json, out, print_json, print_table
+from headrace.cli.people import user_id_of
 from headrace.errors import Conflict, NotFound
 from headrace.tasks import Explanation, Filter, Task, TaskStatus, explain, service
 from headrace.tasks.schemas import LogOut, TaskItemOut, TaskOut, WhyOut
@@ -29,13 +30,20 @@ def list_(
     ] = None,
     type_: Annotated[str | None, typer.Option("--type", help="Only of this type.")] = None,
     queue: Annotated[str | None, typer.Option(help="Only from this queue.")] = None,
-    user: Annotated[str | None, typer.Option(help="Only this user's, by id. Everybody's by default.")] = None,
+    user: Annotated[
+        str | None, typer.Option(help="Only this user's, by username or id. Everybody's by default.")
+    ] = None,
     limit: Annotated[int, typer.Option(min=1, max=10_000, help="How many at the most.")] = 20,
     json: Json = False,
 ) -> None:
     """List tasks, newest first."""
-    wanted = Filter(user_id=user, statuses=sorted(set(status)) if status else None, task_type=type_, queue=queue)
-    found = at_desk("tasks list", lambda desk: _list(desk, wanted, limit))
+
+    async def act(desk: Desk) -> Sequence[Task]:
+        owner = None if user is None else await user_id_of(desk, user)
+        statuses = sorted(set(status)) if status else None
+        return await _list(desk, Filter(user_id=owner, statuses=statuses, task_type=type_, queue=queue), limit)
+
+    found = at_desk("tasks list", act)
     if json:
         print_json([TaskItemOut.of(task).model_dump(mode="json") for task in found])
         return

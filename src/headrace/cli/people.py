@@ -1,0 +1,38 @@
+"""Whom a command means: a user is named by username or by id, wherever one is named."""
+
+from headrace import accounts, ids
+from headrace.accounts import User
+from headrace.audit import SYSTEM, Who
+from headrace.cli.operator import Desk
+from headrace.database import Tx
+from headrace.errors import Invalid, NotFound
+
+
+async def get_user(tx: Tx, who: Who, name: str) -> User:
+    """The user of this name or id. Looking is audited."""
+    if _is_id(name):
+        return await accounts.get_user(tx, who, name)
+    if "@" in name:  # no username has one; addresses need not be unique, and the trail does not hold them
+        raise Invalid(f"{name} is an e-mail address, which several users may have: give the username, or the id: u_….")
+    found = await accounts.list_users(tx, who, username=name, limit=1)
+    if not found:
+        raise NotFound(f"There is no user {name}: give the username, or the id: u_….")
+    return found[0]
+
+
+async def user_id_of(desk: Desk, name: str) -> str:
+    """The id of whoever is meant. An id stands for itself: what is left of a deleted user has it still."""
+    if _is_id(name):
+        return name
+    if name == SYSTEM.username:
+        return SYSTEM.uid
+    async with desk.db.transaction() as tx:
+        return (await get_user(tx, desk.caller.who, name)).id
+
+
+def _is_id(name: str) -> bool:
+    try:
+        ids.check(name, "u")
+    except ids.InvalidId:
+        return False
+    return True
