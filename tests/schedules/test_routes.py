@@ -49,6 +49,32 @@ async def test_a_schedule_is_made_read_changed_switched_and_deleted(
     assert actions == ["created", "updated", "disabled", "enabled", "deleted"]
 
 
+async def test_the_same_again_changes_nothing(ada: httpx.AsyncClient, clockwork: Clockwork) -> None:  # W-09
+    nightly = await create(ada, labels={"gpu": "a100"}, data={"pages": 1})
+    hourly = await create(ada, name="Hourly", cron=None, interval=3600)
+    once = await create(ada, name="Once", cron=None, run_at="2030-01-02T03:04:05Z")
+    said = {"cron": "0 2 * * *", "labels": {"gpu": "a100"}, "data": {"pages": 1}, "enabled": True, "max_retries": 3}
+    for made, changes in (
+        (nightly, {}),
+        (nightly, said),
+        (hourly, {"interval": 3600}),
+        (hourly, {"run_at": hourly["next_run"]}),
+        (once, {}),
+        (once, {"run_at": "2030-01-02T04:04:05+01:00"}),
+    ):
+        answer = await ada.patch(f"/v1/schedules/{made['uid']}", json=changes, headers={"If-Match": '"0"'})
+        assert (answer.status_code, answer.json(), answer.headers["ETag"]) == (200, made, '"0"'), changes
+    assert [row["action"] for row in await trail(clockwork.db)] == ["created"] * 3
+
+    address = f"/v1/schedules/{nightly['uid']}"
+    assert (await ada.patch(address, json={}, headers={"If-Match": '"7"'})).status_code == 412
+    for version, data in enumerate(({"pages": True}, {"pages": 1.0}, {"pages": 1}), start=1):
+        changed = (await ada.patch(address, json={"data": data})).json()
+        assert (changed["version"], str(changed["data"])) == (version, str(data)), "not the same in JSON"
+    later = await ada.patch(address, json={"run_at": "2030-01-02T03:04:05Z"})
+    assert later.json()["version"] == 4
+
+
 async def test_a_run_by_hand_is_listed_explained_cancelled_and_counted(
     ada: httpx.AsyncClient, clockwork: Clockwork
 ) -> None:

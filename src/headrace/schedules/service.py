@@ -1,5 +1,6 @@
 """What people do with schedules. Each reaches only their own, administrators all; every change is audited."""
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -93,7 +94,8 @@ async def update_schedule(
     expected: int | None = None,
     now: datetime | None = None,
 ) -> Schedule:
-    """Change some fields of a schedule. What runs goes on as it began; runs to come are as it says now.
+    """Change some fields of a schedule. What runs goes on as it began; runs to come are as it says now. The same values
+    again change nothing.
 
     The next run stays when it was, unless it is changed by what by or whether the schedule runs.
     """
@@ -101,6 +103,8 @@ async def update_schedule(
     if "type" in changes and changes["type"] != old.type:
         raise ScheduleInvalid("A schedule keeps its type: make another one for another type.", fields=["type"])
     spec = replace(_spec_of(old, changes), **changes)
+    if _says(spec) == _says(_spec_of(old, {})) and changes.get("run_at", old.next_run) == old.next_run:
+        return old
     fired_once = not spec.is_recurring and spec.run_at is None and not _RHYTHM & changes.keys()
     if changes != {"enabled": False}:  # whatever has become of its type or its zone: it can always be stopped
         checked = replace(spec, run_at=old.created_at) if fired_once else spec
@@ -139,6 +143,11 @@ def _spec_of(schedule: Schedule, changes: Mapping[str, Any]) -> ScheduleSpec:
         labels=schedule.labels,
         data=schedule.data,
     )
+
+
+def _says(spec: ScheduleSpec) -> tuple[ScheduleSpec, str]:
+    """What is kept of it but for the next run. The data as JSON, where 1, 1.0 and true are not the same."""
+    return replace(spec, run_at=None, data=None), json.dumps(spec.data, sort_keys=True)
 
 
 def _moves(old: Schedule, new: ScheduleSpec, changes: Mapping[str, Any]) -> bool:
