@@ -134,7 +134,7 @@ def test_one_key_gives_one_task(headrace: Headrace) -> None:
         (["greet", "--run-at", "soon"], 2, "--run-at takes a time like 2026-03-01T08:00:00Z, not 'soon'."),
         (["greet", "--run-at", "2030-01-02T03:04"], 2, "--run-at needs a zone: 2030-01-02T03:04Z for UTC"),
         (["greet", "--run-at", "2030-01-02"], 2, "--run-at needs a zone: 2030-01-02T00:00Z for UTC"),
-        (["greet", "--run-at", "2030-01-02+08:00"], 2, "--run-at takes a time like"),
+        (["greet", "--run-at", "2030-01-02+08:00"], 2, "--run-at needs a time of day before the zone:"),
         (["greet", "--labels", "gpu"], 2, "--labels takes key=value, not 'gpu'."),
         (["greet", "--priority", "10000000"], 2, "priority must lie between"),
         (["greet", "--timeout", "0"], 2, "timeout must be longer than nothing, and a year at most."),

@@ -4,7 +4,7 @@ import sys
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import UTC, date, datetime
+from datetime import date
 from pathlib import Path
 from typing import Annotated, Any, BinaryIO
 
@@ -17,6 +17,7 @@ from headrace.cli import audit_import
 from headrace.cli.operator import Desk, at_desk
 from headrace.cli.output import Json, number_of, out, print_json, print_table, progress_bar, say
 from headrace.cli.people import user_id_of
+from headrace.cli.times import instant_or_utc, month_of
 from headrace.cli.wiring import archive_config, load_settings, signing_key, trusted_keys
 from headrace.database import Database, DatabaseBusy
 from headrace.errors import Invalid, NotFound
@@ -155,7 +156,7 @@ def verify(
     """Recompute every seal, archived months too, and name the first event that does not fit; exits with 1 if one is."""
     keys = trusted_keys(load_settings())
     exported = _read_roots(roots) if roots else {}
-    chosen = _month(month) if month else None
+    chosen = month_of(month) if month else None
 
     async def act(desk: Desk) -> Verified:
         def rows(of: date) -> AsyncIterator[Mapping[str, Any]]:
@@ -282,7 +283,9 @@ def _filter(
     until: str | None,
     text: str | None,
 ) -> EventFilter:
-    return EventFilter(action, type_, resource, None, address, request, _instant(since), _instant(until), text)
+    first = None if since is None else instant_or_utc(since, "--since")
+    end = None if until is None else instant_or_utc(until, "--until")
+    return EventFilter(action, type_, resource, None, address, request, first, end, text)
 
 
 async def _by(desk: Desk, wanted: EventFilter, user: str | None) -> EventFilter:
@@ -297,23 +300,6 @@ async def _by(desk: Desk, wanted: EventFilter, user: str | None) -> EventFilter:
             if not await audit.list_events(tx, EventFilter(user_id=user), limit=1):
                 raise
         return replace(wanted, user_id=user)
-
-
-def _instant(text: str | None) -> datetime | None:
-    if text is None:
-        return None
-    try:
-        at = datetime.fromisoformat(text)
-    except ValueError:
-        raise Invalid(f"A time is written like 2026-03-01 or 2026-03-01T08:00:00Z, not {text!r}.") from None
-    return at if at.tzinfo is not None else at.replace(tzinfo=UTC)
-
-
-def _month(text: str) -> date:
-    try:
-        return datetime.strptime(text, "%Y-%m").replace(tzinfo=UTC).date()
-    except ValueError:
-        raise Invalid(f"A month is written like 2026-03, not {text!r}.") from None
 
 
 def _read_roots(file: Path) -> Mapping[int, bytes]:

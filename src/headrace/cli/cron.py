@@ -1,6 +1,5 @@
 """``headrace cron``: when an expression is due next. It needs no database."""
 
-import re
 from datetime import UTC, datetime
 from itertools import islice
 from typing import Annotated
@@ -8,6 +7,7 @@ from typing import Annotated
 import typer
 
 from headrace.cli.output import Json, out, print_json
+from headrace.cli.times import instant_or_utc
 from headrace.errors import Invalid
 from headrace.schedules.cron import check_due, cron_of
 
@@ -31,28 +31,3 @@ def cron(
         return
     for at in times:
         out.print(f"{at.astimezone(rule.zone):%a %Y-%m-%d %H:%M:%S %z}   {at:%Y-%m-%d %H:%M:%S} UTC", markup=False)
-
-
-def instant(text: str, option: str) -> datetime:
-    """A time at which something is to happen. Whose clock is meant is not guessed, as the API does not."""
-    at = _parsed(text, option)
-    if at.tzinfo is None:
-        whole = text if len(text) > len("2026-03-01") else f"{text}T00:00"
-        raise Invalid(f"{option} needs a zone: {whole}Z for UTC, or {whole}+08:00, if that is what you mean.")
-    return at
-
-
-def instant_or_utc(text: str, option: str) -> datetime:
-    """A time to look from or up to; without a zone it is UTC, as are the times that are printed."""
-    at = _parsed(text, option)
-    return at if at.tzinfo is not None else at.replace(tzinfo=UTC)
-
-
-def _parsed(text: str, option: str) -> datetime:
-    try:
-        # Python takes any character between date and time, and so 2026-03-01+08:00 for eight o'clock.
-        if re.match(r"\d{4}-\d\d-\d\d[^T ]", text):
-            raise ValueError
-        return datetime.fromisoformat(text)
-    except ValueError:
-        raise Invalid(f"{option} takes a time like 2026-03-01T08:00:00Z, not {text!r}.") from None

@@ -7,9 +7,9 @@ from typing import Annotated
 import typer
 
 from headrace import schedules
-from headrace.cli.cron import instant_or_utc
 from headrace.cli.operator import Desk, at_desk
 from headrace.cli.output import Json, out, print_json, print_table
+from headrace.cli.times import instant_or_utc
 from headrace.errors import Conflict, NotFound
 from headrace.schedules import Execution, ExecutionFilter, ExecutionState, Trigger
 from headrace.schedules.executions import RunExplanation

@@ -1,7 +1,6 @@
 """``headrace partitions``: the months of the tables that are kept by months."""
 
 from collections.abc import Sequence
-from datetime import UTC, date, datetime
 from typing import Annotated
 
 import typer
@@ -9,6 +8,7 @@ import typer
 from headrace import operations
 from headrace.cli.operator import Desk, at_desk
 from headrace.cli.output import Json, number_of, out, print_json, print_table, progress
+from headrace.cli.times import month_of
 from headrace.cli.wiring import archive_config, retention_config
 from headrace.errors import Invalid
 from headrace.operations import Made, Partition, Retention, Retired, Storage
@@ -19,13 +19,6 @@ app = typer.Typer(help="Tables that are kept by months: which months there are, 
 
 TableName = Annotated[str, typer.Argument(metavar="TABLE", help="The table: audit_events, for example.")]
 Month = Annotated[str, typer.Argument(metavar="MONTH", help="The month, as 2026-01.")]
-
-
-def month_of(text: str) -> date:
-    try:
-        return datetime.strptime(text, "%Y-%m").replace(tzinfo=UTC).date()
-    except ValueError:
-        raise Invalid(f"{text} is not a month: write it as 2026-01.") from None
 
 
 @app.command("list")

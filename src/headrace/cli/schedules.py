@@ -7,10 +7,10 @@ from typing import Annotated, Any
 import typer
 
 from headrace import schedules
-from headrace.cli.cron import instant
 from headrace.cli.operator import Desk, at_desk
 from headrace.cli.output import Json, Yes, out, print_json, print_table
 from headrace.cli.submit import read_payload
+from headrace.cli.times import instant
 from headrace.cli.worker import pairs
 from headrace.errors import Invalid
 from headrace.schedules import MisfirePolicy, Schedule, ScheduleFilter, ScheduleSpec

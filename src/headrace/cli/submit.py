@@ -13,10 +13,10 @@ import typer
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
 from headrace import tasks
-from headrace.cli.cron import instant
 from headrace.cli.operator import Desk, at_desk
 from headrace.cli.output import Json, err, out, print_json, say
 from headrace.cli.tasks import print_task
+from headrace.cli.times import instant
 from headrace.cli.worker import pairs
 from headrace.errors import Invalid
 from headrace.tasks import Task, TaskSpec, TaskStatus
