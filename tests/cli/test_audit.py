@@ -106,6 +106,19 @@ def test_verify_names_what_does_not_fit_and_fails(call: Call, migrated: Place) -
     assert call("audit", "verify", "--month", "2020", settings=settings).code == 2
 
 
+def test_a_signed_trail_is_not_sealed_without_the_key(call: Call, migrated: Place) -> None:
+    settings = {**migrated.settings, "HEADRACE_AUDIT_SIGNING_KEY": KEY}
+    record(migrated)
+    assert call("audit", "seal", settings=migrated.settings).code == 0, "nothing is signed yet"
+    record(migrated)
+    assert call("audit", "seal", settings=settings).code == 0
+    record(migrated)
+    refused = call("audit", "seal", settings=migrated.settings)
+    assert (refused.code, "set HEADRACE_AUDIT_SIGNING_KEY" in refused.complaint) == (4, True)
+    assert call("audit", "verify", "--json", settings=settings).code == 0, "whose last seal would not be signed"
+    assert call("audit", "seal", settings=settings).out == "3 events sealed in 1.\n"
+
+
 def test_roots_that_were_kept_show_that_a_trail_was_cut_off(call: Call, migrated: Place, tmp_path: Path) -> None:
     settings = migrated.settings
     for _ in range(2):

@@ -60,7 +60,7 @@ class Sealer:
             # Processes that started together must not look together.
             await asyncio.sleep(every.total_seconds() * random.uniform(0.5, 1.5))  # noqa: S311
             try:
-                done = await self.run_once() if await self._may_go_on() else Sealed()
+                done = await self.run_once() if await self.may_go_on() else Sealed()
             except HeadraceError as exc:
                 log.warning("audit.sealing_failed", error=exc.code)
             except Exception:  # the next round may fare better; an alarm tells of sealing that stands still
@@ -69,7 +69,7 @@ class Sealer:
                 if done != Sealed():
                     log.info("audit.sealed", **asdict(done))
 
-    async def _may_go_on(self) -> bool:
+    async def may_go_on(self) -> bool:
         """A trail that is signed is left to whoever can sign: one process without the key would undo what it is for."""
         if self._key is not None:
             return True

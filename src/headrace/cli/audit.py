@@ -20,7 +20,7 @@ from headrace.cli.people import user_id_of
 from headrace.cli.times import instant_or_utc, month_of
 from headrace.cli.wiring import archive_config, load_settings, signing_key, trusted_keys
 from headrace.database import Database, DatabaseBusy
-from headrace.errors import Invalid, NotFound
+from headrace.errors import Conflict, Invalid, NotFound
 from headrace.operations import Storage, archives
 from headrace.operations.audit import service
 
@@ -227,11 +227,17 @@ def roots(output: Output = None) -> None:
 
 @app.command()
 def seal(json: Json = False) -> None:
-    """Seal what has been committed, without waiting for the next time."""
+    """Seal what has been committed, without waiting for the next time. A trail that is signed needs the key."""
     key = signing_key(load_settings())
 
     async def act(desk: Desk) -> Sealed:
-        return await audit.Sealer(desk.db, key).run_once()
+        sealer = audit.Sealer(desk.db, key)
+        if not await sealer.may_go_on():
+            raise Conflict(
+                "The last seal is signed, and this one would not be: set HEADRACE_AUDIT_SIGNING_KEY as it is for the"
+                " processes that seal, or leave it to them."
+            )
+        return await sealer.run_once()
 
     done = at_desk("audit seal", act)
     if json:
