@@ -25,7 +25,7 @@ class Connection:
         if not base_url.startswith(("http://", "https://")):
             raise ValueError(f"base_url must begin with http:// or https://, not {base_url!r}")
         self._retry = retry
-        self._timeout = timeout
+        self.timeout = timeout
         self._http = httpx.AsyncClient(
             base_url=base_url.rstrip("/"),
             headers={"Authorization": f"Bearer {api_key}", "Accept": "application/json"},
@@ -73,7 +73,7 @@ class Connection:
         self, path: str, *, headers: Mapping[str, str], read_timeout: timedelta
     ) -> AsyncIterator[httpx.Response]:
         """A response that is read as it comes. No retries here: whoever follows a stream knows where to go on."""
-        timeout = httpx.Timeout(self._timeout.total_seconds(), read=read_timeout.total_seconds())
+        timeout = httpx.Timeout(self.timeout.total_seconds(), read=read_timeout.total_seconds())
         try:
             async with self._http.stream(
                 "GET", path, headers={"Accept": "text/event-stream", **headers}, timeout=timeout

@@ -1,15 +1,60 @@
 """Locks, for programs with an event loop: ``client.locks``."""
 
-from collections.abc import AsyncGenerator
+import asyncio
+import os
+import socket
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
 from datetime import timedelta
 
+from headrace.client.errors import LockHeld, LockLost
 from headrace.client.model import Lock
 from headrace.client.verbs import Verbs, given
+from headrace.errors import HeadraceError
+from headrace.keeping import RENEWED_AFTER, kept
 
 _TTL = timedelta(seconds=30)
+_LONGEST_WAIT_S = 20.0  # of one request; the server allows 30
 
 
 class Locks(Verbs):
+    @asynccontextmanager
+    async def hold(
+        self,
+        key: str,
+        *,
+        ttl: timedelta = _TTL,
+        purpose: str | None = None,
+        wait: timedelta | None = timedelta(0),
+        holder: str | None = None,
+    ) -> AsyncIterator[Lock]:
+        """Hold a lock while the block runs. ``LockHeld`` unless it is free within ``wait`` (None: however long it is).
+
+        It is renewed in the background. When it is lost, or might be by now, ``LockLost`` is raised in the place of the
+        block's end: then the block was canceled, or had just ended. The block must not keep the event loop busy for
+        long, or the lock is not renewed. Whoever is written to can refuse a late holder by ``lock.fence``.
+        """
+        holder = holder or f"{socket.gethostname()}:{os.getpid()}"
+        loop = asyncio.get_running_loop()
+        end = None if wait is None else loop.time() + wait.total_seconds()
+        longest = min(_LONGEST_WAIT_S, self._connection.timeout.total_seconds() / 2)
+        while True:
+            asked_at = loop.time()
+            left = longest if end is None else min(max(end - asked_at, 0), longest)
+            try:
+                lock = await self.acquire(key, ttl=ttl, wait=timedelta(seconds=left), purpose=purpose, holder=holder)
+                if loop.time() - asked_at > ttl.total_seconds() * RENEWED_AFTER:
+                    # Nobody knows when it was given while this waited: its time is counted from here.
+                    asked_at = loop.time()
+                    lock = await self.renew(lock, ttl=ttl)
+            except (LockHeld, LockLost):
+                if end is not None and loop.time() >= end:
+                    raise
+            else:
+                break
+        async with kept(_Held(self, lock, ttl), asked_at=asked_at):
+            yield lock
+
     async def acquire(
         self,
         key: str,
@@ -56,3 +101,32 @@ class Locks(Verbs):
         asked = {"key": key, "holder": holder, "state": state, "user_id": user_id}
         async for item in self._pages("/v1/locks", asked):
             yield Lock.of(item)
+
+
+class _Held:
+    """A lock in the hands of a block."""
+
+    lost: type[HeadraceError] = LockLost
+
+    def __init__(self, locks: Locks, lock: Lock, ttl: timedelta) -> None:
+        self.ttl = ttl
+        self._locks = locks
+        self._lock = lock
+
+    async def renew(self) -> None:
+        # A request that hangs is given up in time for another one.
+        async with asyncio.timeout(self.ttl.total_seconds() * RENEWED_AFTER):
+            await self._locks.renew(self._lock, ttl=self.ttl)
+
+    async def let_go(self) -> None:
+        try:
+            async with asyncio.timeout(self.ttl.total_seconds()):
+                await self._locks.release(self._lock)
+        except LockLost:
+            raise
+        except (HeadraceError, TimeoutError):
+            pass  # it expires by itself
+
+    def loss(self) -> LockLost:
+        detail = f"The lock {self._lock.key!r} could not be renewed in time."
+        return LockLost({"code": "lock_lost", "detail": detail}, status=409)

@@ -3,6 +3,7 @@
 import asyncio
 import threading
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from datetime import datetime, timedelta
 from time import monotonic
 from typing import Any, Self, TypeVar
@@ -26,11 +27,14 @@ class _Loop:
         self._thread = threading.Thread(target=self._loop.run_forever, name="headrace-client", daemon=True)
         self._thread.start()
 
-    def run(self, work: Coroutine[Any, Any, T]) -> T:
+    def start(self, work: Coroutine[Any, Any, T]) -> Future[T]:
         if self._loop.is_closed():
             work.close()
             raise RuntimeError("This client is closed: make another one.")
-        running = asyncio.run_coroutine_threadsafe(work, self._loop)
+        return asyncio.run_coroutine_threadsafe(work, self._loop)
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        running = self.start(work)
         try:
             return running.result()
         except BaseException:  # Ctrl-C: what it does must not go on behind our back

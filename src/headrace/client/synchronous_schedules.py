@@ -2,7 +2,11 @@
 
 from __future__ import annotations  # a verb is called list
 
+import asyncio
 from collections.abc import AsyncGenerator, Coroutine, Iterator, Mapping, Sequence
+from concurrent import futures
+from concurrent.futures import Future
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 from typing import Any, Protocol, TypeVar
 
@@ -15,6 +19,7 @@ T = TypeVar("T")
 
 class Loop(Protocol):
     def run(self, work: Coroutine[Any, Any, T]) -> T: ...
+    def start(self, work: Coroutine[Any, Any, T]) -> Future[T]: ...
     def iterate(self, items: AsyncGenerator[T, None]) -> Iterator[T]: ...
 
 
@@ -120,6 +125,42 @@ class SyncLocks:
         self._loop = loop
         self._locks = locks
 
+    @contextmanager
+    def hold(
+        self,
+        key: str,
+        *,
+        ttl: timedelta = timedelta(seconds=30),
+        purpose: str | None = None,
+        wait: timedelta | None = timedelta(0),
+        holder: str | None = None,
+    ) -> Iterator[Lock]:
+        """As its twin, but for one thing: nobody can stop a block without an event loop. ``LockLost`` comes at its end;
+        one that takes long asks in between, by ``renew``."""
+        taken: Future[Lock] = Future()
+        over = asyncio.Event()
+
+        async def keep() -> None:
+            async with self._locks.hold(key, ttl=ttl, purpose=purpose, wait=wait, holder=holder) as lock:
+                taken.set_result(lock)
+                await over.wait()
+
+        keeping = self._loop.start(keep())
+        both: list[Future[Any]] = [taken, keeping]
+        try:
+            futures.wait(both, return_when=futures.FIRST_COMPLETED)
+        except BaseException:  # Ctrl-C while it waits for its turn
+            keeping.cancel()
+            raise
+        if not taken.done():
+            keeping.result()
+        try:
+            yield taken.result()
+        finally:
+            self._loop.run(_set(over))
+            futures.wait([keeping])
+        keeping.result()  # unless the block has failed: then that is told
+
     def acquire(
         self,
         key: str,
@@ -145,3 +186,7 @@ class SyncLocks:
         self, *, key: str | None = None, holder: str | None = None, state: str | None = None, user_id: str | None = None
     ) -> Iterator[Lock]:
         return self._loop.iterate(self._locks.list(key=key, holder=holder, state=state, user_id=user_id))
+
+
+async def _set(event: asyncio.Event) -> None:
+    event.set()

@@ -1,10 +1,9 @@
 """``async with hold(db, "key") as lock``: a lock for as long as a block runs.
 
-It is renewed in the background. When it is lost, or might be by now, the block is canceled and ``LockLost`` raised in
-its place: a tenth of its time before others can have it, by this machine's monotonic clock, counted from before the
-database was asked. A process that was paused can still do a thing or two before it notices. What must not happen then
-is refused by whoever is written to: in this database by ``lock.confirm(tx)`` in the transaction of the write, elsewhere
-by ``lock.fence``, a number that only grows for a key.
+It is renewed in the background; when it is lost, the block is canceled and ``LockLost`` raised in its place
+(``headrace.keeping``). A process that was paused can still do a thing or two before it notices. What must not happen
+then is refused by whoever is written to: in this database by ``lock.confirm(tx)`` in the transaction of the write,
+elsewhere by ``lock.fence``, a number that only grows for a key.
 """
 
 import asyncio
@@ -17,6 +16,7 @@ from datetime import timedelta
 from headrace import ids, logs
 from headrace.database import Database, Tx
 from headrace.errors import HeadraceError
+from headrace.keeping import kept
 from headrace.locks import taking
 from headrace.locks.errors import LockLost
 from headrace.locks.model import Claim, Grant
@@ -25,56 +25,46 @@ log = logs.get(__name__)
 
 DEFAULT_TTL = timedelta(seconds=30)
 
-_RENEWED_AFTER = 1 / 3  # of its time
-_TRIED_AGAIN_AFTER = 1 / 20  # when the database did not answer
-_SAFE_FOR = 0.9
-
 
 class Held:
     """A lock in the hands of a block."""
+
+    lost: type[HeadraceError] = LockLost
 
     def __init__(self, db: Database, grant: Grant, ttl: timedelta) -> None:
         self.key = grant.lock.lock_key
         self.user_id = grant.lock.user_id
         self.fence = grant.lock.fence
         self.token = grant.token
+        self.ttl = ttl
         self._db = db
-        self._ttl = ttl
 
     async def confirm(self, tx: Tx) -> None:
         """``LockLost`` unless it is held; nobody else can take it before this transaction has ended."""
         await taking.confirm(tx, self.key, self.token, user_id=self.user_id)
 
-    async def keep(self, scope: asyncio.Timeout) -> None:
-        """Renew it, and move the end of the scope with it; end the scope at once when it is lost."""
-        loop = asyncio.get_running_loop()
-        whole = self._ttl.total_seconds()
-        pause = whole * _RENEWED_AFTER
-        while True:
-            await asyncio.sleep(pause)
-            asked_at = loop.time()
-            try:
-                async with self._db.transaction() as tx:
-                    await taking.renew(tx, self.key, self.token, ttl=self._ttl, user_id=self.user_id)
-            except LockLost:
-                _end_at(scope, asked_at)
-                return
-            except HeadraceError as exc:
-                log.warning("lock.not_renewed", key=self.key, error=exc.code)
-                pause = whole * _TRIED_AGAIN_AFTER
-            else:
-                _end_at(scope, asked_at + whole * _SAFE_FOR)
-                pause = whole * _RENEWED_AFTER
+    async def renew(self) -> None:
+        """Hold on to it for its time from now."""
+        try:
+            async with self._db.transaction() as tx:
+                await taking.renew(tx, self.key, self.token, ttl=self.ttl, user_id=self.user_id)
+        except HeadraceError as exc:
+            log.warning("lock.not_renewed", key=self.key, error=exc.code)
+            raise
 
     async def let_go(self) -> None:
         """Release it; ``LockLost`` when somebody has ended it. Who cannot reach the database leaves it to expire."""
         try:
-            async with asyncio.timeout(self._ttl.total_seconds()), self._db.transaction() as tx:
+            async with asyncio.timeout(self.ttl.total_seconds()), self._db.transaction() as tx:
                 await taking.release(tx, self.key, self.token, user_id=self.user_id)
         except LockLost:
+            log.warning("lock.lost", key=self.key)
             raise
         except (HeadraceError, TimeoutError) as exc:
             log.warning("lock.not_released", key=self.key, error=type(exc).__name__)
+
+    def loss(self) -> LockLost:
+        return LockLost(key=self.key)
 
 
 @asynccontextmanager
@@ -103,40 +93,5 @@ async def hold(
 
     asked_at, grant = await taking.when_free(attempt, wait=wait)
     held = Held(db, grant, ttl)
-    scope = asyncio.timeout_at(asked_at + ttl.total_seconds() * _SAFE_FOR)
-    keeping: asyncio.Task[None] | None = None
-    try:
-        async with scope:
-            keeping = asyncio.create_task(held.keep(scope))
-            yield held
-    except BaseException as exc:
-        await _stop(keeping)
-        if scope.expired() and isinstance(exc, TimeoutError):
-            raise LockLost(key=key) from None
-        await _let_go_quietly(held, scope)
-        raise
-    await _stop(keeping)
-    if scope.expired():  # just as the block ended
-        raise LockLost(key=key)
-    await held.let_go()
-
-
-def _end_at(scope: asyncio.Timeout, when: float) -> None:
-    if not scope.expired():  # else the block is being canceled already
-        scope.reschedule(when)
-
-
-async def _stop(keeping: asyncio.Task[None] | None) -> None:
-    if keeping is not None and not keeping.done():
-        keeping.cancel()
-        await asyncio.wait({keeping}, timeout=1)
-
-
-async def _let_go_quietly(held: Held, scope: asyncio.Timeout) -> None:
-    """After a failure of the block: that one is told."""
-    if scope.expired():
-        return
-    try:
-        await held.let_go()
-    except LockLost:
-        log.warning("lock.lost", key=held.key)
+    async with kept(held, asked_at=asked_at):
+        yield held

@@ -1,0 +1,119 @@
+"""``client.locks.hold`` against the real API: kept while the block runs, and its loss raised in the block. S-13."""
+
+import asyncio
+from datetime import timedelta
+
+import httpx
+import pytest
+
+from headrace.client import Client, SyncClient
+from headrace.client.errors import LockHeld, LockLost
+from tests.client.conftest import ADMIN_KEY, IMPATIENT
+
+SHORT = timedelta(seconds=1)  # the shortest that the server gives
+NEVER = 60  # seconds: longer than any test
+
+
+async def states(client: Client) -> list[str]:
+    return [lock.state async for lock in client.locks.list()]
+
+
+async def test_it_is_renewed_while_the_block_runs_and_let_go_at_its_end(client: Client) -> None:
+    async with client.locks.hold("k", ttl=SHORT, purpose="a long report") as lock:
+        assert (lock.fence, lock.purpose, lock.token is None) == (1, "a long report", False)
+        for _ in range(2):
+            await asyncio.sleep(SHORT.total_seconds() * 0.6)
+            with pytest.raises(LockHeld, match="holds this lock until"):
+                async with client.locks.hold("k"):
+                    pytest.fail("two at once")
+    assert await states(client) == ["released"]
+
+
+async def test_those_who_wait_come_one_after_the_other(client: Client) -> None:
+    inside = 0
+    fences = []
+
+    async def body() -> None:
+        nonlocal inside
+        async with client.locks.hold("k", ttl=SHORT, wait=None) as lock:
+            inside += 1
+            assert inside == 1
+            await asyncio.sleep(0.4)  # the last waits for longer than the time that it is given
+            fences.append(lock.fence)
+            inside -= 1
+
+    async with asyncio.timeout(20):
+        await asyncio.gather(*(body() for _ in range(4)))
+    assert fences == [1, 2, 3, 4]
+
+
+async def test_who_waits_in_vain_is_told_who_has_it(client: Client) -> None:
+    async with client.locks.hold("k", holder="the other"):
+        with pytest.raises(LockHeld, match="the other"):
+            async with client.locks.hold("k", wait=timedelta(seconds=0.1)):
+                pytest.fail("two at once")
+
+
+async def test_what_is_taken_away_is_noticed_and_raised_in_the_block(client: Client) -> None:
+    canceled = False
+    with pytest.raises(LockLost):
+        async with client.locks.hold("k", ttl=SHORT):
+            await client.locks.force_release("k")
+            try:
+                await asyncio.sleep(NEVER)
+            except asyncio.CancelledError:
+                canceled = True
+                raise
+    assert canceled
+    with pytest.raises(LockLost):
+        async with client.locks.hold("k"):
+            await client.locks.force_release("k")  # and the block ends before it notices
+
+
+class Cable(httpx.AsyncHTTPTransport):
+    """The way to the server, until it is cut."""
+
+    cut = False
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        if self.cut:
+            raise httpx.ConnectError("cut", request=request)
+        return await super().handle_async_request(request)
+
+
+async def test_who_cannot_renew_is_stopped_before_others_can_take_it(api: str, client: Client) -> None:
+    loop, cable = asyncio.get_running_loop(), Cable()
+    async with Client(api, ADMIN_KEY, retry=IMPATIENT, transport=cable) as lonely:
+        began = loop.time()
+        with pytest.raises(LockLost, match="could not be renewed in time"):
+            async with lonely.locks.hold("k", ttl=SHORT):
+                cable.cut = True
+                await asyncio.sleep(NEVER)
+        assert loop.time() - began < 1
+        with pytest.raises(LockHeld):  # it was stopped while it still had the lock
+            async with client.locks.hold("k"):
+                pass
+
+
+async def test_the_blocks_own_errors_pass_and_let_the_lock_go(client: Client) -> None:
+    for error in (ValueError("no"), TimeoutError("its own")):
+        with pytest.raises(type(error), match=str(error)):
+            async with client.locks.hold("k"):
+                raise error
+    assert await states(client) == ["released"] * 2
+
+
+async def test_without_an_event_loop_a_loss_is_told_at_the_end(api: str) -> None:
+    def use() -> None:
+        with SyncClient(api, ADMIN_KEY) as client:
+            with client.locks.hold("k") as lock:
+                assert client.locks.renew(lock).fence == 1
+                with pytest.raises(LockHeld), client.locks.hold("k"):
+                    pytest.fail("two at once")
+            with pytest.raises(LockLost), client.locks.hold("k"):
+                client.locks.force_release("k")
+            with pytest.raises(ValueError, match="its own"), client.locks.hold("k"):
+                raise ValueError("its own")
+            assert [each.state for each in client.locks.list()] == ["released"] * 3
+
+    await asyncio.to_thread(use)
