@@ -12,7 +12,7 @@ from training.photographs import Photograph, training_photographs
 
 # How often a crop is taken from one, beside a photograph.
 WEIGHTS = {"photo": 1.0, "plain": 0.1, "screen": 0.1}
-QUALITY = {"photo": 84, "plain": 82, "screen": 82}
+QUALITY = {"photo": 78, "plain": 82, "screen": 82}
 
 
 def pack_photographs(photographs: list[Photograph], out: Path) -> None:

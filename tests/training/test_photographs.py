@@ -1,12 +1,16 @@
 """Where training's photographs come from, and which of them it never sees."""
 
+import io
 import json
 import struct
+import tarfile
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
-from training.photographs import LISTED, evaluation_files
+from training import photographs
+from training.photographs import LISTED, calibration_photographs, evaluation_files
 from training.resources import resource
 
 
@@ -16,6 +20,25 @@ def test_evaluation_and_calibration_are_kept_apart() -> None:
     assert len(evaluation_files()) == len(kept) == 16
     assert not kept & {source["path"] for source in sources if source["role"] != "calibration"}
     assert all(source["licence"] for source in sources)
+    assert len({(source["package"], source["path"]) for source in sources}) == len(sources)
+
+
+def test_a_photograph_is_taken_from_the_package_it_came_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    picture = io.BytesIO()
+    Image.new("RGB", (8, 6), "teal").save(picture, "JPEG")
+    parcel = tmp_path / "parcels" / "views@1.0.0" / "scope-views-1.0.0.tgz"
+    parcel.parent.mkdir(parents=True)
+    with tarfile.open(parcel, "w:gz") as archive:
+        for name in ("package/photos/Lake.JPG", "package/index.js"):
+            member = tarfile.TarInfo(name)
+            member.size = len(picture.getvalue())
+            archive.addfile(member, io.BytesIO(picture.getvalue()))
+    source = {"package": "@scope/views@1.0.0", "path": "photos/Lake.JPG", "licence": "MIT", "role": "calibration"}
+    listed = tmp_path / "photos.json"
+    listed.write_text(json.dumps({"sources": [source]}))
+    monkeypatch.setattr(photographs, "LISTED", listed)
+    assert [photograph.image.size for photograph in calibration_photographs(tmp_path)] == [(8, 6)]
+    assert [path.name for path in (tmp_path / "views@1.0.0").rglob("*.*")] == ["Lake.JPG"]
 
 
 def test_a_file_is_read_from_an_archive_of_resources(tmp_path: Path) -> None:
