@@ -92,10 +92,23 @@ def test_a_mark_that_hangs_on_doubtful_pixels_is_still_seen() -> None:
     likely = np.zeros((200, 300), np.uint8)
     likely[80:120, 20:90] = 240  # a mark
     likely[90:200, 60:300] = np.maximum(likely[90:200, 60:300], 100)  # and much that is doubtful beside it
-    regions, tight = looking._regions(likely, likely)
+    regions, tight = looking._regions(likely, likely, (looking._LOOSELY, looking._FIRMLY))
     assert [(r.width, r.height) for r in regions] == [(78, 48)]
     assert tight[100, 50]
     assert not tight[150, 200]
+
+
+def test_beside_a_certain_mark_less_certainty_is_asked() -> None:
+    doubtful = np.zeros((300, 400), np.uint8)
+    doubtful[40:60, 40:120] = 168
+    doubtful[45:55, 50:60] = 210
+    regions, _ = looking._regions(doubtful, doubtful, (looking._LOOSELY,))
+    assert regions == []
+    both = doubtful.copy()
+    both[200:240, 200:300] = 250
+    regions, tight = looking._regions(both, both, (looking._LOOSELY,))
+    assert len(regions) == 2
+    assert tight[50, 100]
 
 
 def test_a_second_look_is_taken_only_where_the_first_found_something() -> None:
@@ -105,10 +118,10 @@ def test_a_second_look_is_taken_only_where_the_first_found_something() -> None:
     assert looking._tiles_around(coarse) == []
     coarse[1800:1850, 2700:2800] = 255
     (tile,) = looking._tiles_around(coarse)
-    assert tile == (slice(1700, 1950), slice(2600, 2900))
+    assert tile == (slice(1636, 2000), slice(2536, 2964))
 
 
 def test_small_but_certain_scores_higher_than_large_but_doubtful() -> None:
     certain, doubtful = np.full(600, 245, np.uint8), np.full(5000, 150, np.uint8)
-    assert looking._score(certain, certain) > 0.8
+    assert looking._score(certain, certain) > 0.7
     assert looking._score(doubtful, doubtful // 3) < 0.2

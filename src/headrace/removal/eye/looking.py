@@ -3,19 +3,22 @@
 import math
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from headrace.removal.eye import weights
+from headrace.removal.eye import repeats, weights
 from headrace.removal.eye.model import Mask, Picture, Region, Sight
+from headrace.removal.eye.repeats import ODDS
 
 Box = tuple[slice, slice]
+Levels = NDArray[np.uint8]
 
 # A run of the network takes a few hundred bytes a pixel: what is larger is looked at in tiles that overlap.
 _TILE, _OVERLAP = 736, 96
-_AROUND = 96  # what is seen of the surroundings of a mark
+_AROUND = 160  # what is seen of the surroundings of a mark
 # Up to here planes have the picture's size; beyond, they are so much smaller that they have no more than so many.
 _MOST_PIXELS, _MANY_PIXELS = 25_000_000, 12_500_000
 # Under this a coarse look would see nothing that the fine one does not.
@@ -25,16 +28,29 @@ _LARGE = 3_000_000
 
 # On the probability, in 255ths: where a fine look is worth while, and what a mark must hold.
 # Chosen so that clean photographs stay untouched (MODEL_CARD.md).
-_WORTH, _HIGH = 180, 200
-# Where a mark begins, how many of its pixels must be over _HIGH, and what the coarse look must say of it on average.
-_LOOSELY, _FIRMLY = (80, 0.4, 30), (140, 0.7, 120)
-_FEWEST = 60  # pixels over _HIGH that make a mark
+_WORTH, _HIGH = 200, 200
+_FEWEST = 60  # pixels over _WORTH that are worth it
+_COARSELY = 0.7  # how much the coarse look counts beside the fine one
 _JOIN = 9  # strokes this near belong together
 _MARGIN = 2
 
+
+class _Rule(NamedTuple):
+    """What makes a mark of pixels that hang together."""
+
+    low: int  # where it begins
+    alone: float  # the mean of its odds if there is no other
+    beside: float  # beside one that is certain
+    fewest: int = 60  # pixels over _HIGH that it must hold
+    few: int = 20  # beside one that is certain
+
+
+_LOOSELY, _FIRMLY, _REPEATED = _Rule(50, 1.5, 1.0), _Rule(140, 3.0, 1.5), _Rule(85, -1.5, -1.5, 0, 0)
+
 # The picture's score from the size of what was seen (its logarithm), and from what the fine and the coarse look said of
-# it on average: false alarms are small, or doubtful, or only one look sees them. Fitted, see MODEL_CARD.md.
-_BY_SIZE, _BY_FINE, _BY_COARSE, _OFFSET = 3.0, 10.8, 6.6, -22.8
+# it, by the mean of their odds: false alarms are small, or doubtful, or only one look sees them. See MODEL_CARD.md.
+_BY_SIZE, _BY_FINE, _BY_COARSE, _OFFSET = 1.02, 0.68, 0.53, -5.69
+_BY_REPEATS = 3.0  # no clean photograph has false alarms that repeat
 
 
 def look(image: NDArray[np.generic], *, threads: int = 2) -> Sight:
@@ -49,10 +65,10 @@ def look(image: NDArray[np.generic], *, threads: int = 2) -> Sight:
     frugal = step > 1
     coarse = _coarse(canvas, threads, frugal=frugal)
     boxes = _tiles(*canvas.shape[:2]) if coarse is None else _tiles_around(coarse)
-    seen = _fine(canvas, boxes, threads, frugal=frugal)
-    likely = seen[0]
-    other = likely if coarse is None else coarse
-    regions, tight = _regions(likely, other)
+    if not boxes:
+        return _nothing(height, width, step, canvas.shape[:2])
+    seen, looked = _fine(canvas, boxes, threads, frugal=frugal)
+    regions, tight, score = _made_out(seen, seen[0] if coarse is None else coarse, looked)
     if not regions:
         return _nothing(height, width, step, canvas.shape[:2])
     loose = cv2.dilate(tight.view(np.uint8), np.ones((2 * _MARGIN + 1,) * 2, np.uint8)).view(np.bool_)
@@ -65,9 +81,26 @@ def look(image: NDArray[np.generic], *, threads: int = 2) -> Sight:
         seen[1] * loose,
         np.ascontiguousarray(np.moveaxis(seen[2:5], 0, 2)) * loose[..., None],
         seen[5],
-        _score(likely[tight], other[tight]),
+        score,
         tuple(_scaled(region, step, height, width) for region in regions),
     )
+
+
+def _made_out(seen: Levels, coarse: Levels, looked: Mask) -> tuple[list[Region], Mask, float]:
+    """The marks that the two looks make out: regions, pixels, score. Of repeated ones all copies go into ``seen``."""
+    lattice = repeats.find(seen[0])
+    together = repeats.fold(seen, coarse, looked, lattice) if lattice else None
+    if together is None:
+        regions, tight = _regions(seen[0], coarse, (_LOOSELY, _FIRMLY))
+        return regions, tight, _score(seen[0][tight], coarse[tight])
+    regions, tight = _regions(together.likely, together.coarse, (_REPEATED,))
+    # A mark may stand beside the repeated one.
+    apart = cv2.dilate(tight.view(np.uint8), np.ones((2 * _JOIN + 1,) * 2, np.uint8)) == 0
+    others, single = _regions(seen[0] * apart, coarse, (_LOOSELY,))
+    together.into(seen, kept=single)
+    np.copyto(together.coarse, coarse, where=single)
+    tight |= single
+    return _sorted([*regions, *others]), tight, _score(seen[0][tight], together.coarse[tight], _BY_REPEATS)
 
 
 def as_picture(image: NDArray[np.generic]) -> Picture:
@@ -88,23 +121,23 @@ def _shrunk(picture: Picture, step: int) -> Picture:
     return cv2.resize(picture, size, interpolation=cv2.INTER_AREA)  # type: ignore[return-value]
 
 
-def _coarse(canvas: Picture, threads: int, *, frugal: bool) -> NDArray[np.uint8] | None:
+def _coarse(canvas: Picture, threads: int, *, frugal: bool) -> Levels | None:
     """The probability as seen at half the size, enlarged again; None where the canvas is small itself."""
     height, width = canvas.shape[:2]
     if height * width < _SMALL or min(height, width) < 2 * weights.STRIDE:
         return None
     half = _shrunk(canvas, 2)
-    likely = _fine(half, _tiles(*half.shape[:2]), threads, frugal=frugal)[0]
+    likely = _fine(half, _tiles(*half.shape[:2]), threads, frugal=frugal)[0][0]
     if half.shape[0] * half.shape[1] > _LARGE:
         small = _shrunk(half, 2)
-        quarter = _fine(small, _tiles(*small.shape[:2]), threads, frugal=frugal)[0]
+        quarter = _fine(small, _tiles(*small.shape[:2]), threads, frugal=frugal)[0][0]
         likely = np.maximum(likely, cv2.resize(quarter, half.shape[1::-1], interpolation=cv2.INTER_LINEAR))
-    enlarged: NDArray[np.uint8] = cv2.resize(likely, (width, height), interpolation=cv2.INTER_LINEAR)
+    enlarged: Levels = cv2.resize(likely, (width, height), interpolation=cv2.INTER_LINEAR)
     return enlarged
 
 
-def _fine(canvas: Picture, boxes: list[Box], threads: int, *, frugal: bool) -> NDArray[np.uint8]:
-    """All planes (PLANES H W, in 255ths) of the boxes, which may overlap; zero elsewhere."""
+def _fine(canvas: Picture, boxes: list[Box], threads: int, *, frugal: bool) -> tuple[Levels, Mask]:
+    """All planes (PLANES H W, in 255ths) of the boxes, which may overlap, zero elsewhere; and what is in a box."""
     height, width = canvas.shape[:2]
     planes = np.zeros((weights.PLANES, height, width), np.uint8)
     written = np.zeros((height, width), np.bool_)
@@ -119,7 +152,7 @@ def _fine(canvas: Picture, boxes: list[Box], threads: int, *, frugal: bool) -> N
                 part = planes[:, box[0], box[1]]
                 part[:] = np.rint(part * (1 - weight) + tile * weight)
                 written[box] = True
-    return planes
+    return planes, written
 
 
 def _batched(boxes: list[Box], count: int) -> Iterator[list[Box]]:
@@ -130,7 +163,7 @@ def _tiles(height: int, width: int, top: int = 0, left: int = 0) -> list[Box]:
     return [(rows, columns) for rows in _cuts(top, height) for columns in _cuts(left, width)]
 
 
-def _tiles_around(coarse: NDArray[np.uint8]) -> list[Box]:
+def _tiles_around(coarse: Levels) -> list[Box]:
     """Tiles over all that the coarse look found worth it: around each find, or around those that lie near together."""
     height, width = coarse.shape
     worth = (coarse >= _WORTH).view(np.uint8)
@@ -156,49 +189,56 @@ def _cuts(start: int, length: int) -> list[slice]:
     ][:count]
 
 
-def _run(tile: Picture, *, frugal: bool) -> NDArray[np.uint8]:
+def _run(tile: Picture, *, frugal: bool) -> Levels:
     height, width = tile.shape[:2]
     padded = cv2.copyMakeBorder(tile, 0, -height % weights.STRIDE, 0, -width % weights.STRIDE, cv2.BORDER_REFLECT_101)
     planes = weights.run(padded, frugal=frugal)[:, :height, :width]  # type: ignore[arg-type]
-    levels: NDArray[np.uint8] = np.rint(planes * np.float32(255)).astype(np.uint8)
+    levels: Levels = np.rint(planes * np.float32(255)).astype(np.uint8)
     return levels
 
 
-def _regions(likely: NDArray[np.uint8], coarse: NDArray[np.uint8]) -> tuple[list[Region], Mask]:
-    """Marks: pixels that hang together with enough pixels over _HIGH, and that both looks agree on.
+def _regions(likely: Levels, coarse: Levels, rules: tuple[_Rule, ...]) -> tuple[list[Region], Mask]:
+    """Marks: pixels that hang together and that both looks make likely enough, by the mean of their odds.
 
     What hangs together loosely, by doubtful pixels, and is no mark as a whole comes apart and is weighed again.
     """
     tight = np.zeros(likely.shape, np.bool_)
-    regions = [region for rule in (_LOOSELY, _FIRMLY) for region in _hanging_together(likely, coarse, tight, *rule)]
-    regions.sort(key=lambda region: (-region.score, region.top, region.left))
-    return regions, tight
+    regions: list[Region] = []
+    for rule in rules:
+        regions += _hanging_together(likely, coarse, tight, rule, certain=bool(regions))
+    return _sorted(regions), tight
 
 
-def _hanging_together(
-    likely: NDArray[np.uint8], coarse: NDArray[np.uint8], tight: Mask, low: int, share: float, least: int
-) -> Iterator[Region]:
-    """The marks among what is over ``low`` and not in ``tight`` yet; they are entered there."""
-    above = ((likely >= low) & ~tight).view(np.uint8)
+def _sorted(regions: list[Region]) -> list[Region]:
+    return sorted(regions, key=lambda region: (-region.score, region.top, region.left))
+
+
+def _hanging_together(likely: Levels, coarse: Levels, tight: Mask, rule: _Rule, *, certain: bool) -> Iterator[Region]:
+    """The marks among what the rule lets begin and is not in ``tight`` yet; they are entered there."""
+    above = ((likely >= rule.low) & ~tight).view(np.uint8)
     near = cv2.dilate(above, np.ones((_JOIN, _JOIN), np.uint8))
     count, labels, boxes, _ = cv2.connectedComponentsWithStats(near, connectivity=8, ltype=cv2.CV_32S)
     # Only of the pixels that count: a picture of many megapixels is mostly unmarked.
     at = np.flatnonzero(above)
     label, chance = labels.ravel()[at], likely.ravel()[at]
     pixels = np.bincount(label, minlength=count)
+    some = np.maximum(pixels, 1)
     strong = np.bincount(label[chance >= _HIGH], minlength=count)
-    score = np.bincount(label, chance, minlength=count) / np.maximum(pixels, 1) / 255
-    agreed = np.bincount(label, coarse.ravel()[at], minlength=count) / np.maximum(pixels, 1)
-    good = (strong >= _FEWEST) & (strong >= share * pixels) & (agreed >= least)
-    good[0] = False
+    score = np.bincount(label, chance, minlength=count) / some / 255
+    odds = np.bincount(label, ODDS[chance] + _COARSELY * ODDS[coarse.ravel()[at]], minlength=count) / some
+    good = (odds >= rule.alone) & (strong >= rule.fewest)
+    if certain or good.any():
+        good |= (odds >= rule.beside) & (strong >= rule.few)
     tight.ravel()[at[good[label]]] = True
     for i in np.flatnonzero(good):
         left, top, width, height = (int(v) for v in boxes[i, :4])
         yield Region(left, top, width, height, round(float(score[i]), 4), int(pixels[i]))
 
 
-def _score(fine: NDArray[np.uint8], coarse: NDArray[np.uint8]) -> float:
-    told = _BY_FINE * fine.mean() / 255 + _BY_COARSE * coarse.mean() / 255
+def _score(fine: Levels, coarse: Levels, already: float = 0.0) -> float:
+    if len(fine) == 0:
+        return 0.0
+    told = already + _BY_FINE * ODDS[fine].mean() + _BY_COARSE * ODDS[coarse].mean()
     return 1 / (1 + math.exp(-(_BY_SIZE * math.log10(len(fine)) + float(told) + _OFFSET)))
 
 
