@@ -9,11 +9,12 @@ a user who may create databases and roles.
 """
 
 import asyncio
+import gc
 import hashlib
 import itertools
 import os
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
@@ -49,6 +50,21 @@ structlog.dev.ConsoleRenderer.get_active().exception_formatter = structlog.dev.p
 def pytest_xdist_auto_num_workers() -> int:
     """`-n auto`: more than there are cores, for a good part of the time tests wait for others."""
     return (os.cpu_count() or 1) * 3 // 2
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Nothing that is loaded for the tests becomes garbage: nobody looks for it there, now or later."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
+def pytest_unconfigure() -> None:
+    gc.unfreeze()  # libraries in C complain of what is never taken down
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -111,6 +127,8 @@ async def _make_template(server: TestServer, name: str) -> None:
         await migrations.migrate(
             DatabaseConfig(server.url(name)), lock_timeout=timedelta(seconds=5), report=lambda _: None
         )
+        # Whoever comes first writes down what each later one needs to know of the catalog, and copies take it along.
+        await server.run("SELECT", database=name)
         await connection.execute(f"ALTER DATABASE {name} IS_TEMPLATE true ALLOW_CONNECTIONS false")
     finally:
         await connection.close()

@@ -139,7 +139,7 @@ import sys
 from importlib import import_module
 import headrace.cli.app
 print(*sys.modules)
-for name in "admin doctor migrate queues settings submit tasks worker".split():
+for name in "admin audit configs doctor locks migrate queues risks schedules settings submit tasks worker".split():
     import_module(f"headrace.cli.{name}")
 print(*sys.modules)
 """

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import asdict, replace
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from typing import Annotated, Any
 
 import httpx
@@ -121,6 +122,7 @@ def makers(behaviour: Behaviour) -> APIRouter:
     return routes
 
 
+@cache
 def seers() -> APIRouter:
     """Routes that show what the edge makes of a request."""
     routes = APIRouter(prefix="/v1", tags=["seeing"])
@@ -168,6 +170,7 @@ def seers() -> APIRouter:
     return routes
 
 
+@cache
 def trouble() -> APIRouter:
     """Routes that take anything, and routes that go wrong."""
     routes = APIRouter(prefix="/v1", tags=["trouble"])

@@ -176,7 +176,7 @@ every_mode = pytest.mark.parametrize("mode", list(GenerationMode), ids=lambda mo
 def test_whatever_an_administrator_sends_is_answered_as_documented(
     api: Api, operation: Any, mode: GenerationMode
 ) -> None:
-    send_as_administrator(api, operation, mode, examples=5)
+    send_as_administrator(api, operation, mode, examples=3)
 
 
 @every_operation

@@ -2,7 +2,6 @@
 
 from headrace import __version__, configs
 from headrace.configs.schemas import AccountsOffer, Limits, Offer
-from headrace.edge.paging import MAX_LIMIT
 from headrace.settings import Settings
 
 
@@ -13,6 +12,8 @@ def config_keys() -> configs.Registry:
 
 def offer(chosen: Settings) -> Offer:
     """What clients are told that the settings say."""
+    from headrace.edge.paging import MAX_LIMIT  # the web framework comes with it, and commands need only the keys
+
     return Offer(
         version=__version__,
         accounts=AccountsOffer(
