@@ -5,7 +5,7 @@ import asyncpg
 import pytest
 
 from headrace import audit
-from headrace.audit import Action, Principal, PrincipalType, Resource, ResourceType, Who
+from headrace.audit import Action, Principal, PrincipalType, Resource, ResourceType, Who, sealing
 from headrace.database import Database
 from tests.conftest import TestServer
 
@@ -52,3 +52,9 @@ async def tamper(server: TestServer, database_url: str) -> AsyncIterator[Tamper]
 
     yield change
     await connection.close()
+
+
+@pytest.fixture
+def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Eight events make a seal, so that a few dozen make a chain."""
+    monkeypatch.setattr(sealing, "BATCH", 8)

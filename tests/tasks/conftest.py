@@ -14,10 +14,12 @@ from headrace.database import Database, Row
 from headrace.tasks.catalog import RegistryCatalog
 from headrace.tasks.followers import Followers
 from headrace.tasks.model import TaskSpec
-from headrace.tasks.registry import Registry
+from headrace.tasks.registry import Backoff, Registry
 from headrace.tasks.submit import Submitter
 from headrace.tasks.worker.config import WorkerConfig
 from headrace.tasks.worker.loop import Worker
+
+AT_ONCE = Backoff(first=timedelta(milliseconds=1), jitter=0)
 
 
 class Bench:

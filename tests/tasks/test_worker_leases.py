@@ -1,0 +1,95 @@
+"""The lease of a worker: kept while its handlers are at work, and nothing is changed by one that has lost it."""
+
+import asyncio
+import time
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from headrace.tasks.context import TaskContext
+from headrace.tasks.errors import LeaseLost
+from tests.tasks.conftest import Bench
+
+
+async def test_a_worker_that_lost_its_lease_can_be_woken_again(bench: Bench) -> None:
+    @bench.registry.task("work")
+    async def work(context: TaskContext, payload: Any) -> None: ...
+
+    async def sleeps() -> bool:
+        rows = await bench.db.fetch_alone("SELECT asleep FROM headrace.workers ORDER BY number DESC LIMIT 1")
+        return bool(rows) and rows[0]["asleep"]
+
+    async with bench.working(poll_every=timedelta(minutes=1)) as worker, asyncio.timeout(10):
+        while not await sleeps():
+            await asyncio.sleep(0.01)
+        first = worker.identity
+        await bench.db.fetch_alone("UPDATE headrace.workers SET heartbeat_at = now() - interval '1 hour'")
+        while worker.identity is first or not await sleeps():
+            await asyncio.sleep(0.01)
+        await bench.over(await bench.submit("work"))
+
+
+async def test_a_late_worker_cannot_finish_a_reclaimed_task(bench: Bench) -> None:  # D-08, S-11
+    """Its heart is stopped by hand; another worker gives it up and runs the task; then it wakes and finishes."""
+    begun, wake = asyncio.Event(), asyncio.Event()
+    refused: list[type[BaseException]] = []
+
+    @bench.registry.task("contested", max_attempts=5, events=False)
+    async def contested(context: TaskContext, payload: Any) -> Any:
+        if context.attempt > 1:
+            return "the second"
+        begun.set()
+        await asyncio.shield(wake.wait())
+        try:
+            await context.progress(99)
+        except LeaseLost as exc:
+            refused.append(type(exc))
+            raise
+        return "the first"
+
+    task = await bench.submit("contested")
+    lease = timedelta(milliseconds=600)
+    async with bench.working(
+        lease=lease, concurrency=1
+    ) as late:  # its hand is full: it asks for nothing, learns nothing
+        await begun.wait()
+        await late._heart.stop()
+        late._heart.alive_until = time.monotonic() + 3600  # a paused process does not notice that time goes by
+        async with bench.working(lease=lease):
+            (row,) = await bench.over(task)
+            wake.set()
+            await asyncio.sleep(0.3)
+            row = await bench.row(task)
+    assert (row["result"], row["attempt"], row["retries"]) == ("the second", 2, 1)
+    assert refused == [LeaseLost]
+    assert await bench.logged(task) == [(1, "INTERRUPTED"), (2, "SUCCEEDED")]
+
+
+async def test_a_handler_that_hogs_the_loop_does_not_lose_its_lease(bench: Bench) -> None:
+    @bench.registry.task("hog", max_attempts=1)
+    async def hog(context: TaskContext, payload: Any) -> str:
+        until = time.monotonic() + 1
+        while time.monotonic() < until:
+            pass
+        return "done"
+
+    task = await bench.submit("hog")
+    async with bench.working(lease=timedelta(milliseconds=600)):
+        (row,) = await bench.over(task)
+    assert (row["status"], row["attempt"]) == ("SUCCEEDED", 1)
+
+
+async def test_a_worker_whose_loop_dies_stops_its_heart(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    @bench.registry.task("any")
+    async def any_(context: TaskContext, payload: Any) -> None: ...
+
+    worker = bench.worker()
+
+    async def die() -> None:
+        raise RuntimeError("a bug")
+
+    monkeypatch.setattr(worker._feeder, "run", die)
+    with pytest.raises(ExceptionGroup):
+        await worker.run(asyncio.Event())
+    assert not worker._heart._thread.is_alive()
