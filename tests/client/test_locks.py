@@ -11,6 +11,7 @@ from headrace.client.errors import LockHeld, LockLost
 from tests.client.conftest import ADMIN_KEY, IMPATIENT
 
 SHORT = timedelta(seconds=1)  # the shortest that the server gives
+LONGER = timedelta(seconds=3)  # a tenth of it is enough for whoever asks next, on a busy machine too
 NEVER = 60  # seconds: longer than any test
 
 
@@ -86,10 +87,10 @@ async def test_who_cannot_renew_is_stopped_before_others_can_take_it(api: str, c
     async with Client(api, ADMIN_KEY, retry=IMPATIENT, transport=cable) as lonely:
         began = loop.time()
         with pytest.raises(LockLost, match="could not be renewed in time"):
-            async with lonely.locks.hold("k", ttl=SHORT):
+            async with lonely.locks.hold("k", ttl=LONGER):
                 cable.cut = True
                 await asyncio.sleep(NEVER)
-        assert loop.time() - began < 1
+        assert loop.time() - began < LONGER.total_seconds()
         with pytest.raises(LockHeld):  # it was stopped while it still had the lock
             async with client.locks.hold("k"):
                 pass
