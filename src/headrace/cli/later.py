@@ -1,8 +1,9 @@
 """Commands whose code is loaded when they are run: nobody waits for the web framework to be told what there is."""
 
 import gc
+import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
@@ -45,7 +46,7 @@ class Later(TyperCommand):
     @cached_property
     def loaded(self) -> Any:
         module, _, attribute = self._home.partition(":")
-        with _nothing_is_garbage():
+        with nullcontext() if module in sys.modules else _nothing_is_garbage():
             found = getattr(import_module(module), attribute)
         if not isinstance(found, typer.Typer):
             command, found = found, typer.Typer(add_completion=False)
