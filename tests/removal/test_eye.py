@@ -100,13 +100,13 @@ def test_a_mark_that_hangs_on_doubtful_pixels_is_still_seen() -> None:
 
 def test_beside_a_certain_mark_less_certainty_is_asked() -> None:
     doubtful = np.zeros((300, 400), np.uint8)
-    doubtful[40:60, 40:120] = 168
+    doubtful[40:60, 40:120] = 190
     doubtful[45:55, 50:60] = 210
-    regions, _ = looking._regions(doubtful, doubtful, (looking._LOOSELY,))
+    regions, _ = looking._regions(doubtful, doubtful, (looking._FIRMLY,))
     assert regions == []
     both = doubtful.copy()
     both[200:240, 200:300] = 250
-    regions, tight = looking._regions(both, both, (looking._LOOSELY,))
+    regions, tight = looking._regions(both, both, (looking._FIRMLY,))
     assert len(regions) == 2
     assert tight[50, 100]
 

@@ -45,11 +45,11 @@ class _Rule(NamedTuple):
     few: int = 20  # beside one that is certain
 
 
-_LOOSELY, _FIRMLY, _REPEATED = _Rule(50, 1.5, 1.0), _Rule(140, 3.0, 1.5), _Rule(85, -1.5, -1.5, 0, 0)
+_LOOSELY, _FIRMLY, _REPEATED = _Rule(60, 1.5, 1.5), _Rule(140, 3.0, 1.5), _Rule(80, -1.5, -1.5, 0, 0)
 
 # The picture's score from the size of what was seen (its logarithm), and from what the fine and the coarse look said of
 # it, by the mean of their odds: false alarms are small, or doubtful, or only one look sees them. See MODEL_CARD.md.
-_BY_SIZE, _BY_FINE, _BY_COARSE, _OFFSET = 1.02, 0.68, 0.53, -5.69
+_BY_SIZE, _BY_FINE, _BY_COARSE, _OFFSET = 1.02, 0.68, 0.53, -5.73
 _BY_REPEATS = 3.0  # no clean photograph has false alarms that repeat
 
 

@@ -4,6 +4,7 @@ A copy on a busy ground is hardly seen by itself. But if it lies where the other
 many copies show of an edge is sharper than what each of them does.
 """
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -24,6 +25,8 @@ _SMALLEST = 600  # pixels of a copy with what is around it, at that size
 # So many of the certain pixels of single copies must all copies together find no worse than doubtful.
 _TOGETHER, _CERTAIN, _DOUBTFUL = 0.7, 200, 64
 _STRIP = 1_000_000  # pixels folded at a time
+# Bins to a pixel's side: what many copies show is finer than pixels. In very large cells no more than so many in all.
+_FINENESS, _MOST_BINS = 2.0, 1_000_000
 
 # The logarithm of the odds, by the probability in 255ths.
 ODDS = np.log((np.arange(256) + 0.5) / (255.5 - np.arange(256))).astype(np.float32)
@@ -211,11 +214,13 @@ def fold(planes: Levels, coarse: Levels, looked: NDArray[np.bool_], lattice: Lat
 
 
 class _Cells:
-    """One copy with what is around it, in bins of about a pixel, and which bin each pixel of the picture falls into."""
+    """One copy with what is around it, in bins finer than pixels, and the bin that each pixel falls into."""
 
     def __init__(self, shape: tuple[int, ...], lattice: Lattice) -> None:
         self.height, self.width = shape
-        self.bins = tuple(int(np.ceil(np.hypot(*step))) for step in (lattice.one, lattice.other))
+        sides = [float(np.hypot(*step)) for step in (lattice.one, lattice.other)]
+        fineness = min(_FINENESS, (_MOST_BINS / (sides[0] * sides[1])) ** 0.5)
+        self.bins = tuple(math.ceil(fineness * side) for side in sides)
         self.inverse = np.linalg.inv(np.stack([lattice.one, lattice.other], 1))
 
     def empty(self, count: int) -> Numbers:
