@@ -49,9 +49,10 @@ def test_a_user_is_named_by_username_or_id(headrace: Headrace, migrated: Place) 
     assert (refused.code, "no user" in refused.complaint) == (3, False), "no such lock of hers"
 
 
-@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
-def test_nobody_of_that_name_is_said(headrace: Headrace, words: tuple[str, ...]) -> None:
-    nobody = headrace(*words, "--user", "u_nobody")
-    assert (nobody.code, nobody.complaint) == (3, f"There is no user u_nobody{TOLD}")
-    address = headrace(*words, "--user", "ada@example.org")
-    assert (address.code, address.complaint.endswith(f"several users may have{TOLD}")) == (2, True)
+def test_nobody_of_that_name_is_said(headrace: Headrace, subtests: pytest.Subtests) -> None:
+    for words in COMMANDS:
+        with subtests.test(" ".join(words)):
+            nobody = headrace(*words, "--user", "u_nobody")
+            assert (nobody.code, nobody.complaint) == (3, f"There is no user u_nobody{TOLD}")
+            address = headrace(*words, "--user", "ada@example.org")
+            assert (address.code, address.complaint.endswith(f"several users may have{TOLD}")) == (2, True)

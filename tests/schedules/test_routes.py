@@ -190,20 +190,21 @@ RULES: list[tuple[dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("wrong", "field"), RULES)
 async def test_what_breaks_a_rule_is_refused_by_the_fields_name(
-    ada: httpx.AsyncClient, wrong: dict[str, Any], field: str
+    ada: httpx.AsyncClient, subtests: pytest.Subtests
 ) -> None:  # S-02
-    answer = await ada.post("/v1/schedules", json=NIGHTLY | wrong)
-    problem = answer.json()
-    assert answer.status_code in (400, 422), problem
-    named = problem.get("details", {}).get("fields", []) + [each["field"] for each in problem.get("errors", [])]
-    assert any(field in name for name in named), problem
-    made = await create(ada)
-    answer = await ada.patch(f"/v1/schedules/{made['uid']}", json=wrong)
-    # A type cannot be changed at all, and an interval instead of an expression is allowed here.
-    if "type" not in wrong and wrong != {"interval": 60}:
-        assert answer.status_code in (400, 422), answer.text
+    for number, (wrong, field) in enumerate(RULES):
+        with subtests.test(str(wrong)[:60]):
+            answer = await ada.post("/v1/schedules", json=NIGHTLY | wrong)
+            problem = answer.json()
+            assert answer.status_code in (400, 422), problem
+            named = problem.get("details", {}).get("fields", []) + [each["field"] for each in problem.get("errors", [])]
+            assert any(field in name for name in named), problem
+            made = await create(ada, name=f"Other {number}")
+            answer = await ada.patch(f"/v1/schedules/{made['uid']}", json=wrong)
+            # A type cannot be changed at all, and an interval instead of an expression is allowed here.
+            if "type" not in wrong and wrong != {"interval": 60}:
+                assert answer.status_code in (400, 422), answer.text
 
 
 async def test_a_name_is_unique(ada: httpx.AsyncClient, eve: httpx.AsyncClient) -> None:  # S-02

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
+from itertools import product
 from typing import Any
 
 import orjson
@@ -356,28 +357,25 @@ async def test_a_batch_is_submitted_in_order_and_audited_as_one(bench: Bench) ->
     assert orjson.loads(event["diff_object"]["new_object"])["id"] == task_ids
 
 
-@pytest.mark.parametrize("index", [0, 1, 7, 18, 19])
-@pytest.mark.parametrize(
-    ("bad", "error"),
-    [
-        (TaskSpec("report.build", {"pages": "many"}), PayloadInvalid),
-        (TaskSpec("nobody.knows"), UnknownTaskType),
-        (TaskSpec("IMAGE"), UnknownTaskType),
-        (TaskSpec("report.build", priority=2_000_000), TaskSpecInvalid),
-    ],
-    ids=["payload", "type", "media", "priority"],
-)
-async def test_of_a_batch_with_a_bad_one_nothing_is_written(
-    bench: Bench, index: int, bad: TaskSpec, error: type[Exception]
-) -> None:
+BAD = {
+    "payload": (TaskSpec("report.build", {"pages": "many"}), PayloadInvalid),
+    "type": (TaskSpec("nobody.knows"), UnknownTaskType),
+    "media": (TaskSpec("IMAGE"), UnknownTaskType),
+    "priority": (TaskSpec("report.build", priority=2_000_000), TaskSpecInvalid),
+}
+
+
+async def test_of_a_batch_with_a_bad_one_nothing_is_written(bench: Bench, subtests: pytest.Subtests) -> None:
     ada = await person(bench)
-    specs = [TaskSpec("report.build", {"pages": number}) for number in range(20)]
-    specs[index] = bad
-    with pytest.raises(error) as refused:
-        async with bench.db.transaction() as tx:
-            try:
-                await service.submit_tasks(tx, tasks_of(bench), ada, specs)
-            finally:
-                assert await tx.fetchval("SELECT count(*) FROM headrace.tasks") == 0
-    assert refused.value.details["index"] == index  # type: ignore[attr-defined]
-    assert f"Task {index}:" in str(refused.value)
+    for index, (word, (bad, error)) in product((0, 1, 7, 18, 19), BAD.items()):
+        with subtests.test(word, index=index):
+            specs = [TaskSpec("report.build", {"pages": number}) for number in range(20)]
+            specs[index] = bad
+            with pytest.raises(error) as refused:
+                async with bench.db.transaction() as tx:
+                    try:
+                        await service.submit_tasks(tx, tasks_of(bench), ada, specs)
+                    finally:
+                        assert await tx.fetchval("SELECT count(*) FROM headrace.tasks") == 0
+            assert refused.value.details["index"] == index
+            assert f"Task {index}:" in str(refused.value)

@@ -252,7 +252,7 @@ async def test_it_goes_with_the_callers_transaction(database_url: str, db: Datab
 # -- what is refused
 
 
-REFUSED = [
+REFUSED: list[tuple[dict[str, Any], str, str]] = [
     ({"payload": {"x": "y" * 300_000}}, "HR003", "the payload has 300009 bytes and may have 262144"),
     ({"payload": orjson.loads("[" * 101 + "]" * 101)}, "HR004", "nested deeper than 100 levels"),
     ({"name": ""}, "HR005", "a type has 1 to 255"),
@@ -277,12 +277,13 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("given", "state", "says"), REFUSED, ids=lambda value: str(value)[:40])
-async def test_what_cannot_be_is_refused_in_words(db: Database, given: dict[str, Any], state: str, says: str) -> None:
-    with pytest.raises(asyncpg.PostgresError, match=says) as refused:
-        await submit(db, **given)
-    assert refused.value.sqlstate == state
-    assert await count(db, "tasks") == 0
+async def test_what_cannot_be_is_refused_in_words(db: Database, subtests: pytest.Subtests) -> None:
+    for given, state, says in REFUSED:
+        with subtests.test(str(given)[:60]):
+            with pytest.raises(asyncpg.PostgresError, match=says) as refused:
+                await submit(db, **given)
+            assert refused.value.sqlstate == state
+            assert await count(db, "tasks") == 0
 
 
 @pytest.mark.parametrize("when", ["infinity", "-infinity", "294000-01-01 00:00:00+00"])

@@ -46,7 +46,7 @@ def drive(engine: tuple[Callable[[Awaitable[Any]], Any], Engine], *, examples: i
 
 
 def test_the_engine_does_what_the_model_says(engine: tuple[Callable[[Awaitable[Any]], Any], Engine]) -> None:
-    drive(engine, examples=20, steps=40, again=True)
+    drive(engine, examples=12, steps=40, again=True)
 
 
 @pytest.mark.slow
