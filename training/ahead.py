@@ -6,7 +6,9 @@ import threading
 
 import torch
 
-from training.synthesis import Batch, Synthesis
+from training.lesson import Pupil
+
+Batch = tuple[torch.Tensor, ...]
 
 _DEPTH = 3
 
@@ -17,8 +19,8 @@ class Ahead:
     One thread, one generator of numbers: the same seed still gives the same batches in the same order.
     """
 
-    def __init__(self, synthesis: Synthesis, device: torch.device, count: int, side: int) -> None:
-        self._synthesis, self._device, self._shape = synthesis, device, (count, side)
+    def __init__(self, pupil: Pupil, device: torch.device, count: int, side: int) -> None:
+        self._pupil, self._device, self._shape = pupil, device, (count, side)
         self._ready: queue.Queue[tuple[Batch, torch.cuda.Event] | BaseException] = queue.Queue(_DEPTH)
         self._ended = threading.Event()
         self._kept: Batch | None = None
@@ -33,13 +35,13 @@ class Ahead:
     def next(self) -> Batch:
         """The next batch; its tensors are written anew by the next call."""
         if self._thread is None:
-            return self._put(self._synthesis.batch(*self._shape))
+            return self._put(self._pupil.batch(*self._shape))
         made = self._ready.get()
         if isinstance(made, BaseException):
             raise made
         batch, event = made
         torch.cuda.current_stream().wait_event(event)
-        for tensor in vars(batch).values():
+        for tensor in batch:
             tensor.record_stream(torch.cuda.current_stream())
         return self._put(batch)
 
@@ -47,7 +49,7 @@ class Ahead:
         """Into the same tensors, with the same strides, every time: what was compiled and recorded reads those."""
         if self._kept is None:
             self._kept = _like(batch)
-        for kept, fresh in zip(vars(self._kept).values(), vars(batch).values(), strict=True):
+        for kept, fresh in zip(self._kept, batch, strict=True):
             kept.copy_(fresh)
         return self._kept
 
@@ -61,7 +63,7 @@ class Ahead:
         try:
             with torch.cuda.stream(stream := torch.cuda.Stream(self._device)):
                 while not self._ended.is_set():
-                    batch = self._synthesis.batch(*self._shape)
+                    batch = self._pupil.batch(*self._shape)
                     event = torch.cuda.Event()
                     event.record(stream)
                     self._ready.put((batch, event))
@@ -73,7 +75,5 @@ def _like(batch: Batch) -> Batch:
     def empty(tensor: torch.Tensor, layout: torch.memory_format) -> torch.Tensor:
         return torch.empty(tensor.shape, device=tensor.device, memory_format=layout)
 
-    return Batch(
-        empty(batch.marked, torch.channels_last),
-        *(empty(tensor, torch.contiguous_format) for tensor in (batch.clean, batch.alpha, batch.colour)),
-    )
+    first, *others = batch
+    return empty(first, torch.channels_last), *(empty(tensor, torch.contiguous_format) for tensor in others)

@@ -12,26 +12,28 @@ import onnx
 import torch
 from onnx import TensorProto, helper, numpy_helper
 
+from training.hand import INPUTS, Finished, Hand
 from training.network import Network, Planes
 
 
-def export(network: Network, path: Path, *, halve: bool = True) -> str:
+def export(network: Planes | Finished, path: Path, *, halve: bool = True) -> str:
     """Write the model and give its sha256."""
-    network = network.cpu().eval()
+    inputs = 3 if isinstance(network, Planes) else INPUTS
+    sizes = {0: "n", 2: "h", 3: "w"}
     torch.onnx.export(
-        Planes(network).eval(),
-        (torch.zeros(1, 3, 64, 96),),
+        network.cpu().eval(),
+        (torch.zeros(1, inputs, 64, 96),),
         str(path),
-        input_names=["picture"],
-        output_names=["planes"],
-        dynamic_axes={"picture": {0: "n", 2: "h", 3: "w"}, "planes": {0: "n", 2: "h", 3: "w"}},
+        input_names=["given"],
+        output_names=["told"],
+        dynamic_axes={"given": sizes, "told": sizes},
         opset_version=17,
         dynamo=False,
     )
     model = onnx.load(path)
     if halve:
         _halve(model)
-    model.doc_string = "Headrace, the eye: finds marks in pictures. Apache-2.0."
+    model.doc_string = f"Headrace, {type(network).__name__}: finds marks in pictures and takes them off. Apache-2.0."
     onnx.checker.check_model(model)
     onnx.save(model, path)
     return hashlib.sha256(path.read_bytes()).hexdigest()
@@ -52,14 +54,24 @@ def _halve(model: onnx.ModelProto) -> None:
     graph.node.extend(nodes)
 
 
+def export_file(weights: Path, model: Path) -> str:
+    """The same from a file that training wrote: an eye's or a hand's."""
+    taught = torch.load(weights, map_location="cpu", weights_only=True)
+    if "hand.head.0.bias" in taught:
+        finished = Finished(Hand())
+        finished.load_state_dict(taught)
+        return export(finished, model)
+    network = Network()
+    network.load_state_dict(taught)
+    return export(Planes(network), model)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("weights", type=Path)
     parser.add_argument("model", type=Path)
     args = parser.parse_args()
-    network = Network()
-    network.load_state_dict(torch.load(args.weights, map_location="cpu", weights_only=True))
-    print(export(network, args.model), f"{args.model.stat().st_size / 1e6:.2f} MB")
+    print(export_file(args.weights, args.model), f"{args.model.stat().st_size / 1e6:.2f} MB")
 
 
 if __name__ == "__main__":

@@ -19,9 +19,9 @@ PLANES = 6
 LARGEST_ERROR = 0.5
 
 
-def _conv(inputs: int, outputs: int, stride: int = 1) -> nn.Sequential:
+def conv(inputs: int, outputs: int, stride: int = 1, *, far: int = 1) -> nn.Sequential:
     return nn.Sequential(
-        nn.Conv2d(inputs, outputs, 3, stride, 1, bias=False),
+        nn.Conv2d(inputs, outputs, 3, stride, far, far, bias=False),
         nn.BatchNorm2d(outputs, momentum=0.02),
         nn.ReLU(inplace=True),
     )
@@ -69,7 +69,7 @@ class Join(nn.Module):
     def __init__(self, coarse: int, fine: int, outputs: int) -> None:
         super().__init__()
         self.narrow = nn.Conv2d(coarse, fine, 1)
-        self.merge = nn.Sequential(_conv(2 * fine, outputs), _conv(outputs, outputs))
+        self.merge = nn.Sequential(conv(2 * fine, outputs), conv(outputs, outputs))
 
     def forward(self, coarse: Tensor, fine: Tensor) -> Tensor:
         coarse = fn.interpolate(self.narrow(coarse), scale_factor=2.0, mode="nearest")
@@ -88,10 +88,10 @@ class Seen:
 class Network(nn.Module):
     def __init__(self) -> None:
         super().__init__()
-        self.first = _conv(3, WIDTHS[0])
+        self.first = conv(3, WIDTHS[0])
         pairs = list(itertools.pairwise(WIDTHS))
-        self.down = nn.ModuleList(nn.Sequential(_conv(a, b, 2), _conv(b, b)) for a, b in pairs)
-        self.middle = nn.Sequential(_conv(WIDTHS[-1], WIDTHS[-1]), Compare(WIDTHS[-1]), Glance(WIDTHS[-1]))
+        self.down = nn.ModuleList(nn.Sequential(conv(a, b, 2), conv(b, b)) for a, b in pairs)
+        self.middle = nn.Sequential(conv(WIDTHS[-1], WIDTHS[-1]), Compare(WIDTHS[-1]), Glance(WIDTHS[-1]))
         outputs = (HEAD, *WIDTHS[1:])
         self.up = nn.ModuleList(Join(outputs[i + 1], WIDTHS[i], outputs[i]) for i in range(5))
         self.again = Glance(outputs[3])

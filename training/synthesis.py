@@ -26,16 +26,16 @@ class Batch:
 
 class Synthesis:
     def __init__(self, folder: Path, device: torch.device, *, seed: int, limit: int | None = None) -> None:
-        self._dice = Dice(seed, device)
+        self.dice = Dice(seed, device)
         self._photographs = Photographs(folder, device, limit=limit)
         self._letters = Lettering(folder, device)
-        self._marker = Marker(self._letters, Emblems(folder, device), self._dice)
+        self._marker = Marker(self._letters, Emblems(folder, device), self.dice)
         self._jpeg = Jpeg(device)
 
     @torch.no_grad()
     def batch(self, count: int, side: int) -> Batch:
         """``side`` must be a multiple of 16."""
-        dice, rng = self._dice, self._dice.rng
+        dice, rng = self.dice, self.dice.rng
         before = side
         if rng.random() < 0.35:  # the picture was rescaled after it was marked
             before = int(side / rng.choice([0.6, 0.75, 0.87, 1.15, 1.35]))
@@ -50,7 +50,7 @@ class Synthesis:
         return Batch(self._filed(marked), clean, alpha, colour)
 
     def _sharpened(self, clean: Tensor, marked: Tensor) -> tuple[Tensor, Tensor]:
-        dice, rng = self._dice, self._dice.rng
+        dice, rng = self.dice, self.dice.rng
         some = np.nonzero(dice.chance(0.1, len(clean)))[0]
         if len(some):
             at = torch.from_numpy(some).to(dice.device)
@@ -62,14 +62,14 @@ class Synthesis:
 
     def _filed(self, marked: Tensor) -> Tensor:
         """What is left after the picture was saved, once or twice."""
-        twice = self._dice.rng.random() < 0.15
+        twice = self.dice.rng.random() < 0.15
         saved = self._saved(self._saved(marked)) if twice else self._saved(marked)
-        lossless = self._dice.column(self._dice.chance(0.1, len(marked))) > 0
+        lossless = self.dice.column(self.dice.chance(0.1, len(marked))) > 0
         return torch.where(lossless, marked, saved)
 
     def _saved(self, picture: Tensor) -> Tensor:
         """As a JPEG file; blocks need not begin at the crop's corner."""
-        dice, rng, n = self._dice, self._dice.rng, len(picture)
+        dice, rng, n = self.dice, self.dice.rng, len(picture)
         halve_chroma = bool(rng.random() < 0.65)
         shift = (0, 0) if rng.random() < 0.5 else tuple(int(s) for s in rng.integers(0, 8, 2))
         quality = dice.tensor(np.where(dice.chance(0.2, n), rng.uniform(95, 98, n), rng.uniform(58, 96, n)))

@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from training.ahead import Ahead
-from training.losses import NAMES, loss
-from training.network import Network
-from training.synthesis import Batch, Synthesis
+from training.lesson import Lesson, Pupil
+from training.pupils import EyePupil, HandPupil
+from training.synthesis import Synthesis
 
 SAVE_EVERY_S = 40.0
 WARM_UP = 200
@@ -37,7 +37,8 @@ class Plan:
     side: int
     seed: int
     start: Path | None
-    limit: int | None
+    limit: int | None = None
+    eye: Path | None = None  # whose sights the hand is taught with; without it the eye itself is taught
 
 
 def train(plan: Plan) -> list[dict[str, Any]]:
@@ -48,19 +49,20 @@ def train(plan: Plan) -> list[dict[str, Any]]:
         torch.backends.cudnn.benchmark = True
     torch.manual_seed(plan.seed)
     plan.out.mkdir(parents=True, exist_ok=True)
-    network = Network().to(device)
-    if plan.start is not None:
-        _begin_from(network, torch.load(plan.start, map_location=device, weights_only=True))
-    network = network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
-    average = copy.deepcopy(network).eval()
     began = time.monotonic()
     synthesis = Synthesis(plan.data, device, seed=plan.seed, limit=plan.limit)
+    pupil: Pupil = EyePupil(synthesis, device) if plan.eye is None else HandPupil(synthesis, device, plan.eye)
+    network = pupil.network
+    if plan.start is not None:
+        _begin_from(network, torch.load(plan.start, map_location=device, weights_only=True))
+    network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+    average = copy.deepcopy(network).eval()
     print(f"data in {time.monotonic() - began:.0f} s, {sum(p.numel() for p in network.parameters()):,} parameters")
 
     began = saved = time.monotonic()
     log: list[dict[str, Any]] = []
     smooth, step = None, 0
-    lesson, ahead = Lesson(network, device), Ahead(synthesis, device, plan.batch, plan.side)
+    lesson, ahead = Lesson(pupil, device), Ahead(pupil, device, plan.batch, plan.side)
     while (done := max(step / plan.steps, (time.monotonic() - began) / plan.seconds)) < 1:
         fall = plan.last + (1 - plan.last) * 0.5 * (1 + math.cos(math.pi * done))
         parts = lesson.learn(ahead.next(), plan.rate * min(1, (step + 1) / WARM_UP) * fall)
@@ -71,7 +73,7 @@ def train(plan: Plan) -> list[dict[str, Any]]:
         step += 1
         if step % 100 == 0 or not fast:
             spent, crops = time.monotonic() - began, step * plan.batch
-            figures = {name: round(value, 4) for name, value in zip(NAMES, smooth.tolist(), strict=True)}
+            figures = {name: round(value, 4) for name, value in zip(pupil.names, smooth.tolist(), strict=True)}
             log.append({"step": step, "seconds": round(spent, 1), "crops": crops, "side": plan.side, **figures})
             if step % 500 == 0 or step <= 200 or not fast:
                 print(f"{crops / spent:.0f} crops/s", json.dumps(log[-1]), flush=True)
@@ -84,77 +86,12 @@ def train(plan: Plan) -> list[dict[str, Any]]:
     return log
 
 
-class Lesson:
-    """One step of learning. On a GPU it is compiled, recorded after a few tries, and then played back.
-
-    Convolutions this narrow are bound by what is read and written between them, which fused kernels save; and playing
-    back leaves the host free to prepare the next batch.
-    """
-
-    tries = 3
-
-    def __init__(self, network: Network, device: torch.device) -> None:
-        self._network, self._fast, self._tried = network, device.type == "cuda", 0
-        self._rate = torch.zeros((), device=device)
-        self._optimiser = torch.optim.AdamW(
-            _groups(network), lr=self._rate, betas=(0.9, 0.99), fused=self._fast, capturable=self._fast
-        )
-        self._judge = torch.compile(self._judged, dynamic=False) if self._fast else self._judged
-        self._recorded: torch.cuda.CUDAGraph | None = None
-        if self._fast:
-            self._stream = torch.cuda.Stream(device)
-        self._parts = torch.zeros(0)
-
-    def learn(self, batch: Batch, rate: float) -> Tensor:
-        """Learn from a batch, which must be the same tensors every time; the parts of the loss."""
-        self._rate.fill_(rate)
-        if self._recorded is None and self._tried == self.tries:
-            self._record(batch)
-        if self._recorded is not None:
-            self._recorded.replay()
-            return self._parts
-        if not self._fast:
-            return self._once(batch)
-        self._tried += 1
-        # On the stream that it will be recorded on, as recording demands.
-        self._stream.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(self._stream):
-            parts = self._once(batch)
-        torch.cuda.current_stream().wait_stream(self._stream)
-        return parts
-
-    def _once(self, batch: Batch) -> Tensor:
-        self._optimiser.zero_grad(set_to_none=True)
-        total, parts = self._judge(batch.marked, batch.clean, batch.alpha, batch.colour)
-        total.backward()
-        nn.utils.clip_grad_norm_(self._network.parameters(), 1.0)
-        self._optimiser.step()
-        return parts
-
-    def _judged(self, marked: Tensor, clean: Tensor, alpha: Tensor, colour: Tensor) -> tuple[Tensor, Tensor]:
-        with torch.autocast(marked.device.type, torch.bfloat16, enabled=self._fast):
-            seen = self._network(marked.contiguous(memory_format=torch.channels_last))
-        return loss(Batch(marked, clean, alpha, colour), seen)
-
-    def _record(self, batch: Batch) -> None:
-        recorded = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(recorded, stream=self._stream):
-            self._parts = self._once(batch)
-        self._recorded = recorded
-
-
 def _begin_from(network: nn.Module, weights: dict[str, torch.Tensor]) -> None:
     """Take over every weight that still fits: a round may change a layer's width."""
     mine = network.state_dict()
     fitting = {name: value for name, value in weights.items() if mine[name].shape == value.shape}
     network.load_state_dict(fitting, strict=False)
     print(f"{len(fitting)} of {len(mine)} tensors taken over")
-
-
-def _groups(network: nn.Module) -> list[dict[str, Any]]:
-    kernels = [p for p in network.parameters() if p.ndim > 1]
-    others = [p for p in network.parameters() if p.ndim <= 1]
-    return [{"params": kernels, "weight_decay": 1e-3}, {"params": others, "weight_decay": 0.0}]
 
 
 @torch.no_grad()
@@ -189,6 +126,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--start", type=Path)
     parser.add_argument("--limit", type=int, help="use that many photographs only")
+    parser.add_argument("--eye", type=Path, help="weights of an eye: teach the hand that finishes what it sees")
     train(Plan(**vars(parser.parse_args())))
 
 

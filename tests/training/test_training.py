@@ -1,8 +1,10 @@
 """The training code learns, and what is exported says what PyTorch says. Needs `make setup-training`."""
 
 import dataclasses
+from collections.abc import Callable
 from pathlib import Path
 
+import cv2
 import numpy as np
 import pytest
 
@@ -12,7 +14,13 @@ pytest.importorskip("onnx", reason="training needs onnx: run make setup-training
 import onnxruntime  # noqa: E402
 from PIL import Image  # noqa: E402
 
-from training.export import export  # noqa: E402
+from headrace.removal.eye import solving  # noqa: E402
+from headrace.removal.eye.model import Sight  # noqa: E402
+from training import hand  # noqa: E402
+from training.drafting import drafted  # noqa: E402
+from training.export import export, export_file  # noqa: E402
+from training.hand import INPUTS, Finished, Hand  # noqa: E402
+from training.hand import loss as hand_loss  # noqa: E402
 from training.losses import loss  # noqa: E402
 from training.network import Network, Planes  # noqa: E402
 from training.pack import pack_photographs  # noqa: E402
@@ -61,13 +69,65 @@ def test_a_run_keeps_what_it_learned(data: Path, tmp_path: Path) -> None:
     assert (tmp_path / "2" / "weights.pt").exists()
 
 
-def test_the_export_says_what_the_network_says(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("made", "channels"), [(lambda: Planes(Network()), 3), (lambda: Finished(Hand()), INPUTS)])
+def test_the_export_says_what_the_network_says(
+    tmp_path: Path, made: Callable[[], Planes | Finished], channels: int
+) -> None:
     torch.manual_seed(2)
-    network = Network().eval()
-    assert sum(p.numel() for p in network.parameters()) <= 4_000_000
+    network = made().eval()
     export(network, tmp_path / "m.onnx", halve=False)
-    picture = torch.rand(1, 3, 96, 128)
+    given = torch.rand(1, channels, 96, 128)
     with torch.no_grad():
-        ours = Planes(network)(picture).numpy()
-    theirs = onnxruntime.InferenceSession(tmp_path / "m.onnx").run(None, {"picture": picture.numpy()})[0]
+        ours = network(given).numpy()
+    theirs = onnxruntime.InferenceSession(tmp_path / "m.onnx").run(None, {"given": given.numpy()})[0]
     assert np.abs(ours - theirs).max() < 1e-4
+
+
+def test_eye_and_hand_have_four_million_parameters_at_the_most() -> None:
+    assert sum(p.numel() for network in (Network(), Hand()) for p in network.parameters()) <= 4_000_000
+
+
+def test_the_hand_begins_with_the_draft_and_learns_to_better_it() -> None:
+    torch.manual_seed(3)
+    finished = Finished(Hand())
+    optimiser = torch.optim.AdamW(finished.parameters(), lr=3e-3)
+    draft, clean = torch.rand(2, INPUTS, 32, 32), torch.full((2, 3, 32, 32), 0.5)
+    losses = []
+    for _ in range(12):
+        total, _ = hand_loss(finished(draft), draft[:, 9:12], clean, torch.ones(2, 1, 32, 32))
+        optimiser.zero_grad()
+        total.backward()
+        optimiser.step()
+        losses.append(float(total))
+    assert losses[-1] < losses[0] - 0.2
+
+
+def test_a_hand_is_taught_with_what_an_eye_sees(data: Path, tmp_path: Path) -> None:
+    plan = Plan(data, tmp_path / "eye", 1e9, 1, 1e-3, 0.01, 1, 64, 1, None)
+    train(plan)
+    taught = dataclasses.replace(plan, out=tmp_path / "hand", eye=tmp_path / "eye" / "weights.pt")
+    assert set(train(taught)[0]) >= set(hand.NAMES)
+    assert export_file(tmp_path / "hand" / "weights.pt", tmp_path / "hand.onnx")
+
+
+def test_drafts_are_the_products_own() -> None:
+    """A ring in one ink over a rough ground, and planes as a good eye would see them."""
+    rng = np.random.default_rng(5)
+    clean = cv2.resize(rng.integers(40, 160, (16, 16, 3)).astype(np.uint8), (128, 128), interpolation=cv2.INTER_CUBIC)
+    drawn = np.zeros((128, 128), np.uint8)
+    cv2.circle(drawn, (64, 64), 40, (255,), 12, cv2.LINE_AA)
+    ink = drawn.astype(np.float32) / 255
+    alpha = 0.45 * ink
+    marked = np.rint(clean * (1 - alpha[..., None]) + 255 * alpha[..., None]).astype(np.uint8)
+    likely = cv2.dilate((ink > 0.02).astype(np.float32), np.ones((3, 3), np.uint8))
+    planes = np.stack([likely, alpha * 1.05, *(alpha,) * 3, np.zeros_like(alpha)]).astype(np.float32)
+    batch = torch.from_numpy(marked).permute(2, 0, 1)[None].float() / 255
+    ours = drafted(batch, torch.from_numpy(planes)[None], 0.3)
+    levels = np.rint(planes * 255).astype(np.uint8)
+    tight = likely > 0
+    loose = cv2.dilate(tight.view(np.uint8), np.ones((5, 5), np.uint8)).view(np.bool_)
+    tint = np.ascontiguousarray(np.moveaxis(levels[2:5], 0, 2))
+    sight = Sight(128, 128, 1, tight, loose, levels[0], levels[1], tint, levels[5], 1.0, ())
+    theirs = solving._drafted(solving._cut(marked, sight, (0, 128, 0, 128)))
+    for mine, product in ((ours.smooth, theirs.filled), (ours.computed, theirs.computed), (ours.blend, theirs.blend)):
+        assert np.abs(mine[0].permute(1, 2, 0).numpy() - product)[loose].mean() < 1

@@ -78,6 +78,7 @@ def look(image: NDArray[np.generic], *, threads: int = 2) -> Sight:
         step,
         tight,
         loose,
+        seen[0] * loose,
         seen[1] * loose,
         np.ascontiguousarray(np.moveaxis(seen[2:5], 0, 2)) * loose[..., None],
         seen[5],
@@ -124,7 +125,7 @@ def _shrunk(picture: Picture, step: int) -> Picture:
 def _coarse(canvas: Picture, threads: int, *, frugal: bool) -> Levels | None:
     """The probability as seen at half the size, enlarged again; None where the canvas is small itself."""
     height, width = canvas.shape[:2]
-    if height * width < _SMALL or min(height, width) < 2 * weights.STRIDE:
+    if height * width < _SMALL or min(height, width) < 2 * weights.EYE.stride:
         return None
     half = _shrunk(canvas, 2)
     likely = _fine(half, _tiles(*half.shape[:2]), threads, frugal=frugal)[0][0]
@@ -191,8 +192,10 @@ def _cuts(start: int, length: int) -> list[slice]:
 
 def _run(tile: Picture, *, frugal: bool) -> Levels:
     height, width = tile.shape[:2]
-    padded = cv2.copyMakeBorder(tile, 0, -height % weights.STRIDE, 0, -width % weights.STRIDE, cv2.BORDER_REFLECT_101)
-    planes = weights.run(padded, frugal=frugal)[:, :height, :width]  # type: ignore[arg-type]
+    stride = weights.EYE.stride
+    padded = cv2.copyMakeBorder(tile, 0, -height % stride, 0, -width % stride, cv2.BORDER_REFLECT_101)
+    given = np.multiply(padded.transpose(2, 0, 1), np.float32(1 / 255), dtype=np.float32)
+    planes = weights.run(weights.EYE, given, frugal=frugal)[:, :height, :width]
     levels: Levels = np.rint(planes * np.float32(255)).astype(np.uint8)
     return levels
 
@@ -253,4 +256,4 @@ def _scaled(region: Region, step: int, height: int, width: int) -> Region:
 def _nothing(height: int, width: int, step: int, size: tuple[int, int]) -> Sight:
     empty = np.zeros(size, np.uint8)
     mask = empty.view(np.bool_)
-    return Sight(height, width, step, mask, mask, empty, np.zeros((*size, 3), np.uint8), empty, 0.0, ())
+    return Sight(height, width, step, mask, mask, empty, empty, np.zeros((*size, 3), np.uint8), empty, 0.0, ())

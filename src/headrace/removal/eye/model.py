@@ -37,6 +37,7 @@ class Sight:
     step: int
     tight: Mask
     loose: Mask
+    likely: NDArray[np.uint8]  # the probability, 0 to 255
     strength: NDArray[np.uint8]  # alpha, 0 to 255
     tint: Picture  # colour times alpha
     doubt: NDArray[np.uint8]  # the error to be expected of an inverted pixel, in levels

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headrace.removal.eye.coverage import covered
-from headrace.removal.eye.filling import fill
+from headrace.removal.eye.filling import fill, hole
+from headrace.removal.eye.finishing import Draft, finish
 from headrace.removal.eye.inks import Points, read
 from headrace.removal.eye.model import Mask, Picture, Plane, Restoration, Sight
 
@@ -35,6 +36,7 @@ class _Block:
     alpha: Plane
     tint: Plane  # colour times alpha, in levels
     doubt: Plane  # in levels
+    likely: Plane  # 0 to 255
     tight: Mask
     loose: Mask
     step: int
@@ -116,6 +118,7 @@ def _cut(picture: Picture, sight: Sight, box: Box) -> _Block:
         plane(sight.strength, cv2.INTER_LINEAR) * np.float32(1 / 255),
         plane(sight.tint, cv2.INTER_LINEAR).astype(np.float32),
         plane(sight.doubt, cv2.INTER_LINEAR).astype(np.float32),
+        plane(sight.likely, cv2.INTER_LINEAR).astype(np.float32),
         tight,
         loose,
         step,
@@ -124,7 +127,15 @@ def _cut(picture: Picture, sight: Sight, box: Box) -> _Block:
 
 def _solved(block: _Block) -> tuple[Plane, Mask]:
     """The block without its mark, and which of its pixels were invented rather than computed."""
-    membrane = fill(block.picture, block.loose)
+    draft = _drafted(block)
+    # The hand knows marks that were seen at full size.
+    return finish(draft) if block.step == 1 else draft.blend, draft.invented > 0.5
+
+
+def _drafted(block: _Block) -> Draft:
+    """What lies under the mark, computed and filled in, and the two weighed by what is known of their errors."""
+    # From the mark's own rim: the margin around it is for what files smeared, and the picture shows through there.
+    membrane = fill(block.picture, hole(block.picture, block.tight))
     share, whole = covered(block.picture, block.alpha, block.loose, step=block.step)
     change = cv2.morphologyEx(share, cv2.MORPH_GRADIENT, np.ones((5, 5), np.uint8))
     deep = cv2.distanceTransform(block.loose.view(np.uint8), cv2.DIST_L2, 3)
@@ -133,8 +144,9 @@ def _solved(block: _Block) -> tuple[Plane, Mask]:
     depth: Plane = np.minimum(deep[at], _BLOCK).astype(np.float32)
     missed: Plane = _roughness(block)[at] * (1 + np.float32(_DEEPER) * np.maximum(depth - 2, 0)) + np.float32(_GRAIN)
     alpha, colour, strong = _inked(block, at, marked, smooth, part, missed, whole[at], depth)
-    through = np.maximum(1 - alpha * part, 1 - _OPAQUE)
-    computed = (marked - (alpha * part)[:, None] * colour) / through[:, None]
+    opacity = alpha * part
+    through = np.maximum(1 - opacity, 1 - _OPAQUE)
+    computed = (marked - opacity[:, None] * colour) / through[:, None]
     # Two estimates with errors of their own: the better one counts more, and both together are better than either.
     impossible = np.maximum(np.maximum(-computed, computed - 255), 0).mean(1)
     computed = np.clip(computed, 0, 255)
@@ -144,12 +156,25 @@ def _solved(block: _Block) -> tuple[Plane, Mask]:
     # Of what is nearly opaque little shines through, and its alpha is told less surely.
     wrong = (wrong + strong * block.doubt[at]) * (1 + 4 * strong)
     invented = wrong**2 / (wrong**2 + (1.5 * missed) ** 2)
-    invented = np.where(alpha * part > _OPAQUE, 1, invented)[:, None]
-    result = block.picture.copy()
-    result[at] = computed * (1 - invented) + smooth * invented
-    hole = np.zeros(block.loose.shape, np.bool_)
-    hole[at] = invented[:, 0] > 0.5
-    return result, hole
+    invented = np.where(opacity > _OPAQUE, 1, invented)
+
+    def spread(values: NDArray[np.floating], around: Plane | float) -> Plane:
+        plane = np.full(block.loose.shape, around, np.float32) if isinstance(around, float) else around.copy()
+        plane[at] = values
+        return plane
+
+    blend = computed * (1 - invented)[:, None] + smooth * invented[:, None]
+    return Draft(
+        marked=block.picture,
+        filled=membrane,
+        computed=spread(computed, block.picture),
+        blend=spread(blend, block.picture),
+        opacity=spread(opacity, 0.0),
+        invented=spread(invented, 0.0),
+        doubt=spread(block.doubt[at], 0.0),
+        likely=block.likely,
+        loose=block.loose,
+    )
 
 
 def _inked(

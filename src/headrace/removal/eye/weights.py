@@ -1,7 +1,8 @@
-"""The model file, checked before it is trusted, and the session that runs it."""
+"""The model files, checked before they are trusted, and the sessions that run them."""
 
 import functools
 import hashlib
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -10,18 +11,28 @@ from numpy.typing import NDArray
 
 from headrace.removal.errors import ModelDamaged
 
-FILE = Path(__file__).with_name("eye.onnx")
-SHA256 = "ea8ab5973b8b218f9175947cd87d2b9adb63c1fb1ec73b222bedc6c62372118f"
-STRIDE = 32  # sides must be multiples of this
-PLANES = 6  # probability, alpha, colour times alpha (3), expected error
+Tensor = NDArray[np.float32]
 
-Planes = NDArray[np.float32]  # PLANES H W
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    file: Path
+    sha256: str
+    stride: int  # sides must be multiples of this
+
+
+_HERE = Path(__file__).parent
+# From a picture (3 H W, 0 to 1) to planes: probability, alpha, colour times alpha (3), expected error.
+EYE = Model(_HERE / "eye.onnx", "ea8ab5973b8b218f9175947cd87d2b9adb63c1fb1ec73b222bedc6c62372118f", 32)
+PLANES = 6
+# From a draft, stacked as finishing.py does it, to the finished picture (3 H W, 0 to 1).
+HAND = Model(_HERE / "hand.onnx", "9cd8e890bc08640f853a8b010eaa66174c8ff7570a068ac3b826a22f9b2082fd", 8)
 
 
 @functools.cache
-def _session(path: Path, frugal: bool) -> onnxruntime.InferenceSession:
-    content = path.read_bytes()
-    if hashlib.sha256(content).hexdigest() != SHA256:
+def _session(model: Model, frugal: bool) -> onnxruntime.InferenceSession:
+    content = model.file.read_bytes()
+    if hashlib.sha256(content).hexdigest() != model.sha256:
         raise ModelDamaged
     options = onnxruntime.SessionOptions()
     # Sums have another order on another number of threads: it is always two, so that the answer is the same everywhere.
@@ -35,8 +46,8 @@ def _session(path: Path, frugal: bool) -> onnxruntime.InferenceSession:
     return onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
 
 
-def run(picture: NDArray[np.uint8], *, frugal: bool = False) -> Planes:
-    """What the network says about a picture (H W 3, sides multiples of STRIDE); any number of threads may ask."""
-    tensor = np.multiply(picture.transpose(2, 0, 1)[None], np.float32(1 / 255), dtype=np.float32)
-    planes: Planes = _session(FILE, frugal).run(None, {"picture": tensor})[0][0]
-    return planes
+def run(model: Model, given: Tensor, *, frugal: bool = False) -> Tensor:
+    """What the model tells of C H W numbers, sides multiples of its stride; any number of threads may ask."""
+    session = _session(model, frugal)
+    told: Tensor = session.run(None, {session.get_inputs()[0].name: given[None]})[0][0]
+    return told

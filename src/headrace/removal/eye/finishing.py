@@ -1,0 +1,50 @@
+"""The last touch: a small network weighs what was computed and what was filled in at every pixel, and corrects it.
+
+It was taught with drafts of this very solver (training/hand.py), so that it knows how they go wrong: the ghosts of edges,
+holes that are wider than the mark, strokes whose strength was misread.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from headrace.removal.eye import weights
+from headrace.removal.eye.model import Mask, Plane
+
+# How much of the hand's correction counts where all is computed, and where all (so much) is filled in.
+_SURE, _ALL, _HALF = np.float32(0.4), np.float32(0.99), np.float32(0.5)
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """What the solver knows: pictures (H W 3, in levels) and planes (H W); beside the mark all pictures are alike."""
+
+    marked: Plane
+    filled: Plane
+    computed: Plane
+    blend: Plane
+    opacity: Plane
+    invented: Plane  # how much of the blend is filled in
+    doubt: Plane  # in levels
+    likely: Plane  # 0 to 255
+    loose: Mask
+
+
+def finish(draft: Draft) -> Plane:
+    """The finished picture, in levels; right under the mark only."""
+    height, width = draft.loose.shape
+    stride = weights.HAND.stride
+    given = np.empty((17, height + -height % stride, width + -width % stride), np.float32)
+    inner = given[:, :height, :width]
+    for i, picture in enumerate((draft.computed, draft.filled, draft.marked, draft.blend)):
+        np.multiply(picture.transpose(2, 0, 1), np.float32(1 / 255), out=inner[3 * i : 3 * i + 3])
+    inner[12], inner[13] = draft.opacity, draft.invented
+    np.multiply(draft.doubt, np.float32(1 / 255), out=inner[14])
+    np.multiply(draft.likely, np.float32(1 / 255), out=inner[15])
+    inner[16] = draft.loose
+    given[:, height:] = given[:, height - 1 : height]
+    given[:, :, width:] = given[:, :, width - 1 : width]
+    told = weights.run(weights.HAND, given)[:, :height, :width].transpose(1, 2, 0) * np.float32(255)
+    # Where the solver is sure of itself, or nothing is left to be sure of, the hand is right only in part.
+    heard = np.where(draft.invented > _ALL, _HALF, np.minimum(1, _SURE + 3 * draft.invented)).astype(np.float32)
+    return draft.blend + heard[..., None] * (told - draft.blend)

@@ -1,0 +1,107 @@
+"""The hand: a second, small network that finishes what the solver drafted.
+
+It sees the marked picture, the solver's two estimates of what lies under the mark and their blend, and what the solver
+knows of the mark; it weighs the estimates anew at every pixel and corrects what is left. It learns what no formula
+says: how files smear edges, what a ghost looks like, how a picture goes on under a mark.
+"""
+
+import itertools
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as fn
+
+from training.drafting import Draft
+from training.network import Join, conv
+
+WIDTHS = (32, 48, 72)  # at a half, a quarter and an eighth of the size
+INPUTS = 17
+STRIDE = 8
+FAR = (1, 2, 4)  # how far apart the coarsest scale looks, so that a wide hole sees its rim
+NAMES = ("levels", "log", "ghosts", "psnr", "drafted")
+_WEIGHTS = (4.0, 0.3, 4.0)
+
+
+class Residual(nn.Module):
+    def __init__(self, width: int, far: int) -> None:
+        super().__init__()
+        self.step = conv(width, width, far=far)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x + self.step(x)
+
+
+class Hand(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        first = WIDTHS[0]
+        # Four pixels at a time: what is fine enough to need them one by one is in the pictures that are weighed.
+        self.first = nn.Sequential(
+            nn.Conv2d(INPUTS, first, 4, 2, 1, bias=False),
+            nn.BatchNorm2d(first, momentum=0.02),
+            nn.ReLU(inplace=True),
+            conv(first, first),
+        )
+        self.down = nn.ModuleList(
+            nn.Sequential(conv(a, b, 2), conv(b, b) if b < WIDTHS[-1] else nn.Identity())
+            for a, b in itertools.pairwise(WIDTHS)
+        )
+        self.middle = nn.Sequential(*(Residual(WIDTHS[-1], far) for far in FAR))
+        self.up = nn.ModuleList(Join(WIDTHS[i + 1], WIDTHS[i], WIDTHS[i]) for i in range(2))
+        self.head = nn.Sequential(nn.Conv2d(first, 28, 1), nn.PixelShuffle(2))
+        # It begins with the solver's blend, and leaves it where it knows nothing better.
+        nn.init.zeros_(self.head[0].weight)
+        with torch.no_grad():
+            self.head[0].bias.copy_(torch.tensor([0.0, 0, 0, 3, 0, 0, 0]).repeat_interleave(4))
+
+    def forward(self, seen: Tensor) -> Tensor:
+        """Seven planes: how much each of the four pictures counts, and what is added."""
+        levels = [self.first(seen)]
+        for step in self.down:
+            levels.append(step(levels[-1]))
+        x = self.middle(levels[-1])
+        for i in reversed(range(2)):
+            x = self.up[i](x, levels[i])
+        said = self.head(x).float()
+        return torch.cat([torch.softmax(said[:, :4], 1), said[:, 4:]], 1)
+
+
+class Finished(nn.Module):
+    """The hand as it is exported: from the stacked draft, everything 0 to 1, to the finished picture."""
+
+    def __init__(self, hand: Hand) -> None:
+        super().__init__()
+        self.hand = hand
+
+    def forward(self, draft: Tensor) -> Tensor:
+        said = self.hand((draft - 0.45) * 4)
+        pictures = draft[:, :12].unflatten(1, (4, 3))
+        finished = (pictures * said[:, :4, None]).sum(1) + said[:, 4:]
+        return finished.clamp(0, 1)
+
+
+def stacked(draft: Draft) -> Tensor:
+    """What the hand sees, 0 to 1: computed, filled, marked, blend, and five planes about the mark."""
+    pictures = torch.cat([draft.computed, draft.smooth, draft.marked, draft.blend], 1) / 255
+    return torch.cat([pictures, draft.opacity, draft.invented, draft.doubt / 255, draft.likely / 255, draft.loose], 1)
+
+
+def loss(finished: Tensor, blend: Tensor, clean: Tensor, counted: Tensor) -> tuple[Tensor, Tensor]:
+    """The sum to minimise, and its parts in the order of NAMES; ``counted`` tells how much each pixel counts."""
+    area = counted.sum((1, 2, 3))
+    counts = area / (area + 400)
+
+    def within(value: Tensor) -> Tensor:
+        return (value.mean(1, keepdim=True) * counted).sum((1, 2, 3)) / (area + 1)
+
+    def over(each: Tensor) -> Tensor:
+        return (each * counts).sum() / (counts.sum() + 1e-3)
+
+    wrong = finished - clean
+    square = within(wrong**2)
+    across, down = (fn.pad(wrong.diff(dim=d), (0, d == 3, 0, d == 2)).abs() for d in (3, 2))
+    # Decibels of each crop, not of all together: an easy one is to be done well, too.
+    parts = torch.stack([over(within(wrong.abs())), over(torch.log(square + 2e-5)), over(within(across + down))])
+    total = sum((weight * part for weight, part in zip(_WEIGHTS, parts.unbind(), strict=True)), parts.new_zeros(()))
+    before, after = (-10 * over(torch.log10(each + 1e-7)) for each in (within((blend - clean) ** 2), square))
+    return total, torch.stack([*parts.detach(), after.detach(), before.detach()])

@@ -1,0 +1,58 @@
+"""Who is taught what: the eye to see marks, the hand to finish what the solver makes of them."""
+
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as fn
+
+from training import hand, losses
+from training.drafting import drafted
+from training.network import Network, Planes
+from training.synthesis import Batch, Synthesis
+
+# Where a mark begins, as a probability: the product's threshold and others near it.
+_LOW = (0.2, 0.45)
+# How much of what is seen must be a mark for the hand to learn from it.
+_RIGHT = 0.6
+
+
+class EyePupil:
+    names = losses.NAMES
+
+    def __init__(self, synthesis: Synthesis, device: torch.device) -> None:
+        self.network: nn.Module = Network().to(device)
+        self._synthesis = synthesis
+
+    def batch(self, count: int, side: int) -> tuple[Tensor, ...]:
+        made = self._synthesis.batch(count, side)
+        return made.marked, made.clean, made.alpha, made.colour
+
+    def judge(self, *batch: Tensor) -> tuple[Tensor, Tensor]:
+        return losses.loss(Batch(*batch), self.network(batch[0]))
+
+
+class HandPupil:
+    names = hand.NAMES
+
+    def __init__(self, synthesis: Synthesis, device: torch.device, eye: Path) -> None:
+        self.network: nn.Module = hand.Finished(hand.Hand()).to(device)
+        self._synthesis = synthesis
+        seeing = Network()
+        seeing.load_state_dict(torch.load(eye, map_location="cpu", weights_only=True))
+        self._eye = Planes(seeing).to(device, memory_format=torch.channels_last).eval()  # type: ignore[call-overload]
+
+    @torch.no_grad()
+    def batch(self, count: int, side: int) -> tuple[Tensor, ...]:
+        made = self._synthesis.batch(count, side)
+        # In 32 bits, as where it is used: alpha must be as exact, and 16 overflow in Compare.
+        planes = self._eye(made.marked.contiguous(memory_format=torch.channels_last))
+        draft = drafted(made.marked, planes, self._synthesis.dice.rng.uniform(*_LOW))
+        marked = fn.max_pool2d((made.alpha > losses.FAINTEST).float(), 5, 1, 2)
+        # Where the eye was mostly wrong the product stays away; beside the mark it must do well, under it better.
+        right = (draft.loose * marked).sum((1, 2, 3), keepdim=True) > _RIGHT * draft.loose.sum((1, 2, 3), keepdim=True)
+        return hand.stacked(draft), made.clean, draft.loose * (0.5 + 0.5 * marked) * right
+
+    def judge(self, *batch: Tensor) -> tuple[Tensor, Tensor]:
+        draft, clean, counted = batch
+        return hand.loss(self.network(draft), draft[:, 9:12], clean, counted)
