@@ -1,5 +1,6 @@
 """The eye sees a mark, leaves the rest alone, and gives the same answer every time."""
 
+import dataclasses
 import hashlib
 from pathlib import Path
 
@@ -78,14 +79,15 @@ def test_a_tiled_look_covers_what_is_larger_than_a_tile(marked: Picture) -> None
     assert min(parts) > 0.5 * max(parts) > 0
 
 
-def test_another_model_file_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert hashlib.sha256(weights.FILE.read_bytes()).hexdigest() == weights.SHA256
-    assert weights.FILE.stat().st_size <= 8_000_000
-    other = tmp_path / "eye.onnx"
-    other.write_bytes(weights.FILE.read_bytes()[:-1] + b"x")
-    monkeypatch.setattr(weights, "FILE", other)
-    with pytest.raises(ModelDamaged):
-        weights.run(np.zeros((32, 32, 3), np.uint8))
+def test_another_model_file_is_refused(tmp_path: Path) -> None:
+    assert sum(model.file.stat().st_size for model in (weights.EYE, weights.HAND)) <= 8_000_000
+    for model in (weights.EYE, weights.HAND):
+        content = model.file.read_bytes()
+        assert hashlib.sha256(content).hexdigest() == model.sha256
+        other = tmp_path / model.file.name
+        other.write_bytes(content[:-1] + b"x")
+        with pytest.raises(ModelDamaged):
+            weights.run(dataclasses.replace(model, file=other), np.zeros((3, 32, 32), np.float32))
 
 
 def test_a_mark_that_hangs_on_doubtful_pixels_is_still_seen() -> None:

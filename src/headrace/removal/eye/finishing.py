@@ -1,6 +1,6 @@
 """The last touch: a small network weighs what was computed and what was filled in at every pixel, and corrects it.
 
-It was taught with drafts of this very solver (training/hand.py), so that it knows how they go wrong: the ghosts of edges,
+It was taught with drafts of this very solver (training/hand.py), so that it knows how they go wrong: ghosts of edges,
 holes that are wider than the mark, strokes whose strength was misread.
 """
 
@@ -12,7 +12,9 @@ from headrace.removal.eye import weights
 from headrace.removal.eye.model import Mask, Plane
 
 # How much of the hand's correction counts where all is computed, and where all (so much) is filled in.
-_SURE, _ALL, _HALF = np.float32(0.4), np.float32(0.99), np.float32(0.5)
+_SURE, _ALL, _HALF = 0.4, 0.99, 0.5
+# How many levels it may correct where all is computed, beside what the picture's roughness allows.
+_OPEN = 120
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +27,7 @@ class Draft:
     blend: Plane
     opacity: Plane
     invented: Plane  # how much of the blend is filled in
+    rough: Plane  # how much the picture around varies, in levels
     doubt: Plane  # in levels
     likely: Plane  # 0 to 255
     loose: Mask
@@ -47,4 +50,7 @@ def finish(draft: Draft) -> Plane:
     told = weights.run(weights.HAND, given)[:, :height, :width].transpose(1, 2, 0) * np.float32(255)
     # Where the solver is sure of itself, or nothing is left to be sure of, the hand is right only in part.
     heard = np.where(draft.invented > _ALL, _HALF, np.minimum(1, _SURE + 3 * draft.invented)).astype(np.float32)
-    return draft.blend + heard[..., None] * (told - draft.blend)
+    # On smooth ground what was filled in is right, and the hand would leave a ghost in the sky.
+    most = (draft.rough**2 / 4 + _OPEN * (1 - draft.invented))[..., None]
+    finished: Plane = draft.blend + np.clip(heard[..., None] * (told - draft.blend), -most, most)
+    return finished

@@ -9,7 +9,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from headrace.removal.eye import repeats, weights
+from headrace.removal.eye import islands, repeats, weights
 from headrace.removal.eye.model import Mask, Picture, Region, Sight
 from headrace.removal.eye.repeats import ODDS
 
@@ -71,6 +71,7 @@ def look(image: NDArray[np.generic], *, threads: int = 2) -> Sight:
     regions, tight, score = _made_out(seen, seen[0] if coarse is None else coarse, looked)
     if not regions:
         return _nothing(height, width, step, canvas.shape[:2])
+    islands.claim(canvas, seen, tight, regions)
     loose = cv2.dilate(tight.view(np.uint8), np.ones((2 * _MARGIN + 1,) * 2, np.uint8)).view(np.bool_)
     return Sight(
         height,

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headrace.removal.eye.coverage import covered
-from headrace.removal.eye.filling import fill, hole
+from headrace.removal.eye.filling import fill
 from headrace.removal.eye.finishing import Draft, finish
 from headrace.removal.eye.inks import Points, read
 from headrace.removal.eye.model import Mask, Picture, Plane, Restoration, Sight
@@ -135,14 +135,15 @@ def _solved(block: _Block) -> tuple[Plane, Mask]:
 def _drafted(block: _Block) -> Draft:
     """What lies under the mark, computed and filled in, and the two weighed by what is known of their errors."""
     # From the mark's own rim: the margin around it is for what files smeared, and the picture shows through there.
-    membrane = fill(block.picture, hole(block.picture, block.tight))
+    membrane = fill(block.picture, block.tight)
     share, whole = covered(block.picture, block.alpha, block.loose, step=block.step)
     change = cv2.morphologyEx(share, cv2.MORPH_GRADIENT, np.ones((5, 5), np.uint8))
     deep = cv2.distanceTransform(block.loose.view(np.uint8), cv2.DIST_L2, 3)
     at = np.nonzero(block.loose)
     marked, smooth, part = block.picture[at], membrane[at], share[at]
     depth: Plane = np.minimum(deep[at], _BLOCK).astype(np.float32)
-    missed: Plane = _roughness(block)[at] * (1 + np.float32(_DEEPER) * np.maximum(depth - 2, 0)) + np.float32(_GRAIN)
+    rough = _roughness(block)
+    missed: Plane = rough[at] * (1 + np.float32(_DEEPER) * np.maximum(depth - 2, 0)) + np.float32(_GRAIN)
     alpha, colour, strong = _inked(block, at, marked, smooth, part, missed, whole[at], depth)
     opacity = alpha * part
     through = np.maximum(1 - opacity, 1 - _OPAQUE)
@@ -171,6 +172,7 @@ def _drafted(block: _Block) -> Draft:
         blend=spread(blend, block.picture),
         opacity=spread(opacity, 0.0),
         invented=spread(invented, 0.0),
+        rough=rough,
         doubt=spread(block.doubt[at], 0.0),
         likely=block.likely,
         loose=block.loose,

@@ -1,0 +1,39 @@
+"""The hand finishes a draft: it stays near it on smooth ground, and knows any size."""
+
+import numpy as np
+import pytest
+
+from headrace.removal.eye.finishing import Draft, finish
+
+
+def draft(height: int, width: int, rough: float) -> Draft:
+    """A grey hole in a grey picture, filled in as it should be; the mark itself was white."""
+    grey, none = np.full((height, width, 3), 120, np.float32), np.zeros((height, width), np.float32)
+    loose = np.zeros((height, width), np.bool_)
+    loose[height // 4 : height // 2 + 1, width // 4 : width // 2 + 1] = True
+    marked = np.where(loose[..., None], np.float32(255), grey)
+    inside = loose.astype(np.float32)
+    return Draft(
+        marked=marked,
+        filled=grey,
+        computed=marked,
+        blend=grey,
+        opacity=inside,
+        invented=inside,
+        rough=none + np.float32(rough),
+        doubt=none,
+        likely=255 * inside,
+        loose=loose,
+    )
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (7, 9), (64, 40)])
+def test_any_size_is_finished(shape: tuple[int, int]) -> None:
+    finished = finish(draft(*shape, rough=5))
+    assert finished.shape == (*shape, 3)
+    assert np.isfinite(finished).all()
+
+
+def test_on_smooth_ground_nothing_is_added_to_what_was_filled_in() -> None:
+    hole = draft(64, 64, rough=1)
+    assert np.abs(finish(hole)[hole.loose] - 120).max() <= 0.2501

@@ -1,0 +1,39 @@
+"""Islands in a mark: what goes on in its colour is claimed, the picture through a letter is not."""
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from headrace.removal.eye import islands
+from headrace.removal.eye.model import Region
+
+WHOLE = [Region(20, 20, 80, 80, 1.0, 6400)]
+
+
+def logo(hole: NDArray[np.uint8], alpha: int = 230) -> tuple[NDArray[np.uint8], NDArray[np.uint8], NDArray[np.bool_]]:
+    """A red square on grey with an island in the middle that the eye did not count to it."""
+    picture = np.full((120, 120, 3), 128, np.uint8)
+    picture[20:100, 20:100] = (200, 30, 30)
+    picture[50:70, 50:70] = hole
+    tight = np.zeros((120, 120), np.bool_)
+    tight[20:100, 20:100] = True
+    tight[49:71, 49:71] = False
+    seen = np.zeros((6, 120, 120), np.uint8)
+    seen[0], seen[1] = 240 * tight, alpha * tight
+    return picture, seen, tight
+
+
+def test_an_overlooked_part_is_claimed_with_its_own_colour() -> None:
+    picture, seen, tight = logo(np.array([200, 30, 30], np.uint8))
+    islands.claim(picture, seen, tight, WHOLE)
+    assert tight[20:100, 20:100].all()
+    assert seen[1:5, 60, 60].tolist() == [255, 200, 30, 30]
+    assert not tight[:20].any()
+
+
+@pytest.mark.parametrize(("hole", "alpha"), [((128, 128, 128), 230), ((200, 30, 30), 40)])
+def test_the_picture_through_a_letter_is_left_and_so_are_weak_marks(hole: tuple[int, int, int], alpha: int) -> None:
+    picture, seen, tight = logo(np.array(hole, np.uint8), alpha)
+    before = tight.copy()
+    islands.claim(picture, seen, tight, WHOLE)
+    assert np.array_equal(tight, before)
