@@ -49,6 +49,8 @@ def test_a_faint_copy_is_seen_by_the_others_word_with_their_alpha_and_colour() -
     planes = _planes(likely)
     regions, tight, score = looking._made_out(planes, likely.copy(), np.ones(SIZE, np.bool_))
     assert regions
+    assert sum(region.pixels for region in regions) == tight.sum()
+    assert max(region.width for region in regions) < SIZE[1], "one of the ground"
     assert score > 0.5
     assert (tight & truth).sum() > 0.95 * truth.sum()
     assert (
@@ -80,3 +82,11 @@ def test_one_word_is_not_repeated() -> None:
     likely = np.zeros(SIZE, np.uint8)
     cv2.putText(likely, "SAMPLE sample", (60, 320), cv2.FONT_HERSHEY_DUPLEX, 3.5, 250, 9, cv2.LINE_AA)
     assert repeats.find(likely) is None
+
+
+def test_in_a_strip_too_long_to_be_folded_nothing_is_repeated() -> None:
+    copy = np.zeros((150, 900), np.uint8)
+    cv2.putText(copy, "Tern", (20, 90), cv2.FONT_HERSHEY_DUPLEX, 2.5, (250,), 10)
+    strip = np.tile(copy, (5, 37))  # 33,300 pixels
+    assert repeats.find(strip[:, :31_500]) is not None
+    assert repeats.find(strip) is None

@@ -233,6 +233,7 @@ def _hanging_together(likely: Levels, coarse: Levels, tight: Mask, rule: _Rule, 
     good = (odds >= rule.alone) & (strong >= rule.fewest)
     if certain or good.any():
         good |= (odds >= rule.beside) & (strong >= rule.few)
+    good &= pixels > 0  # the ground hangs together, too
     tight.ravel()[at[good[label]]] = True
     for i in np.flatnonzero(good):
         left, top, width, height = (int(v) for v in boxes[i, :4])

@@ -17,6 +17,7 @@ Levels = NDArray[np.uint8]
 
 # Copies are looked for at a size of no more than so many pixels.
 _ENOUGH = 150_000
+_LONGEST = 32_000  # pixels to a side: cv2.remap, which reads what all copies say, counts in 16 bits
 # There, they are further apart than this, and a peak of the picture's likeness to itself is at least so high.
 _APART, _ALIKE = 8, 0.3
 # So many of the highest peaks are looked at; steps from copy to copy must explain so many, as exactly as that.
@@ -44,7 +45,7 @@ def find(likely: Levels) -> Lattice | None:
     """How the mark is repeated, if it is, by its probability at every pixel."""
     height, width = likely.shape
     scale = min(0.5, (_ENOUGH / (height * width)) ** 0.5)
-    if min(height, width) * scale < 4 * _APART:
+    if min(height, width) * scale < 4 * _APART or max(height, width) > _LONGEST:
         return None
     small = cv2.resize(likely, None, fx=scale, fy=scale, interpolation=cv2.INTER_AREA).astype(np.float32)
     small -= small.mean()
