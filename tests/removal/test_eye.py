@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from headrace.removal.errors import ModelDamaged
-from headrace.removal.eye import look, looking, solve, weights
+from headrace.removal.eye import Region, Sight, look, looking, solve, weights
 
 Picture = NDArray[np.uint8]
 
@@ -45,14 +45,24 @@ def test_a_clean_picture_is_left_alone(scene: Picture) -> None:
 
 
 def test_the_answer_is_the_same_twice_and_on_any_number_of_threads(marked: Picture) -> None:
-    first = look(marked, threads=1)
-    for threads in (1, 3):
-        again = look(marked, threads=threads)
-        assert np.array_equal(first.tight, again.tight)
-        assert np.array_equal(first.strength, again.strength)
-        assert np.array_equal(first.tint, again.tint)
-        assert first.regions == again.regions
-        assert np.array_equal(solve(marked, first).picture, solve(marked, again).picture)
+    wide = np.tile(marked, (1, 2, 1))  # two tiles: four threads see both at once
+    first = look(wide, threads=1)
+    assert first.regions
+    again = look(wide, threads=4)
+    assert np.array_equal(first.tight, again.tight)
+    assert np.array_equal(first.strength, again.strength)
+    assert np.array_equal(first.tint, again.tint)
+    assert first.regions == again.regions
+    assert np.array_equal(solve(wide, first).picture, solve(wide, again).picture)
+
+
+def test_where_the_mark_hides_everything_nothing_is_made_up() -> None:
+    hidden, whole = np.full((40, 40, 3), 250, np.uint8), np.ones((40, 40), np.bool_)
+    opaque = np.full((40, 40), 255, np.uint8)
+    regions = (Region(0, 0, 40, 40, 1.0, 1600),)
+    restored = solve(hidden, Sight(40, 40, 1, whole, whole, opaque, opaque, hidden, opaque * 0, 1.0, regions))
+    assert restored.refused
+    assert np.array_equal(restored.picture, hidden)
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (1, 10_000), (10_000, 1), (3, 5, 3), (31, 33, 4), (70, 70, 1)])

@@ -63,7 +63,8 @@ def solve(picture: Picture, sight: Sight, *, least_score: float = 0.5, in_place:
         block = _cut(picture, sight, (above, bottom + _MARGIN, before_it, right + _MARGIN))
         fresh, hole = _solved(block)
         was, now = _residue(block.picture, block), _residue(fresh, block)
-        if now > _RESIDUE * was:
+        # Where the mark covers all there is no outline to judge by, nor anything to fill in from.
+        if block.tight.all() or now > _RESIDUE * was:
             before, after = before + was, after + was
             continue  # the block keeps its mark rather than getting a ghost
         before, after = before + was, after + now
