@@ -96,6 +96,13 @@ async def test_who_cannot_renew_is_stopped_before_others_can_take_it(api: str, c
                 pass
 
 
+async def test_who_asks_by_renewing_in_the_block_does_not_shorten_it(client: Client) -> None:
+    async with client.locks.hold("k", ttl=timedelta(minutes=5)) as lock:
+        asked = await client.locks.renew(await client.locks.renew(lock))
+        assert asked.remaining_seconds > 200, "the default would end it long before it is renewed in the background"
+        assert (await client.locks.renew(asked, ttl=timedelta(minutes=1))).ttl_seconds == 60
+
+
 async def test_the_blocks_own_errors_pass_and_let_the_lock_go(client: Client) -> None:
     for error in (ValueError("no"), TimeoutError("its own")):
         with pytest.raises(type(error), match=str(error)):

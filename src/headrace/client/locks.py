@@ -70,13 +70,17 @@ class Locks(Verbs):
         Renew it well before ``ttl`` is over: a third of it is usual. Sent again, it is taken once; with ``once``, an
         idempotency key of your own, also when your program is started again.
         """
-        asked = {"key": key, "ttl_seconds": ttl.total_seconds(), "wait_seconds": wait.total_seconds()}
-        return Lock.of(await self._create("/v1/locks", asked | given({"purpose": purpose, "holder": holder}), once))
+        times = {"ttl_seconds": ttl.total_seconds(), "wait_seconds": wait.total_seconds()}
+        asked = {"key": key, **times, **given({"purpose": purpose, "holder": holder})}
+        return Lock.of({**await self._create("/v1/locks", asked, once), "ttl_seconds": ttl.total_seconds()})
 
-    async def renew(self, lock: Lock, *, ttl: timedelta = _TTL) -> Lock:
-        """Hold on to a lock for ``ttl`` from now; ``lock_lost``, a conflict, means: stop."""
-        body = {"key": lock.key, "token": lock.token, "ttl_seconds": ttl.total_seconds()}
-        return Lock.of({**await self._change("/v1/locks/renew", None, safe=True, body=body), "token": lock.token})
+    async def renew(self, lock: Lock, *, ttl: timedelta | None = None) -> Lock:
+        """Hold on to a lock for ``ttl`` from now, by default for as long as the last time; ``lock_lost``, a conflict,
+        means: stop."""
+        seconds = lock.ttl_seconds if ttl is None else ttl.total_seconds()
+        body = {"key": lock.key, "token": lock.token, "ttl_seconds": seconds}
+        answer = await self._change("/v1/locks/renew", None, safe=True, body=body)
+        return Lock.of({**answer, "token": lock.token, "ttl_seconds": seconds})
 
     async def release(self, lock: Lock) -> Lock:
         """Let a lock go; ``lock_lost`` if it was lost before."""

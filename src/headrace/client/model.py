@@ -345,4 +345,5 @@ class Lock(_Answer):
     purpose: str | None = None
     released_at: datetime | None = None
     remaining_seconds: float = 0.0
+    ttl_seconds: float = 30.0  # what it was taken or renewed for, by this client
     token: str | None = field(default=None, repr=False)

@@ -173,7 +173,7 @@ class SyncLocks:
     ) -> Lock:
         return self._loop.run(self._locks.acquire(key, ttl=ttl, wait=wait, purpose=purpose, holder=holder, once=once))
 
-    def renew(self, lock: Lock, *, ttl: timedelta = timedelta(seconds=30)) -> Lock:
+    def renew(self, lock: Lock, *, ttl: timedelta | None = None) -> Lock:
         return self._loop.run(self._locks.renew(lock, ttl=ttl))
 
     def release(self, lock: Lock) -> Lock:
