@@ -87,16 +87,24 @@ def _fetched(package: str, cache: Path) -> Path:
 
 def _parcel(package: str, folder: Path) -> Path:
     """The file it comes in. Debian's are named by path in the archive, PyPI's name==version, npm's name@version."""
-    folder.mkdir(parents=True, exist_ok=True)
-    if not any(folder.iterdir()):
-        if package.startswith("pool/"):
-            urllib.request.urlretrieve(MIRROR + package, folder / folder.name)
-        elif "==" in package:
-            command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", str(folder), package]
-            subprocess.run(command, check=True)
-        else:
-            subprocess.run(["npm", "pack", "--silent", package], cwd=folder, check=True, stdout=subprocess.DEVNULL)
+    if not folder.is_dir():
+        fetching = folder.with_name(folder.name + ".part")  # what broke off is no parcel
+        shutil.rmtree(fetching, ignore_errors=True)
+        fetching.mkdir(parents=True)
+        _fetch(package, fetching)
+        fetching.rename(folder)
     return next(folder.iterdir())
+
+
+def _fetch(package: str, folder: Path) -> None:
+    if package.startswith("pool/"):
+        urllib.request.urlretrieve(MIRROR + package, folder / package.rsplit("/", 1)[-1])
+    elif "==" in package:
+        # Wheels only: for anything else pip runs the package's own code.
+        only = ["--no-deps", "--only-binary=:all:", "--dest", str(folder)]
+        subprocess.run([sys.executable, "-m", "pip", "download", "--quiet", *only, package], check=True)
+    else:
+        subprocess.run(["npm", "pack", "--silent", package], cwd=folder, check=True, stdout=subprocess.DEVNULL)
 
 
 def _unpack(parcel: Path, folder: Path) -> None:

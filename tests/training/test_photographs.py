@@ -4,7 +4,10 @@ import io
 import json
 import struct
 import tarfile
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from urllib.error import ContentTooShortError
 
 import pytest
 from PIL import Image
@@ -39,6 +42,28 @@ def test_a_photograph_is_taken_from_the_package_it_came_in(tmp_path: Path, monke
     monkeypatch.setattr(photographs, "LISTED", listed)
     assert [photograph.image.size for photograph in calibration_photographs(tmp_path)] == [(8, 6)]
     assert [path.name for path in (tmp_path / "views@1.0.0").rglob("*.*")] == ["Lake.JPG"]
+
+
+def test_a_download_that_broke_off_is_begun_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = b"the whole parcel"
+    parts = [whole[:6], whole]
+
+    class Mirror(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(whole)))
+            self.end_headers()
+            self.wfile.write(parts.pop(0))
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Mirror) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        monkeypatch.setattr(photographs, "MIRROR", f"http://127.0.0.1:{server.server_port}/")
+        package, folder = "pool/main/v/views_1.0_all.deb", tmp_path / "parcels" / "views_1.0_all.deb"
+        with pytest.raises(ContentTooShortError):
+            photographs._parcel(package, folder)
+        assert photographs._parcel(package, folder).read_bytes() == whole
+        assert photographs._parcel(package, folder).read_bytes() == whole, "and it is not fetched again"
+        server.shutdown()
 
 
 def test_a_file_is_read_from_an_archive_of_resources(tmp_path: Path) -> None:
