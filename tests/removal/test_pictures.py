@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from headrace.removal.errors import PictureUnreadable
-from headrace.removal.pictures import Order, carry_out
+from headrace.removal.pictures import Order, carry_out, limits
 from tests.cli.conftest import Call, call
 
 __all__ = ["call"]
@@ -50,3 +50,8 @@ def test_what_is_no_picture_is_named(tmp_path: Path) -> None:
         (tmp_path / "x.png").write_bytes(content)
         with pytest.raises(PictureUnreadable, match=r"x\.png"):
             carry_out(Order(str(tmp_path / "x.png")))
+
+
+def test_more_threads_look_at_more_at_a_time_and_may_take_the_memory() -> None:
+    spaces = [limits(threads).memory_bytes or 0 for threads in (1, 2, 3, 4, 8)]
+    assert [space - spaces[0] for space in spaces] == [0, 0, 0, 1024**3, 3 * 1024**3]

@@ -17,8 +17,9 @@ from headrace.removal.errors import PictureUnreadable, RemovalMissing
 from headrace.tasks.isolation import confinement
 from headrace.tasks.registry import ProcessLimits
 
-# A picture of 100 megapixels needs under 1 GB; address space counts what is only reserved too.
-LIMITS = ProcessLimits(memory_bytes=3 * 1024**3, cpu_seconds=600)
+# Pictures of 25 megapixels, the largest that are worked on at their full size, need most: under 2 GB. Address space
+# counts what is only reserved, too. Each two threads more look at one more tile at a time.
+_GIGABYTES, _GIGABYTES_A_TILE = 3, 1
 MOST_PIXELS = 250_000_000
 _UNREADABLE = 65
 _STRIP = 512
@@ -52,6 +53,12 @@ def carry_out(order: Order) -> dict[str, Any]:
     return report
 
 
+def limits(threads: int) -> ProcessLimits:
+    """What the child may use."""
+    more = max(0, threads // 2 - 1)
+    return ProcessLimits(memory_bytes=(_GIGABYTES + _GIGABYTES_A_TILE * more) * 1024**3, cpu_seconds=600)
+
+
 def _require_engines() -> None:
     import importlib.util
 
@@ -62,7 +69,7 @@ def _require_engines() -> None:
 
 def main() -> int:
     order = Order(**json.loads(sys.stdin.read()))
-    with confinement.limited(LIMITS):
+    with confinement.limited(limits(order.threads)):
         try:
             report = _work(order)
         except _unreadable_errors() as exc:
