@@ -33,7 +33,8 @@ def test_detect_and_remove_from_the_command_line(call: Call, marked: Picture, sc
 
 
 @pytest.mark.parametrize(
-    ("mode", "name"), [("L", "grey.png"), ("RGBA", "alpha.png"), ("CMYK", "cmyk.jpg"), ("P", "p.gif")]
+    ("mode", "name"),
+    [("L", "grey.png"), ("RGBA", "alpha.png"), ("CMYK", "cmyk.jpg"), ("P", "p.gif"), ("LAB", "lab.tif")],
 )
 def test_other_kinds_of_pixels(marked: Picture, tmp_path: Path, mode: str, name: str) -> None:
     Image.fromarray(marked).convert(mode).save(tmp_path / name)
@@ -55,3 +56,12 @@ def test_what_is_no_picture_is_named(tmp_path: Path) -> None:
 def test_more_threads_look_at_more_at_a_time_and_may_take_the_memory() -> None:
     spaces = [limits(threads).memory_bytes or 0 for threads in (1, 2, 3, 4, 8)]
     assert [space - spaces[0] for space in spaces] == [0, 0, 0, 1024**3, 3 * 1024**3]
+
+
+def test_libraries_reserve_no_memory_for_every_core(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    child = tmp_path / "child"
+    child.write_text('#!/bin/sh\necho "{\\"numbers\\": [$OPENBLAS_NUM_THREADS, $OPENCV_FOR_THREADS_NUM]}"\n')
+    child.chmod(0o755)
+    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "64")
+    monkeypatch.setattr("sys.executable", str(child))
+    assert carry_out(Order("any.png", threads=16)) == {"numbers": [2, 2]}

@@ -7,6 +7,7 @@ and writes, and says what it did as JSON on standard output. It has limits on me
 import contextlib
 import ctypes
 import json
+import os
 import subprocess
 import sys
 from dataclasses import asdict, dataclass
@@ -18,8 +19,10 @@ from headrace.tasks.isolation import confinement
 from headrace.tasks.registry import ProcessLimits
 
 # Pictures of 25 megapixels, the largest that are worked on at their full size, need most: under 2 GB. Address space
-# counts what is only reserved, too. Each two threads more look at one more tile at a time.
-_GIGABYTES, _GIGABYTES_A_TILE = 3, 1
+# counts what is only reserved, too, and comes to 3. Each two threads more look at one more tile at a time.
+_GIGABYTES, _GIGABYTES_A_TILE = 4, 1
+# By themselves these libraries reserve address space for as many threads as the machine has cores: at 16, a gigabyte.
+_TWO_THREADS = {"OPENBLAS_NUM_THREADS": "2", "OPENCV_FOR_THREADS_NUM": "2"}
 MOST_PIXELS = 250_000_000
 _UNREADABLE = 65
 _STRIP = 512
@@ -40,6 +43,7 @@ def carry_out(order: Order) -> dict[str, Any]:
     done = subprocess.run(
         [sys.executable, "-m", "headrace.removal.pictures"],
         input=json.dumps(asdict(order)),
+        env={**os.environ, **_TWO_THREADS},
         capture_output=True,
         text=True,
         check=False,
@@ -95,7 +99,8 @@ def _work(order: Order) -> dict[str, Any]:
     with Image.open(order.source) as opened:
         kind, info = opened.format or "PNG", {str(k): v for k, v in opened.info.items()}
         ImageOps.exif_transpose(opened, in_place=True)
-        transparency = opened.getchannel("A") if "A" in opened.getbands() else None
+        # Not by the band: LAB has an A that is a colour.
+        transparency = opened.getchannel("A") if opened.mode in ("RGBA", "LA", "PA") else None
         picture = _pixels(opened)
     opened.close()  # leaving it closes the file alone; its pixels are a hundred megabytes for every 25 million
     del opened
