@@ -37,3 +37,12 @@ def test_the_picture_through_a_letter_is_left_and_so_are_weak_marks(hole: tuple[
     before = tight.copy()
     islands.claim(picture, seen, tight, WHOLE)
     assert np.array_equal(tight, before)
+
+
+def test_the_picture_in_a_thin_frame_of_its_own_colour_is_left() -> None:
+    picture, seen, tight = logo(np.array([200, 30, 30], np.uint8))
+    tight[24:96, 24:96] = False
+    seen *= tight
+    before = tight.copy()
+    islands.claim(picture, seen, tight, [Region(20, 20, 80, 80, 1.0, int(tight.sum()))])
+    assert np.array_equal(tight, before)

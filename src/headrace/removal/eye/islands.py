@@ -29,13 +29,16 @@ def claim(picture: Picture, seen: Levels, tight: Mask, regions: Iterable[Region]
         rows = slice(max(0, region.top - _MARGIN), min(height, region.top + region.height + _MARGIN))
         columns = slice(max(0, region.left - _MARGIN), min(width, region.left + region.width + _MARGIN))
         if (rows.stop - rows.start) * (columns.stop - columns.start) <= _MOST:
-            _claim(picture[rows, columns].astype(np.float32), seen[:, rows, columns], tight[rows, columns])
+            part = picture[rows, columns].astype(np.float32)
+            _claim(part, seen[:, rows, columns], tight[rows, columns], most=region.pixels)
 
 
-def _claim(picture: NDArray[np.float32], seen: Levels, tight: Mask) -> None:
+def _claim(picture: NDArray[np.float32], seen: Levels, tight: Mask, *, most: int) -> None:
     count, labels, boxes, _ = cv2.connectedComponentsWithStats((~tight).view(np.uint8), connectivity=4)
-    left, top, width, height = boxes[:, :4].T
+    left, top, width, height, area = boxes.T
     inner = (left > 0) & (top > 0) & (left + width < tight.shape[1]) & (top + height < tight.shape[0])
+    # What is larger than all that was seen of the mark is the picture in a frame, whatever the frame's colour.
+    inner &= area <= most
     inner[0] = False
     islands = inner[labels]
     if not islands.any():
