@@ -44,6 +44,8 @@ def test_other_kinds_of_pixels(marked: Picture, tmp_path: Path, mode: str, name:
         with Image.open(tmp_path / ("clean-" + name)) as result:
             assert result.size == (640, 480)
             assert ("A" in result.getbands()) == (mode == "RGBA")
+            assert (result.mode == "L") == (mode == "L")
+    assert bool(report["notes"]) == (report["removed"] and mode in ("CMYK", "LAB"))
 
 
 def test_what_is_no_picture_is_named(tmp_path: Path) -> None:
@@ -64,4 +66,5 @@ def test_libraries_reserve_no_memory_for_every_core(tmp_path: Path, monkeypatch:
     child.chmod(0o755)
     monkeypatch.setenv("OPENBLAS_NUM_THREADS", "64")
     monkeypatch.setattr("sys.executable", str(child))
-    assert carry_out(Order("any.png", threads=16)) == {"numbers": [2, 2]}
+    (tmp_path / "any.png").write_bytes(b"any")
+    assert carry_out(Order(str(tmp_path / "any.png"), threads=16)) == {"numbers": [2, 2]}

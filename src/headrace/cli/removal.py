@@ -6,21 +6,24 @@ from typing import Annotated, Any
 import typer
 
 from headrace.cli.output import Json, out, print_json, progress, say
-from headrace.errors import Invalid
 from headrace.removal import pictures
+from headrace.removal.errors import TargetUnusable
 
 Source = Annotated[Path, typer.Argument(help="The picture: JPEG, PNG, WebP, TIFF …", metavar="PICTURE")]
+Force = Annotated[bool, typer.Option("--force", help="Replace a file that is there already.")]
 Threads = Annotated[int, typer.Option(help="How many threads may work on it.", min=1)]
 
 
 def detect(
     picture: Source,
     mask: Annotated[Path | None, typer.Option(help="Write the mark's pixels to this PNG file.")] = None,
+    force: Force = False,
     threads: Threads = 2,
     json: Json = False,
 ) -> None:
     """Look for a watermark in a picture; exits with 1 if there is none."""
-    order = pictures.Order(_readable(picture), mask=None if mask is None else str(mask), threads=threads)
+    target = None if mask is None else str(_no_stream(mask))
+    order = pictures.Order(str(picture), mask=target, threads=threads, force=force)
     with progress(f"looking at {picture}"):
         report = pictures.carry_out(order)
     if json:
@@ -39,12 +42,14 @@ def remove(
     least_score: Annotated[
         float, typer.Option(help="Leave a mark alone that is less certain than this.", min=0, max=1)
     ] = 0.5,
+    force: Force = False,
     threads: Threads = 2,
     json: Json = False,
 ) -> None:
     """Take the watermark off a picture that is yours; exits with 1 and writes nothing if that cannot be done."""
-    target = to or picture.with_name(f"{picture.stem}.clean{picture.suffix}")
-    order = pictures.Order(_readable(picture), result=str(target), threads=threads, least_score=least_score)
+    # A picture without a name (a folder such as ..) is refused as what it is.
+    target = _no_stream(to) if to else picture.parent / f"{picture.stem}.clean{picture.suffix}"
+    order = pictures.Order(str(picture), result=str(target), threads=threads, least_score=least_score, force=force)
     with progress(f"working on {picture}"):
         report = pictures.carry_out(order)
     if json:
@@ -57,14 +62,18 @@ def remove(
         )
     else:
         say(report["reason"])
+    for note in report["notes"]:
+        say(f"not as in the original: {note}")
+    if report["poor"]:
+        say("a poor result: look at it before you use it")
     if not report["removed"]:
         raise typer.Exit(1)
 
 
-def _readable(picture: Path) -> str:
-    if not picture.is_file():
-        raise Invalid(f"There is no file {picture}.")
-    return str(picture)
+def _no_stream(target: Path) -> Path:
+    if str(target) == "-":
+        raise TargetUnusable("Results go to files, not to standard output: name one.")
+    return target
 
 
 def _told(report: dict[str, Any]) -> str:

@@ -19,3 +19,15 @@ class PictureUnreadable(Invalid):
     """The file is not a picture that can be read."""
 
     code = "picture_unreadable"
+
+
+class TargetExists(Invalid):
+    """There is a file already where the result should go: name another, or add `--force`."""
+
+    code = "target_exists"
+
+
+class TargetUnusable(Invalid):
+    """The result cannot be written there: name another file."""
+
+    code = "target_unusable"

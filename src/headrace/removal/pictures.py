@@ -10,11 +10,13 @@ import json
 import os
 import subprocess
 import sys
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from headrace.removal.errors import PictureUnreadable, RemovalMissing
+from headrace.removal import formats, places
+from headrace.removal.errors import PictureUnreadable, RemovalMissing, TargetUnusable
 from headrace.tasks.isolation import confinement
 from headrace.tasks.registry import ProcessLimits
 
@@ -24,8 +26,8 @@ _GIGABYTES, _GIGABYTES_A_TILE = 4, 1
 # By themselves these libraries reserve address space for as many threads as the machine has cores: at 16, a gigabyte.
 _TWO_THREADS = {"OPENBLAS_NUM_THREADS": "2", "OPENCV_FOR_THREADS_NUM": "2"}
 MOST_PIXELS = 250_000_000
-_UNREADABLE = 65
-_STRIP = 512
+_UNREADABLE, _UNWRITABLE = 65, 73
+_POOR = 0.2  # results of less confidence are better looked at
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,14 +37,33 @@ class Order:
     mask: str | None = None
     threads: int = 2
     least_score: float = 0.5
+    force: bool = False  # replace files that are there
 
 
 def carry_out(order: Order) -> dict[str, Any]:
-    """What was seen in the picture, and what was done, as the child tells it."""
+    """What was seen in the picture, and what was done, as the child tells it.
+
+    What can be known to be wrong with the files is said before anything is computed, and results appear whole or not
+    at all.
+    """
     _require_engines()
+    source = Path(order.source)
+    places.require_source(source)
+    if order.result is not None:
+        places.require_result(Path(order.result), source, force=order.force)
+    if order.mask is not None:
+        places.require_mask(Path(order.mask), source, force=order.force)
+    with (
+        places.written_at_once(order.result, force=order.force) as result,
+        places.written_at_once(order.mask, force=order.force) as mask,
+    ):
+        return _told_by_child(order, replace(order, result=result, mask=mask))
+
+
+def _told_by_child(order: Order, drafted: Order) -> dict[str, Any]:
     done = subprocess.run(
         [sys.executable, "-m", "headrace.removal.pictures"],
-        input=json.dumps(asdict(order)),
+        input=json.dumps(asdict(drafted)),
         env={**os.environ, **_TWO_THREADS},
         capture_output=True,
         text=True,
@@ -50,6 +71,8 @@ def carry_out(order: Order) -> dict[str, Any]:
     )
     if done.returncode == _UNREADABLE:
         raise PictureUnreadable(done.stderr.strip() or None)
+    if done.returncode == _UNWRITABLE:
+        raise TargetUnusable(f"{order.result or order.mask} could not be written: {done.stderr.strip()}")
     if done.returncode != 0:
         last = done.stderr.strip().splitlines()[-1:] or [f"its process ended with {done.returncode}"]
         raise PictureUnreadable(f"{order.source} could not be worked on: {last[0]}")
@@ -76,34 +99,28 @@ def main() -> int:
     with confinement.limited(limits(order.threads)):
         try:
             report = _work(order)
-        except _unreadable_errors() as exc:
-            sys.stderr.write(f"{order.source} is not a picture that can be read: {exc}\n")
-            return _UNREADABLE
+        except _Failed as exc:
+            sys.stderr.write(f"{exc}\n")
+            return exc.code
     sys.stdout.write(json.dumps(report))
     return 0
 
 
-def _unreadable_errors() -> tuple[type[Exception], ...]:
-    from PIL import Image, UnidentifiedImageError
+class _Failed(Exception):
+    """Says in a line what is wrong with a file; ``code`` is the child's exit code."""
 
-    return (UnidentifiedImageError, Image.DecompressionBombError, OSError, ValueError, SyntaxError)
+    def __init__(self, message: str, code: int) -> None:
+        super().__init__(message)
+        self.code = code
 
 
 def _work(order: Order) -> dict[str, Any]:
     import numpy as np
-    from PIL import Image, ImageOps
+    from PIL import Image
 
     from headrace.removal.eye import look, solve
 
-    Image.MAX_IMAGE_PIXELS = MOST_PIXELS
-    with Image.open(order.source) as opened:
-        kind, info = opened.format or "PNG", {str(k): v for k, v in opened.info.items()}
-        ImageOps.exif_transpose(opened, in_place=True)
-        # Not by the band: LAB has an A that is a colour.
-        transparency = opened.getchannel("A") if opened.mode in ("RGBA", "LA", "PA") else None
-        picture = _pixels(opened)
-    opened.close()  # leaving it closes the file alone; its pixels are a hundred megabytes for every 25 million
-    del opened
+    picture, original, kind = _read(order)
     sight = look(picture, threads=order.threads)
     report: dict[str, Any] = {
         "width": sight.width,
@@ -113,61 +130,52 @@ def _work(order: Order) -> dict[str, Any]:
         "covered": round(float(sight.loose.mean()), 6),
     }
     if order.mask is not None:
-        Image.fromarray(sight.mask_tight.astype(np.uint8) * 255).save(order.mask, "PNG")
+        with _writing():
+            Image.fromarray(sight.mask_tight.astype(np.uint8) * 255).save(order.mask, "PNG")
     if order.result is None:
         return report
     restoration = solve(picture, sight, least_score=order.least_score, in_place=True)
     _give_back_memory()
-    report |= {"removed": restoration.refused is None, "reason": restoration.refused,
-               "confidence": restoration.confidence, "computed": restoration.inverted,
-               "invented": restoration.filled}  # fmt: skip
-    if restoration.refused is None:
-        _save(_image(restoration.picture), transparency, order.result, kind, info)
+    removed = restoration.refused is None
+    report |= {"removed": removed, "reason": restoration.refused,
+               "confidence": restoration.confidence, "poor": removed and restoration.confidence < _POOR,
+               "computed": restoration.inverted, "invented": restoration.filled,
+               "notes": original.notes if removed else []}  # fmt: skip
+    if removed:
+        with _writing():
+            formats.write(restoration.picture, original, order.result, kind)
     return report
+
+
+def _read(order: Order) -> tuple[Any, formats.Original, str]:
+    from PIL import Image
+
+    Image.MAX_IMAGE_PIXELS = MOST_PIXELS
+    try:
+        picture, original = formats.read(order.source)
+        kind = original.kind if order.result is None else formats.kind_of_result(order.result, original)
+    except formats.NotCleanable as exc:
+        raise _Failed(str(exc), _UNREADABLE) from exc
+    except (Image.DecompressionBombError, OSError, ValueError, SyntaxError) as exc:
+        raise _Failed(f"{order.source} is not a picture that can be read: {exc}", _UNREADABLE) from exc
+    if original.transparency is not None and kind in formats.NO_TRANSPARENCY:
+        original.notes.append(f"{kind} has no transparency")
+    return picture, original, kind
+
+
+@contextlib.contextmanager
+def _writing() -> Iterator[None]:
+    try:
+        yield
+    except (OSError, ValueError, KeyError) as exc:
+        reason = exc.strerror if isinstance(exc, OSError) and exc.strerror else str(exc)
+        raise _Failed(reason, _UNWRITABLE) from exc
 
 
 def _give_back_memory() -> None:
     """What the network's threads have freed stays with the process otherwise, beside a copy of the whole picture."""
     with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None).malloc_trim(0)
-
-
-def _pixels(image: Any) -> Any:
-    """The picture as RGB of 8 bits, taken over in strips: Pillow's copy and ours are all that is held."""
-    import numpy as np
-
-    picture = np.empty((image.height, image.width, 3), np.uint8)
-    deep = image.mode.startswith("I")
-    for top in range(0, image.height, _STRIP):
-        strip = image.crop((0, top, image.width, min(top + _STRIP, image.height)))
-        if deep:  # 16 bits of grey
-            picture[top : top + _STRIP] = (np.asarray(strip).astype(np.int64) >> 8).clip(0, 255)[..., None]
-        else:
-            picture[top : top + _STRIP] = np.asarray(strip.convert("RGB"))
-    return picture
-
-
-def _image(picture: Any) -> Any:
-    from PIL import Image
-
-    image = Image.new("RGB", (picture.shape[1], picture.shape[0]))
-    for top in range(0, image.height, _STRIP):
-        image.paste(Image.fromarray(picture[top : top + _STRIP]), (0, top))
-    return image
-
-
-def _save(image: Any, transparency: Any, path: str, kind: str, info: dict[str, Any]) -> None:
-    """As the same kind of file, with its colour profile; a JPEG as good as it came."""
-    from PIL import Image
-
-    suffix = Path(path).suffix.lower()
-    kind = Image.registered_extensions().get(suffix, kind)
-    options: dict[str, Any] = {"icc_profile": info["icc_profile"]} if info.get("icc_profile") else {}
-    if kind == "JPEG":
-        options |= {"quality": 95, "subsampling": 0}
-    elif transparency is not None:
-        image.putalpha(transparency)
-    image.save(path, kind, **options)
 
 
 if __name__ == "__main__":

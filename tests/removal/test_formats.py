@@ -1,0 +1,137 @@
+"""The result is a file like the original: its notes, its colours, as it was packed."""
+
+import io
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import ExifTags, Image, JpegImagePlugin
+
+from headrace.removal import formats
+
+_RNG = np.random.default_rng(5)
+_PIXELS = np.clip(_RNG.normal(120, 30, (48, 64, 3)), 0, 255).astype(np.uint8)
+
+
+def _through(source: Path, target: Path | None = None) -> tuple[Any, formats.Original]:
+    target = target or source.with_name(f"clean-{source.name}")
+    picture, original = formats.read(str(source))
+    formats.write(picture, original, str(target), formats.kind_of_result(str(target), original))
+    return Image.open(io.BytesIO(target.read_bytes())), original
+
+
+def _exif(orientation: int) -> bytes:
+    exif = Image.Exif()
+    exif[ExifTags.Base.Orientation] = orientation
+    exif[ExifTags.Base.Artist] = "Somebody"
+    exif.get_ifd(ExifTags.IFD.Exif)[ExifTags.Base.DateTimeOriginal] = "2020:02:02 02:02:02"
+    return exif.tobytes()
+
+
+@pytest.mark.parametrize("name", ["p.jpg", "p.png", "p.webp", "p.tif"])
+def test_exif_stays_and_the_picture_is_turned_once(tmp_path: Path, name: str) -> None:
+    Image.fromarray(_PIXELS).save(tmp_path / name, exif=_exif(6), dpi=(300, 300))
+    result, _ = _through(tmp_path / name)
+    exif = result.getexif()
+    assert result.size == (48, 64)
+    assert exif.get(ExifTags.Base.Orientation, 1) == 1
+    assert exif[ExifTags.Base.Artist] == "Somebody"
+    assert exif.get_ifd(ExifTags.IFD.Exif)[ExifTags.Base.DateTimeOriginal] == "2020:02:02 02:02:02"
+    if name != "p.webp":
+        assert [round(number) for number in result.info["dpi"]] == [300, 300]
+
+
+def test_notes_of_a_tiff_go_into_other_kinds(tmp_path: Path) -> None:
+    Image.fromarray(_PIXELS).save(tmp_path / "p.tif", exif=_exif(1), compression="tiff_lzw")
+    assert _through(tmp_path / "p.tif")[0].info["compression"] == "tiff_lzw"
+    result, original = _through(tmp_path / "p.tif", tmp_path / "clean.jpg")
+    assert result.getexif()[ExifTags.Base.Artist] == "Somebody"
+    assert ExifTags.Base.StripOffsets not in result.getexif()
+    assert original.notes == []
+
+
+@pytest.mark.parametrize("sampling", [0, 1, 2])
+@pytest.mark.parametrize("progressive", [False, True])
+def test_a_jpeg_is_packed_as_it_came(tmp_path: Path, sampling: int, progressive: bool) -> None:
+    source = tmp_path / "p.jpg"
+    Image.fromarray(_PIXELS).save(source, quality=71, subsampling=sampling, progressive=progressive)
+    result, _ = _through(source)
+    with Image.open(source) as before:
+        assert isinstance(before, JpegImagePlugin.JpegImageFile)
+        assert result.quantization == before.quantization
+        assert JpegImagePlugin.get_sampling(result) == sampling
+        assert bool(result.info.get("progressive")) == progressive
+
+
+def test_tables_that_cannot_be_written_give_way_to_good_ones(tmp_path: Path) -> None:
+    original = formats.Original("JPEG", grey=False, own={"qtables": {0: [1, 2, 3]}})
+    formats.write(_PIXELS, original, str(tmp_path / "p.jpg"), "JPEG")
+    with Image.open(tmp_path / "p.jpg") as result:
+        assert max(result.quantization[0]) < 20  # type: ignore[attr-defined]
+    assert len(original.notes) == 1
+
+
+@pytest.mark.parametrize("lossless", [False, True])
+@pytest.mark.parametrize("mode", ["RGB", "RGBA"])
+def test_webp_stays_lossless_if_it_was(tmp_path: Path, lossless: bool, mode: str) -> None:
+    source = tmp_path / "p.webp"
+    image = Image.fromarray(_PIXELS)
+    if mode == "RGBA":
+        image.putalpha(120)
+    image.save(source, lossless=lossless, exif=_exif(1))
+    result, _ = _through(source)
+    with Image.open(source) as before:
+        same = np.array_equal(np.asarray(before), np.asarray(result))
+    assert (same, result.mode) == (lossless, mode)
+
+
+@pytest.mark.parametrize("name", ["p.jpg", "p.png", "p.tif"])
+def test_grey_stays_grey(tmp_path: Path, name: str) -> None:
+    Image.fromarray(_PIXELS).convert("L").save(tmp_path / name)
+    result, original = _through(tmp_path / name)
+    assert (result.mode, original.notes) == ("L", [])
+
+
+@pytest.mark.parametrize("name", ["p.gif", "p.webp", "p.png", "p.tif"])
+def test_several_frames_are_refused(tmp_path: Path, name: str) -> None:
+    frames = [Image.fromarray(np.roll(_PIXELS, shift, 0)) for shift in (0, 9, 20)]
+    frames[0].save(tmp_path / name, save_all=True, append_images=frames[1:])
+    with pytest.raises(formats.NotCleanable, match="holds 3 frames or pages: only single pictures"):
+        formats.read(str(tmp_path / name))
+
+
+def test_a_telephones_photograph_with_a_preview_is_one_picture(tmp_path: Path) -> None:
+    first, second = Image.fromarray(_PIXELS), Image.fromarray(_PIXELS[::2, ::2])
+    first.save(tmp_path / "p.jpg", "MPO", save_all=True, append_images=[second])
+    result, original = _through(tmp_path / "p.jpg")
+    assert (result.format, result.size) == ("JPEG", (64, 48))
+    assert original.notes == ["the previews or maps behind the photograph are not kept"]
+
+
+def test_what_becomes_8_bits_of_rgb_is_said(tmp_path: Path) -> None:
+    import cv2
+
+    deep = _PIXELS.astype(np.uint16) * 257
+    cv2.imwrite(str(tmp_path / "rgb.png"), deep)
+    cv2.imwrite(str(tmp_path / "grey.png"), deep[..., 0])
+    Image.fromarray(_PIXELS).convert("CMYK").save(tmp_path / "cmyk.jpg")
+    for name, mode, note in (
+        ("rgb.png", "RGB", "more than 8 bits a colour become 8"),
+        ("grey.png", "L", "more than 8 bits a colour become 8"),
+        ("cmyk.jpg", "RGB", "CMYK becomes RGB"),
+    ):
+        result, original = _through(tmp_path / name)
+        assert (result.mode, original.notes) == (mode, [note])
+
+
+def test_a_transparent_colour_stays_transparent(tmp_path: Path) -> None:
+    image = Image.fromarray(_PIXELS).quantize(8)
+    image.save(tmp_path / "p.png", transparency=3)
+    result, _ = _through(tmp_path / "p.png")
+    assert np.array_equal(np.asarray(result)[..., 3] == 0, np.asarray(image) == 3)
+
+
+def test_a_kind_that_is_only_read_is_said_to_be(tmp_path: Path) -> None:
+    with pytest.raises(formats.NotCleanable, match="PSD can be read, but not written"):
+        formats.kind_of_result(str(tmp_path / "p.psd"), formats.Original("PSD", grey=False))
