@@ -11,6 +11,7 @@ from torch import Tensor
 from torch.nn import functional as fn
 
 OPAQUE, RIM = 0.93, 10
+AROUND, SMOOTH = ((31, 1.0), (95, 1e-2), (287, 1e-4)), 1.3
 GRAIN, ALPHA_OFF, DEEPER = 2.5, 0.03, 0.12
 POINTS = 3072  # pixels of a crop that inks are read off
 NEAR = 61  # what a pixel's certainty is weighed with
@@ -40,11 +41,12 @@ def drafted(marked: Tensor, planes: Tensor, low: float) -> Draft:
     tight = above * (strong.sum((1, 2, 3), keepdim=True) >= 60) * (_mean(strong, NEAR) >= 0.4 * _mean(above, NEAR))
     loose = _most(tight, 5)
     alpha, tint = alpha / 255 * loose, tint * loose
-    smooth = filled(levels, tight)
+    rough = _roughness(levels, loose)
+    smooth = filled(levels, torch.maximum(tight, loose * (rough < SMOOTH)))
     share, whole = _covered(levels, alpha, loose)
     change = _most(share, 5) + _most(-share, 5)
     deep = _depth(loose)
-    missed = _roughness(levels, loose) * (1 + DEEPER * (deep - 2).clamp(min=0)) + GRAIN
+    missed = rough * (1 + DEEPER * (deep - 2).clamp(min=0)) + GRAIN
     colour = (tint / alpha.clamp(min=0.02)).clamp(0, 255)
     usable = (share > 0.5) & (deep <= RIM) & (tight > 0)
     ink, hue, strong = _inked(levels, smooth, missed, share, whole, colour, usable & (loose > 0))
@@ -138,11 +140,13 @@ def _taken_off(left: Tensor, times: int) -> tuple[Tensor, Tensor]:
 
 def _roughness(picture: Tensor, loose: Tensor) -> Tensor:
     grey, outside = picture.mean(1, keepdim=True), 1 - loose
-
-    def mean(of: Tensor, side: int) -> Tensor:
-        return _mean(of * outside, side) / (_mean(outside, side) + 1e-3)
-
-    return (mean((grey - mean(grey, 9)) ** 2, 31) + 1).sqrt()
+    strays = outside * (grey - _mean(grey * outside, 9) / (_mean(outside, 9) + 1e-3)) ** 2
+    total, seen = torch.zeros_like(grey), torch.full_like(grey, 1e-7)
+    for side, counts in AROUND:
+        side = min(side, min(grey.shape[2:]) // 2 * 2 - 1)
+        total = total + counts * _mean(strays, side)
+        seen = seen + counts * _mean(outside, side)
+    return (total / seen + 1).sqrt()
 
 
 # From here on: inks. Points are N P (C), what is said of an ink N K.

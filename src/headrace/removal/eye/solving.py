@@ -22,6 +22,9 @@ _BLOCK, _LEAN_BLOCK, _MARGIN = 1024, 512, 48
 _OPAQUE = 0.93
 # Inks are read off this near to the unmarked picture.
 _RIM = 10
+# Roughness is read off the surroundings: squares of these sides, and how much each counts.
+_AROUND = ((31, 1.0), (95, 1e-2), (287, 1e-4))
+_SMOOTH = 1.3
 # What compression changes, in levels; how far alpha is off after all; how much worse filling gets a pixel deeper.
 _GRAIN, _ALPHA_OFF, _DEEPER = 2.5, 0.03, 0.12
 # A result whose edges along the mark stand out more than this, beside the marked picture's, is worse than none.
@@ -135,15 +138,16 @@ def _solved(block: _Block) -> tuple[Plane, Mask]:
 
 def _drafted(block: _Block) -> Draft:
     """What lies under the mark, computed and filled in, and the two weighed by what is known of their errors."""
-    # From the mark's own rim: the margin around it is for what files smeared, and the picture shows through there.
-    membrane = fill(block.picture, block.tight)
+    rough = _roughness(block)
+    # From the mark's own rim: the picture shows through the margin around it. But on smooth ground files smear the mark
+    # visibly into the margin, and there is nothing to lose.
+    membrane = fill(block.picture, block.tight | (block.loose & (rough < _SMOOTH)))
     share, whole = covered(block.picture, block.alpha, block.loose, step=block.step)
     change = cv2.morphologyEx(share, cv2.MORPH_GRADIENT, np.ones((5, 5), np.uint8))
     deep = cv2.distanceTransform(block.loose.view(np.uint8), cv2.DIST_L2, 3)
     at = np.nonzero(block.loose)
     marked, smooth, part = block.picture[at], membrane[at], share[at]
     depth: Plane = np.minimum(deep[at], _BLOCK).astype(np.float32)
-    rough = _roughness(block)
     missed: Plane = rough[at] * (1 + np.float32(_DEEPER) * np.maximum(depth - 2, 0)) + np.float32(_GRAIN)
     alpha, colour, strong = _inked(block, at, marked, smooth, part, missed, whole[at], depth)
     opacity = alpha * part
@@ -197,11 +201,14 @@ def _roughness(block: _Block) -> Plane:
     """How far the picture around each pixel strays from its own blur: what filling in would miss."""
     grey = block.picture.mean(2)
     outside = (~block.loose).astype(np.float32)
-
-    def mean(of: Plane, side: int) -> Plane:
-        return cv2.blur(of * outside, (side, side)) / (cv2.blur(outside, (side, side)) + np.float32(1e-3))
-
-    rough: Plane = np.sqrt(mean((grey - mean(grey, 9)) ** 2, 31) + 1)
+    blurred = cv2.blur(grey * outside, (9, 9)) / (cv2.blur(outside, (9, 9)) + np.float32(1e-3))
+    strays = outside * (grey - blurred) ** 2
+    # Deep in a mark nothing of the picture is near: what is further away speaks for it.
+    total, seen = np.zeros_like(grey), np.full_like(grey, 1e-7)
+    for side, counts in _AROUND:
+        total += counts * cv2.blur(strays, (side, side))
+        seen += counts * cv2.blur(outside, (side, side))
+    rough: Plane = np.sqrt(total / seen + 1)
     return rough
 
 
