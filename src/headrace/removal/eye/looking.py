@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headrace.removal.eye import islands, repeats, weights
-from headrace.removal.eye.model import Mask, Picture, Region, Sight
+from headrace.removal.eye.model import JOIN, MARGIN, Mask, Picture, Region, Sight
 from headrace.removal.eye.repeats import ODDS
 
 Box = tuple[slice, slice]
@@ -31,8 +31,6 @@ _LARGE = 3_000_000
 _WORTH, _HIGH = 200, 200
 _FEWEST = 60  # pixels over _WORTH that are worth it
 _COARSELY = 0.7  # how much the coarse look counts beside the fine one
-_JOIN = 9  # strokes this near belong together
-_MARGIN = 2
 
 
 class _Rule(NamedTuple):
@@ -72,7 +70,7 @@ def look(image: NDArray[np.generic], *, threads: int = 2) -> Sight:
     if not regions:
         return _nothing(height, width, step, canvas.shape[:2])
     islands.claim(canvas, seen, tight, regions)
-    loose = cv2.dilate(tight.view(np.uint8), np.ones((2 * _MARGIN + 1,) * 2, np.uint8)).view(np.bool_)
+    loose = cv2.dilate(tight.view(np.uint8), np.ones((2 * MARGIN + 1,) * 2, np.uint8)).view(np.bool_)
     return Sight(
         height,
         width,
@@ -97,7 +95,7 @@ def _made_out(seen: Levels, coarse: Levels, looked: Mask) -> tuple[list[Region],
         return regions, tight, _score(seen[0][tight], coarse[tight])
     regions, tight = _regions(together.likely, together.coarse, (_REPEATED,))
     # A mark may stand beside the repeated one.
-    apart = cv2.dilate(tight.view(np.uint8), np.ones((2 * _JOIN + 1,) * 2, np.uint8)) == 0
+    apart = cv2.dilate(tight.view(np.uint8), np.ones((2 * JOIN + 1,) * 2, np.uint8)) == 0
     others, single = _regions(seen[0] * apart, coarse, (_LOOSELY,))
     together.into(seen, kept=single)
     np.copyto(together.coarse, coarse, where=single)
@@ -169,7 +167,7 @@ def _tiles_around(coarse: Levels) -> list[Box]:
     """Tiles over all that the coarse look found worth it: around each find, or around those that lie near together."""
     height, width = coarse.shape
     worth = (coarse >= _WORTH).view(np.uint8)
-    joined = cv2.dilate(worth, np.ones((_JOIN, _JOIN), np.uint8))
+    joined = cv2.dilate(worth, np.ones((JOIN, JOIN), np.uint8))
     _, labels, finds, _ = cv2.connectedComponentsWithStats(joined, connectivity=8, ltype=cv2.CV_32S)
     pixels = np.bincount(labels[worth.view(np.bool_)], minlength=len(finds))
     # Drawn with their surroundings, finds that share some become one.
@@ -220,7 +218,7 @@ def _sorted(regions: list[Region]) -> list[Region]:
 def _hanging_together(likely: Levels, coarse: Levels, tight: Mask, rule: _Rule, *, certain: bool) -> Iterator[Region]:
     """The marks among what the rule lets begin and is not in ``tight`` yet; they are entered there."""
     above = ((likely >= rule.low) & ~tight).view(np.uint8)
-    near = cv2.dilate(above, np.ones((_JOIN, _JOIN), np.uint8))
+    near = cv2.dilate(above, np.ones((JOIN, JOIN), np.uint8))
     count, labels, boxes, _ = cv2.connectedComponentsWithStats(near, connectivity=8, ltype=cv2.CV_32S)
     # Only of the pixels that count: a picture of many megapixels is mostly unmarked.
     at = np.flatnonzero(above)

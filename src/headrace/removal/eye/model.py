@@ -11,6 +11,9 @@ Mask = NDArray[np.bool_]
 Plane = NDArray[np.float32]
 T = TypeVar("T", bound=np.generic)
 
+JOIN = 9  # strokes this near, in pixels, belong together
+MARGIN = 2  # between the tight mask and the loose one
+
 
 @dataclass(frozen=True, slots=True)
 class Region:

@@ -25,6 +25,7 @@ _PEAKS, _LEAST, _EXACT = 16, 5, 0.35
 _SMALLEST = 600  # pixels of a copy with what is around it, at that size
 # So many of the certain pixels of single copies must all copies together find no worse than doubtful.
 _TOGETHER, _CERTAIN, _DOUBTFUL = 0.7, 200, 64
+_ANYWHERE = 0.35  # and in each part of the picture
 _STRIP = 1_000_000  # pixels folded at a time
 # Bins to a pixel's side: what many copies show is finer than pixels. In very large cells no more than so many in all.
 _FINENESS, _MOST_BINS = 2.0, 1_000_000
@@ -208,10 +209,21 @@ def fold(planes: Levels, coarse: Levels, looked: NDArray[np.bool_], lattice: Lat
     for rows, where in cells.places():
         for mean, plane in zip(chances, (likely, rough), strict=True):
             plane[rows] = np.rint(cv2.remap(mean, *where, cv2.INTER_LINEAR))
-    certain = planes[0] >= _CERTAIN
-    if (likely[certain] >= _DOUBTFUL).sum() < _TOGETHER * certain.sum():
+    if not _held(planes[0] >= _CERTAIN, likely >= _DOUBTFUL):
         return None
     return Together(likely, rough, cells.mean(said, seen[0]), cells)
+
+
+def _held(certain: NDArray[np.bool_], together: NDArray[np.bool_]) -> bool:
+    """Whether what is certain is found by all copies together, too: everywhere, since steps a little off add up."""
+    few = certain.sum() / 64
+    parts = [
+        (ours, theirs)
+        for rows in zip(np.array_split(certain, 4), np.array_split(together, 4), strict=True)
+        for ours, theirs in zip(*(np.array_split(part, 4, axis=1) for part in rows), strict=True)
+    ]
+    here = [(ours & theirs).sum() / ours.sum() for ours, theirs in parts if ours.sum() > few]
+    return bool((certain & together).sum() >= _TOGETHER * certain.sum() and min(here, default=1.0) >= _ANYWHERE)
 
 
 class _Cells:

@@ -1,7 +1,7 @@
 """Solving for what lies under a mark: computed where it shines through, filled in where it does not."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import cv2
 import numpy as np
@@ -11,7 +11,7 @@ from headrace.removal.eye.coverage import covered
 from headrace.removal.eye.filling import fill
 from headrace.removal.eye.finishing import Draft, finish
 from headrace.removal.eye.inks import Points, read
-from headrace.removal.eye.model import Mask, Picture, Plane, Restoration, Sight
+from headrace.removal.eye.model import JOIN, MARGIN, Mask, Picture, Plane, Restoration, Sight
 
 At = tuple[NDArray[np.intp], ...]
 Box = tuple[int, int, int, int]  # top, bottom, left, right
@@ -28,7 +28,7 @@ _SMOOTH = 1.3
 # What compression changes, in levels; how far alpha is off after all; how much worse filling gets a pixel deeper.
 _GRAIN, _ALPHA_OFF, _DEEPER = 2.5, 0.03, 0.12
 # A result whose edges along the mark stand out more than this, beside the marked picture's, is worse than none.
-_RESIDUE = 0.9
+_RESIDUE = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +49,8 @@ def solve(picture: Picture, sight: Sight, *, least_score: float = 0.5, in_place:
     """The picture without the mark that was seen in it.
 
     Never changes a pixel outside the sight's loose mask. Refuses, with a reason, where no mark was seen, where it is
-    less certain than ``least_score``, and where the result still shows it. ``in_place`` writes into ``picture``, for
-    pictures that fill half the memory.
+    less certain than ``least_score``, and where the result still shows it; regions that are less certain by themselves
+    stay. ``in_place`` writes into ``picture``, for pictures that fill half the memory.
     """
     if picture.shape != (sight.height, sight.width, 3):
         raise ValueError("the sight belongs to another picture")
@@ -59,12 +59,16 @@ def solve(picture: Picture, sight: Sight, *, least_score: float = 0.5, in_place:
     if sight.score < least_score:
         return Restoration(picture, 0.0, 0, 0, refused=f"The mark is too doubtful: score {sight.score:.2f}.")
     result = picture if in_place else picture.copy()
+    left_over = _certain(sight, least_score)
+    if not left_over.tight.any():
+        return Restoration(picture, 0.0, 0, 0, refused="Each part of the mark is too doubtful by itself.")
     computed = invented = 0
     before = after = doubt = 0.0
-    for top, bottom, left, right in _boxes(sight):
+    for top, bottom, left, right in _boxes(left_over):
         above, before_it = max(0, top - _MARGIN), max(0, left - _MARGIN)
-        block = _cut(picture, sight, (above, bottom + _MARGIN, before_it, right + _MARGIN))
-        fresh, hole = _solved(block)
+        # What was solved before is picture here, not mark: the blocks meet without a seam.
+        block = _cut(result, left_over, (above, bottom + _MARGIN, before_it, right + _MARGIN))
+        fresh, hole, wrong = _solved(block)
         was, now = _residue(block.picture, block), _residue(fresh, block)
         # Where the mark covers all there is no outline to judge by, nor anything to fill in from.
         if block.tight.all() or now > _RESIDUE * was:
@@ -75,14 +79,34 @@ def solve(picture: Picture, sight: Sight, *, least_score: float = 0.5, in_place:
         inside = block.loose[inner]
         levels = np.clip(np.rint(fresh[inner][inside]), 0, 255).astype(np.uint8)
         result[top:bottom, left:right][inside] = levels
+        solved = _on_planes(sight.step, top, bottom, left, right)
+        left_over.loose[solved] = left_over.tight[solved] = False
         computed += int((inside & ~hole[inner]).sum())
         invented += int((inside & hole[inner]).sum())
-        doubt += float(block.doubt[inner][inside].sum())
+        doubt += float(wrong[inner][inside].sum())
     if computed + invented == 0:
         return Restoration(picture, 0.0, 0, 0, refused="The mark could not be taken off without leaving a trace.")
     gone = 1 - after / before if before > 0 else 1.0
     certain = 1 - min(1.0, doubt / (computed + invented) / 60)
     return Restoration(result, round(float(np.clip(gone * certain * sight.score, 0, 1)), 4), computed, invented)
+
+
+def _certain(sight: Sight, least_score: float) -> Sight:
+    """A copy of the sight, to be used up, without the regions that are too doubtful by themselves."""
+    tight, loose = sight.tight.copy(), sight.loose.copy()
+    if any(region.score < least_score for region in sight.regions):
+        near = cv2.dilate(tight.view(np.uint8), np.ones((JOIN, JOIN), np.uint8))
+        count, labels = cv2.connectedComponents(near, ltype=cv2.CV_32S)
+        label = labels[tight]
+        mean = np.bincount(label, sight.likely[tight], count) / np.maximum(np.bincount(label, minlength=count), 1)
+        tight &= (mean >= 255 * least_score)[labels]
+        loose &= cv2.dilate(tight.view(np.uint8), np.ones((2 * MARGIN + 1,) * 2, np.uint8)).view(np.bool_)
+    return replace(sight, tight=tight, loose=loose)
+
+
+def _on_planes(step: int, top: int, bottom: int, left: int, right: int) -> tuple[slice, slice]:
+    """A block's place on planes that are ``step`` times coarser; blocks begin where a coarse pixel does."""
+    return slice(top // step, -(-bottom // step)), slice(left // step, -(-right // step))
 
 
 def _boxes(sight: Sight) -> Iterator[Box]:
@@ -106,7 +130,7 @@ def _cut(picture: Picture, sight: Sight, box: Box) -> _Block:
     top, bottom, left, right = box
     bottom, right = min(bottom, sight.height), min(right, sight.width)
     step = sight.step
-    rows, columns = slice(top // step, -(-bottom // step)), slice(left // step, -(-right // step))
+    rows, columns = _on_planes(step, top, bottom, left, right)
     shape = (bottom - top, right - left)
 
     def plane(values: NDArray[np.uint8], smooth: int) -> NDArray[np.uint8]:
@@ -129,11 +153,12 @@ def _cut(picture: Picture, sight: Sight, box: Box) -> _Block:
     )
 
 
-def _solved(block: _Block) -> tuple[Plane, Mask]:
-    """The block without its mark, and which of its pixels were invented rather than computed."""
+def _solved(block: _Block) -> tuple[Plane, Mask, Plane]:
+    """The block without its mark, which of its pixels were invented rather than computed, and how wrong they may be."""
     draft = _drafted(block)
+    wrong = draft.invented * (draft.rough + np.float32(_GRAIN)) + (1 - draft.invented) * draft.doubt
     # The hand knows marks that were seen at full size.
-    return finish(draft) if block.step == 1 else draft.blend, draft.invented > 0.5
+    return finish(draft) if block.step == 1 else draft.blend, draft.invented > 0.5, wrong
 
 
 def _drafted(block: _Block) -> Draft:
