@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from headrace.removal.errors import ModelDamaged
-from headrace.removal.eye import Region, Sight, look, looking, solve, weights
+from headrace.removal.eye import Region, Sight, look, looking, solve, solving, weights
 
 Picture = NDArray[np.uint8]
 
@@ -137,3 +137,30 @@ def test_small_but_certain_scores_higher_than_large_but_doubtful() -> None:
     certain, doubtful = np.full(600, 245, np.uint8), np.full(5000, 150, np.uint8)
     assert looking._score(certain, certain) > 0.7
     assert looking._score(doubtful, doubtful // 3) < 0.2
+
+
+def test_blocks_meet_without_a_seam(scene: Picture, marked: Picture, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(solving, "_BLOCK", 128)
+    sight = look(marked)
+    for in_place in (False, True):
+        restored = solve(marked.copy(), sight, in_place=in_place).picture
+        wrong = np.abs(restored.astype(float) - scene).mean(2)
+        inside = sight.mask_tight
+        columns = [wrong[:, x][inside[:, x]].mean() for x in (128, 256, 384)]
+        assert max(columns) < 2 * wrong[inside].mean()
+    assert sight.mask_tight.any()
+
+
+def test_what_is_doubtful_by_itself_stays(marked: Picture) -> None:
+    sight = look(marked)
+    likely = sight.likely.copy()
+    left = np.arange(likely.shape[1]) < 320
+    likely[:, left] = np.minimum(likely[:, left], 150)
+    regions = (dataclasses.replace(sight.regions[0], score=0.55), sight.regions[0])
+    tight, loose = sight.tight.copy(), sight.loose.copy()
+    tight[:, 305:335] = loose[:, 305:335] = False  # two regions, the left one doubtful
+    doubtful = dataclasses.replace(sight, tight=tight, loose=loose, likely=likely, regions=regions)
+    changed = (solve(marked, doubtful, least_score=0.8).picture != marked).any(2)
+    assert changed[:, 335:].any()
+    assert not changed[:, :305].any()
+    assert np.array_equal(doubtful.tight, tight)
