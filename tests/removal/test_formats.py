@@ -43,11 +43,24 @@ def test_exif_stays_and_the_picture_is_turned_once(tmp_path: Path, name: str) ->
 
 
 def test_notes_of_a_tiff_go_into_other_kinds(tmp_path: Path) -> None:
-    Image.fromarray(_PIXELS).save(tmp_path / "p.tif", exif=_exif(1), compression="tiff_lzw")
-    assert _through(tmp_path / "p.tif")[0].info["compression"] == "tiff_lzw"
+    Image.fromarray(_PIXELS).save(tmp_path / "p.tif", exif=_exif(1))
     result, original = _through(tmp_path / "p.tif", tmp_path / "clean.jpg")
     assert result.getexif()[ExifTags.Base.Artist] == "Somebody"
     assert ExifTags.Base.StripOffsets not in result.getexif()
+    assert original.notes == []
+
+
+def test_a_packed_tiff_stays_packed_unless_its_notes_forbid(tmp_path: Path) -> None:
+    plain = Image.Exif()
+    plain[ExifTags.Base.Artist] = "Somebody"
+    Image.fromarray(_PIXELS).save(tmp_path / "p.tif", exif=plain, compression="tiff_lzw")
+    result, original = _through(tmp_path / "p.tif")
+    assert (result.info["compression"], result.getexif()[ExifTags.Base.Artist]) == ("tiff_lzw", "Somebody")
+    original.kept["exif"] = _exif(1)
+    formats.write(_PIXELS, original, str(tmp_path / "inner.tif"), "TIFF")
+    with Image.open(tmp_path / "inner.tif") as inner:
+        assert inner.getexif().get_ifd(ExifTags.IFD.Exif)
+        assert np.array_equal(np.asarray(inner), _PIXELS)
     assert original.notes == []
 
 

@@ -75,9 +75,11 @@ def write(picture: Any, original: Original, path: str, kind: str) -> None:
     if original.transparency is not None and kind not in NO_TRANSPARENCY:
         image.putalpha(original.transparency)
     options = original.kept | _options(kind, original)
+    if kind == "TIFF" and _has_inner_notes(original):
+        options.pop("compression", None)  # libtiff, which packs, cannot write these; larger is better than less
     try:
         image.save(path, kind, **options)
-    except (ValueError, TypeError, OverflowError):  # tables or notes that the writer does not take
+    except (ValueError, TypeError, OverflowError, RuntimeError):  # tables or notes that the writer does not take
         original.notes.append("EXIF, resolution and the way it was packed could not be kept")
         plain = {name: value for name, value in original.kept.items() if name == "icc_profile"}
         image.save(path, kind, **plain | _BEST.get(kind, {}))
@@ -90,6 +92,15 @@ _BEST: dict[str, dict[str, Any]] = {
 
 def _options(kind: str, original: Original) -> dict[str, Any]:
     return original.own if original.own and kind == original.kind else _BEST.get(kind, {})
+
+
+def _has_inner_notes(original: Original) -> bool:
+    """Whether EXIF has directories of its own: of the exposure, of the place."""
+    from PIL import ExifTags, Image
+
+    exif = Image.Exif()
+    exif.load(original.kept.get("exif", b""))
+    return not {int(inner) for inner in ExifTags.IFD}.isdisjoint(exif)
 
 
 def _is_grey(mode: str) -> bool:
