@@ -1,5 +1,6 @@
 """Files of many kinds go in, the same kind comes out; what is no picture harms nobody."""
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 from numpy.typing import NDArray
 from PIL import Image
 
+from headrace.removal import pictures
 from headrace.removal.errors import PictureUnreadable
 from headrace.removal.pictures import Order, carry_out, limits
 from tests.cli.conftest import Call, call
@@ -46,6 +48,19 @@ def test_other_kinds_of_pixels(marked: Picture, tmp_path: Path, mode: str, name:
             assert ("A" in result.getbands()) == (mode == "RGBA")
             assert (result.mode == "L") == (mode == "L")
     assert bool(report["notes"]) == (report["removed"] and mode in ("CMYK", "LAB"))
+
+
+@pytest.mark.parametrize("poor", [False, True])
+def test_a_poor_result_is_called_one(call: Call, monkeypatch: pytest.MonkeyPatch, poor: bool) -> None:
+    report = {"score": 0.6, "regions": [{"left": 1, "top": 2, "width": 3, "height": 4}], "removed": True,
+              "reason": None, "confidence": 0.1, "poor": poor, "computed": 5,
+              "invented": 6, "notes": ["CMYK becomes RGB"]}  # fmt: skip
+    monkeypatch.setattr(pictures, "carry_out", lambda _: report)
+    for words in (["remove", "p.jpg"], ["remove", "p.jpg", "--json"]):
+        done = call(*words)
+        assert ("a poor result: look at it before you use it" in done.err) == poor
+        assert "not as in the original: CMYK becomes RGB" in done.err
+    assert json.loads(done.out)["poor"] is poor
 
 
 def test_what_is_no_picture_is_named(tmp_path: Path) -> None:

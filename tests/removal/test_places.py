@@ -46,7 +46,11 @@ def photo(tmp_path: Path) -> Path:
         ("detect p.jpg --mask p.jpg", "let p.jpg end in .png"),
         ("detect p.jpg --mask -", "not to standard output"),
         ("remove p.jpg --to -", "not to standard output"),
-        ("remove p.jpg --to out.xyz", "out.xyz has an ending that is not known: take one of .jpg, "),
+        (
+            "remove p.jpg --to out.xyz",
+            "out.xyz has an ending that is not known: let --to name a file that ends in .jpg, ",
+        ),
+        ("remove p.jpg --to /proc/out.jpg", "/proc/out.jpg cannot be written"),
         ("remove p.jpg --to nowhere/out.jpg", "nowhere for out.jpg"),
         ("remove p.jpg --to folder.jpg --force", "folder.jpg is a folder"),
         ("remove p.jpg --to full.jpg --force", "full.jpg is a folder, a pipe or a device"),
@@ -105,6 +109,8 @@ def test_results_appear_whole_or_not_at_all(tmp_path: Path) -> None:
     with written_at_once(str(link), force=True) as draft:
         Path(draft or "").write_text("new")
     assert (target.read_text(), target.stat().st_mode & 0o777, link.is_symlink()) == ("new", 0o640, True)
+    with written_at_once(str(tmp_path / "none.png"), force=False):
+        pass  # a mark that is left alone
     assert sorted(path.name for path in tmp_path.iterdir()) == ["link.png", "out.png"]
 
 

@@ -43,7 +43,9 @@ def require_result(target: Path, source: Path, *, force: bool) -> None:
     An ending that is not known passes where it is the picture's own: what its content is decides then.
     """
     if target.suffix.lower() not in KINDS and target.suffix != source.suffix:
-        raise TargetUnusable(f"{target} has an ending that is not known: take one of {', '.join(KINDS)}.")
+        raise TargetUnusable(
+            f"{target} has an ending that is not known: let --to name a file that ends in {', '.join(KINDS)}."
+        )
     _require_place(target)
     if target.exists() and not force:
         what = "is the picture itself" if target.samefile(source) else "exists"
@@ -90,8 +92,12 @@ def written_at_once(target: str | None, *, force: bool) -> Iterator[str | None]:
     place = _real(Path(target))
     draft = place.with_name(f".headrace-{secrets.token_hex(6)}{place.suffix}")
     try:
+        draft.touch(exist_ok=False)  # whether one may write there is known for certain only by doing it
+    except OSError as exc:
+        raise TargetUnusable(f"{target} cannot be written: {exc.strerror}.") from exc
+    try:
         yield str(draft)
-        if draft.exists():
+        if draft.exists() and draft.stat().st_size > 0:
             _take_its_place(draft, place, target, force=force)
     finally:
         draft.unlink(missing_ok=True)
