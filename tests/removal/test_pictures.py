@@ -83,3 +83,8 @@ def test_libraries_reserve_no_memory_for_every_core(tmp_path: Path, monkeypatch:
     monkeypatch.setattr("sys.executable", str(child))
     (tmp_path / "any.png").write_bytes(b"any")
     assert carry_out(Order(str(tmp_path / "any.png"), threads=16)) == {"numbers": [2, 2]}
+
+
+def test_the_child_that_opens_foreign_files_knows_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HEADRACE_DATABASE_URL", "postgresql://u:hidden@127.0.0.1/x")
+    assert not any(name.startswith("HEADRACE_") for name in pictures._environment())

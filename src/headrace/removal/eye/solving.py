@@ -88,7 +88,9 @@ def solve(picture: Picture, sight: Sight, *, least_score: float = 0.5, in_place:
         return Restoration(picture, 0.0, 0, 0, refused="The mark could not be taken off without leaving a trace.")
     gone = 1 - after / before if before > 0 else 1.0
     certain = 1 - min(1.0, doubt / (computed + invented) / 60)
-    return Restoration(result, round(float(np.clip(gone * certain * sight.score, 0, 1)), 4), computed, invented)
+    whole = 1 - left_over.loose.sum() / sight.loose.sum()  # a mark that stays in part is not gone
+    confidence = round(float(np.clip(gone * certain * whole * sight.score, 0, 1)), 4)
+    return Restoration(result, confidence, computed, invented)
 
 
 def _certain(sight: Sight, least_score: float) -> Sight:
