@@ -152,7 +152,7 @@ def _roughness(picture: Tensor, loose: Tensor) -> Tensor:
 # From here on: inks. Points are N P (C), what is said of an ink N K.
 
 ALPHA_PRIOR, COLOUR_PRIOR, ALIKE, UNFLATTENED = 0.12, 35.0, 60.0, 0.7
-APART, LEAST, MOST_INKS, FEWEST = 90, 0.08, 3, 30
+APART, LEAST, MOST_INKS, FEWEST = 90, 0.05, 5, 30
 KINDS = (
     (((1, 0, 0, 0), (0, 1, 0, 0), (0, 0, 1, 0), (0, 0, 0, 1)), 0.0),
     (((1, 0), (1, 0), (1, 0), (0, 1)), 0.5),

@@ -28,7 +28,7 @@ _KINDS: tuple[tuple[Numbers, float], ...] = (
 )
 _ROUNDS = 4
 # Colours further apart are inks of their own, if they make so much of the mark.
-_APART, _LEAST, _MOST_INKS = 90, 0.08, 3
+_APART, _LEAST, _MOST_INKS = 90, 0.05, 5
 _FEWEST, _MOST = 30, 20_000  # pixels that an ink is read off
 
 
