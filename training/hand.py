@@ -16,7 +16,6 @@ from training.network import Join, conv
 
 WIDTHS = (32, 48, 72)  # at a half, a quarter and an eighth of the size
 INPUTS = 17
-STRIDE = 8
 FAR = (1, 2, 4)  # how far apart the coarsest scale looks, so that a wide hole sees its rim
 NAMES = ("levels", "log", "ghosts", "psnr", "drafted")
 _WEIGHTS = (4.0, 0.3, 4.0)

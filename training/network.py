@@ -13,7 +13,6 @@ from torch.nn import functional as fn
 
 WIDTHS = (16, 32, 64, 112, 176, 224)
 HEAD = 16
-STRIDE = 32
 PLANES = 6
 # The error is told up to here: beyond it nobody would invert.
 LARGEST_ERROR = 0.5

@@ -27,13 +27,15 @@ class Entry:
 def _nothing_is_garbage() -> Iterator[None]:
     """What is loaded here stays to the end: looking for garbage in it takes a third of the time until a command is
     over, while it is loaded and when the process ends."""
+    looked_for = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
         if gc.get_freeze_count() == 0:
             gc.freeze()
-        gc.enable()
+        if looked_for:
+            gc.enable()
 
 
 class Later(TyperCommand):

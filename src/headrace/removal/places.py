@@ -109,6 +109,9 @@ def _take_its_place(draft: Path, place: Path, target: str, *, force: bool) -> No
             if not force:  # since it was looked at first
                 raise TargetExists(f"{target} exists by now: name another file, or add --force to replace it.")
             shutil.copymode(place, draft)
+        # On disk before it replaces anything: a power cut leaves the old file or the new one.
+        with draft.open("rb") as file:
+            os.fsync(file.fileno())
         draft.replace(place)
     except OSError as exc:
         raise TargetUnusable(f"{target} could not be written: {exc.strerror}.") from exc

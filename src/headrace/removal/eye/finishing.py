@@ -11,6 +11,7 @@ import numpy as np
 from headrace.removal.eye import weights
 from headrace.removal.eye.model import Mask, Plane
 
+_PLANES = 17  # four pictures of three colours, five planes: as training/hand.py stacks them
 # How much of the hand's correction counts where all is computed, and where all (so much) is filled in.
 _SURE, _ALL, _HALF = 0.4, 0.99, 0.5
 # How many levels it may correct where all is computed, beside what the picture's roughness allows.
@@ -37,7 +38,7 @@ def finish(draft: Draft) -> Plane:
     """The finished picture, in levels; right under the mark only."""
     height, width = draft.loose.shape
     stride = weights.HAND.stride
-    given = np.empty((17, height + -height % stride, width + -width % stride), np.float32)
+    given = np.empty((_PLANES, height + -height % stride, width + -width % stride), np.float32)
     inner = given[:, :height, :width]
     for i, picture in enumerate((draft.computed, draft.filled, draft.marked, draft.blend)):
         np.multiply(picture.transpose(2, 0, 1), np.float32(1 / 255), out=inner[3 * i : 3 * i + 3])

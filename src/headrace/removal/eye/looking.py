@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headrace.removal.eye import islands, repeats, weights
-from headrace.removal.eye.model import JOIN, MARGIN, Mask, Picture, Region, Sight
+from headrace.removal.eye.model import JOIN, Mask, Picture, Region, Sight, loosened
 from headrace.removal.eye.repeats import ODDS
 
 Box = tuple[slice, slice]
@@ -70,7 +70,7 @@ def look(image: NDArray[np.generic], *, threads: int = 2) -> Sight:
     if not regions:
         return _nothing(height, width, step, canvas.shape[:2])
     islands.claim(canvas, seen, tight, regions)
-    loose = cv2.dilate(tight.view(np.uint8), np.ones((2 * MARGIN + 1,) * 2, np.uint8)).view(np.bool_)
+    loose = loosened(tight)
     return Sight(
         height,
         width,

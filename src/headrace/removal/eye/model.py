@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import TypeVar
 
+import cv2
 import numpy as np
 from numpy.typing import NDArray
 
@@ -12,7 +13,11 @@ Plane = NDArray[np.float32]
 T = TypeVar("T", bound=np.generic)
 
 JOIN = 9  # strokes this near, in pixels, belong together
-MARGIN = 2  # between the tight mask and the loose one
+
+
+def loosened(tight: Mask) -> Mask:
+    """The mask with the margin of two pixels that files smear a mark into."""
+    return cv2.dilate(tight.view(np.uint8), np.ones((5, 5), np.uint8)).view(np.bool_)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,13 +11,13 @@ from headrace.removal.eye.coverage import covered
 from headrace.removal.eye.filling import fill
 from headrace.removal.eye.finishing import Draft, finish
 from headrace.removal.eye.inks import Points, read
-from headrace.removal.eye.model import JOIN, MARGIN, Mask, Picture, Plane, Restoration, Sight
+from headrace.removal.eye.model import JOIN, Mask, Picture, Plane, Restoration, Sight, loosened
 
 At = tuple[NDArray[np.intp], ...]
 Box = tuple[int, int, int, int]  # top, bottom, left, right
 
 # Blocks of this side (of the second in very large pictures) are solved one by one, each with a margin only looked at.
-_BLOCK, _LEAN_BLOCK, _MARGIN = 1024, 512, 48
+_BLOCK, _LEAN_BLOCK, _OVERLAP = 1024, 512, 48
 # Beyond this nothing of the picture is left to compute with.
 _OPAQUE = 0.93
 # Inks are read off this near to the unmarked picture.
@@ -65,9 +65,9 @@ def solve(picture: Picture, sight: Sight, *, least_score: float = 0.5, in_place:
     computed = invented = 0
     before = after = doubt = 0.0
     for top, bottom, left, right in _boxes(left_over):
-        above, before_it = max(0, top - _MARGIN), max(0, left - _MARGIN)
+        above, before_it = max(0, top - _OVERLAP), max(0, left - _OVERLAP)
         # What was solved before is picture here, not mark: the blocks meet without a seam.
-        block = _cut(result, left_over, (above, bottom + _MARGIN, before_it, right + _MARGIN))
+        block = _cut(result, left_over, (above, bottom + _OVERLAP, before_it, right + _OVERLAP))
         fresh, hole, wrong = _solved(block)
         was, now = _residue(block.picture, block), _residue(fresh, block)
         # Where the mark covers all there is no outline to judge by, nor anything to fill in from.
@@ -102,7 +102,7 @@ def _certain(sight: Sight, least_score: float) -> Sight:
         label = labels[tight]
         mean = np.bincount(label, sight.likely[tight], count) / np.maximum(np.bincount(label, minlength=count), 1)
         tight &= (mean >= 255 * least_score)[labels]
-        loose &= cv2.dilate(tight.view(np.uint8), np.ones((2 * MARGIN + 1,) * 2, np.uint8)).view(np.bool_)
+        loose &= loosened(tight)
     return replace(sight, tight=tight, loose=loose)
 
 
