@@ -9,7 +9,7 @@ import os
 import socket
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import aclosing, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any, Literal, Self, TypeAlias
@@ -267,8 +267,9 @@ class Database:
                 log.warning("listener.unreachable", error=type(exc).__name__, retry_in=delay)
             else:
                 try:
-                    async for note in _notes(connection, channels, keepalive.total_seconds()):
-                        yield note
+                    async with aclosing(_notes(connection, channels, keepalive.total_seconds())) as notes:
+                        async for note in notes:
+                            yield note
                 except (*_LOST, OSError, TimeoutError, asyncpg.PostgresError) as exc:  # also of LISTEN itself
                     log.warning("listener.lost", error=type(exc).__name__)
                 finally:
@@ -316,7 +317,7 @@ async def connect_alone(config: DatabaseConfig) -> AsyncIterator["asyncpg.Connec
 
 async def _notes(
     connection: "asyncpg.Connection[Any]", channels: Sequence[str], keepalive: float
-) -> AsyncIterator[Note]:
+) -> AsyncGenerator[Note, None]:
     arrived: asyncio.Queue[Note | None] = asyncio.Queue()
     connection.add_termination_listener(lambda *_: arrived.put_nowait(None))
     for channel in channels:

@@ -1,6 +1,7 @@
 """The client against the real API, with a real worker."""
 
 import asyncio
+from contextlib import aclosing
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -12,6 +13,7 @@ from headrace import ids
 from headrace.client import Client, NewTask, SyncClient, Task, errors
 from headrace.tasks import Fatal, TaskContext, declare_types
 from tests.client.conftest import ADMIN_KEY, IMPATIENT
+from tests.closing import all_closed
 from tests.tasks.conftest import Bench
 
 
@@ -36,6 +38,13 @@ async def types(bench: Bench) -> None:
 
     async with bench.db.transaction() as tx:
         await declare_types(tx, bench.registry)
+
+
+async def test_whoever_follows_a_task_may_leave_before_its_end(client: Client) -> None:
+    task = await client.submit("print", {"pages": 3})
+    with all_closed():
+        async with aclosing(client.follow(task.id)) as states:
+            assert (await anext(states)).status == "QUEUED"
 
 
 async def test_a_task_is_submitted_followed_and_read(client: Client, bench: Bench) -> None:

@@ -11,6 +11,7 @@ import asyncpg
 import pytest
 
 from headrace.database import Database, DatabaseBusy, DatabaseConfig, DatabaseRefused, DatabaseUnavailable, Tx
+from tests.closing import all_closed
 from tests.conftest import TestServer
 
 
@@ -141,8 +142,9 @@ async def test_listening_survives_a_refusal_to_listen(db: Database, monkeypatch:
         await listen(connection, *args)
 
     monkeypatch.setattr(asyncpg.Connection, "add_listener", refuse_once)
-    async with asyncio.timeout(20), aclosing(db.listen("news")) as notes:
-        assert (await anext(notes)).resumed
+    with all_closed():
+        async with asyncio.timeout(20), aclosing(db.listen("news")) as notes:
+            assert (await anext(notes)).resumed
     assert not refusals
 
 

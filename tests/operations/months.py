@@ -2,12 +2,17 @@
 
 from datetime import UTC, date, datetime, timedelta
 
+import pytest
+
 from headrace import ids
-from headrace.audit import Sealer
-from headrace.database import Database
+from headrace.audit import Against, Sealer, Who
+from headrace.database import Database, DatabaseConfig
+from headrace.operations import Retired, Storage, StorageConfig, archives, retire_month
 from tests.conftest import TestServer
 
 MONTH = date(2025, 3, 1)
+NAME = "audit_events_y2025m03"
+LAST = f"seq = (SELECT max(seq) FROM headrace.{NAME})"
 
 # Values that are easily lost: empty texts beside NULL, quotes and line breaks, characters outside the BMP, numbers of
 # jsonb beyond a double, keys in PostgreSQL's order.
@@ -54,3 +59,28 @@ async def fingerprint(db: Database, table: str) -> str:
 
 def name_of(db: Database) -> str:
     return db.config.url.rpartition("/")[2].partition("?")[0]
+
+
+async def retire(
+    owner: DatabaseConfig, place: StorageConfig, table: str = "audit_events", month: date = MONTH, **how: object
+) -> Retired:
+    return await retire_month(owner, Storage(place), table, month, who=Who.system(), **how)  # type: ignore[arg-type]
+
+
+async def stop_after(last: str, owner: DatabaseConfig, place: StorageConfig) -> None:
+    class Stop(Exception):
+        pass
+
+    def stop(step: str) -> None:
+        if step == last:
+            raise Stop
+
+    with pytest.raises(Stop):
+        await retire(owner, place, on_step=stop)
+
+
+def archive_of(db: Database, owner: DatabaseConfig, place: StorageConfig) -> Against:
+    return Against(
+        retired=lambda: archives.list_months(db, "audit_events"),
+        archive=lambda month: archives.read_month(db, owner, Storage(place), "audit_events", month),
+    )

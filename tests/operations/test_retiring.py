@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from headrace import audit, ids
-from headrace.audit import Against, Seal, Sealer, Verified, Who, sealing, verifying
+from headrace.audit import Seal, Sealer, Verified, Who, sealing, verifying
 from headrace.audit.verifying import Flaw, _Verification
 from headrace.database import Database, DatabaseConfig, connect_alone
 from headrace.operations import (
@@ -21,7 +21,6 @@ from headrace.operations import (
     Storage,
     StorageConfig,
     archives,
-    retire_month,
     store,
 )
 from headrace.operations.errors import (
@@ -36,19 +35,22 @@ from headrace.operations.errors import (
     RetiredElsewhere,
 )
 from tests.conftest import TestServer
-from tests.operations.months import MONTH, fill_audit, fingerprint, make_month, name_of
+from tests.operations.months import (
+    LAST,
+    MONTH,
+    NAME,
+    archive_of,
+    fill_audit,
+    fingerprint,
+    make_month,
+    name_of,
+    retire,
+    stop_after,
+)
 
-NAME = "audit_events_y2025m03"
-LAST = f"seq = (SELECT max(seq) FROM headrace.{NAME})"
 IMPATIENT = LockConfig(
     wait=timedelta(milliseconds=20), pause=timedelta(milliseconds=20), patience=timedelta(seconds=0.2)
 )
-
-
-async def retire(
-    owner: DatabaseConfig, place: StorageConfig, table: str = "audit_events", month: date = MONTH, **how: object
-) -> Retired:
-    return await retire_month(owner, Storage(place), table, month, who=Who.system(), **how)  # type: ignore[arg-type]
 
 
 async def attached(db: Database, name: str = NAME) -> bool | None:
@@ -113,13 +115,6 @@ async def test_events_leave_only_when_they_are_sealed(
 
 async def verify_trail(db: Database, owner: DatabaseConfig, place: StorageConfig) -> Verified:
     return await audit.verify(db, against=archive_of(db, owner, place))
-
-
-def archive_of(db: Database, owner: DatabaseConfig, place: StorageConfig) -> Against:
-    return Against(
-        retired=lambda: archives.list_months(db, "audit_events"),
-        archive=lambda month: archives.read_month(db, owner, Storage(place), "audit_events", month),
-    )
 
 
 @pytest.mark.parametrize("last", ["detached", "archived", None])
@@ -231,18 +226,6 @@ async def test_a_killed_run_is_taken_up_where_it_stopped(
     assert the_file(place).exists(), "and no other file was left behind"
     name = await archives.restore(owner, Storage(place), archive, who=Who.system())
     assert await fingerprint(db, name) == before
-
-
-async def stop_after(last: str, owner: DatabaseConfig, place: StorageConfig) -> None:
-    class Stop(Exception):
-        pass
-
-    def stop(step: str) -> None:
-        if step == last:
-            raise Stop
-
-    with pytest.raises(Stop):
-        await retire(owner, place, on_step=stop)
 
 
 async def test_an_archive_with_another_hash_is_never_dropped(

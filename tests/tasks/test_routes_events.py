@@ -2,7 +2,7 @@
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, MutableMapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -12,12 +12,14 @@ import httpx
 import orjson
 import pytest
 import uvicorn
+from starlette.requests import ClientDisconnect
 
 from headrace.tasks import live
 from headrace.tasks.catalog import RegistryCatalog
 from headrace.tasks.context import TaskContext
 from headrace.tasks.live import Watch, WatchConfig
 from headrace.tasks.routes import create_router
+from headrace.tasks.routes.events import EventStream, _written
 from headrace.tasks.service import Tasks
 from headrace.web import WebConfig, create_app
 from tests.edge import stand
@@ -146,6 +148,23 @@ async def test_a_client_that_goes_away_is_noticed(bench: Bench, served: Served) 
     async with asyncio.timeout(5):
         while served.watch.streams:
             await asyncio.sleep(0.02)
+
+
+async def test_a_client_that_goes_away_while_it_is_written_to_counts_no_longer(bench: Bench, served: Served) -> None:
+    task = await bench.submit("talk")
+    stream = EventStream(_written(served.watch.follow(task, user_id="u_1")))
+
+    async def receive() -> dict[str, Any]:
+        raise AssertionError("nobody asks")
+
+    async def send(message: MutableMapping[str, Any]) -> None:
+        if message.get("body", b"").startswith(b"id: "):
+            assert served.watch.streams == 1
+            raise OSError
+
+    with pytest.raises(ClientDisconnect):
+        await stream({"type": "http", "asgi": {"spec_version": "2.4"}}, receive, send)
+    assert served.watch.streams == 0
 
 
 async def test_head_opens_no_stream(bench: Bench, served: Served) -> None:

@@ -2,7 +2,18 @@
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterable,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Collection,
+    Iterator,
+    Mapping,
+    Sequence,
+)
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from enum import StrEnum
@@ -21,8 +32,8 @@ _LANES = 4  # queries at once: a server uses a core for each
 Report = Callable[[int, int], None]
 """(events done, events in all)"""
 
-Archive = Callable[[date], AsyncIterable[Mapping[str, Any]]]
-"""The archived rows of a month by ``seq``; jsonb columns as their text."""
+Archive = Callable[[date], AsyncGenerator[Mapping[str, Any], None]]
+"""The archived rows of a month by ``seq``; jsonb columns as their text. Closed when a row does not fit."""
 
 Retired = Callable[[], Awaitable[Collection[date]]]
 """The months that are not in the trail any more, as of now."""
@@ -299,7 +310,9 @@ class _Verification:
         for month, of_month in sorted(self._offline().items()):
             if self._against.archive is None:
                 continue
-            if finding := await verify_rows(of_month, self._against.archive(month), leaves_of=self._leaves):
+            async with aclosing(self._against.archive(month)) as rows:
+                finding = await verify_rows(of_month, rows, leaves_of=self._leaves)
+            if finding is not None:
                 raise _Found(finding)
             self._done += sum(seal.events for seal in of_month)
             self._report(self._done, self._total)

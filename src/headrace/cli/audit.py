@@ -1,7 +1,7 @@
 """``headrace audit``: search the trail, take it along, and prove that nobody has changed it."""
 
 import sys
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncGenerator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import date
@@ -159,7 +159,7 @@ def verify(
     chosen = month_of(month) if month else None
 
     async def act(desk: Desk) -> Verified:
-        def rows(of: date) -> AsyncIterator[Mapping[str, Any]]:
+        def rows(of: date) -> AsyncGenerator[Mapping[str, Any], None]:
             storage = Storage(archive_config(desk.settings))
             return archives.read_month(desk.db, desk.place.owner, storage, "audit_events", of)
 

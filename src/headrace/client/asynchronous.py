@@ -176,15 +176,15 @@ class Client(Verbs):
                 return
             if not response.headers.get("Content-Type", "").startswith("text/event-stream"):
                 raise _NoStream  # whoever asks for the task itself learns what is wrong
-            events = read_events(response.aiter_bytes())
-            try:
-                async with asyncio.timeout(_FIRST_EVENT.total_seconds()):
-                    first = await anext(events)
-            except (TimeoutError, StopAsyncIteration):
-                raise _NoStream from None
-            yield first
-            async for event in events:
-                yield event
+            async with aclosing(read_events(response.aiter_bytes())) as events:
+                try:
+                    async with asyncio.timeout(_FIRST_EVENT.total_seconds()):
+                        first = await anext(events)
+                except (TimeoutError, StopAsyncIteration):
+                    raise _NoStream from None
+                yield first
+                async for event in events:
+                    yield event
 
     async def _poll(self, task_id: str) -> AsyncGenerator[Task, None]:
         version, pause = -1, _POLL_FIRST_S

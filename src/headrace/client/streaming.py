@@ -1,6 +1,7 @@
 """Server-sent events, as they come over the wire."""
 
 from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
 from dataclasses import dataclass
 
 
@@ -15,21 +16,22 @@ async def read_events(chunks: AsyncIterator[bytes]) -> AsyncGenerator[ServerEven
     """Events as they are complete; comments, which only keep the connection open, are passed over."""
     kind, last_id = "message", None
     data: list[str] = []
-    async for line in _lines(chunks):
-        if not line:
-            if data:
-                yield ServerEvent(kind, "\n".join(data), last_id)
-            kind, data = "message", []
-            continue
-        name, _, value = line.partition(":")
-        value = value.removeprefix(" ")
-        match name:
-            case "event":
-                kind = value
-            case "data":
-                data.append(value)
-            case "id":
-                last_id = value
+    async with aclosing(_lines(chunks)) as lines:
+        async for line in lines:
+            if not line:
+                if data:
+                    yield ServerEvent(kind, "\n".join(data), last_id)
+                kind, data = "message", []
+                continue
+            name, _, value = line.partition(":")
+            value = value.removeprefix(" ")
+            match name:
+                case "event":
+                    kind = value
+                case "data":
+                    data.append(value)
+                case "id":
+                    last_id = value
 
 
 async def _lines(chunks: AsyncIterator[bytes]) -> AsyncGenerator[str, None]:

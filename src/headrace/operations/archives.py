@@ -2,8 +2,8 @@
 
 import asyncio
 import tempfile
-from collections.abc import AsyncIterator, Sequence
-from contextlib import AsyncExitStack
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import AsyncExitStack, aclosing
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -101,11 +101,18 @@ async def discard(owner: DatabaseConfig, archive: Archive, *, who: Who) -> None:
         await audit.record(tx, who, Action.DELETED, discarded, data={"archive": archive.id})
 
 
-async def read_rows(owner: DatabaseConfig, storage: Storage, archive: Archive) -> AsyncIterator[dict[str, Any]]:
-    """A month's rows wherever they are, in their order: instants as datetimes, jsonb as PostgreSQL's text."""
+async def read_rows(owner: DatabaseConfig, storage: Storage, archive: Archive) -> AsyncGenerator[dict[str, Any], None]:
+    """A month's rows wherever they are, in their order: instants as datetimes, jsonb as PostgreSQL's text.
+
+    Whoever may leave before the end closes it: until then it has a connection, or a file.
+    """
     if archive.state is ArchiveState.DETACHED:
-        async with as_owner(owner) as connection:
-            async for batch in parquet.read_table(connection, monthly(archive.table_name), archive.name):
+        table = monthly(archive.table_name)
+        async with (
+            as_owner(owner) as connection,
+            aclosing(parquet.read_table(connection, table, archive.name)) as batches,
+        ):
+            async for batch in batches:
                 for row in batch.to_pylist():
                     yield row
         return
@@ -117,15 +124,16 @@ async def read_rows(owner: DatabaseConfig, storage: Storage, archive: Archive) -
 
 async def read_month(
     db: Database, owner: DatabaseConfig, storage: Storage, table_name: str, month: date
-) -> AsyncIterator[dict[str, Any]]:
+) -> AsyncGenerator[dict[str, Any], None]:
     """The same of a month that may be on its way: where it is gone when we come to read, it is read where it went."""
     archive = await _get_month(db, table_name, month)
     begun = False
     while True:
         try:
-            async for row in read_rows(owner, storage, archive):
-                begun = True
-                yield row
+            async with aclosing(read_rows(owner, storage, archive)) as rows:
+                async for row in rows:
+                    begun = True
+                    yield row
         except (asyncpg.UndefinedTableError, ArchiveDamaged):
             now = await _get_month(db, table_name, month)
             if begun or (now.state, now.sha256) == (archive.state, archive.sha256):

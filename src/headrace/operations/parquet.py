@@ -7,7 +7,8 @@ Which type each column had stands in the file's own metadata, so that a file exp
 
 import asyncio
 import hashlib
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Iterator, Sequence
+from contextlib import aclosing
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -88,8 +89,11 @@ def _schema(pa: Any, table: MonthlyTable, columns: Sequence[Column]) -> Any:
 
 async def _batches(
     connection: Connection, table: MonthlyTable, name: str, columns: Sequence[Column], schema: Any
-) -> AsyncIterator[Any]:
-    """The rows of a table in the order of their key, as Arrow batches."""
+) -> AsyncGenerator[Any, None]:
+    """The rows of a table in the order of their key, as Arrow batches.
+
+    Whoever may leave before the end closes it: until then the connection is in its transaction.
+    """
     pa = load("pyarrow")
     reading = ", ".join(column.reading for column in columns)
     sql = f"SELECT {reading} FROM headrace.{name} ORDER BY {', '.join(table.key)}"
@@ -107,11 +111,13 @@ async def _batches(
             yield await asyncio.to_thread(convert, rows)
 
 
-async def read_table(connection: Connection, table: MonthlyTable, name: str) -> AsyncIterator[Any]:
-    """The rows of a table as they would be in a file, as Arrow batches."""
+async def read_table(connection: Connection, table: MonthlyTable, name: str) -> AsyncGenerator[Any, None]:
+    """The rows of a table as they would be in a file, as Arrow batches; close it as ``_batches``."""
     columns = await list_columns(connection, name)
-    async for batch in _batches(connection, table, name, columns, _schema(load("pyarrow"), table, columns)):
-        yield batch
+    schema = _schema(load("pyarrow"), table, columns)
+    async with aclosing(_batches(connection, table, name, columns, schema)) as batches:
+        async for batch in batches:
+            yield batch
 
 
 def _number_of(pa: Any, kept: Any) -> Any:
@@ -127,16 +133,17 @@ async def write(connection: Connection, table: MonthlyTable, name: str, file: Pa
     columns = await list_columns(connection, name)
     schema = _schema(pa, table, columns)
     extremes = _Extremes(table)
-    with pq.ParquetWriter(file, schema, compression="zstd", compression_level=9) as writer:
-        waiting: list[Any] = []
-        async for batch in _batches(connection, table, name, columns, schema):
-            extremes.see(batch)
-            waiting.append(batch)
-            if sum(map(len, waiting)) >= _ROW_GROUP:
+    async with aclosing(_batches(connection, table, name, columns, schema)) as batches:
+        with pq.ParquetWriter(file, schema, compression="zstd", compression_level=9) as writer:
+            waiting: list[Any] = []
+            async for batch in batches:
+                extremes.see(batch)
+                waiting.append(batch)
+                if sum(map(len, waiting)) >= _ROW_GROUP:
+                    await asyncio.to_thread(writer.write_table, pa.Table.from_batches(waiting))
+                    waiting = []
+            if waiting:
                 await asyncio.to_thread(writer.write_table, pa.Table.from_batches(waiting))
-                waiting = []
-        if waiting:
-            await asyncio.to_thread(writer.write_table, pa.Table.from_batches(waiting))
     size, digest = await asyncio.to_thread(_measure, file)
     return extremes.summary(size, digest)
 
@@ -205,13 +212,15 @@ async def find_difference(connection: Connection, table: MonthlyTable, name: str
     columns = await list_columns(connection, name)
     if columns != file.columns:
         return "the columns are not the same"
+    pa = load("pyarrow")
     theirs = _Portions(file)
     count = 0
-    async for batch in _batches(connection, table, name, columns, _schema(load("pyarrow"), table, columns)):
-        wanted = await asyncio.to_thread(theirs.take, len(batch))
-        if wanted is None or not wanted.equals(load("pyarrow").Table.from_batches([batch]).replace_schema_metadata()):
-            return f"the rows from number {count + 1} on are not the same"
-        count += len(batch)
+    async with aclosing(_batches(connection, table, name, columns, _schema(pa, table, columns))) as batches:
+        async for batch in batches:
+            wanted = await asyncio.to_thread(theirs.take, len(batch))
+            if wanted is None or not wanted.equals(pa.Table.from_batches([batch]).replace_schema_metadata()):
+                return f"the rows from number {count + 1} on are not the same"
+            count += len(batch)
     if count != file.row_count:
         return f"the table has {count} rows and the file {file.row_count}"
     return None

@@ -1,12 +1,13 @@
 """A task's life as server-sent events."""
 
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Annotated
 
 from fastapi import APIRouter, Header, Query, Response
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel
+from starlette.types import Send
 
 from headrace.edge import Db, problems
 from headrace.tasks import live, service
@@ -23,6 +24,13 @@ _COME_BACK_AFTER_MS = 1000
 
 class EventStream(StreamingResponse):
     media_type = "text/event-stream"
+
+    async def stream_response(self, send: Send) -> None:
+        # Starlette leaves it to the garbage collector when the client goes away while something is sent: until then
+        # the stream would count.
+        assert isinstance(self.body_iterator, AsyncGenerator)
+        async with aclosing(self.body_iterator):
+            await super().stream_response(send)
 
 
 class EndOut(BaseModel):
@@ -85,7 +93,7 @@ async def follow_task(
     return EventStream(_written(news), headers={"X-Accel-Buffering": "no"})
 
 
-async def _written(news: AsyncGenerator[Event, None]) -> AsyncIterator[bytes]:
+async def _written(news: AsyncGenerator[Event, None]) -> AsyncGenerator[bytes, None]:
     yield f"retry: {_COME_BACK_AFTER_MS}\n\n".encode()
     async with aclosing(news):
         async for event in news:
