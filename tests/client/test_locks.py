@@ -1,13 +1,18 @@
 """``client.locks.hold`` against the real API: kept while the block runs, and its loss raised in the block. S-13."""
 
 import asyncio
+import threading
+from concurrent import futures
 from datetime import timedelta
+from typing import Any, cast
 
 import httpx
 import pytest
 
 from headrace.client import Client, SyncClient
 from headrace.client.errors import LockHeld, LockLost
+from headrace.locks import routes
+from headrace.locks.taking import when_free
 from tests.client.conftest import ADMIN_KEY, IMPATIENT
 
 SHORT = timedelta(seconds=1)  # the shortest that the server gives
@@ -96,6 +101,67 @@ async def test_who_cannot_renew_is_stopped_before_others_can_take_it(api: str, c
                 pass
 
 
+async def test_nobody_takes_a_lock_for_one_who_stopped_waiting(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = asyncio.Event()
+    at_work: set[asyncio.Task[Any]] = set()
+
+    async def watched(*what: Any, **how: Any) -> Any:
+        at_work.add(cast("asyncio.Task[Any]", asyncio.current_task()))
+        asked.set()
+        return await when_free(*what, **how)
+
+    async def wait() -> None:
+        async with client.locks.hold("k", wait=None):
+            pytest.fail("two at once")
+
+    async with client.locks.hold("k"):
+        monkeypatch.setattr(routes, "when_free", watched)
+        waiting = asyncio.create_task(wait())
+        await asked.wait()
+        waiting.cancel()
+        await asyncio.wait({waiting})
+        _, at_work = await asyncio.wait(at_work, timeout=3)
+        assert not at_work, "the server takes it for whoever stopped waiting"
+    assert await states(client) == ["released"]
+
+
+class LostAnswer(httpx.AsyncHTTPTransport):
+    """The way to the server, on which the first answer to one kind of request is lost."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__()
+        self._path = path
+        self.lost = threading.Event()
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        response = await super().handle_async_request(request)
+        if request.url.path == self._path and response.is_success and not self.lost.is_set():
+            await response.aread()
+            self.lost.set()
+            await asyncio.sleep(NEVER)
+        return response
+
+
+@pytest.mark.parametrize("path", ["/v1/locks", "/v1/locks/renew"])
+async def test_what_was_given_to_one_who_is_canceled_meanwhile_is_let_go(api: str, client: Client, path: str) -> None:
+    line = LostAnswer(path)
+
+    async def wait(impatient: Client) -> None:
+        async with impatient.locks.hold("k", ttl=SHORT, wait=None):
+            pytest.fail("it was never told")
+
+    async with Client(api, ADMIN_KEY, transport=line) as impatient, asyncio.timeout(20):
+        async with client.locks.hold("k"):
+            waiting = asyncio.create_task(wait(impatient))
+            if path.endswith("renew"):  # only after a long wait
+                await asyncio.sleep(SHORT.total_seconds() / 2)
+        await asyncio.to_thread(line.lost.wait)
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+        assert await states(client) == ["released"] * 2
+
+
 async def test_who_asks_by_renewing_in_the_block_does_not_shorten_it(client: Client) -> None:
     async with client.locks.hold("k", ttl=timedelta(minutes=5)) as lock:
         asked = await client.locks.renew(await client.locks.renew(lock))
@@ -125,3 +191,22 @@ async def test_without_an_event_loop_a_loss_is_told_at_the_end(api: str) -> None
             assert [each.state for each in client.locks.list()] == ["released"] * 3
 
     await asyncio.to_thread(use)
+
+
+async def test_ctrl_c_while_it_waits_lets_go_of_what_was_given_meanwhile(
+    api: str, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    line = LostAnswer("/v1/locks")
+
+    def interrupted(*_: object, **__: object) -> None:
+        line.lost.wait()
+        raise KeyboardInterrupt
+
+    def use() -> None:
+        with SyncClient(api, ADMIN_KEY, transport=line) as impatient:
+            monkeypatch.setattr(futures, "wait", interrupted)
+            with pytest.raises(KeyboardInterrupt), impatient.locks.hold("k"):
+                pytest.fail("it was never told")
+
+    await asyncio.to_thread(use)
+    assert await states(client) == ["released"]

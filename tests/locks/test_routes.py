@@ -87,10 +87,13 @@ async def test_the_same_request_gets_the_same_token(ada: httpx.AsyncClient, db: 
         await tx.execute("UPDATE headrace.task_locks SET state = 'expired'")
     # "held" was no last word: the same request may be sent until it is answered otherwise
     first = await ada.post("/v1/locks", json=body, headers=once)
-    again = await ada.post("/v1/locks", json=body, headers=once)
-    assert first.status_code == again.status_code == 201
-    assert first.json() == again.json()
-    assert again.headers["Idempotency-Replayed"] == "true"
+    for waited in ({}, {"wait_seconds": 5}):  # for how long one waits is not what one asks for
+        again = await ada.post("/v1/locks", json=body | waited, headers=once)
+        assert first.status_code == again.status_code == 201
+        assert first.json() == again.json()
+        assert again.headers["Idempotency-Replayed"] == "true"
+    other = await ada.post("/v1/locks", json=body | {"ttl_seconds": 5}, headers=once)
+    assert (other.status_code, other.json()["code"]) == (422, "idempotency_key_reused")
     rows = await db.fetch_alone("SELECT response_json::text AS kept FROM headrace.idempotency_keys")
     assert first.json()["token"] not in rows[0]["kept"]
 

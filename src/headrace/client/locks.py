@@ -3,10 +3,12 @@
 import asyncio
 import os
 import socket
-from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
 from datetime import timedelta
+from functools import partial
 
+from headrace import ids
 from headrace.client.errors import LockHeld, LockLost
 from headrace.client.model import Lock
 from headrace.client.verbs import Verbs, given
@@ -15,6 +17,7 @@ from headrace.keeping import RENEWED_AFTER, kept
 
 _TTL = timedelta(seconds=30)
 _LONGEST_WAIT_S = 20.0  # of one request; the server allows 30
+LONGEST_FAREWELL_S = 3.0  # of one who is canceled; after that the lock expires by itself
 
 
 class Locks(Verbs):
@@ -41,8 +44,9 @@ class Locks(Verbs):
         while True:
             asked_at = loop.time()
             left = longest if end is None else min(max(end - asked_at, 0), longest)
+            ask = partial(self.acquire, key, ttl=ttl, purpose=purpose, holder=holder, once=ids.new("key"))
             try:
-                lock = await self.acquire(key, ttl=ttl, wait=timedelta(seconds=left), purpose=purpose, holder=holder)
+                lock = await ask(wait=timedelta(seconds=left))
                 if loop.time() - asked_at > ttl.total_seconds() * RENEWED_AFTER:
                     # Nobody knows when it was given while this waited: its time is counted from here.
                     asked_at = loop.time()
@@ -50,10 +54,19 @@ class Locks(Verbs):
             except (LockHeld, LockLost):
                 if end is not None and loop.time() >= end:
                     raise
+            except asyncio.CancelledError:
+                await self._let_go_of_what_was_given(ask)
+                raise
             else:
                 break
         async with kept(_Held(self, lock, ttl), asked_at=asked_at):
             yield lock
+
+    async def _let_go_of_what_was_given(self, ask: Callable[[], Awaitable[Lock]]) -> None:
+        # The answer may have been on its way. Asked again with the same key, without waiting, the server repeats it.
+        with suppress(HeadraceError, TimeoutError):
+            async with asyncio.timeout(LONGEST_FAREWELL_S):
+                await self.release(await ask())
 
     async def acquire(
         self,

@@ -3,6 +3,7 @@
 from __future__ import annotations  # a verb is called list
 
 import asyncio
+import threading
 from collections.abc import AsyncGenerator, Coroutine, Iterator, Mapping, Sequence
 from concurrent import futures
 from concurrent.futures import Future
@@ -10,7 +11,7 @@ from contextlib import contextmanager
 from datetime import datetime, timedelta
 from typing import Any, Protocol, TypeVar
 
-from headrace.client.locks import Locks
+from headrace.client.locks import LONGEST_FAREWELL_S, Locks
 from headrace.client.model import Execution, Lock, NewSchedule, RunWhy, Schedule, Statistics
 from headrace.client.schedules import Executions, Schedules
 
@@ -138,12 +139,15 @@ class SyncLocks:
         """As its twin, but for one thing: nobody can stop a block without an event loop. ``LockLost`` comes at its end;
         one that takes long asks in between, by ``renew``."""
         taken: Future[Lock] = Future()
-        over = asyncio.Event()
+        over, gone = asyncio.Event(), threading.Event()
 
         async def keep() -> None:
-            async with self._locks.hold(key, ttl=ttl, purpose=purpose, wait=wait, holder=holder) as lock:
-                taken.set_result(lock)
-                await over.wait()
+            try:
+                async with self._locks.hold(key, ttl=ttl, purpose=purpose, wait=wait, holder=holder) as lock:
+                    taken.set_result(lock)
+                    await over.wait()
+            finally:
+                gone.set()
 
         keeping = self._loop.start(keep())
         both: list[Future[Any]] = [taken, keeping]
@@ -151,6 +155,7 @@ class SyncLocks:
             futures.wait(both, return_when=futures.FIRST_COMPLETED)
         except BaseException:  # Ctrl-C while it waits for its turn
             keeping.cancel()
+            gone.wait(LONGEST_FAREWELL_S)
             raise
         if not taken.done():
             keeping.result()

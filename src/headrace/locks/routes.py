@@ -3,7 +3,7 @@
 from datetime import timedelta
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Query, Response
+from fastapi import APIRouter, Depends, Query, Request, Response
 
 from headrace.database import Tx
 from headrace.edge import ONCE, Admin, Answer, Caller, Db, Once, Page, Paging, Scope, idempotent, problems, scoped
@@ -23,19 +23,23 @@ AcquireOnce = Annotated[Once, Depends(idempotent("locks.acquire", secret=True))]
 
 
 @router.post("", status_code=201, response_model=GrantOut, summary="Take a lock", responses=problems(LockHeld, *ONCE))
-async def acquire_lock(body: AcquireIn, caller: Writer, db: Db, once: AcquireOnce) -> Response:
+async def acquire_lock(body: AcquireIn, caller: Writer, db: Db, once: AcquireOnce, request: Request) -> Response:
     """Take one of your locks, at once or within `wait_seconds`. Keys are names among your own locks: programs that
     share a lock act for the same user.
 
     Send an `Idempotency-Key`: if the answer is lost on its way, the same request gets the same token. As long as the
-    lock is held by somebody else the same request may be sent again, with the same key.
+    lock is held by somebody else the same request may be sent again, with the same key; `wait_seconds` may be another.
+    Whoever closes the connection waits no longer.
     """
 
     async def act(tx: Tx) -> Answer:
         grant = await service.acquire_lock(tx, caller, body.key, ttl=body.ttl, holder=body.holder, purpose=body.purpose)
         return Answer(GrantOut.granted(grant), status=201)
 
-    return await when_free(lambda: once.run(db, act), wait=timedelta(seconds=body.wait_seconds))
+    # For how long one waits is not what one asks for.
+    asked = body.model_dump_json(exclude={"wait_seconds"}).encode()
+    wait = timedelta(seconds=body.wait_seconds)
+    return await when_free(lambda: once.run(db, act, body=asked), wait=wait, gave_up=request.is_disconnected)
 
 
 @router.post("/renew", response_model=LockOut, summary="Renew a lock", responses=problems(LockLost))

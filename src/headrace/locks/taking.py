@@ -55,11 +55,20 @@ def _held(key: str, lock: Lock | None) -> LockHeld:
     )
 
 
-async def when_free(attempt: Callable[[], Awaitable[T]], *, wait: timedelta | None) -> T:
+async def _nobody_left() -> bool:
+    return False
+
+
+async def when_free(
+    attempt: Callable[[], Awaitable[T]],
+    *,
+    wait: timedelta | None,
+    gave_up: Callable[[], Awaitable[bool]] = _nobody_left,
+) -> T:
     """Repeat an attempt to take a lock until it succeeds; the last ``LockHeld`` when the wait is over (None: never).
 
-    Each attempt is a transaction of its own, so nothing is held in between, not even a place in a line: of several
-    who wait, any may be next.
+    ``gave_up`` ends it sooner: nobody takes a lock for one who waits no longer. Each attempt is a transaction of its
+    own, so nothing is held in between, not even a place in a line: of several who wait, any may be next.
     """
     deadline = None if wait is None else monotonic() + wait.total_seconds()
     longest = _FIRST_PAUSE_S
@@ -75,7 +84,9 @@ async def when_free(attempt: Callable[[], Awaitable[T]], *, wait: timedelta | No
                 if left <= 0:
                     raise
                 pause = min(pause, left)
-        await asyncio.sleep(pause)
+            await asyncio.sleep(pause)
+            if await gave_up():
+                raise
         longest = min(longest * 1.5, _LONGEST_PAUSE_S)
 
 
