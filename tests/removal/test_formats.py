@@ -1,12 +1,13 @@
 """The result is a file like the original: its notes, its colours, as it was packed."""
 
 import io
+import struct
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from PIL import ExifTags, Image, JpegImagePlugin
+from PIL import ExifTags, Image, ImageCms, JpegImagePlugin
 
 from headrace.removal import formats
 
@@ -136,6 +137,67 @@ def test_what_becomes_8_bits_of_rgb_is_said(tmp_path: Path) -> None:
     ):
         result, original = _through(tmp_path / name)
         assert (result.mode, original.notes) == (mode, [note])
+
+
+def _profile(space: bytes, tags: dict[bytes, bytes]) -> bytes:
+    """An ICC profile of version 2."""
+    texts = {
+        b"desc": b"desc" + bytes(4) + struct.pack(">I", 2) + b"x\0" + bytes(78),
+        b"cprt": b"text" + bytes(4) + b"x\0",
+    }
+    white = {b"wtpt": b"XYZ " + bytes(4) + struct.pack(">3i", 63190, 65536, 54061)}
+    index, content = b"", b""
+    tags = texts | white | tags
+    for name, data in tags.items():
+        data += bytes(-len(data) % 4)
+        index += name + struct.pack(">2I", 132 + 12 * len(tags) + len(content), len(data))
+        content += data
+    size = 132 + len(index) + len(content)
+    head = struct.pack(">I4xI4s4s4s12x4s28x3i", size, 0x02400000, b"prtr", space, b"Lab ", b"acsp", 63190, 65536, 54061)
+    return head.ljust(128, b"\0") + struct.pack(">I", len(tags)) + index + content
+
+
+def _press() -> bytes:
+    """A press on which cyan prints as red, and the other colours not at all; black is black."""
+    paper, red, black = (255, 128, 128), (138, 209, 198), (0, 128, 128)
+    nodes = [black if ink & 1 else red if ink & 8 else paper for ink in range(16)]
+    straight = bytes(range(256))
+    unity = struct.pack(">9i", *(65536 * (place % 4 == 0) for place in range(9)))
+    table = b"mft1" + bytes(4) + bytes((4, 3, 2, 0)) + unity
+    return _profile(b"CMYK", {b"A2B0": table + straight * 4 + bytes(sum(nodes, ())) + straight * 3})
+
+
+@pytest.mark.parametrize("name", ["p.jpg", "p.tif"])
+def test_cmyk_becomes_what_its_profile_says_and_the_profile_goes(tmp_path: Path, name: str) -> None:
+    inks = np.zeros((64, 64, 4), np.uint8)
+    inks[:32, :, 0] = inks[48:, :, 3] = 255
+    image = Image.fromarray(inks, "CMYK")
+    for profile, colour in ((None, (0, 255, 255)), (_press(), (255, 0, 0))):
+        image.save(tmp_path / name, icc_profile=profile)
+        result, original = _through(tmp_path / name)
+        assert "icc_profile" not in result.info
+        assert original.notes == ["CMYK becomes RGB"]
+        for row, expected in ((16, colour), (40, (255, 255, 255)), (56, (0, 0, 0))):
+            assert np.allclose(result.getpixel((32, row)), expected, atol=8), row
+
+
+def test_a_profile_that_cannot_be_read_goes_and_is_spoken_of(tmp_path: Path) -> None:
+    Image.fromarray(_PIXELS).convert("CMYK").save(tmp_path / "p.jpg", icc_profile=_press()[:600])
+    result, original = _through(tmp_path / "p.jpg")
+    assert "icc_profile" not in result.info
+    assert original.notes[0] == "CMYK becomes RGB"
+    assert original.notes[1].startswith("the colour profile could not be read, so colours differ")
+
+
+@pytest.mark.parametrize("mode", ["L", "RGB"])
+@pytest.mark.parametrize("name", ["p.jpg", "p.png", "p.tif"])
+def test_the_profiles_of_grey_and_rgb_stay(tmp_path: Path, mode: str, name: str) -> None:
+    profile = _profile(b"GRAY", {b"kTRC": b"curv" + bytes(8)})
+    if mode == "RGB":
+        profile = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
+    Image.fromarray(_PIXELS).convert(mode).save(tmp_path / name, icc_profile=profile)
+    result, original = _through(tmp_path / name)
+    assert (result.mode, result.info["icc_profile"], original.notes) == (mode, profile, [])
 
 
 def test_a_transparent_colour_stays_transparent(tmp_path: Path) -> None:

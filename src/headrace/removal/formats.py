@@ -1,6 +1,8 @@
 """What a picture's file says besides its pixels, so that the result is a file like it. Runs in the child alone."""
 
+import io
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -9,6 +11,7 @@ from headrace.removal.places import KINDS
 
 _STRIP = 512
 _GREY = ("1", "L", "LA", "La")
+_PROFILED_OTHERWISE = ("CMYK", "LAB")
 _BITS_PER_SAMPLE = 258
 # How a TIFF's pixels are laid out: true of the original alone.
 _LAYOUT = {254, 255, 256, 257, _BITS_PER_SAMPLE, 259, 262, 266, 273, 274, 277, 278, 279, 284, 317, 320, 322, 323,
@@ -49,7 +52,7 @@ def read(source: str) -> tuple[Any, Original]:
         ImageOps.exif_transpose(opened, in_place=True)
         original.kept = _kept(opened)
         original.transparency = _transparency(opened)
-        picture = _pixels(opened)
+        picture = _pixels(opened, _to_rgb(opened, original))
     opened.close()  # leaving it closes the file alone; its pixels are a hundred megabytes for every 25 million
     return picture, original
 
@@ -109,10 +112,8 @@ def _is_grey(mode: str) -> bool:
 
 def _losses(opened: Any, frames: int) -> list[str]:
     notes = []
-    if opened.mode == "CMYK":
-        notes.append("CMYK becomes RGB")
-    elif opened.mode == "LAB":
-        notes.append("LAB becomes RGB")
+    if opened.mode in _PROFILED_OTHERWISE:
+        notes.append(f"{opened.mode} becomes RGB")
     if _is_deep(opened):
         notes.append("more than 8 bits a colour become 8")
     if frames > 1:
@@ -184,7 +185,32 @@ def _transparency(opened: Any) -> Any:
     return opened.convert("RGBA").getchannel("A") if "transparency" in opened.info and not _is_deep(opened) else None
 
 
-def _pixels(image: Any) -> Any:
+def _to_rgb(opened: Any, original: Original) -> Callable[[Any], Any]:
+    """What makes RGB of a strip: CMYK becomes what its profile says that it looks like, in sRGB.
+
+    A profile that describes no RGB does not stay: who reads it with the result sees wrong colours, or an error.
+    """
+    if opened.mode in _PROFILED_OTHERWISE:
+        profile = original.kept.pop("icc_profile", None)
+        if profile is not None and opened.mode == "CMYK":
+            try:
+                return _by_profile(profile)
+            except (ImportError, OSError, ValueError, TypeError) as exc:  # Pillow without LittleCMS, or a broken one
+                original.notes.append(f"the colour profile could not be read, so colours differ: {exc}")
+    return lambda strip: strip.convert("RGB")
+
+
+def _by_profile(profile: bytes) -> Callable[[Any], Any]:
+    from PIL import ImageCms
+
+    printed, shown = ImageCms.ImageCmsProfile(io.BytesIO(profile)), ImageCms.createProfile("sRGB")
+    # As printers' programs do it: paper becomes white, the darkest ink black, and what lies between as it looks.
+    intent, flags = ImageCms.Intent.RELATIVE_COLORIMETRIC, ImageCms.Flags.BLACKPOINTCOMPENSATION
+    transform = ImageCms.ImageCmsTransform(printed, ImageCms.ImageCmsProfile(shown), "CMYK", "RGB", intent, flags=flags)
+    return lambda strip: transform.apply(strip)
+
+
+def _pixels(image: Any, to_rgb: Callable[[Any], Any]) -> Any:
     """The picture as RGB of 8 bits, taken over in strips: Pillow's copy and ours are all that is held."""
     import numpy as np
 
@@ -195,7 +221,7 @@ def _pixels(image: Any) -> Any:
         if deep:  # 16 bits of grey
             picture[top : top + _STRIP] = (np.asarray(strip).astype(np.int64) >> 8).clip(0, 255)[..., None]
         else:
-            picture[top : top + _STRIP] = np.asarray(strip.convert("RGB"))
+            picture[top : top + _STRIP] = np.asarray(to_rgb(strip))
     return picture
 
 
