@@ -10,7 +10,7 @@ class RemovalMissing(Unavailable):
 
 
 class ModelDamaged(Unavailable):
-    """The eye's model file is not the one that this release was made with: install Headrace again."""
+    """A model file is not the one that this release was made with: install Headrace again."""
 
     code = "model_damaged"
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from headrace.removal import formats, places
-from headrace.removal.errors import PictureUnreadable, RemovalMissing, TargetUnusable
+from headrace.removal.errors import ModelDamaged, PictureUnreadable, RemovalMissing, TargetUnusable
 from headrace.tasks.isolation import confinement
 from headrace.tasks.registry import ProcessLimits
 
@@ -26,7 +26,7 @@ _GIGABYTES, _GIGABYTES_A_TILE = 4, 1
 # By themselves these libraries reserve address space for as many threads as the machine has cores: at 16, a gigabyte.
 _TWO_THREADS = {"OPENBLAS_NUM_THREADS": "2", "OPENCV_FOR_THREADS_NUM": "2"}
 MOST_PIXELS = 250_000_000
-_UNREADABLE, _UNWRITABLE = 65, 73
+_UNREADABLE, _DAMAGED, _UNWRITABLE = 65, 69, 73
 _POOR = 0.2  # results of less confidence are better looked at
 
 
@@ -76,6 +76,8 @@ def _told_by_child(order: Order, drafted: Order) -> dict[str, Any]:
     )
     if done.returncode == _UNREADABLE:
         raise PictureUnreadable(done.stderr.strip() or None)
+    if done.returncode == _DAMAGED:
+        raise ModelDamaged(done.stderr.strip() or None)
     if done.returncode == _UNWRITABLE:
         raise TargetUnusable(f"{order.result or order.mask} could not be written: {done.stderr.strip()}")
     if done.returncode != 0:
@@ -107,6 +109,9 @@ def main() -> int:
         except _Failed as exc:
             sys.stderr.write(f"{exc}\n")
             return exc.code
+        except ModelDamaged as exc:
+            sys.stderr.write(f"{exc.message}\n")
+            return _DAMAGED
     sys.stdout.write(json.dumps(report))
     return 0
 

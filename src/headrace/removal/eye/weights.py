@@ -2,6 +2,7 @@
 
 import functools
 import hashlib
+import threading
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,11 +30,17 @@ PLANES = 6
 HAND = Model(_HERE / "hand.onnx", "9cd8e890bc08640f853a8b010eaa66174c8ff7570a068ac3b826a22f9b2082fd", 8)
 
 
-@functools.cache
+_loading = threading.Lock()
+
+
 def _session(model: Model, frugal: bool) -> onnxruntime.InferenceSession:
-    content = model.file.read_bytes()
-    if hashlib.sha256(content).hexdigest() != model.sha256:
-        raise ModelDamaged
+    with _loading:  # or threads that come together load it twice, and both stay
+        return _load(model, frugal)
+
+
+@functools.cache
+def _load(model: Model, frugal: bool) -> onnxruntime.InferenceSession:
+    content = _checked(model)
     options = onnxruntime.SessionOptions()
     # Sums have another order on another number of threads: it is always two, so that the answer is the same everywhere.
     options.intra_op_num_threads = 2
@@ -44,6 +51,23 @@ def _session(model: Model, frugal: bool) -> onnxruntime.InferenceSession:
     options.enable_cpu_mem_arena = not frugal
     options.log_severity_level = 3
     return onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
+
+
+def _checked(model: Model) -> bytes:
+    try:
+        content = model.file.read_bytes()
+    except OSError as exc:
+        raise ModelDamaged(_damaged(model, f"cannot be read ({exc.strerror})")) from exc
+    if hashlib.sha256(content).hexdigest() != model.sha256:
+        raise ModelDamaged(_damaged(model, "is not the one that this release was made with"))
+    return content
+
+
+def _damaged(model: Model, how: str) -> str:
+    return (
+        f"The installation is damaged, the picture may be fine: the model file {model.file} {how}. Install Headrace "
+        "again: `pip install --force-reinstall --no-deps headrace`, or in a clone `git restore` that file."
+    )
 
 
 def run(model: Model, given: Tensor, *, frugal: bool = False) -> Tensor:
