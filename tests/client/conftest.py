@@ -11,7 +11,6 @@ import uvicorn
 
 from headrace import ids
 from headrace.client import Client, RetryPolicy
-from headrace.database import Database
 from headrace.locks.routes import router as locks
 from headrace.schedules import with_schedules
 from headrace.schedules.routes import create_router as schedules
@@ -19,7 +18,9 @@ from headrace.tasks import OutboxFollower, StoredCatalog, Submitter, Tasks, open
 from headrace.tasks.routes import create_router
 from headrace.web import WebConfig, create_app
 from tests.edge import stand
-from tests.tasks.conftest import Bench
+from tests.tasks.conftest import Bench, bench
+
+__all__ = ["bench"]
 
 SCOPES = "tasks:read,tasks:write,schedules:read,schedules:write,locks:read,locks:write"
 ADMIN_KEY = f"{ids.SYSTEM_USER},ADMIN,admin,{SCOPES}"
@@ -43,11 +44,6 @@ async def served(app: Any) -> AsyncIterator[str]:
     finally:
         server.should_exit = True
         await serving
-
-
-@pytest.fixture
-def bench(db: Database, tmp_path: Any) -> Bench:
-    return Bench(db, tmp_path)
 
 
 @pytest.fixture

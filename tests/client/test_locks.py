@@ -14,10 +14,10 @@ from headrace.client.errors import LockHeld, LockLost
 from headrace.locks import routes
 from headrace.locks.taking import when_free
 from tests.client.conftest import ADMIN_KEY, IMPATIENT
+from tests.locks.blocks import NEVER, lose, take_turns
 
 SHORT = timedelta(seconds=1)  # the shortest that the server gives
 LONGER = timedelta(seconds=3)  # a tenth of it is enough for whoever asks next, on a busy machine too
-NEVER = 60  # seconds: longer than any test
 
 
 async def states(client: Client) -> list[str]:
@@ -36,20 +36,8 @@ async def test_it_is_renewed_while_the_block_runs_and_let_go_at_its_end(client: 
 
 
 async def test_those_who_wait_come_one_after_the_other(client: Client) -> None:
-    inside = 0
-    fences = []
-
-    async def body() -> None:
-        nonlocal inside
-        async with client.locks.hold("k", ttl=SHORT, wait=None) as lock:
-            inside += 1
-            assert inside == 1
-            await asyncio.sleep(0.4)  # the last waits for longer than the time that it is given
-            fences.append(lock.fence)
-            inside -= 1
-
-    async with asyncio.timeout(20):
-        await asyncio.gather(*(body() for _ in range(4)))
+    # The last waits for longer than the time that it is given.
+    fences = await take_turns(lambda: client.locks.hold("k", ttl=SHORT, wait=None), blocks=4, seconds=0.4)
     assert fences == [1, 2, 3, 4]
 
 
@@ -61,16 +49,8 @@ async def test_who_waits_in_vain_is_told_who_has_it(client: Client) -> None:
 
 
 async def test_what_is_taken_away_is_noticed_and_raised_in_the_block(client: Client) -> None:
-    canceled = False
     with pytest.raises(LockLost):
-        async with client.locks.hold("k", ttl=SHORT):
-            await client.locks.force_release("k")
-            try:
-                await asyncio.sleep(NEVER)
-            except asyncio.CancelledError:
-                canceled = True
-                raise
-    assert canceled
+        await lose(lambda: client.locks.hold("k", ttl=SHORT), lambda: client.locks.force_release("k"))
     with pytest.raises(LockLost):
         async with client.locks.hold("k"):
             await client.locks.force_release("k")  # and the block ends before it notices

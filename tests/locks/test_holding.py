@@ -9,9 +9,9 @@ import pytest
 from headrace import ids, locks
 from headrace.database import Database, DatabaseUnavailable
 from headrace.locks import Filter, LockHeld, LockLost, LockState, store
+from tests.locks.blocks import NEVER, lose, take_turns
 
 SHORT = timedelta(seconds=0.3)
-NEVER = 60  # seconds: longer than any test
 
 
 async def states(db: Database) -> list[str]:
@@ -42,16 +42,8 @@ async def test_it_is_renewed_while_the_block_runs_and_let_go_at_its_end(db: Data
 
 
 async def test_what_is_taken_away_is_noticed_and_raised_in_the_block(db: Database) -> None:
-    canceled = False
     with pytest.raises(LockLost):
-        async with locks.hold(db, "k", ttl=timedelta(seconds=1)):
-            await take_away(db)
-            try:
-                await asyncio.sleep(NEVER)
-            except asyncio.CancelledError:
-                canceled = True
-                raise
-    assert canceled
+        await lose(lambda: locks.hold(db, "k", ttl=timedelta(seconds=1)), lambda: take_away(db))
 
 
 async def test_a_block_that_ends_before_it_notices_is_told_at_its_end(db: Database) -> None:
@@ -117,22 +109,9 @@ async def test_a_block_that_is_canceled_lets_the_lock_go(db: Database) -> None:
 
 
 async def test_those_who_wait_come_one_after_the_other(db: Database) -> None:
-    inside = 0
-    fences = []
-
-    async def body() -> None:
-        nonlocal inside
-        async with locks.hold(db, "k", wait=None) as lock:
-            inside += 1
-            assert inside == 1
-            await asyncio.sleep(0.005)
-            fences.append(lock.fence)
-            inside -= 1
-
-    async with asyncio.timeout(20):
-        await asyncio.gather(*(body() for _ in range(12)))
-    assert fences == sorted(fences)
-    assert len(set(fences)) == 12
+    fences = await take_turns(lambda: locks.hold(db, "k", wait=None), blocks=12, seconds=0.005)
+    assert fences == sorted(set(fences))
+    assert len(fences) == 12
 
 
 async def test_a_guarded_table_refuses_an_older_fence(db: Database) -> None:

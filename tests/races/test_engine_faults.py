@@ -10,7 +10,6 @@ from typing import Any
 import asyncpg
 import pytest
 
-from headrace import ids
 from headrace.database import Database, DatabaseConfig, DatabaseUnavailable, Isolation, Row, Tx
 from headrace.tasks.context import TaskContext
 from headrace.tasks.followers import Followers
@@ -19,9 +18,9 @@ from headrace.tasks.reaping import Reaper
 from headrace.tasks.registry import Backoff
 from headrace.tasks.worker import loop, store
 from headrace.tasks.worker.endings import Writer
-from headrace.tasks.worker.sweep import Sweep
 from tests.races.engine_stand import line_to
 from tests.tasks.conftest import Bench
+from tests.tasks.people import hire, take
 
 AT_ONCE = Backoff(first=timedelta(milliseconds=1), jitter=0)
 # Longer than any of these tests: whatever is mended in time is not mended by the reaper.
@@ -103,16 +102,24 @@ async def test_a_claim_of_two_priorities_that_breaks_in_the_middle_loses_nothing
     assert {(row["status"], row["attempt"]) for row in rows} == {("SUCCEEDED", 1)}
 
 
-async def test_a_claim_in_flight_when_the_worker_is_stopped_is_given_back(bench: Bench, shaky: Shaky) -> None:
-    @bench.registry.task("work", max_attempts=1)
-    async def work(context: TaskContext, payload: Any) -> None: ...
-
-    task = await bench.submit("work")
+@asynccontextmanager
+async def claim_in_flight(bench: Bench, shaky: Shaky) -> AsyncIterator[None]:
+    """A worker that has claimed something and does not know it yet; it is stopped at the block's end."""
     shaky.delay_answer = (store.TAKE, 0.5)
     async with bench.working(lease=LONG):
         async with asyncio.timeout(10):
             while not await held(shaky):
                 await asyncio.sleep(0.01)
+        yield
+
+
+async def test_a_claim_in_flight_when_the_worker_is_stopped_is_given_back(bench: Bench, shaky: Shaky) -> None:
+    @bench.registry.task("work", max_attempts=1)
+    async def work(context: TaskContext, payload: Any) -> None: ...
+
+    task = await bench.submit("work")
+    async with claim_in_flight(bench, shaky):
+        pass
     assert await held(shaky) == 0
     async with bench.working(lease=LONG):
         (row,) = await bench.over(task)
@@ -124,11 +131,7 @@ async def test_a_task_canceled_in_a_claim_in_flight_when_the_worker_is_stopped(b
     async def work(context: TaskContext, payload: Any) -> None: ...
 
     task = await bench.submit("work")
-    shaky.delay_answer = (store.TAKE, 0.5)
-    async with bench.working(lease=LONG):
-        async with asyncio.timeout(10):
-            while not await held(shaky):
-                await asyncio.sleep(0.01)
+    async with claim_in_flight(bench, shaky):
         await bench.cancel_running(task)
     assert (await bench.row(task))["status"] == "CANCELED"
     assert await bench.logged(task) == [(1, "CANCELED")]
@@ -385,21 +388,10 @@ async def test_a_worker_that_lost_its_lease_may_run_the_same_task_beside_its_old
     assert again["result"] == "the first"
 
 
-async def claim(bench: Bench, db: Database) -> store.Identity:
+async def claim(bench: Bench) -> store.Identity:
     """Become a worker and take one task, without ever beating again."""
-    async with db.transaction() as tx:
-        worker = await store.register(
-            tx,
-            ids.new("wrk"),
-            host="here",
-            pid=1,
-            queues=None,
-            types=bench.registry.names,
-            labels={},
-            concurrency=1,
-            lease=timedelta(milliseconds=1),
-        )
-    rows = await Sweep(db, queues=None, types=bench.registry.names, labels={}).take(worker, most=1, now_startable=1)
+    worker = await hire(bench, concurrency=1, lease=timedelta(milliseconds=1))
+    rows = await take(bench, worker, most=1)
     assert len(rows) == 1
     return worker
 
@@ -415,7 +407,7 @@ async def test_one_task_that_a_follower_refuses_does_not_keep_others_from_being_
 
     tasks = [await bench.submit("work") for _ in range(3)]
     for _ in tasks:
-        await claim(bench, shaky)
+        await claim(bench)
     refuses.task_ids.add(tasks[1])
     await asyncio.sleep(0.01)
     await Reaper(shaky, bench.registry, bench.followers).run_once()
@@ -435,7 +427,7 @@ async def test_a_worker_frozen_in_its_finishing_transaction_holds_up_that_task_o
     async def work(context: TaskContext, payload: Any) -> None: ...
 
     tasks = [await bench.submit("work") for _ in range(3)]
-    workers = [await claim(bench, shaky) for _ in tasks]
+    workers = [await claim(bench) for _ in tasks]
     reaper = Reaper(shaky, bench.registry, bench.followers)
     async with shaky.transaction() as frozen:
         await frozen.execute("SELECT FROM headrace.task_queue WHERE worker = $1 FOR UPDATE", workers[0].number)

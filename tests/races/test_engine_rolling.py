@@ -11,8 +11,10 @@ from headrace.edge import Role
 from headrace.tasks.why import Code, explain
 from tests.races.engine_program import Options
 from tests.races.engine_stand import Program, submit, until_over
-from tests.tasks.conftest import Bench
+from tests.tasks.conftest import Bench, bench
 from tests.tasks.people import caller_of
+
+__all__ = ["bench"]
 
 ADMIN = caller_of(ids.SYSTEM_USER, role=Role.ADMIN)
 
@@ -38,11 +40,6 @@ async def test_a_type_that_nobody_has_registered_waits(bench: Bench) -> None:
 
 
 async def _nothing(context: object, payload: object) -> None: ...
-
-
-@pytest.fixture
-def bench(db: Database, tmp_path: Path) -> Bench:
-    return Bench(db, tmp_path)
 
 
 # What a worker with older code took of the new type, what was spent, and what was said to be interrupted.

@@ -1,10 +1,11 @@
 """People who do things with tasks, and workers that are made to hold them without running them."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from headrace import ids
 from headrace.audit import ActorType, Principal, PrincipalType, Who
-from headrace.database import Database, Row
+from headrace.database import Database, Row, Tx
 from headrace.edge import Caller, Role
 from headrace.tasks.catalog import Catalog, RegistryCatalog
 from headrace.tasks.model import Claimed
@@ -47,20 +48,24 @@ async def told(db: Database, task_id: str) -> list[str]:
     return [row["event_type"].removeprefix("task.") for row in rows]
 
 
-async def hire(bench: Bench, **changes: Any) -> Identity:
+async def enter(tx: Tx, types: Sequence[str], **changes: Any) -> Identity:
     """A worker in the books that does nothing by itself."""
-    config = WorkerConfig()
     facts: dict[str, Any] = {
         "host": "here",
         "pid": 1,
         "queues": None,
-        "types": bench.registry.names,
+        "types": types,
         "labels": {},
         "concurrency": 10,
-        "lease": config.lease,
+        "lease": WorkerConfig().lease,
     }
+    return await store.register(tx, ids.new("wrk"), **facts | changes)
+
+
+async def hire(bench: Bench, **changes: Any) -> Identity:
+    """The same for the types of a bench."""
     async with bench.db.transaction() as tx:
-        return await store.register(tx, ids.new("wrk"), **facts | changes)
+        return await enter(tx, bench.registry.names, **changes)
 
 
 async def take(bench: Bench, worker: Identity, *, most: int = 100) -> list[Claimed]:

@@ -1,7 +1,5 @@
 """Claims keep their plans, also from a time when the queue was empty: they must walk over no more than they take."""
 
-from datetime import timedelta
-
 from headrace import ids
 from headrace.database import Tx
 from headrace.tasks.catalog import RegistryCatalog
@@ -10,6 +8,7 @@ from headrace.tasks.model import TaskSpec
 from headrace.tasks.registry import Registry
 from headrace.tasks.submit import Submitter
 from headrace.tasks.worker import store
+from tests.tasks.people import enter
 
 WALKED = """
 SELECT coalesce(sum(seq_tup_read + coalesce(idx_tup_fetch, 0)), 0)
@@ -28,17 +27,7 @@ async def test_a_plan_from_an_almost_empty_queue_serves_a_full_one(owner_tx: Tx)
     registry = Registry()
     registry.task("noop", events=False)(lambda _context, _payload: None)
     submitter = Submitter(RegistryCatalog(registry), Followers())
-    worker = await store.register(
-        owner_tx,
-        ids.new("wrk"),
-        host="test",
-        pid=1,
-        queues=None,
-        types=["noop"],
-        labels={},
-        concurrency=1,
-        lease=timedelta(hours=1),
-    )
+    worker = await enter(owner_tx, ["noop"])
     await submitter.submit(owner_tx, TaskSpec("noop"), user_id=ids.SYSTEM_USER)
     await owner_tx.execute("ANALYZE headrace.task_queue, headrace.tasks")  # one row: why use an index?
     assert len(await claim(owner_tx, worker, 5)) == 1  # here the plans are made

@@ -10,9 +10,9 @@ import pytest
 from headrace.ids import SYSTEM_USER
 from headrace.tasks.context import TaskContext
 from headrace.tasks.model import TaskSpec
-from headrace.tasks.worker import store
 from headrace.tasks.worker.sweep import Sweep
 from tests.tasks.conftest import Bench
+from tests.tasks.people import hire
 
 
 async def test_higher_priority_first_and_equal_ones_in_the_order_of_submission(bench: Bench) -> None:  # D-03
@@ -58,50 +58,36 @@ async def test_what_is_taken_ahead_does_not_overtake_a_higher_priority_with_one_
     assert order[60:63] == ["once"] * 3
 
 
-async def test_no_users_backlog_starves_another(bench: Bench) -> None:
+async def turns(bench: Bench, backlog: int, rules: dict[str, Any], **worker: Any) -> list[str]:
+    """Whose tasks run, in their order: three of the quiet user come behind a backlog of the busy one."""
     order: list[str] = []
 
-    @bench.registry.task("work", max_attempts=1)
+    @bench.registry.task("work", **rules)
     async def work(context: TaskContext, payload: Any) -> None:
-        order.append(context.user_id)
+        order.append(payload)
 
-    busy, quiet = await bench.user("busy"), await bench.user("quiet")
-    tasks = [await bench.submit("work", user_id=busy) for _ in range(60)]
-    tasks += [await bench.submit("work", user_id=quiet) for _ in range(3)]
-    async with bench.working(concurrency=2):
+    users = {name: await bench.user(name) for name in ("busy", "quiet")}
+    tasks = [await bench.submit("work", name, user_id=users[name]) for name in ["busy"] * backlog + ["quiet"] * 3]
+    async with bench.working(**worker):
         await bench.over(*tasks)
-    assert max(index for index, user in enumerate(order) if user == quiet) < 20
+    assert len(order) == backlog + 3
+    return order
+
+
+async def test_no_users_backlog_starves_another(bench: Bench) -> None:
+    order = await turns(bench, 60, {"max_attempts": 1}, concurrency=2)
+    assert "quiet" not in order[20:]
 
 
 @pytest.mark.parametrize("max_attempts", [1, 3])
 async def test_a_worker_that_takes_one_at_a_time_serves_users_in_turns(bench: Bench, max_attempts: int) -> None:
-    order: list[str] = []
-
-    @bench.registry.task("work", max_attempts=max_attempts)
-    async def work(context: TaskContext, payload: Any) -> None:
-        order.append(context.user_id)
-
-    busy, quiet = await bench.user("busy"), await bench.user("quiet")
-    tasks = [await bench.submit("work", user_id=busy) for _ in range(30)]
-    tasks += [await bench.submit("work", user_id=quiet) for _ in range(3)]
-    async with bench.working(concurrency=1, ahead=timedelta(0)):
-        await bench.over(*tasks)
-    assert order[:6].count(quiet) == 3
+    order = await turns(bench, 30, {"max_attempts": max_attempts}, concurrency=1, ahead=timedelta(0))
+    assert order[:6].count("quiet") == 3
 
 
 async def test_a_limits_only_slot_goes_to_each_lane_in_turn(bench: Bench) -> None:
-    order: list[str] = []
-
-    @bench.registry.task("work", max_running=1)
-    async def work(context: TaskContext, payload: Any) -> None:
-        order.append(context.user_id)
-
-    busy, quiet = await bench.user("busy"), await bench.user("quiet")
-    tasks = [await bench.submit("work", user_id=busy) for _ in range(40)]
-    tasks += [await bench.submit("work", user_id=quiet) for _ in range(3)]
-    async with bench.working(concurrency=10):
-        await bench.over(*tasks)
-    assert max(index for index, user in enumerate(order) if user == quiet) < 35
+    order = await turns(bench, 40, {"max_running": 1}, concurrency=10)
+    assert "quiet" not in order[35:]
 
 
 async def test_single_attempts_do_not_wait_for_the_next_look(bench: Bench) -> None:
@@ -128,11 +114,7 @@ async def test_of_single_attempts_no_more_are_taken_than_can_start(bench: Bench,
         for _ in range(10):
             await bench.submit("once", user_id=user)
             await bench.submit("work", user_id=user)
-    async with bench.db.transaction() as tx:
-        worker = await store.register(
-            tx, "wrk_x", host="here", pid=1, queues=None, types=["once", "work"], labels={}, concurrency=4,
-            lease=timedelta(minutes=1),
-        )  # fmt: skip
+    worker = await hire(bench)
     sweep = Sweep(bench.db, queues=None, types=["once", "work"], labels={})
     if woken:
         sweep.exhausted = True

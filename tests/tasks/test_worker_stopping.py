@@ -80,14 +80,20 @@ async def test_a_worker_that_falls_does_not_wait_for_a_handler_that_will_not_sto
     assert left.done()  # and it took nothing more
 
 
-async def test_a_running_task_that_is_canceled_stops_and_ends_canceled(bench: Bench) -> None:
+def register_long(bench: Bench, **rules: Any) -> asyncio.Event:
+    """A type whose handler runs until it is stopped; the event tells that one has begun."""
     started = asyncio.Event()
 
-    @bench.registry.task("long")
+    @bench.registry.task("long", **rules)
     async def long(context: TaskContext, payload: Any) -> None:
         started.set()
         await asyncio.sleep(60)
 
+    return started
+
+
+async def test_a_running_task_that_is_canceled_stops_and_ends_canceled(bench: Bench) -> None:
+    started = register_long(bench)
     task = await bench.submit("long")
     async with bench.working():
         await started.wait()
@@ -98,13 +104,7 @@ async def test_a_running_task_that_is_canceled_stops_and_ends_canceled(bench: Be
 
 
 async def test_cancel_is_found_by_polling_alone(bench: Bench) -> None:
-    started = asyncio.Event()
-
-    @bench.registry.task("long")
-    async def long(context: TaskContext, payload: Any) -> None:
-        started.set()
-        await asyncio.sleep(60)
-
+    started = register_long(bench)
     task = await bench.submit("long")
     async with bench.working(listen=False):
         await started.wait()
@@ -134,13 +134,7 @@ async def test_a_failure_after_a_cancellation_is_not_retried(bench: Bench) -> No
 
 
 async def test_a_stopped_worker_gives_back_what_it_has_not_started_and_spends_no_attempt(bench: Bench) -> None:
-    started = asyncio.Event()
-
-    @bench.registry.task("long", max_attempts=2, grace=timedelta(milliseconds=100))
-    async def long(context: TaskContext, payload: Any) -> None:
-        started.set()
-        await asyncio.sleep(60)
-
+    started = register_long(bench, max_attempts=2, grace=timedelta(milliseconds=100))
     tasks = [await bench.submit("long") for _ in range(5)]
     async with bench.working(concurrency=2, shutdown_timeout=timedelta(milliseconds=100)):
         await started.wait()

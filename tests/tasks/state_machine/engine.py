@@ -6,9 +6,8 @@ from datetime import timedelta
 from typing import Any
 
 from headrace import ids
-from headrace.audit import ActorType, Principal, PrincipalType, Who
 from headrace.database import Database
-from headrace.edge import Caller, Role
+from headrace.edge import Role
 from headrace.tasks.catalog import RegistryCatalog, declare_types
 from headrace.tasks.context import TaskContext
 from headrace.tasks.errors import LeaseLost, TaskChanged, TaskNotOver, TaskOver, WorkerGone
@@ -25,14 +24,11 @@ from headrace.tasks.worker.feeding import _claimed
 from headrace.tasks.worker.reporting import LeaseReporter
 from headrace.tasks.worker.store import Identity
 from headrace.tasks.worker.sweep import Sweep
+from tests.tasks.people import caller_of, enter
 from tests.tasks.state_machine.model import KEY_LIMIT, OVER, Mismatch, Model, Task
 
 FAR = timedelta(hours=1)
-ADMIN = Caller(
-    Who(Principal(ids.SYSTEM_USER, "tester", PrincipalType.USER), ActorType.ADMIN, client_ip="192.0.2.7"),
-    ids.SYSTEM_USER,
-    Role.ADMIN,
-)
+ADMIN = caller_of(ids.SYSTEM_USER, role=Role.ADMIN)
 
 
 def make_registry() -> Registry:
@@ -117,17 +113,7 @@ class Engine:
 
     async def hire(self) -> int:
         async with self.db.transaction() as tx:
-            worker = await store.register(
-                tx,
-                ids.new("wrk"),
-                host="here",
-                pid=1,
-                queues=None,
-                types=self.registry.names,
-                labels={},
-                concurrency=10,
-                lease=FAR,
-            )
+            worker = await enter(tx, self.registry.names, lease=FAR)
         self.identities[worker.number] = worker
         self.reporters[worker.number] = LeaseReporter(
             self.db, worker, self.registry, self.followers, self.writer, 100_000
