@@ -18,7 +18,7 @@ from headrace.migrations.files import Migration, statements
 from headrace.migrations.months import month_by_month
 from tests.conftest import ROOT, TestServer
 from tests.operations.months import fill_audit, name_of
-from tests.tasks.test_sql_submit import run_psql
+from tests.tasks.sql import run_psql
 
 PAGE = ROOT / "docs" / "howto" / "change-the-schema.md"
 ROWS = 1_000_000
