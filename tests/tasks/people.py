@@ -65,7 +65,7 @@ async def enter(tx: Tx, types: Sequence[str], **changes: Any) -> Identity:
 async def hire(bench: Bench, **changes: Any) -> Identity:
     """The same for the types of a bench."""
     async with bench.db.transaction() as tx:
-        return await enter(tx, bench.registry.names, **changes)
+        return await enter(tx, **{"types": bench.registry.names, **changes})
 
 
 async def take(bench: Bench, worker: Identity, *, most: int = 100) -> list[Claimed]:
