@@ -2,12 +2,15 @@
 
 import asyncio
 import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
 from headrace import ids, locks
-from headrace.database import Database, DatabaseUnavailable
+from headrace.database import Database, DatabaseUnavailable, Tx
 from headrace.locks import Filter, LockHeld, LockLost, LockState, store
 from tests.locks.blocks import NEVER, lose, take_turns
 
@@ -105,6 +108,35 @@ async def test_a_block_that_is_canceled_lets_the_lock_go(db: Database) -> None:
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await running
+    assert await states(db) == ["released"]
+
+
+class Slow(Database):
+    """A database whose first commit arrives, and whose answer to it does not."""
+
+    answers = False
+
+    @asynccontextmanager
+    async def transaction(self, **how: Any) -> AsyncIterator[Tx]:
+        async with super().transaction(**how) as tx:
+            yield tx
+        if not self.answers:
+            self.answers = True
+            await asyncio.sleep(NEVER)
+
+
+async def test_what_was_given_to_one_who_is_canceled_meanwhile_is_let_go(db: Database) -> None:
+    async def body(slow: Slow) -> None:
+        async with locks.hold(slow, "k"):
+            pytest.fail("it was never told")
+
+    async with await Slow.connect(db.config) as slow, asyncio.timeout(10):
+        running = asyncio.create_task(body(slow))
+        while await states(db) != ["active"]:
+            await asyncio.sleep(0.01)
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
     assert await states(db) == ["released"]
 
 

@@ -10,7 +10,7 @@ import asyncio
 import os
 import socket
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from datetime import timedelta
 
 from headrace import ids, logs
@@ -86,12 +86,23 @@ async def hold(
     claim = Claim(key, holder or f"{socket.gethostname()}:{os.getpid()}", ttl, purpose, user_id)
     loop = asyncio.get_running_loop()
 
+    given: Grant | None = None
+
     async def attempt() -> tuple[float, Grant]:
+        nonlocal given
         asked_at = loop.time()
         async with db.transaction() as tx:
-            return asked_at, await taking.acquire(tx, claim)
+            given = await taking.acquire(tx, claim)
+        return asked_at, given
 
-    asked_at, grant = await taking.when_free(attempt, wait=wait)
+    try:
+        asked_at, grant = await taking.when_free(attempt, wait=wait)
+    except asyncio.CancelledError:
+        if given is not None:  # its commit was under way, and may have arrived
+            with suppress(HeadraceError, TimeoutError):
+                async with asyncio.timeout(ttl.total_seconds()), db.transaction() as tx:
+                    await taking.release(tx, key, given.token, user_id=user_id)
+        raise
     held = Held(db, grant, ttl)
     async with kept(held, asked_at=asked_at):
         yield held
