@@ -1,8 +1,10 @@
 """Where the photographs come from, and which of them training may see.
 
-``photos.json`` names every source with its licence, and the photographs that are kept for evaluation.
+``photos.json`` names every source with its licence, the photographs that are kept for evaluation, and the SHA-256 of
+what comes from Debian's archive, as its signed indexes have it: its mirrors are read without TLS.
 """
 
+import hashlib
 import io
 import json
 import shutil
@@ -98,13 +100,23 @@ def _parcel(package: str, folder: Path) -> Path:
 
 def _fetch(package: str, folder: Path) -> None:
     if package.startswith("pool/"):
-        urllib.request.urlretrieve(MIRROR + package, folder / package.rsplit("/", 1)[-1])
+        parcel = folder / package.rsplit("/", 1)[-1]
+        urllib.request.urlretrieve(MIRROR + package, parcel)
+        _require_hash(package, parcel)
     elif "==" in package:
         # Wheels only: for anything else pip runs the package's own code.
         only = ["--no-deps", "--only-binary=:all:", "--dest", str(folder)]
         subprocess.run([sys.executable, "-m", "pip", "download", "--quiet", *only, package], check=True)
     else:
         subprocess.run(["npm", "pack", "--silent", package], cwd=folder, check=True, stdout=subprocess.DEVNULL)
+
+
+def _require_hash(package: str, parcel: Path) -> None:
+    with parcel.open("rb") as file:
+        found = hashlib.file_digest(file, "sha256").hexdigest()
+    listed = json.loads(LISTED.read_text())["parcels"].get(package)
+    if found != listed:
+        raise ValueError(f"{package} is not the file that {LISTED.name} lists: its SHA-256 is {found}, not {listed}")
 
 
 def _unpack(parcel: Path, folder: Path) -> None:

@@ -1,5 +1,6 @@
 """Where training's photographs come from, and which of them it never sees."""
 
+import hashlib
 import io
 import json
 import struct
@@ -23,6 +24,8 @@ def test_evaluation_and_calibration_are_kept_apart() -> None:
     assert len(evaluation_files()) == len(kept) == 16
     assert not kept & {source["path"] for source in sources if source["role"] != "calibration"}
     assert all(source["licence"] for source in sources)
+    parcels = json.loads(LISTED.read_text())["parcels"]
+    assert set(parcels) == {source["package"] for source in sources if source["package"].startswith("pool/")}
     assert len({(source["package"], source["path"]) for source in sources}) == len(sources)
 
 
@@ -44,9 +47,11 @@ def test_a_photograph_is_taken_from_the_package_it_came_in(tmp_path: Path, monke
     assert [path.name for path in (tmp_path / "views@1.0.0").rglob("*.*")] == ["Lake.JPG"]
 
 
-def test_a_download_that_broke_off_is_begun_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_download_that_broke_off_or_is_another_is_begun_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     whole = b"the whole parcel"
-    parts = [whole[:6], whole]
+    parts = [whole[:6], b"another parcel!!", whole]
 
     class Mirror(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -59,7 +64,12 @@ def test_a_download_that_broke_off_is_begun_again(tmp_path: Path, monkeypatch: p
         threading.Thread(target=server.serve_forever, daemon=True).start()
         monkeypatch.setattr(photographs, "MIRROR", f"http://127.0.0.1:{server.server_port}/")
         package, folder = "pool/main/v/views_1.0_all.deb", tmp_path / "parcels" / "views_1.0_all.deb"
+        listed = tmp_path / "photos.json"
+        listed.write_text(json.dumps({"parcels": {package: hashlib.sha256(whole).hexdigest()}}))
+        monkeypatch.setattr(photographs, "LISTED", listed)
         with pytest.raises(ContentTooShortError):
+            photographs._parcel(package, folder)
+        with pytest.raises(ValueError, match=r"views_1\.0_all\.deb is not the file that photos\.json lists"):
             photographs._parcel(package, folder)
         assert photographs._parcel(package, folder).read_bytes() == whole
         assert photographs._parcel(package, folder).read_bytes() == whole, "and it is not fetched again"
