@@ -12,7 +12,8 @@ from torch.nn import functional as fn
 
 OPAQUE, RIM = 0.93, 10
 AROUND, SMOOTH = ((31, 1.0), (95, 1e-2), (287, 1e-4)), 1.3
-GRAIN, ALPHA_OFF, DEEPER = 2.5, 0.03, 0.12
+GRAIN, ALPHA_OFF = 2.5, 0.03
+WIDTHS, MISSED, ALWAYS = (9, 33, 97), 0.83, 1.77
 POINTS = 3072  # pixels of a crop that inks are read off
 NEAR = 61  # what a pixel's certainty is weighed with
 
@@ -25,8 +26,10 @@ class Draft:
     smooth: Tensor  # filled in
     computed: Tensor  # inverted
     blend: Tensor  # both, weighed
+    colour: Tensor  # the ink's
     opacity: Tensor  # N 1 H W
     invented: Tensor  # how much of the blend is filled in
+    rough: Tensor
     doubt: Tensor
     likely: Tensor
     loose: Tensor  # 0 or 1
@@ -41,12 +44,13 @@ def drafted(marked: Tensor, planes: Tensor, low: float) -> Draft:
     tight = above * (strong.sum((1, 2, 3), keepdim=True) >= 60) * (_mean(strong, NEAR) >= 0.4 * _mean(above, NEAR))
     loose = _most(tight, 5)
     alpha, tint = alpha / 255 * loose, tint * loose
-    rough = _roughness(levels, loose)
+    strays = _strays(levels, loose)
+    rough = strays[0]
     smooth = filled(levels, torch.maximum(tight, loose * (rough < SMOOTH)))
     share, whole = _covered(levels, alpha, loose)
     change = _most(share, 5) + _most(-share, 5)
     deep = _depth(loose)
-    missed = rough * (1 + DEEPER * (deep - 2).clamp(min=0)) + GRAIN
+    missed = _missed(strays, deep)
     colour = (tint / alpha.clamp(min=0.02)).clamp(0, 255)
     usable = (share > 0.5) & (deep <= RIM) & (tight > 0)
     ink, hue, strong = _inked(levels, smooth, missed, share, whole, colour, usable & (loose > 0))
@@ -63,7 +67,10 @@ def drafted(marked: Tensor, planes: Tensor, low: float) -> Draft:
     invented = torch.where(opacity > OPAQUE, torch.ones_like(invented), invented) * loose
     computed = torch.where(loose > 0, computed, levels)
     blend = computed * (1 - invented) + smooth * invented
-    return Draft(levels, smooth, computed, blend, opacity * loose, invented, doubt * loose, likely * loose, loose)
+    hue = torch.where(loose > 0, hue, levels)
+    return Draft(
+        levels, smooth, computed, blend, hue, opacity * loose, invented, rough, doubt * loose, likely * loose, loose
+    )
 
 
 def filled(picture: Tensor, hole: Tensor) -> Tensor:
@@ -86,7 +93,13 @@ def filled(picture: Tensor, hole: Tensor) -> Tensor:
 
 def _mean(plane: Tensor, side: int) -> Tensor:
     reach = side // 2
-    return fn.avg_pool2d(fn.avg_pool2d(fn.pad(plane, (reach,) * 4, "reflect"), (side, 1), 1), (1, side), 1)
+    padded = fn.pad(plane, (reach,) * 4, "reflect")
+    if side <= 31:
+        return fn.avg_pool2d(fn.avg_pool2d(padded, (side, 1), 1), (1, side), 1)
+    # Wide windows by running sums: their cost does not grow with the width.
+    down = fn.pad(padded.double().cumsum(2), (0, 0, 1, 0))
+    across = fn.pad((down[:, :, side:] - down[:, :, :-side]).cumsum(3), (1, 0))
+    return ((across[..., side:] - across[..., :-side]) / side**2).float()
 
 
 def _most(plane: Tensor, side: int) -> Tensor:
@@ -138,15 +151,24 @@ def _taken_off(left: Tensor, times: int) -> tuple[Tensor, Tensor]:
     return depth, left
 
 
-def _roughness(picture: Tensor, loose: Tensor) -> Tensor:
+def _strays(picture: Tensor, loose: Tensor) -> list[Tensor]:
     grey, outside = picture.mean(1, keepdim=True), 1 - loose
-    strays = outside * (grey - _mean(grey * outside, 9) / (_mean(outside, 9) + 1e-3)) ** 2
-    total, seen = torch.zeros_like(grey), torch.full_like(grey, 1e-7)
-    for side, counts in AROUND:
-        side = min(side, min(grey.shape[2:]) // 2 * 2 - 1)
-        total = total + counts * _mean(strays, side)
-        seen = seen + counts * _mean(outside, side)
-    return (total / seen + 1).sqrt()
+    largest = min(grey.shape[2:]) // 2 * 2 - 1
+    seen = sum((counts * _mean(outside, min(side, largest)) for side, counts in AROUND), torch.full_like(grey, 1e-7))
+    each = []
+    for width in WIDTHS:
+        width = min(width, largest)
+        strays = outside * (grey - _mean(grey * outside, width) / (_mean(outside, width) + 1e-3)) ** 2
+        total = sum((counts * _mean(strays, min(side, largest)) for side, counts in AROUND), torch.zeros_like(grey))
+        each.append((total / seen + 1).sqrt())
+    return each
+
+
+def _missed(strays: list[Tensor], depth: Tensor) -> Tensor:
+    near, further, far = strays
+    doublings = depth.clamp(min=1).log2() - 2
+    found = near + (further - near) * doublings.clamp(0, 1) + (far - further) * (doublings - 1).clamp(0, 1)
+    return MISSED * found + ALWAYS
 
 
 # From here on: inks. Points are N P (C), what is said of an ink N K.

@@ -1,8 +1,9 @@
 """The hand: a second, small network that finishes what the solver drafted.
 
 It sees the marked picture, the solver's two estimates of what lies under the mark and their blend, and what the solver
-knows of the mark; it weighs the estimates anew at every pixel and corrects what is left. It learns what no formula
-says: how files smear edges, what a ghost looks like, how a picture goes on under a mark.
+knows of the mark. It says how much more or less of a pixel the mark covers than the solver thinks, computes once more
+with that, weighs the estimates anew and corrects what is left. It learns what no formula says: how files smear edges,
+what a ghost looks like, how a picture goes on under a mark.
 """
 
 import itertools
@@ -14,11 +15,13 @@ from torch.nn import functional as fn
 from training.drafting import Draft
 from training.network import Join, conv
 
-WIDTHS = (32, 48, 72)  # at a half, a quarter and an eighth of the size
-INPUTS = 17
+WIDTHS = (48, 48, 72)  # at a half, a quarter and an eighth of the size
+INPUTS = 21  # what it is given, as stacked() orders it
+DERIVED = 2  # what it works out from that itself
 FAR = (1, 2, 4)  # how far apart the coarsest scale looks, so that a wide hole sees its rim
-NAMES = ("levels", "log", "ghosts", "psnr", "drafted")
-_WEIGHTS = (4.0, 0.3, 4.0)
+MOST_OPAQUE = 0.95  # beyond this nothing of the picture is left to compute with
+NAMES = ("levels", "log", "ghosts", "covers", "psnr", "drafted")
+_WEIGHTS = (4.0, 0.3, 4.0, 1.0)
 
 
 class Residual(nn.Module):
@@ -36,7 +39,7 @@ class Hand(nn.Module):
         first = WIDTHS[0]
         # Four pixels at a time: what is fine enough to need them one by one is in the pictures that are weighed.
         self.first = nn.Sequential(
-            nn.Conv2d(INPUTS, first, 4, 2, 1, bias=False),
+            nn.Conv2d(INPUTS + DERIVED, first, 4, 2, 1, bias=False),
             nn.BatchNorm2d(first, momentum=0.02),
             nn.ReLU(inplace=True),
             conv(first, first),
@@ -47,14 +50,14 @@ class Hand(nn.Module):
         )
         self.middle = nn.Sequential(*(Residual(WIDTHS[-1], far) for far in FAR))
         self.up = nn.ModuleList(Join(WIDTHS[i + 1], WIDTHS[i], WIDTHS[i]) for i in range(2))
-        self.head = nn.Sequential(nn.Conv2d(first, 28, 1), nn.PixelShuffle(2))
+        self.head = nn.Sequential(nn.Conv2d(first, 32, 1), nn.PixelShuffle(2))
         # It begins with the solver's blend, and leaves it where it knows nothing better.
         nn.init.zeros_(self.head[0].weight)
         with torch.no_grad():
-            self.head[0].bias.copy_(torch.tensor([0.0, 0, 0, 3, 0, 0, 0]).repeat_interleave(4))
+            self.head[0].bias.copy_(torch.tensor([0.0, 0, 0, 3, 0, 0, 0, 0]).repeat_interleave(4))
 
     def forward(self, seen: Tensor) -> Tensor:
-        """Seven planes: how much each of the four pictures counts, and what is added."""
+        """Eight planes: how much each of the four pictures counts, what is added, how much more the mark covers."""
         levels = [self.first(seen)]
         for step in self.down:
             levels.append(step(levels[-1]))
@@ -62,7 +65,7 @@ class Hand(nn.Module):
         for i in reversed(range(2)):
             x = self.up[i](x, levels[i])
         said = self.head(x).float()
-        return torch.cat([torch.softmax(said[:, :4], 1), said[:, 4:]], 1)
+        return torch.cat([torch.softmax(said[:, :4], 1), said[:, 4:7], 0.5 * torch.tanh(said[:, 7:])], 1)
 
 
 class Finished(nn.Module):
@@ -73,19 +76,33 @@ class Finished(nn.Module):
         self.hand = hand
 
     def forward(self, draft: Tensor) -> Tensor:
-        said = self.hand((draft - 0.45) * 4)
-        pictures = draft[:, :12].unflatten(1, (4, 3))
-        finished = (pictures * said[:, :4, None]).sum(1) + said[:, 4:]
-        return finished.clamp(0, 1)
+        return self.finished(draft)[0]
+
+    def finished(self, draft: Tensor) -> tuple[Tensor, Tensor]:
+        """The finished picture, and how much of each pixel the mark covers."""
+        _, filled, marked, blend, opacity, _, colour, _ = draft.split((3, 3, 3, 3, 1, 4, 3, 1), 1)
+        # By what the surroundings let expect, so much of the pixel is covered; the more the ink differs, the surer.
+        apart = colour - filled
+        expected = ((marked - filled) * apart).sum(1, keepdim=True) / ((apart**2).sum(1, keepdim=True) + 0.01)
+        differs = ((colour - blend) ** 2).mean(1, keepdim=True).sqrt()
+        said = self.hand((torch.cat([draft, expected.clamp(-0.25, 1.25), differs], 1) - 0.45) * 4)
+        covers = (opacity + said[:, 7:]).clamp(0, MOST_OPAQUE)
+        computed = ((marked - covers * colour) / (1 - covers)).clamp(0, 1)
+        pictures = torch.cat([computed, draft[:, 3:12]], 1).unflatten(1, (4, 3))
+        finished = (pictures * said[:, :4, None]).sum(1) + said[:, 4:7]
+        return finished.clamp(0, 1), covers
 
 
 def stacked(draft: Draft) -> Tensor:
-    """What the hand sees, 0 to 1: computed, filled, marked, blend, and five planes about the mark."""
+    """What the hand sees, 0 to 1: computed, filled, marked, blend, what is known of a mark, its ink, roughness."""
     pictures = torch.cat([draft.computed, draft.smooth, draft.marked, draft.blend], 1) / 255
-    return torch.cat([pictures, draft.opacity, draft.invented, draft.doubt / 255, draft.likely / 255, draft.loose], 1)
+    known = torch.cat([draft.opacity, draft.invented, draft.doubt / 255, draft.likely / 255, draft.loose], 1)
+    return torch.cat([pictures, known, draft.colour / 255, draft.rough.sqrt() / 8], 1)
 
 
-def loss(finished: Tensor, blend: Tensor, clean: Tensor, counted: Tensor) -> tuple[Tensor, Tensor]:
+def loss(
+    finished: Tensor, covers: Tensor, blend: Tensor, clean: Tensor, alpha: Tensor, counted: Tensor
+) -> tuple[Tensor, Tensor]:
     """The sum to minimise, and its parts in the order of NAMES; ``counted`` tells how much each pixel counts."""
     area = counted.sum((1, 2, 3))
     counts = area / (area + 400)
@@ -100,7 +117,9 @@ def loss(finished: Tensor, blend: Tensor, clean: Tensor, counted: Tensor) -> tup
     square = within(wrong**2)
     across, down = (fn.pad(wrong.diff(dim=d), (0, d == 3, 0, d == 2)).abs() for d in (3, 2))
     # Decibels of each crop, not of all together: an easy one is to be done well, too.
-    parts = torch.stack([over(within(wrong.abs())), over(torch.log(square + 2e-5)), over(within(across + down))])
+    off = within((covers - alpha.clamp(max=MOST_OPAQUE)).abs())
+    ghosts, log = within(across + down), torch.log(square + 2e-5)
+    parts = torch.stack([over(part) for part in (within(wrong.abs()), log, ghosts, off)])
     total = sum((weight * part for weight, part in zip(_WEIGHTS, parts.unbind(), strict=True)), parts.new_zeros(()))
     before, after = (-10 * over(torch.log10(each + 1e-7)) for each in (within((blend - clean) ** 2), square))
     return total, torch.stack([*parts.detach(), after.detach(), before.detach()])

@@ -36,7 +36,7 @@ class HandPupil:
     names = hand.NAMES
 
     def __init__(self, synthesis: Synthesis, device: torch.device, eye: Path) -> None:
-        self.network: nn.Module = hand.Finished(hand.Hand()).to(device)
+        self.network = hand.Finished(hand.Hand()).to(device)
         self._synthesis = synthesis
         seeing = Network()
         seeing.load_state_dict(torch.load(eye, map_location="cpu", weights_only=True))
@@ -51,8 +51,8 @@ class HandPupil:
         marked = fn.max_pool2d((made.alpha > losses.FAINTEST).float(), 5, 1, 2)
         # Where the eye was mostly wrong the product stays away; beside the mark it must do well, under it better.
         right = (draft.loose * marked).sum((1, 2, 3), keepdim=True) > _RIGHT * draft.loose.sum((1, 2, 3), keepdim=True)
-        return hand.stacked(draft), made.clean, draft.loose * (0.5 + 0.5 * marked) * right
+        return hand.stacked(draft), made.clean, made.alpha, draft.loose * (0.5 + 0.5 * marked) * right
 
     def judge(self, *batch: Tensor) -> tuple[Tensor, Tensor]:
-        draft, clean, counted = batch
-        return hand.loss(self.network(draft), draft[:, 9:12], clean, counted)
+        draft, clean, alpha, counted = batch
+        return hand.loss(*self.network.finished(draft), draft[:, 9:12], clean, alpha, counted)

@@ -86,12 +86,23 @@ def train(plan: Plan) -> list[dict[str, Any]]:
     return log
 
 
+@torch.no_grad()
 def _begin_from(network: nn.Module, weights: dict[str, torch.Tensor]) -> None:
-    """Take over every weight that still fits: a round may change a layer's width."""
-    mine = network.state_dict()
-    fitting = {name: value for name, value in weights.items() if mine[name].shape == value.shape}
-    network.load_state_dict(fitting, strict=False)
-    print(f"{len(fitting)} of {len(mine)} tensors taken over")
+    """Take over what was learned. A round may widen layers: what was there works on, and does not hear the new."""
+    for name, mine in network.state_dict().items():
+        theirs = weights[name].to(mine.device)
+        if mine.shape == theirs.shape:
+            mine.copy_(theirs)
+            continue
+        # A join has its inputs from two layers, side by side; each of them may have grown.
+        halves = 2 if name.endswith("merge.0.0.weight") else 1
+        if mine.ndim > 1:
+            mine[: len(theirs)] = 0
+        for grown, old in zip(
+            mine.chunk(halves, min(1, mine.ndim - 1)), theirs.chunk(halves, min(1, mine.ndim - 1)), strict=True
+        ):
+            grown[tuple(slice(length) for length in old.shape)] = old
+        print(f"{name}: {tuple(theirs.shape)} grows to {tuple(mine.shape)}")
 
 
 @torch.no_grad()

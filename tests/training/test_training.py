@@ -94,7 +94,8 @@ def test_the_hand_begins_with_the_draft_and_learns_to_better_it() -> None:
     draft, clean = torch.rand(2, INPUTS, 32, 32), torch.full((2, 3, 32, 32), 0.5)
     losses = []
     for _ in range(12):
-        total, _ = hand_loss(finished(draft), draft[:, 9:12], clean, torch.ones(2, 1, 32, 32))
+        everywhere = torch.ones(2, 1, 32, 32)
+        total, _ = hand_loss(*finished.finished(draft), draft[:, 9:12], clean, everywhere * 0.5, everywhere)
         optimiser.zero_grad()
         total.backward()
         optimiser.step()
@@ -129,5 +130,10 @@ def test_drafts_are_the_products_own() -> None:
     tint = np.ascontiguousarray(np.moveaxis(levels[2:5], 0, 2))
     sight = Sight(128, 128, 1, tight, loose, levels[0], levels[1], tint, levels[5], 1.0, ())
     theirs = solving._drafted(solving._cut(marked, sight, (0, 128, 0, 128)))
-    for mine, product in ((ours.smooth, theirs.filled), (ours.computed, theirs.computed), (ours.blend, theirs.blend)):
+    for mine, product in (
+        (ours.smooth, theirs.filled),
+        (ours.computed, theirs.computed),
+        (ours.blend, theirs.blend),
+        (ours.colour, theirs.colour),
+    ):
         assert np.abs(mine[0].permute(1, 2, 0).numpy() - product)[loose].mean() < 1

@@ -11,9 +11,9 @@ import numpy as np
 from headrace.removal.eye import weights
 from headrace.removal.eye.model import Mask, Plane
 
-_PLANES = 17  # four pictures of three colours, five planes: as training/hand.py stacks them
-# How much of the hand's correction counts where all is computed, and where all (so much) is filled in.
-_SURE, _ALL, _HALF = 0.4, 0.99, 0.5
+_PLANES = 21  # four pictures, five planes, the ink's colour, roughness: as training/hand.py stacks them
+# How much of the hand's correction counts where all is computed.
+_SURE = 0.5
 # How many levels it may correct where all is computed, beside what the picture's roughness allows.
 _OPEN = 120
 
@@ -26,9 +26,11 @@ class Draft:
     filled: Plane
     computed: Plane
     blend: Plane
+    colour: Plane  # the ink's
     opacity: Plane
     invented: Plane  # how much of the blend is filled in
     rough: Plane  # how much the picture around varies, in levels
+    missed: Plane  # how far off what is filled in may be, in levels
     doubt: Plane  # in levels
     likely: Plane  # 0 to 255
     loose: Mask
@@ -46,12 +48,14 @@ def finish(draft: Draft) -> Plane:
     np.multiply(draft.doubt, np.float32(1 / 255), out=inner[14])
     np.multiply(draft.likely, np.float32(1 / 255), out=inner[15])
     inner[16] = draft.loose
+    np.multiply(draft.colour.transpose(2, 0, 1), np.float32(1 / 255), out=inner[17:20])
+    np.multiply(np.sqrt(draft.rough), np.float32(1 / 8), out=inner[20])
     given[:, height:] = given[:, height - 1 : height]
     given[:, :, width:] = given[:, :, width - 1 : width]
     told = weights.run(weights.HAND, given)[:, :height, :width].transpose(1, 2, 0) * np.float32(255)
-    # Where the solver is sure of itself, or nothing is left to be sure of, the hand is right only in part.
-    heard = np.where(draft.invented > _ALL, _HALF, np.minimum(1, _SURE + 3 * draft.invented)).astype(np.float32)
+    # Where the solver is sure of itself the hand is right only in part.
+    heard = np.minimum(1, _SURE + 3 * draft.invented)
     # On smooth ground what was filled in is right, and the hand would leave a ghost in the sky.
-    most = (draft.rough**2 / 4 + _OPEN * (1 - draft.invented))[..., None]
+    most = (draft.rough**2 + _OPEN * (1 - draft.invented))[..., None]
     finished: Plane = draft.blend + np.clip(heard[..., None] * (told - draft.blend), -most, most)
     return finished

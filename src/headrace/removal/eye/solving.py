@@ -12,6 +12,7 @@ from headrace.removal.eye.filling import fill
 from headrace.removal.eye.finishing import Draft, finish
 from headrace.removal.eye.inks import Points, read
 from headrace.removal.eye.model import JOIN, Mask, Picture, Plane, Restoration, Sight, loosened
+from headrace.removal.eye.openings import openings
 
 At = tuple[NDArray[np.intp], ...]
 Box = tuple[int, int, int, int]  # top, bottom, left, right
@@ -25,8 +26,12 @@ _RIM = 10
 # Roughness is read off the surroundings: squares of these sides, and how much each counts.
 _AROUND = ((31, 1.0), (95, 1e-2), (287, 1e-4))
 _SMOOTH = 1.3
-# What compression changes, in levels; how far alpha is off after all; how much worse filling gets a pixel deeper.
-_GRAIN, _ALPHA_OFF, _DEEPER = 2.5, 0.03, 0.12
+# What compression changes, in levels; how far alpha is off after all.
+_GRAIN, _ALPHA_OFF = 2.5, 0.03
+# What filling in misses: so much of how far the picture strays from its own blur. Near a mark's rim the narrow blur
+# tells, eight pixels in the next, sixteen in the widest; and so many levels always. Fitted to calibration photographs.
+_WIDTHS, _MISSED, _ALWAYS = (9, 33, 97), 0.83, 1.77
+_OPENED = 2  # times that openings are looked for: what one shows helps to find the next
 # A result whose edges along the mark stand out more than this, beside the marked picture's, is worse than none.
 _RESIDUE = 1.0
 
@@ -68,7 +73,8 @@ def solve(picture: Picture, sight: Sight, *, least_score: float = 0.5, in_place:
         above, before_it = max(0, top - _OVERLAP), max(0, left - _OVERLAP)
         # What was solved before is picture here, not mark: the blocks meet without a seam.
         block = _cut(result, left_over, (above, bottom + _OVERLAP, before_it, right + _OVERLAP))
-        fresh, hole, wrong = _solved(block)
+        block, draft = _opened(block)
+        fresh, hole, wrong = _solved(draft, block.step)
         was, now = _residue(block.picture, block), _residue(fresh, block)
         # Where the mark covers all there is no outline to judge by, nor anything to fill in from.
         if block.tight.all() or now > _RESIDUE * was:
@@ -155,17 +161,29 @@ def _cut(picture: Picture, sight: Sight, box: Box) -> _Block:
     )
 
 
-def _solved(block: _Block) -> tuple[Plane, Mask, Plane]:
-    """The block without its mark, which of its pixels were invented rather than computed, and how wrong they may be."""
+def _opened(block: _Block) -> tuple[_Block, Draft]:
+    """The block without what shows through openings in its mark, and its draft: the picture there tells of the rest."""
     draft = _drafted(block)
+    for _ in range(_OPENED):
+        tight = block.tight & ~openings(draft, block.tight)
+        if not tight.any() or tight.sum() == block.tight.sum():
+            break
+        block = replace(block, tight=tight, loose=block.loose & loosened(tight))
+        draft = _drafted(block)
+    return block, draft
+
+
+def _solved(draft: Draft, step: int) -> tuple[Plane, Mask, Plane]:
+    """The block without its mark, which of its pixels were invented rather than computed, and how wrong they may be."""
     wrong = draft.invented * (draft.rough + np.float32(_GRAIN)) + (1 - draft.invented) * draft.doubt
     # The hand knows marks that were seen at full size.
-    return finish(draft) if block.step == 1 else draft.blend, draft.invented > 0.5, wrong
+    return finish(draft) if step == 1 else draft.blend, draft.invented > 0.5, wrong
 
 
 def _drafted(block: _Block) -> Draft:
     """What lies under the mark, computed and filled in, and the two weighed by what is known of their errors."""
-    rough = _roughness(block)
+    strays = _strays(block)
+    rough = strays[0]
     # From the mark's own rim: the picture shows through the margin around it. But on smooth ground files smear the mark
     # visibly into the margin, and there is nothing to lose.
     membrane = fill(block.picture, block.tight | (block.loose & (rough < _SMOOTH)))
@@ -175,7 +193,7 @@ def _drafted(block: _Block) -> Draft:
     at = np.nonzero(block.loose)
     marked, smooth, part = block.picture[at], membrane[at], share[at]
     depth: Plane = np.minimum(deep[at], _BLOCK).astype(np.float32)
-    missed: Plane = rough[at] * (1 + np.float32(_DEEPER) * np.maximum(depth - 2, 0)) + np.float32(_GRAIN)
+    missed = _missed(strays, at, depth)
     alpha, colour, strong = _inked(block, at, marked, smooth, part, missed, whole[at], depth)
     opacity = alpha * part
     through = np.maximum(1 - opacity, 1 - _OPAQUE)
@@ -202,9 +220,11 @@ def _drafted(block: _Block) -> Draft:
         filled=membrane,
         computed=spread(computed, block.picture),
         blend=spread(blend, block.picture),
+        colour=spread(colour, block.picture),
         opacity=spread(opacity, 0.0),
         invented=spread(invented, 0.0),
         rough=rough,
+        missed=spread(missed, 0.0),
         doubt=spread(block.doubt[at], 0.0),
         likely=block.likely,
         loose=block.loose,
@@ -224,19 +244,28 @@ def _inked(
     return alphas.astype(np.float32)[which], colours[which], strong.astype(np.float32)[which]
 
 
-def _roughness(block: _Block) -> Plane:
-    """How far the picture around each pixel strays from its own blur: what filling in would miss."""
+def _strays(block: _Block) -> list[Plane]:
+    """How far the picture around each pixel strays from its own blur, for each width of that."""
     grey = block.picture.mean(2)
     outside = (~block.loose).astype(np.float32)
-    blurred = cv2.blur(grey * outside, (9, 9)) / (cv2.blur(outside, (9, 9)) + np.float32(1e-3))
-    strays = outside * (grey - blurred) ** 2
     # Deep in a mark nothing of the picture is near: what is further away speaks for it.
-    total, seen = np.zeros_like(grey), np.full_like(grey, 1e-7)
-    for side, counts in _AROUND:
-        total += counts * cv2.blur(strays, (side, side))
-        seen += counts * cv2.blur(outside, (side, side))
-    rough: Plane = np.sqrt(total / seen + 1)
-    return rough
+    seen = sum((counts * cv2.blur(outside, (side, side)) for side, counts in _AROUND), np.full_like(grey, 1e-7))
+    each: list[Plane] = []
+    for width in _WIDTHS:
+        blurred = cv2.blur(grey * outside, (width, width)) / (cv2.blur(outside, (width, width)) + np.float32(1e-3))
+        strays = outside * (grey - blurred) ** 2
+        total = sum((counts * cv2.blur(strays, (side, side)) for side, counts in _AROUND), np.zeros_like(grey))
+        each.append(np.sqrt(total / seen + 1))
+    return each
+
+
+def _missed(strays: list[Plane], at: At, depth: Plane) -> Plane:
+    """How far off filling in is to be expected, so deep in the mark."""
+    near, further, far = (plane[at] for plane in strays)
+    doublings = np.log2(np.maximum(depth, 1)) - 2
+    found = near + (further - near) * np.clip(doublings, 0, 1) + (far - further) * np.clip(doublings - 1, 0, 1)
+    missed: Plane = (np.float32(_MISSED) * found + np.float32(_ALWAYS)).astype(np.float32)
+    return missed
 
 
 def _residue(picture: Plane, block: _Block) -> float:

@@ -27,7 +27,7 @@ _HERE = Path(__file__).parent
 EYE = Model(_HERE / "eye.onnx", "ea8ab5973b8b218f9175947cd87d2b9adb63c1fb1ec73b222bedc6c62372118f", 32)
 PLANES = 6
 # From a draft, stacked as finishing.py does it, to the finished picture (3 H W, 0 to 1).
-HAND = Model(_HERE / "hand.onnx", "9cd8e890bc08640f853a8b010eaa66174c8ff7570a068ac3b826a22f9b2082fd", 8)
+HAND = Model(_HERE / "hand.onnx", "6cca38223115f9482777caf750d4b182c527bbb4612ee6315261d4705fd55f0e", 8)
 
 
 _loading = threading.Lock()
