@@ -63,7 +63,7 @@ def drafted(marked: Tensor, planes: Tensor, low: float) -> Draft:
     unsure = torch.hypot(torch.full_like(ink, ALPHA_OFF), ink * (0.01 + 0.1 * change))
     wrong = torch.hypot(torch.full_like(ink, GRAIN), unsure * lever) / through + 2 * impossible
     wrong = (wrong + strong * doubt) * (1 + 4 * strong)
-    invented = wrong**2 / (wrong**2 + (1.5 * missed) ** 2)
+    invented = wrong**2 / (wrong**2 + (2 * missed) ** 2)
     invented = torch.where(opacity > OPAQUE, torch.ones_like(invented), invented) * loose
     computed = torch.where(loose > 0, computed, levels)
     blend = computed * (1 - invented) + smooth * invented

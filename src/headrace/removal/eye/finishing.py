@@ -56,6 +56,6 @@ def finish(draft: Draft) -> Plane:
     # Where the solver is sure of itself the hand is right only in part.
     heard = np.minimum(1, _SURE + 3 * draft.invented)
     # On smooth ground what was filled in is right, and the hand would leave a ghost in the sky.
-    most = (draft.rough**2 + _OPEN * (1 - draft.invented))[..., None]
+    most = ((draft.rough - 1) ** 2 + _OPEN * (1 - draft.invented))[..., None]
     finished: Plane = draft.blend + np.clip(heard[..., None] * (told - draft.blend), -most, most)
     return finished

@@ -168,7 +168,8 @@ def _opened(block: _Block) -> tuple[_Block, Draft]:
         tight = block.tight & ~openings(draft, block.tight)
         if not tight.any() or tight.sum() == block.tight.sum():
             break
-        block = replace(block, tight=tight, loose=block.loose & loosened(tight))
+        # On smooth ground filling in is better than what compression left of the picture beside the ink.
+        block = replace(block, tight=tight, loose=block.loose & (loosened(tight) | (draft.rough < _SMOOTH)))
         draft = _drafted(block)
     return block, draft
 
@@ -206,7 +207,7 @@ def _drafted(block: _Block) -> Draft:
     wrong = np.hypot(_GRAIN, unsure * lever) / through + 2 * impossible
     # Of what is nearly opaque little shines through, and its alpha is told less surely.
     wrong = (wrong + strong * block.doubt[at]) * (1 + 4 * strong)
-    invented = wrong**2 / (wrong**2 + (1.5 * missed) ** 2)
+    invented = wrong**2 / (wrong**2 + (2 * missed) ** 2)
     invented = np.where(opacity > _OPAQUE, 1, invented)
 
     def spread(values: NDArray[np.floating], around: Plane | float) -> Plane:
