@@ -165,11 +165,11 @@ def _opened(block: _Block) -> tuple[_Block, Draft]:
     """The block without what shows through openings in its mark, and its draft: the picture there tells of the rest."""
     draft = _drafted(block)
     for _ in range(_OPENED):
-        tight = block.tight & ~openings(draft, block.tight)
+        # On smooth ground filling in is better than what compression left of the picture beside the ink.
+        tight = block.tight & ~openings(draft, block.tight & (draft.rough >= _SMOOTH))
         if not tight.any() or tight.sum() == block.tight.sum():
             break
-        # On smooth ground filling in is better than what compression left of the picture beside the ink.
-        block = replace(block, tight=tight, loose=block.loose & (loosened(tight) | (draft.rough < _SMOOTH)))
+        block = replace(block, tight=tight, loose=block.loose & loosened(tight))
         draft = _drafted(block)
     return block, draft
 
