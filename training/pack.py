@@ -11,8 +11,8 @@ from training import emblems, lettering
 from training.photographs import Photograph, training_photographs
 
 # How often a crop is taken from one, beside a photograph.
-WEIGHTS = {"photo": 1.0, "plain": 0.1, "screen": 0.1}
-QUALITY = {"photo": 78, "plain": 82, "screen": 82}
+WEIGHTS = {"photo": 1.0, "hand": 1.0, "plain": 0.1, "screen": 0.1}
+QUALITY = {"photo": 78, "hand": 78, "plain": 82, "screen": 82}
 
 
 def pack_photographs(photographs: list[Photograph], out: Path) -> None:
@@ -25,6 +25,7 @@ def pack_photographs(photographs: list[Photograph], out: Path) -> None:
                 {
                     "name": photograph.name,
                     "licence": photograph.licence,
+                    "role": photograph.role,
                     "weight": WEIGHTS[photograph.role],
                     "offset": file.tell(),
                     "length": file.write(encoded.getvalue()),

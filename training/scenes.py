@@ -19,15 +19,23 @@ _SMALLEST = 160
 
 
 class Photographs:
-    """Every photograph in several sizes, on the device, to take crops from."""
+    """Every photograph in several sizes, on the device, to take crops from.
 
-    def __init__(self, folder: Path, device: torch.device, *, limit: int | None = None) -> None:
+    The eye sees marks better where it was taught, and a hand that learned there would trust it too much: each has
+    photographs of its own.
+    """
+
+    def __init__(self, folder: Path, device: torch.device, *, for_hand: bool = False, limit: int | None = None) -> None:
         self._device = device
         packed = (folder / "photographs.bin").read_bytes()
         pixels: list[Tensor] = []
         rows: list[tuple[float, int, int, int]] = []  # weight, offset, height, width
         offset = 0
-        for entry in json.loads((folder / "photographs.json").read_text())[:limit]:
+        listed = json.loads((folder / "photographs.json").read_text())
+        chosen = [entry for entry in listed if (entry["role"] == "hand") == for_hand][:limit]
+        if not chosen:
+            raise ValueError(f"{folder} holds no photographs for the {'hand' if for_hand else 'eye'}: pack it anew")
+        for entry in chosen:
             start = entry["offset"]
             whole = _decoded(packed[start : start + entry["length"]]).to(device)[None].float()
             for size in _sizes(whole.shape[2], whole.shape[3]):

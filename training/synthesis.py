@@ -25,9 +25,11 @@ class Batch:
 
 
 class Synthesis:
-    def __init__(self, folder: Path, device: torch.device, *, seed: int, limit: int | None = None) -> None:
+    def __init__(
+        self, folder: Path, device: torch.device, *, seed: int, for_hand: bool = False, limit: int | None = None
+    ) -> None:
         self.dice = Dice(seed, device)
-        self._photographs = Photographs(folder, device, limit=limit)
+        self._photographs = Photographs(folder, device, for_hand=for_hand, limit=limit)
         self._letters = Lettering(folder, device)
         self._marker = Marker(self._letters, Emblems(folder, device), self.dice)
         self._jpeg = Jpeg(device)

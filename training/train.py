@@ -50,7 +50,7 @@ def train(plan: Plan) -> list[dict[str, Any]]:
     torch.manual_seed(plan.seed)
     plan.out.mkdir(parents=True, exist_ok=True)
     began = time.monotonic()
-    synthesis = Synthesis(plan.data, device, seed=plan.seed, limit=plan.limit)
+    synthesis = Synthesis(plan.data, device, seed=plan.seed, for_hand=plan.eye is not None, limit=plan.limit)
     pupil: Pupil = EyePupil(synthesis, device) if plan.eye is None else HandPupil(synthesis, device, plan.eye)
     network = pupil.network
     if plan.start is not None:

@@ -1,6 +1,7 @@
 """The training code learns, and what is exported says what PyTorch says. Needs `make setup-training`."""
 
 import dataclasses
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -25,6 +26,7 @@ from training.losses import loss  # noqa: E402
 from training.network import Network, Planes  # noqa: E402
 from training.pack import pack_photographs  # noqa: E402
 from training.photographs import Photograph  # noqa: E402
+from training.scenes import Photographs  # noqa: E402
 from training.synthesis import Synthesis  # noqa: E402
 from training.train import Plan, train  # noqa: E402
 
@@ -33,18 +35,31 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
-    """Two small photographs, some bars as texts and discs as logos."""
+    """Two small photographs, one of them for the hand, some bars as texts and discs as logos."""
     rng = np.random.default_rng(1)
     pictures = [
         Image.fromarray(rng.integers(60, 120, (24, 32, 3)).astype(np.uint8)).resize((320, 240)) for _ in range(2)
     ]
-    pack_photographs([Photograph(f"p{i}", "photo", "none", picture) for i, picture in enumerate(pictures)], tmp_path)
+    roles = ("photo", "hand")
+    pack_photographs(
+        [Photograph(role, role, "none", *rest) for role, *rest in zip(roles, pictures, strict=True)], tmp_path
+    )
     bars = np.zeros((8, 112, 300), np.uint8)
     bars[:, 20:90, ::40] = bars[:, 20:90, 10::40] = bars[:, 20:90, 5::40] = 255
     discs = np.zeros((4, 4, 160, 160), np.uint8)
     discs[:, :, 30:130, 30:130] = 248
     np.savez_compressed(tmp_path / "marks.npz", widths=np.full(8, 300, np.int32), ink=bars.ravel(), emblems=discs)
     return tmp_path
+
+
+def test_eye_and_hand_have_photographs_of_their_own(data: Path) -> None:
+    listed = json.loads((data / "photographs.json").read_text())
+    device = torch.device("cpu")
+    sizes = {len(Photographs(data, device, for_hand=for_hand)._pixels) for for_hand in (False, True)}
+    (data / "photographs.json").write_text(json.dumps(listed[:1]))
+    assert {len(Photographs(data, device)._pixels)} == sizes, "one photograph each, both as large"
+    with pytest.raises(ValueError, match="for the hand"):
+        Photographs(data, device, for_hand=True)
 
 
 def test_a_short_run_learns(data: Path) -> None:
