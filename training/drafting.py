@@ -159,7 +159,8 @@ def _strays(picture: Tensor, loose: Tensor) -> list[Tensor]:
     for width in WIDTHS:
         width = min(width, largest)
         strays = outside * (grey - _mean(grey * outside, width) / (_mean(outside, width) + 1e-3)) ** 2
-        total = sum((counts * _mean(strays, min(side, largest)) for side, counts in AROUND), torch.zeros_like(grey))
+        usual = 1e-7 * strays.sum((1, 2, 3), keepdim=True) / outside.sum((1, 2, 3), keepdim=True).clamp(min=1)
+        total = sum((counts * _mean(strays, min(side, largest)) for side, counts in AROUND), usual)
         each.append((total / seen + 1).sqrt())
     return each
 

@@ -9,9 +9,9 @@ from headrace.removal.eye.model import Mask, Picture, Region, Restoration, Sight
 _HOLE = np.s_[50:70, 50:70]
 
 
-def solved(picture: Picture, tight: Mask) -> Restoration:
-    """With planes as of an eye that took the whole disc for white ink of a half."""
-    levels = np.where(tight, np.uint8(127), np.uint8(0))
+def solved(picture: Picture, tight: Mask, alpha: float = 0.5) -> Restoration:
+    """With planes as of an eye that took all of it for white ink."""
+    levels = np.where(tight, np.uint8(255 * alpha), np.uint8(0))
     tint = np.repeat(levels[..., None], 3, 2)
     seen = np.where(tight, np.uint8(255), np.uint8(0))
     height, width = tight.shape
@@ -39,8 +39,29 @@ def test_a_window_in_a_mark_stays_as_it_is() -> None:
 
 
 def test_a_mark_without_windows_is_solved_all_over() -> None:
-    clean = np.full((120, 120, 3), 90, np.uint8)
+    clean = np.random.default_rng(3).integers(84, 97, (120, 120, 3)).astype(np.uint8)
     marked = clean.copy()
-    marked[disc()] = (90 + 255) // 2
+    marked[disc()] = (clean[disc()].astype(int) + 255) // 2
     result = solved(marked, disc())
     assert result.inverted + result.filled == loosened(disc()).sum()
+
+
+def test_faint_ink_is_no_window() -> None:
+    """What the ink changes less than filling in may miss could be either: it is solved."""
+    clean = np.random.default_rng(3).integers(30, 151, (120, 120, 3)).astype(np.uint8)
+    marked = clean.copy()
+    marked[disc()] = np.rint(0.95 * clean[disc()] + 0.05 * 255).astype(np.uint8)
+    result = solved(marked, disc(), alpha=0.05)
+    assert result.refused or result.inverted + result.filled == loosened(disc()).sum()
+
+
+def test_deep_inside_a_wide_mark_the_picture_is_computed() -> None:
+    """Further in than any unmarked pixel is looked for, filling in must not be taken for exact."""
+    rows, columns = np.mgrid[:700, :700]
+    clean = (120 + 40 * np.sin(rows / 9) * np.cos(columns / 13)).astype(np.uint8)[..., None].repeat(3, 2)
+    tight = np.zeros((700, 700), np.bool_)
+    tight[100:600, 100:600] = True
+    marked = clean.copy()
+    marked[tight] = (clean[tight].astype(int) + 255) // 2
+    result = solved(marked, tight).picture
+    assert np.abs(result[280:420, 280:420].astype(int) - clean[280:420, 280:420]).mean() < 8

@@ -65,6 +65,7 @@ def solve(picture: Picture, sight: Sight, *, least_score: float = 0.5, in_place:
         return Restoration(picture, 0.0, 0, 0, refused=f"The mark is too doubtful: score {sight.score:.2f}.")
     result = picture if in_place else picture.copy()
     left_over = _certain(sight, least_score)
+    doubtful = sight.loose.sum() - left_over.loose.sum()
     if not left_over.tight.any():
         return Restoration(picture, 0.0, 0, 0, refused="Each part of the mark is too doubtful by itself.")
     computed = invented = 0
@@ -94,7 +95,8 @@ def solve(picture: Picture, sight: Sight, *, least_score: float = 0.5, in_place:
         return Restoration(picture, 0.0, 0, 0, refused="The mark could not be taken off without leaving a trace.")
     gone = 1 - after / before if before > 0 else 1.0
     certain = 1 - min(1.0, doubt / (computed + invented) / 60)
-    whole = 1 - left_over.loose.sum() / sight.loose.sum()  # a mark that stays in part is not gone
+    # A mark that stays in part is not gone: blocks that were kept, regions that were too doubtful.
+    whole = 1 - (left_over.loose.sum() + doubtful) / sight.loose.sum()
     confidence = round(float(np.clip(gone * certain * whole * sight.score, 0, 1)), 4)
     return Restoration(result, confidence, computed, invented)
 
@@ -164,7 +166,7 @@ def _cut(picture: Picture, sight: Sight, box: Box) -> _Block:
 def _opened(block: _Block) -> tuple[_Block, Draft]:
     """The block without what shows through openings in its mark, and its draft: the picture there tells of the rest."""
     draft = _drafted(block)
-    for _ in range(_OPENED):
+    for _ in range(_OPENED if block.step == 1 else 0):  # what is seen coarsely has no edges to judge by
         # On smooth ground filling in is better than what compression left of the picture beside the ink.
         tight = block.tight & ~openings(draft, block.tight & (draft.rough >= _SMOOTH))
         if not tight.any() or tight.sum() == block.tight.sum():
@@ -227,7 +229,7 @@ def _drafted(block: _Block) -> Draft:
         rough=rough,
         missed=spread(missed, 0.0),
         doubt=spread(block.doubt[at], 0.0),
-        likely=block.likely,
+        likely=spread(block.likely[at], 0.0),
         loose=block.loose,
     )
 
@@ -255,7 +257,9 @@ def _strays(block: _Block) -> list[Plane]:
     for width in _WIDTHS:
         blurred = cv2.blur(grey * outside, (width, width)) / (cv2.blur(outside, (width, width)) + np.float32(1e-3))
         strays = outside * (grey - blurred) ** 2
-        total = sum((counts * cv2.blur(strays, (side, side)) for side, counts in _AROUND), np.zeros_like(grey))
+        # And where nothing is within reach at all, the whole of the block.
+        usual = np.float32(1e-7 * strays.sum() / max(float(outside.sum()), 1.0))
+        total = sum((counts * cv2.blur(strays, (side, side)) for side, counts in _AROUND), np.full_like(grey, usual))
         each.append(np.sqrt(total / seen + 1))
     return each
 
