@@ -88,8 +88,11 @@ def train(plan: Plan) -> list[dict[str, Any]]:
 
 @torch.no_grad()
 def _begin_from(network: nn.Module, weights: dict[str, torch.Tensor]) -> None:
-    """Take over what was learned. A round may widen layers: what was there works on, and does not hear the new."""
+    """Take over what was learned. A round may widen layers, and add some: what was there does not hear the new."""
     for name, mine in network.state_dict().items():
+        if name not in weights:
+            print(f"{name}: new")
+            continue
         theirs = weights[name].to(mine.device)
         if mine.shape == theirs.shape:
             mine.copy_(theirs)

@@ -186,7 +186,7 @@ def test_a_profile_that_cannot_be_read_goes_and_is_spoken_of(tmp_path: Path) -> 
     result, original = _through(tmp_path / "p.jpg")
     assert "icc_profile" not in result.info
     assert original.notes[0] == "CMYK becomes RGB"
-    assert original.notes[1].startswith("the colour profile could not be read, so colours differ")
+    assert original.notes[1].startswith("the colour profile could not be used, so colours differ")
 
 
 @pytest.mark.parametrize("mode", ["L", "RGB"])

@@ -4,6 +4,7 @@ import dataclasses
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import cv2
 import numpy as np
@@ -23,12 +24,12 @@ from training.export import export, export_file  # noqa: E402
 from training.hand import INPUTS, Finished, Hand  # noqa: E402
 from training.hand import loss as hand_loss  # noqa: E402
 from training.losses import loss  # noqa: E402
-from training.network import Network, Planes  # noqa: E402
+from training.network import Join, Network, Planes, conv  # noqa: E402
 from training.pack import pack_photographs  # noqa: E402
 from training.photographs import Photograph  # noqa: E402
 from training.scenes import Photographs  # noqa: E402
 from training.synthesis import Synthesis  # noqa: E402
-from training.train import Plan, train  # noqa: E402
+from training.train import Plan, _begin_from, train  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -152,3 +153,21 @@ def test_drafts_are_the_products_own() -> None:
         (ours.colour, theirs.colour),
     ):
         assert np.abs(mine[0].permute(1, 2, 0).numpy() - product)[loose].mean() < 1
+
+
+def test_a_network_that_was_widened_says_what_it_said() -> None:
+    """What is new is heard by nobody yet: channels of a layer, and of both halves of a join."""
+    torch.manual_seed(6)
+
+    def layers(fine: int) -> Any:
+        return torch.nn.ModuleList([conv(3, fine), conv(3, 5), Join(5, fine, 4)]).eval()
+
+    def say(made: Any, given: Any) -> Any:
+        first, coarse, join = made
+        return join(torch.nn.functional.avg_pool2d(coarse(given), 2), first(given))
+
+    narrow, wide = layers(4), layers(6)
+    _begin_from(wide, narrow.state_dict())
+    given = torch.rand(1, 3, 16, 16)
+    with torch.no_grad():
+        assert torch.allclose(say(narrow, given), say(wide, given), atol=1e-6)

@@ -196,7 +196,7 @@ def _to_rgb(opened: Any, original: Original) -> Callable[[Any], Any]:
             try:
                 return _by_profile(profile)
             except (ImportError, OSError, ValueError, TypeError) as exc:  # Pillow without LittleCMS, or a broken one
-                original.notes.append(f"the colour profile could not be read, so colours differ: {exc}")
+                original.notes.append(f"the colour profile could not be used, so colours differ: {exc}")
     return lambda strip: strip.convert("RGB")
 
 
@@ -207,7 +207,7 @@ def _by_profile(profile: bytes) -> Callable[[Any], Any]:
     # As printers' programs do it: paper becomes white, the darkest ink black, and what lies between as it looks.
     intent, flags = ImageCms.Intent.RELATIVE_COLORIMETRIC, ImageCms.Flags.BLACKPOINTCOMPENSATION
     transform = ImageCms.ImageCmsTransform(printed, ImageCms.ImageCmsProfile(shown), "CMYK", "RGB", intent, flags=flags)
-    return lambda strip: transform.apply(strip)
+    return transform.apply
 
 
 def _pixels(image: Any, to_rgb: Callable[[Any], Any]) -> Any:

@@ -29,7 +29,6 @@ PLANES = 6
 # From a draft, stacked as finishing.py does it, to the finished picture (3 H W, 0 to 1).
 HAND = Model(_HERE / "hand.onnx", "6cca38223115f9482777caf750d4b182c527bbb4612ee6315261d4705fd55f0e", 8)
 
-
 _loading = threading.Lock()
 
 
