@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from headrace.removal.eye import finishing
 from headrace.removal.eye.finishing import Draft, finish
 
 
@@ -39,3 +40,11 @@ def test_any_size_is_finished(shape: tuple[int, int]) -> None:
 def test_on_smooth_ground_nothing_is_added_to_what_was_filled_in() -> None:
     hole = draft(64, 64, rough=1)
     assert np.abs(finish(hole)[hole.loose] - 120).max() <= 1e-3
+
+
+def test_in_bands_it_is_finished_as_in_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = draft(400, 96, rough=9)
+    monkeypatch.setattr(finishing, "_BAND", 400)
+    one = finish(whole)
+    monkeypatch.setattr(finishing, "_BAND", 120)
+    assert np.abs(finish(whole) - one).max() < 0.01

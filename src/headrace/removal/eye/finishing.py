@@ -4,6 +4,7 @@ It was taught with drafts of this very solver (training/hand.py), so that it kno
 holes that are wider than the mark, strokes whose strength was misread.
 """
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,6 +13,8 @@ from headrace.removal.eye import weights
 from headrace.removal.eye.model import Mask, Plane
 
 _PLANES = 21  # four pictures, five planes, the ink's colour, roughness: as training/hand.py stacks them
+# A run takes some hundred bytes a pixel: so many rows at a time, and as many around them as the hand looks at.
+_BAND, _CONTEXT = 704, 96
 # How much of the hand's correction counts where all is computed.
 _SURE = 0.5
 # How many levels it may correct where all is computed, beside what the picture's roughness allows.
@@ -38,24 +41,35 @@ class Draft:
 
 def finish(draft: Draft) -> Plane:
     """The finished picture, in levels; right under the mark only."""
-    height, width = draft.loose.shape
-    stride = weights.HAND.stride
-    given = np.empty((_PLANES, height + -height % stride, width + -width % stride), np.float32)
-    inner = given[:, :height, :width]
-    for i, picture in enumerate((draft.computed, draft.filled, draft.marked, draft.blend)):
-        np.multiply(picture.transpose(2, 0, 1), np.float32(1 / 255), out=inner[3 * i : 3 * i + 3])
-    inner[12], inner[13] = draft.opacity, draft.invented
-    np.multiply(draft.doubt, np.float32(1 / 255), out=inner[14])
-    np.multiply(draft.likely, np.float32(1 / 255), out=inner[15])
-    inner[16] = draft.loose
-    np.multiply(draft.colour.transpose(2, 0, 1), np.float32(1 / 255), out=inner[17:20])
-    np.multiply(np.sqrt(draft.rough), np.float32(1 / 8), out=inner[20])
-    given[:, height:] = given[:, height - 1 : height]
-    given[:, :, width:] = given[:, :, width - 1 : width]
-    told = weights.run(weights.HAND, given)[:, :height, :width].transpose(1, 2, 0) * np.float32(255)
+    height = draft.loose.shape[0]
+    count = math.ceil(height / _BAND)
+    size = math.ceil(height / count / weights.HAND.stride) * weights.HAND.stride
+    told = np.concatenate([_told(draft, top, min(height, top + size)) for top in range(0, height, size)])
     # Where the solver is sure of itself the hand is right only in part.
     heard = np.minimum(1, _SURE + 3 * draft.invented)
     # On smooth ground what was filled in is right, and the hand would leave a ghost in the sky.
     most = ((draft.rough - 1) ** 2 + _OPEN * (1 - draft.invented))[..., None]
     finished: Plane = draft.blend + np.clip(heard[..., None] * (told - draft.blend), -most, most)
     return finished
+
+
+def _told(draft: Draft, top: int, bottom: int) -> Plane:
+    """What the hand says of some rows, in levels."""
+    above = max(0, top - _CONTEXT)
+    rows = slice(above, bottom + _CONTEXT)
+    height, width = draft.loose[rows].shape
+    stride = weights.HAND.stride
+    given = np.empty((_PLANES, height + -height % stride, width + -width % stride), np.float32)
+    inner = given[:, :height, :width]
+    for i, picture in enumerate((draft.computed, draft.filled, draft.marked, draft.blend)):
+        np.multiply(picture[rows].transpose(2, 0, 1), np.float32(1 / 255), out=inner[3 * i : 3 * i + 3])
+    inner[12], inner[13] = draft.opacity[rows], draft.invented[rows]
+    np.multiply(draft.doubt[rows], np.float32(1 / 255), out=inner[14])
+    np.multiply(draft.likely[rows], np.float32(1 / 255), out=inner[15])
+    inner[16] = draft.loose[rows]
+    np.multiply(draft.colour[rows].transpose(2, 0, 1), np.float32(1 / 255), out=inner[17:20])
+    np.multiply(np.sqrt(draft.rough[rows]), np.float32(1 / 8), out=inner[20])
+    given[:, height:] = given[:, height - 1 : height]
+    given[:, :, width:] = given[:, :, width - 1 : width]
+    told: Plane = weights.run(weights.HAND, given)[:, top - above : bottom - above, :width].transpose(1, 2, 0)
+    return told * np.float32(255)
