@@ -98,12 +98,10 @@ def _begin_from(network: nn.Module, weights: dict[str, torch.Tensor]) -> None:
             mine.copy_(theirs)
             continue
         # A join has its inputs from two layers, side by side; each of them may have grown.
-        halves = 2 if name.endswith("merge.0.0.weight") else 1
+        halves, side = 2 if name.endswith("merge.0.0.weight") else 1, min(1, mine.ndim - 1)
         if mine.ndim > 1:
             mine[: len(theirs)] = 0
-        for grown, old in zip(
-            mine.chunk(halves, min(1, mine.ndim - 1)), theirs.chunk(halves, min(1, mine.ndim - 1)), strict=True
-        ):
+        for grown, old in zip(mine.chunk(halves, side), theirs.chunk(halves, side), strict=True):
             grown[tuple(slice(length) for length in old.shape)] = old
         print(f"{name}: {tuple(theirs.shape)} grows to {tuple(mine.shape)}")
 

@@ -99,9 +99,8 @@ async def hold(
         asked_at, grant = await taking.when_free(attempt, wait=wait)
     except asyncio.CancelledError:
         if given is not None:  # its commit was under way, and may have arrived
-            with suppress(HeadraceError, TimeoutError):
-                async with asyncio.timeout(ttl.total_seconds()), db.transaction() as tx:
-                    await taking.release(tx, key, given.token, user_id=user_id)
+            with suppress(LockLost):
+                await Held(db, given, ttl).let_go()
         raise
     held = Held(db, grant, ttl)
     async with kept(held, asked_at=asked_at):

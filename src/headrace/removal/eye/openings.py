@@ -21,8 +21,8 @@ def openings(draft: Draft, tight: Mask) -> Mask:
     like, unlike = (((marked - other) ** 2).mean(2) for other in (expected, inked))
     bare = tight & (like < (_LIKE * draft.missed) ** 2) & (unlike > (_UNLIKE * draft.missed) ** 2)
     wide = cv2.morphologyEx(bare.view(np.uint8), cv2.MORPH_OPEN, np.ones((_WIDTH, _WIDTH), np.uint8))
-    count, labels, boxes, _ = cv2.connectedComponentsWithStats(wide, connectivity=4, ltype=cv2.CV_32S)
+    _, labels, boxes, _ = cv2.connectedComponentsWithStats(wide, connectivity=4, ltype=cv2.CV_32S)
     large = boxes[:, cv2.CC_STAT_AREA] >= _FEWEST
-    large[0] = False
-    found: Mask = large[labels] if count > 1 else np.zeros(tight.shape, np.bool_)
+    large[0] = False  # the ground
+    found: Mask = large[labels]
     return found
