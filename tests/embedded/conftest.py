@@ -190,8 +190,14 @@ def is_keeper(layout: Layout, pid: int) -> bool:
 
 
 def keeper_of(layout: Layout) -> int:
-    found = [pid for pid in running(layout) if is_keeper(layout, pid)]
-    assert len(found) == 1, found
+    found: list[int] = []
+
+    def is_one() -> bool:
+        # A child that it has just forked has its command line, too, until it becomes another program.
+        found[:] = [pid for pid in running(layout) if is_keeper(layout, pid)]
+        return len(found) == 1
+
+    assert eventually(is_one), found
     return found[0]
 
 
