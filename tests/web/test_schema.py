@@ -39,6 +39,7 @@ from tests.conftest import TestServer
 
 SECRET = b"a secret of at least 32 bytes, for tests"
 PASSWORD = "correct horse battery"
+PATIENCE = 45  # seconds: longer than a lock may be waited for
 
 CHEAP = AccountsConfig(
     registration_limit=LimitConfig(per_minute=1_000_000, burst=1_000_000),
@@ -150,7 +151,7 @@ def send_as_administrator(api: Api, operation: Any, mode: GenerationMode, *, exa
     @few(examples)
     @given(case=operation.as_strategy(generation_mode=mode))
     def send(case: Any) -> None:
-        response = case.call(base_url=api.url, headers=api.session())
+        response = case.call(base_url=api.url, headers=api.session(), timeout=PATIENCE)
         if response.status_code == 401:
             api.forget_session()  # this request or the one before has ended it
         case.validate_response(response, checks=CHECKS)
@@ -162,7 +163,7 @@ def send_as_nobody(api: Api, operation: Any, *, examples: int) -> None:
     @few(examples)
     @given(case=operation.as_strategy())
     def send(case: Any) -> None:
-        case.call_and_validate(base_url=api.url, checks=CHECKS)
+        case.call_and_validate(base_url=api.url, checks=CHECKS, timeout=PATIENCE)
 
     send()
 
