@@ -35,14 +35,20 @@ class Draft:
     loose: Tensor  # 0 or 1
 
 
-def drafted(marked: Tensor, planes: Tensor, low: float) -> Draft:
-    """From crops (0 to 1) and what the eye says of them (N 6 H W), a mark beginning at the probability ``low``."""
+def drafted(marked: Tensor, planes: Tensor, low: float, bare: Tensor | None = None) -> Draft:
+    """From crops (0 to 1) and what the eye says of them (N 6 H W), a mark beginning at the probability ``low``.
+
+    What is ``bare`` (N 1 H W, 0 or 1) is no mark, whatever the eye says.
+    """
     levels = marked * 255
     likely, alpha, tint, doubt = (torch.round(part * 255) for part in planes.split((1, 1, 3, 1), 1))
     above, strong = (likely >= 255 * low).float(), (likely >= 200).float()
     # What little certain belongs to is no mark.
     tight = above * (strong.sum((1, 2, 3), keepdim=True) >= 60) * (_mean(strong, NEAR) >= 0.4 * _mean(above, NEAR))
     loose = _most(tight, 5)
+    if bare is not None:
+        tight = tight * (1 - bare)
+        loose = loose * _most(tight, 5)
     alpha, tint = alpha / 255 * loose, tint * loose
     strays = _strays(levels, loose)
     rough = strays[0]

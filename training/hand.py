@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from torch.nn import functional as fn
 
 from training.drafting import Draft
+from training.losses import FAINTEST
 from training.network import Join, conv
 
 WIDTHS = (48, 48, 72)  # at a half, a quarter and an eighth of the size
@@ -20,8 +21,9 @@ INPUTS = 21  # what it is given, as stacked() orders it
 DERIVED = 2  # what it works out from that itself
 FAR = (1, 2, 4)  # how far apart the coarsest scale looks, so that a wide hole sees its rim
 MOST_OPAQUE = 0.95  # beyond this nothing of the picture is left to compute with
-NAMES = ("levels", "log", "ghosts", "covers", "psnr", "drafted")
-_WEIGHTS = (4.0, 0.3, 4.0, 1.0)
+NAMES = ("levels", "log", "ghosts", "covers", "bare", "psnr", "drafted")
+_WEIGHTS = (4.0, 0.3, 4.0, 1.0, 1.0)
+_OPENING, _SEEN = 3.0, 0.3
 
 
 class Residual(nn.Module):
@@ -50,14 +52,15 @@ class Hand(nn.Module):
         )
         self.middle = nn.Sequential(*(Residual(WIDTHS[-1], far) for far in FAR))
         self.up = nn.ModuleList(Join(WIDTHS[i + 1], WIDTHS[i], WIDTHS[i]) for i in range(2))
-        self.head = nn.Sequential(nn.Conv2d(first, 32, 1), nn.PixelShuffle(2))
+        self.head = nn.Sequential(nn.Conv2d(first, 36, 1), nn.PixelShuffle(2))
         # It begins with the solver's blend, and leaves it where it knows nothing better.
         nn.init.zeros_(self.head[0].weight)
         with torch.no_grad():
-            self.head[0].bias.copy_(torch.tensor([0.0, 0, 0, 3, 0, 0, 0, 0]).repeat_interleave(4))
+            self.head[0].bias.copy_(torch.tensor([0.0, 0, 0, 3, 0, 0, 0, 0, 0]).repeat_interleave(4))
 
     def forward(self, seen: Tensor) -> Tensor:
-        """Eight planes: how much each of the four pictures counts, what is added, how much more the mark covers."""
+        """Nine planes: how much each of the four pictures counts, what is added, how much more the mark covers, and
+        what speaks for its not covering anything (a logit)."""
         levels = [self.first(seen)]
         for step in self.down:
             levels.append(step(levels[-1]))
@@ -65,32 +68,33 @@ class Hand(nn.Module):
         for i in reversed(range(2)):
             x = self.up[i](x, levels[i])
         said = self.head(x).float()
-        return torch.cat([torch.softmax(said[:, :4], 1), said[:, 4:7], 0.5 * torch.tanh(said[:, 7:])], 1)
+        return torch.cat([torch.softmax(said[:, :4], 1), said[:, 4:7], torch.tanh(0.5 * said[:, 7:8]), said[:, 8:]], 1)
 
 
 class Finished(nn.Module):
-    """The hand as it is exported: from the stacked draft, everything 0 to 1, to the finished picture."""
+    """The hand as it is exported: from the stacked draft to the finished picture and what of it is bare, all 0 to 1."""
 
     def __init__(self, hand: Hand) -> None:
         super().__init__()
         self.hand = hand
 
     def forward(self, draft: Tensor) -> Tensor:
-        return self.finished(draft)[0]
+        finished, _, bare = self.finished(draft)
+        return torch.cat([finished, bare.sigmoid()], 1)
 
-    def finished(self, draft: Tensor) -> tuple[Tensor, Tensor]:
-        """The finished picture, and how much of each pixel the mark covers."""
+    def finished(self, draft: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """The finished picture, how much of each pixel the mark covers, and what speaks for its being bare."""
         _, filled, marked, blend, opacity, _, colour, _ = draft.split((3, 3, 3, 3, 1, 4, 3, 1), 1)
         # By what the surroundings let expect, so much of the pixel is covered; the more the ink differs, the surer.
         apart = colour - filled
         expected = ((marked - filled) * apart).sum(1, keepdim=True) / ((apart**2).sum(1, keepdim=True) + 0.01)
         differs = ((colour - blend) ** 2).mean(1, keepdim=True).sqrt()
         said = self.hand((torch.cat([draft, expected.clamp(-0.25, 1.25), differs], 1) - 0.45) * 4)
-        covers = (opacity + said[:, 7:]).clamp(0, MOST_OPAQUE)
+        covers = (opacity + said[:, 7:8]).clamp(0, MOST_OPAQUE)
         computed = ((marked - covers * colour) / (1 - covers)).clamp(0, 1)
         pictures = torch.cat([computed, draft[:, 3:12]], 1).unflatten(1, (4, 3))
         finished = (pictures * said[:, :4, None]).sum(1) + said[:, 4:7]
-        return finished.clamp(0, 1), covers
+        return finished.clamp(0, 1), covers, said[:, 8:]
 
 
 def stacked(draft: Draft) -> Tensor:
@@ -100,10 +104,17 @@ def stacked(draft: Draft) -> Tensor:
     return torch.cat([pictures, known, draft.colour / 255, draft.rough.sqrt() / 8], 1)
 
 
+def bared(alpha: Tensor) -> Tensor:
+    """Where the picture shows, 0 or 1: no mark, nor its edge beside it, which files smear."""
+    return 1 - fn.max_pool2d((alpha > FAINTEST).float(), 3, 1, 1)
+
+
 def loss(
-    finished: Tensor, covers: Tensor, blend: Tensor, clean: Tensor, alpha: Tensor, counted: Tensor
+    told: tuple[Tensor, Tensor, Tensor], draft: Tensor, clean: Tensor, alpha: Tensor, counted: Tensor
 ) -> tuple[Tensor, Tensor]:
     """The sum to minimise, and its parts in the order of NAMES; ``counted`` tells how much each pixel counts."""
+    finished, covers, bare = told
+    blend, likely = draft[:, 9:12], draft[:, 15:16]
     area = counted.sum((1, 2, 3))
     counts = area / (area + 400)
 
@@ -118,8 +129,12 @@ def loss(
     across, down = (fn.pad(wrong.diff(dim=d), (0, d == 3, 0, d == 2)).abs() for d in (3, 2))
     # Decibels of each crop, not of all together: an easy one is to be done well, too.
     off = within((covers - alpha.clamp(max=MOST_OPAQUE)).abs())
+    # Openings are few beside ink, and those that the eye took for ink are what is asked for.
+    shown = bared(alpha)
+    asked = 1 + _OPENING * shown * (likely > _SEEN)
+    guess = within(fn.binary_cross_entropy_with_logits(bare, shown, asked, reduction="none"))
     ghosts, log = within(across + down), torch.log(square + 2e-5)
-    parts = torch.stack([over(part) for part in (within(wrong.abs()), log, ghosts, off)])
+    parts = torch.stack([over(part) for part in (within(wrong.abs()), log, ghosts, off, guess)])
     total = sum((weight * part for weight, part in zip(_WEIGHTS, parts.unbind(), strict=True)), parts.new_zeros(()))
     before, after = (-10 * over(torch.log10(each + 1e-7)) for each in (within((blend - clean) ** 2), square))
     return total, torch.stack([*parts.detach(), after.detach(), before.detach()])

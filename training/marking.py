@@ -12,8 +12,9 @@ from training.drawing import Dice, Emblems, Floats, Lettering, Tiling, at_each, 
 
 Chosen = NDArray[np.int64]
 
-# Shares of the crops; the rest stays clean. A crop may carry two.
-TILED, LARGE, CORNER, LOGO, LINES = 0.2, 0.22, 0.09, 0.24, 0.01
+# Shares of the crops: tiled, large, corner, logos, lines; the rest stays clean. A crop may carry two.
+SHARES = (0.2, 0.22, 0.09, 0.24, 0.01)
+HAND_SHARES = (0.18, 0.22, 0.1, 0.48, 0.01)  # the hand has nothing to learn from a clean crop
 SECOND = 0.05
 
 
@@ -55,12 +56,12 @@ class _Text:
 
 
 class Marker:
-    def __init__(self, letters: Lettering, emblems: Emblems, dice: Dice) -> None:
-        self._letters, self._emblems, self._dice = letters, emblems, dice
+    def __init__(self, letters: Lettering, emblems: Emblems, dice: Dice, shares: tuple[float, ...] = SHARES) -> None:
+        self._letters, self._emblems, self._dice, self._shares = letters, emblems, dice, shares
 
     def marks(self, count: int, side: int) -> Layers:
         dice, layers = self._dice, Layers(count, side, self._dice.device)
-        kind, bounds = dice.rng.random(count), np.cumsum([TILED, LARGE, CORNER, LOGO, LINES])
+        kind, bounds = dice.rng.random(count), np.cumsum(self._shares)
         which = np.searchsorted(bounds, kind, side="right")
         marked = which < len(bounds)
         second = np.where(marked & dice.chance(SECOND, count), dice.rng.integers(0, len(bounds), count), -1)

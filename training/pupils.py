@@ -15,6 +15,8 @@ from training.synthesis import Batch, Synthesis
 _LOW = (0.2, 0.45)
 # How much of what is seen must be a mark for the hand to learn from it.
 _RIGHT = 0.6
+# How many of the drafts are second ones.
+_SECOND = 0.4
 
 
 class EyePupil:
@@ -44,10 +46,12 @@ class HandPupil:
 
     @torch.no_grad()
     def batch(self, count: int, side: int) -> tuple[Tensor, ...]:
-        made = self._synthesis.batch(count, side)
+        made, dice = self._synthesis.batch(count, side), self._synthesis.dice
         # In 32 bits, as where it is used: alpha must be as exact, and 16 overflow in Compare.
         planes = self._eye(made.marked.contiguous(memory_format=torch.channels_last))
-        draft = drafted(made.marked, planes, self._synthesis.dice.rng.uniform(*_LOW))
+        # Drafts are made twice where the product is used, the second time without what the hand said to be bare.
+        second = dice.column(dice.chance(_SECOND, count))
+        draft = drafted(made.marked, planes, dice.rng.uniform(*_LOW), hand.bared(made.alpha) * second)
         marked = fn.max_pool2d((made.alpha > losses.FAINTEST).float(), 5, 1, 2)
         # Where the eye was mostly wrong the product stays away; beside the mark it must do well, under it better.
         right = (draft.loose * marked).sum((1, 2, 3), keepdim=True) > _RIGHT * draft.loose.sum((1, 2, 3), keepdim=True)
@@ -55,4 +59,4 @@ class HandPupil:
 
     def judge(self, *batch: Tensor) -> tuple[Tensor, Tensor]:
         draft, clean, alpha, counted = batch
-        return hand.loss(*self.network.finished(draft), draft[:, 9:12], clean, alpha, counted)
+        return hand.loss(self.network.finished(draft), draft, clean, alpha, counted)

@@ -10,7 +10,7 @@ from torch.nn import functional as fn
 
 from training.compression import Jpeg
 from training.drawing import Dice, Emblems, Lettering, soften
-from training.marking import Marker
+from training.marking import HAND_SHARES, SHARES, Marker
 from training.scenes import Photographs, put_up_signs
 
 
@@ -31,7 +31,7 @@ class Synthesis:
         self.dice = Dice(seed, device)
         self._photographs = Photographs(folder, device, for_hand=for_hand, limit=limit)
         self._letters = Lettering(folder, device)
-        self._marker = Marker(self._letters, Emblems(folder, device), self.dice)
+        self._marker = Marker(self._letters, Emblems(folder, device), self.dice, HAND_SHARES if for_hand else SHARES)
         self._jpeg = Jpeg(device)
 
     @torch.no_grad()

@@ -32,19 +32,23 @@ def draft(height: int, width: int, rough: float) -> Draft:
 
 @pytest.mark.parametrize("shape", [(1, 1), (7, 9), (64, 40)])
 def test_any_size_is_finished(shape: tuple[int, int]) -> None:
-    finished = finish(draft(*shape, rough=5))
+    finished, bare = finish(draft(*shape, rough=5))
     assert finished.shape == (*shape, 3)
     assert np.isfinite(finished).all()
+    assert bare.shape == shape
+    assert 0 <= bare.min() <= bare.max() <= 1
 
 
 def test_on_smooth_ground_nothing_is_added_to_what_was_filled_in() -> None:
     hole = draft(64, 64, rough=1)
-    assert np.abs(finish(hole)[hole.loose] - 120).max() <= 1e-3
+    assert np.abs(finish(hole)[0][hole.loose] - 120).max() <= 1e-3
 
 
 def test_in_bands_it_is_finished_as_in_one(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = draft(400, 96, rough=9)
     monkeypatch.setattr(finishing, "_BAND", 400)
-    one = finish(whole)
+    one, bare = finish(whole)
     monkeypatch.setattr(finishing, "_BAND", 120)
-    assert np.abs(finish(whole) - one).max() < 0.01
+    finished, said = finish(whole)
+    assert np.abs(finished - one).max() < 0.01
+    assert np.abs(said - bare).max() < 0.001

@@ -38,6 +38,21 @@ def test_a_window_in_a_mark_stays_as_it_is() -> None:
     assert np.abs(result.picture[covered].astype(int) - clean[covered]).mean() < 5
 
 
+def test_narrow_letters_cut_out_of_an_opaque_logo_stay_as_they_are() -> None:
+    rows, columns = np.mgrid[:120, :120]
+    grain = np.random.default_rng(3).normal(0, 6, (120, 120))
+    clean = np.clip(90 + 35 * np.sin(columns / 7) + 25 * np.cos(rows / 5) + grain, 0, 255)
+    clean = clean.astype(np.uint8)[..., None].repeat(3, 2)
+    letters = np.zeros((120, 120), np.uint8)
+    cv2.putText(letters, "TG", (36, 74), cv2.FONT_HERSHEY_SIMPLEX, 1.3, (1,), 4)
+    covered = disc() & ~letters.view(np.bool_)
+    marked = clean.copy()
+    marked[covered] = 255
+    result = solved(marked, disc(), alpha=1.0)
+    stayed = (result.picture == clean).all(2) & letters.view(np.bool_)
+    assert stayed.sum() > 0.5 * letters.sum()
+
+
 def test_a_mark_without_windows_is_solved_all_over() -> None:
     clean = np.random.default_rng(3).integers(84, 97, (120, 120, 3)).astype(np.uint8)
     marked = clean.copy()

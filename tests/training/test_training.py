@@ -21,7 +21,7 @@ from headrace.removal.eye.model import Sight  # noqa: E402
 from training import hand  # noqa: E402
 from training.drafting import drafted  # noqa: E402
 from training.export import export, export_file  # noqa: E402
-from training.hand import INPUTS, Finished, Hand  # noqa: E402
+from training.hand import INPUTS, Finished, Hand, bared  # noqa: E402
 from training.hand import loss as hand_loss  # noqa: E402
 from training.losses import loss  # noqa: E402
 from training.network import Join, Network, Planes, conv  # noqa: E402
@@ -111,7 +111,7 @@ def test_the_hand_begins_with_the_draft_and_learns_to_better_it() -> None:
     losses = []
     for _ in range(12):
         everywhere = torch.ones(2, 1, 32, 32)
-        total, _ = hand_loss(*finished.finished(draft), draft[:, 9:12], clean, everywhere * 0.5, everywhere)
+        total, _ = hand_loss(finished.finished(draft), draft, clean, everywhere * 0.5, everywhere)
         optimiser.zero_grad()
         total.backward()
         optimiser.step()
@@ -153,6 +153,20 @@ def test_drafts_are_the_products_own() -> None:
         (ours.colour, theirs.colour),
     ):
         assert np.abs(mine[0].permute(1, 2, 0).numpy() - product)[loose].mean() < 1
+
+
+def test_a_second_draft_leaves_alone_what_is_bare() -> None:
+    torch.manual_seed(7)
+    picture, alpha = torch.rand(1, 3, 96, 96), torch.zeros(1, 1, 96, 96)
+    alpha[..., 16:80, 16:80] = 1
+    alpha[..., 40:56, 40:56] = 0  # cut out, but the eye takes it for ink
+    planes = torch.zeros(1, 6, 96, 96)
+    planes[:, :5, 16:80, 16:80] = 1
+    draft = drafted(picture * (1 - alpha) + alpha, planes, 0.3, bared(alpha))
+    inner = np.s_[0, :, 44:52, 44:52]
+    assert not draft.loose[inner].any()
+    assert torch.equal(draft.blend[inner], draft.marked[inner])
+    assert draft.loose[..., 20:36, 20:36].all()
 
 
 def test_a_network_that_was_widened_says_what_it_said() -> None:

@@ -39,22 +39,23 @@ class Draft:
     loose: Mask
 
 
-def finish(draft: Draft) -> Plane:
-    """The finished picture, in levels; right under the mark only."""
+def finish(draft: Draft) -> tuple[Plane, Plane]:
+    """The finished picture, in levels; and how likely no mark covers a pixel, 0 to 1. Right under the mark only."""
     height = draft.loose.shape[0]
     count = math.ceil(height / _BAND)
     size = math.ceil(height / count / weights.HAND.stride) * weights.HAND.stride
-    told = np.concatenate([_told(draft, top, min(height, top + size)) for top in range(0, height, size)])
+    said = np.concatenate([_told(draft, top, min(height, top + size)) for top in range(0, height, size)])
+    told, bare = said[..., :3] * np.float32(255), said[..., 3]
     # Where the solver is sure of itself the hand is right only in part.
     heard = np.minimum(1, _SURE + 3 * draft.invented)
     # On smooth ground what was filled in is right, and the hand would leave a ghost in the sky.
     most = ((draft.rough - 1) ** 2 + _OPEN * (1 - draft.invented))[..., None]
     finished: Plane = draft.blend + np.clip(heard[..., None] * (told - draft.blend), -most, most)
-    return finished
+    return finished, bare
 
 
 def _told(draft: Draft, top: int, bottom: int) -> Plane:
-    """What the hand says of some rows, in levels."""
+    """What the hand says of some rows (H W 4, 0 to 1): the picture, and whether it is bare."""
     above = max(0, top - _CONTEXT)
     rows = slice(above, bottom + _CONTEXT)
     height, width = draft.loose[rows].shape
@@ -72,4 +73,4 @@ def _told(draft: Draft, top: int, bottom: int) -> Plane:
     given[:, height:] = given[:, height - 1 : height]
     given[:, :, width:] = given[:, :, width - 1 : width]
     told: Plane = weights.run(weights.HAND, given)[:, top - above : bottom - above, :width].transpose(1, 2, 0)
-    return told * np.float32(255)
+    return told

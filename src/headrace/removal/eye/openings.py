@@ -3,26 +3,45 @@
 import cv2
 import numpy as np
 
-from headrace.removal.eye.finishing import Draft
-from headrace.removal.eye.model import Mask
+from headrace.removal.eye.finishing import Draft, finish
+from headrace.removal.eye.model import Mask, Plane
 
-# An opening looks like what was filled in (within once what filling may miss) and unlike that with the ink over it
+_INK_NEAR = 9  # the ink's strength is read off this near
+# Of ink that covers all, the hand's word counts from this probability on: openings that it misses cost more than edges
+# that it takes for openings. Smaller ones are specks.
+_COVERS_ALL, _BARE, _SPECK = 0.9, 0.2, 9
+# A window looks like what was filled in (within once what filling may miss) and unlike that with the ink over it
 # (by three times as much); means over squares of this side are compared.
 _LIKE, _UNLIKE, _SQUARE = 1.0, 3.0, 3
-_INK_NEAR = 9  # the ink's strength is read off this near
-_WIDTH, _FEWEST = 5, 25  # narrower or smaller openings are the mark's own edges
+_WIDTH, _FEWEST = 5, 25  # narrower or smaller windows are the mark's own edges
 
 
-def openings(draft: Draft, tight: Mask) -> Mask:
-    """Which of the mark's pixels the picture itself shows through."""
+def bare(draft: Draft, tight: Mask) -> Mask:
+    """Which of the mark's pixels the hand says are not covered, beside ink that covers all."""
+    opaque: Mask = tight & (_strength(draft) >= _COVERS_ALL)
+    if not opaque.any():
+        return opaque
+    return _large(opaque & (finish(draft)[1] > _BARE), _SPECK)
+
+
+def windows(draft: Draft, tight: Mask) -> Mask:
+    """Which of the mark's pixels look as if the picture itself showed through."""
     marked, expected = (cv2.blur(picture, (_SQUARE, _SQUARE)) for picture in (draft.marked, draft.filled))
-    strength = cv2.dilate(draft.opacity, np.ones((_INK_NEAR, _INK_NEAR), np.uint8))[..., None]
-    inked = expected + strength * (draft.colour - expected)
+    inked = expected + _strength(draft)[..., None] * (draft.colour - expected)
     like, unlike = (((marked - other) ** 2).mean(2) for other in (expected, inked))
-    bare = tight & (like < (_LIKE * draft.missed) ** 2) & (unlike > (_UNLIKE * draft.missed) ** 2)
-    wide = cv2.morphologyEx(bare.view(np.uint8), cv2.MORPH_OPEN, np.ones((_WIDTH, _WIDTH), np.uint8))
-    _, labels, boxes, _ = cv2.connectedComponentsWithStats(wide, connectivity=4, ltype=cv2.CV_32S)
-    large = boxes[:, cv2.CC_STAT_AREA] >= _FEWEST
+    shown = tight & (like < (_LIKE * draft.missed) ** 2) & (unlike > (_UNLIKE * draft.missed) ** 2)
+    wide = cv2.morphologyEx(shown.view(np.uint8), cv2.MORPH_OPEN, np.ones((_WIDTH, _WIDTH), np.uint8))
+    return _large(wide.view(np.bool_), _FEWEST)
+
+
+def _strength(draft: Draft) -> Plane:
+    return cv2.dilate(draft.opacity, np.ones((_INK_NEAR, _INK_NEAR), np.uint8))  # type: ignore[return-value]
+
+
+def _large(mask: Mask, fewest: int) -> Mask:
+    """The mask without parts of fewer pixels."""
+    _, labels, boxes, _ = cv2.connectedComponentsWithStats(mask.view(np.uint8), connectivity=4, ltype=cv2.CV_32S)
+    large = boxes[:, cv2.CC_STAT_AREA] >= fewest
     large[0] = False  # the ground
     found: Mask = large[labels]
     return found

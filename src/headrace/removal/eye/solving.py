@@ -12,7 +12,7 @@ from headrace.removal.eye.filling import fill
 from headrace.removal.eye.finishing import Draft, finish
 from headrace.removal.eye.inks import Points, read
 from headrace.removal.eye.model import JOIN, Mask, Picture, Plane, Restoration, Sight, loosened
-from headrace.removal.eye.openings import openings
+from headrace.removal.eye.openings import bare, windows
 
 At = tuple[NDArray[np.intp], ...]
 Box = tuple[int, int, int, int]  # top, bottom, left, right
@@ -31,7 +31,7 @@ _GRAIN, _ALPHA_OFF = 2.5, 0.03
 # What filling in misses: so much of how far the picture strays from its own blur. Near a mark's rim the narrow blur
 # tells, eight pixels in the next, sixteen in the widest; and so many levels always. Fitted to calibration photographs.
 _WIDTHS, _MISSED, _ALWAYS = (9, 33, 97), 0.83, 1.77
-_OPENED = 2  # times that openings are looked for: what one shows helps to find the next
+_OPENINGS = (bare, windows, windows)  # what one shows helps to find the next
 # A result whose edges along the mark stand out more than this, beside the marked picture's, is worse than none.
 _RESIDUE = 1.0
 
@@ -166,13 +166,12 @@ def _cut(picture: Picture, sight: Sight, box: Box) -> _Block:
 def _opened(block: _Block) -> tuple[_Block, Draft]:
     """The block without what shows through openings in its mark, and its draft: the picture there tells of the rest."""
     draft = _drafted(block)
-    for _ in range(_OPENED if block.step == 1 else 0):  # what is seen coarsely has no edges to judge by
+    for openings in _OPENINGS if block.step == 1 else ():  # what is seen coarsely has no edges to judge by
         # On smooth ground filling in is better than what compression left of the picture beside the ink.
         tight = block.tight & ~openings(draft, block.tight & (draft.rough >= _SMOOTH))
-        if not tight.any() or tight.sum() == block.tight.sum():
-            break
-        block = replace(block, tight=tight, loose=block.loose & loosened(tight))
-        draft = _drafted(block)
+        if tight.any() and tight.sum() < block.tight.sum():
+            block = replace(block, tight=tight, loose=block.loose & loosened(tight))
+            draft = _drafted(block)
     return block, draft
 
 
@@ -180,7 +179,7 @@ def _solved(draft: Draft, step: int) -> tuple[Plane, Mask, Plane]:
     """The block without its mark, which of its pixels were invented rather than computed, and how wrong they may be."""
     wrong = draft.invented * (draft.rough + np.float32(_GRAIN)) + (1 - draft.invented) * draft.doubt
     # The hand knows marks that were seen at full size.
-    return finish(draft) if step == 1 else draft.blend, draft.invented > 0.5, wrong
+    return finish(draft)[0] if step == 1 else draft.blend, draft.invented > 0.5, wrong
 
 
 def _drafted(block: _Block) -> Draft:
