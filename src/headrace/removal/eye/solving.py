@@ -31,7 +31,7 @@ _GRAIN, _ALPHA_OFF = 2.5, 0.03
 # What filling in misses: so much of how far the picture strays from its own blur. Near a mark's rim the narrow blur
 # tells, eight pixels in the next, sixteen in the widest; and so many levels always. Fitted to calibration photographs.
 _WIDTHS, _MISSED, _ALWAYS = (9, 33, 97), 0.83, 1.77
-_OPENINGS = (bare, windows, windows)  # what one shows helps to find the next
+_OPENINGS = (bare, windows)  # what one shows helps to find the next
 # A result whose edges along the mark stand out more than this, beside the marked picture's, is worse than none.
 _RESIDUE = 1.0
 
