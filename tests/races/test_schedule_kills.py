@@ -47,7 +47,11 @@ async def until(db: Database, sql: str, *, within: float) -> None:
         await asyncio.sleep(0.1)
 
 
-STOP = "UPDATE headrace.scheduled_tasks SET enabled = false"
+# In the order in which everybody locks schedules.
+STOP = """
+UPDATE headrace.scheduled_tasks SET enabled = false
+WHERE uid = ANY (ARRAY(SELECT uid FROM headrace.scheduled_tasks ORDER BY uid FOR NO KEY UPDATE))
+"""
 ACTIVE = "SELECT * FROM headrace.task_executions WHERE finished_at IS NULL LIMIT 5"
 UNFIRED = "SELECT uid FROM headrace.scheduled_tasks WHERE next_run = created_at + interval '1 second'"
 # From the first due time to the one before next_run every second has fired or was skipped.

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from headrace.database import Tx
+from headrace.schedules import following
 from headrace.schedules.model import ExecutionState, Trigger
 from headrace.schedules.store import executions, firing
 from headrace.schedules.store.executions import ExecutionFilter
@@ -78,6 +79,28 @@ async def test_a_list_walks_one_index_and_not_far(filled: Tx) -> None:
         names = {node["Index Name"] for node in seen if "task_executions" in node.get("Index Name", "")}
         assert names == {index}, wanted
         assert sum(node["Actual Rows"] for node in scans) <= executions.WALK, wanted
+
+
+RUNNING = """
+WITH run AS (
+  UPDATE headrace.task_executions SET state = 'running', finished_at = NULL, task_id = 'tsk_' || task_uid
+  WHERE execution_uid IN (SELECT min(execution_uid) FROM headrace.task_executions GROUP BY task_uid LIMIT 5)
+  RETURNING task_id, task_uid
+)
+INSERT INTO headrace.tasks (id, user_id, task_type, title, schedule_uid)
+SELECT task_id, 'u_few', 'job', 'name', task_uid FROM run
+RETURNING id, schedule_uid
+"""
+LOOKED_AT = "SELECT idx_tup_fetch + seq_tup_read FROM pg_stat_xact_user_tables WHERE relname = 'scheduled_tasks'"
+
+
+async def test_ends_look_at_their_own_schedules_only(filled: Tx) -> None:
+    task_ids, uids = zip(*await filled.fetch(RUNNING), strict=True)
+    before = await filled.fetchval(LOOKED_AT)
+    nothing = [None] * 5
+    ends = (task_ids, uids, nothing, nothing, nothing, ["success"] * 5, [False] * 5)
+    assert len(await filled.fetch(following.FOLLOW, *ends, nothing, nothing, nothing, nothing)) == 5
+    assert await filled.fetchval(LOOKED_AT) - before <= 5 * 3  # to lock it, to count, and the row that was counted
 
 
 async def test_looking_for_what_is_due_costs_nothing_when_nothing_is(filled: Tx) -> None:

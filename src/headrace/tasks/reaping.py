@@ -3,12 +3,13 @@ because whatever rescues must not need rescue itself."""
 
 import asyncio
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from headrace import logs
-from headrace.database import Database, Row, Tx
-from headrace.errors import HeadraceError
+from headrace.database import Database, Row
+from headrace.errors import HeadraceError, Unavailable
 from headrace.tasks.followers import Followers
 from headrace.tasks.model import Claimed, Ending, ErrorCode, Outcome
 from headrace.tasks.registry import Registry
@@ -22,37 +23,38 @@ _WORKERS_AT_ONCE = 10
 
 @dataclass(frozen=True, slots=True)
 class Reaped:
-    workers: int
-    tasks: int
+    workers: int = 0
+    tasks: int = 0
+
+    def __add__(self, other: "Reaped") -> "Reaped":
+        return Reaped(self.workers + other.workers, self.tasks + other.tasks)
 
 
-# Locked against the claims of the worker itself, which hold the row while they take. In no order: some may have to wait
-# for a later look, and must not stand in the way of the others.
-SILENT = """
-SELECT number, id FROM headrace.workers
-WHERE ended_at IS NULL AND heartbeat_at + lease < coalesce($1, now())
-ORDER BY random()
-LIMIT $2
-FOR UPDATE SKIP LOCKED
-"""
+_IS_SILENT = "ended_at IS NULL AND heartbeat_at + lease < coalesce($1, now())"
+# In no order: some may have to wait for a later look, and must not stand in the way of the others.
+SILENT = f"SELECT number, id FROM headrace.workers WHERE {_IS_SILENT} ORDER BY random() LIMIT $2"
+# Locked against the claims of the worker itself, which hold the row while they take, and against other reapers.
+LOCK_SILENT = f"SELECT true FROM headrace.workers WHERE number = $2 AND {_IS_SILENT} FOR UPDATE SKIP LOCKED"
 # A row that is locked belongs to a transaction under way, perhaps that of the silent worker, frozen while it finished:
 # it may yet be committed. To wait for it would hold up all the others, so it is left to a later look.
-HELD_BY = """
+_HELD = """
 SELECT q.seq, q.task_id, q.attempt, q.claimed_at, q.cancel_requested, task.task_type, task.user_id, task.retries,
        task.max_attempts, task.trace_id, task.timeout_seconds, task.schedule_uid, task.status <> 'QUEUED' AS start_told
 FROM headrace.task_queue AS q
 JOIN headrace.tasks AS task ON task.id = q.task_id
-WHERE q.worker = ANY ($1)
+WHERE q.worker = $1 {among}
 ORDER BY q.seq
 FOR UPDATE OF q SKIP LOCKED
 """
+HELD_BY = _HELD.format(among="")
+HELD_AMONG = _HELD.format(among="AND q.seq = ANY ($2)")
 # Only when nothing is left with it. Until then it stays silent: a beat after the end of its lease is refused. The time
 # is this statement's: what the worker finished since the transaction began must not seem to come after its end.
 GIVE_UP = """
 UPDATE headrace.workers AS worker
 SET ended_at = coalesce($2, clock_timestamp()), ending = 'DEAD', asleep = false
-WHERE number = ANY ($1) AND NOT EXISTS (SELECT FROM headrace.task_queue AS q WHERE q.worker = worker.number)
-RETURNING id
+WHERE number = $1 AND NOT EXISTS (SELECT FROM headrace.task_queue AS q WHERE q.worker = worker.number)
+RETURNING true
 """
 
 
@@ -63,34 +65,43 @@ class Reaper:
 
     async def run_once(self, *, now: datetime | None = None) -> Reaped:
         """Settle what silent workers hold, and give up those that then hold nothing."""
-        dead: list[Row] = []
-        settled = 0
-        async with self._db.transaction() as tx:
-            silent = [Identity(row["number"], row["id"]) for row in await tx.fetch(SILENT, now, _WORKERS_AT_ONCE)]
-            for worker in silent:
-                held = await tx.fetch(HELD_BY, [worker.number])
-                if held:
-                    settled += await self._settle(tx, worker, [_ending(row) for row in held])
-            if silent:
-                dead = await tx.fetch(GIVE_UP, [worker.number for worker in silent], now)
-        for row in dead:
-            log.warning("worker.given_up", worker_id=row["id"])
-        return Reaped(len(dead), settled)
+        reaped = Reaped()
+        for row in await self._db.fetch_alone(SILENT, now, _WORKERS_AT_ONCE):
+            reaped += await self._reap(Identity(row["number"], row["id"]), now)
+        return reaped
 
-    async def _settle(self, tx: Tx, worker: Identity, endings: list[Ending]) -> int:
-        """Write these ends; one that a follower refuses is left to a later look, and none of the others suffers."""
+    async def _reap(self, worker: Identity, now: datetime | None, among: Sequence[int] = ()) -> Reaped:
+        """Settle what a silent worker holds, or some of it; a task that a follower refuses is left to a later look, and
+        none of the others suffers.
+
+        Each batch is a transaction of its own. Followers lock in one order what a batch needs, but two batches in one
+        transaction are in none; and what failed must have let go of its locks before it is tried again. Otherwise two
+        reapers wait for each other for ever.
+        """
+        held: Sequence[Row] = ()
         try:
-            async with tx.savepoint():
-                return await self._writer.write_in(tx, worker, endings)
+            async with self._db.transaction() as tx:
+                if not await tx.fetchval(LOCK_SILENT, now, worker.number):
+                    return Reaped()
+                asked = (HELD_AMONG, worker.number, among) if among else (HELD_BY, worker.number)
+                held = await tx.fetch(*asked)
+                settled = await self._writer.write_in(tx, worker, [_ending(row) for row in held])
+                given_up = await tx.fetchval(GIVE_UP, worker.number, now)
+        except Unavailable:  # nobody refuses: a later look tries all of it again
+            raise
         except Exception:
-            if tx.connection.is_closed():
+            if not held:
                 raise
-            if len(endings) == 1:
-                log.exception("task.unwritable", task_id=endings[0].claimed.task_id)
-                return 0
-        middle = len(endings) // 2
-        first, second = endings[:middle], endings[middle:]
-        return await self._settle(tx, worker, first) + await self._settle(tx, worker, second)
+            if len(held) == 1:
+                log.exception("task.unwritable", task_id=held[0]["task_id"])
+                return Reaped()
+        else:
+            if given_up:
+                log.warning("worker.given_up", worker_id=worker.id)
+            return Reaped(1 if given_up else 0, settled)
+        seqs = [row["seq"] for row in held]
+        middle = len(seqs) // 2
+        return await self._reap(worker, now, seqs[:middle]) + await self._reap(worker, now, seqs[middle:])
 
     async def run(self, every: timedelta) -> None:
         while True:
