@@ -45,10 +45,9 @@ def drafted(marked: Tensor, planes: Tensor, low: float, bare: Tensor | None = No
     above, strong = (likely >= 255 * low).float(), (likely >= 200).float()
     # What little certain belongs to is no mark.
     tight = above * (strong.sum((1, 2, 3), keepdim=True) >= 60) * (_mean(strong, NEAR) >= 0.4 * _mean(above, NEAR))
-    loose = _most(tight, 5)
     if bare is not None:
         tight = tight * (1 - bare)
-        loose = loose * _most(tight, 5)
+    loose = _most(tight, 5)
     alpha, tint = alpha / 255 * loose, tint * loose
     strays = _strays(levels, loose)
     rough = strays[0]

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.nn import functional as fn
 
 from training.drafting import Draft
-from training.losses import FAINTEST
+from training.losses import true_mask
 from training.network import Join, conv
 
 WIDTHS = (48, 48, 72)  # at a half, a quarter and an eighth of the size
@@ -23,6 +23,7 @@ FAR = (1, 2, 4)  # how far apart the coarsest scale looks, so that a wide hole s
 MOST_OPAQUE = 0.95  # beyond this nothing of the picture is left to compute with
 NAMES = ("levels", "log", "ghosts", "covers", "bare", "psnr", "drafted")
 _WEIGHTS = (4.0, 0.3, 4.0, 1.0, 1.0)
+# Openings are few beside ink: those that the eye takes for a mark, from this probability on, count so much more.
 _OPENING, _SEEN = 3.0, 0.3
 
 
@@ -106,7 +107,7 @@ def stacked(draft: Draft) -> Tensor:
 
 def bared(alpha: Tensor) -> Tensor:
     """Where the picture shows, 0 or 1: no mark, nor its edge beside it, which files smear."""
-    return 1 - fn.max_pool2d((alpha > FAINTEST).float(), 3, 1, 1)
+    return 1 - true_mask(alpha)
 
 
 def loss(
@@ -127,12 +128,11 @@ def loss(
     wrong = finished - clean
     square = within(wrong**2)
     across, down = (fn.pad(wrong.diff(dim=d), (0, d == 3, 0, d == 2)).abs() for d in (3, 2))
-    # Decibels of each crop, not of all together: an easy one is to be done well, too.
     off = within((covers - alpha.clamp(max=MOST_OPAQUE)).abs())
-    # Openings are few beside ink, and those that the eye took for ink are what is asked for.
     shown = bared(alpha)
     asked = 1 + _OPENING * shown * (likely > _SEEN)
     guess = within(fn.binary_cross_entropy_with_logits(bare, shown, asked, reduction="none"))
+    # Decibels of each crop, not of all together: an easy one is to be done well, too.
     ghosts, log = within(across + down), torch.log(square + 2e-5)
     parts = torch.stack([over(part) for part in (within(wrong.abs()), log, ghosts, off, guess)])
     total = sum((weight * part for weight, part in zip(_WEIGHTS, parts.unbind(), strict=True)), parts.new_zeros(()))

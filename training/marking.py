@@ -14,7 +14,7 @@ Chosen = NDArray[np.int64]
 
 # Shares of the crops: tiled, large, corner, logos, lines; the rest stays clean. A crop may carry two.
 SHARES = (0.2, 0.22, 0.09, 0.24, 0.01)
-HAND_SHARES = (0.18, 0.22, 0.1, 0.48, 0.01)  # the hand has nothing to learn from a clean crop
+HAND_SHARES = (0.18, 0.22, 0.1, 0.48, 0.01)  # the hand has next to nothing to learn from a clean crop
 SECOND = 0.05
 
 
@@ -56,7 +56,7 @@ class _Text:
 
 
 class Marker:
-    def __init__(self, letters: Lettering, emblems: Emblems, dice: Dice, shares: tuple[float, ...] = SHARES) -> None:
+    def __init__(self, letters: Lettering, emblems: Emblems, dice: Dice, shares: tuple[float, ...]) -> None:
         self._letters, self._emblems, self._dice, self._shares = letters, emblems, dice, shares
 
     def marks(self, count: int, side: int) -> Layers:

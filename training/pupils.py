@@ -15,8 +15,8 @@ from training.synthesis import Batch, Synthesis
 _LOW = (0.2, 0.45)
 # How much of what is seen must be a mark for the hand to learn from it.
 _RIGHT = 0.6
-# How many of the drafts are second ones.
-_SECOND = 0.4
+# How many of the drafts are made without what is bare, as the product's second ones.
+_OPENED = 0.4
 
 
 class EyePupil:
@@ -49,11 +49,12 @@ class HandPupil:
         made, dice = self._synthesis.batch(count, side), self._synthesis.dice
         # In 32 bits, as where it is used: alpha must be as exact, and 16 overflow in Compare.
         planes = self._eye(made.marked.contiguous(memory_format=torch.channels_last))
-        # Drafts are made twice where the product is used, the second time without what the hand said to be bare.
-        second = dice.column(dice.chance(_SECOND, count))
-        draft = drafted(made.marked, planes, dice.rng.uniform(*_LOW), hand.bared(made.alpha) * second)
+        # The product's second draft leaves out what the hand said is bare; here the truth says it.
+        opened = dice.column(dice.chance(_OPENED, count))
+        draft = drafted(made.marked, planes, dice.rng.uniform(*_LOW), hand.bared(made.alpha) * opened)
         marked = fn.max_pool2d((made.alpha > losses.FAINTEST).float(), 5, 1, 2)
-        # Where the eye was mostly wrong the product stays away; beside the mark it must do well, under it better.
+        # Where the eye was mostly wrong the product stays away (of an opened draft nearly all is right); beside the mark
+        # it must do well, under it better.
         right = (draft.loose * marked).sum((1, 2, 3), keepdim=True) > _RIGHT * draft.loose.sum((1, 2, 3), keepdim=True)
         return hand.stacked(draft), made.clean, made.alpha, draft.loose * (0.5 + 0.5 * marked) * right
 

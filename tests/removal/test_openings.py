@@ -4,20 +4,20 @@ import cv2
 import numpy as np
 
 from headrace.removal.eye import solve
-from headrace.removal.eye.model import Mask, Picture, Region, Restoration, Sight, loosened
+from headrace.removal.eye.model import Mask, Picture, Plane, Region, Restoration, Sight, loosened
 
 _HOLE = np.s_[50:70, 50:70]
 
 
-def solved(picture: Picture, tight: Mask, alpha: float = 0.5) -> Restoration:
+def solved(picture: Picture, tight: Mask, alpha: float | Plane = 0.5, doubt: int = 0) -> Restoration:
     """With planes as of an eye that took all of it for white ink."""
-    levels = np.where(tight, np.uint8(255 * alpha), np.uint8(0))
+    levels = np.where(tight, 255 * np.asarray(alpha), 0).astype(np.uint8)
     tint = np.repeat(levels[..., None], 3, 2)
     seen = np.where(tight, np.uint8(255), np.uint8(0))
     height, width = tight.shape
     whole = Region(0, 0, width, height, 1.0, int(tight.sum()))
-    empty = np.zeros_like(seen)
-    return solve(picture, Sight(height, width, 1, tight, loosened(tight), seen, levels, tint, empty, 1.0, (whole,)))
+    unsure = np.full_like(seen, doubt)
+    return solve(picture, Sight(height, width, 1, tight, loosened(tight), seen, levels, tint, unsure, 1.0, (whole,)))
 
 
 def disc() -> Mask:
@@ -38,7 +38,7 @@ def test_a_window_in_a_mark_stays_as_it_is() -> None:
     assert np.abs(result.picture[covered].astype(int) - clean[covered]).mean() < 5
 
 
-def test_narrow_letters_cut_out_of_an_opaque_logo_stay_as_they_are() -> None:
+def test_narrow_letters_cut_out_of_an_opaque_logo_stay() -> None:
     rows, columns = np.mgrid[:120, :120]
     grain = np.random.default_rng(3).normal(0, 6, (120, 120))
     clean = np.clip(90 + 35 * np.sin(columns / 7) + 25 * np.cos(rows / 5) + grain, 0, 255)
@@ -48,9 +48,11 @@ def test_narrow_letters_cut_out_of_an_opaque_logo_stay_as_they_are() -> None:
     covered = disc() & ~letters.view(np.bool_)
     marked = clean.copy()
     marked[covered] = 255
-    result = solved(marked, disc(), alpha=1.0)
-    stayed = (result.picture == clean).all(2) & letters.view(np.bool_)
-    assert stayed.sum() > 0.5 * letters.sum()
+    faint = np.where(letters, np.float32(0.1), np.float32(1))
+    result = solved(marked, disc(), faint, doubt=80).picture
+    wrong = np.abs(result.astype(int) - clean).mean(2)
+    assert wrong[letters > 0].mean() < 15
+    assert wrong[covered].mean() < 19, "the ink is gone, and the letters told of what was under it"
 
 
 def test_a_mark_without_windows_is_solved_all_over() -> None:

@@ -3,25 +3,31 @@
 import cv2
 import numpy as np
 
-from headrace.removal.eye.finishing import Draft, finish
+from headrace.removal.eye.finishing import Draft
 from headrace.removal.eye.model import Mask, Plane
 
 _INK_NEAR = 9  # the ink's strength is read off this near
-# Of ink that covers all, the hand's word counts from this probability on: openings that it misses cost more than edges
-# that it takes for openings. Smaller ones are specks.
-_COVERS_ALL, _BARE, _SPECK = 0.9, 0.2, 9
+# The hand's word counts from this probability on, beside ink at least this strong and where the ground is at least this
+# rough: on smoother ground filling in is right, and soft edges that are taken for bare would be spread over it.
+_COVERS_ALL, _BARE, _TEXTURED = 0.9, 0.3, 2.0
+_SPECK = 9  # fewer pixels are no opening
 # A window looks like what was filled in (within once what filling may miss) and unlike that with the ink over it
 # (by three times as much); means over squares of this side are compared.
 _LIKE, _UNLIKE, _SQUARE = 1.0, 3.0, 3
 _WIDTH, _FEWEST = 5, 25  # narrower or smaller windows are the mark's own edges
 
 
-def bare(draft: Draft, tight: Mask) -> Mask:
-    """Which of the mark's pixels the hand says are not covered, beside ink that covers all."""
-    opaque: Mask = tight & (_strength(draft) >= _COVERS_ALL)
-    if not opaque.any():
-        return opaque
-    return _large(opaque & (finish(draft)[1] > _BARE), _SPECK)
+def may_be_bare(draft: Draft, tight: Mask) -> Mask:
+    """Of which of the mark's pixels the hand is to say whether they are bare."""
+    ink, picture = (((draft.marked - other) ** 2).mean(2) for other in (draft.colour, draft.filled))
+    # A few pixels of ink that were taken for picture would glow over all that is filled in.
+    asked: Mask = tight & (_strength(draft) >= _COVERS_ALL) & (draft.rough >= _TEXTURED) & (picture < ink)
+    return asked
+
+
+def bare(asked: Mask, likely: Plane) -> Mask:
+    """Which of them are, by its word."""
+    return _large(asked & (likely > _BARE), _SPECK)
 
 
 def windows(draft: Draft, tight: Mask) -> Mask:

@@ -12,7 +12,7 @@ from headrace.removal.eye.filling import fill
 from headrace.removal.eye.finishing import Draft, finish
 from headrace.removal.eye.inks import Points, read
 from headrace.removal.eye.model import JOIN, Mask, Picture, Plane, Restoration, Sight, loosened
-from headrace.removal.eye.openings import bare, windows
+from headrace.removal.eye.openings import bare, may_be_bare, windows
 
 At = tuple[NDArray[np.intp], ...]
 Box = tuple[int, int, int, int]  # top, bottom, left, right
@@ -31,7 +31,6 @@ _GRAIN, _ALPHA_OFF = 2.5, 0.03
 # What filling in misses: so much of how far the picture strays from its own blur. Near a mark's rim the narrow blur
 # tells, eight pixels in the next, sixteen in the widest; and so many levels always. Fitted to calibration photographs.
 _WIDTHS, _MISSED, _ALWAYS = (9, 33, 97), 0.83, 1.77
-_OPENINGS = (bare, windows)  # what one shows helps to find the next
 # A result whose edges along the mark stand out more than this, beside the marked picture's, is worse than none.
 _RESIDUE = 1.0
 
@@ -74,8 +73,9 @@ def solve(picture: Picture, sight: Sight, *, least_score: float = 0.5, in_place:
         above, before_it = max(0, top - _OVERLAP), max(0, left - _OVERLAP)
         # What was solved before is picture here, not mark: the blocks meet without a seam.
         block = _cut(result, left_over, (above, bottom + _OVERLAP, before_it, right + _OVERLAP))
-        block, draft = _opened(block)
-        fresh, hole, wrong = _solved(draft, block.step)
+        block, draft, fresh = _solved(block)
+        hole = draft.invented > 0.5
+        wrong = draft.invented * (draft.rough + np.float32(_GRAIN)) + (1 - draft.invented) * draft.doubt
         was, now = _residue(block.picture, block), _residue(fresh, block)
         # Where the mark covers all there is no outline to judge by, nor anything to fill in from.
         if block.tight.all() or now > _RESIDUE * was:
@@ -163,23 +163,34 @@ def _cut(picture: Picture, sight: Sight, box: Box) -> _Block:
     )
 
 
-def _opened(block: _Block) -> tuple[_Block, Draft]:
-    """The block without what shows through openings in its mark, and its draft: the picture there tells of the rest."""
+def _solved(block: _Block) -> tuple[_Block, Draft, Plane]:
+    """The block without what shows through openings in its mark, its draft, and the picture without the mark.
+
+    What an opening shows tells best of what is under the ink beside it: the draft is made anew.
+    """
     draft = _drafted(block)
-    for openings in _OPENINGS if block.step == 1 else ():  # what is seen coarsely has no edges to judge by
-        # On smooth ground filling in is better than what compression left of the picture beside the ink.
-        tight = block.tight & ~openings(draft, block.tight & (draft.rough >= _SMOOTH))
-        if tight.any() and tight.sum() < block.tight.sum():
-            block = replace(block, tight=tight, loose=block.loose & loosened(tight))
-            draft = _drafted(block)
-    return block, draft
+    if block.step > 1:  # the hand knows marks that were seen at full size, and what is coarse has no edges to judge by
+        return block, draft, draft.blend
+    fresh: Plane | None = None
+    asked = may_be_bare(draft, block.tight)
+    if asked.any():
+        fresh, likely = finish(draft)
+        opened = _without(block, bare(asked, likely))
+        if opened is not block:
+            block, draft, fresh = opened, _drafted(opened), None
+    # On smooth ground filling in is better than what compression left of the picture beside the ink.
+    opened = _without(block, windows(draft, block.tight & (draft.rough >= _SMOOTH)))
+    if opened is not block:
+        block, draft, fresh = opened, _drafted(opened), None
+    return block, draft, finish(draft)[0] if fresh is None else fresh
 
 
-def _solved(draft: Draft, step: int) -> tuple[Plane, Mask, Plane]:
-    """The block without its mark, which of its pixels were invented rather than computed, and how wrong they may be."""
-    wrong = draft.invented * (draft.rough + np.float32(_GRAIN)) + (1 - draft.invented) * draft.doubt
-    # The hand knows marks that were seen at full size.
-    return finish(draft)[0] if step == 1 else draft.blend, draft.invented > 0.5, wrong
+def _without(block: _Block, opening: Mask) -> _Block:
+    """The block whose mark has an opening, but for one that leaves nothing of it."""
+    tight = block.tight & ~opening
+    if not opening.any() or not tight.any():
+        return block
+    return replace(block, tight=tight, loose=block.loose & loosened(tight))
 
 
 def _drafted(block: _Block) -> Draft:
