@@ -53,7 +53,7 @@ class HandPupil:
         opened = dice.column(dice.chance(_OPENED, count))
         draft = drafted(made.marked, planes, dice.rng.uniform(*_LOW), hand.bared(made.alpha) * opened)
         marked = fn.max_pool2d((made.alpha > losses.FAINTEST).float(), 5, 1, 2)
-        # Where the eye was mostly wrong the product stays away (of an opened draft nearly all is right); beside the mark
+        # Where the eye was mostly wrong the product stays away (an opened draft is nearly all right). Beside the mark
         # it must do well, under it better.
         right = (draft.loose * marked).sum((1, 2, 3), keepdim=True) > _RIGHT * draft.loose.sum((1, 2, 3), keepdim=True)
         return hand.stacked(draft), made.clean, made.alpha, draft.loose * (0.5 + 0.5 * marked) * right
