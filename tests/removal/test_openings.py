@@ -2,6 +2,7 @@
 
 import cv2
 import numpy as np
+import pytest
 
 from headrace.removal.eye import solve
 from headrace.removal.eye.model import Mask, Picture, Plane, Region, Restoration, Sight, loosened
@@ -38,11 +39,23 @@ def test_a_window_in_a_mark_stays_as_it_is() -> None:
     assert np.abs(result.picture[covered].astype(int) - clean[covered]).mean() < 5
 
 
-def test_narrow_letters_cut_out_of_an_opaque_logo_stay() -> None:
+def waves() -> Picture:
     rows, columns = np.mgrid[:120, :120]
     grain = np.random.default_rng(3).normal(0, 6, (120, 120))
-    clean = np.clip(90 + 35 * np.sin(columns / 7) + 25 * np.cos(rows / 5) + grain, 0, 255)
-    clean = clean.astype(np.uint8)[..., None].repeat(3, 2)
+    grey = np.clip(90 + 35 * np.sin(columns / 7) + 25 * np.cos(rows / 5) + grain, 0, 255)
+    picture: Picture = grey.astype(np.uint8)[..., None].repeat(3, 2)
+    return picture
+
+
+@pytest.mark.parametrize("doubt", [0, 30])
+def test_ink_is_not_bare_whatever_the_hand_says(doubt: int) -> None:
+    marked = waves()
+    marked[disc()] = 255
+    assert solved(marked, disc(), 1.0, doubt).picture[disc()].min(1).max() < 240
+
+
+def test_narrow_letters_cut_out_of_an_opaque_logo_stay() -> None:
+    clean = waves()
     letters = np.zeros((120, 120), np.uint8)
     cv2.putText(letters, "TG", (36, 74), cv2.FONT_HERSHEY_SIMPLEX, 1.3, (1,), 4)
     covered = disc() & ~letters.view(np.bool_)
