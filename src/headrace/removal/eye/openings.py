@@ -18,7 +18,7 @@ _WIDTH, _FEWEST = 5, 25  # narrower or smaller windows are the mark's own edges
 
 
 def may_be_bare(draft: Draft, tight: Mask) -> Mask:
-    """Of which of the mark's pixels the hand is to say whether they are bare."""
+    """Which of the mark's pixels the hand is asked about: whether no ink covers them."""
     ink, picture = (((draft.marked - other) ** 2).mean(2) for other in (draft.colour, draft.filled))
     # A few pixels of ink that were taken for picture would glow over all that is filled in.
     asked: Mask = tight & (_strength(draft) >= _COVERS_ALL) & (draft.rough >= _TEXTURED) & (picture < ink)
@@ -26,7 +26,7 @@ def may_be_bare(draft: Draft, tight: Mask) -> Mask:
 
 
 def bare(asked: Mask, likely: Plane) -> Mask:
-    """Which of them are, by its word."""
+    """Which of the pixels asked about are bare, by the hand's word (0 to 1)."""
     return _large(asked & (likely > _BARE), _SPECK)
 
 
@@ -41,6 +41,7 @@ def windows(draft: Draft, tight: Mask) -> Mask:
 
 
 def _strength(draft: Draft) -> Plane:
+    """How strong the strongest ink nearby is, 0 to 1."""
     return cv2.dilate(draft.opacity, np.ones((_INK_NEAR, _INK_NEAR), np.uint8))  # type: ignore[return-value]
 
 

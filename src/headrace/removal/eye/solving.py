@@ -74,6 +74,7 @@ def solve(picture: Picture, sight: Sight, *, least_score: float = 0.5, in_place:
         # What was solved before is picture here, not mark: the blocks meet without a seam.
         block = _cut(result, left_over, (above, bottom + _OVERLAP, before_it, right + _OVERLAP))
         block, draft, fresh = _solved(block)
+        # Which pixels were invented rather than computed, and how wrong each may be.
         hole = draft.invented > 0.5
         wrong = draft.invented * (draft.rough + np.float32(_GRAIN)) + (1 - draft.invented) * draft.doubt
         was, now = _residue(block.picture, block), _residue(fresh, block)
