@@ -56,6 +56,7 @@ def configure(*, format: Format = "auto", level: str = "INFO") -> None:  # noqa:
     logging.getLogger("uvicorn.access").propagate = False
     for chatty in ("httpx", "httpcore", "uvicorn.error"):
         logging.getLogger(chatty).setLevel(logging.WARNING)
+    logging.getLogger("asyncio").addFilter(_is_news)
 
 
 def chosen() -> tuple[Literal["human", "json"], str] | None:
@@ -67,6 +68,11 @@ def get(name: str) -> structlog.stdlib.BoundLogger:
     """A logger for one module: ``log = logs.get(__name__)``."""
     logger: structlog.stdlib.BoundLogger = structlog.get_logger(name)
     return logger
+
+
+def _is_news(record: logging.LogRecord) -> bool:
+    """False for what asyncpg leaves behind when connecting is called off: an error set where nobody waits any more."""
+    return "unexpected connection_lost() call" not in record.getMessage()
 
 
 def hide_secrets(_logger: Any, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:

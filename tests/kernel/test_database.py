@@ -1,6 +1,7 @@
 """Transactions, notifications that come back, and errors a person can act on."""
 
 import asyncio
+import gc
 import time
 from contextlib import aclosing
 from datetime import timedelta
@@ -10,6 +11,7 @@ from typing import Any
 import asyncpg
 import pytest
 
+from headrace import logs
 from headrace.database import Database, DatabaseBusy, DatabaseConfig, DatabaseRefused, DatabaseUnavailable, Tx
 from tests.closing import all_closed
 from tests.conftest import TestServer
@@ -110,6 +112,22 @@ async def test_a_question_that_is_called_off_leaves_nothing_behind(db: Database)
             async with asyncio.timeout(0.02):
                 await db.fetch_alone("SELECT pg_sleep(5)")
         assert [dict(row) for row in await db.fetch_alone("SELECT 7 AS n")] == [{"n": 7}]
+
+
+async def test_connecting_that_is_called_off_is_no_error_in_the_log(
+    database_url: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    logs.configure(format="json", level="ERROR")
+    for turns in range(1, 10):  # of the loop; it is in the fourth or fifth that asyncpg leaves an error to nobody
+        async with await Database.connect(DatabaseConfig(database_url, pool_min=0)) as db:
+            asked = asyncio.create_task(db.fetch_alone("SELECT 1"))
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            asked.cancel()
+            await asyncio.wait([asked])
+        await asyncio.sleep(0.005)  # the socket is closed in a later turn
+        gc.collect()
+    assert capfd.readouterr().err == ""
 
 
 async def cut_listeners(db: Database, server: TestServer) -> None:
