@@ -7,7 +7,6 @@ import json
 import os
 import pty
 import signal
-import socket
 import struct
 import subprocess
 import termios
@@ -263,8 +262,7 @@ def test_a_program_that_cannot_be_loaded_is_told_once(start: Start) -> None:
 
 
 async def test_up_runs_a_worker_for_a_program(folder: Path, migrated: Place, tasks: Tasks) -> None:
-    settings = {**migrated.settings, "HEADRACE_API_PORT": str(_free_port())}
-    up = Program("up", "--app", "shop:registry", folder=folder, settings=settings)
+    up = Program("up", "--app", "shop:registry", folder=folder, settings=migrated.settings)
     try:
         up.until_ready(within=patience(30))
         pid = int((await tasks.result(await tasks.submit("greet", {"name": "Ada"}))).split()[-1])
@@ -276,19 +274,12 @@ async def test_up_runs_a_worker_for_a_program(folder: Path, migrated: Place, tas
 
 
 def test_up_stops_when_the_program_cannot_be_loaded(folder: Path, migrated: Place) -> None:
-    settings = {**migrated.settings, "HEADRACE_API_PORT": str(_free_port())}
-    up = Program("up", "--app", "nowhere:registry", folder=folder, settings=settings)
+    up = Program("up", "--app", "nowhere:registry", folder=folder, settings=migrated.settings)
     try:
-        assert up.process.wait(patience(30)) == 2
+        assert up.process.wait(patience(30)) == 2, up.err
         assert "There is no module nowhere here" in up.err
     finally:
         up.close()
-
-
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as bound:
-        port: int = bound.getsockname()[1]
-        return port
 
 
 # -- in a terminal

@@ -3,12 +3,14 @@
 import asyncio
 import getpass
 import os
+import random
 import shutil
 import signal
 import socket
 import subprocess
 import tempfile
 from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -54,9 +56,11 @@ logfile = {folder}/log
 
 
 def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as bound:
-        port: int = bound.getsockname()[1]
-        return port
+    """One that stays free: a port that the system picks may be picked for somebody's connection a moment later."""
+    while True:
+        port = random.randrange(20_000, 32_000)
+        with suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            return port
 
 
 @pytest.fixture
