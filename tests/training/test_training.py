@@ -16,7 +16,7 @@ pytest.importorskip("onnx", reason="training needs onnx: run make setup-training
 import onnxruntime  # noqa: E402
 from PIL import Image  # noqa: E402
 
-from headrace.removal.eye import solving  # noqa: E402
+from headrace.removal.eye import blocks, drafting  # noqa: E402
 from headrace.removal.eye.model import Sight  # noqa: E402
 from training import hand  # noqa: E402
 from training.drafting import drafted  # noqa: E402
@@ -145,7 +145,7 @@ def test_drafts_are_the_products_own() -> None:
     loose = cv2.dilate(tight.view(np.uint8), np.ones((5, 5), np.uint8)).view(np.bool_)
     tint = np.ascontiguousarray(np.moveaxis(levels[2:5], 0, 2))
     sight = Sight(128, 128, 1, tight, loose, levels[0], levels[1], tint, levels[5], 1.0, ())
-    theirs = solving._drafted(solving._cut(marked, sight, (0, 128, 0, 128)))
+    theirs = drafting.drafted(blocks.cut(marked, sight, (0, 128, 0, 128)))
     for mine, product in (
         (ours.smooth, theirs.filled),
         (ours.computed, theirs.computed),

@@ -132,12 +132,13 @@ def _work(order: Order) -> dict[str, Any]:
 
     picture, original, kind = _read(order)
     sight = look(picture, threads=order.threads)
+    _give_back_memory()
     report: dict[str, Any] = {
         "width": sight.width,
         "height": sight.height,
         "score": round(sight.score, 4),
         "regions": [asdict(region) for region in sight.regions],
-        "covered": round(float(sight.loose.mean()), 6),
+        "covered": round(sight.covered, 6),
     }
     if order.mask is not None:
         with _writing():
@@ -145,6 +146,7 @@ def _work(order: Order) -> dict[str, Any]:
     if order.result is None:
         return report
     restoration = solve(picture, sight, least_score=order.least_score, in_place=True)
+    del sight
     _give_back_memory()
     removed = restoration.refused is None
     report |= {"removed": removed, "reason": restoration.refused,
@@ -183,7 +185,7 @@ def _writing() -> Iterator[None]:
 
 
 def _give_back_memory() -> None:
-    """What the network's threads have freed stays with the process otherwise, beside a copy of the whole picture."""
+    """What the networks' threads have freed stays with the process otherwise, beside what the next stage needs."""
     with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None).malloc_trim(0)
 

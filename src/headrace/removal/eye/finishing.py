@@ -39,12 +39,12 @@ class Draft:
     loose: Mask
 
 
-def finish(draft: Draft) -> tuple[Plane, Plane]:
+def finish(draft: Draft, *, frugal: bool = False) -> tuple[Plane, Plane]:
     """The finished picture, in levels; and how likely no mark covers a pixel, 0 to 1. Right under the mark only."""
     height = draft.loose.shape[0]
     count = math.ceil(height / _BAND)
     size = math.ceil(height / count / weights.HAND.stride) * weights.HAND.stride
-    said = np.concatenate([_told(draft, top, min(height, top + size)) for top in range(0, height, size)])
+    said = np.concatenate([_told(draft, top, min(height, top + size), frugal=frugal) for top in range(0, height, size)])
     told, bare = said[..., :3] * np.float32(255), said[..., 3]
     # Where the solver is sure of itself the hand is right only in part.
     heard = np.minimum(1, _SURE + 3 * draft.invented)
@@ -54,7 +54,7 @@ def finish(draft: Draft) -> tuple[Plane, Plane]:
     return finished, bare
 
 
-def _told(draft: Draft, top: int, bottom: int) -> Plane:
+def _told(draft: Draft, top: int, bottom: int, *, frugal: bool) -> Plane:
     """What the hand says of some rows (H W 4, 0 to 1): the picture, and whether it is bare."""
     above = max(0, top - _CONTEXT)
     rows = slice(above, bottom + _CONTEXT)
@@ -72,5 +72,6 @@ def _told(draft: Draft, top: int, bottom: int) -> Plane:
     np.multiply(np.sqrt(draft.rough[rows]), np.float32(1 / 8), out=inner[20])
     given[:, height:] = given[:, height - 1 : height]
     given[:, :, width:] = given[:, :, width - 1 : width]
-    told: Plane = weights.run(weights.HAND, given)[:, top - above : bottom - above, :width].transpose(1, 2, 0)
+    said = weights.run(weights.HAND, given, frugal=frugal)[:, top - above : bottom - above, :width]
+    told: Plane = said.transpose(1, 2, 0)
     return told

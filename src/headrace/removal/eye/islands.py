@@ -10,9 +10,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from headrace.removal.eye.model import Mask, Picture, Region
-
-Levels = NDArray[np.uint8]
+from headrace.removal.eye.model import Levels, Mask, Picture, Region
 
 _MARGIN = 24
 _MOST = 4_000_000  # pixels of a region that is looked through

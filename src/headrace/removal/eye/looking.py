@@ -2,27 +2,23 @@
 
 import math
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from headrace.removal.eye import islands, repeats, weights
-from headrace.removal.eye.model import JOIN, Mask, Picture, Region, Sight, loosened
+from headrace.removal.eye import islands, repeats, scales
+from headrace.removal.eye.model import JOIN, Levels, Mask, Picture, Region, Sight, loosened, shrunk
 from headrace.removal.eye.repeats import ODDS
+from headrace.removal.eye.tiles import Box, Copy, Eye, cut_up
 
-Box = tuple[slice, slice]
-Levels = NDArray[np.uint8]
-
-# A run of the network takes a few hundred bytes a pixel: what is larger is looked at in tiles that overlap.
-_TILE, _OVERLAP = 736, 96
 _AROUND = 160  # what is seen of the surroundings of a mark
 # Up to here planes have the picture's size; beyond, they are so much smaller that they have no more than so many.
 _MOST_PIXELS, _MANY_PIXELS = 25_000_000, 12_500_000
-# Under this a coarse look would see nothing that the fine one does not.
-_SMALL = 60_000
+# A mark is taken off a smaller copy only if that has so many pixels (the network has learnt from pictures of this size)
+# and shows so much of the mark that the larger one does not (detail is lost, too), or strokes so mostly very wide.
+_LEAST_COPY, _HIDDEN, _VERY_WIDE = 500_000, 0.006, 0.5
 # From here on, at half its size, a picture may carry letters larger than a tile.
 _LARGE = 3_000_000
 
@@ -59,17 +55,86 @@ def look(image: NDArray[np.generic], *, threads: int = 2) -> Sight:
     picture = as_picture(image)
     height, width = picture.shape[:2]
     step = 1 if height * width <= _MOST_PIXELS else 2 ** math.ceil(math.log2(height * width / _MANY_PIXELS) / 2)
-    canvas = picture if step == 1 else _shrunk(picture, step)
-    frugal = step > 1
-    coarse = _coarse(canvas, threads, frugal=frugal)
-    boxes = _tiles(*canvas.shape[:2]) if coarse is None else _tiles_around(coarse)
+    eye = Eye(threads, frugal=step > 1)
+    canvas = picture if step == 1 else shrunk(picture, step)
+    half = eye.halved(canvas)
+    quarter = eye.halved(half.canvas) if half and half.canvas[..., 0].size > _LARGE else None
+    found = _found(eye, canvas, half, quarter)
+    finer: Sight | None = None
+    hidden, wide = _HIDDEN, _VERY_WIDE
+    while half and half.seen[0].size >= _LEAST_COPY and scales.may_be_wide(half.seen[0]):
+        quarter = quarter or eye.halved(half.canvas)
+        wider = _found_wider(half, quarter, found.tight, hidden, wide) if quarter else None
+        if wider is None:
+            break
+        finer = _sight(_besides(found, half, wider.tight), step, height, width, finer) or finer
+        found, step, half, quarter = wider, 2 * step, quarter, None
+        hidden, wide = 4 * hidden, 4 * wide  # each copy has a quarter of the detail
+    return _sight(found, step, height, width, finer) or _nothing(height, width, step, canvas.shape[:2])
+
+
+class _Found(NamedTuple):
+    """The marks on a copy."""
+
+    seen: Levels
+    tight: Mask
+    score: float
+    regions: list[Region]
+
+
+def _found(eye: Eye, canvas: Picture, half: Copy | None, quarter: Copy | None) -> _Found:
+    """The marks by a coarse look at all of the canvas, and a fine one where something was seen."""
+    size = canvas.shape[:2]
+    coarse = None
+    if half:
+        likely = half.seen[0]
+        if quarter:
+            likely = np.maximum(likely, _enlarged(quarter.seen[0], likely.shape))
+        coarse = _enlarged(likely, size)
+    boxes = cut_up(*size) if coarse is None else _tiles_around(coarse)
+    seen, looked = eye.fine(canvas, boxes)
     if not boxes:
-        return _nothing(height, width, step, canvas.shape[:2])
-    seen, looked = _fine(canvas, boxes, threads, frugal=frugal)
+        return _Found(seen, np.zeros(size, np.bool_), 0.0, [])
     regions, tight, score = _made_out(seen, seen[0] if coarse is None else coarse, looked)
-    if not regions:
-        return _nothing(height, width, step, canvas.shape[:2])
     islands.claim(canvas, seen, tight, regions)
+    return _Found(seen, tight, score, regions)
+
+
+def _found_wider(copy: Copy, smaller: Copy, larger: Mask, hidden: float, wide: float) -> _Found | None:
+    """The marks on a copy by what was seen of all of it.
+
+    None unless so much of them is hidden on the ``larger`` copy, or their strokes are so mostly very wide.
+    """
+    coarse = _enlarged(smaller.seen[0], copy.canvas.shape[:2])
+    everywhere = np.ones(coarse.shape, np.bool_)
+    seen = copy.seen.copy()
+    regions, tight, score = _made_out(seen, coarse, everywhere)
+    verdict = scales.compare(tight, seen[0], coarse, larger)
+    if verdict.hidden <= hidden and verdict.very_wide <= wide:
+        return None
+    if verdict.others.any():
+        seen = copy.seen.copy()
+        seen[0][verdict.others] = 0
+        regions, tight, score = _made_out(seen, coarse, everywhere)
+    islands.claim(copy.canvas, seen, tight, regions)
+    return _Found(seen, tight, score, regions)
+
+
+def _besides(found: _Found, half: Copy, wider: Mask) -> _Found:
+    """What was found on a copy besides the marks that are taken off the smaller one."""
+    taken = cv2.dilate(wider.view(np.uint8), np.ones((2 * JOIN + 1,) * 2, np.uint8))
+    size = found.tight.shape
+    apart = cv2.resize(taken, size[::-1], interpolation=cv2.INTER_NEAREST) == 0
+    coarse = _enlarged(half.seen[0], size)
+    likely = found.seen[0] * (found.tight & apart)
+    regions, tight = _regions(likely, coarse, (_LOOSELY,))
+    return _Found(found.seen, tight, found.score, regions)
+
+
+def _sight(found: _Found, step: int, height: int, width: int, finer: Sight | None) -> Sight | None:
+    seen, tight = found.seen, found.tight
+    if not found.regions:
+        return None
     loose = loosened(tight)
     return Sight(
         height,
@@ -80,10 +145,17 @@ def look(image: NDArray[np.generic], *, threads: int = 2) -> Sight:
         seen[0] * loose,
         seen[1] * loose,
         np.ascontiguousarray(np.moveaxis(seen[2:5], 0, 2)) * loose[..., None],
-        seen[5],
-        score,
-        tuple(_scaled(region, step, height, width) for region in regions),
+        seen[5].copy(),  # not a view: the planes that it belongs to can go
+        found.score,
+        (*(_scaled(region, step, height, width) for region in found.regions), *(finer.regions if finer else ())),
+        finer,
     )
+
+
+def _nothing(height: int, width: int, step: int, size: tuple[int, ...]) -> Sight:
+    empty = np.zeros(size, np.uint8)
+    mask = empty.view(np.bool_)
+    return Sight(height, width, step, mask, mask, empty, empty, np.zeros((*size, 3), np.uint8), empty, 0.0, ())
 
 
 def _made_out(seen: Levels, coarse: Levels, looked: Mask) -> tuple[list[Region], Mask, float]:
@@ -115,52 +187,8 @@ def as_picture(image: NDArray[np.generic]) -> Picture:
     return np.ascontiguousarray(image[..., :3]).astype(np.uint8, copy=False)
 
 
-def _shrunk(picture: Picture, step: int) -> Picture:
-    height, width = picture.shape[:2]
-    size = (max(1, math.ceil(width / step)), max(1, math.ceil(height / step)))
-    return cv2.resize(picture, size, interpolation=cv2.INTER_AREA)  # type: ignore[return-value]
-
-
-def _coarse(canvas: Picture, threads: int, *, frugal: bool) -> Levels | None:
-    """The probability as seen at half the size, enlarged again; None where the canvas is small itself."""
-    height, width = canvas.shape[:2]
-    if height * width < _SMALL or min(height, width) < 2 * weights.EYE.stride:
-        return None
-    half = _shrunk(canvas, 2)
-    likely = _fine(half, _tiles(*half.shape[:2]), threads, frugal=frugal)[0][0]
-    if half.shape[0] * half.shape[1] > _LARGE:
-        small = _shrunk(half, 2)
-        quarter = _fine(small, _tiles(*small.shape[:2]), threads, frugal=frugal)[0][0]
-        likely = np.maximum(likely, cv2.resize(quarter, half.shape[1::-1], interpolation=cv2.INTER_LINEAR))
-    enlarged: Levels = cv2.resize(likely, (width, height), interpolation=cv2.INTER_LINEAR)
-    return enlarged
-
-
-def _fine(canvas: Picture, boxes: list[Box], threads: int, *, frugal: bool) -> tuple[Levels, Mask]:
-    """All planes (PLANES H W, in 255ths) of the boxes, which may overlap, zero elsewhere; and what is in a box."""
-    height, width = canvas.shape[:2]
-    planes = np.zeros((weights.PLANES, height, width), np.uint8)
-    written = np.zeros((height, width), np.bool_)
-    ramp = (np.arange(2 * _TILE, dtype=np.float32) + 1) / (_OVERLAP + 1)
-    # The network itself works on two threads, always; more are spent on more tiles at a time.
-    tiles = max(1, threads // 2)
-    with ThreadPoolExecutor(tiles) as pool:
-        for batch in _batched(boxes, tiles):
-            for box, tile in zip(batch, pool.map(lambda box: _run(canvas[box], frugal=frugal), batch), strict=True):
-                fade = np.minimum(1, ramp[: tile.shape[1], None]) * np.minimum(1, ramp[None, : tile.shape[2]])
-                weight = np.where(written[box], fade, np.float32(1))
-                part = planes[:, box[0], box[1]]
-                part[:] = np.rint(part * (1 - weight) + tile * weight)
-                written[box] = True
-    return planes, written
-
-
-def _batched(boxes: list[Box], count: int) -> Iterator[list[Box]]:
-    return (boxes[i : i + count] for i in range(0, len(boxes), count))
-
-
-def _tiles(height: int, width: int, top: int = 0, left: int = 0) -> list[Box]:
-    return [(rows, columns) for rows in _cuts(top, height) for columns in _cuts(left, width)]
+def _enlarged(plane: Levels, size: tuple[int, ...]) -> Levels:
+    return cv2.resize(plane, size[::-1], interpolation=cv2.INTER_LINEAR)  # type: ignore[return-value]
 
 
 def _tiles_around(coarse: Levels) -> list[Box]:
@@ -175,28 +203,8 @@ def _tiles_around(coarse: Levels) -> list[Box]:
     for left, top, wide, high, _ in finds[1:][pixels[1:] >= _FEWEST]:
         drawn[max(0, top - _AROUND) : top + high + _AROUND, max(0, left - _AROUND) : left + wide + _AROUND] = 1
     _, _, groups, _ = cv2.connectedComponentsWithStats(drawn, connectivity=4, ltype=cv2.CV_32S)
-    tiles = [tile for left, top, wide, high, _ in groups[1:].tolist() for tile in _tiles(high, wide, top, left)]
+    tiles = [tile for left, top, wide, high, _ in groups[1:].tolist() for tile in cut_up(high, wide, top, left)]
     return [tile for tile in tiles if drawn[tile].any()]
-
-
-def _cuts(start: int, length: int) -> list[slice]:
-    """A length cut into equal parts of a tile's size at the most, which overlap."""
-    count = max(1, math.ceil((length - _OVERLAP) / (_TILE - _OVERLAP)))
-    size = math.ceil((length + (count - 1) * _OVERLAP) / count)
-    return [
-        slice(start + begin, start + min(length, begin + size))
-        for begin in range(0, count * (size - _OVERLAP), size - _OVERLAP)
-    ][:count]
-
-
-def _run(tile: Picture, *, frugal: bool) -> Levels:
-    height, width = tile.shape[:2]
-    stride = weights.EYE.stride
-    padded = cv2.copyMakeBorder(tile, 0, -height % stride, 0, -width % stride, cv2.BORDER_REFLECT_101)
-    given = np.multiply(padded.transpose(2, 0, 1), np.float32(1 / 255), dtype=np.float32)
-    planes = weights.run(weights.EYE, given, frugal=frugal)[:, :height, :width]
-    levels: Levels = np.rint(planes * np.float32(255)).astype(np.uint8)
-    return levels
 
 
 def _regions(likely: Levels, coarse: Levels, rules: tuple[_Rule, ...]) -> tuple[list[Region], Mask]:
@@ -251,9 +259,3 @@ def _scaled(region: Region, step: int, height: int, width: int) -> Region:
     left, top = region.left * step, region.top * step
     right, bottom = min(width, left + region.width * step), min(height, top + region.height * step)
     return Region(left, top, right - left, bottom - top, region.score, region.pixels * step * step)
-
-
-def _nothing(height: int, width: int, step: int, size: tuple[int, int]) -> Sight:
-    empty = np.zeros(size, np.uint8)
-    mask = empty.view(np.bool_)
-    return Sight(height, width, step, mask, mask, empty, empty, np.zeros((*size, 3), np.uint8), empty, 0.0, ())

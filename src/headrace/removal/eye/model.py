@@ -1,6 +1,6 @@
 """What the eye sees, and what solving gives."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import cv2
@@ -10,9 +10,23 @@ from numpy.typing import NDArray
 Picture = NDArray[np.uint8]  # H W 3, red first
 Mask = NDArray[np.bool_]
 Plane = NDArray[np.float32]
+Levels = NDArray[np.uint8]  # H W or PLANES H W, in 255ths
 T = TypeVar("T", bound=np.generic)
+Level = TypeVar("Level", np.uint8, np.float32)
 
 JOIN = 9  # strokes this near, in pixels, belong together
+
+
+def shrunk(picture: NDArray[Level], step: int) -> NDArray[Level]:
+    """Means over squares of ``step`` pixels; those at the right and at the bottom may be cut off."""
+    height, width = picture.shape[:2]
+    small = np.empty((-(-height // step), -(-width // step), 3), picture.dtype)
+    deep = 256  # rows at a time: a picture may fill half the memory
+    for top in range(0, len(small), deep):
+        part = picture[top * step : (top + deep) * step]
+        squares = cv2.copyMakeBorder(part, 0, -len(part) % step, 0, -width % step, cv2.BORDER_REPLICATE)
+        small[top : top + deep] = cv2.resize(squares, None, fx=1 / step, fy=1 / step, interpolation=cv2.INTER_AREA)
+    return small
 
 
 def loosened(tight: Mask) -> Mask:
@@ -36,8 +50,9 @@ class Region:
 class Sight:
     """Where a mark is and what it is made of: picture = (1 - alpha) clean + alpha colour.
 
-    ``score`` is the calibrated probability that the picture carries a mark. The planes have the picture's size; in
-    pictures of very many pixels they are kept at half or a quarter of it (``step``) and enlarged when read.
+    ``score`` is the calibrated probability that the picture carries a mark. The planes have the picture's size; of
+    pictures of very many pixels, and of marks with wide strokes, they are of a copy ``step`` times smaller, and
+    enlarged when read. ``finer`` are marks that only a larger copy shows.
     """
 
     height: int
@@ -51,16 +66,30 @@ class Sight:
     doubt: NDArray[np.uint8]  # the error to be expected of an inverted pixel, in levels
     score: float
     regions: tuple[Region, ...]
+    finer: "Sight | None" = None
+
+    @property
+    def covered(self) -> float:
+        """The share of the picture that may be changed."""
+        return float(self.loose.mean()) + (self.finer.covered if self.finer else 0.0)
+
+    @property
+    def as_seen(self) -> "Sight":
+        """The same masks and planes, shared, as those of the smaller copy that was looked at."""
+        height, width = self.tight.shape
+        return replace(self, height=height, width=width, step=1)
 
     @property
     def mask_tight(self) -> Mask:
         """The mark's pixels, as exactly as they are seen."""
-        return self._enlarged(self.tight)
+        tight = self._enlarged(self.tight)
+        return tight | self.finer.mask_tight if self.finer else tight
 
     @property
     def mask_loose(self) -> Mask:
         """The same with a margin: nothing outside it is ever changed."""
-        return self._enlarged(self.loose)
+        loose = self._enlarged(self.loose)
+        return loose | self.finer.mask_loose if self.finer else loose
 
     @property
     def alpha(self) -> Plane:

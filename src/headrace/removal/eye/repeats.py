@@ -12,8 +12,9 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from headrace.removal.eye.model import Levels
+
 Numbers = NDArray[np.floating]
-Levels = NDArray[np.uint8]
 
 # Copies are looked for at a size of no more than so many pixels.
 _ENOUGH = 150_000

@@ -1,0 +1,171 @@
+"""Large pictures: what is too wide to be seen at full size is seen, and taken off, on a smaller copy."""
+
+import dataclasses
+
+import cv2
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from headrace.removal.eye import Sight, look, scales, solve
+from headrace.removal.eye.enlarging import enlarge
+from headrace.removal.eye.model import shrunk
+
+Picture = NDArray[np.uint8]
+Levels = NDArray[np.uint8]
+SIZE = (2201, 1518)  # width and height: no multiples of the step
+
+
+@pytest.fixture(scope="module")
+def large() -> tuple[Picture, Picture]:
+    """A picture of three megapixels with some detail, and a word over it whose strokes are 90 pixels wide."""
+    rng = np.random.default_rng(5)
+    soft = cv2.resize(rng.uniform(40, 170, (6, 8, 3)).astype(np.float32), SIZE, interpolation=cv2.INTER_CUBIC)
+    leaves = cv2.resize(rng.normal(0, 3, (190, 275, 3)).astype(np.float32), SIZE, interpolation=cv2.INTER_CUBIC)
+    scene = np.clip(soft + leaves + rng.normal(0, 2, soft.shape), 0, 255).astype(np.uint8)
+    ink = np.zeros(scene.shape[:2], np.uint8)
+    cv2.putText(ink, "SAMPLE", (50, 930), (255,), cv2.FontFace("sans"), 500, 700)
+    alpha = ink[..., None].astype(np.float32) / 255 * 0.45
+    return scene, np.rint(scene * (1 - alpha) + 255 * alpha).astype(np.uint8)
+
+
+def wrong(picture: Picture, scene: Picture, where: NDArray[np.bool_]) -> float:
+    return float(((picture.astype(np.float32) - scene) ** 2)[where].mean())
+
+
+def test_wide_letters_are_seen_on_a_smaller_copy_and_taken_off_the_picture(large: tuple[Picture, Picture]) -> None:
+    scene, marked = large
+    truth = (marked != scene).any(2)
+    sight = look(marked)
+    assert sight.step > 1
+    assert (sight.mask_tight & truth).sum() > 0.9 * truth.sum()
+    before = marked.copy()
+    restored = solve(marked, sight)
+    assert np.array_equal(marked, before)
+    assert not (restored.picture != marked).any(2)[~sight.mask_loose].any()
+    assert wrong(restored.picture, scene, truth) < wrong(marked, scene, truth) / 30
+    assert np.array_equal(solve(marked.copy(), sight, in_place=True).picture, restored.picture)
+
+
+def test_the_picture_keeps_the_detail_that_a_smaller_copy_lacks(large: tuple[Picture, Picture]) -> None:
+    scene, marked = large
+    restored = solve(marked, look(marked)).picture
+    inside = cv2.erode((marked != scene).any(2).view(np.uint8), np.ones((25, 25), np.uint8)).view(np.bool_)
+
+    def detail(picture: Picture) -> NDArray[np.float32]:
+        grey = picture.mean(2, dtype=np.float32)
+        fine: NDArray[np.float32] = (grey - cv2.blur(grey, (5, 5)))[inside]
+        return fine
+
+    assert np.corrcoef(detail(restored), detail(scene))[0, 1] > 0.7
+
+
+def test_a_small_mark_beside_a_huge_one_goes_too_at_its_own_size(large: tuple[Picture, Picture]) -> None:
+    scene, marked = large
+    ink = np.zeros(scene.shape[:2], np.uint8)
+    cv2.putText(ink, "Mara Lind 2026", (1800, 1480), (255,), cv2.FontFace("sans"), 24, 400)
+    alpha = ink[..., None].astype(np.float32) / 255 * 0.7
+    both = np.rint(marked * (1 - alpha) + 255 * alpha).astype(np.uint8)
+    small = ink > 0
+    sight = look(both)
+    assert sight.step > 1
+    assert sight.finer is not None
+    assert sight.finer.step == 1
+    assert sight.mask_tight[small].mean() > 0.9
+    restored = solve(both, sight)
+    assert wrong(restored.picture, scene, small) < wrong(both, scene, small) / 20
+    huge = (marked != scene).any(2)
+    assert wrong(restored.picture, scene, huge) < wrong(both, scene, huge) / 30
+    assert not (restored.picture != both).any(2)[~sight.mask_loose].any()
+    half = solve(both, dataclasses.replace(sight, finer=dataclasses.replace(sight.finer, score=0.1)))
+    assert half.refused is None
+    assert half.confidence < restored.confidence, "the small one stays"
+    none = solve(both, dataclasses.replace(sight, score=0.1))
+    assert none.refused is None
+    assert none.confidence == 0, "the huge one stays"
+
+
+def as_levels(mask: NDArray[np.bool_], value: int) -> Levels:
+    return np.where(mask, value, 0).astype(np.uint8)
+
+
+def bars(width: int) -> NDArray[np.bool_]:
+    mask = np.zeros((200, 300), np.bool_)
+    for left in (40, 140, 240):
+        mask[40:160, left : left + width] = True
+    return mask
+
+
+def test_only_wide_strokes_that_are_hidden_speak_for_a_smaller_copy() -> None:
+    wide, sure = bars(40), as_levels(bars(40), 254)
+    nowhere = np.zeros((400, 600), np.bool_)
+    everywhere = wide.repeat(2, 0).repeat(2, 1)
+    assert scales.may_be_wide(sure)
+    assert scales.compare(wide, sure, sure, nowhere).hidden == 1
+    assert scales.compare(wide, sure, sure, everywhere).hidden == 0
+    assert scales.compare(wide, sure, sure, everywhere).very_wide == 1, "seen, but better solved here"
+    narrow = as_levels(bars(6), 254)
+    assert not scales.may_be_wide(narrow)
+    assert scales.compare(bars(6), narrow, narrow, nowhere)[:2] == (0, 0)
+
+
+def test_what_is_sure_on_one_copy_only_is_doubtful_unless_the_larger_one_shows_it() -> None:
+    """The sun over the sea."""
+    wide, sure, unsure = bars(40), as_levels(bars(40), 254), as_levels(bars(40), 200)
+    first = wide & (np.arange(300) < 100)
+    larger = first.repeat(2, 0).repeat(2, 1)
+    for likely, coarse in ((sure, unsure), (unsure, sure)):
+        verdict = scales.compare(wide, likely, coarse, larger)
+        assert verdict.hidden == 0
+        assert np.array_equal(verdict.others, wide & ~first)
+
+
+def test_a_letter_beside_sure_ones_needs_less_certainty() -> None:
+    wide, sure = bars(40), as_levels(bars(40), 254)
+    nowhere = np.zeros((400, 600), np.bool_)
+    weaker = np.where(np.arange(300) < 100, 240, 254).astype(np.uint8) * wide
+    assert not scales.compare(wide, weaker, sure, nowhere).others.any()
+    alone = wide & (np.arange(300) < 100)
+    assert np.array_equal(scales.compare(alone, weaker, sure, nowhere).others, alone)
+
+
+def test_what_is_narrow_and_seen_on_the_larger_copy_is_left_to_it() -> None:
+    narrow, sure = bars(6), as_levels(bars(6), 254)
+    assert np.array_equal(scales.compare(narrow, sure, sure, narrow.repeat(2, 0).repeat(2, 1)).others, narrow)
+
+
+def test_nothing_is_hidden_where_nothing_is_seen() -> None:
+    nothing = np.zeros((50, 60), np.bool_)
+    verdict = scales.compare(nothing, nothing.view(np.uint8), nothing.view(np.uint8), np.zeros((100, 120), np.bool_))
+    assert verdict.hidden == 0
+    assert not verdict.others.any()
+
+
+@pytest.mark.parametrize(("height", "width", "step"), [(8, 12, 4), (9, 13, 4), (1, 10, 2), (7, 1, 8), (1030, 5, 2)])
+def test_a_smaller_copy_is_made_of_means_over_squares(height: int, width: int, step: int) -> None:
+    picture = np.random.default_rng(2).uniform(0, 255, (height, width, 3)).astype(np.float32)
+    small = shrunk(picture, step)
+    assert small.shape == (-(-height // step), -(-width // step), 3)
+    whole_rows, whole_columns = height // step, width // step
+    squares = picture[: whole_rows * step, : whole_columns * step].reshape(whole_rows, step, whole_columns, step, 3)
+    assert np.allclose(small[:whole_rows, :whole_columns], squares.mean((1, 3)), atol=1e-3)
+
+
+def test_what_a_copy_shows_as_it_was_stays_on_the_picture() -> None:
+    """Blocks that kept their mark, and openings in it."""
+    rng = np.random.default_rng(1)
+    picture = rng.integers(60, 90, (403, 602, 3)).astype(np.uint8)
+    seen = shrunk(picture, 2)
+    tight = np.zeros(seen.shape[:2], np.bool_)
+    tight[40:160, 40:260] = True
+    plane = as_levels(tight, 128)
+    tint = np.repeat(plane[..., None], 3, 2)
+    solved = tight & (np.arange(301) < 150)  # the left half alone
+    clean = seen.copy()
+    clean[solved] -= 20
+    result = picture.copy()
+    enlarge(result, clean, Sight(403, 602, 2, solved, solved, plane, plane, tint, np.zeros_like(plane), 1.0, ()))
+    changed = (result != picture).any(2)
+    assert changed[80:320, 80:300].mean() > 0.95
+    assert not changed[:, 300:].any()
+    assert result[100:300, 100:280].mean() == pytest.approx(picture[100:300, 100:280].mean() - 20, abs=1)
