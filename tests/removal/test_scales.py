@@ -72,6 +72,9 @@ def test_a_small_mark_beside_a_huge_one_goes_too_at_its_own_size(large: tuple[Pi
     assert sight.finer is not None
     assert sight.finer.step == 1
     assert sight.mask_tight[small].mean() > 0.9
+    strong = ink == 255
+    assert np.median(sight.alpha[strong]) == pytest.approx(0.7, abs=0.15)
+    assert np.median(sight.colour[strong]) > 215
     restored = solve(both, sight)
     assert wrong(restored.picture, scene, small) < wrong(both, scene, small) / 20
     huge = (marked != scene).any(2)
@@ -169,3 +172,15 @@ def test_what_a_copy_shows_as_it_was_stays_on_the_picture() -> None:
     assert changed[80:320, 80:300].mean() > 0.95
     assert not changed[:, 300:].any()
     assert result[100:300, 100:280].mean() == pytest.approx(picture[100:300, 100:280].mean() - 20, abs=1)
+
+
+def test_a_copy_that_leaves_no_mark_by_itself_takes_none_away(
+    large: tuple[Picture, Picture], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, marked = large
+    everything = scales.Verdict(1.0, 1.0, np.ones(shrunk(marked, 2).shape[:2], np.bool_))
+    monkeypatch.setattr(scales, "compare", lambda *_: everything)
+    sight = look(marked)
+    assert sight.step == 1
+    assert sight.regions
+    assert sight.tight.shape == marked.shape[:2]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from headrace.removal.eye.model import Mask, Picture, Plane, Sight
 
 Box = tuple[int, int, int, int]  # top, bottom, left, right
-OVERLAP = 48  # pixels around a block that are only looked at
+_OVERLAP = 48  # pixels around a block that are only looked at
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ def boxes(sight: Sight, side: int) -> Iterator[Box]:
 def around(box: Box, sight: Sight) -> Box:
     """The box with its surroundings."""
     top, bottom, left, right = box
-    margin = -(-OVERLAP // sight.step) * sight.step  # it begins where a coarse pixel does
+    margin = -(-_OVERLAP // sight.step) * sight.step  # it begins where a coarse pixel does
     return (
         max(0, top - margin),
         min(sight.height, bottom + margin),

@@ -9,13 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headrace.removal.eye import islands, repeats, scales
-from headrace.removal.eye.model import JOIN, Levels, Mask, Picture, Region, Sight, loosened, shrunk
+from headrace.removal.eye.model import JOIN, MOST_PIXELS, Levels, Mask, Picture, Region, Sight, loosened, shrunk
 from headrace.removal.eye.repeats import ODDS
 from headrace.removal.eye.tiles import Box, Copy, Eye, cut_up
 
 _AROUND = 160  # what is seen of the surroundings of a mark
-# Up to here planes have the picture's size; beyond, they are so much smaller that they have no more than so many.
-_MOST_PIXELS, _MANY_PIXELS = 25_000_000, 12_500_000
+_MANY_PIXELS = 12_500_000  # planes of larger pictures have no more than so many
 # A mark is taken off a smaller copy only if that has so many pixels (the network has learnt from pictures of this size)
 # and shows so much of the mark that the larger one does not (detail is lost, too), or strokes so mostly very wide.
 _LEAST_COPY, _HIDDEN, _VERY_WIDE = 500_000, 0.006, 0.5
@@ -54,7 +53,7 @@ def look(image: NDArray[np.generic], *, threads: int = 2) -> Sight:
     """
     picture = as_picture(image)
     height, width = picture.shape[:2]
-    step = 1 if height * width <= _MOST_PIXELS else 2 ** math.ceil(math.log2(height * width / _MANY_PIXELS) / 2)
+    step = 1 if height * width <= MOST_PIXELS else 2 ** math.ceil(math.log2(height * width / _MANY_PIXELS) / 2)
     eye = Eye(threads, frugal=step > 1)
     canvas = picture if step == 1 else shrunk(picture, step)
     half = eye.halved(canvas)
@@ -116,6 +115,8 @@ def _found_wider(copy: Copy, smaller: Copy, larger: Mask, hidden: float, wide: f
         seen = copy.seen.copy()
         seen[0][verdict.others] = 0
         regions, tight, score = _made_out(seen, coarse, everywhere)
+    if not regions:  # without the rest it is no mark by itself
+        return None
     islands.claim(copy.canvas, seen, tight, regions)
     return _Found(seen, tight, score, regions)
 

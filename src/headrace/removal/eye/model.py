@@ -14,6 +14,7 @@ Levels = NDArray[np.uint8]  # H W or PLANES H W, in 255ths
 T = TypeVar("T", bound=np.generic)
 Level = TypeVar("Level", np.uint8, np.float32)
 
+MOST_PIXELS = 25_000_000  # of a picture whose planes have its size
 JOIN = 9  # strokes this near, in pixels, belong together
 
 
@@ -93,13 +94,19 @@ class Sight:
 
     @property
     def alpha(self) -> Plane:
-        return self._enlarged(self.strength).astype(np.float32) / np.float32(255)
+        alpha = self._own_alpha
+        return np.maximum(alpha, self.finer.alpha) if self.finer else alpha
 
     @property
     def colour(self) -> Picture:
         """The mark's own colour, where it has one."""
-        alpha = np.maximum(self.alpha, 1e-3)[..., None]
-        return np.clip(np.rint(self._enlarged(self.tint) / alpha), 0, 255).astype(np.uint8)
+        alpha = np.maximum(self._own_alpha, 1e-3)[..., None]
+        colour: Picture = np.clip(np.rint(self._enlarged(self.tint) / alpha), 0, 255).astype(np.uint8)
+        return np.where(self.finer.mask_loose[..., None], self.finer.colour, colour) if self.finer else colour
+
+    @property
+    def _own_alpha(self) -> Plane:
+        return self._enlarged(self.strength).astype(np.float32) / np.float32(255)
 
     def _enlarged(self, plane: NDArray[T]) -> NDArray[T]:
         if self.step == 1:

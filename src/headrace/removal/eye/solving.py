@@ -1,6 +1,6 @@
 """Solving for what lies under a mark: block by block, at the size at which the mark was seen."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import cv2
 import numpy as np
@@ -9,11 +9,11 @@ from headrace.removal.eye.blocks import Block, around, boxes, cut, inner
 from headrace.removal.eye.drafting import GRAIN, SMOOTH, drafted
 from headrace.removal.eye.enlarging import enlarge
 from headrace.removal.eye.finishing import Draft, finish
-from headrace.removal.eye.model import JOIN, Mask, Picture, Plane, Restoration, Sight, loosened, shrunk
+from headrace.removal.eye.model import JOIN, MOST_PIXELS, Mask, Picture, Plane, Restoration, Sight, loosened, shrunk
 from headrace.removal.eye.openings import bare, may_be_bare, windows
 
-# Blocks of this side are solved one by one; in a picture of more pixels, which fills half the memory, smaller ones.
-_BLOCK, _LEAN_BLOCK, _LARGE = 1024, 384, 25_000_000
+# Blocks of this side are solved one by one; of the second in pictures that fill half the memory.
+_BLOCK, _LEAN_BLOCK = 1024, 384
 # A result whose edges along the mark stand out more than this, beside the marked picture's, is worse than none.
 _RESIDUE = 1.0
 
@@ -22,12 +22,12 @@ _RESIDUE = 1.0
 class _Account:
     """What became of a mark."""
 
+    solved: Mask
     computed: int = 0  # pixels
     invented: int = 0
     before: float = 0.0  # how much its outline stood out
     after: float = 0.0
     doubt: float = 0.0  # levels, summed over all pixels
-    solved: Mask = field(kw_only=True)
 
 
 def solve(picture: Picture, sight: Sight, *, least_score: float = 0.5, in_place: bool = False) -> Restoration:
@@ -51,7 +51,7 @@ def solve(picture: Picture, sight: Sight, *, least_score: float = 0.5, in_place:
         return Restoration(picture, 0.0, 0, 0, refused="Each part of the mark is too doubtful by itself.")
     result = picture if in_place else picture.copy()
     copy = result if sight.step == 1 else shrunk(picture, sight.step)
-    account = _take_off(copy, left_over.as_seen, frugal=sight.height * sight.width > _LARGE)
+    account = _take_off(copy, left_over.as_seen, frugal=sight.height * sight.width > MOST_PIXELS)
     if account.computed + account.invented == 0:
         return Restoration(picture, 0.0, 0, 0, refused="The mark could not be taken off without leaving a trace.")
     if sight.step > 1:
