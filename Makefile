@@ -56,7 +56,7 @@ fmt: setup-dev       ## format and mend what ruff can
 
 docs: setup-dev      ## render the reference pages from the code
 	@$(python) -m headrace docs
-	@scripts/prisma
+	@scripts/schema
 
 bench:      ## measure: ours beside the peers and the raw limit; name=audit or name=schedules for another part
 	@scripts/setup bench

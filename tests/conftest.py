@@ -30,6 +30,8 @@ import structlog
 from headrace import embedded, migrations
 from headrace.audit import ANONYMOUS, ActorType, Who
 from headrace.database import Database, DatabaseConfig, Tx
+from headrace.migrations import definitions, runner
+from headrace.migrations.definitions import Stale
 from tests.memory import HASTY, in_memory, note_template
 
 if TYPE_CHECKING:
@@ -107,7 +109,8 @@ def server() -> Iterator[TestServer]:
 @pytest.fixture(scope="session")
 def template(server: TestServer) -> str:
     """The name of a migrated database that nobody connects to, made once for each state of the migrations."""
-    digest = hashlib.sha256("".join(m.up for m in migrations.available()).encode()).hexdigest()[:12]
+    script = runner.script(migrations.available(), stale=Stale(others=definitions.known()))
+    digest = hashlib.sha256(script.encode()).hexdigest()[:12]
     name = f"headrace_template_{digest}"
     asyncio.run(_make_template(server, name))
     if server.folder is not None:

@@ -20,6 +20,7 @@ MEDIA_ONLY = "only media tasks have it: ck_tasks_media asks for it there and ref
 PARTITIONED = (
     "a key of a partitioned table holds the partition column; a CHECK makes that follow from the rest of the key"
 )
+OUTLIVES = "history outlives what it tells of: a foreign key would pin that row for as long as the history is kept"
 TAG_ONLY = "only a struct tag asks for it, the index design does not; "
 
 # "what the document says: what we have", with * for any column. The one list of deviations.
@@ -104,6 +105,10 @@ DECIDED = {
     "002 usage_ledger: primary key unique (id): unique (id, period)": PARTITIONED,
     "002 usage_ledger: uk_usage_ledger_user_idempotency unique (user_id, idempotency_key): "
     "unique (user_id, idempotency_key, period)": PARTITIONED,
+    "002 usage_ledger: fk_usage_ledger_tasks_task_id FOREIGN KEY (task_id) REFERENCES tasks(id): missing": OUTLIVES,
+    "002 webhook_deliveries: fk_webhook_deliveries_outbox_event_id FOREIGN KEY (event_id) "
+    "REFERENCES outbox_events(event_id): missing": OUTLIVES,
+    "002 webhook_deliveries.next_retry_at: default None: now()": "due at once, as an event is",
     "002 webhook_deliveries: primary key unique (id): unique (id, period)": (
         "a key of a partitioned table holds the partition column; ids come from one sequence, delivery_id names the row"
     ),
@@ -282,6 +287,7 @@ LESS = {
     "audit_seals": {"SELECT", "INSERT"},
     "audit_leaves": {"SELECT", "INSERT"},
     "schema_migrations": {"SELECT"},
+    "schema_definitions": {"SELECT"},
     "archives": {"SELECT"},  # the owner's own book
 }
 RIGHTS = """

@@ -191,7 +191,6 @@ REFUSED: list[tuple[str, dict[str, object], str]] = [
         {"status": "COMMITTED", "expires_at": None, "hold_id": ids.new("led", at=NEXT_MONTH)},
         "ck_usage_ledger_hold_period",
     ),
-    ("usage_ledger", {"task_id": "tsk_none"}, "fk_usage_ledger_tasks_task_id"),
     ("usage_ledger", {"entitlement_id": "ent_none"}, "fk_usage_ledger_entitlements_entitlement_id"),
     # W-13
     ("webhook_endpoints", {"status": "BROKEN"}, "ck_webhook_endpoints_status"),
@@ -206,7 +205,6 @@ REFUSED: list[tuple[str, dict[str, object], str]] = [
     ("webhook_deliveries", {"duration_ms": -1}, "ck_webhook_deliveries_duration_ms"),
     ("webhook_deliveries", {"delivery_id": ids.new("whd", at=NEXT_MONTH)}, "ck_webhook_deliveries_delivery_period"),
     ("webhook_deliveries", {"event_id": ids.new("evt", at=NEXT_MONTH)}, "ck_webhook_deliveries_event_period"),
-    ("webhook_deliveries", {"event_id": ids.new("evt", at=NOW)}, "fk_webhook_deliveries_outbox_event_id"),
     ("webhook_deliveries", {"endpoint_id": "whe_none"}, "fk_webhook_deliveries_endpoints_endpoint_id"),
     ("notifications", {"type": "HELLO"}, "ck_notifications_type"),
     ("notifications", {"is_read": True}, "ck_notifications_read_at"),

@@ -1,12 +1,17 @@
-"""The schema in Prisma's words, as it is written down in the documentation."""
+"""The schema as SQL and in Prisma's words, as it is written down in the documentation."""
 
 import re
 from pathlib import Path
 
 from headrace.database import Tx
-from headrace.migrations import prisma
+from headrace.migrations import ddl, prisma
 
-PAGE = Path(__file__).parents[2] / "docs" / "reference" / "schema.prisma"
+REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
+PAGE = REFERENCE / "schema.prisma"
+
+
+async def test_the_page_of_sql_is_that_of_the_migrations(owner_tx: Tx) -> None:
+    assert (REFERENCE / "schema.sql").read_text() == await ddl.render(owner_tx), "run `make docs`"
 
 
 async def test_the_written_schema_is_that_of_the_migrations(owner_tx: Tx) -> None:  # W-22

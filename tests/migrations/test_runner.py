@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 from dataclasses import replace
 from datetime import timedelta
 
@@ -9,11 +10,11 @@ import asyncpg
 import pytest
 
 from headrace import migrations
-from headrace.database import DatabaseConfig, Tx, connect_alone
-from headrace.migrations import runner
+from headrace.database import DatabaseConfig
+from headrace.migrations import definitions, runner
+from headrace.migrations.definitions import Definition
 from tests.conftest import MakeDatabase, TestServer
 from tests.migrations.catalog import describe
-from tests.migrations.rows import SCHEDULE, USER, insert
 
 NOW = timedelta(seconds=5)
 
@@ -44,35 +45,6 @@ async def test_each_migration_goes_down_to_exactly_the_schema_before_it(
     for expected in reversed(before[1:]):
         await migrations.roll_back(database, lock_timeout=NOW)
         assert await describe(database) == expected
-
-
-async def test_runs_get_their_owners_and_nobody_waits_for_it_behind_a_lock(
-    server: TestServer, make_database: MakeDatabase
-) -> None:
-    """0033 locks the table of runs against everybody, so it looks at no run; 0035 fills those that were there."""
-    database = config(server, await make_database())
-    await migrations.migrate(database, to=32, lock_timeout=NOW)
-    async with connect_alone(database) as connection:
-        await insert(Tx(connection), "users")
-        await insert(Tx(connection), "scheduled_tasks", user_id=USER)
-        await connection.execute(RUN_AS_BEFORE, SCHEDULE)
-        locking = connection.transaction()
-        await locking.start()
-        await connection.execute(migrations.available()[32].up)
-        assert await connection.fetchval(RUNS_TOUCHED) == 0
-        await locking.rollback()
-        await migrations.migrate(database, lock_timeout=NOW)
-        assert await connection.fetchval("SELECT user_id FROM headrace.task_executions") == USER
-
-
-RUN_AS_BEFORE = """
-INSERT INTO headrace.task_executions (task_uid, task_name, task_type, execution_uid, scheduled_at, state, trigger_type)
-VALUES ($1, 'nightly', 'report', 'exe_1', now(), 'pending', 'scheduled')
-"""
-RUNS_TOUCHED = """
-SELECT n_tup_upd + seq_tup_read + idx_tup_fetch FROM pg_stat_xact_user_tables
-WHERE relid = 'headrace.task_executions'::regclass
-"""
 
 
 async def test_ten_at_once_migrate_once(server: TestServer, make_database: MakeDatabase) -> None:
@@ -229,9 +201,93 @@ async def test_the_printed_script_does_the_same(server: TestServer, make_databas
         finally:
             await connection.close()
 
-    await run(runner.script(migrations.available()))
+    everything = await migrations.status(config(server, by_hand))
+    await run(runner.script(everything.pending, stale=everything.stale))
     await migrations.migrate(config(server, by_us), lock_timeout=NOW)
     assert await describe(config(server, by_hand)) == await describe(config(server, by_us))
     await migrations.verify_current(config(server, by_hand))
     await run(runner.script(reversed(migrations.available()), down=True))
     assert await describe(config(server, by_hand)) == {}
+
+
+# -- functions, triggers and views
+
+
+def with_change(name: str, old: str, new: str) -> tuple[Definition, ...]:
+    """Our definitions, as if somebody had edited the file of this one."""
+    assert any(old in one.text for one in definitions.known() if one.name == name)
+    return tuple(
+        replace(one, text=one.text.replace(old, new)) if one.name == name else one for one in definitions.known()
+    )
+
+
+async def test_a_changed_function_is_made_anew_and_nothing_else(
+    server: TestServer, make_database: MakeDatabase, template: str, monkeypatch: pytest.MonkeyPatch
+) -> None:  # W-19
+    name = await make_database(template)
+    before = await describe(config(server, name))
+    changed = with_change("fence", "seq << 20", "seq << 21")
+    monkeypatch.setattr(definitions, "known", lambda: changed)
+    with pytest.raises(migrations.SchemaBehind, match="functions/fence"):
+        await migrations.verify_current(config(server, name))
+    assert await migrations.migrate(config(server, name), lock_timeout=NOW) == []
+    after = await describe(config(server, name))
+    assert [what for what in after if after[what] != before.get(what)] == ["function headrace.fence(bigint,integer)"]
+    await migrations.verify_current(config(server, name))
+
+
+async def test_a_trigger_that_needs_a_busy_table_gives_up_and_changes_nothing(
+    server: TestServer, make_database: MakeDatabase, template: str, monkeypatch: pytest.MonkeyPatch
+) -> None:  # W-19
+    name = await make_database(template)
+    before = await describe(config(server, name))
+    changed = with_change("queues", "tr_queues_touch BEFORE UPDATE", "tr_queues_touch BEFORE INSERT OR UPDATE")
+    changed = tuple(replace(one, text="-- new\n" + one.text) if one.name == "fence" else one for one in changed)
+    monkeypatch.setattr(definitions, "known", lambda: changed)
+    holder = await asyncpg.connect(server.url(name))
+    try:
+        async with holder.transaction():
+            await holder.execute("LOCK TABLE headrace.queues")
+            with pytest.raises(runner.MigrationBusy, match="in use"):
+                await migrations.migrate(config(server, name), lock_timeout=timedelta(milliseconds=50))
+    finally:
+        await holder.close()
+    assert await describe(config(server, name)) == before
+
+
+async def test_a_broken_function_is_refused_by_name(
+    server: TestServer, make_database: MakeDatabase, template: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = await make_database(template)
+    changed = with_change("fence", "seq << 20", "sec << 20")
+    monkeypatch.setattr(definitions, "known", lambda: changed)
+    with pytest.raises(migrations.MigrationRefused, match=r'functions/fence failed.*"sec" does not exist'):
+        await migrations.migrate(config(server, name), lock_timeout=NOW)
+
+
+async def test_a_database_of_the_former_files_gets_a_clear_word(
+    server: TestServer, make_database: MakeDatabase
+) -> None:
+    name = await make_database()
+    for statement in (
+        "CREATE SCHEMA headrace",
+        "CREATE TABLE headrace.schema_migrations AS "
+        "SELECT 1 AS number, 'foundation' AS name, repeat('0', 64) AS checksum, now() AS applied_at",
+    ):
+        await server.run(statement, database=name)
+    for verb in (
+        migrations.verify_current(config(server, name)),
+        migrations.migrate(config(server, name), lock_timeout=NOW),
+        migrations.roll_back(config(server, name), lock_timeout=NOW),
+    ):
+        with pytest.raises(runner.SchemaSquashed, match="make a new one"):
+            await verb
+
+
+def test_each_function_has_one_home_named_after_it() -> None:
+    for one in definitions.known():
+        made = re.findall(r"CREATE OR REPLACE (?:FUNCTION|PROCEDURE|VIEW) headrace\.(\w+)", one.text)
+        made += re.findall(r"CREATE OR REPLACE TRIGGER [^;]*? ON headrace\.(\w+)", one.text)
+        assert set(made) == {one.name}, one
+    for migration in migrations.available():
+        assert not re.search(r"CREATE (OR REPLACE )?(FUNCTION|PROCEDURE|TRIGGER|VIEW)", migration.up), migration

@@ -29,7 +29,8 @@ def migrate(
             _print_status(found, json=json)
             return
         if sql:
-            out.print(script(_steps(found, to=to, down=down), down=down), markup=False, soft_wrap=True)
+            steps = _steps(found, to=to, down=down)
+            out.print(script(steps, stale=found.stale, down=down), markup=False, soft_wrap=True)
             return
         if down and not yes:
             typer.confirm(
@@ -43,11 +44,10 @@ def migrate(
     if json:
         print_json({"direction": "down" if down else "up", "applied": [str(step) for step in done]})
     else:
-        say(
-            "nothing to do"
-            if not done
-            else f"{len(done)} migration{'s' * (len(done) != 1)} {'undone' if down else 'applied'}"
-        )
+        defined = 0 if down else len(list(found.stale))
+        told = [f"{len(done)} migration{'s' * (len(done) != 1)} {'undone' if down else 'applied'}"] * bool(done)
+        told += [f"{defined} functions, triggers and views defined"] * bool(defined)
+        say("; ".join(told) or "nothing to do")
 
 
 def _steps(found: migrations.Status, *, to: int | None, down: bool) -> list[migrations.Migration]:
@@ -68,6 +68,7 @@ def _print_status(found: migrations.Status, *, json: bool) -> None:
                 "pending": [{"number": step.number, "name": step.name} for step in found.pending],
                 "unknown": [entry.number for entry in found.unknown],
                 "changed": sorted(changed),
+                "stale": [str(definition) for definition in found.stale],
             }
         )
         return
@@ -81,4 +82,6 @@ def _print_status(found: migrations.Status, *, json: bool) -> None:
         for entry in found.applied
     ]
     rows += [(f"{step.number:04}", step.name, "missing") for step in found.pending]
+    if found.stale:
+        rows.append(("", "functions, triggers, views", f"{len(list(found.stale))} missing or of another version"))
     print_table(("number", "name", "applied"), rows)

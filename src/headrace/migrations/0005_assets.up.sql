@@ -29,8 +29,5 @@ COMMENT ON TABLE headrace.assets IS 'Uploaded files. DELETED means that the byte
 COMMENT ON COLUMN headrace.assets.mime_type IS 'As recognised from the content, not as claimed.';
 COMMENT ON COLUMN headrace.assets.sha256 IS 'Lower-case hex.';
 
-CREATE TRIGGER tr_assets_touch BEFORE UPDATE ON headrace.assets
-  FOR EACH ROW WHEN (NEW.updated_at IS NOT DISTINCT FROM OLD.updated_at)
-  EXECUTE FUNCTION headrace.touch_updated_at();
 
 GRANT SELECT, INSERT, UPDATE, DELETE ON headrace.assets TO headrace_app;

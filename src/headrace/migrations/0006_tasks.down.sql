@@ -1,5 +1,9 @@
+DROP TABLE headrace.task_queue;
+DROP TABLE headrace.task_lanes;
+DROP TABLE headrace.workers;
+DROP TABLE headrace.queues;
+DROP TABLE headrace.task_types;
 DROP TABLE headrace.task_logs;
 DROP TABLE headrace.task_results;
 DROP TABLE headrace.task_steps;
 DROP TABLE headrace.tasks;
-DROP FUNCTION headrace.task_may_move(text, text);

@@ -1,4 +1,5 @@
-"""The schema, as numbered pairs of SQL files, and the verbs that move a database along them."""
+"""The schema: tables by numbered pairs of SQL files, functions, triggers and views by a file each; and the verbs that
+move a database along them."""
 
 from headrace.migrations.files import Migration, available
 from headrace.migrations.runner import (

@@ -2,14 +2,15 @@
 
 Every run holds a session-level advisory lock, so ten processes that start at once migrate once. Each file is one
 transaction with a short ``lock_timeout``: a migration that would have to wait for a busy table gives up instead of
-making everybody queue behind it.
+making everybody queue behind it. New functions come first, for tables rest on them; then the migrations; then functions
+that changed, triggers and views (definitions.py).
 
 Through a transaction pooler there is no session to hold a lock or a setting: there, everything is one transaction.
 """
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -20,6 +21,8 @@ import asyncpg
 from headrace import logs
 from headrace.database import DatabaseConfig, Tx, connect_alone
 from headrace.errors import Conflict, Invalid, Unavailable
+from headrace.migrations import definitions
+from headrace.migrations.definitions import Definition, Stale
 from headrace.migrations.files import Migration, available, in_transaction, statements
 from headrace.migrations.months import month_by_month
 
@@ -57,6 +60,12 @@ class SchemaBehind(Conflict):
     code = "schema_behind"
 
 
+class SchemaSquashed(Conflict):
+    """The database was made by files that are no longer there."""
+
+    code = "schema_squashed"
+
+
 @dataclass(frozen=True, slots=True)
 class Applied:
     number: int
@@ -73,6 +82,7 @@ class Status:
     pending: tuple[Migration, ...]
     unknown: tuple[Applied, ...]  # applied by a newer program
     changed: tuple[Applied, ...]  # applied, but the file has been edited since
+    stale: Stale  # functions, triggers and views that are missing or of another version
 
     @property
     def current(self) -> int:
@@ -80,12 +90,20 @@ class Status:
 
 
 FIND_BOOKS = "SELECT to_regclass('headrace.schema_migrations') IS NOT NULL"
+FIND_FORMER = (
+    "SELECT EXISTS (SELECT FROM headrace.schema_migrations) AND to_regclass('headrace.schema_definitions') IS NULL"
+)
 LIST_APPLIED = "SELECT number, name, checksum, applied_at FROM headrace.schema_migrations ORDER BY number"
 
 
 async def read_status(connection: "asyncpg.Connection[Any] | Tx") -> Status:
     """Where the database of this connection stands."""
     rows = await connection.fetch(LIST_APPLIED) if await connection.fetchval(FIND_BOOKS) else []
+    if rows and await connection.fetchval(FIND_FORMER):
+        raise SchemaSquashed(
+            "This database was made by a development version whose migrations have since become one baseline, and "
+            "cannot be carried over: make a new one (another HEADRACE_DATA_DIR or database), or keep to that version."
+        )
     applied = tuple(Applied(**row) for row in rows)
     known = {migration.number: migration for migration in available()}
     done = {entry.number for entry in applied}
@@ -96,6 +114,7 @@ async def read_status(connection: "asyncpg.Connection[Any] | Tx") -> Status:
         changed=tuple(
             entry for entry in applied if entry.number in known and entry.checksum != known[entry.number].checksum
         ),
+        stale=await definitions.read_stale(connection),
     )
 
 
@@ -125,6 +144,11 @@ def require_current(found: Status) -> None:
         raise SchemaBehind(
             f"{len(found.pending)} migrations are missing, from {found.pending[0]}: run `headrace migrate`."
         )
+    if found.stale:
+        raise SchemaBehind(
+            f"What it has of {_names(list(found.stale))} is not this program's: run `headrace migrate`, with the "
+            "newest program that uses this database."
+        )
 
 
 async def migrate(
@@ -136,11 +160,16 @@ async def migrate(
         found = await read_status(connection)
         refuse_too_new(found)
         todo = [migration for migration in found.pending if migration.number <= target]
-        if todo:  # where nothing is to do, no rights are needed for it either
+        if todo or found.stale:  # where nothing is to do, no rights are needed for it either
             await _prepare(connection)
+        await _define(connection, found.stale.new_functions, lock_timeout, prefix=definitions.BEFORE_TABLES)
         for migration in todo:
             report(f"migrating up {migration}")
             await _run(connection, migration, migration.up, BOOK, _booking(migration), lock_timeout=lock_timeout)
+        others = await definitions.possible(connection, found.stale.others) if found.stale.others else []
+        if others:
+            report(f"defining {_names(others)}")
+        await _define(connection, others, lock_timeout)
         await _look_ahead(connection)
         return todo
 
@@ -161,15 +190,15 @@ async def roll_back(
         for migration in todo:
             report(f"migrating down {migration}")
             await _run(connection, migration, migration.down, UNBOOK, (migration.number,), lock_timeout=lock_timeout)
-        if target == 0:
-            await connection.execute(CLOSE_BOOKS)
+        await connection.execute(CLOSE_BOOKS if target == 0 else definitions.FORGET_ALL_BUT_FUNCTIONS)
         return todo
 
 
-def script(migrations: Iterable[Migration], *, down: bool = False) -> str:
+def script(migrations: Iterable[Migration], *, stale: Stale | None = None, down: bool = False) -> str:
     """The same as one SQL script for psql, for a database administrator who applies changes by hand."""
     migrations = list(migrations)
-    parts = [] if down else [f"{PREPARE.strip()}\n"]
+    stale = stale or Stale()
+    parts = [] if down else [f"{PREPARE.strip()}\n", _in_transaction(stale.new_functions, definitions.BEFORE_TABLES)]
     for migration in migrations:
         text, book = (migration.down, _unbook_sql(migration)) if down else (migration.up, _book_sql(migration))
         if in_transaction(text):
@@ -177,9 +206,16 @@ def script(migrations: Iterable[Migration], *, down: bool = False) -> str:
         else:
             body = "\n".join([*map(_for_psql, statements(text)), book, ""])
         parts.append(f"-- {migration}\n{body}")
-    if down and migrations and migrations[-1].number == 1:
-        parts.append(f"{CLOSE_BOOKS}\n")
-    return "\n".join(parts)
+    if not down:
+        parts.append(_in_transaction(stale.others))
+    elif migrations:
+        parts.append(f"{CLOSE_BOOKS if migrations[-1].number == 1 else definitions.FORGET_ALL_BUT_FUNCTIONS}\n")
+    return "\n".join(part for part in parts if part)
+
+
+def _in_transaction(changed: Iterable[Definition], prefix: str = "") -> str:
+    text = definitions.creation(changed)
+    return f"BEGIN;\n{prefix}{text}COMMIT;\n" if text else ""
 
 
 def _for_psql(statement: str) -> str:
@@ -258,8 +294,16 @@ CREATE TABLE IF NOT EXISTS headrace.schema_migrations (
   applied_at timestamptz NOT NULL DEFAULT now()
 );
 COMMENT ON TABLE headrace.schema_migrations IS 'Which migrations this database has; written by headrace migrate.';
+CREATE TABLE IF NOT EXISTS headrace.schema_definitions (
+  kind       varchar(16) NOT NULL,
+  name       varchar(64) NOT NULL,
+  checksum   char(64)    NOT NULL,
+  applied_at timestamptz NOT NULL DEFAULT now(),
+  PRIMARY KEY (kind, name)
+);
+COMMENT ON TABLE headrace.schema_definitions IS 'Which functions, triggers and views; written by headrace migrate.';
 GRANT USAGE ON SCHEMA headrace TO headrace_app;
-GRANT SELECT ON headrace.schema_migrations TO headrace_app;
+GRANT SELECT ON headrace.schema_migrations, headrace.schema_definitions TO headrace_app;
 """
 
 
@@ -274,7 +318,9 @@ async def _prepare(connection: "asyncpg.Connection[Any]") -> None:
         ) from exc
 
 
-CLOSE_BOOKS = "DROP TABLE headrace.schema_migrations; DROP SCHEMA headrace;"
+CLOSE_BOOKS = (
+    f"{definitions.removal()}DROP TABLE headrace.schema_definitions, headrace.schema_migrations; DROP SCHEMA headrace;"
+)
 # Every start of `headrace up` and every `headrace migrate` comes by here: months are made before they are needed.
 MISSING_MONTHS = """
 SELECT parent.oid::regclass::text AS parent
@@ -314,6 +360,24 @@ def _unbook_sql(migration: Migration) -> str:
     return UNBOOK.replace("$1", str(migration.number)) + ";"
 
 
+async def _define(
+    connection: "asyncpg.Connection[Any]", changed: Sequence[Definition], lock_timeout: timedelta, *, prefix: str = ""
+) -> None:
+    if not changed:
+        return
+    try:
+        await connection.execute(f"SET statement_timeout = 0; {_limit_waiting(lock_timeout)}")
+        async with connection.transaction():
+            await connection.execute(prefix + definitions.creation(changed), timeout=_NO_LIMIT_S)
+    except asyncpg.PostgresError as exc:
+        raise _told(_names(changed), exc, left="nothing was changed") from exc
+
+
+def _names(changed: Sequence[Definition]) -> str:
+    shown = ", ".join(str(one) for one in changed[:3])
+    return f"{shown} and {len(changed) - 3} more" if len(changed) > 3 else shown
+
+
 async def _run(
     connection: "asyncpg.Connection[Any]",
     migration: Migration,
@@ -338,12 +402,15 @@ async def _run(
             for statement in statements(text):
                 await _run_alone(connection, statement, lock_timeout)
             await connection.execute(book, *booking)
-    except (asyncpg.LockNotAvailableError, asyncpg.DeadlockDetectedError) as exc:
-        left = "nothing was changed" if in_transaction(text) else "what it had done stays"
-        raise MigrationBusy(f"{migration} needs a table that is in use; {left}: try again in a moment.") from exc
     except asyncpg.PostgresError as exc:
-        left = "nothing of it was applied" if in_transaction(text) else "what it had done stays: run it again"
-        raise MigrationRefused(f"{migration} failed, and {left}: {exc}") from exc
+        left = "nothing was changed" if in_transaction(text) else "what it had done stays: run it again"
+        raise _told(str(migration), exc, left=left) from exc
+
+
+def _told(what: str, error: asyncpg.PostgresError, *, left: str) -> MigrationBusy | MigrationRefused:
+    if isinstance(error, (asyncpg.LockNotAvailableError, asyncpg.DeadlockDetectedError)):
+        return MigrationBusy(f"{what} needs a table that is in use; {left}: try again in a moment.")
+    return MigrationRefused(f"{what} failed, and {left}: {error}")
 
 
 async def _run_alone(connection: "asyncpg.Connection[Any]", statement: str, lock_timeout: timedelta) -> None:

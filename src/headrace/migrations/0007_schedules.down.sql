@@ -1,0 +1,2 @@
+DROP TABLE headrace.task_executions;
+DROP TABLE headrace.scheduled_tasks;

@@ -1,0 +1,2 @@
+DROP TABLE headrace.lock_fences;
+DROP TABLE headrace.task_locks;

@@ -1,4 +1,0 @@
-DROP TABLE headrace.usage_ledger;  -- with its partitions
-DROP TABLE headrace.entitlements;
-DROP TABLE headrace.subscriptions;
-DROP TABLE headrace.plans;

@@ -1,0 +1,2 @@
+DROP TABLE headrace.webhook_deliveries;
+DROP TABLE headrace.webhook_endpoints;

@@ -1,0 +1,4 @@
+DROP TABLE headrace.retention_runs;
+DROP TABLE headrace.archives;
+DROP TABLE headrace.tech_risk_ledger;
+DROP TABLE headrace.system_configs;

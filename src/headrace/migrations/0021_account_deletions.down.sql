@@ -1,2 +1,0 @@
-DROP TABLE headrace.account_deletions;
-DROP FUNCTION headrace.account_deletion_may_move(text, text);

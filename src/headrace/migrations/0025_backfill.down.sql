@@ -1,1 +1,0 @@
-DROP PROCEDURE headrace.backfill(regclass, text, text, integer);

@@ -1,0 +1,144 @@
+"""Functions, triggers and views: a file each beside the migrations, and re-created when its text has changed.
+
+``functions/NAME.sql`` and ``views/NAME.sql`` hold one definition each, ``triggers/TABLE.sql`` those of one table. So a
+changed function is a diff of that function. Tables change by numbered migrations alone.
+"""
+
+import hashlib
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+import asyncpg
+
+from headrace.database import Tx
+
+_KINDS = ("functions", "triggers", "views")  # in the order in which they are made
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    kind: str
+    name: str  # of the function or the view; for triggers, of their table
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.kind}/{self.name}"
+
+    @property
+    def checksum(self) -> str:
+        return hashlib.sha256(self.text.encode()).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Stale:
+    """What a database lacks of the definitions that this program has."""
+
+    new_functions: tuple[Definition, ...] = ()  # made before the migrations: CHECKs and partitions rest on them
+    others: tuple[Definition, ...] = ()  # made after them: a changed function may need a new column
+
+    def __bool__(self) -> bool:
+        return bool(self.new_functions or self.others)
+
+    def __iter__(self) -> Iterator[Definition]:
+        yield from self.new_functions
+        yield from self.others
+
+
+@cache
+def known() -> tuple[Definition, ...]:
+    """Every definition of this program; functions after those that they call."""
+    by_kind = {kind: tuple(_read(kind)) for kind in _KINDS}
+    return (*_callees_first(by_kind["functions"]), *by_kind["triggers"], *by_kind["views"])
+
+
+def _read(kind: str) -> Iterator[Definition]:
+    for entry in sorted((files(__package__) / kind).iterdir(), key=lambda entry: entry.name):
+        if entry.name.endswith(".sql"):
+            yield Definition(kind, entry.name.removesuffix(".sql"), entry.read_text("utf-8"))
+
+
+def _callees_first(functions: Iterable[Definition]) -> list[Definition]:
+    """A body in SQL is bound when it is created, so what it calls must be there."""
+    left = {function.name: function for function in functions}
+    ordered: list[Definition] = []
+
+    def place(function: Definition) -> None:
+        for callee in re.findall(r"headrace\.(\w+)\(", function.text):
+            if (found := left.pop(callee, None)) is not None:
+                place(found)
+        ordered.append(function)
+
+    while left:
+        place(left.pop(next(iter(left))))
+    return ordered
+
+
+FIND_BOOK = "SELECT to_regclass('headrace.schema_definitions') IS NOT NULL"
+LIST_BOOKED = "SELECT kind, name, checksum FROM headrace.schema_definitions"
+
+
+async def read_stale(connection: "asyncpg.Connection[Any] | Tx") -> Stale:
+    """What this database lacks, or has in another version."""
+    rows = await connection.fetch(LIST_BOOKED) if await connection.fetchval(FIND_BOOK) else []
+    booked = {(row["kind"], row["name"]): row["checksum"] for row in rows}
+    stale = [one for one in known() if booked.get((one.kind, one.name)) != one.checksum]
+    new = tuple(one for one in stale if one.kind == "functions" and (one.kind, one.name) not in booked)
+    return Stale(new, tuple(one for one in stale if one not in new))
+
+
+BOOK = """
+INSERT INTO headrace.schema_definitions (kind, name, checksum) VALUES ('{kind}', '{name}', '{checksum}')
+ON CONFLICT (kind, name) DO UPDATE SET checksum = excluded.checksum, applied_at = now();
+"""
+
+
+def creation(definitions: Iterable[Definition]) -> str:
+    """SQL that makes them, and notes it."""
+    return "".join(
+        f"-- {one}\n{one.text.rstrip()}{BOOK.format(kind=one.kind, name=one.name, checksum=one.checksum)}"
+        for one in definitions
+    )
+
+
+# A function may speak of tables that come after it.
+BEFORE_TABLES = "SET LOCAL check_function_bodies = off;\n"
+# Triggers went with the tables that were dropped, and views before them.
+FORGET_ALL_BUT_FUNCTIONS = "DELETE FROM headrace.schema_definitions WHERE kind <> 'functions';"
+LIST_TABLES = (
+    "SELECT relname::text FROM pg_class WHERE relnamespace = 'headrace'::regnamespace AND relkind IN ('r', 'p')"
+)
+
+
+async def possible(connection: "asyncpg.Connection[Any]", definitions: Iterable[Definition]) -> list[Definition]:
+    """Those whose tables are there: a database may be brought up in part."""
+    tables = {row["relname"] for row in await connection.fetch(LIST_TABLES)}
+    return [one for one in definitions if one.kind == "functions" or set(_tables_of(one)) <= tables]
+
+
+def _tables_of(definition: Definition) -> list[str]:
+    if definition.kind == "triggers":
+        return [definition.name]
+    return re.findall(r"(?:FROM|JOIN) headrace\.(\w+)", definition.text)
+
+
+def removal() -> str:
+    """SQL that drops every function of ours, callers first; for when the last table is gone."""
+    names = [one.name for one in reversed(known()) if one.kind == "functions"]
+    return f"""DO $$
+DECLARE
+  name    text;
+  routine regprocedure;
+BEGIN
+  FOREACH name IN ARRAY ARRAY[{", ".join(f"'{name}'" for name in names)}] LOOP
+    FOR routine IN
+      SELECT oid FROM pg_proc WHERE pronamespace = 'headrace'::regnamespace AND proname = name
+    LOOP
+      EXECUTE format('DROP ROUTINE %s', routine);
+    END LOOP;
+  END LOOP;
+END $$;
+"""

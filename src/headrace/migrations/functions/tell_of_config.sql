@@ -1,0 +1,13 @@
+-- By the table itself: a value that somebody changes with psql counts at once, too.
+CREATE OR REPLACE FUNCTION headrace.tell_of_config() RETURNS trigger
+LANGUAGE plpgsql
+AS $$
+BEGIN
+  PERFORM pg_notify('headrace_configs', coalesce(NEW.config_key, OLD.config_key));
+  IF NEW.config_key <> OLD.config_key THEN
+    PERFORM pg_notify('headrace_configs', OLD.config_key);
+  END IF;
+  RETURN NULL;
+END
+$$;
+COMMENT ON FUNCTION headrace.tell_of_config() IS 'Trigger: notifies headrace_configs with the key that changed.';

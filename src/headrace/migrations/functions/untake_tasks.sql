@@ -1,0 +1,12 @@
+-- Tasks that were taken and never started go back as if nothing had happened; gives those that did. One that somebody
+-- wants to cancel does not go back; the caller ends it.
+CREATE OR REPLACE FUNCTION headrace.untake_tasks(worker_number integer, seqs bigint[], attempts integer[]) RETURNS SETOF bigint
+LANGUAGE sql VOLATILE
+SET enable_seqscan = off SET plan_cache_mode = force_custom_plan SET jit = off
+AS $$
+  UPDATE headrace.task_queue AS q
+  SET worker = NULL, claimed_at = NULL, limited = false, attempt = q.attempt - 1
+  WHERE q.seq = ANY (seqs) AND q.worker = worker_number AND NOT q.cancel_requested
+    AND headrace.fence(q.seq, q.attempt) = ANY (headrace.fences(seqs, attempts))
+  RETURNING q.seq
+$$;
