@@ -35,7 +35,8 @@ from headrace.audit import (
 from headrace.database import Database, DatabaseConfig, Tx
 from headrace.edge import Caller, Once, Role, Services
 from headrace.edge.facts import Facts, attach
-from headrace.operations import Storage, StorageConfig, retire_month
+from headrace.operations import retire_month
+from headrace.storage import Storage, StorageConfig
 from headrace.tasks import (
     Followers,
     OutboxFollower,

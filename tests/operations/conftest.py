@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from headrace.database import Database, DatabaseConfig
-from headrace.operations import StorageConfig
+from headrace.storage import StorageConfig
 from tests.conftest import TestServer
 from tests.operations.months import make_month, name_of
 

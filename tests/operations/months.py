@@ -7,7 +7,8 @@ import pytest
 from headrace import ids
 from headrace.audit import Against, Sealer, Who
 from headrace.database import Database, DatabaseConfig
-from headrace.operations import Retired, Storage, StorageConfig, archives, retire_month
+from headrace.operations import Retired, archives, retire_month
+from headrace.storage import Storage, StorageConfig
 from tests.conftest import TestServer
 
 MONTH = date(2025, 3, 1)

@@ -8,7 +8,8 @@ from datetime import date
 
 from headrace.audit import Who
 from headrace.database import DatabaseConfig
-from headrace.operations import Storage, StorageConfig, retire_month
+from headrace.operations import retire_month
+from headrace.storage import Storage, StorageConfig
 
 
 def main() -> None:

@@ -9,10 +9,11 @@ import pytest
 from headrace import audit
 from headrace.audit import sealing
 from headrace.database import Database, DatabaseConfig, connect_alone
-from headrace.operations import ArchiveState, Storage, StorageConfig, archives, parquet
+from headrace.operations import ArchiveState, archives, parquet
 from headrace.operations.model import monthly
 from headrace.operations.owner import as_owner
 from headrace.operations.parquet import ParquetFile
+from headrace.storage import Storage, StorageConfig
 from tests.closing import all_closed
 from tests.operations.months import MONTH, NAME, archive_of, fill_audit, stop_after
 

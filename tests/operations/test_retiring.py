@@ -13,20 +13,10 @@ from headrace import audit, ids
 from headrace.audit import Seal, Sealer, Verified, Who, sealing, verifying
 from headrace.audit.verifying import Flaw, _Verification
 from headrace.database import Database, DatabaseConfig, connect_alone
-from headrace.operations import (
-    Archive,
-    ArchiveState,
-    LockConfig,
-    Retired,
-    Storage,
-    StorageConfig,
-    archives,
-    store,
-)
+from headrace.extras import ExtraMissing
+from headrace.operations import Archive, ArchiveState, LockConfig, Retired, archives, store
 from headrace.operations.errors import (
     ArchiveDamaged,
-    ArchiveLibrariesMissing,
-    ArchiveUnreachable,
     MonthNeeded,
     MonthNotFound,
     NotMonthly,
@@ -34,6 +24,7 @@ from headrace.operations.errors import (
     PartitionBusy,
     RetiredElsewhere,
 )
+from headrace.storage import Storage, StorageConfig, StorageUnreachable
 from tests.conftest import TestServer
 from tests.operations.months import (
     LAST,
@@ -300,7 +291,7 @@ async def test_whoever_does_not_own_the_tables_is_told_what_to_set(db: Database,
 
 async def test_a_month_stays_when_there_is_no_place_for_it(db: Database, owner: DatabaseConfig, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
-    with pytest.raises(ArchiveUnreachable):
+    with pytest.raises(StorageUnreachable):
         await retire(owner, StorageConfig(f"file://{tmp_path}/file/folder"))
     assert await attached(db) is True
 
@@ -386,7 +377,7 @@ async def test_nothing_is_detached_without_the_libraries_to_archive_it(
     db: Database, owner: DatabaseConfig, place: StorageConfig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
-    with pytest.raises(ArchiveLibrariesMissing):
+    with pytest.raises(ExtraMissing):
         await retire(owner, place)
     assert await attached(db) is True
 

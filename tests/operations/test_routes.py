@@ -7,8 +7,9 @@ import pytest
 
 from headrace.audit import Who
 from headrace.database import Database, DatabaseConfig
-from headrace.operations import HealthFigures, Storage, StorageConfig, retire_month
+from headrace.operations import HealthFigures, retire_month
 from headrace.operations.routes import router
+from headrace.storage import Storage, StorageConfig
 from headrace.web import WebConfig, create_app
 from tests.edge import stand
 from tests.operations.months import MONTH, fill_audit

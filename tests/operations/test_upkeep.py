@@ -12,9 +12,10 @@ from headrace import ids, schedules
 from headrace.accounts import ThrottleConfig
 from headrace.database import Database, Row
 from headrace.edge import Role
-from headrace.operations import RetentionConfig, StorageConfig, Upkeep, ensure_schedules, with_upkeep
+from headrace.operations import RetentionConfig, Upkeep, ensure_schedules, with_upkeep
 from headrace.operations.upkeep import SCHEDULES, uid_of
 from headrace.schedules import ScheduleInvalid, Scheduler, SchedulerConfig, ScheduleSpec, with_schedules
+from headrace.storage import StorageConfig
 from headrace.tasks import (
     OutboxFollower,
     Registry,

@@ -9,10 +9,11 @@ from headrace.cli.operator import Desk, at_desk
 from headrace.cli.output import Json, number_of, out, print_json, print_table, progress, say
 from headrace.cli.times import month_of
 from headrace.cli.wiring import archive_config
-from headrace.operations import Archive, ArchiveState, Storage, archives
+from headrace.operations import Archive, ArchiveState, archives
 from headrace.operations.errors import ArchiveDamaged, ArchiveNotFound
 from headrace.operations.schemas import ArchiveOut
 from headrace.operations.store import list_archives
+from headrace.storage import Storage
 
 T = TypeVar("T")
 

@@ -21,8 +21,9 @@ from headrace.cli.times import instant_or_utc, month_of
 from headrace.cli.wiring import archive_config, load_settings, signing_key, trusted_keys
 from headrace.database import Database, DatabaseBusy
 from headrace.errors import Conflict, Invalid, NotFound
-from headrace.operations import Storage, archives
+from headrace.operations import archives
 from headrace.operations.audit import service
+from headrace.storage import Storage
 
 app = typer.Typer(help="The audit trail: search, export, verify, prove, import.", no_args_is_help=True)
 

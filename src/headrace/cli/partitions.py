@@ -11,9 +11,10 @@ from headrace.cli.output import Json, number_of, out, print_json, print_table, p
 from headrace.cli.times import month_of
 from headrace.cli.wiring import archive_config, retention_config
 from headrace.errors import Invalid
-from headrace.operations import Made, Partition, Retention, Retired, Storage
+from headrace.operations import Made, Partition, Retention, Retired
 from headrace.operations.schemas import ArchiveOut, PartitionOut, RetentionOut
 from headrace.operations.store import list_partitions
+from headrace.storage import Storage
 
 app = typer.Typer(help="Tables that are kept by months: which months there are, and letting old ones go.")
 

@@ -24,12 +24,13 @@ from headrace.accounts import (
 from headrace.database import Database, DatabaseConfig
 from headrace.embedded import files
 from headrace.errors import HeadraceError, Invalid, Unavailable
-from headrace.operations import RetentionConfig, StorageConfig
+from headrace.operations import RetentionConfig
 from headrace.operations.upkeep import QUEUE, Upkeep, ensure_schedules, with_upkeep
 from headrace.schedules.due import MisfireConfig
 from headrace.schedules.following import with_schedules
 from headrace.schedules.loop import Scheduler, SchedulerConfig
 from headrace.settings import Settings
+from headrace.storage import StorageConfig
 from headrace.tasks import StoredCatalog, Submitter, Tasks
 from headrace.tasks.events import OutboxFollower
 from headrace.tasks.followers import Followers

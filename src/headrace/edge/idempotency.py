@@ -21,10 +21,8 @@ Keys belong to the user who sends them and to the operation. The request's hash 
 and a plain hash of one could be guessed from a copy of the database.
 """
 
-import base64
 import hashlib
 import hmac
-import os
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
@@ -32,8 +30,6 @@ from datetime import timedelta
 from typing import Annotated, Any
 
 import orjson
-from cryptography.exceptions import InvalidTag
-from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from fastapi import Header, Request, Response
 from pydantic import BaseModel
 
@@ -49,6 +45,7 @@ from headrace.edge.problem_details import Problem, answer, headers_of, problem_o
 from headrace.edge.services import services_of
 from headrace.errors import Exhausted, HeadraceError, Unavailable
 from headrace.sql import Where
+from headrace.vault import SecretUnreadable, Vault
 
 HEADER = "Idempotency-Key"
 REPLAYED = "Idempotency-Replayed"
@@ -121,7 +118,7 @@ class Once:
             return _response(_stored(done))
         request = await self._identify(self._key, body)
         services = services_of(self._request)
-        vault = _Vault(services.key("idempotency.answers")) if self._secret else None
+        vault = Vault(services.key("idempotency.answers")) if self._secret else None
         refused: HeadraceError | None = None
         async with db.transaction() as tx:
             # Never waits: whoever holds the lock is doing this very request.
@@ -153,7 +150,7 @@ class Once:
             digest.update(part)
         return KeyedRequest(self._scope, caller.user_id if caller else None, key, digest.hexdigest())
 
-    def _replay(self, request: KeyedRequest, row: Row, vault: "_Vault | None") -> Response:
+    def _replay(self, request: KeyedRequest, row: Row, vault: Vault | None) -> Response:
         if row["request_hash"] != request.hash:
             raise IdempotencyKeyReused
         stored = _read(request, row, vault)
@@ -228,13 +225,13 @@ WHERE k.expires_at <= now()
 
 
 async def keep(
-    tx: Tx, request: KeyedRequest, stored: StoredAnswer, vault: "_Vault | None", *, lifetime: timedelta
+    tx: Tx, request: KeyedRequest, stored: StoredAnswer, vault: Vault | None, *, lifetime: timedelta
 ) -> None:
     """Record the answer, in the place of an expired one if there is one. The caller holds the key's lock."""
     body: object = stored.body
     headers: Mapping[str, str] | None = stored.headers
     if vault is not None:
-        body, headers = vault.seal(request, stored), None
+        body, headers = _seal(vault, request, stored), None
     kept = await tx.count(
         KEEP,
         request.scope,
@@ -250,30 +247,23 @@ async def keep(
     assert kept == 1, "the lock keeps others away, and find() saw no row that is still valid"
 
 
-class _Vault:
-    """Answers that hold a secret are kept under AES-GCM."""
-
-    def __init__(self, key: bytes) -> None:
-        self._cipher = AESGCM(key)
-
-    def seal(self, request: KeyedRequest, stored: StoredAnswer) -> dict[str, str]:
-        nonce = os.urandom(12)
-        text = orjson.dumps({"body": stored.body, "headers": dict(stored.headers)})
-        return {"sealed": base64.b64encode(nonce + self._cipher.encrypt(nonce, text, request.place)).decode()}
-
-    def open(self, request: KeyedRequest, sealed: str) -> tuple[Any, Mapping[str, str]]:
-        raw = base64.b64decode(sealed)
-        try:
-            text = orjson.loads(self._cipher.decrypt(raw[:12], raw[12:], request.place))
-        except InvalidTag:
-            raise IdempotencyAnswerLost from None
-        return text["body"], text["headers"]
+def _seal(vault: Vault, request: KeyedRequest, stored: StoredAnswer) -> dict[str, str]:
+    text = orjson.dumps({"body": stored.body, "headers": dict(stored.headers)})
+    return {"sealed": vault.seal(text, binding=request.place)}
 
 
-def _read(request: KeyedRequest, row: Row, vault: _Vault | None) -> StoredAnswer:
+def _open(vault: Vault, request: KeyedRequest, sealed: str) -> tuple[Any, Mapping[str, str]]:
+    try:
+        text = orjson.loads(vault.open(sealed, binding=request.place))
+    except SecretUnreadable:
+        raise IdempotencyAnswerLost from None
+    return text["body"], text["headers"]
+
+
+def _read(request: KeyedRequest, row: Row, vault: Vault | None) -> StoredAnswer:
     body, headers = row["response_json"], row["response_headers"]
     if vault is not None:
-        body, headers = vault.open(request, body["sealed"])
+        body, headers = _open(vault, request, body["sealed"])
     return StoredAnswer(row["http_status"], body, headers or {})
 
 

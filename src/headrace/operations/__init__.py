@@ -6,14 +6,13 @@ from headrace import lazily
 
 if TYPE_CHECKING:
     from headrace.operations.ahead import Made, keep_ahead, make_months_ahead
-    from headrace.operations.config import LockConfig, RetentionConfig, StorageConfig
+    from headrace.operations.config import LockConfig, RetentionConfig
     from headrace.operations.figures import HealthFigures
     from headrace.operations.health import Health, look
     from headrace.operations.housekeeping import Swept, sweep
     from headrace.operations.model import MONTHLY, Archive, ArchiveState, MonthKept, Partition, Retention, Retired
     from headrace.operations.retention import THIN, due_months, retain, retire_expired, thin
     from headrace.operations.retiring import retire_month
-    from headrace.operations.storage import Storage
     from headrace.operations.upkeep import Upkeep, ensure_schedules, with_upkeep
 
 __all__ = [
@@ -30,8 +29,6 @@ __all__ = [
     "Retention",
     "RetentionConfig",
     "Retired",
-    "Storage",
-    "StorageConfig",
     "Swept",
     "Upkeep",
     "due_months",
@@ -51,14 +48,13 @@ __getattr__ = lazily.names_of(
     __name__,
     {
         "ahead": "Made keep_ahead make_months_ahead",
-        "config": "LockConfig RetentionConfig StorageConfig",
+        "config": "LockConfig RetentionConfig",
         "figures": "HealthFigures",
         "health": "Health look",
         "housekeeping": "Swept sweep",
         "model": "MONTHLY Archive ArchiveState MonthKept Partition Retention Retired",
         "retention": "THIN due_months retain retire_expired thin",
         "retiring": "retire_month",
-        "storage": "Storage",
         "upkeep": "Upkeep ensure_schedules with_upkeep",
     },
 )

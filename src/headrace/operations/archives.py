@@ -14,6 +14,7 @@ import asyncpg
 from headrace import audit
 from headrace.audit import Action, Resource, ResourceType, Who
 from headrace.database import Database, DatabaseConfig, Tx
+from headrace.extras import load
 from headrace.operations import parquet, store
 from headrace.operations.errors import (
     AlreadyRestored,
@@ -23,11 +24,10 @@ from headrace.operations.errors import (
     BadQuery,
     NothingArchived,
 )
-from headrace.operations.libraries import load
 from headrace.operations.model import MONTHLY, Archive, ArchiveState, monthly
 from headrace.operations.owner import as_owner
-from headrace.operations.retiring import fetched
-from headrace.operations.storage import Storage
+from headrace.operations.retiring import fetch_file, fetched
+from headrace.storage import Storage
 
 _ALL = 100_000  # eight thousand years of months
 
@@ -182,7 +182,7 @@ async def query(
 
     Only the months of tables that the query names are fetched, and each is checked against its hash.
     """
-    duckdb = load("duckdb")
+    duckdb = load("duckdb", extra="archive")
     try:
         # Finding the names opens the files that the query names: there are none to be opened yet.
         named = set(duckdb.connect(config={"enable_external_access": False}).get_table_names(sql))
@@ -204,9 +204,7 @@ async def query(
     async with AsyncExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="headrace-query-")))
         for archive in found:
-            assert archive.location is not None
-            if await storage.fetch(archive.location, folder / f"{archive.name}.parquet") != archive.sha256:
-                raise ArchiveDamaged(f"{archive.location} is not the file that was written.")
+            await fetch_file(storage, archive, folder / f"{archive.name}.parquet")
         return await asyncio.to_thread(_ask, duckdb, sql, folder, found)
 
 

@@ -1,7 +1,6 @@
 """What retention and the archive are told about where they stand."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import timedelta
 
 
@@ -19,15 +18,6 @@ class RetentionConfig:
     def keep(self, table: str) -> timedelta | None:
         kept: timedelta | None = getattr(self, table)
         return kept
-
-
-@dataclass(frozen=True, slots=True)
-class StorageConfig:
-    """``url`` is ``file:///folder`` or ``s3://bucket/prefix``; ``options`` tell the S3 client its endpoint and keys."""
-
-    url: str
-    options: Mapping[str, str] = field(default_factory=dict, repr=False)
-    timeout: timedelta = timedelta(seconds=30)
 
 
 @dataclass(frozen=True, slots=True)

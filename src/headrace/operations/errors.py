@@ -9,18 +9,6 @@ class OwnerNeeded(Denied):
     code = "owner_needed"
 
 
-class ArchiveLibrariesMissing(Unavailable):
-    """Archives need libraries that are not installed: `pip install 'headrace[archive]'`."""
-
-    code = "archive_libraries_missing"
-
-
-class ArchiveUnreachable(Unavailable):
-    """The place that HEADRACE_ARCHIVE_URL names cannot be read or written."""
-
-    code = "archive_unreachable"
-
-
 class ArchiveNotFound(NotFound):
     """There is no such archive."""
 

@@ -16,8 +16,8 @@ from typing import Any
 import orjson
 
 from headrace.database import Tx
+from headrace.extras import load
 from headrace.operations.errors import ArchiveDamaged
-from headrace.operations.libraries import load
 from headrace.operations.model import MonthlyTable, Summary
 from headrace.operations.owner import Connection
 
@@ -94,7 +94,7 @@ async def _batches(
 
     Whoever may leave before the end closes it: until then the connection is in its transaction.
     """
-    pa = load("pyarrow")
+    pa = load("pyarrow", extra="archive")
     reading = ", ".join(column.reading for column in columns)
     sql = f"SELECT {reading} FROM headrace.{name} ORDER BY {', '.join(table.key)}"
 
@@ -114,7 +114,7 @@ async def _batches(
 async def read_table(connection: Connection, table: MonthlyTable, name: str) -> AsyncGenerator[Any, None]:
     """The rows of a table as they would be in a file, as Arrow batches; close it as ``_batches``."""
     columns = await list_columns(connection, name)
-    schema = _schema(load("pyarrow"), table, columns)
+    schema = _schema(load("pyarrow", extra="archive"), table, columns)
     async with aclosing(_batches(connection, table, name, columns, schema)) as batches:
         async for batch in batches:
             yield batch
@@ -129,7 +129,7 @@ def _number_of(pa: Any, kept: Any) -> Any:
 
 async def write(connection: Connection, table: MonthlyTable, name: str, file: Path) -> Summary:
     """Write all rows of the table ``name`` into ``file``, and say what is in it."""
-    pa, pq = load("pyarrow"), load("pyarrow.parquet")
+    pa, pq = load("pyarrow", extra="archive"), load("pyarrow.parquet", extra="archive")
     columns = await list_columns(connection, name)
     schema = _schema(pa, table, columns)
     extremes = _Extremes(table)
@@ -153,7 +153,7 @@ class _Extremes:
 
     def __init__(self, table: MonthlyTable) -> None:
         self._names = (table.id_column, _TIME_COLUMN)
-        self._compute = load("pyarrow.compute")
+        self._compute = load("pyarrow.compute", extra="archive")
         self._seen: dict[str, list[Any]] = {name: [] for name in self._names}
         self._rows = 0
 
@@ -181,11 +181,11 @@ class ParquetFile:
     """A file of ours, opened."""
 
     def __init__(self, file: Path) -> None:
-        pq = load("pyarrow.parquet")
+        pq = load("pyarrow.parquet", extra="archive")
         try:
             self._file = pq.ParquetFile(file)
             described = orjson.loads(self._file.schema_arrow.metadata[_METADATA])
-        except (load("pyarrow").ArrowException, OSError, KeyError, TypeError, ValueError) as exc:
+        except (load("pyarrow", extra="archive").ArrowException, OSError, KeyError, TypeError, ValueError) as exc:
             raise ArchiveDamaged(f"This is not a Parquet file that Headrace wrote: {exc}") from exc
         self.table: str = described["table"]
         self.columns = [Column(**column) for column in described["columns"]]
@@ -212,7 +212,7 @@ async def find_difference(connection: Connection, table: MonthlyTable, name: str
     columns = await list_columns(connection, name)
     if columns != file.columns:
         return "the columns are not the same"
-    pa = load("pyarrow")
+    pa = load("pyarrow", extra="archive")
     theirs = _Portions(file)
     count = 0
     async with aclosing(_batches(connection, table, name, columns, _schema(pa, table, columns))) as batches:
@@ -230,7 +230,7 @@ class _Portions:
     """Rows of a file in portions of any size, however they were grouped."""
 
     def __init__(self, file: ParquetFile) -> None:
-        self._pa = load("pyarrow")
+        self._pa = load("pyarrow", extra="archive")
         self._batches = file.batches()
         self._left: Any = None
 

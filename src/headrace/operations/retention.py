@@ -12,7 +12,7 @@ from headrace.audit import Who
 from headrace.database import Database, DatabaseConfig
 from headrace.errors import HeadraceError
 from headrace.operations import store
-from headrace.operations.config import LockConfig, RetentionConfig, StorageConfig
+from headrace.operations.config import LockConfig, RetentionConfig
 from headrace.operations.errors import RetiredElsewhere
 from headrace.operations.model import (
     ArchiveState,
@@ -25,7 +25,7 @@ from headrace.operations.model import (
     starts,
 )
 from headrace.operations.retiring import Step, retire_month
-from headrace.operations.storage import Storage
+from headrace.storage import Storage, StorageConfig
 
 log = logs.get(__name__)
 
@@ -121,13 +121,11 @@ DELETE FROM headrace.task_locks WHERE id IN (
   ORDER BY expires_at LIMIT $2 FOR UPDATE SKIP LOCKED
 )
 """,
-    # What a delivery tells of stays as long as the delivery does.
     "outbox_events": """
 DELETE FROM headrace.outbox_events WHERE id IN (
-  SELECT id FROM headrace.outbox_events AS event
+  SELECT id FROM headrace.outbox_events
   WHERE created_at < $1 AND status IN ('PUBLISHED', 'DEAD')
-    AND NOT EXISTS (SELECT FROM headrace.webhook_deliveries AS delivery WHERE delivery.event_id = event.event_id)
-  ORDER BY id LIMIT $2 FOR UPDATE OF event SKIP LOCKED
+  ORDER BY id LIMIT $2 FOR UPDATE SKIP LOCKED
 )
 """,
 }

@@ -23,13 +23,20 @@ import asyncpg
 from headrace import audit, ids, logs
 from headrace.audit import Action, Resource, ResourceType, Who, seals
 from headrace.database import DatabaseConfig, Tx
+from headrace.extras import load
 from headrace.operations import parquet, store
 from headrace.operations.config import LockConfig
-from headrace.operations.errors import ArchiveDamaged, MonthNeeded, MonthNotFound, PartitionBusy, RetiredElsewhere
-from headrace.operations.libraries import load
+from headrace.operations.errors import (
+    ArchiveDamaged,
+    ArchiveNotFound,
+    MonthNeeded,
+    MonthNotFound,
+    PartitionBusy,
+    RetiredElsewhere,
+)
 from headrace.operations.model import Archive, ArchiveState, MonthlyTable, Retired, monthly
 from headrace.operations.owner import Connection, as_owner
-from headrace.operations.storage import Storage
+from headrace.storage import ObjectNotFound, Storage
 
 log = logs.get(__name__)
 
@@ -59,7 +66,7 @@ async def retire_month(
     """
     table = monthly(table_name)
     # Before anything is taken out, and in a thread: loading it the first time takes a while.
-    await asyncio.to_thread(load, "pyarrow.parquet")
+    await asyncio.to_thread(load, "pyarrow.parquet", extra="archive")
     async with as_owner(owner) as connection, _alone(connection, table):
         work = _Work(connection, storage, table, month, who, lock or LockConfig(), on_step)
         return await work.run(write_again=write_again)
@@ -250,17 +257,25 @@ def _millis(duration: timedelta) -> int:
     return round(duration.total_seconds() * 1000)
 
 
+async def fetch_file(storage: Storage, archive: Archive, path: Path) -> None:
+    """Write the archive's file to ``path``; an error names the month if it is gone, or not the one that was written."""
+    assert archive.location is not None
+    try:
+        digest = await storage.fetch(archive.location, path)
+    except ObjectNotFound as exc:
+        raise ArchiveNotFound(f"The file of {archive.name}, {archive.location}, is not in the archive.") from exc
+    if digest != archive.sha256:
+        raise ArchiveDamaged(
+            f"{archive.location} is not the file that was written: its SHA-256 is {digest}, not {archive.sha256}."
+        )
+
+
 @asynccontextmanager
 async def fetched(storage: Storage, archive: Archive) -> AsyncIterator[parquet.ParquetFile]:
     """The archive's file, fetched and found to be the one that was written; ``ArchiveDamaged`` if it is another."""
-    assert archive.location is not None
     with tempfile.TemporaryDirectory(prefix="headrace-archive-") as folder:
         path = Path(folder) / "month.parquet"
-        digest = await storage.fetch(archive.location, path)
-        if digest != archive.sha256:
-            raise ArchiveDamaged(
-                f"{archive.location} is not the file that was written: its SHA-256 is {digest}, not {archive.sha256}."
-            )
+        await fetch_file(storage, archive, path)
         file = parquet.ParquetFile(path)
         try:
             if (file.table, file.row_count) != (archive.table_name, archive.row_count):

@@ -17,10 +17,11 @@ from headrace import ids, logs, operations, schedules
 from headrace.accounts.config import ThrottleConfig
 from headrace.audit import Who
 from headrace.database import Database, DatabaseConfig
-from headrace.operations.config import RetentionConfig, StorageConfig
+from headrace.operations.config import RetentionConfig
 from headrace.operations.errors import RetentionIncomplete
 from headrace.schedules.errors import ScheduleNameTaken
 from headrace.schedules.model import ScheduleSpec
+from headrace.storage import StorageConfig
 from headrace.tasks.catalog import declare_types
 from headrace.tasks.context import TaskContext
 from headrace.tasks.registry import Registry

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from headrace.operations import Storage, StorageConfig
-from headrace.operations.errors import ArchiveLibrariesMissing, ArchiveNotFound, ArchiveUnreachable
+from headrace.extras import ExtraMissing
+from headrace.storage import ObjectNotFound, Storage, StorageConfig, StorageUnreachable
 from tests.operations import bucket
 from tests.operations.bucket import ACCESS_KEY, SECRET_KEY, Bucket
 
@@ -46,7 +46,7 @@ async def test_a_bucket_keeps_what_it_is_given(remote: Bucket, tmp_path: Path, s
 
 
 async def test_a_bucket_that_refuses_is_told_in_a_line(remote: Bucket) -> None:
-    with pytest.raises(ArchiveUnreachable, match="s3://months/headrace cannot be read or written") as refusal:
+    with pytest.raises(StorageUnreachable, match="s3://months/headrace cannot be read or written") as refusal:
         await Storage(in_bucket(remote, access_key="SOMEBODY")).probe()
     assert "\n" not in refusal.value.message
     assert SECRET_KEY not in refusal.value.message
@@ -55,7 +55,7 @@ async def test_a_bucket_that_refuses_is_told_in_a_line(remote: Bucket) -> None:
 
 async def test_what_is_not_there_is_not_found(remote: Bucket, tmp_path: Path) -> None:
     for config in (in_bucket(remote), StorageConfig(f"file://{tmp_path}/folder")):
-        with pytest.raises(ArchiveNotFound):
+        with pytest.raises(ObjectNotFound):
             await Storage(config).fetch("nothing", tmp_path / "back")
 
 
@@ -70,13 +70,13 @@ async def test_a_folder_keeps_what_it_is_given(tmp_path: Path) -> None:
 
 
 def test_a_place_of_no_known_kind_is_refused() -> None:
-    with pytest.raises(ArchiveUnreachable):
+    with pytest.raises(StorageUnreachable):
         Storage(StorageConfig("gopher://host/months"))
 
 
 def test_without_the_libraries_it_says_how_to_get_them(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setitem(sys.modules, "obstore", None)
-    with pytest.raises(ArchiveLibrariesMissing, match=r"pip install 'headrace\[archive\]'"):
+    with pytest.raises(ExtraMissing, match=r"pip install 'headrace\[archive\]'"):
         Storage(StorageConfig(f"file://{tmp_path}"))
 
 

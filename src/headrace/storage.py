@@ -1,17 +1,41 @@
-"""Where archives lie: a folder, or a bucket of anything that speaks S3."""
+"""Where bytes lie: a folder, or a bucket of anything that speaks S3."""
 
 import asyncio
 import hashlib
 import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from headrace.operations.config import StorageConfig
-from headrace.operations.errors import ArchiveNotFound, ArchiveUnreachable
-from headrace.operations.libraries import load
+from headrace.errors import NotFound, Unavailable
+from headrace.extras import load
 
 _PROBE = "headrace-was-here"
+_EXTRA = "archive"
 _PIECE = 8 * 1024 * 1024
+
+
+class StorageUnreachable(Unavailable):
+    """The place where files are stored cannot be read or written."""
+
+    code = "storage_unreachable"
+
+
+class ObjectNotFound(NotFound):
+    """There is no such file in storage."""
+
+    code = "object_not_found"
+
+
+@dataclass(frozen=True, slots=True)
+class StorageConfig:
+    """``url`` is ``file:///folder`` or ``s3://bucket/prefix``; ``options`` tell the S3 client its endpoint and keys."""
+
+    url: str
+    options: Mapping[str, str] = field(default_factory=dict, repr=False)
+    timeout: timedelta = timedelta(seconds=30)
 
 
 class Storage:
@@ -19,8 +43,8 @@ class Storage:
 
     def __init__(self, config: StorageConfig) -> None:
         self._url = config.url
-        self._obstore = load("obstore")
-        stores = load("obstore.store")
+        self._obstore = load("obstore", extra=_EXTRA)
+        stores = load("obstore.store", extra=_EXTRA)
         self._folder = Path(config.url.removeprefix("file://")) if config.url.startswith("file://") else None
         try:
             if self._folder is not None:
@@ -61,20 +85,20 @@ class Storage:
 
     @property
     def _errors(self) -> tuple[type[Exception], ...]:
-        return (load("obstore.exceptions").BaseError, OSError)
+        return (load("obstore.exceptions", extra=_EXTRA).BaseError, OSError)
 
     async def _calling(self, call: Any) -> Any:
         try:
             return await call
         except FileNotFoundError as exc:
-            raise ArchiveNotFound(f"There is no such file under {self._url}.") from exc
+            raise ObjectNotFound(f"There is no such file under {self._url}.") from exc
         except self._errors as exc:
             raise self._unreachable(exc) from exc
 
-    def _unreachable(self, exc: Exception) -> ArchiveUnreachable:
+    def _unreachable(self, exc: Exception) -> StorageUnreachable:
         # The first line only: the client's reports go on with every attempt and its headers.
         reason = str(exc).strip().partition("\n")[0][:200]
-        return ArchiveUnreachable(f"{self._url} cannot be read or written: {reason}")
+        return StorageUnreachable(f"{self._url} cannot be read or written: {reason}")
 
 
 def _take(digest: Any, copy: Any, piece: bytes) -> None:
