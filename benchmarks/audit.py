@@ -20,6 +20,7 @@ from benchmarks.ours import as_app
 from benchmarks.report import Run, Targets, console, print_json, print_targets
 from benchmarks.scratch import scratch_server
 from headrace import audit, ids
+from headrace.access import Caller, Role
 from headrace.accounts import administration
 from headrace.audit import (
     Action,
@@ -33,7 +34,7 @@ from headrace.audit import (
     Who,
 )
 from headrace.database import Database, DatabaseConfig, Tx
-from headrace.edge import Caller, Once, Role, Services
+from headrace.edge import Once, Services
 from headrace.edge.facts import Facts, attach
 from headrace.operations import retire_month
 from headrace.storage import Storage, StorageConfig

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from headrace import accounts as package
+from headrace.access import Caller, Credentials, Role
 from headrace.accounts import Accounts, AccountsConfig, PasswordConfig, User
 from headrace.audit import Who
 from headrace.database import Database, Row
-from headrace.edge import Caller, Credentials, Role
 
 SECRET = b"a secret of at least 32 bytes, for tests"
 PASSWORD = "correct horse battery"

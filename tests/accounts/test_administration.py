@@ -4,11 +4,11 @@ import pytest
 
 from headrace import accounts as package
 from headrace import ids
+from headrace.access import Credentials, PreconditionFailed, Role
 from headrace.accounts import Accounts, User, UserStatus
 from headrace.accounts.errors import InvalidPassword, LastAdmin, NoPassword, UserNotFound
 from headrace.audit import Who
 from headrace.database import Database
-from headrace.edge import Credentials, PreconditionFailed, Role
 from headrace.errors import Unauthenticated
 from tests.accounts.conftest import PASSWORD, LogIn, MakeUser, events
 

@@ -5,12 +5,12 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from headrace import accounts as package
+from headrace.access import Caller, Credentials, Role, Scope
 from headrace.accounts import Accounts, tokens
 from headrace.accounts.errors import ApiKeyNameTaken, ApiKeyNotFound, InvalidExpiry, InvalidScopes, SessionNeeded
 from headrace.accounts.store import api_keys as store
 from headrace.audit import ActorType, Who
 from headrace.database import Database
-from headrace.edge import Caller, Credentials, Role, Scope
 from headrace.errors import Unauthenticated
 from tests.accounts.conftest import LogIn, MakeUser, events, everything_in
 

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from headrace import accounts as package
+from headrace.access import Caller, Credentials, Role, Scope
 from headrace.accounts import (
     Accounts,
     Deletion,
@@ -31,7 +32,6 @@ from headrace.accounts.errors import (
 )
 from headrace.audit import Who
 from headrace.database import Database, Row
-from headrace.edge import Caller, Credentials, Role, Scope
 from headrace.erasure import Eraser, NotYet
 from headrace.errors import Unauthenticated
 from tests.accounts.conftest import PASSWORD, LogIn, MakeUser, configured, events, everything_in

@@ -5,12 +5,12 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from headrace import accounts as package
+from headrace.access import Role
 from headrace.accounts import Accounts, PasswordConfig, ThrottleConfig
 from headrace.accounts.errors import AccountSuspended, BadCredentials, LoginPaused, PasswordsBusy
 from headrace.accounts.passwords import Passwords
 from headrace.audit import Who
 from headrace.database import Database
-from headrace.edge import Role
 from tests.accounts.conftest import CHEAP, PASSWORD, LogIn, MakeUser, configured, events, everything_in
 
 NOW = datetime(2026, 3, 1, 8, tzinfo=UTC)

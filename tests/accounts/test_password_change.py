@@ -4,11 +4,11 @@ from dataclasses import replace
 import pytest
 
 from headrace import accounts as package
+from headrace.access import Caller, Credentials, PreconditionFailed, Role
 from headrace.accounts import Accounts
 from headrace.accounts.errors import InvalidPassword, LoginPaused, NoPassword, SessionNeeded, WrongPassword
 from headrace.audit import Who
 from headrace.database import Database
-from headrace.edge import Caller, Credentials, PreconditionFailed, Role
 from headrace.errors import Unauthenticated
 from tests.accounts.conftest import PASSWORD, LogIn, MakeUser, events
 

@@ -7,10 +7,11 @@ import httpx
 import pytest
 from fastapi import FastAPI
 
+from headrace.access import Role
 from headrace.accounts import Accounts
 from headrace.accounts.routes import create_router
 from headrace.database import Database
-from headrace.edge import CookieConfig, LimitConfig, Role, Services
+from headrace.edge import CookieConfig, LimitConfig, Services
 from headrace.web import WebConfig, create_app
 from tests.accounts.conftest import PASSWORD, SECRET, MakeUser, configured, events, everything_in
 

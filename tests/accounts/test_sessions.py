@@ -5,12 +5,12 @@ from datetime import timedelta
 import pytest
 
 from headrace import accounts as package
+from headrace.access import Caller, Credentials, Role
 from headrace.accounts import Accounts, SessionConfig, tokens
 from headrace.accounts.errors import CsrfFailed, SessionNeeded, SessionNotFound
 from headrace.accounts.store import sessions as store
 from headrace.audit import ActorType, Who
 from headrace.database import Database
-from headrace.edge import Caller, Credentials, Role
 from headrace.errors import Denied, Unauthenticated
 from tests.accounts.conftest import PASSWORD, LogIn, MakeUser, events, everything_in
 

@@ -12,6 +12,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from headrace import accounts as package
+from headrace.access import Credentials
 from headrace.accounts import Accounts, WeChatConfig
 from headrace.accounts.errors import (
     AccountBeingDeleted,
@@ -26,7 +27,6 @@ from headrace.accounts.errors import (
 from headrace.accounts.wechat import WeChat
 from headrace.audit import Who
 from headrace.database import Database
-from headrace.edge import Credentials
 from headrace.errors import HeadraceError
 from tests.accounts.conftest import configured, events, everything_in
 

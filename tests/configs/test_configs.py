@@ -9,11 +9,11 @@ import pytest
 from pydantic import BaseModel, ConfigDict, Field
 
 from headrace import configs, ids
+from headrace.access import PreconditionFailed
 from headrace.audit import Who
 from headrace.configs import Config, ConfigKey, Configs, ConfigScope, Place, Registry, store
 from headrace.configs.errors import ConfigNotFound, InvalidConfigScope, InvalidConfigValue, UnknownConfigKey
 from headrace.database import Database, DatabaseConfig, Note, Row, Tx
-from headrace.edge import PreconditionFailed
 from headrace.ids import InvalidId
 
 

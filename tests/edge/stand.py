@@ -14,32 +14,28 @@ from fastapi import APIRouter, Depends, FastAPI, Response
 from pydantic import BaseModel, ConfigDict
 
 from headrace import ids
+from headrace.access import Caller, Credentials, Role, Scope, check_version
 from headrace.audit import ActorType, Principal, PrincipalType, Who
 from headrace.database import Database, Tx
 from headrace.edge import (
     ONCE,
     Answer,
     Anyone,
-    Caller,
-    Credentials,
     Db,
     ExpectedVersion,
     LimitConfig,
     Once,
     Page,
     Paging,
-    Role,
-    Scope,
     Services,
     SignedIn,
     Text,
-    check_version,
     etag,
     idempotent,
     problems,
     scoped,
 )
-from headrace.edge.access import Admin
+from headrace.edge.authorization import Admin
 from headrace.errors import Conflict, Denied, Exhausted, NotFound, Unauthenticated, Unavailable
 from headrace.sql import Where
 from headrace.web import WebConfig, create_app

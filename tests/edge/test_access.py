@@ -3,9 +3,9 @@
 import httpx
 import pytest
 
+from headrace.access import Caller, Credentials
 from headrace.audit import Who
 from headrace.database import Database
-from headrace.edge import Caller, Credentials
 from headrace.edge.cookies import CookieConfig
 from tests.edge import stand
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from headrace import ids, schedules
+from headrace.access import Role
 from headrace.accounts import ThrottleConfig
 from headrace.database import Database, Row
-from headrace.edge import Role
 from headrace.operations import RetentionConfig, Upkeep, ensure_schedules, with_upkeep
 from headrace.operations.upkeep import SCHEDULES, uid_of
 from headrace.schedules import ScheduleInvalid, Scheduler, SchedulerConfig, ScheduleSpec, with_schedules

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from headrace import ids
+from headrace.access import Role
 from headrace.database import Database
-from headrace.edge import Role
 from headrace.tasks.context import TaskContext
 from headrace.tasks.errors import TaskChanged, TaskOver
 from headrace.tasks.model import TaskStatus

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from headrace import ids
+from headrace.access import Role
 from headrace.database import Database, DatabaseConfig
-from headrace.edge import Role
 from headrace.tasks.why import Code, explain
 from tests.races.engine_program import Options
 from tests.races.engine_stand import Program, submit, until_over

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from headrace import risks
+from headrace.access import PreconditionFailed
 from headrace.audit import Action, Resource, ResourceType, Who, record
 from headrace.database import Tx
-from headrace.edge import PreconditionFailed
 from headrace.risks import Category, Facts, Risk, RiskStatus, Severity, store
 from headrace.risks.errors import RiskIdTaken, RiskNotFound
 

@@ -12,8 +12,8 @@ from fastapi import FastAPI
 from pydantic import BaseModel
 
 from headrace import ids
+from headrace.access import Caller
 from headrace.database import Database, Row
-from headrace.edge import Caller
 from headrace.errors import Unavailable
 from headrace.schedules import (
     Fired,

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from headrace import ids
+from headrace.access import Caller, Role
 from headrace.audit import ActorType, Principal, PrincipalType, Who
 from headrace.database import Database, Row, Tx
-from headrace.edge import Caller, Role
 from headrace.tasks.catalog import Catalog, RegistryCatalog
 from headrace.tasks.model import Claimed
 from headrace.tasks.service import Tasks

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from headrace.access import Caller
 from headrace.database import Database
-from headrace.edge import Caller
 from headrace.tasks import live, service
 from headrace.tasks.context import TaskContext
 from headrace.tasks.live import Event, Kind, TooManyStreams, Watch, WatchConfig

@@ -19,8 +19,8 @@ from urllib.parse import urlsplit
 import pytest
 
 from headrace import ids, migrations
+from headrace.access import Role
 from headrace.database import Database, DatabaseConfig, DatabaseRefused, connect_alone
-from headrace.edge import Role
 from headrace.tasks.context import TaskContext
 from headrace.tasks.errors import Fatal, Snooze
 from headrace.tasks.reaping import Reaper

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from headrace.access import PreconditionFailed, Role
 from headrace.database import Database
-from headrace.edge import PreconditionFailed, Role
 from headrace.tasks import queues
 from headrace.tasks.catalog import declare_types
 from headrace.tasks.context import TaskContext

@@ -13,8 +13,8 @@ import pytest
 from pydantic import BaseModel
 
 from headrace import tasks
+from headrace.access import Caller, PreconditionFailed, Role
 from headrace.database import Tx
-from headrace.edge import Caller, PreconditionFailed, Role
 from headrace.tasks import service
 from headrace.tasks.context import TaskContext
 from headrace.tasks.errors import (

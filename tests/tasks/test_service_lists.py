@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
+from headrace.access import AdminOnly, Caller, Role
 from headrace.database import Tx
-from headrace.edge import Caller, Role
-from headrace.edge.errors import AdminOnly
 from headrace.sql import Mark
 from headrace.tasks import service
 from headrace.tasks.context import TaskContext

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from headrace.edge import Caller, Role
+from headrace.access import Caller, Role
 from headrace.errors import Conflict
 from headrace.tasks import queues, service, submit
 from headrace.tasks.context import TaskContext

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from headrace.edge import Caller, Role
+from headrace.access import Caller, Role
 from headrace.tasks import queues, service
 from headrace.tasks.catalog import declare_types
 from headrace.tasks.context import TaskContext

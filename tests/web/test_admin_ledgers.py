@@ -7,13 +7,14 @@ import httpx
 import pytest
 
 from headrace import accounts, configs
+from headrace.access import Role
 from headrace.accounts import Accounts
 from headrace.accounts.routes import create_router
 from headrace.audit import Who
 from headrace.cli.offering import config_keys, offer
 from headrace.configs import routes as config_routes
 from headrace.database import Database
-from headrace.edge import LimitConfig, Role, Services
+from headrace.edge import LimitConfig, Services
 from headrace.risks import routes as risk_routes
 from headrace.settings import load
 from headrace.web import WebConfig, create_app

@@ -19,13 +19,14 @@ from schemathesis.checks import CheckFunction, not_a_server_error
 from schemathesis.specs.openapi import checks as conformance
 
 from headrace import accounts, configs, tasks
+from headrace.access import Role
 from headrace.accounts import Accounts, AccountsConfig, PasswordConfig, ThrottleConfig
 from headrace.accounts.routes import create_router
 from headrace.audit import Who
 from headrace.cli.offering import config_keys, offer
 from headrace.configs import routes as config_routes
 from headrace.database import Database, DatabaseConfig
-from headrace.edge import LimitConfig, Role, Services
+from headrace.edge import LimitConfig, Services
 from headrace.locks import routes as lock_routes
 from headrace.operations import routes as operation_routes
 from headrace.operations.audit import routes as audit_routes

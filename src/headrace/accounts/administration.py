@@ -4,6 +4,7 @@ import secrets
 from dataclasses import dataclass, field
 
 from headrace import audit
+from headrace.access import Role, check_version
 from headrace.accounts import rules, throttle
 from headrace.accounts.errors import DeletionPending, LastAdmin, NoPassword, UsernameTaken, UserNotFound
 from headrace.accounts.model import NewUser, User, UserStatus
@@ -15,8 +16,6 @@ from headrace.accounts.store import sessions as sessions_store
 from headrace.accounts.store import users as store
 from headrace.audit import Action, Resource, ResourceType, Who
 from headrace.database import Database, Tx
-from headrace.edge.caller import Role
-from headrace.edge.versions import check_version
 from headrace.sql import Mark
 
 

@@ -4,13 +4,13 @@ from collections.abc import Set as AbstractSet
 from datetime import datetime
 
 from headrace import audit, ids
+from headrace.access import Caller, Role, Scope
 from headrace.accounts import tokens
 from headrace.accounts.errors import ApiKeyNotFound, InvalidExpiry, InvalidScopes, SessionNeeded
 from headrace.accounts.model import ApiKey, ApiKeyId, ApiKeyMade, UserId
 from headrace.accounts.store import api_keys as store
 from headrace.audit import Action, Resource, ResourceType
 from headrace.database import Tx
-from headrace.edge.caller import Caller, Role, Scope
 from headrace.sql import Mark
 
 _HINT_LENGTH = 4

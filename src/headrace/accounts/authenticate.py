@@ -1,5 +1,6 @@
 """Who stands behind a request: a session's token, from the header or the cookie, or an API key."""
 
+from headrace.access import Authenticate, Caller, Credentials, Role, Scope
 from headrace.accounts import tokens
 from headrace.accounts.config import SessionConfig
 from headrace.accounts.errors import CsrfFailed
@@ -7,7 +8,6 @@ from headrace.accounts.store import api_keys, sessions
 from headrace.accounts.store.sessions import Holder
 from headrace.audit import ActorType, Principal, PrincipalType, Who
 from headrace.database import Database
-from headrace.edge.caller import Authenticate, Caller, Credentials, Role, Scope
 from headrace.errors import Unauthenticated
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from headrace import audit
+from headrace.access import Caller
 from headrace.accounts import throttle
 from headrace.accounts.errors import NoPassword, PasswordsBusy, SessionNeeded, UserNotFound, WrongPassword
 from headrace.accounts.model import User
@@ -13,7 +14,6 @@ from headrace.accounts.service import Accounts
 from headrace.accounts.store import users as store
 from headrace.audit import Action
 from headrace.database import Database
-from headrace.edge.caller import Caller
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,8 @@ from enum import StrEnum
 from ipaddress import IPv4Address, IPv6Address
 from typing import NewType
 
+from headrace.access import Role
 from headrace.audit import ActorType, Principal, PrincipalType, Who
-from headrace.edge.caller import Role
 
 UserId = NewType("UserId", str)
 SessionId = NewType("SessionId", str)

@@ -3,6 +3,7 @@
 from datetime import datetime
 
 from headrace import audit
+from headrace.access import Caller, PreconditionFailed
 from headrace.accounts import confirmation, rules, throttle
 from headrace.accounts.errors import InvalidPassword, PasswordsBusy, SessionNeeded
 from headrace.accounts.model import User
@@ -12,8 +13,6 @@ from headrace.accounts.store import sessions as sessions_store
 from headrace.accounts.store import users as store
 from headrace.audit import Action
 from headrace.database import Database, Tx
-from headrace.edge.caller import Caller
-from headrace.edge.errors import PreconditionFailed
 
 
 async def change_password(

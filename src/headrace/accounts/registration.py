@@ -1,6 +1,7 @@
 """New users who come by themselves."""
 
 from headrace import audit
+from headrace.access import Role
 from headrace.accounts import rules
 from headrace.accounts.errors import RegistrationClosed
 from headrace.accounts.model import NewUser, User
@@ -8,7 +9,6 @@ from headrace.accounts.service import Accounts
 from headrace.accounts.store import users as store
 from headrace.audit import Action, Resource, ResourceType, Who
 from headrace.database import Tx
-from headrace.edge.caller import Role
 
 
 def refuse_if_closed(accounts: Accounts) -> None:

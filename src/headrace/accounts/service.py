@@ -3,11 +3,11 @@
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Self
 
+from headrace.access import Authenticate
 from headrace.accounts import tokens
 from headrace.accounts.authenticate import authenticator
 from headrace.accounts.config import AccountsConfig
 from headrace.accounts.passwords import Passwords
-from headrace.edge.caller import Authenticate
 
 if TYPE_CHECKING:
     from headrace.accounts.wechat import WeChat

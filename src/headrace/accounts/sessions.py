@@ -3,6 +3,7 @@
 from datetime import datetime
 
 from headrace import audit, ids
+from headrace.access import Caller
 from headrace.accounts import tokens
 from headrace.accounts.config import SessionConfig
 from headrace.accounts.errors import SessionNeeded, SessionNotFound, UserNotFound
@@ -12,7 +13,6 @@ from headrace.accounts.store import users as users_store
 from headrace.accounts.throttle import network_of
 from headrace.audit import Action, Resource, ResourceType, Who
 from headrace.database import Tx
-from headrace.edge.caller import Caller
 from headrace.sql import Mark
 
 _LONGEST_USER_AGENT = 512

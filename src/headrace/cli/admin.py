@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from headrace import accounts, migrations
+from headrace.access import Role
 from headrace.accounts.passwords import generate
 from headrace.audit import SYSTEM, ActorType, Who
 from headrace.cli import deletions
@@ -17,7 +18,6 @@ from headrace.cli.output import Json, out, print_json, progress
 from headrace.cli.people import get_user
 from headrace.cli.wiring import Place, accounts_config, database_of, load_settings, run, secret_key
 from headrace.database import Database
-from headrace.edge import Role
 from headrace.errors import Invalid
 from headrace.settings import Settings
 

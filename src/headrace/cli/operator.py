@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from headrace import ids, migrations
+from headrace.access import Caller, Role
 from headrace.audit import SYSTEM, ActorType, Who
 from headrace.cli.output import progress
 from headrace.cli.wiring import Place, database_of, load_settings, open_tasks, run
 from headrace.database import Database
-from headrace.edge import Caller, Role
 from headrace.settings import Settings
 from headrace.tasks import Tasks
 

@@ -4,25 +4,14 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
 
+from headrace.access import PreconditionFailed
 from headrace.configs import service
 from headrace.configs.cache import Configs
 from headrace.configs.errors import ConfigNotFound, InvalidConfigScope, InvalidConfigValue, UnknownConfigKey
 from headrace.configs.model import Config, ConfigScope, Place
 from headrace.configs.registry import Registry
 from headrace.configs.schemas import CapabilitiesOut, ConfigIn, ConfigKeyOut, ConfigOut, Offer
-from headrace.edge import (
-    Admin,
-    Db,
-    ExpectedVersion,
-    Page,
-    Paging,
-    Perhaps,
-    PreconditionFailed,
-    Text,
-    body_at_most,
-    etag,
-    problems,
-)
+from headrace.edge import Admin, Db, ExpectedVersion, MaybeCaller, Page, Paging, Text, body_at_most, etag, problems
 from headrace.edge.errors import InvalidCursor, InvalidIfMatch
 from headrace.ids import InvalidId
 
@@ -61,7 +50,7 @@ Keys = Annotated[Registry, Depends(_registry)]
 
 
 @clients.get("/capabilities", response_model=CapabilitiesOut, summary="What this installation offers")
-async def get_capabilities(caller: Perhaps, keys: Keys, request: Request) -> CapabilitiesOut:
+async def get_capabilities(caller: MaybeCaller, keys: Keys, request: Request) -> CapabilitiesOut:
     """What is there and how much of it, for clients to go by; no login needed. Whoever is logged in is told what holds
     for them."""
     configs, offer = request.state.configs, request.state.offer

@@ -3,14 +3,13 @@
 from typing import Any
 
 from headrace import audit
+from headrace.access import PreconditionFailed, check_version
 from headrace.audit import Action, Resource, ResourceType, Who
 from headrace.configs import store
 from headrace.configs.errors import ConfigNotFound
 from headrace.configs.model import Config, ConfigScope, Place
 from headrace.configs.registry import Registry
 from headrace.database import Tx
-from headrace.edge.errors import PreconditionFailed
-from headrace.edge.versions import check_version
 from headrace.sql import Mark
 
 _NONE_YET = 0  # the version of what is not there: `If-Match: "0"` sets a value only if there is none

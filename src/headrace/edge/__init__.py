@@ -5,11 +5,9 @@ from typing import TYPE_CHECKING
 from headrace import lazily
 
 if TYPE_CHECKING:
-    from headrace.edge.access import Admin, Anyone, Perhaps, SignedIn, scoped
+    from headrace.edge.authorization import Admin, Anyone, MaybeCaller, SignedIn, scoped
     from headrace.edge.bodies import body_at_most
-    from headrace.edge.caller import Authenticate, Caller, Credentials, Role, Scope
     from headrace.edge.cookies import CSRF_HEADER, CookieConfig, forget, remember
-    from headrace.edge.errors import AdminOnly, PreconditionFailed, ScopeMissing
     from headrace.edge.etags import ExpectedVersion, etag
     from headrace.edge.facts import Facts, facts_of
     from headrace.edge.idempotency import ONCE, Answer, Once, idempotent
@@ -18,40 +16,30 @@ if TYPE_CHECKING:
     from headrace.edge.problem_details import Problem, problems
     from headrace.edge.services import Db, Readiness, Services, services_of
     from headrace.edge.text import Text
-    from headrace.edge.versions import check_version
 
 __all__ = [
     "CSRF_HEADER",
     "ONCE",
     "Admin",
-    "AdminOnly",
     "Answer",
     "Anyone",
-    "Authenticate",
-    "Caller",
     "CookieConfig",
-    "Credentials",
     "Db",
     "ExpectedVersion",
     "Facts",
     "LimitConfig",
     "Limiter",
     "Listing",
+    "MaybeCaller",
     "Once",
     "Page",
     "Paging",
-    "Perhaps",
-    "PreconditionFailed",
     "Problem",
     "Readiness",
-    "Role",
-    "Scope",
-    "ScopeMissing",
     "Services",
     "SignedIn",
     "Text",
     "body_at_most",
-    "check_version",
     "etag",
     "facts_of",
     "forget",
@@ -65,11 +53,9 @@ __all__ = [
 __getattr__ = lazily.names_of(
     __name__,
     {
-        "access": "Admin Anyone Perhaps SignedIn scoped",
+        "authorization": "Admin Anyone MaybeCaller SignedIn scoped",
         "bodies": "body_at_most",
-        "caller": "Authenticate Caller Credentials Role Scope",
         "cookies": "CSRF_HEADER CookieConfig forget remember",
-        "errors": "AdminOnly PreconditionFailed ScopeMissing",
         "etags": "ExpectedVersion etag",
         "facts": "Facts facts_of",
         "idempotency": "ONCE Answer Once idempotent",
@@ -78,6 +64,5 @@ __getattr__ = lazily.names_of(
         "problem_details": "Problem problems",
         "services": "Db Readiness Services services_of",
         "text": "Text",
-        "versions": "check_version",
     },
 )

@@ -2,19 +2,7 @@
 
 from datetime import timedelta
 
-from headrace.errors import Conflict, Denied, Exhausted, Invalid
-
-
-class ScopeMissing(Denied):
-    """This API key was not given the scope that this needs."""
-
-    code = "scope_missing"
-
-
-class AdminOnly(Denied):
-    """Only an administrator may do this."""
-
-    code = "admin_only"
+from headrace.errors import Conflict, Exhausted, Invalid
 
 
 class InvalidCursor(Invalid):
@@ -46,12 +34,6 @@ class IdempotencyAnswerLost(Conflict):
     """This request was done, but its answer can no longer be read, because the secret key of Headrace was changed."""
 
     code = "idempotency_answer_lost"
-
-
-class PreconditionFailed(Conflict):
-    """It has changed since you read it: read it again, then decide."""
-
-    code = "precondition_failed"
 
 
 class InvalidIfMatch(Invalid):

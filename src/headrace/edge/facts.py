@@ -9,7 +9,7 @@ from starlette.types import Scope
 from headrace.audit import ANONYMOUS, ActorType, Who
 
 if TYPE_CHECKING:
-    from headrace.edge.caller import Caller
+    from headrace.access import Caller
     from headrace.edge.limits import Allowance
 
 

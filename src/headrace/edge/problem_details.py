@@ -13,6 +13,7 @@ import orjson
 from fastapi import Response
 from pydantic import BaseModel, ConfigDict, Field
 
+from headrace.access import PreconditionFailed
 from headrace.edge import errors as edge
 from headrace.edge.facts import Facts
 from headrace.edge.limits import Refused
@@ -37,7 +38,7 @@ STATUSES: Mapping[type[HeadraceError], int] = {
     edge.BodyTooLarge: 413,
     edge.UnsupportedMediaType: 415,
     Conflict: 409,
-    edge.PreconditionFailed: 412,
+    PreconditionFailed: 412,
     Denied: 403,
     Unauthenticated: 401,
     Exhausted: 429,

@@ -8,8 +8,8 @@ from typing import Annotated
 
 from fastapi import Depends, Request
 
+from headrace.access import Authenticate
 from headrace.database import Database
-from headrace.edge.caller import Authenticate
 from headrace.edge.cookies import CookieConfig
 from headrace.edge.limits import LimitConfig
 

@@ -5,8 +5,9 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query, Request, Response
 
+from headrace.access import Caller, Scope
 from headrace.database import Tx
-from headrace.edge import ONCE, Admin, Answer, Caller, Db, Once, Page, Paging, Scope, idempotent, problems, scoped
+from headrace.edge import ONCE, Admin, Answer, Db, Once, Page, Paging, idempotent, problems, scoped
 from headrace.edge.errors import InvalidCursor
 from headrace.locks import service
 from headrace.locks.errors import LockHeld, LockLost, LockNotFound

@@ -6,10 +6,9 @@ Taking, releasing and taking away are audited. Renewing is not: it says nothing 
 from datetime import timedelta
 
 from headrace import audit
+from headrace.access import AdminOnly, Caller
 from headrace.audit import Action, Resource, ResourceType
 from headrace.database import Tx
-from headrace.edge.caller import Caller
-from headrace.edge.errors import AdminOnly
 from headrace.locks import store, taking
 from headrace.locks.errors import LockNotFound
 from headrace.locks.model import Claim, Grant, Lock

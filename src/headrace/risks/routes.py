@@ -4,22 +4,9 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path, Query, Response
 
+from headrace.access import PreconditionFailed
 from headrace.database import Tx
-from headrace.edge import (
-    ONCE,
-    Admin,
-    Answer,
-    Db,
-    ExpectedVersion,
-    Once,
-    Page,
-    Paging,
-    PreconditionFailed,
-    Text,
-    etag,
-    idempotent,
-    problems,
-)
+from headrace.edge import ONCE, Admin, Answer, Db, ExpectedVersion, Once, Page, Paging, Text, etag, idempotent, problems
 from headrace.edge.errors import InvalidCursor, InvalidIfMatch
 from headrace.risks import service
 from headrace.risks.errors import RiskIdTaken, RiskNotFound

@@ -5,10 +5,9 @@ from dataclasses import fields, replace
 from typing import Any
 
 from headrace import audit, ids
+from headrace.access import PreconditionFailed, check_version
 from headrace.audit import Action, Resource, ResourceType, Who
 from headrace.database import Tx
-from headrace.edge.errors import PreconditionFailed
-from headrace.edge.versions import check_version
 from headrace.risks import store
 from headrace.risks.errors import RiskNotFound
 from headrace.risks.model import Category, Facts, Risk, RiskStatus, Severity, Square, Trace

@@ -5,9 +5,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from headrace import audit, tasks
+from headrace.access import Caller
 from headrace.audit import Action, Resource, ResourceType
 from headrace.database import Tx
-from headrace.edge.caller import Caller
 from headrace.schedules.errors import ExecutionNotFound, ExecutionOver
 from headrace.schedules.model import Execution, ExecutionState
 from headrace.schedules.service import check_owner

@@ -10,11 +10,9 @@ from typing import Any
 import asyncpg
 
 from headrace import audit
+from headrace.access import AdminOnly, Caller, check_version
 from headrace.audit import Action, Resource, ResourceType, Who
 from headrace.database import Tx
-from headrace.edge.caller import Caller
-from headrace.edge.errors import AdminOnly
-from headrace.edge.versions import check_version
 from headrace.schedules import rules
 from headrace.schedules.due import Rhythm
 from headrace.schedules.errors import ExecutionNotFound, ScheduleInvalid, ScheduleNotFound

@@ -3,10 +3,9 @@
 from dataclasses import dataclass
 
 from headrace import audit
+from headrace.access import Caller, check_version
 from headrace.audit import Action, Resource, ResourceType
 from headrace.database import Tx
-from headrace.edge.caller import Caller
-from headrace.edge.versions import check_version
 from headrace.tasks.errors import QueueNotFound
 from headrace.tasks.model import DEFAULT_QUEUE
 from headrace.tasks.store import queues as store

@@ -8,11 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from headrace import audit
+from headrace.access import AdminOnly, Caller, check_version
 from headrace.audit import Action, Resource, ResourceType
 from headrace.database import Tx
-from headrace.edge.caller import Caller
-from headrace.edge.errors import AdminOnly
-from headrace.edge.versions import check_version
 from headrace.errors import Invalid
 from headrace.sql import Mark
 from headrace.tasks.catalog import Catalog, KnownType

@@ -6,8 +6,8 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
+from headrace.access import Caller
 from headrace.database import Tx
-from headrace.edge.caller import Caller
 from headrace.tasks.model import Task, TaskStatus
 from headrace.tasks.service import get_task
 from headrace.tasks.store import obstacles as store

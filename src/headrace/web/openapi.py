@@ -8,18 +8,16 @@ from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute
 from pydantic.json_schema import models_json_schema
 
+from headrace.access import AdminOnly, PreconditionFailed, ScopeMissing
 from headrace.edge import idempotency
 from headrace.edge.cookies import CSRF_HEADER
 from headrace.edge.errors import (
-    AdminOnly,
     BodyTooLarge,
     InvalidCursor,
     InvalidIfMatch,
     InvalidJson,
     NumberOutOfRange,
-    PreconditionFailed,
     RateLimited,
-    ScopeMissing,
     UnstorableText,
     UnsupportedMediaType,
 )

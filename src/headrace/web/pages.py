@@ -10,7 +10,7 @@ import orjson
 from fastapi import APIRouter, Request, Response
 
 from headrace import __version__
-from headrace.edge.access import Anyone
+from headrace.edge.authorization import Anyone
 from headrace.web import apipage
 
 router = APIRouter(include_in_schema=False)

@@ -6,8 +6,8 @@ from datetime import timedelta
 from typing import Any
 
 from headrace import ids
+from headrace.access import Role
 from headrace.database import Database
-from headrace.edge import Role
 from headrace.tasks.catalog import RegistryCatalog, declare_types
 from headrace.tasks.context import TaskContext
 from headrace.tasks.errors import LeaseLost, TaskChanged, TaskNotOver, TaskOver, WorkerGone

@@ -7,6 +7,7 @@ period is over everything else stays as it is, and the request can be undone.
 from datetime import datetime, timedelta
 
 from headrace import audit
+from headrace.access import Caller, PreconditionFailed
 from headrace.accounts import administration, confirmation, throttle
 from headrace.accounts.errors import (
     DeletionNotFound,
@@ -24,8 +25,6 @@ from headrace.accounts.store import sessions as sessions_store
 from headrace.accounts.store import users as users_store
 from headrace.audit import Action, Resource, ResourceType, Who
 from headrace.database import Database, Tx
-from headrace.edge.caller import Caller
-from headrace.edge.errors import PreconditionFailed
 from headrace.sql import Mark
 
 

@@ -4,6 +4,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query, Response
 
+from headrace.access import PreconditionFailed, Role
 from headrace.accounts import administration
 from headrace.accounts.errors import (
     CsrfFailed,
@@ -23,21 +24,7 @@ from headrace.accounts.registration import prepare, register
 from headrace.accounts.routes.given import Ours
 from headrace.accounts.schemas import AdminUserIn, ResetPasswordIn, RoleIn, UserOut, UserWithPasswordOut
 from headrace.database import Tx
-from headrace.edge import (
-    ONCE,
-    Admin,
-    Answer,
-    Db,
-    ExpectedVersion,
-    Once,
-    Page,
-    Paging,
-    PreconditionFailed,
-    Role,
-    etag,
-    idempotent,
-    problems,
-)
+from headrace.edge import ONCE, Admin, Answer, Db, ExpectedVersion, Once, Page, Paging, etag, idempotent, problems
 from headrace.edge.errors import InvalidCursor, InvalidIfMatch
 
 router = APIRouter(prefix="/admin/users", tags=["Administration"])

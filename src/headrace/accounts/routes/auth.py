@@ -4,6 +4,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Request, Response
 
+from headrace.access import PreconditionFailed
 from headrace.accounts import login, password_change, registration, sessions, tokens
 from headrace.accounts.errors import (
     AccountBeingDeleted,
@@ -36,7 +37,6 @@ from headrace.edge import (
     Anyone,
     Db,
     Once,
-    PreconditionFailed,
     SignedIn,
     etag,
     forget,

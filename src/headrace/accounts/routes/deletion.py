@@ -4,6 +4,7 @@ from datetime import timedelta
 
 from fastapi import APIRouter, Request, Response
 
+from headrace.access import PreconditionFailed
 from headrace.accounts.deletion import service as deletion
 from headrace.accounts.errors import (
     CsrfFailed,
@@ -24,18 +25,7 @@ from headrace.accounts.errors import (
 from headrace.accounts.model import DeletionStatus
 from headrace.accounts.routes.given import Ours
 from headrace.accounts.schemas import DeleteMeIn, DeleteUserIn, DeletionOut, UserOut
-from headrace.edge import (
-    Admin,
-    Db,
-    Page,
-    Paging,
-    PreconditionFailed,
-    SignedIn,
-    etag,
-    forget,
-    problems,
-    services_of,
-)
+from headrace.edge import Admin, Db, Page, Paging, SignedIn, etag, forget, problems, services_of
 from headrace.edge.errors import InvalidCursor
 
 router = APIRouter(tags=["Accounts"])

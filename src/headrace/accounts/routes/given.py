@@ -4,8 +4,9 @@ from typing import Annotated
 
 from fastapi import Depends, Request
 
+from headrace.access import Caller, Scope
 from headrace.accounts.service import Accounts
-from headrace.edge import Caller, Scope, scoped
+from headrace.edge import scoped
 
 
 async def _accounts(request: Request) -> Accounts:

@@ -4,11 +4,11 @@ from datetime import datetime, timedelta
 
 from asyncpg import UniqueViolationError
 
+from headrace.access import Role, Scope
 from headrace.accounts.errors import ApiKeyNameTaken
 from headrace.accounts.model import ApiKey, ApiKeyId, UserId
 from headrace.accounts.store.sessions import Holder
 from headrace.database import Row, Tx
-from headrace.edge.caller import Role, Scope
 from headrace.sql import Mark, Where
 
 COLUMNS = "id, user_id, name, key_hint, scopes, expires_at, last_used_at, revoked_at, created_at, updated_at"

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from headrace.access import Role
 from headrace.accounts.model import Session, SessionId, UserId
 from headrace.database import Row, Tx
-from headrace.edge.caller import Role
 from headrace.sql import Mark, Where
 
 COLUMNS = "id, user_id, client_ip, user_agent, created_at, last_seen_at, expires_at, revoked_at"

@@ -7,11 +7,10 @@ from ipaddress import IPv4Network, IPv6Network
 from asyncpg import UniqueViolationError
 
 from headrace import ids
+from headrace.access import PreconditionFailed, Role
 from headrace.accounts.errors import UsernameTaken
 from headrace.accounts.model import NewUser, User, UserStatus
 from headrace.database import Row, Tx
-from headrace.edge.caller import Role
-from headrace.edge.errors import PreconditionFailed
 from headrace.sql import Mark, Where
 
 COLUMNS = """id, username, email, mobile, status, role, version, created_at, updated_at, deleted_at, last_login_at,

@@ -7,9 +7,10 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Path, Query, Response
 from fastapi.responses import StreamingResponse
 
+from headrace.access import AdminOnly, Caller, Scope
 from headrace.audit import Action, EventFilter, EventNotFound, ExportFormat, NotSealed, ResourceType, SearchInvalid
-from headrace.edge import Caller, Db, Page, Paging, Scope, problems, scoped
-from headrace.edge.errors import AdminOnly, InvalidCursor
+from headrace.edge import Db, Page, Paging, problems, scoped
+from headrace.edge.errors import InvalidCursor
 from headrace.operations.audit import service
 from headrace.operations.audit.schemas import EVENT_ID, EventOut, ProofOut
 from headrace.tasks.schemas import Instant

@@ -4,9 +4,9 @@ from collections.abc import AsyncIterator, Mapping
 from dataclasses import asdict, replace
 
 from headrace import audit
+from headrace.access import AdminOnly, Caller
 from headrace.audit import Action, Event, EventFilter, ExportFormat, Resource, ResourceType
 from headrace.database import Database, Tx
-from headrace.edge import AdminOnly, Caller
 from headrace.sql import Mark
 
 _WHOLE_TRAIL = Resource(ResourceType.AUDIT_TRAIL, "*")

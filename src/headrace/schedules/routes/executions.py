@@ -4,8 +4,9 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
+from headrace.access import AdminOnly
 from headrace.edge import Db, Page, Paging, problems
-from headrace.edge.errors import AdminOnly, InvalidCursor
+from headrace.edge.errors import InvalidCursor
 from headrace.edge.paging import seal
 from headrace.schedules import executions
 from headrace.schedules.errors import ExecutionNotFound, ExecutionOver

@@ -4,21 +4,10 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query, Response
 
+from headrace.access import AdminOnly, PreconditionFailed
 from headrace.database import Tx
-from headrace.edge import (
-    ONCE,
-    Answer,
-    Db,
-    ExpectedVersion,
-    Once,
-    Page,
-    Paging,
-    PreconditionFailed,
-    etag,
-    idempotent,
-    problems,
-)
-from headrace.edge.errors import AdminOnly, InvalidCursor, InvalidIfMatch
+from headrace.edge import ONCE, Answer, Db, ExpectedVersion, Once, Page, Paging, etag, idempotent, problems
+from headrace.edge.errors import InvalidCursor, InvalidIfMatch
 from headrace.schedules import service
 from headrace.schedules.errors import (
     CronInvalid,

@@ -4,8 +4,9 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Response
 
+from headrace.access import PreconditionFailed
 from headrace.database import Tx
-from headrace.edge import ONCE, Answer, Db, ExpectedVersion, Once, PreconditionFailed, etag, idempotent, problems
+from headrace.edge import ONCE, Answer, Db, ExpectedVersion, Once, etag, idempotent, problems
 from headrace.edge.errors import InvalidIfMatch
 from headrace.tasks import service
 from headrace.tasks.errors import (

@@ -4,7 +4,8 @@ from typing import Annotated
 
 from fastapi import Depends, Path, Request
 
-from headrace.edge import Caller, Scope, scoped
+from headrace.access import Caller, Scope
+from headrace.edge import scoped
 from headrace.tasks.live import Watch
 from headrace.tasks.schemas import TASK_ID
 from headrace.tasks.service import Tasks

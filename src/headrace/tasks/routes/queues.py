@@ -4,7 +4,8 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Query, Response
 
-from headrace.edge import Admin, Db, ExpectedVersion, Page, PreconditionFailed, etag, problems
+from headrace.access import PreconditionFailed
+from headrace.edge import Admin, Db, ExpectedVersion, Page, etag, problems
 from headrace.edge.errors import InvalidIfMatch
 from headrace.tasks import queues
 from headrace.tasks.errors import QueueNotFound

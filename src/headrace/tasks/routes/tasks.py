@@ -4,8 +4,9 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
 
-from headrace.edge import Caller, Db, Page, Paging, etag, problems
-from headrace.edge.errors import AdminOnly, InvalidCursor
+from headrace.access import AdminOnly, Caller
+from headrace.edge import Db, Page, Paging, etag, problems
+from headrace.edge.errors import InvalidCursor
 from headrace.edge.paging import seal
 from headrace.tasks import service
 from headrace.tasks.errors import TaskNotFound

@@ -17,10 +17,9 @@ from fastapi.openapi.models import APIKey, APIKeyIn
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from fastapi.security.base import SecurityBase
 
+from headrace.access import AdminOnly, Caller, Credentials, Scope, ScopeMissing
 from headrace.audit import Who
-from headrace.edge.caller import Caller, Credentials, Scope
 from headrace.edge.cookies import CSRF_HEADER, session_token
-from headrace.edge.errors import AdminOnly, ScopeMissing
 from headrace.edge.facts import Facts, facts_of
 from headrace.edge.limits import Limiter, bucket_of
 from headrace.edge.services import services_of
@@ -70,7 +69,7 @@ async def _signed_in(
     return caller
 
 
-async def _perhaps(
+async def _maybe_signed_in(
     request: Request,
     bearer: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)],
     cookie: Annotated[str | None, Depends(_session)],
@@ -101,7 +100,7 @@ Anyone = Annotated[Who, Depends(_anyone)]
 """Nobody in particular: for what comes before an account is known, such as registering and logging in."""
 
 
-Perhaps = Annotated[Caller | None, Depends(_perhaps)]
+MaybeCaller = Annotated[Caller | None, Depends(_maybe_signed_in)]
 """A user if the request says which, otherwise nobody in particular. A wrong credential is refused all the same."""
 
 

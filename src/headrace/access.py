@@ -1,7 +1,7 @@
-"""Who sent a request, and what they may do.
+"""Who is calling, and what they may do: what services, routes and commands of every package know of identity.
 
-Authentication itself belongs to ``accounts``; the app factory hands it in as ``Services.authenticate``, so that routes
-of every package can ask who is calling without knowing accounts. ``access`` has the dependencies that ask.
+Authentication itself belongs to ``accounts``; the app factory hands it in as ``Services.authenticate``, so that every
+package can ask who is calling without knowing accounts. ``edge.authorization`` has the dependencies of routes that ask.
 """
 
 from collections.abc import Awaitable, Callable
@@ -10,6 +10,31 @@ from enum import StrEnum
 
 from headrace.audit import Who
 from headrace.database import Database
+from headrace.errors import Conflict, Denied
+
+
+class ScopeMissing(Denied):
+    """This API key was not given the scope that this needs."""
+
+    code = "scope_missing"
+
+
+class AdminOnly(Denied):
+    """Only an administrator may do this."""
+
+    code = "admin_only"
+
+
+class PreconditionFailed(Conflict):
+    """It has changed since you read it: read it again, then decide."""
+
+    code = "precondition_failed"
+
+
+def check_version(version: int, expected: int | None) -> None:
+    """The check behind ``If-Match``, for services: they know versions, and nothing of HTTP."""
+    if expected is not None and version != expected:
+        raise PreconditionFailed(version=version)
 
 
 class Role(StrEnum):
