@@ -241,7 +241,7 @@ async def test_what_failed_is_tried_again_by_hand(bench: Bench) -> None:
         (row,) = await bench.over(task.id)
     assert (row["status"], row["attempt"]) == ("FAILED", 2)
     assert await bench.logged(task.id) == [(1, "FAILED"), (0, "RETRIED"), (2, "FAILED")]
-    assert await told(bench.db, task.id) == ["created", "started", "failed", "retried", "started", "failed"]
+    assert await told(bench.db, task.id) == ["created", "started", "failed", "revived", "started", "failed"]
 
 
 async def test_retries_by_hand_give_the_whole_number_of_attempts_again(bench: Bench) -> None:

@@ -48,6 +48,13 @@ async def test_what_cannot_be_is_refused_in_words(db: Database, subtests: pytest
             assert await count(db, "tasks") == 0
 
 
+async def test_a_type_that_others_must_move_with_is_refused_here(db: Database) -> None:  # W-06
+    await db.fetch_alone("INSERT INTO headrace.task_types (name, followers) VALUES ('report', '{ledger}')")
+    with pytest.raises(asyncpg.PostgresError, match="cannot be submitted in SQL: ledger must move with it"):
+        await submit(db, name="report")
+    assert await count(db, "tasks") == 0
+
+
 @pytest.mark.parametrize("when", ["infinity", "-infinity", "294000-01-01 00:00:00+00"])
 async def test_no_run_at_gets_in_that_a_worker_could_not_read(db: Database, when: str) -> None:
     with pytest.raises(asyncpg.PostgresError, match="run_at must lie"):

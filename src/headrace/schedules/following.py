@@ -78,11 +78,11 @@ class ExecutionFollower:
                     progress[each.task_id] = percent
                 case Transition(change=Change.EXTENDED, extended_seconds=int(seconds)):
                     extended[each.task_id] = extended.get(each.task_id, 0) + seconds
+                case Transition(change=Change.REVIVED):
+                    await _refuse_by_hand(tx, each.task_id)
                 case _:
                     assert each.schedule_uid is not None
                     _note(moves.setdefault(each.task_id, _Moved(each.schedule_uid)), each)
-                    if each.change is Change.RETRIED and each.worker_id is None:
-                        await _refuse_by_hand(tx, each.task_id)
         if progress:
             await tx.execute(PROGRESS, list(progress), list(progress.values()))
         if extended:

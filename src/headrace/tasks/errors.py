@@ -3,7 +3,7 @@
 from datetime import timedelta
 from typing import ClassVar
 
-from headrace.errors import Conflict, HeadraceError, Invalid, NotFound
+from headrace.errors import Conflict, HeadraceError, Invalid, NotFound, Unavailable
 from headrace.tasks.model import ErrorCode
 
 
@@ -23,6 +23,12 @@ class UnknownTaskType(Invalid):
     """No worker has ever registered this task type."""
 
     code = "unknown_task_type"
+
+
+class FollowerMissing(Unavailable):
+    """A task type is followed by something that this process does not have."""
+
+    code = "follower_missing"
 
 
 class PayloadInvalid(Invalid):

@@ -1,7 +1,10 @@
 """Whoever must move with a task: called with the batch of transitions, inside the transaction that makes them.
 
-``tasks`` knows none of them by itself. A follower is registered once by the wiring under a name; a task type says which
-it has. A type without any pays nothing.
+``tasks`` knows none of them by itself. A follower is registered once by the assembly under a name; a task type says
+which it has. A type without any pays nothing.
+
+They are called in the order of their registration, whatever a batch holds: they lock rows, and two batches that called
+them in two orders would wait for each other.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -9,6 +12,7 @@ from typing import Protocol
 
 from headrace.database import Tx
 from headrace.tasks.catalog import KnownType
+from headrace.tasks.errors import FollowerMissing
 from headrace.tasks.model import Change, Transition
 
 # Who moves with what a schedule has fired, whatever its type.
@@ -22,10 +26,23 @@ class Follower(Protocol):
 
 
 class Followers:
-    """Followers by name, and which of them a type has."""
+    """Followers by name, in the order in which they are called, and which of them a type has."""
 
     def __init__(self, by_name: Mapping[str, Follower] | None = None) -> None:
         self._by_name = dict(by_name or {})
+
+    def require(self, types: Iterable[KnownType]) -> None:
+        """Refuse types whose followers this process lacks: when it starts, and not when a task of theirs ends."""
+        for known in types:
+            self._check(known.name, known.followers)
+
+    def _check(self, type_name: str, names: Iterable[str]) -> None:
+        missing = [name for name in names if name not in self._by_name]
+        if missing:
+            raise FollowerMissing(
+                f"{type_name} is followed by {', '.join(missing)}, which this process does not have; it has "
+                f"{', '.join(self._by_name) or 'none'}."
+            )
 
     def of(self, known: KnownType) -> tuple[str, ...]:
         """Those that a type has; what a schedule has fired is followed by the schedules, too."""
@@ -41,7 +58,10 @@ class Followers:
         """Call each follower once with all the moves that are its business, in the order they were made."""
         batches: dict[str, list[Transition]] = {}
         for known, transition in moves:
-            for name in self._of(known, transition):
+            names = self._of(known, transition)
+            self._check(known.name, names)
+            for name in names:
                 batches.setdefault(name, []).append(transition)
-        for name, batch in batches.items():
-            await self._by_name[name].follow(tx, batch)
+        for name, follower in self._by_name.items():
+            if batch := batches.get(name):
+                await follower.follow(tx, batch)

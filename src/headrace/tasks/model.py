@@ -121,7 +121,8 @@ class Change(StrEnum):
     SUCCEEDED = "task.succeeded"
     FAILED = "task.failed"
     CANCELED = "task.canceled"
-    RETRIED = "task.retried"
+    RETRIED = "task.retried"  # it goes on: after a failure with attempts left, a snooze, an interruption
+    REVIVED = "task.revived"  # it was over, and a person tries again
     # Not told through the outbox: they come too often, or are nobody else's business.
     PROGRESSED = "task.progressed"
     EXTENDED = "task.extended"

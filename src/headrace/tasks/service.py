@@ -186,7 +186,7 @@ async def retry_task(tx: Tx, tasks: Tasks, caller: Caller, task_id: str, *, expe
     if old.status is TaskStatus.SUCCEEDED:
         raise TaskOver("The task succeeded: submit another one to do it again.", status=old.status)
     await moves.requeue(tx, old.id, message="Tried again by hand.")
-    await _follow(tx, tasks, old, Change.RETRIED)
+    await _follow(tx, tasks, old, Change.REVIVED)
     return await _changed(tx, caller, old, "retry")
 
 

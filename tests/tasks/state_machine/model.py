@@ -146,7 +146,7 @@ class Model:
         task.retries, task.due, task.shown_worker, task.cancel_requested = 0, True, None, False
         task.version += 1
         task.logs.append((0, "RETRIED"))
-        task.tell("retried")
+        task.tell("revived")
         return "QUEUED"
 
     def reap(self, *, but_task: str | None = None, but_worker: int | None = None) -> tuple[int, int]:

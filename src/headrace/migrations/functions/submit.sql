@@ -47,6 +47,12 @@ BEGIN
       USING ERRCODE = 'HR005', HINT = 'The task cannot be submitted like this; nothing was written.';
   END IF;
 
+  -- Followers are code: a type that has any is submitted by a program that has them, or not at all.
+  IF cardinality(known.followers) > 0 THEN
+    RAISE EXCEPTION '% cannot be submitted in SQL: % must move with it', submit.type, array_to_string(known.followers, ', ')
+      USING ERRCODE = 'HR005', HINT = 'Submit it over the API or with headrace.Headrace; nothing was written.';
+  END IF;
+
   IF submit.idempotency_key IS NOT NULL THEN
     first_task := headrace.claim_submission_key(owner, submit.idempotency_key, headrace.submission_digest(
       submit.type, body, submit.title, submit.queue, submit.priority, submit.run_at, submit.max_attempts,

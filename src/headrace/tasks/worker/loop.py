@@ -13,7 +13,7 @@ import asyncpg
 from headrace import ids, logs
 from headrace.database import Database, DatabaseBusy
 from headrace.errors import HeadraceError, Unavailable
-from headrace.tasks.catalog import declare_types
+from headrace.tasks.catalog import declare_types, known_type
 from headrace.tasks.context import Facts, forget_scratch
 from headrace.tasks.followers import Followers
 from headrace.tasks.model import Claimed, Ending, Outcome
@@ -60,6 +60,7 @@ class Worker:
 
     def __init__(self, db: Database, registry: Registry, followers: Followers, config: WorkerConfig) -> None:
         registry.freeze()
+        followers.require(map(known_type, registry))
         self._db = db
         self._registry = registry
         self._followers = followers
