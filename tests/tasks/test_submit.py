@@ -9,7 +9,8 @@ import pytest
 from headrace.ids import SYSTEM_USER
 from headrace.tasks.context import TaskContext
 from headrace.tasks.errors import PayloadInvalid, TaskSpecInvalid
-from headrace.tasks.model import TaskSpec
+from headrace.tasks.model import MEDIA_STEPS, Media, TaskSpec
+from tests.migrations.rows import ASSET, USER, insert
 from tests.tasks.conftest import Bench
 from tests.tasks.test_worker_endings import Order
 
@@ -38,6 +39,35 @@ async def test_a_time_that_would_be_an_infinity_is_refused(bench: Bench, run_at:
 
     with pytest.raises(TaskSpecInvalid, match="1970"):
         await bench.submit("work", run_at=run_at)
+
+
+async def test_a_media_task_is_submitted_by_whoever_knows_its_file(bench: Bench) -> None:  # W-03
+    @bench.registry.task("IMAGE", steps=MEDIA_STEPS)
+    async def remove(context: TaskContext, payload: Any) -> str:
+        return "clean"
+
+    @bench.registry.task("work")
+    async def work(context: TaskContext, payload: Any) -> None: ...
+
+    async with bench.db.transaction() as tx:
+        await insert(tx, "users")
+        await insert(tx, "assets")
+    ordered = Media(ASSET, "HIGH", "AUTO", "png")
+    task = await bench.submit("IMAGE", user_id=USER, media=ordered)
+    many = [TaskSpec("IMAGE", media=ordered), TaskSpec("IMAGE", media=ordered._replace(mode="MANUAL"))]
+    others = await bench.submitter.submit_now(bench.db, many, user_id=USER)
+    async with bench.working():
+        rows = await bench.over(task, *others)
+    assert [(row["status"], row["mode"]) for row in rows] == [
+        ("SUCCEEDED", "AUTO"),
+        ("SUCCEEDED", "AUTO"),
+        ("SUCCEEDED", "MANUAL"),
+    ]
+    assert (rows[0]["input_asset_id"], rows[0]["quality_level"], rows[0]["output_format"]) == (ASSET, "HIGH", "png")
+    with pytest.raises(TaskSpecInvalid, match="ordered through removal"):
+        await bench.submit("IMAGE", user_id=USER)
+    with pytest.raises(TaskSpecInvalid, match="no media type"):
+        await bench.submit("work", media=ordered)
 
 
 async def test_one_key_gives_one_task_under_load(bench: Bench) -> None:  # D-06

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Any, NewType
+from typing import Any, Literal, NamedTuple, NewType
 
 TaskId = NewType("TaskId", str)
 WorkerId = NewType("WorkerId", str)
@@ -53,6 +53,15 @@ class ErrorCode(StrEnum):
     BAD_RESULT = "BAD_RESULT"  # what it gave back is not JSON, or too large
 
 
+class Media(NamedTuple):
+    """What a media task has beside its payload: its four columns, filled in by the package that knows the file."""
+
+    input_asset_id: str
+    quality_level: Literal["STANDARD", "HIGH"]
+    mode: Literal["AUTO", "MANUAL"]
+    output_format: str
+
+
 @dataclass(slots=True)  # not frozen: that makes each three times as dear, and they come in hundreds of thousands
 class TaskSpec:
     """A task to submit. None means: what the type says."""
@@ -72,6 +81,7 @@ class TaskSpec:
     trace_id: str | None = None
     schedule_uid: str | None = None
     idempotency_key: str | None = None
+    media: Media | None = None  # for the media types, and only for them
 
 
 @dataclass(frozen=True, slots=True)

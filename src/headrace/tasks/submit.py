@@ -194,6 +194,7 @@ class Submitter:
 
 
 _Lanes = dict[tuple[Any, ...], int]
+_NO_MEDIA = (None, None, None, None)
 
 
 @dataclass(slots=True)
@@ -249,9 +250,11 @@ WITH given AS MATERIALIZED ({given}
 ), stored AS (
   INSERT INTO headrace.tasks (id, user_id, task_type, title, payload, priority, queue, run_at, max_attempts,
                               timeout_seconds, labels, limit_key, trace_id, schedule_uid, grace_seconds,
-                              extension_seconds, queued_at, queue_seq, created_at)
+                              extension_seconds, input_asset_id, quality_level, mode, output_format, queued_at,
+                              queue_seq, created_at)
   SELECT id, user_id, task_type, title, payload, priority, queue, coalesce(run_at, now()), max_attempts,
-         timeout_seconds, labels, limit_key, trace_id, schedule_uid, grace_seconds, extension_seconds, now(), seq,
+         timeout_seconds, labels, limit_key, trace_id, schedule_uid, grace_seconds, extension_seconds, input_asset_id,
+         quality_level, mode, output_format, now(), seq,
          clock_timestamp()  -- not now(): a hundred thousand of one instant would be one page to sort
   FROM given
 ), queued AS (
@@ -267,6 +270,7 @@ _COLUMNS = {
     "priority": "integer", "queue": "varchar", "run_at": "timestamptz", "max_attempts": "integer",
     "timeout_seconds": "integer", "labels": "jsonb", "limit_key": "varchar", "trace_id": "varchar",
     "schedule_uid": "varchar", "lane_id": "integer", "grace_seconds": "integer", "extension_seconds": "integer",
+    "input_asset_id": "varchar", "quality_level": "varchar", "mode": "varchar", "output_format": "varchar",
 }  # fmt: skip
 _NUMBERED = [(f"${number}::{kind}", name) for number, (name, kind) in enumerate(_COLUMNS.items(), 1)]
 # One row has a plan that is kept; one for arrays is made anew each time, and costs more than the row.
@@ -298,7 +302,7 @@ def _row(draft: _Draft, lanes: _Lanes) -> tuple[object, ...]:
         draft.task_id, draft.user_id, draft.known.name, spec.title or spec.type, draft.payload, draft.priority,
         draft.lane[0], spec.run_at, draft.max_attempts, draft.timeout_seconds,
         dict(spec.labels) if spec.labels else None, draft.lane[3] or None, spec.trace_id, spec.schedule_uid,
-        lanes[draft.lane], draft.grace_seconds, draft.extension_seconds,
+        lanes[draft.lane], draft.grace_seconds, draft.extension_seconds, *(spec.media or _NO_MEDIA),
     )  # fmt: skip
 
 
@@ -316,8 +320,12 @@ def check_is_open(type_name: str, user_id: str) -> None:
 
 
 def _check_spec(spec: TaskSpec) -> None:
-    if spec.type in MEDIA_TYPES:
-        raise TaskSpecInvalid(f"{spec.type} tasks are ordered through removal, which knows their file.")
+    if (spec.type in MEDIA_TYPES) != (spec.media is not None):
+        raise TaskSpecInvalid(
+            f"{spec.type} tasks are ordered through removal, which knows their file."
+            if spec.media is None
+            else f"{spec.type} is no media type: it has no file, quality, mode or format."
+        )
     if spec.priority is not None and spec.priority not in _PRIORITIES:
         raise TaskSpecInvalid("priority must lie between -1,000,000 and 1,000,000.")
     if spec.max_attempts is not None and not 1 <= spec.max_attempts <= 1000:
