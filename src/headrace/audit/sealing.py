@@ -17,6 +17,7 @@ from headrace.audit.seals import LEAF, NOTHING_BEFORE, Seal
 from headrace.audit.signing import SigningKey
 from headrace.database import Database, Row, Tx
 from headrace.errors import HeadraceError
+from headrace.loops import repeat
 
 log = logs.get(__name__)
 
@@ -56,18 +57,13 @@ class Sealer:
                 return total
 
     async def run(self, every: timedelta) -> None:
-        while True:
-            # Processes that started together must not look together.
-            await asyncio.sleep(every.total_seconds() * random.uniform(0.5, 1.5))  # noqa: S311
-            try:
-                done = await self.run_once() if await self.may_go_on() else Sealed()
-            except HeadraceError as exc:
-                log.warning("audit.sealing_failed", error=exc.code)
-            except Exception:  # the next round may fare better; an alarm tells of sealing that stands still
-                log.exception("audit.sealing_failed")
-            else:
-                if done != Sealed():
-                    log.info("audit.sealed", **asdict(done))
+        """Seal every so often; an alarm tells of sealing that stands still."""
+        await repeat(self._run_once_if_ours, every, failed="audit.sealing_failed")
+
+    async def _run_once_if_ours(self) -> None:
+        done = await self.run_once() if await self.may_go_on() else Sealed()
+        if done != Sealed():
+            log.info("audit.sealed", **asdict(done))
 
     async def may_go_on(self) -> bool:
         """A trail that is signed is left to whoever can sign: one process without the key would undo what it is for."""

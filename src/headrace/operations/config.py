@@ -14,6 +14,8 @@ class RetentionConfig:
     task_executions: timedelta | None = timedelta(days=90)
     task_locks: timedelta | None = timedelta(days=7)
     outbox_events: timedelta | None = timedelta(days=30)
+    tasks: timedelta | None = timedelta(days=90)
+    workers: timedelta | None = timedelta(days=7)
 
     def keep(self, table: str) -> timedelta | None:
         kept: timedelta | None = getattr(self, table)

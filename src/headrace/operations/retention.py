@@ -25,11 +25,11 @@ from headrace.operations.model import (
     starts,
 )
 from headrace.operations.retiring import Step, retire_month
+from headrace.purging import BATCH, RowRetention
 from headrace.storage import Storage, StorageConfig
 
 log = logs.get(__name__)
 
-_BATCH = 1000
 _MOST_OPEN = 1000
 
 
@@ -99,50 +99,18 @@ async def due_months(
 
 # -- single rows, a batch at a time
 
-# $1 is the cut, $2 the size of a batch. Rows that another process has in its hands are left to it.
-THIN: Mapping[str, str] = {
-    # The last run of a schedule stays, however old: what became of it is what is asked about.
-    "task_executions": """
-DELETE FROM headrace.task_executions WHERE id IN (
-  SELECT id FROM headrace.task_executions AS run
-  WHERE created_at < $1 AND finished_at < $1 AND EXISTS (
-    SELECT FROM headrace.task_executions AS later
-    WHERE later.task_uid = run.task_uid
-      AND (later.scheduled_at, later.execution_uid) > (run.scheduled_at, run.execution_uid)
-    OFFSET 0  -- looked up row by row, by the index of lists
-  )
-  ORDER BY created_at LIMIT $2 FOR UPDATE OF run SKIP LOCKED
-)
-""",
-    "task_locks": """
-DELETE FROM headrace.task_locks WHERE id IN (
-  SELECT id FROM headrace.task_locks
-  WHERE expires_at < $1 AND state <> 'active' AND coalesce(released_at, expires_at) < $1
-  ORDER BY expires_at LIMIT $2 FOR UPDATE SKIP LOCKED
-)
-""",
-    "outbox_events": """
-DELETE FROM headrace.outbox_events WHERE id IN (
-  SELECT id FROM headrace.outbox_events
-  WHERE created_at < $1 AND status IN ('PUBLISHED', 'DEAD')
-  ORDER BY id LIMIT $2 FOR UPDATE SKIP LOCKED
-)
-""",
-}
-
-
-async def thin(
-    db: Database, table_name: str, keep: timedelta | None, *, now: datetime | None = None, batch: int = _BATCH
+async def purge_rows(
+    db: Database, rule: RowRetention, keep: timedelta | None, *, now: datetime | None = None, batch: int = BATCH
 ) -> Retention:
     """Delete the table's finished rows that are older than ``keep``, in batches that nobody has to wait for."""
-    statement = THIN[table_name]
+    table_name = rule.table
     removed = 0
     async with db.transaction() as tx:
         await store.start_run(tx, table_name, now=now)
         line = None if keep is None else (now or await tx.fetchval("SELECT now()")) - keep
     while line is not None:
         async with db.transaction() as tx:
-            gone = await tx.count(statement, line, batch)
+            gone = await tx.count(rule.delete, line, batch)
             await store.count_removed(tx, table_name, gone)
         removed += gone
         if gone < batch:
@@ -158,14 +126,15 @@ async def retain(
     owner: DatabaseConfig,
     storage: StorageConfig,
     config: RetentionConfig,
+    rules: Mapping[str, RowRetention],
     table_name: str,
     *,
     who: Who | None = None,
     now: datetime | None = None,
     on_step: Step | None = None,
 ) -> Retention:
-    """One run of retention over one table, whichever way it lets go of what is old."""
+    """One run of retention over one table: rows go by ``rules``, months of the others whole."""
     keep = config.keep(table_name)
-    if table_name in THIN:
-        return await thin(db, table_name, keep, now=now)
+    if table_name in rules:
+        return await purge_rows(db, rules[table_name], keep, now=now)
     return await retire_expired(db, owner, storage, table_name, keep, who=who, now=now, on_step=on_step)

@@ -12,8 +12,8 @@ from headrace.schedules.cutting import error_texts, result_text
 from headrace.schedules.errors import RunOfSchedule
 from headrace.schedules.firing import release_held
 from headrace.schedules.model import ExecutionState, new_execution_uid
-from headrace.tasks import Change, ErrorCode, Follower, Followers, StoredCatalog, Submitter, Transition
-from headrace.tasks.followers import SCHEDULES
+from headrace.tasks.model import Change, ErrorCode, Transition
+from headrace.tasks.submit import Submitter
 
 FOLLOW = "SELECT headrace.follow_executions($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) AS uid"
 PROGRESS = """
@@ -129,11 +129,3 @@ async def _refuse_by_hand(tx: Tx, task_id: str) -> None:
     # A run that is over stays so, and its slot may have another: only the schedule can start one more.
     if await tx.fetchval(HAS_RUNS, task_id):
         raise RunOfSchedule
-
-
-def with_schedules(by_name: Mapping[str, Follower]) -> Followers:
-    """These followers, and the one that moves the runs of schedules."""
-    following = ExecutionFollower()
-    followers = Followers({**by_name, SCHEDULES: following})
-    following.submits_with(Submitter(StoredCatalog(), followers))
-    return followers

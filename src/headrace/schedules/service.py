@@ -185,20 +185,20 @@ async def delete_schedule(tx: Tx, caller: Caller, uid: str, *, expected: int | N
     """Remove a schedule and its history. What runs goes on as a task; what waits for a slot is gone. To keep the
     history, disable it instead.
 
-    With this commit it is gone for everybody. Of a long history the rest goes by and by (``bury_deleted``).
+    With this commit it is gone for everybody. Of a long history the rest goes by and by (``purge_deleted``).
     """
     old = await _hold(tx, caller, uid, expected)
     await store.delete_schedule(tx, uid)
-    await store.bury(tx, uid, limit=_AT_ONCE)
+    await store.purge_runs(tx, uid, limit=_AT_ONCE)
     await audit.record(tx, caller.who, Action.DELETED, _resource(old), old=old)
 
 
-async def bury_deleted(tx: Tx, limit: int) -> int:
+async def purge_deleted(tx: Tx, limit: int) -> int:
     """Remove some of what deleted schedules have left behind; gives how many rows went. Killed, the next one goes on:
     each commit leaves a schedule that is gone for everybody, with fewer runs."""
     gone = 0
     while gone < limit and (uid := await store.lock_deleted(tx)) is not None:
-        went = await store.bury(tx, uid, limit=limit - gone)
+        went = await store.purge_runs(tx, uid, limit=limit - gone)
         if went == 0:  # what is left is just moving
             break
         gone += went

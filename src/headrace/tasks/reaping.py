@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from headrace import logs
 from headrace.database import Database, Row
 from headrace.errors import HeadraceError, Unavailable
+from headrace.loops import repeat
 from headrace.tasks.followers import Followers
 from headrace.tasks.model import Claimed, Ending, ErrorCode, Outcome
 from headrace.tasks.registry import Registry
@@ -104,15 +105,7 @@ class Reaper:
         return await self._reap(worker, now, seqs[:middle]) + await self._reap(worker, now, seqs[middle:])
 
     async def run(self, every: timedelta) -> None:
-        while True:
-            # Processes that started together must not look together.
-            await asyncio.sleep(every.total_seconds() * random.uniform(0.7, 1.3))  # noqa: S311
-            try:
-                await self.run_once()
-            except HeadraceError as exc:
-                log.warning("reaper.failed", error=exc.code)
-            except Exception:  # the next look may fare better; it must not take the process that it runs in down
-                log.exception("reaper.failed")
+        await repeat(self.run_once, every, failed="reaper.failed")
 
 
 def _ending(row: Row) -> Ending:

@@ -21,6 +21,7 @@ from headrace.audit import Action, Who
 from headrace.database import Database
 from headrace.erasure import Eraser, NotYet
 from headrace.errors import HeadraceError
+from headrace.loops import repeat
 
 log = logs.get(__name__)
 
@@ -57,16 +58,11 @@ class Deletions:
         return True
 
     async def run(self, every: timedelta) -> None:
-        while True:
-            try:
-                while await self.run_once():
-                    pass
-            except HeadraceError as exc:
-                log.warning("deletions.failed", error=exc.code)
-            except Exception:  # the next look may fare better; a promise must not end with one of them
-                log.exception("deletions.failed")
-            # Processes that started together must not look together.
-            await asyncio.sleep(every.total_seconds() * random.uniform(0.7, 1.3))  # noqa: S311
+        await repeat(self._run_all_due, every, failed="deletions.failed")
+
+    async def _run_all_due(self) -> None:
+        while await self.run_once():
+            pass
 
     async def _carry_out(self, deletion: Deletion) -> None:
         for eraser in self._erasers:

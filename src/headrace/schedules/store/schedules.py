@@ -150,7 +150,7 @@ WHERE uid = $1 AND NOT EXISTS (SELECT FROM headrace.task_executions AS run WHERE
 """
 
 
-async def bury(tx: Tx, uid: str, *, limit: int) -> int:
+async def purge_runs(tx: Tx, uid: str, *, limit: int) -> int:
     """Remove some runs of a deleted schedule, and with the last of them the schedule; gives how many rows went. The
     caller has locked it."""
     gone = await tx.count(DELETE_RUNS, uid, limit)

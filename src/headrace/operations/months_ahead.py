@@ -11,6 +11,7 @@ from headrace import audit, logs
 from headrace.audit import Action, Resource, ResourceType, Who
 from headrace.database import Database
 from headrace.errors import HeadraceError
+from headrace.loops import repeat
 from headrace.operations import store
 from headrace.operations.model import MONTHLY, MonthlyTable
 
@@ -57,16 +58,11 @@ async def _make_one(db: Database, table: MonthlyTable, who: Who) -> date | None:
 
 
 async def keep_ahead(db: Database, every: timedelta) -> None:
-    """Look every now and then, for as long as the process lives."""
-    while True:
-        try:
-            made = await make_months_ahead(db, Who.system())
-        except HeadraceError as exc:
-            log.warning("partitions.not_made", error=exc.code)
-        except Exception:  # the next look may fare better, and an alarm tells of months that are missing
-            log.exception("partitions.not_made")
-        else:
-            if made.partitions or made.problems:
-                log.info("partitions.made", partitions=made.partitions, problems=made.problems)
-        # Processes that started together must not look together.
-        await asyncio.sleep(every.total_seconds() * random.uniform(0.5, 1.5))  # noqa: S311
+    """Look every now and then, for as long as the process lives. An alarm tells of months that are missing."""
+
+    async def run_once() -> None:
+        made = await make_months_ahead(db, Who.system())
+        if made.partitions or made.problems:
+            log.info("partitions.made", partitions=made.partitions, problems=made.problems)
+
+    await repeat(run_once, every, failed="partitions.not_made")

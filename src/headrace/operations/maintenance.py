@@ -8,19 +8,22 @@ Looking after dead workers is not among them: it must not need a worker itself.
 """
 
 import uuid
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from pydantic import BaseModel
 
-from headrace import ids, logs, operations, schedules
-from headrace.accounts.config import ThrottleConfig
+from headrace import ids, logs
 from headrace.audit import Who
 from headrace.database import Database, DatabaseConfig
 from headrace.operations.config import RetentionConfig
 from headrace.operations.errors import RetentionIncomplete
+from headrace.operations.retention import retain
+from headrace.purging import Purge, RowRetention, purge
 from headrace.schedules.errors import ScheduleNameTaken
 from headrace.schedules.model import ScheduleSpec
+from headrace.schedules.service import ensure_schedule
 from headrace.storage import StorageConfig
 from headrace.tasks.catalog import declare_types
 from headrace.tasks.context import TaskContext
@@ -31,10 +34,10 @@ log = logs.get(__name__)
 # Apart from everybody's own: a queue that somebody has paused or filled does not hold it up.
 QUEUE = "headrace"
 RETAIN = "headrace.retain"
-SWEEP = "headrace.sweep"
+PURGE = "headrace.purge"
 
 _NAMES = uuid.UUID("6f0c1d5e-6b1e-4f3c-9d6e-2f4b8a7c9e10")
-_ONE_AT_A_TIME = "SELECT pg_advisory_xact_lock(hashtextextended('headrace.upkeep', 0))"
+_ONE_AT_A_TIME = "SELECT pg_advisory_xact_lock(hashtextextended('headrace.maintenance', 0))"
 _HOUR = 3600
 
 
@@ -50,37 +53,42 @@ def _retention(table: str, *, at: str, what: str) -> ScheduleSpec:
     )
 
 
-# S-15, and what else must not grow for ever. By UTC.
-SCHEDULES = (
-    _retention(
-        "task_executions", at="0 2 * * *", what="Removes runs that ended long ago; each schedule keeps its last."
-    ),
-    _retention("audit_events", at="0 2 * * *", what="Archives months of the audit trail that are old enough."),
-    _retention("webhook_deliveries", at="0 2 * * *", what="Archives months of deliveries that are old enough."),
-    _retention("usage_ledger", at="0 2 * * *", what="Archives months of the ledger that are old enough."),
-    _retention("task_locks", at="0 3 * * *", what="Removes locks that were let go of long ago; their fences stay."),
-    _retention("outbox_events", at="0 3 * * *", what="Removes events that were published long ago."),
-    ScheduleSpec(
-        name="headrace: sweep",
-        type=SWEEP,
-        interval=600,
-        description="Removes answers to idempotency keys, rate limits, failures to log in and sessions that have "
-        "served their time, and the runs of deleted schedules; notes which locks have expired.",
-        max_duration_seconds=_HOUR,
-        max_retries=0,  # the next one comes soon
-    ),
+# By UTC (S-15).
+_MONTHLY = {
+    "audit_events": "Archives months of the audit trail that are old enough.",
+    "webhook_deliveries": "Archives months of deliveries that are old enough.",
+    "usage_ledger": "Archives months of the ledger that are old enough.",
+}
+_PURGE = ScheduleSpec(
+    name="headrace: purge",
+    type=PURGE,
+    interval=600,
+    description="Removes answers to idempotency keys, rate limits, failures to log in and sessions that have "
+    "served their time, deleted tasks, and the runs of deleted schedules; notes which locks have expired.",
+    max_duration_seconds=_HOUR,
+    max_retries=0,  # the next one comes soon
 )
 
 
+def schedules_of(rows: Mapping[str, RowRetention]) -> Sequence[ScheduleSpec]:
+    """What ships, given the tables whose rows are deleted."""
+    return (
+        *(_retention(table, at="0 2 * * *", what=what) for table, what in _MONTHLY.items()),
+        *(_retention(rule.table, at=rule.cron, what=rule.description) for rule in rows.values()),
+        _PURGE,
+    )
+
+
 @dataclass(frozen=True, slots=True)
-class Upkeep:
+class Maintenance:
     """What the handlers work with."""
 
     db: Database
     owner: DatabaseConfig  # who may take months out of a table
     storage: StorageConfig
     retention: RetentionConfig
-    throttle: ThrottleConfig
+    rows: Mapping[str, RowRetention]
+    purges: Sequence[Purge]
 
 
 class Order(BaseModel):
@@ -89,7 +97,7 @@ class Order(BaseModel):
     table: str
 
 
-def with_upkeep(program: Registry, upkeep: Upkeep) -> Registry:
+def with_maintenance(program: Registry, maintenance: Maintenance) -> Registry:
     """The task types of a program, and the product's own."""
     registry = Registry()
     for task_type in program:
@@ -98,33 +106,40 @@ def with_upkeep(program: Registry, upkeep: Upkeep) -> Registry:
     @registry.task(RETAIN, queue=QUEUE)
     async def retain(_context: TaskContext, order: Order) -> dict[str, Any]:
         """Let go of what one table has kept for long enough, a batch or a month at a time."""
-        done = await operations.retain(upkeep.db, upkeep.owner, upkeep.storage, upkeep.retention, order.table)
+        done = await retain(
+            maintenance.db,
+            maintenance.owner,
+            maintenance.storage,
+            maintenance.retention,
+            maintenance.rows,
+            order.table,
+        )
         if done.error:
             raise RetentionIncomplete(f"What should have gone is still there: {done.error}")
         return {"table": done.table_name, "removed_rows": done.removed_rows}
 
-    @registry.task(SWEEP, queue=QUEUE)
-    async def sweep(_context: TaskContext, _payload: Any) -> dict[str, int]:
+    @registry.task(PURGE, queue=QUEUE)
+    async def remove(_context: TaskContext, _payload: Any) -> dict[str, int]:
         """Remove what has served its time, in small batches."""
-        return asdict(await operations.sweep(upkeep.db, upkeep.throttle))
+        return await purge(maintenance.db, maintenance.purges)
 
     return registry
 
 
-async def ensure_schedules(db: Database, registry: Registry) -> None:
+async def ensure_schedules(db: Database, registry: Registry, rows: Mapping[str, RowRetention]) -> None:
     """Make what is missing of them; what is there is left as it is. Any number of processes may do it at once.
 
     Their types are declared, too: a run that is due before the first worker has started waits for it.
     """
     async with db.transaction() as tx:
         await declare_types(tx, registry)
-    for spec in SCHEDULES:
+    for spec in schedules_of(rows):
         try:
             async with db.transaction() as tx:
                 await tx.execute(_ONE_AT_A_TIME)
-                await schedules.ensure_schedule(tx, Who.system(), uid_of(spec), spec, user_id=ids.SYSTEM_USER)
+                await ensure_schedule(tx, Who.system(), uid_of(spec), spec, user_id=ids.SYSTEM_USER)
         except ScheduleNameTaken as exc:
-            log.warning("upkeep.not_scheduled", schedule=spec.name, error=exc.code)
+            log.warning("maintenance.not_scheduled", schedule=spec.name, error=exc.code)
 
 
 def uid_of(spec: ScheduleSpec) -> str:
