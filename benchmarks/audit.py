@@ -22,35 +22,25 @@ from benchmarks.scratch import scratch_server
 from headrace import audit, ids
 from headrace.access import Caller, Role
 from headrace.accounts import administration
-from headrace.audit import (
-    Action,
-    ActorType,
-    EventFilter,
-    Principal,
-    PrincipalType,
-    Resource,
-    ResourceType,
-    Sealer,
-    Who,
-)
+from headrace.audit import Action, ActorType, Principal, PrincipalType, Resource, ResourceType, Who, verifying
+from headrace.audit.events import Event, EventFilter, list_events
+from headrace.audit.sealing import Sealer
 from headrace.database import Database, DatabaseConfig, Tx
-from headrace.edge import Once, Services
 from headrace.edge.facts import Facts, attach
-from headrace.operations import retire_month
+from headrace.edge.idempotency import Once
+from headrace.edge.services import Services
+from headrace.operations.retiring import retire_month
 from headrace.storage import Storage, StorageConfig
-from headrace.tasks import (
-    Followers,
-    OutboxFollower,
-    Registry,
-    RegistryCatalog,
-    Submitter,
-    TaskContext,
-    Tasks,
-    TaskSpec,
-    submit_task,
-)
+from headrace.tasks.catalog import RegistryCatalog
+from headrace.tasks.context import TaskContext
+from headrace.tasks.events import OutboxFollower
+from headrace.tasks.followers import Followers
+from headrace.tasks.model import TaskSpec
+from headrace.tasks.registry import Registry
 from headrace.tasks.routes import changes
 from headrace.tasks.schemas import TaskIn
+from headrace.tasks.service import Tasks, submit_task
+from headrace.tasks.submit import Submitter
 
 MONTHS = 6
 TARGETS: Targets = {
@@ -262,7 +252,7 @@ async def search(run: Run[Sizes], db: Database) -> None:
         times = []
         for _ in range(run.sizes.looks):
             wanted = make()
-            times.append(await _timed(db, lambda tx, wanted=wanted: audit.list_events(tx, wanted, limit=21)))
+            times.append(await _timed(db, lambda tx, wanted=wanted: list_events(tx, wanted, limit=21)))
         p95 = sorted(times)[int(len(times) * 0.95)] * 1000
         run.note(f"p95_ms_{name}", p95)
         slowest = max(slowest, p95)
@@ -275,16 +265,16 @@ async def page_deep(run: Run[Sizes], db: Database) -> None:
     for wanted in (EventFilter(), EventFilter(action=Action.LOGIN), EventFilter(user_id="u_7")):
         middle = datetime.now(UTC) - timedelta(days=75)
         async with db.transaction(readonly=True) as tx:
-            (there,) = await audit.list_events(tx, wanted, older_than=(middle, "aud_"), limit=1)
+            (there,) = await list_events(tx, wanted, older_than=(middle, "aud_"), limit=1)
         first = [await _page(db, wanted, None) for _ in range(run.sizes.looks)]
         deep = [await _page(db, wanted, there) for _ in range(run.sizes.looks)]
         ratios.append(statistics.median(deep) / statistics.median(first))
     run.note("deep_page", max(ratios))
 
 
-async def _page(db: Database, wanted: EventFilter, after: audit.Event | None) -> float:
+async def _page(db: Database, wanted: EventFilter, after: Event | None) -> float:
     mark = after.mark if after else None
-    return await _timed(db, lambda tx: audit.list_events(tx, wanted, older_than=mark, limit=21))
+    return await _timed(db, lambda tx: list_events(tx, wanted, older_than=mark, limit=21))
 
 
 async def _timed(db: Database, look: Callable[[Tx], Awaitable[object]]) -> float:
@@ -302,7 +292,7 @@ async def seal_and_verify(run: Run[Sizes], db: Database) -> None:
     done = await Sealer(db).run_once()
     run.note("seal_per_s", done.events / (time.perf_counter() - started))
     started = time.perf_counter()
-    found = await audit.verify(db)
+    found = await verifying.verify(db)
     run.note("verify_per_s", found.events / (time.perf_counter() - started))
     assert found.finding is None, found.finding
     assert found.unsealed == 0

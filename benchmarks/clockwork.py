@@ -7,11 +7,17 @@ from typing import Any
 
 from benchmarks.ours import as_app
 from headrace import ids
+from headrace.assembly.followers import followers as assembled
 from headrace.database import Database
-from headrace.schedules import MisfireConfig, Scheduler, SchedulerConfig, with_schedules
+from headrace.schedules.due import MisfireConfig
 from headrace.schedules.firing import fire_due
-from headrace.tasks import OutboxFollower, Registry, StoredCatalog, Submitter, TaskContext, Worker, WorkerConfig
-from headrace.tasks.catalog import declare_types
+from headrace.schedules.loop import Scheduler, SchedulerConfig
+from headrace.tasks.catalog import StoredCatalog, declare_types
+from headrace.tasks.context import TaskContext
+from headrace.tasks.registry import Registry
+from headrace.tasks.submit import Submitter
+from headrace.tasks.worker.config import WorkerConfig
+from headrace.tasks.worker.loop import Worker
 
 registry = Registry()
 
@@ -28,7 +34,7 @@ async def tick(_context: TaskContext, _payload: Any) -> int:
 
 def followers() -> Any:
     """As the product wires them: the events of tasks, and the runs of schedules."""
-    return with_schedules({"outbox": OutboxFollower()})
+    return assembled()
 
 
 def submitter() -> Submitter:

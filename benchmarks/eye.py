@@ -21,8 +21,9 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.eye_marks import KINDS, Mark
-from headrace.removal.eye import look, solve
 from headrace.removal.eye.filling import fill
+from headrace.removal.eye.looking import look
+from headrace.removal.eye.solving import solve
 from training.photographs import evaluation_files
 
 WIDTH, HEIGHT = 960, 600

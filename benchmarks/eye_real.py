@@ -16,7 +16,8 @@ import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
 from benchmarks.eye import Picture, filed, grown, photographs, psnr
-from headrace.removal.eye import look, solve
+from headrace.removal.eye.looking import look
+from headrace.removal.eye.solving import solve
 
 FONT = "/usr/share/fonts/truetype/dejavu/DejaVuSans-Bold.ttf"
 PHOTOS = 4

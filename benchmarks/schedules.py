@@ -19,8 +19,9 @@ from benchmarks.report import Run, Targets, console, print_json, print_rounds, p
 from benchmarks.scratch import scratch_server
 from headrace import ids
 from headrace.database import Database
-from headrace.schedules import ExecutionFilter, ExecutionState, SchedulerConfig, Trigger
-from headrace.schedules.store.executions import list_executions
+from headrace.schedules.loop import SchedulerConfig
+from headrace.schedules.model import ExecutionState, Trigger
+from headrace.schedules.store.executions import ExecutionFilter, list_executions
 
 _BATCH = SchedulerConfig().batch
 

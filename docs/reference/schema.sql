@@ -919,6 +919,7 @@ END),
 );
 CREATE INDEX idx_tasks_asset_id ON headrace.tasks USING btree (input_asset_id) WHERE (input_asset_id IS NOT NULL);
 CREATE INDEX idx_tasks_created_at ON headrace.tasks USING btree (created_at);
+CREATE INDEX idx_tasks_deleted_at ON headrace.tasks USING btree (deleted_at) WHERE (deleted_at IS NOT NULL);
 CREATE INDEX idx_tasks_status_updated_at ON headrace.tasks USING btree (status, updated_at DESC);
 CREATE INDEX idx_tasks_user_created_at ON headrace.tasks USING btree (user_id, created_at DESC) WHERE (deleted_at IS NULL);
 CREATE INDEX idx_tasks_user_status_created_at ON headrace.tasks USING btree (user_id, status, created_at DESC);

@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from headrace.client import Client, SyncClient
-    from headrace.embedding import Headrace
-    from headrace.tasks import Fatal, Registry, Snooze, TaskContext
+    from headrace.embedding.program import Headrace
+    from headrace.tasks.context import TaskContext
+    from headrace.tasks.errors import Fatal, Snooze
+    from headrace.tasks.registry import Registry
 
 __version__ = "0.1.0"
 __all__ = ["Client", "Fatal", "Headrace", "Registry", "Snooze", "SyncClient", "TaskContext", "__version__"]
@@ -21,11 +23,11 @@ __all__ = ["Client", "Fatal", "Headrace", "Registry", "Snooze", "SyncClient", "T
 _HOMES = {
     "Client": "headrace.client",
     "SyncClient": "headrace.client",
-    "Headrace": "headrace.embedding",
-    "Registry": "headrace.tasks",
-    "TaskContext": "headrace.tasks",
-    "Fatal": "headrace.tasks",
-    "Snooze": "headrace.tasks",
+    "Headrace": "headrace.embedding.program",
+    "Registry": "headrace.tasks.registry",
+    "TaskContext": "headrace.tasks.context",
+    "Fatal": "headrace.tasks.errors",
+    "Snooze": "headrace.tasks.errors",
 }
 
 

@@ -1,5 +1,5 @@
 """``python -m headrace`` is ``headrace``, also where the environment's scripts are not on the path."""
 
-from headrace.cli import main
+from headrace.cli.app import main
 
 main()

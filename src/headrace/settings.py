@@ -78,7 +78,7 @@ def _networks(value: object) -> object:
 Duration = Annotated[timedelta, BeforeValidator(_duration), Field(gt=timedelta(0))]
 # PostgreSQL keeps its own in milliseconds of 32 bits: not quite 25 days.
 ServerTimeout = Annotated[Duration, Field(le=timedelta(days=24))]
-Keep = Annotated[timedelta | None, BeforeValidator(_keep), Field(gt=timedelta(0))]
+Keep = Annotated[Annotated[timedelta, Field(gt=timedelta(0))] | None, BeforeValidator(_keep)]
 Words = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_comma_separated)]
 Networks = Annotated[tuple[IPv4Network | IPv6Network, ...], NoDecode, BeforeValidator(_networks)]
 # None at all is a choice, too.
@@ -336,9 +336,16 @@ class Settings(BaseSettings):
     )
     retention_outbox: Keep = _setting(
         "Retention",
-        "How long events that were published, or given up, are kept; then they are deleted, unless a delivery tells of "
-        "them.",
+        "How long events that were published, or given up, are kept; then they are deleted.",
         timedelta(days=30),
+    )
+    retention_tasks: Keep = _setting(
+        "Retention",
+        "How long tasks that are over are kept, with their logs and steps; then they are deleted.",
+        timedelta(days=90),
+    )
+    retention_workers: Keep = _setting(
+        "Retention", "How long workers that have ended are kept; then they are deleted.", timedelta(days=7)
     )
     archive_url: str | None = _setting(
         "Retention",

@@ -4,9 +4,11 @@ from typing import Any
 
 import pytest
 
-from headrace import accounts as package
 from headrace.access import Caller, Credentials, Role
-from headrace.accounts import Accounts, AccountsConfig, PasswordConfig, User
+from headrace.accounts import login, registration, service
+from headrace.accounts.config import AccountsConfig, PasswordConfig
+from headrace.accounts.model import User
+from headrace.accounts.service import Accounts
 from headrace.audit import Who
 from headrace.database import Database, Row
 
@@ -19,7 +21,7 @@ CHEAP = AccountsConfig(passwords=PasswordConfig(time_cost=1, memory_kib=8, paral
 
 @pytest.fixture
 async def accounts() -> AsyncIterator[Accounts]:
-    async with package.open_accounts(CHEAP, secret=SECRET) as opened:
+    async with service.open_accounts(CHEAP, secret=SECRET) as opened:
         yield opened
 
 
@@ -34,9 +36,9 @@ MakeUser = Callable[..., Awaitable[User]]
 @pytest.fixture
 def make_user(db: Database, accounts: Accounts, who: Who) -> MakeUser:
     async def make(username: str = "ada", *, role: Role = Role.USER, password: str = PASSWORD) -> User:
-        new = await package.prepare(accounts, username=username, password=password, role=role, by_operator=True)
+        new = await registration.prepare(accounts, username=username, password=password, role=role, by_operator=True)
         async with db.transaction() as tx:
-            return await package.register(tx, who, new)
+            return await registration.register(tx, who, new)
 
     return make
 
@@ -49,7 +51,7 @@ def log_in(db: Database, accounts: Accounts, who: Who) -> LogIn:
     """Log in and come back as the edge would see the next request."""
 
     async def enter(username: str = "ada", password: str = PASSWORD) -> Caller:
-        logged_in = await package.log_in(db, accounts, who, username=username, password=password)
+        logged_in = await login.log_in(db, accounts, who, username=username, password=password)
         return await accounts.authenticate(db, who, Credentials(logged_in.token, None, None), False)
 
     return enter

@@ -2,11 +2,12 @@ import asyncio
 
 import pytest
 
-from headrace import accounts as package
 from headrace import ids
 from headrace.access import Credentials, PreconditionFailed, Role
-from headrace.accounts import Accounts, User, UserStatus
+from headrace.accounts import administration, login, sessions
 from headrace.accounts.errors import InvalidPassword, LastAdmin, NoPassword, UserNotFound
+from headrace.accounts.model import User, UserStatus
+from headrace.accounts.service import Accounts
 from headrace.audit import Who
 from headrace.database import Database
 from headrace.errors import Unauthenticated
@@ -15,25 +16,25 @@ from tests.accounts.conftest import PASSWORD, LogIn, MakeUser, events
 
 async def suspend(db: Database, who: Who, user_id: str, expected: int | None = None) -> User:
     async with db.transaction() as tx:
-        return await package.suspend(tx, who, user_id, expected=expected)
+        return await administration.suspend(tx, who, user_id, expected=expected)
 
 
 async def set_role(db: Database, who: Who, user_id: str, role: Role) -> User:
     async with db.transaction() as tx:
-        return await package.set_role(tx, who, user_id, role)
+        return await administration.set_role(tx, who, user_id, role)
 
 
 async def test_suspending_ends_sessions_at_once(
     db: Database, accounts: Accounts, who: Who, make_user: MakeUser
 ) -> None:
     user = await make_user()
-    logged_in = await package.log_in(db, accounts, who, username="ada", password=PASSWORD)
+    logged_in = await login.log_in(db, accounts, who, username="ada", password=PASSWORD)
     suspended = await suspend(db, who, user.id)
     assert (suspended.status, suspended.version) == (UserStatus.SUSPENDED, 1)
     with pytest.raises(Unauthenticated):
         await accounts.authenticate(db, who, Credentials(logged_in.token, None, None), False)
     async with db.transaction() as tx:
-        reinstated = await package.reinstate(tx, who, user.id)
+        reinstated = await administration.reinstate(tx, who, user.id)
     assert (reinstated.status, reinstated.version) == (UserStatus.ACTIVE, 2)
     with pytest.raises(Unauthenticated):
         await accounts.authenticate(db, who, Credentials(logged_in.token, None, None), False)
@@ -66,10 +67,10 @@ async def test_nobody_and_the_system_cannot_be_changed(
     with pytest.raises(UserNotFound):
         await set_role(db, who, user_id, Role.USER)
     with pytest.raises(UserNotFound):
-        await package.reset_password(db, accounts, who, user_id, PASSWORD)
+        await administration.reset_password(db, accounts, who, user_id, PASSWORD)
     with pytest.raises(UserNotFound):
         async with db.transaction() as tx:
-            await package.get_user(tx, who, user_id)
+            await administration.get_user(tx, who, user_id)
 
 
 async def test_roles_are_granted_and_revoked(db: Database, who: Who, make_user: MakeUser) -> None:
@@ -115,22 +116,22 @@ async def test_a_reset_ends_all_sessions_and_gives_a_new_password(
 ) -> None:
     user = await make_user()
     await log_in()
-    after = await package.reset_password(db, accounts, who, user.id, "quite another phrase", expected=0)
+    after = await administration.reset_password(db, accounts, who, user.id, "quite another phrase", expected=0)
     assert after.version == 1
     await log_in(password="quite another phrase")
     (event,) = await events(db, "updated")
     assert event["data"] == {"sessions_ended": "1", "purpose": "reset"}
     with pytest.raises(InvalidPassword):
-        await package.reset_password(db, accounts, who, user.id, "short")
+        await administration.reset_password(db, accounts, who, user.id, "short")
     with pytest.raises(PreconditionFailed):
-        await package.reset_password(db, accounts, who, user.id, "yet another phrase", expected=0)
+        await administration.reset_password(db, accounts, who, user.id, "yet another phrase", expected=0)
 
 
 async def test_who_has_no_password_gets_none(db: Database, accounts: Accounts, who: Who) -> None:
     async with db.transaction() as tx:
         await tx.execute("INSERT INTO headrace.users (id, wechat_openid) VALUES ('u_x', 'o')")
     with pytest.raises(NoPassword):
-        await package.reset_password(db, accounts, who, "u_x", PASSWORD)
+        await administration.reset_password(db, accounts, who, "u_x", PASSWORD)
 
 
 async def test_users_are_listed_by_what_was_asked(db: Database, who: Who, make_user: MakeUser) -> None:
@@ -140,7 +141,7 @@ async def test_users_are_listed_by_what_was_asked(db: Database, who: Who, make_u
 
     async def listed(**filters: object) -> list[str]:
         async with db.transaction() as tx:
-            rows = await package.list_users(tx, who, limit=10, **filters)  # type: ignore[arg-type]
+            rows = await administration.list_users(tx, who, limit=10, **filters)  # type: ignore[arg-type]
         return [row.id for row in rows]
 
     assert await listed() == [bob.id, ada.id, root.id]
@@ -160,9 +161,9 @@ async def test_looking_at_another_is_audited_and_at_oneself_is_not(
     ada = await make_user("ada")
     root = await log_in("root")
     async with db.transaction() as tx:
-        await package.get_user(tx, root.who, ada.id)
-        await package.get_user(tx, root.who, root.user_id)
-        assert (await package.get_self(tx, root)).id == root.user_id
+        await administration.get_user(tx, root.who, ada.id)
+        await administration.get_user(tx, root.who, root.user_id)
+        assert (await sessions.get_self(tx, root)).id == root.user_id
     (event,) = await events(db, "read")
     assert event["resource"]["identifier"] == ada.id
 
@@ -170,13 +171,13 @@ async def test_looking_at_another_is_audited_and_at_oneself_is_not(
 async def test_of_ten_processes_that_start_at_once_one_makes_the_administrator(
     db: Database, accounts: Accounts, log_in: LogIn
 ) -> None:
-    results = await asyncio.gather(*(package.ensure_first_admin(db, accounts) for _ in range(10)))
+    results = await asyncio.gather(*(administration.ensure_first_admin(db, accounts) for _ in range(10)))
     (first,) = [result for result in results if result is not None]
     assert (first.user.username, first.user.role) == ("admin", Role.ADMIN)
     assert first.password not in repr(first)
     caller = await log_in("admin", first.password)
     assert caller.is_admin
-    assert await package.ensure_first_admin(db, accounts) is None
+    assert await administration.ensure_first_admin(db, accounts) is None
     (event,) = await events(db, "created")
     assert event["actor_type"] == "SYSTEM"
 
@@ -185,7 +186,7 @@ async def test_a_taken_name_does_not_keep_the_first_administrator_away(
     db: Database, accounts: Accounts, make_user: MakeUser
 ) -> None:
     await make_user("admin")
-    first = await package.ensure_first_admin(db, accounts)
+    first = await administration.ensure_first_admin(db, accounts)
     assert first is not None
     assert first.user.username is not None
     assert first.user.username.startswith("admin-")

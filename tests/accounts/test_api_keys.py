@@ -4,10 +4,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from headrace import accounts as package
 from headrace.access import Caller, Credentials, Role, Scope
-from headrace.accounts import Accounts, tokens
+from headrace.accounts import administration, api_keys, model, tokens
 from headrace.accounts.errors import ApiKeyNameTaken, ApiKeyNotFound, InvalidExpiry, InvalidScopes, SessionNeeded
+from headrace.accounts.service import Accounts
 from headrace.accounts.store import api_keys as store
 from headrace.audit import ActorType, Who
 from headrace.database import Database
@@ -23,9 +23,9 @@ async def make_key(
     name: str = "import",
     scopes: frozenset[Scope] = READ,
     expires_at: datetime | None = None,
-) -> package.ApiKeyMade:
+) -> model.ApiKeyMade:
     async with db.transaction() as tx:
-        return await package.create_api_key(tx, caller, name=name, scopes=scopes, expires_at=expires_at)
+        return await api_keys.create_api_key(tx, caller, name=name, scopes=scopes, expires_at=expires_at)
 
 
 @pytest.fixture
@@ -99,21 +99,21 @@ async def test_a_name_is_free_again_once_its_key_is_revoked(db: Database, ada: C
     with pytest.raises(ApiKeyNameTaken):
         await make_key(db, ada)
     async with db.transaction() as tx:
-        await package.revoke_api_key(tx, ada, made.api_key.id)
+        await api_keys.revoke_api_key(tx, ada, made.api_key.id)
     await make_key(db, ada)
 
 
 async def test_of_two_keys_of_one_name_at_once_one_is_made(db: Database, ada: Caller) -> None:
     results = await asyncio.gather(*(make_key(db, ada) for _ in range(5)), return_exceptions=True)
-    assert sum(isinstance(result, package.ApiKeyMade) for result in results) == 1
+    assert sum(isinstance(result, model.ApiKeyMade) for result in results) == 1
     assert sum(isinstance(result, ApiKeyNameTaken) for result in results) == 4
 
 
 async def test_a_revoked_key_stops_at_once(db: Database, accounts: Accounts, who: Who, ada: Caller) -> None:
     made = await make_key(db, ada)
     async with db.transaction() as tx:
-        await package.revoke_api_key(tx, ada, made.api_key.id)
-        assert await package.list_api_keys(tx, ada, older_than=None, limit=10) == []
+        await api_keys.revoke_api_key(tx, ada, made.api_key.id)
+        assert await api_keys.list_api_keys(tx, ada, older_than=None, limit=10) == []
     with pytest.raises(Unauthenticated):
         await use(db, accounts, who, made.key)
     created, revoked = await events(db, "created"), await events(db, "revoked")
@@ -125,11 +125,11 @@ async def test_a_suspended_user_s_keys_stop_and_come_back(
 ) -> None:
     made = await make_key(db, ada)
     async with db.transaction() as tx:
-        await package.suspend(tx, who, ada.user_id)
+        await administration.suspend(tx, who, ada.user_id)
     with pytest.raises(Unauthenticated):
         await use(db, accounts, who, made.key)
     async with db.transaction() as tx:
-        await package.reinstate(tx, who, ada.user_id)
+        await administration.reinstate(tx, who, ada.user_id)
     await use(db, accounts, who, made.key)
 
 
@@ -137,21 +137,21 @@ async def test_another_s_key_looks_like_none(db: Database, ada: Caller, make_use
     made = await make_key(db, ada)
     await make_user("bob")
     bob = await log_in("bob")
-    for verb in (package.get_api_key, package.revoke_api_key):
+    for verb in (api_keys.get_api_key, api_keys.revoke_api_key):
         for key_id in (made.api_key.id, "key_none"):
             with pytest.raises(ApiKeyNotFound):
                 async with db.transaction() as tx:
                     await verb(tx, bob, key_id)
     async with db.transaction() as tx:
-        assert await package.list_api_keys(tx, bob, older_than=None, limit=10) == []
-        assert await package.get_api_key(tx, ada, made.api_key.id) == made.api_key
+        assert await api_keys.list_api_keys(tx, bob, older_than=None, limit=10) == []
+        assert await api_keys.get_api_key(tx, ada, made.api_key.id) == made.api_key
 
 
 async def test_use_is_noted_once_a_minute_at_the_most(db: Database, accounts: Accounts, who: Who, ada: Caller) -> None:
     made = await make_key(db, ada)
     await use(db, accounts, who, made.key)
     async with db.transaction() as tx:
-        used = (await package.get_api_key(tx, ada, made.api_key.id)).last_used_at
+        used = (await api_keys.get_api_key(tx, ada, made.api_key.id)).last_used_at
         assert used is not None
         every = timedelta(minutes=1)
         assert not await store.note_used(tx, made.api_key.id, every=every, now=used + timedelta(seconds=59))

@@ -6,18 +6,12 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from headrace import accounts as package
 from headrace.access import Caller, Credentials, Role, Scope
-from headrace.accounts import (
-    Accounts,
-    Deletion,
-    DeletionConfig,
-    Deletions,
-    DeletionStatus,
-    ForgetCredentials,
-    ThrottleConfig,
-    UserStatus,
-)
+from headrace.accounts import administration, api_keys, login
+from headrace.accounts.config import DeletionConfig, ThrottleConfig
+from headrace.accounts.deletion import service
+from headrace.accounts.deletion.credentials import ForgetCredentials
+from headrace.accounts.deletion.machine import Deletions
 from headrace.accounts.errors import (
     AccountBeingDeleted,
     AccountSuspended,
@@ -30,6 +24,8 @@ from headrace.accounts.errors import (
     UserNotFound,
     WrongPassword,
 )
+from headrace.accounts.model import Deletion, DeletionStatus, UserStatus
+from headrace.accounts.service import Accounts
 from headrace.audit import Who
 from headrace.database import Database, Row
 from headrace.erasure import Eraser, NotYet
@@ -45,12 +41,12 @@ def machine(db: Database, *erasers: Eraser) -> Deletions:
 
 
 async def ask(db: Database, accounts: Accounts, caller: Caller) -> Deletion:
-    return await package.delete_own_account(db, accounts, caller, password=PASSWORD)
+    return await service.delete_own_account(db, accounts, caller, password=PASSWORD)
 
 
 async def delete(db: Database, who: Who, user_id: str, *, grace: timedelta = timedelta(0)) -> Deletion:
     async with db.transaction() as tx:
-        return await package.delete_account(tx, who, user_id, grace=grace)
+        return await service.delete_account(tx, who, user_id, grace=grace)
 
 
 async def row(db: Database, sql: str, *args: object) -> Row:
@@ -66,9 +62,9 @@ async def test_from_the_request_on_nobody_gets_in(
     db: Database, accounts: Accounts, who: Who, make_user: MakeUser, log_in: LogIn
 ) -> None:
     user, caller = await make_user(), await log_in()
-    elsewhere = await package.log_in(db, accounts, who, username="ada", password=PASSWORD)
+    elsewhere = await login.log_in(db, accounts, who, username="ada", password=PASSWORD)
     async with db.transaction() as tx:
-        made = await package.create_api_key(tx, caller, name="ci", scopes={Scope.TASKS_READ})
+        made = await api_keys.create_api_key(tx, caller, name="ci", scopes={Scope.TASKS_READ})
     asked = await ask(db, accounts, caller)
     assert (asked.status, asked.user_id, asked.requested_by) == (DeletionStatus.WAITING, user.id, user.id)
     for token in (elsewhere.token, made.key):
@@ -90,7 +86,7 @@ async def test_until_the_grace_period_is_over_nothing_is_lost_and_logging_in_und
     user = await make_user()
     await ask(db, accounts, await log_in())
     assert not await machine(db).run_once(now=datetime.now(UTC) + timedelta(days=6, hours=23))
-    back = await package.log_in(db, accounts, who, username="ada", password=PASSWORD, keep_account=True)
+    back = await login.log_in(db, accounts, who, username="ada", password=PASSWORD, keep_account=True)
     assert (back.user.id, back.user.status, back.user.username) == (user.id, UserStatus.ACTIVE, "ada")
     assert (await deletion_of(db, user.id))["status"] == "CANCELED"
     assert not await machine(db).run_once(now=datetime.now(UTC) + AFTER_GRACE)
@@ -104,7 +100,7 @@ async def test_a_wrong_password_deletes_nothing_and_is_on_record(
     await make_user()
     caller = await log_in()
     with pytest.raises(WrongPassword) as refused:
-        await package.delete_own_account(db, accounts, caller, password="a guess at it")
+        await service.delete_own_account(db, accounts, caller, password="a guess at it")
     assert refused.value.details == {"field": "password"}
     assert (await events(db, "login"))[-1]["data"]["purpose"] == "delete"
     assert await db.fetch_alone("SELECT FROM headrace.account_deletions") == []
@@ -116,10 +112,10 @@ async def test_an_api_key_cannot_delete_the_account(
 ) -> None:
     await make_user()
     async with db.transaction() as tx:
-        made = await package.create_api_key(tx, await log_in(), name="ci", scopes={Scope.ACCOUNT_WRITE})
+        made = await api_keys.create_api_key(tx, await log_in(), name="ci", scopes={Scope.ACCOUNT_WRITE})
     program = await accounts.authenticate(db, who, Credentials(made.key, None, None), True)
     with pytest.raises(SessionNeeded):
-        await package.delete_own_account(db, accounts, program, password=PASSWORD)
+        await service.delete_own_account(db, accounts, program, password=PASSWORD)
 
 
 async def test_nothing_personal_is_left_and_it_is_told_once(
@@ -127,7 +123,7 @@ async def test_nothing_personal_is_left_and_it_is_told_once(
 ) -> None:
     user, caller = await make_user("grace.hopper"), await log_in("grace.hopper")
     async with db.transaction() as tx:
-        await package.create_api_key(tx, caller, name="of grace.hopper", scopes={Scope.TASKS_READ})
+        await api_keys.create_api_key(tx, caller, name="of grace.hopper", scopes={Scope.TASKS_READ})
         await tx.execute(
             "UPDATE headrace.users SET email = 'grace.hopper@example.org', mobile = '+49 30 1234567', "
             "wechat_openid = 'open-grace.hopper' WHERE id = $1",
@@ -199,22 +195,22 @@ async def test_an_administrators_deletion_is_undone_by_an_administrator_only(
 ) -> None:
     user = await make_user()
     async with db.transaction() as tx:
-        await package.suspend(tx, who, user.id)
+        await administration.suspend(tx, who, user.id)
     asked = await delete(db, who, user.id, grace=timedelta(days=7))
     assert await delete(db, who, user.id, grace=timedelta(days=7)) == asked  # twice is as good as once
     with pytest.raises(AccountBeingDeleted, match="cannot be undone from here"):
-        await package.log_in(db, accounts, who, username="ada", password=PASSWORD, keep_account=True)
+        await login.log_in(db, accounts, who, username="ada", password=PASSWORD, keep_account=True)
     async with db.transaction() as tx:
-        for verb in (package.suspend, package.reinstate):
+        for verb in (administration.suspend, administration.reinstate):
             with pytest.raises(DeletionPending):
                 await verb(tx, who, user.id)
-        kept = await package.keep_account(tx, who, user.id)
+        kept = await service.keep_account(tx, who, user.id)
     assert kept.status is UserStatus.SUSPENDED  # as before
     with pytest.raises(AccountSuspended):
         await log_in()
     async with db.transaction() as tx:
         with pytest.raises(DeletionNotFound):
-            await package.keep_account(tx, who, user.id)
+            await service.keep_account(tx, who, user.id)
 
 
 async def test_an_administrator_can_end_the_grace_period(db: Database, who: Who, make_user: MakeUser) -> None:
@@ -286,7 +282,7 @@ async def test_steps_run_in_order_and_are_done_once_whatever_comes_between(
     )
     async with db.transaction() as tx:
         with pytest.raises(DeletionStarted):
-            await package.keep_account(tx, who, user.id)
+            await service.keep_account(tx, who, user.id)
     assert await running.run_once(now=later)
     failed = await deletion_of(db, user.id)
     assert (failed["steps_done"], failed["obstacle"]) == (["one"], "RuntimeError")  # not what it said
@@ -343,7 +339,7 @@ async def test_no_login_slips_through_beside_the_request(
 
     async def enter() -> str | None:
         try:
-            return (await package.log_in(db, unhurried, who, username="ada", password=PASSWORD)).token
+            return (await login.log_in(db, unhurried, who, username="ada", password=PASSWORD)).token
         except AccountBeingDeleted:
             return None
 

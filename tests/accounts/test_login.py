@@ -4,11 +4,13 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from headrace import accounts as package
 from headrace.access import Role
-from headrace.accounts import Accounts, PasswordConfig, ThrottleConfig
+from headrace.accounts import administration, login, password_change, service, sessions
+from headrace.accounts.config import PasswordConfig, ThrottleConfig
 from headrace.accounts.errors import AccountSuspended, BadCredentials, LoginPaused, PasswordsBusy
 from headrace.accounts.passwords import Passwords
+from headrace.accounts.service import Accounts
+from headrace.accounts.throttle import forget_failures
 from headrace.audit import Who
 from headrace.database import Database
 from tests.accounts.conftest import CHEAP, PASSWORD, LogIn, MakeUser, configured, events, everything_in
@@ -21,7 +23,7 @@ async def guess(
     db: Database, accounts: Accounts, who: Who, *, name: str = "ada", now: datetime | None = None
 ) -> type[Exception]:
     with pytest.raises((BadCredentials, LoginPaused)) as refused:
-        await package.log_in(db, accounts, who, username=name, password="wrong guess", now=now)
+        await login.log_in(db, accounts, who, username=name, password="wrong guess", now=now)
     return refused.type
 
 
@@ -39,7 +41,7 @@ async def test_a_user_logs_in_with_any_spelling_of_the_name(
     db: Database, accounts: Accounts, who: Who, make_user: MakeUser
 ) -> None:  # D-01
     user = await make_user("ada")
-    logged_in = await package.log_in(db, accounts, who, username=" ＡDA ", password=PASSWORD)
+    logged_in = await login.log_in(db, accounts, who, username=" ＡDA ", password=PASSWORD)
     assert logged_in.user.id == user.id
     assert logged_in.user.last_login_at is not None
     assert logged_in.token.startswith("hrs_")
@@ -51,9 +53,9 @@ async def test_a_wrong_password_and_an_unknown_name_are_told_apart_by_nobody(
 ) -> None:
     await make_user("ada")
     with pytest.raises(BadCredentials) as wrong:
-        await package.log_in(db, accounts, who, username="ada", password="wrong guess")
+        await login.log_in(db, accounts, who, username="ada", password="wrong guess")
     with pytest.raises(BadCredentials) as unknown:
-        await package.log_in(db, accounts, who, username="bob", password="wrong guess")
+        await login.log_in(db, accounts, who, username="bob", password="wrong guess")
     assert (wrong.value.message, wrong.value.details) == (unknown.value.message, unknown.value.details)
 
 
@@ -66,7 +68,7 @@ async def test_logins_are_audited_and_passwords_are_not(
     db: Database, accounts: Accounts, who: Who, make_user: MakeUser
 ) -> None:
     user = await make_user("ada", role=Role.ADMIN)
-    logged_in = await package.log_in(db, accounts, who, username="ada", password=PASSWORD)
+    logged_in = await login.log_in(db, accounts, who, username="ada", password=PASSWORD)
     await guess(db, accounts, who)
     await guess(db, accounts, who, name="hunter2-my-password")
 
@@ -90,10 +92,10 @@ async def test_a_suspended_user_is_refused_and_only_they_learn_why(
 ) -> None:
     user = await make_user("ada")
     async with db.transaction() as tx:
-        await package.suspend(tx, who, user.id)
+        await administration.suspend(tx, who, user.id)
     assert await guess(db, accounts, who) is BadCredentials
     with pytest.raises(AccountSuspended):
-        await package.log_in(db, accounts, who, username="ada", password=PASSWORD)
+        await login.log_in(db, accounts, who, username="ada", password=PASSWORD)
     assert [event["data"]["reason"] for event in await events(db, "login")] == ["wrong_password", "suspended"]
 
 
@@ -103,11 +105,11 @@ async def test_old_parameters_are_replaced_at_the_next_login(
     user = await make_user("ada")
     config = replace(CHEAP.passwords, time_cost=2)
     newer = replace(accounts, passwords=Passwords(config), config=replace(CHEAP, passwords=config))
-    after = (await package.log_in(db, newer, who, username="ada", password=PASSWORD)).user
+    after = (await login.log_in(db, newer, who, username="ada", password=PASSWORD)).user
     assert after.password_hash != user.password_hash
     assert after.password_hash is not None
     assert ",t=2," in after.password_hash
-    await package.log_in(db, newer, who, username="ada", password=PASSWORD)
+    await login.log_in(db, newer, who, username="ada", password=PASSWORD)
 
 
 async def test_pauses_begin_after_the_free_failures_and_double_up_to_the_cap(
@@ -122,7 +124,7 @@ async def test_pauses_begin_after_the_free_failures_and_double_up_to_the_cap(
     pauses = []
     for _ in range(5):
         with pytest.raises(LoginPaused) as paused:
-            await package.log_in(db, accounts, who, username="ada", password=PASSWORD, now=now)
+            await login.log_in(db, accounts, who, username="ada", password=PASSWORD, now=now)
         assert paused.value.retry_after is not None
         pauses.append(paused.value.retry_after.total_seconds())
         now += paused.value.retry_after
@@ -131,7 +133,7 @@ async def test_pauses_begin_after_the_free_failures_and_double_up_to_the_cap(
 
     # The owner waits and is in; the count starts afresh.
     now += timedelta(seconds=5)
-    await package.log_in(db, accounts, who, username="ada", password=PASSWORD, now=now)
+    await login.log_in(db, accounts, who, username="ada", password=PASSWORD, now=now)
     for _ in range(3):
         assert await guess(db, accounts, who, now=now) is BadCredentials
 
@@ -144,7 +146,7 @@ async def test_old_failures_are_forgotten(db: Database, accounts: Accounts, who:
 async def test_a_restart_forgets_nothing(db: Database, accounts: Accounts, who: Who) -> None:
     for _ in range(5):
         await guess(db, accounts, who, now=NOW)
-    async with package.open_accounts(CHEAP, secret=b"x" * 32) as restarted:
+    async with service.open_accounts(CHEAP, secret=b"x" * 32) as restarted:
         assert await guess(db, restarted, who, now=NOW) is LoginPaused
 
 
@@ -180,7 +182,7 @@ async def test_logging_in_to_an_own_account_buys_no_guesses(
     for n in range(4):
         kinds.append(await guess(db, accounts, who, name=f"victim{n}", now=NOW))
         if kinds[-1] is BadCredentials and n < 2:
-            await package.log_in(db, accounts, who, username="mallory", password=PASSWORD, now=NOW)
+            await login.log_in(db, accounts, who, username="mallory", password=PASSWORD, now=NOW)
     assert kinds == [BadCredentials] * 3 + [LoginPaused]
 
 
@@ -188,14 +190,14 @@ async def test_who_logged_in_here_lately_is_not_paused_by_strangers(
     db: Database, accounts: Accounts, who: Who, make_user: MakeUser
 ) -> None:
     await make_user("ada")
-    await package.log_in(db, accounts, who, username="ada", password=PASSWORD, now=NOW)
+    await login.log_in(db, accounts, who, username="ada", password=PASSWORD, now=NOW)
     stranger = replace(who, client_ip=ELSEWHERE)
     later = NOW + timedelta(days=1)
     for _ in range(5):
         await guess(db, accounts, stranger, now=later)
     assert await guess(db, accounts, stranger, now=later) is LoginPaused
 
-    await package.log_in(db, accounts, who, username="ada", password=PASSWORD, now=later)
+    await login.log_in(db, accounts, who, username="ada", password=PASSWORD, now=later)
     # The way in that stays open is no way around the limit.
     kinds = [await guess(db, accounts, who, now=later) for _ in range(6)]
     assert kinds == [BadCredentials] * 5 + [LoginPaused]
@@ -216,7 +218,7 @@ async def test_no_typed_name_is_another_s_subject(
     for _ in range(6):
         await guess(db, accounts, stranger, name=typed.format(user.id))
     await log_in("ada")
-    await package.change_password(db, accounts, caller, current=PASSWORD, new="a new long phrase")
+    await password_change.change_password(db, accounts, caller, current=PASSWORD, new="a new long phrase")
 
 
 async def test_two_hundred_guesses_at_once_are_five_checks(
@@ -250,8 +252,8 @@ async def test_an_attempt_that_was_not_checked_does_not_count(
     busy = replace(accounts, passwords=Passwords(full))
     for _ in range(10):
         with pytest.raises(PasswordsBusy):
-            await package.log_in(db, busy, who, username="ada", password=PASSWORD, now=NOW)
-    await package.log_in(db, accounts, who, username="ada", password=PASSWORD, now=NOW)
+            await login.log_in(db, busy, who, username="ada", password=PASSWORD, now=NOW)
+    await login.log_in(db, accounts, who, username="ada", password=PASSWORD, now=NOW)
 
 
 async def test_a_password_changed_during_the_check_lets_nobody_in(
@@ -262,11 +264,11 @@ async def test_a_password_changed_during_the_check_lets_nobody_in(
     class Slow(Passwords):
         async def verify(self, stored: str | None, password: str) -> bool:
             right = await super().verify(stored, password)
-            await package.reset_password(db, accounts, who, user.id, "quite another phrase")
+            await administration.reset_password(db, accounts, who, user.id, "quite another phrase")
             return right
 
     with pytest.raises(BadCredentials):
-        await package.log_in(
+        await login.log_in(
             db, replace(accounts, passwords=Slow(CHEAP.passwords)), who, username="ada", password=PASSWORD
         )
 
@@ -276,9 +278,9 @@ async def test_old_counts_are_removed(db: Database, accounts: Accounts, who: Who
         await guess(db, accounts, who, name=f"user{n}", now=NOW)
     async with db.transaction() as tx:
         config = accounts.config.throttle
-        assert await package.forget_failures(tx, config, limit=100, now=NOW + timedelta(minutes=59)) == 0
-        assert await package.forget_failures(tx, config, limit=4, now=NOW + timedelta(minutes=61)) == 4
-        assert await package.forget_failures(tx, config, limit=4, now=NOW + timedelta(minutes=61)) == 2
+        assert await forget_failures(tx, config, limit=100, now=NOW + timedelta(minutes=59)) == 0
+        assert await forget_failures(tx, config, limit=4, now=NOW + timedelta(minutes=61)) == 4
+        assert await forget_failures(tx, config, limit=4, now=NOW + timedelta(minutes=61)) == 2
 
 
 async def test_changing_the_password_needs_the_old_one_and_ends_other_sessions(
@@ -286,10 +288,10 @@ async def test_changing_the_password_needs_the_old_one_and_ends_other_sessions(
 ) -> None:
     await make_user("ada")
     here, there = await log_in(), await log_in()
-    after = await package.change_password(db, accounts, here, current=PASSWORD, new="a new long phrase")
+    after = await password_change.change_password(db, accounts, here, current=PASSWORD, new="a new long phrase")
     assert after.version == 1
     async with db.transaction() as tx:
-        left = await package.list_sessions(tx, accounts.config.sessions, here, older_than=None, limit=10)
+        left = await sessions.list_sessions(tx, accounts.config.sessions, here, older_than=None, limit=10)
     assert [session.id for session in left] == [here.session_id]
     assert there.session_id != here.session_id
     assert await guess(db, accounts, who) is BadCredentials

@@ -3,10 +3,10 @@ from dataclasses import replace
 
 import pytest
 
-from headrace import accounts as package
 from headrace.access import Caller, Credentials, PreconditionFailed, Role
-from headrace.accounts import Accounts
+from headrace.accounts import login, model, password_change
 from headrace.accounts.errors import InvalidPassword, LoginPaused, NoPassword, SessionNeeded, WrongPassword
+from headrace.accounts.service import Accounts
 from headrace.audit import Who
 from headrace.database import Database
 from headrace.errors import Unauthenticated
@@ -17,8 +17,8 @@ NEW = "a new long phrase"
 
 async def change(
     db: Database, accounts: Accounts, caller: Caller, current: str = PASSWORD, new: str = NEW
-) -> package.User:
-    return await package.change_password(db, accounts, caller, current=current, new=new)
+) -> model.User:
+    return await password_change.change_password(db, accounts, caller, current=current, new=new)
 
 
 async def test_a_wrong_current_password_changes_nothing_and_is_audited(
@@ -79,8 +79,8 @@ async def test_of_two_changes_at_once_one_wins(
     results = await asyncio.gather(
         *(change(db, accounts, caller, new=f"{NEW} {n}") for n in range(4)), return_exceptions=True
     )
-    assert sum(isinstance(result, package.User) for result in results) == 1
-    losers = [result for result in results if not isinstance(result, package.User)]
+    assert sum(isinstance(result, model.User) for result in results) == 1
+    losers = [result for result in results if not isinstance(result, model.User)]
     assert all(isinstance(loser, PreconditionFailed | WrongPassword) for loser in losers)
 
 
@@ -88,7 +88,7 @@ async def test_a_session_ended_by_the_change_is_out(
     db: Database, accounts: Accounts, who: Who, make_user: MakeUser, log_in: LogIn
 ) -> None:
     await make_user()
-    stolen = await package.log_in(db, accounts, who, username="ada", password=PASSWORD)
+    stolen = await login.log_in(db, accounts, who, username="ada", password=PASSWORD)
     await change(db, accounts, await log_in())
     with pytest.raises(Unauthenticated):
         await accounts.authenticate(db, who, Credentials(stolen.token, None, None), False)

@@ -4,7 +4,7 @@ import time
 import argon2
 import pytest
 
-from headrace.accounts import PasswordConfig
+from headrace.accounts.config import PasswordConfig
 from headrace.accounts.errors import PasswordsBusy
 from headrace.accounts.passwords import Passwords, generate
 from headrace.accounts.rules import check_password

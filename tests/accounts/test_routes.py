@@ -8,11 +8,14 @@ import pytest
 from fastapi import FastAPI
 
 from headrace.access import Role
-from headrace.accounts import Accounts
 from headrace.accounts.routes import create_router
+from headrace.accounts.service import Accounts
 from headrace.database import Database
-from headrace.edge import CookieConfig, LimitConfig, Services
-from headrace.web import WebConfig, create_app
+from headrace.edge.cookies import CookieConfig
+from headrace.edge.limits import LimitConfig
+from headrace.edge.services import Services
+from headrace.web.app import create_app
+from headrace.web.config import WebConfig
 from tests.accounts.conftest import PASSWORD, SECRET, MakeUser, configured, events, everything_in
 
 BODY = {"username": "ada", "password": PASSWORD}

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from headrace.accounts import PasswordConfig
+from headrace.accounts.config import PasswordConfig
 from headrace.accounts.errors import InvalidEmail, InvalidPassword, InvalidUsername
 from headrace.accounts.rules import check_email, check_password, check_username, fold
 from headrace.database import Tx

@@ -4,10 +4,11 @@ from datetime import timedelta
 
 import pytest
 
-from headrace import accounts as package
 from headrace.access import Caller, Credentials, Role
-from headrace.accounts import Accounts, SessionConfig, tokens
+from headrace.accounts import login, model, sessions, tokens
+from headrace.accounts.config import SessionConfig
 from headrace.accounts.errors import CsrfFailed, SessionNeeded, SessionNotFound
+from headrace.accounts.service import Accounts
 from headrace.accounts.store import sessions as store
 from headrace.audit import ActorType, Who
 from headrace.database import Database
@@ -15,8 +16,8 @@ from headrace.errors import Denied, Unauthenticated
 from tests.accounts.conftest import PASSWORD, LogIn, MakeUser, events, everything_in
 
 
-async def enter(db: Database, accounts: Accounts, who: Who) -> package.LoggedIn:
-    return await package.log_in(db, accounts, who, username="ada", password=PASSWORD)
+async def enter(db: Database, accounts: Accounts, who: Who) -> model.LoggedIn:
+    return await login.log_in(db, accounts, who, username="ada", password=PASSWORD)
 
 
 async def change(db: Database, sql: str, *args: object) -> None:
@@ -160,10 +161,10 @@ async def test_sessions_are_listed_newest_first_and_only_one_s_own(
     await make_user("bob")
     first, second, _bob = await log_in("ada"), await log_in("ada"), await log_in("bob")
     async with db.transaction() as tx:
-        rows = await package.list_sessions(tx, accounts.config.sessions, first, older_than=None, limit=10)
+        rows = await sessions.list_sessions(tx, accounts.config.sessions, first, older_than=None, limit=10)
         assert [row.id for row in rows] == [second.session_id, first.session_id]
         mark = (rows[0].created_at, rows[0].id)
-        rest = await package.list_sessions(tx, accounts.config.sessions, first, older_than=mark, limit=10)
+        rest = await sessions.list_sessions(tx, accounts.config.sessions, first, older_than=mark, limit=10)
         assert [row.id for row in rest] == [first.session_id]
 
 
@@ -175,7 +176,7 @@ async def test_a_session_is_revoked_once_and_only_by_its_user(db: Database, make
 
     async def revoke(caller: Caller, session_id: str) -> None:
         async with db.transaction() as tx:
-            await package.revoke_session(tx, caller, session_id)
+            await sessions.revoke_session(tx, caller, session_id)
 
     for caller, session_id in ((bob, ada.session_id), (ada, "ses_none")):
         with pytest.raises(SessionNotFound) as refused:
@@ -192,8 +193,8 @@ async def test_all_others_can_be_ended(db: Database, make_user: MakeUser, log_in
     await make_user()
     here, _, _ = await log_in(), await log_in(), await log_in()
     async with db.transaction() as tx:
-        assert await package.revoke_other_sessions(tx, here) == 2
-        assert await package.revoke_other_sessions(tx, here) == 0
+        assert await sessions.revoke_other_sessions(tx, here) == 2
+        assert await sessions.revoke_other_sessions(tx, here) == 0
     assert len(await events(db, "revoked")) == 1
 
 
@@ -205,11 +206,11 @@ async def test_logging_out_ends_the_session(
     credentials = Credentials(logged_in.token, None, None)
     caller = await accounts.authenticate(db, who, credentials, True)
     async with db.transaction() as tx:
-        await package.log_out(tx, caller)
+        await sessions.log_out(tx, caller)
     with pytest.raises(Unauthenticated):
         await accounts.authenticate(db, who, credentials, False)
     (event,) = await events(db, "logout")
     assert (event["resource_type"], event["user"]["username"]) == ("session", "ada")
     with pytest.raises(SessionNeeded):
         async with db.transaction() as tx:
-            await package.log_out(tx, replace(caller, session_id=None, api_key_id="key_x"))
+            await sessions.log_out(tx, replace(caller, session_id=None, api_key_id="key_x"))

@@ -11,9 +11,10 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from headrace import accounts as package
 from headrace.access import Credentials
-from headrace.accounts import Accounts, WeChatConfig
+from headrace.accounts import administration, login, model
+from headrace.accounts.config import WeChatConfig
+from headrace.accounts.deletion import service
 from headrace.accounts.errors import (
     AccountBeingDeleted,
     AccountSuspended,
@@ -24,6 +25,7 @@ from headrace.accounts.errors import (
     WeChatOff,
     WeChatUnavailable,
 )
+from headrace.accounts.service import Accounts
 from headrace.accounts.wechat import WeChat
 from headrace.audit import Who
 from headrace.database import Database
@@ -84,8 +86,8 @@ def ours(accounts: Accounts, wechat: WeChat) -> Accounts:
     return replace(accounts, wechat=wechat)
 
 
-async def enter(db: Database, ours: Accounts, who: Who) -> package.LoggedIn:
-    return await package.log_in_with_wechat(db, ours, who, code="c")
+async def enter(db: Database, ours: Accounts, who: Who) -> model.LoggedIn:
+    return await login.log_in_with_wechat(db, ours, who, code="c")
 
 
 async def test_a_code_becomes_an_openid(fake: FakeWeChat, wechat: WeChat) -> None:
@@ -218,7 +220,7 @@ async def test_ten_first_logins_at_once_make_one_user(db: Database, ours: Accoun
 async def test_a_suspended_user_stays_out(db: Database, ours: Accounts, who: Who) -> None:
     user = (await enter(db, ours, who)).user
     async with db.transaction() as tx:
-        await package.suspend(tx, who, user.id)
+        await administration.suspend(tx, who, user.id)
     with pytest.raises(AccountSuspended):
         await enter(db, ours, who)
     assert (await events(db, "login"))[-1]["data"] == {"outcome": "failure", "reason": "suspended"}
@@ -244,12 +246,12 @@ async def test_an_account_without_a_password_is_deleted_and_kept_by_a_code(
     caller = await ours.authenticate(db, who, Credentials(entered.token, None, None), True)
     mine, fake.body = fake.body, b'{"openid": "o-somebody-else"}'
     with pytest.raises(InvalidWeChatCode, match="somebody else"):
-        await package.delete_own_wechat_account(db, ours, caller, code="c")
+        await service.delete_own_wechat_account(db, ours, caller, code="c")
     with pytest.raises(NoPassword):
-        await package.delete_own_account(db, ours, caller, password="any")
+        await service.delete_own_account(db, ours, caller, password="any")
     fake.body = mine
-    await package.delete_own_wechat_account(db, ours, caller, code="c")
+    await service.delete_own_wechat_account(db, ours, caller, code="c")
     with pytest.raises(AccountBeingDeleted):
         await enter(db, ours, who)
-    kept = await package.log_in_with_wechat(db, ours, who, code="c", keep_account=True)
+    kept = await login.log_in_with_wechat(db, ours, who, code="c", keep_account=True)
     assert kept.user.id == entered.user.id

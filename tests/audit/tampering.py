@@ -4,9 +4,9 @@ from dataclasses import replace
 from datetime import date
 from typing import Any
 
-from headrace import audit
-from headrace.audit import SigningKey, merkle, seals
+from headrace.audit import merkle, seals, verifying
 from headrace.audit.seals import LEAF
+from headrace.audit.signing import SigningKey
 from headrace.database import Database
 from tests.audit.conftest import Tamper
 
@@ -14,8 +14,8 @@ KEY = SigningKey(bytes(range(32)))
 MARCH = date(2026, 3, 1)
 
 
-async def finding(db: Database, **given: Any) -> audit.Finding:
-    found = (await audit.verify(db, **given)).finding
+async def finding(db: Database, **given: Any) -> verifying.Finding:
+    found = (await verifying.verify(db, **given)).finding
     assert found is not None
     return found
 

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from headrace import audit
-from headrace.audit import Action, EventFilter, ExportFormat, Principal, PrincipalType, Resource, ResourceType, Who
-from headrace.audit.events import _PAGE
+from headrace.audit import Action, Principal, PrincipalType, Resource, ResourceType, Who, errors, events, exporting
+from headrace.audit.events import _PAGE, EventFilter
+from headrace.audit.exporting import ExportFormat
 from headrace.database import Database, Tx
 from tests.audit.conftest import ADA, NOW, Fill
 
@@ -64,10 +65,10 @@ async def known(tx: Tx, who: Who) -> dict[str, str]:
 async def test_every_filter_newest_first_in_pages_of_any_size(
     tx: Tx, known: dict[str, str], wanted: EventFilter, letters: str
 ) -> None:
-    assert "".join(known[event.id] for event in await audit.list_events(tx, wanted, limit=10)) == letters
-    assert await audit.count_events(tx, wanted) == len(letters)
+    assert "".join(known[event.id] for event in await events.list_events(tx, wanted, limit=10)) == letters
+    assert await events.count_events(tx, wanted) == len(letters)
     found, mark = "", None
-    while page := await audit.list_events(tx, wanted, older_than=mark, limit=1):
+    while page := await events.list_events(tx, wanted, older_than=mark, limit=1):
         found, mark = found + known[page[0].id], page[0].mark
     assert found == letters
 
@@ -77,7 +78,7 @@ async def test_events_of_one_millisecond_are_paged_without_loss(tx: Tx, who: Who
     for wanted in (EventFilter(), EventFilter(action=Action.READ), EventFilter(text="t")):
         found: list[str] = []
         mark = None
-        while page := await audit.list_events(tx, wanted, older_than=mark, limit=2):
+        while page := await events.list_events(tx, wanted, older_than=mark, limit=2):
             found += [event.id for event in page]
             mark = page[-1].mark
         assert len(found) == 9
@@ -86,22 +87,22 @@ async def test_events_of_one_millisecond_are_paged_without_loss(tx: Tx, who: Who
 
 @pytest.mark.parametrize("text", ["", "  ", "a b c d e f"])
 async def test_a_search_is_for_one_to_five_words(tx: Tx, text: str) -> None:
-    with pytest.raises(audit.SearchInvalid):
-        await audit.list_events(tx, EventFilter(text=text), limit=1)
+    with pytest.raises(errors.SearchInvalid):
+        await events.list_events(tx, EventFilter(text=text), limit=1)
 
 
 async def test_an_event_that_is_not_there(tx: Tx, known: dict[str, str]) -> None:
     event = next(iter(known))
-    assert (await audit.get_event(tx, event, user_id="u_ada")).id == event
+    assert (await events.get_event(tx, event, user_id="u_ada")).id == event
     for wanted, owner in ((event, "u_eve"), ("aud_nothing", None)):
-        with pytest.raises(audit.EventNotFound):
-            await audit.get_event(tx, wanted, user_id=owner)
+        with pytest.raises(errors.EventNotFound):
+            await events.get_event(tx, wanted, user_id=owner)
 
 
 async def test_an_export_has_every_event_once_in_either_form(db: Database, fill: Fill) -> None:
     made = await fill(_PAGE + 5)
     for chosen in ExportFormat:
-        parts = [chosen.heading, *[audit.render(page, chosen) async for page in audit.pages(db, EventFilter())]]
+        parts = [chosen.heading, *[exporting.render(page, chosen) async for page in events.pages(db, EventFilter())]]
         assert len(parts) == 3
         text = b"".join(parts).decode()
         rows: list[Any] = (
@@ -122,7 +123,7 @@ async def test_a_spreadsheet_finds_no_formula(tx: Tx, who: Who) -> None:
         io.StringIO(
             (
                 ExportFormat.CSV.heading
-                + audit.render(await audit.list_events(tx, EventFilter(), limit=1), ExportFormat.CSV)
+                + exporting.render(await events.list_events(tx, EventFilter(), limit=1), ExportFormat.CSV)
             ).decode()
         )
     )

@@ -9,10 +9,12 @@ from typing import Any
 import asyncpg
 import pytest
 
-from headrace import audit, database
-from headrace.audit import Action, ImportRefused, ResourceType, Who
-from headrace.audit.importing import ImportPlan, ImportReport, import_trail, importer, rename_to_backup
+from headrace import database
+from headrace.audit import Action, ResourceType, Who, sealing, verifying
+from headrace.audit.errors import ImportRefused
+from headrace.audit.importing import importer
 from headrace.audit.importing.changes import sides
+from headrace.audit.importing.importer import ImportPlan, ImportReport, import_trail, rename_to_backup
 from headrace.audit.importing.mapping import Names
 from headrace.database import Database, DatabaseConfig, Row
 from tests.conftest import MakeDatabase, TestServer
@@ -129,8 +131,8 @@ async def test_run_twice_it_adds_nothing_but_what_is_new(
     more = await import_trail(db, owner, legacy, PLAN, who=who)
     assert (more.written, more.present, more.counts_agree) == (2, 20, True)
     assert len(await trail(db)) == 22
-    await audit.Sealer(db).run_once()
-    assert (await audit.verify(db)).finding is None
+    await sealing.Sealer(db).run_once()
+    assert (await verifying.verify(db)).finding is None
 
 
 async def test_one_that_was_broken_off_goes_on(

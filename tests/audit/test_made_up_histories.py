@@ -2,8 +2,10 @@
 
 import pytest
 
-from headrace import audit
-from headrace.audit import Against, Flaw, Sealer, SigningKey, seals
+from headrace.audit import seals, verifying
+from headrace.audit.sealing import Sealer
+from headrace.audit.signing import SigningKey
+from headrace.audit.verifying import Against, Flaw
 from headrace.database import Database
 from tests.audit.conftest import Fill, Tamper
 from tests.audit.tampering import CHANGES, KEY, finding, rewrite
@@ -18,10 +20,10 @@ async def test_a_whole_history_made_up_anew_is_found_by_an_export_or_a_signature
     await Sealer(db, KEY).run_once()
     async with db.transaction() as tx:
         exported = {seal.number: seal.chain for seal in await seals.list_after(tx, 0, limit=100)}
-    assert (await audit.verify(db, against=Against(keys={KEY.public}, exported=exported))).signed_up_to == 4
+    assert (await verifying.verify(db, against=Against(keys={KEY.public}, exported=exported))).signed_up_to == 4
     await tamper(CHANGES["one byte"], events[10])
     await rewrite(db, tamper, 2)
-    assert (await audit.verify(db)).finding is None, "whole in itself"
+    assert (await verifying.verify(db)).finding is None, "whole in itself"
     found = await finding(db, against=Against(keys={KEY.public}))
     assert (found.flaw, found.seal) == (Flaw.SIGNATURE, 2)
     found = await finding(db, against=Against(exported=exported))
@@ -33,7 +35,7 @@ async def test_a_key_that_nobody_trusts(db: Database, fill: Fill) -> None:
     await Sealer(db, SigningKey(bytes(32))).run_once()
     assert (await finding(db, against=Against(keys={KEY.public}))).flaw is Flaw.SIGNATURE
     older = Against(keys={KEY.public, SigningKey(bytes(32)).public})
-    assert (await audit.verify(db, against=older)).finding is None
+    assert (await verifying.verify(db, against=older)).finding is None
 
 
 async def test_a_trail_that_was_cut_off_is_found_by_an_export(db: Database, fill: Fill, tamper: Tamper) -> None:
@@ -44,7 +46,7 @@ async def test_a_trail_that_was_cut_off_is_found_by_an_export(db: Database, fill
     await tamper("DELETE FROM headrace.audit_events WHERE seq > 24")
     await tamper("DELETE FROM headrace.audit_leaves WHERE seal = 4")
     await tamper("DELETE FROM headrace.audit_seals WHERE number = 4")
-    assert (await audit.verify(db)).finding is None
+    assert (await verifying.verify(db)).finding is None
     assert (await finding(db, against=Against(exported=exported))).seal == 4
     await tamper("DELETE FROM headrace.audit_leaves WHERE seal = 2")
     await tamper("DELETE FROM headrace.audit_seals WHERE number = 2")
@@ -68,4 +70,4 @@ async def test_seals_from_before_there_was_a_key_are_held_by_the_next_signature(
     await Sealer(db).run_once()
     await fill(1)
     await Sealer(db, KEY).run_once()
-    assert (await audit.verify(db, against=Against(keys={KEY.public}))).finding is None
+    assert (await verifying.verify(db, against=Against(keys={KEY.public}))).finding is None

@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
-from headrace import audit, ids
-from headrace.audit import Against, Flaw, Sealer, merkle
+from headrace import ids
+from headrace.audit import errors, merkle, proving, seals, verifying
+from headrace.audit.sealing import Sealer
+from headrace.audit.verifying import Against, Flaw
 from headrace.database import Database
 from tests.audit.conftest import Fill, Tamper
 from tests.audit.tampering import KEY, MARCH, finding
@@ -35,9 +37,9 @@ async def test_a_month_from_an_archive_is_verified_by_the_same_function(
     async def march() -> set[date]:
         return {MARCH}
 
-    verified = await audit.verify(db, against=Against(retired=march))
+    verified = await verifying.verify(db, against=Against(retired=march))
     assert (verified.events, verified.not_looked_at, verified.finding) == (3, [MARCH], None)
-    verified = await audit.verify(db, against=archive(archived))
+    verified = await verifying.verify(db, against=archive(archived))
     assert (verified.events, verified.not_looked_at, verified.finding) == (23, [], None)
 
     changed = [row | {"user_agent": "x"} if row["id"] == events[11] else row for row in archived]
@@ -54,20 +56,20 @@ async def test_leaves_go_with_their_month(db: Database, fill: Fill, server: Any,
     name = database_url.partition("?")[0].rpartition("/")[2]
     config = replace(db.config, url=server.url(name, role="headrace_owner"))
     async with await Database.connect(config) as owner, owner.transaction() as tx:
-        assert await audit.forget_leaves(tx, MARCH) == 3
-    assert (await audit.verify(db)).finding is None
+        assert await seals.forget_leaves(tx, MARCH) == 3
+    assert (await verifying.verify(db)).finding is None
 
 
 async def test_a_proof_leads_from_the_event_to_the_seal(db: Database, fill: Fill) -> None:
     events = await fill(20)
     async with db.transaction() as tx:
-        with pytest.raises(audit.NotSealed):
-            await audit.prove(tx, events[0])
+        with pytest.raises(errors.NotSealed):
+            await proving.prove(tx, events[0])
     await Sealer(db, KEY).run_once()
     async with db.transaction() as tx:
         for event in events:
-            proof: Any = await audit.prove(tx, event)
+            proof: Any = await proving.prove(tx, event)
             steps = [(side, bytes.fromhex(neighbour)) for side, neighbour in proof["path"]]
             assert merkle.climb(merkle.leaf(proof["event"].encode()), steps).hex() == proof["seal"]["root"]
-        with pytest.raises(audit.EventNotFound):
-            await audit.prove(tx, ids.new("aud"))
+        with pytest.raises(errors.EventNotFound):
+            await proving.prove(tx, ids.new("aud"))

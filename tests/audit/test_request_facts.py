@@ -11,11 +11,12 @@ import httpx
 import pytest
 import uvicorn
 
-from headrace import audit
-from headrace.audit import EventFilter
+from headrace.audit import events
+from headrace.audit.events import EventFilter
 from headrace.database import Database
 from headrace.operations.audit.routes import router
-from headrace.web import WebConfig, create_app
+from headrace.web.app import create_app
+from headrace.web.config import WebConfig
 from tests.edge import stand
 
 ADMIN = {"Authorization": f"Bearer {stand.USER},ADMIN"}
@@ -42,7 +43,7 @@ async def serving(db: Database, socket: Path) -> AsyncIterator[httpx.AsyncClient
 
 async def last_event(db: Database) -> Any:
     async with db.transaction() as tx:
-        (event,) = await audit.list_events(tx, EventFilter(), limit=1)
+        (event,) = await events.list_events(tx, EventFilter(), limit=1)
     return event
 
 

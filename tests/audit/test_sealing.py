@@ -6,7 +6,8 @@ from datetime import UTC, date, datetime, timedelta
 import pytest
 
 from headrace import audit
-from headrace.audit import Action, Resource, ResourceType, Sealed, Sealer, Who, seals
+from headrace.audit import Action, Resource, ResourceType, Who, seals, verifying
+from headrace.audit.sealing import Sealed, Sealer
 from headrace.database import Database, Tx
 from tests.audit.conftest import NOW, Fill
 from tests.audit.tampering import KEY, MARCH
@@ -20,7 +21,7 @@ async def test_what_was_committed_is_sealed_once(db: Database, fill: Fill) -> No
     assert await Sealer(db).run_once() == Sealed()
     await fill(1, start=NOW.replace(day=21))
     assert await Sealer(db).run_once() == Sealed(seals=1, events=1)
-    verified = await audit.verify(db)
+    verified = await verifying.verify(db)
     assert (verified.seals, verified.events, verified.unsealed, verified.finding) == (4, 21, 0, None)
 
 
@@ -30,7 +31,7 @@ async def test_a_seal_holds_one_month(db: Database, fill: Fill) -> None:
     rows = await db.fetch_alone("SELECT month, events FROM headrace.audit_seals ORDER BY number")
     assert [tuple(row) for row in rows] == [(date(2026, 2, 1), 3), (MARCH, 3)]
     for month, events in ((MARCH, 3), (date(2026, 1, 1), 0)):
-        verified = await audit.verify(db, month=month)
+        verified = await verifying.verify(db, month=month)
         assert (verified.events, verified.finding) == (events, None)
 
 
@@ -40,10 +41,10 @@ async def test_months_may_come_in_any_order(db: Database, fill: Fill) -> None:
         await fill(1, start=at)
     assert await Sealer(db).run_once() == Sealed(seals=2, events=3)
     await fill(1, start=february.replace(day=21))
-    verified = await audit.verify(db)
+    verified = await verifying.verify(db)
     assert (verified.events, verified.unsealed, verified.finding) == (3, 1, None)
     assert await Sealer(db).run_once() == Sealed(seals=1, events=1)
-    assert (await audit.verify(db)).finding is None
+    assert (await verifying.verify(db)).finding is None
 
 
 async def test_a_late_commit_is_waited_for(db: Database, who: Who) -> None:
@@ -64,13 +65,13 @@ async def test_a_late_commit_is_waited_for(db: Database, who: Who) -> None:
             await record(tx)
     assert await patient == Sealed(seals=1, events=2)
     assert await Sealer(db).run_once() == Sealed(seals=1, events=1)
-    assert (await audit.verify(db)).finding is None
+    assert (await verifying.verify(db)).finding is None
 
 
 async def test_how_long_events_have_waited_for_their_seal_is_known(db: Database, fill: Fill) -> None:
     async def waited() -> timedelta | None:
         async with db.transaction(readonly=True) as tx:
-            return await audit.unsealed_for(tx)
+            return await seals.unsealed_for(tx)
 
     assert await waited() is None
     await fill(1, start=datetime.now(UTC) - timedelta(hours=2))
@@ -99,7 +100,7 @@ async def test_a_process_without_the_key_leaves_a_signed_trail_to_others(
     for _ in range(3):
         await looks.get()
     loop.cancel()
-    assert (await audit.verify(db)).unsealed == 1
+    assert (await verifying.verify(db)).unsealed == 1
     assert await Sealer(db).run_once() == Sealed(seals=1, events=1), "whoever calls this has been asked"
 
 
@@ -114,5 +115,5 @@ async def test_many_sealers_and_writers_at_once(db: Database, fill: Fill) -> Non
     while (more := await seal()) > 0:
         done += more
     assert done == 60
-    verified = await audit.verify(db)
+    verified = await verifying.verify(db)
     assert (verified.events, verified.unsealed, verified.finding) == (60, 0, None)

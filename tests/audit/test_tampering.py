@@ -6,8 +6,10 @@ from datetime import date
 import asyncpg
 import pytest
 
-from headrace import audit, ids
-from headrace.audit import Flaw, Sealer, sealing, seals
+from headrace import ids
+from headrace.audit import sealing, seals, verifying
+from headrace.audit.sealing import Sealer
+from headrace.audit.verifying import Flaw
 from headrace.database import Database, Tx
 from tests.audit.conftest import NOW, Fill, Tamper
 from tests.audit.tampering import CHANGES, MARCH, finding
@@ -24,7 +26,7 @@ async def test_a_changed_event_is_named(db: Database, fill: Fill, tamper: Tamper
     assert (found.flaw, found.event_id) == (Flaw.CHANGED, events[place])
     assert events[place] in found.message
     assert (await finding(db, month=MARCH)).event_id == events[place]
-    assert (await audit.verify(db, month=date(2026, 4, 1))).finding is None
+    assert (await verifying.verify(db, month=date(2026, 4, 1))).finding is None
 
 
 async def test_a_removed_event_is_named(db: Database, fill: Fill, tamper: Tamper) -> None:
@@ -52,7 +54,7 @@ async def test_two_swapped_events_are_named(db: Database, fill: Fill, tamper: Ta
     found = await finding(db)
     assert (found.flaw, found.event_id) == (Flaw.MOVED, events[5])
     await tamper(SWAP_PLACES, events[2], events[5])
-    assert (await audit.verify(db)).finding is None
+    assert (await verifying.verify(db)).finding is None
     await tamper(SWAP_CONTENTS, events[2], events[12])
     found = await finding(db)
     assert (found.flaw, found.event_id) == (Flaw.CHANGED, events[2])
@@ -76,7 +78,7 @@ async def test_an_added_event_is_named(db: Database, fill: Fill, tamper: Tamper)
         found = await finding(db)
         assert (found.flaw, found.event_id) == (Flaw.ADDED, forged)
         await tamper("DELETE FROM headrace.audit_events WHERE id = $1", forged)
-    assert (await audit.verify(db)).finding is None
+    assert (await verifying.verify(db)).finding is None
 
 
 async def test_a_replaced_root_is_named(db: Database, fill: Fill, tamper: Tamper) -> None:
@@ -105,7 +107,7 @@ async def test_without_its_leaves_a_change_is_found_and_its_seal_named(
     events = await fill(20)
     await Sealer(db).run_once()
     await tamper("DELETE FROM headrace.audit_leaves WHERE seal = 2")
-    assert (await audit.verify(db)).finding is None
+    assert (await verifying.verify(db)).finding is None
     await tamper(CHANGES["one byte"], events[9])
     found = await finding(db)
     assert (found.flaw, found.seal) == (Flaw.UNNAMED, 2)

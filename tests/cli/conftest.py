@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from headrace import cli
+from headrace.cli import app
 from tests.conftest import MakeDatabase, TestServer
 from tests.e2e.program import CHEAP, SECRET_KEY, Done
 
@@ -42,7 +42,7 @@ def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Call:
             for name, value in (settings or {}).items():
                 patch.setenv(name, value)
             try:
-                cli.main()
+                app.main()
             except SystemExit as exc:
                 code = exc.code if isinstance(exc.code, int) else int(exc.code is not None)
         out, err = (stream.buffer.getvalue().decode() for stream in streams)

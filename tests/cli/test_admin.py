@@ -7,8 +7,8 @@ import re
 
 import pytest
 
-from headrace import accounts
-from headrace.accounts import AccountsConfig, PasswordConfig
+from headrace.accounts import login, service
+from headrace.accounts.config import AccountsConfig, PasswordConfig
 from headrace.audit import Who
 from headrace.database import Database, DatabaseConfig, Row
 from headrace.errors import HeadraceError
@@ -24,10 +24,10 @@ def log_in(place: Place, username: str, password: str) -> str | None:
     async def enter() -> str | None:
         async with (
             await Database.connect(DatabaseConfig(place.app_url)) as db,
-            accounts.open_accounts(CHEAP, secret=b"a secret of the tests, 32 characters or more") as known,
+            service.open_accounts(CHEAP, secret=b"a secret of the tests, 32 characters or more") as known,
         ):
             try:
-                return (await accounts.log_in(db, known, Who.system(), username=username, password=password)).user.role
+                return (await login.log_in(db, known, Who.system(), username=username, password=password)).user.role
             except HeadraceError:
                 return None
 

@@ -15,7 +15,7 @@ import asyncpg
 import pytest
 
 from headrace import audit
-from headrace.audit import Action, Principal, PrincipalType, Resource, ResourceType, Who
+from headrace.audit import Action, Principal, PrincipalType, Resource, ResourceType, Who, signing
 from headrace.database import Database, DatabaseBusy, DatabaseConfig
 from tests.cli.conftest import Call, Place
 
@@ -175,7 +175,7 @@ def test_the_checker_is_thirty_lines() -> None:
 def test_the_public_key_is_printed(call: Call, migrated: Place) -> None:
     assert call("audit", "key", settings=migrated.settings).code == 2
     settings = {**migrated.settings, "HEADRACE_AUDIT_SIGNING_KEY": KEY}
-    public = audit.SigningKey(bytes(range(32))).public
+    public = signing.SigningKey(bytes(range(32))).public
     assert base64.b64decode(call("audit", "key", settings=settings).out) == public
     for bad in ("c2hvcnQ=", "not base64 at all"):
         done = call("audit", "key", settings={**settings, "HEADRACE_AUDIT_SIGNING_KEY": bad})

@@ -13,7 +13,9 @@ from typer.core import TyperGroup
 from headrace.cli.app import app
 from headrace.cli.later import Later
 from headrace.database import Database, DatabaseConfig
-from headrace.tasks import Registry, TaskContext, declare_types
+from headrace.tasks.catalog import declare_types
+from headrace.tasks.context import TaskContext
+from headrace.tasks.registry import Registry
 from tests.cli.conftest import Call, Place
 
 # Commands that change nothing that the trail tells of.

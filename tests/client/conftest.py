@@ -10,13 +10,17 @@ import pytest
 import uvicorn
 
 from headrace import ids
+from headrace.assembly.followers import followers
 from headrace.client import Client, RetryPolicy
 from headrace.locks.routes import router as locks
-from headrace.schedules import with_schedules
 from headrace.schedules.routes import create_router as schedules
-from headrace.tasks import OutboxFollower, StoredCatalog, Submitter, Tasks, open_watch
+from headrace.tasks.catalog import StoredCatalog
+from headrace.tasks.live import open_watch
 from headrace.tasks.routes import create_router
-from headrace.web import WebConfig, create_app
+from headrace.tasks.service import Tasks
+from headrace.tasks.submit import Submitter
+from headrace.web.app import create_app
+from headrace.web.config import WebConfig
 from tests.edge import stand
 from tests.tasks.conftest import Bench, bench
 
@@ -49,8 +53,8 @@ async def served(app: Any) -> AsyncIterator[str]:
 @pytest.fixture
 async def api(bench: Bench) -> AsyncIterator[str]:
     """The API of tasks, schedules and locks, on the bench's database."""
-    catalog, followers = StoredCatalog(remember_seconds=0), with_schedules({"outbox": OutboxFollower()})
-    ours = Tasks(Submitter(catalog, followers), catalog, followers)
+    catalog, following = StoredCatalog(remember_seconds=0), followers()
+    ours = Tasks(Submitter(catalog, following), catalog, following)
     async with open_watch(bench.db) as watch:
         app = create_app(
             stand.services(bench.db), WebConfig(), routers=[create_router(ours, watch), schedules(ours), locks]

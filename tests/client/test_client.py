@@ -11,7 +11,9 @@ from pydantic import BaseModel
 from headrace import errors as kinds
 from headrace import ids
 from headrace.client import Client, NewTask, SyncClient, Task, errors
-from headrace.tasks import Fatal, TaskContext, declare_types
+from headrace.tasks.catalog import declare_types
+from headrace.tasks.context import TaskContext
+from headrace.tasks.errors import Fatal
 from tests.client.conftest import ADMIN_KEY, IMPATIENT
 from tests.closing import all_closed
 from tests.tasks.conftest import Bench

@@ -8,11 +8,14 @@ from typing import Annotated, Any
 import pytest
 from pydantic import BaseModel, ConfigDict, Field
 
-from headrace import configs, ids
+from headrace import ids
 from headrace.access import PreconditionFailed
 from headrace.audit import Who
-from headrace.configs import Config, ConfigKey, Configs, ConfigScope, Place, Registry, store
+from headrace.configs import cache, erasure, keys, service, store
+from headrace.configs.cache import Configs
 from headrace.configs.errors import ConfigNotFound, InvalidConfigScope, InvalidConfigValue, UnknownConfigKey
+from headrace.configs.model import Config, ConfigScope, Place
+from headrace.configs.registry import ConfigKey, Registry
 from headrace.database import Database, DatabaseConfig, Note, Row, Tx
 from headrace.ids import InvalidId
 
@@ -25,14 +28,14 @@ class Sizes(BaseModel):
 
 
 SIZES: ConfigKey[Sizes] = ConfigKey("sizes", Sizes, Sizes(), "How large things may be.")
-REGISTRY = Registry([*configs.GENERAL, SIZES])
+REGISTRY = Registry([*keys.GENERAL, SIZES])
 ADA = ids.new("u")
 GLOBAL, TENANT, USER = Place(), Place(ConfigScope.TENANT, "acme"), Place(ConfigScope.USER, ADA)
 
 
 async def put(db: Database, who: Who, place: Place, value: object, **options: Any) -> Config:
     async with db.transaction() as tx:
-        return await configs.set_config(tx, REGISTRY, who, "sizes", place, value, **options)
+        return await service.set_config(tx, REGISTRY, who, "sizes", place, value, **options)
 
 
 async def trail(db: Database) -> list[Row]:
@@ -49,11 +52,11 @@ async def test_a_value_is_set_changed_and_removed_and_the_trail_is_its_history(d
     assert changed.version == 2
     assert await put(db, who, GLOBAL, {"pages": 30}) == changed  # the same again changes nothing
     async with db.transaction() as tx:
-        off = await configs.set_active(tx, who, "sizes", GLOBAL, is_active=False)
+        off = await service.set_active(tx, who, "sizes", GLOBAL, is_active=False)
         assert (off.version, off.is_active) == (3, False)
-        await configs.unset_config(tx, who, "sizes", GLOBAL, expected=3)
+        await service.unset_config(tx, who, "sizes", GLOBAL, expected=3)
         with pytest.raises(ConfigNotFound):
-            await configs.get_config(tx, "sizes", GLOBAL)
+            await service.get_config(tx, "sizes", GLOBAL)
     events = await trail(db)
     assert [(event["action"], event["of"]) for event in events] == [
         ("created", "sizes"),
@@ -99,7 +102,7 @@ async def test_a_wrong_value_is_refused_with_the_fields_name(db: Database, who: 
 async def test_an_unknown_key_is_refused_with_the_one_that_was_meant(db: Database, who: Who) -> None:
     async with db.transaction() as tx:
         with pytest.raises(UnknownConfigKey, match="did you mean sizes"):
-            await configs.set_config(tx, REGISTRY, who, "size", GLOBAL, {})
+            await service.set_config(tx, REGISTRY, who, "size", GLOBAL, {})
 
 
 def test_a_scope_says_whose_value_it_is() -> None:
@@ -110,7 +113,7 @@ def test_a_scope_says_whose_value_it_is() -> None:
         Place(ConfigScope.TENANT, "x" * 65)
     with pytest.raises(InvalidId):
         Place(ConfigScope.USER, "ada")
-    assert configs.identifier("sizes", USER) == f"sizes@USER:{ADA}"
+    assert service.identifier("sizes", USER) == f"sizes@USER:{ADA}"
 
 
 def test_two_keys_of_one_name_are_refused() -> None:
@@ -123,7 +126,7 @@ def test_two_keys_of_one_name_are_refused() -> None:
 
 @pytest.fixture
 async def held(db: Database) -> AsyncIterator[Configs]:
-    async with configs.open_configs(db) as opened:
+    async with cache.open_configs(db) as opened:
         yield opened
 
 
@@ -148,10 +151,10 @@ async def test_the_narrower_scope_wins_and_what_is_not_active_does_not_count(
     assert await pages(held, user=None, tenant=None) == 1
     assert await pages(held, user=None, tenant="other") == 1
     async with db.transaction() as tx:
-        await configs.set_active(tx, who, "sizes", USER, is_active=False)
+        await service.set_active(tx, who, "sizes", USER, is_active=False)
     await eventually(held, 2)
     async with db.transaction() as tx:
-        await configs.unset_config(tx, who, "sizes", TENANT)
+        await service.unset_config(tx, who, "sizes", TENANT)
     await eventually(held, 1)
 
 
@@ -180,7 +183,7 @@ async def test_a_change_by_hand_is_told_too(db: Database, held: Configs, who: Wh
 
 async def test_without_notifications_changes_are_found_by_looking(database_url: str, db: Database, who: Who) -> None:
     pooled = replace(DatabaseConfig(database_url), pooled=True)
-    async with await Database.connect(pooled) as polling, configs.open_configs(polling) as held:
+    async with await Database.connect(pooled) as polling, cache.open_configs(polling) as held:
         assert await pages(held) == 10
         await put(db, who, GLOBAL, {"pages": 20})
         await eventually(held, 20)
@@ -211,9 +214,9 @@ async def test_a_value_that_no_longer_fits_is_as_good_as_none(db: Database) -> N
 async def test_when_an_account_goes_its_values_go(db: Database, who: Who) -> None:  # W-16
     for place in (GLOBAL, USER):
         await put(db, who, place, {"pages": 20})
-    assert [gone async for gone in configs.ForgetConfigs().erase(db, ADA)] == [1]
+    assert [gone async for gone in erasure.ForgetConfigs().erase(db, ADA)] == [1]
     async with db.transaction() as tx:
-        assert [each.config_scope for each in await configs.list_configs(tx, limit=10)] == ["GLOBAL"]
+        assert [each.config_scope for each in await service.list_configs(tx, limit=10)] == ["GLOBAL"]
 
 
 async def test_look_ups_use_their_index(owner_tx: Tx) -> None:  # W-20

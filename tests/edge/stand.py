@@ -17,28 +17,18 @@ from headrace import ids
 from headrace.access import Caller, Credentials, Role, Scope, check_version
 from headrace.audit import ActorType, Principal, PrincipalType, Who
 from headrace.database import Database, Tx
-from headrace.edge import (
-    ONCE,
-    Answer,
-    Anyone,
-    Db,
-    ExpectedVersion,
-    LimitConfig,
-    Once,
-    Page,
-    Paging,
-    Services,
-    SignedIn,
-    Text,
-    etag,
-    idempotent,
-    problems,
-    scoped,
-)
-from headrace.edge.authorization import Admin
+from headrace.edge.authorization import Admin, Anyone, SignedIn, scoped
+from headrace.edge.etags import ExpectedVersion, etag
+from headrace.edge.idempotency import ONCE, Answer, Once, idempotent
+from headrace.edge.limits import LimitConfig
+from headrace.edge.paging import Page, Paging
+from headrace.edge.problem_details import problems
+from headrace.edge.services import Db, Services
+from headrace.edge.text import Text
 from headrace.errors import Conflict, Denied, Exhausted, NotFound, Unauthenticated, Unavailable
 from headrace.sql import Where
-from headrace.web import WebConfig, create_app
+from headrace.web.app import create_app
+from headrace.web.config import WebConfig
 
 SECRET = b"a secret of the tests, long enough"
 USER = ids.SYSTEM_USER  # the one user that every fresh database has

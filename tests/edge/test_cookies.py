@@ -6,7 +6,7 @@ from http.cookies import SimpleCookie
 import pytest
 from starlette.responses import Response
 
-from headrace.edge import CookieConfig, forget, remember
+from headrace.edge.cookies import CookieConfig, forget, remember
 
 
 def cookies_of(response: Response) -> SimpleCookie:

@@ -12,9 +12,13 @@ from fastapi import APIRouter, Depends, Request, Response
 
 from headrace import ids
 from headrace.database import Database, Tx
-from headrace.edge import Answer, Anyone, Db, Once, idempotent, kept_answers
+from headrace.edge import kept_answers
+from headrace.edge.authorization import Anyone
+from headrace.edge.idempotency import Answer, Once, idempotent
+from headrace.edge.services import Db
 from headrace.errors import Conflict, Exhausted, HeadraceError, Unavailable
-from headrace.web import WebConfig, create_app
+from headrace.web.app import create_app
+from headrace.web.config import WebConfig
 from tests.edge import stand
 
 KEY = {"Idempotency-Key": "order-4711"}

@@ -8,9 +8,8 @@ import pytest
 
 from headrace import ids
 from headrace.database import Database, DatabaseUnavailable
-from headrace.edge import LimitConfig, Limiter
 from headrace.edge import limits as gcra
-from headrace.edge.limits import Refused, bucket_of
+from headrace.edge.limits import LimitConfig, Limiter, Refused, bucket_of
 from tests.edge import stand
 
 MINUTE = timedelta(minutes=1)

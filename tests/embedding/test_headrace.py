@@ -21,10 +21,13 @@ from sqlalchemy.orm import Session
 import headrace
 from headrace import ids
 from headrace.database import Database
-from headrace.embedding import Headrace, UnknownConnection
-from headrace.embedding.program import NoRegistry
-from headrace.tasks import PayloadInvalid, PayloadTooLarge, Registry, TaskContext, TaskNotFound, TaskSpec, WorkerConfig
-from headrace.tasks.errors import IdempotencyKeyReused, TaskSpecInvalid
+from headrace.embedding.connections import UnknownConnection
+from headrace.embedding.program import Headrace, NoRegistry
+from headrace.tasks.context import TaskContext
+from headrace.tasks.errors import IdempotencyKeyReused, PayloadInvalid, PayloadTooLarge, TaskNotFound, TaskSpecInvalid
+from headrace.tasks.model import TaskSpec
+from headrace.tasks.registry import Registry
+from headrace.tasks.worker.config import WorkerConfig
 
 QUICK = WorkerConfig(concurrency=5, poll_every=timedelta(milliseconds=100), lease=timedelta(seconds=5))
 

@@ -9,9 +9,12 @@ from typing import Any
 
 import pytest
 
-from headrace import ids, locks
+from headrace import ids
 from headrace.database import Database, DatabaseUnavailable, Tx
-from headrace.locks import Filter, LockHeld, LockLost, LockState, store
+from headrace.locks import holding, store
+from headrace.locks.errors import LockHeld, LockLost
+from headrace.locks.model import LockState
+from headrace.locks.store import Filter
 from tests.locks.blocks import NEVER, lose, take_turns
 
 SHORT = timedelta(seconds=0.3)
@@ -28,39 +31,39 @@ async def take_away(db: Database, key: str = "k") -> None:
 
 
 async def test_it_is_renewed_while_the_block_runs_and_let_go_at_its_end(db: Database) -> None:
-    async with locks.hold(db, "k", ttl=SHORT, purpose="a long report") as lock:
+    async with holding.hold(db, "k", ttl=SHORT, purpose="a long report") as lock:
         assert lock.fence == 1
         for _ in range(4):
             await asyncio.sleep(SHORT.total_seconds() / 2)
             with pytest.raises(LockHeld, match="holds this lock until"):
-                async with locks.hold(db, "k", ttl=SHORT):
+                async with holding.hold(db, "k", ttl=SHORT):
                     pytest.fail("two at once")
         async with db.transaction() as tx:
             await lock.confirm(tx)
             [shown] = await store.list_locks(tx, Filter(None, state=LockState.ACTIVE), limit=9)
         assert (shown.purpose, shown.fence) == ("a long report", lock.fence)
     assert await states(db) == ["released"]
-    async with locks.hold(db, "k", ttl=SHORT) as again:
+    async with holding.hold(db, "k", ttl=SHORT) as again:
         assert again.fence == 2
 
 
 async def test_what_is_taken_away_is_noticed_and_raised_in_the_block(db: Database) -> None:
     with pytest.raises(LockLost):
-        await lose(lambda: locks.hold(db, "k", ttl=timedelta(seconds=1)), lambda: take_away(db))
+        await lose(lambda: holding.hold(db, "k", ttl=timedelta(seconds=1)), lambda: take_away(db))
 
 
 async def test_a_block_that_ends_before_it_notices_is_told_at_its_end(db: Database) -> None:
     with pytest.raises(LockLost):
-        async with locks.hold(db, "k"):
+        async with holding.hold(db, "k"):
             await take_away(db)
 
 
 async def test_a_paused_process_learns_of_the_loss_and_cannot_confirm(db: Database) -> None:
     with pytest.raises(LockLost):
-        async with locks.hold(db, "k", ttl=SHORT) as late:
+        async with holding.hold(db, "k", ttl=SHORT) as late:
             time.sleep(SHORT.total_seconds() + 0.1)  # noqa: ASYNC251 - as SIGSTOP does
             await asyncio.sleep(NEVER)
-    async with locks.hold(db, "k") as next_one, db.transaction() as tx:
+    async with holding.hold(db, "k") as next_one, db.transaction() as tx:
         assert next_one.fence > late.fence
         await next_one.confirm(tx)
         with pytest.raises(LockLost):
@@ -79,18 +82,18 @@ async def test_who_cannot_renew_is_stopped_before_others_can_take_it(
     monkeypatch.setattr(store, "renew", cut_off)
     began = loop.time()
     with pytest.raises(LockLost):
-        async with locks.hold(db, "k", ttl=timedelta(seconds=1)):
+        async with holding.hold(db, "k", ttl=timedelta(seconds=1)):
             await asyncio.sleep(NEVER)
     assert loop.time() - began < 1
     with pytest.raises(LockHeld):  # it was stopped while it still had the lock
-        async with locks.hold(db, "k"):
+        async with holding.hold(db, "k"):
             pass
 
 
 async def test_the_blocks_own_errors_pass_and_let_the_lock_go(db: Database) -> None:
     for error in (ValueError("no"), TimeoutError("its own"), KeyError("k")):
         with pytest.raises(type(error)):
-            async with locks.hold(db, "k"):
+            async with holding.hold(db, "k"):
                 raise error
     assert await states(db) == ["released"] * 3
 
@@ -99,7 +102,7 @@ async def test_a_block_that_is_canceled_lets_the_lock_go(db: Database) -> None:
     inside = asyncio.Event()
 
     async def body() -> None:
-        async with locks.hold(db, "k"):
+        async with holding.hold(db, "k"):
             inside.set()
             await asyncio.sleep(NEVER)
 
@@ -127,7 +130,7 @@ class Slow(Database):
 
 async def test_what_was_given_to_one_who_is_canceled_meanwhile_is_let_go(db: Database) -> None:
     async def body(slow: Slow) -> None:
-        async with locks.hold(slow, "k"):
+        async with holding.hold(slow, "k"):
             pytest.fail("it was never told")
 
     async with await Slow.connect(db.config) as slow, asyncio.timeout(10):
@@ -141,7 +144,7 @@ async def test_what_was_given_to_one_who_is_canceled_meanwhile_is_let_go(db: Dat
 
 
 async def test_those_who_wait_come_one_after_the_other(db: Database) -> None:
-    fences = await take_turns(lambda: locks.hold(db, "k", wait=None), blocks=12, seconds=0.005)
+    fences = await take_turns(lambda: holding.hold(db, "k", wait=None), blocks=12, seconds=0.005)
     assert fences == sorted(set(fences))
     assert len(fences) == 12
 

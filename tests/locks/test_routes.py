@@ -9,7 +9,8 @@ from fastapi import FastAPI
 
 from headrace.database import Database
 from headrace.locks.routes import router
-from headrace.web import WebConfig, create_app
+from headrace.web.app import create_app
+from headrace.web.config import WebConfig
 from tests.edge import stand
 
 

@@ -5,9 +5,13 @@ from datetime import UTC, date, datetime, timedelta
 import pytest
 
 from headrace import ids
-from headrace.audit import Against, Sealer, Who
+from headrace.audit import Who
+from headrace.audit.sealing import Sealer
+from headrace.audit.verifying import Against
 from headrace.database import Database, DatabaseConfig
-from headrace.operations import Retired, archives, retire_month
+from headrace.operations import archives
+from headrace.operations.model import Retired
+from headrace.operations.retiring import retire_month
 from headrace.storage import Storage, StorageConfig
 from tests.conftest import TestServer
 

@@ -8,7 +8,7 @@ from datetime import date
 
 from headrace.audit import Who
 from headrace.database import DatabaseConfig
-from headrace.operations import retire_month
+from headrace.operations.retiring import retire_month
 from headrace.storage import Storage, StorageConfig
 
 

@@ -11,10 +11,11 @@ import httpx
 import pytest
 
 from headrace import audit, ids
-from headrace.audit import Action, Principal, PrincipalType, Resource, ResourceType, Who
+from headrace.audit import Action, Principal, PrincipalType, Resource, ResourceType, Who, sealing
 from headrace.database import Database
 from headrace.operations.audit.routes import router
-from headrace.web import WebConfig, create_app
+from headrace.web.app import create_app
+from headrace.web.config import WebConfig
 from tests.edge import stand
 
 ADA, BEA = ids.new("u"), ids.new("u")
@@ -94,7 +95,7 @@ async def test_one_event_and_its_proof(db: Database, clients: dict[str, httpx.As
     assert json.loads(shown["diff_object"]["new_object"]) == {"id": "tsk_0"}
     proof = f"/v1/audit/events/{mine}/proof"
     assert (await clients["ada"].get(proof)).json()["code"] == "audit_event_not_sealed"
-    await audit.Sealer(db).run_once()
+    await sealing.Sealer(db).run_once()
     proved = (await clients["ada"].get(proof)).json()
     assert mine in proved["event"]
     assert proved["seal"]["number"] == 1

@@ -6,11 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from headrace import audit
-from headrace.audit import sealing
+from headrace.audit import sealing, verifying
 from headrace.database import Database, DatabaseConfig, connect_alone
-from headrace.operations import ArchiveState, archives, parquet
-from headrace.operations.model import monthly
+from headrace.operations import archives, parquet
+from headrace.operations.model import ArchiveState, monthly
 from headrace.operations.owner import as_owner
 from headrace.operations.parquet import ParquetFile
 from headrace.storage import Storage, StorageConfig
@@ -76,4 +75,4 @@ async def test_a_month_in_which_something_does_not_fit_is_closed(
     async with connect_alone(owner) as connection:
         await connection.execute(f"UPDATE headrace.{NAME} SET user_agent = 'x' WHERE seq = 1")
     with all_closed():
-        assert (await audit.verify(db, against=archive_of(db, owner, place))).finding is not None
+        assert (await verifying.verify(db, against=archive_of(db, owner, place))).finding is not None

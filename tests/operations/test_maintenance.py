@@ -8,27 +8,30 @@ from typing import Any
 
 import pytest
 
-from headrace import ids, schedules
+from headrace import ids
 from headrace.access import Role
-from headrace.accounts import ThrottleConfig
+from headrace.accounts.config import ThrottleConfig
+from headrace.assembly.followers import followers
+from headrace.assembly.retention import ROWS, purges
 from headrace.database import Database, Row
-from headrace.operations import RetentionConfig, Upkeep, ensure_schedules, with_upkeep
-from headrace.operations.upkeep import SCHEDULES, uid_of
-from headrace.schedules import ScheduleInvalid, Scheduler, SchedulerConfig, ScheduleSpec, with_schedules
+from headrace.operations.config import RetentionConfig
+from headrace.operations.maintenance import Maintenance, ensure_schedules, schedules_of, uid_of, with_maintenance
+from headrace.schedules import service
+from headrace.schedules.errors import ScheduleInvalid
+from headrace.schedules.loop import Scheduler, SchedulerConfig
+from headrace.schedules.model import ScheduleSpec
 from headrace.storage import StorageConfig
-from headrace.tasks import (
-    OutboxFollower,
-    Registry,
-    StoredCatalog,
-    Submitter,
-    Tasks,
-    TaskSpec,
-    TaskSpecInvalid,
-    Worker,
-    WorkerConfig,
-)
+from headrace.tasks.catalog import StoredCatalog
+from headrace.tasks.errors import TaskSpecInvalid
+from headrace.tasks.model import TaskSpec
+from headrace.tasks.registry import Registry
+from headrace.tasks.service import Tasks
+from headrace.tasks.submit import Submitter
+from headrace.tasks.worker.config import WorkerConfig
+from headrace.tasks.worker.loop import Worker
 from tests.tasks.people import caller_of
 
+SCHEDULES = schedules_of(ROWS)
 BY_NAME = {spec.name.removeprefix("headrace: ").removeprefix("retention of "): uid_of(spec) for spec in SCHEDULES}
 SYSTEM = caller_of(ids.SYSTEM_USER, role=Role.ADMIN)
 
@@ -36,21 +39,23 @@ SYSTEM = caller_of(ids.SYSTEM_USER, role=Role.ADMIN)
 class Stand:
     def __init__(self, db: Database, scratch: Path) -> None:
         self.db = db
-        self.followers = with_schedules({"outbox": OutboxFollower()})
+        self.followers = followers()
         self.tasks = Tasks(Submitter(StoredCatalog(), self.followers), StoredCatalog(), self.followers)
-        upkeep = Upkeep(db, db.config, StorageConfig(f"file://{scratch}"), RetentionConfig(), ThrottleConfig())
-        self.registry = with_upkeep(Registry(), upkeep)
+        maintenance = Maintenance(
+            db, db.config, StorageConfig(f"file://{scratch}"), RetentionConfig(), ROWS, purges(ThrottleConfig())
+        )
+        self.registry = with_maintenance(Registry(), maintenance)
         self.config = WorkerConfig(concurrency=4, poll_every=timedelta(milliseconds=100), scratch=scratch)
 
     async def ensure(self) -> None:
-        await ensure_schedules(self.db, self.registry)
+        await ensure_schedules(self.db, self.registry, ROWS)
 
     async def rows(self, sql: str, *args: object) -> list[Row]:
         return await self.db.fetch_alone(sql, *args)
 
     async def run_now(self, name: str) -> str:
         async with self.db.transaction() as tx:
-            return (await schedules.run_schedule(tx, self.tasks, SYSTEM, BY_NAME[name])).execution_uid
+            return (await service.run_schedule(tx, self.tasks, SYSTEM, BY_NAME[name])).execution_uid
 
     async def over(self, execution_uid: str) -> Row:
         async with asyncio.timeout(20):
@@ -95,7 +100,7 @@ async def test_they_ship_enabled_at_the_hours_of_the_document(stand: Stand) -> N
 async def test_what_was_changed_stays_changed_whoever_starts(stand: Stand) -> None:
     await asyncio.gather(*(stand.ensure() for _ in range(5)))
     async with stand.db.transaction() as tx:
-        await schedules.disable_schedule(tx, stand.tasks, SYSTEM, BY_NAME["task_locks"])
+        await service.disable_schedule(tx, stand.tasks, SYSTEM, BY_NAME["task_locks"])
     await stand.ensure()
     rows = await stand.rows("SELECT uid, enabled FROM headrace.scheduled_tasks")
     assert {row["uid"] for row in rows} == set(BY_NAME.values())
@@ -122,7 +127,7 @@ FROM generate_series($2::integer, $3::integer) AS n, (SELECT now() - $4::interva
 
 
 async def test_old_runs_go_in_batches_and_the_last_of_each_schedule_stays(working: Stand) -> None:
-    old, young = BY_NAME["sweep"], BY_NAME["task_locks"]
+    old, young = BY_NAME["purge"], BY_NAME["task_locks"]
     async with working.db.transaction() as tx:
         await tx.execute(EXECUTIONS, old, "old-", timedelta(days=91), 2500)  # more than two batches
         await tx.execute(EXECUTIONS, young, "aged-", timedelta(days=100), 10)
@@ -146,7 +151,7 @@ async def test_released_locks_go_after_a_week_and_their_fences_stay(working: Sta
     assert [row["fence"] for row in await working.rows("SELECT fence FROM headrace.task_locks ORDER BY 1")] == [
         *range(21, 32)
     ]
-    assert (await working.over(await working.run_now("sweep")))["state"] == "success"
+    assert (await working.over(await working.run_now("purge")))["state"] == "success"
     assert (await working.over(await working.run_now("task_locks")))["state"] == "success"
     assert len(await working.rows("SELECT FROM headrace.task_locks")) == 10
     assert (await working.rows("SELECT fence FROM headrace.lock_fences"))[0]["fence"] == 40
@@ -184,8 +189,10 @@ def test_a_programs_own_types_stay_what_they_are(stand: Any) -> None:
     @program.task("greet")
     async def greet(context: Any, payload: Any) -> None: ...
 
-    upkeep = Upkeep(stand.db, stand.db.config, StorageConfig("file:///nowhere"), RetentionConfig(), ThrottleConfig())
-    assert with_upkeep(program, upkeep).names == ["greet", "headrace.retain", "headrace.sweep"]
+    maintenance = Maintenance(
+        stand.db, stand.db.config, StorageConfig("file:///nowhere"), RetentionConfig(), ROWS, purges(ThrottleConfig())
+    )
+    assert with_maintenance(program, maintenance).names == ["greet", "headrace.purge", "headrace.retain"]
     assert program.names == ["greet"]
 
 
@@ -194,11 +201,11 @@ async def test_what_is_the_products_own_is_nobody_elses(stand: Stand, db: Databa
     eve = caller_of(ids.new("u"))
     async with db.transaction() as tx:
         for spec, field in (
-            (ScheduleSpec("mine", "headrace.sweep", interval=60), "type"),
-            (ScheduleSpec("headrace: new", "headrace.sweep", interval=60), "name"),
+            (ScheduleSpec("mine", "headrace.purge", interval=60), "type"),
+            (ScheduleSpec("headrace: new", "headrace.purge", interval=60), "name"),
         ):
             with pytest.raises(ScheduleInvalid) as refused:
-                await schedules.create_schedule(tx, stand.tasks, eve, spec)
+                await service.create_schedule(tx, stand.tasks, eve, spec)
             assert refused.value.details["fields"] == [field]
         with pytest.raises(TaskSpecInvalid):
-            await stand.tasks.submitter.submit(tx, TaskSpec("headrace.sweep"), user_id=eve.user_id)
+            await stand.tasks.submitter.submit(tx, TaskSpec("headrace.purge"), user_id=eve.user_id)

@@ -9,8 +9,10 @@ import pytest
 from headrace import ids
 from headrace.audit import Who
 from headrace.database import Database, DatabaseConfig, connect_alone
-from headrace.operations import MONTHLY, figures, look, make_months_ahead
-from headrace.operations.model import next_month
+from headrace.operations import figures
+from headrace.operations.health import look
+from headrace.operations.model import MONTHLY, next_month
+from headrace.operations.months_ahead import make_months_ahead
 from tests.conftest import ROOT, TestServer
 from tests.operations.months import fingerprint, name_of
 

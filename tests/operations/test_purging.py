@@ -1,9 +1,10 @@
 """What has served its time goes, and nothing else."""
 
 from headrace import ids
-from headrace.accounts import ThrottleConfig
+from headrace.accounts.config import ThrottleConfig
+from headrace.assembly.retention import purges
 from headrace.database import Database
-from headrace.operations import Swept, sweep
+from headrace.purging import purge
 
 FILL = """
 INSERT INTO headrace.idempotency_keys (scope, idempotency_key, request_hash, http_status, expires_at)
@@ -27,5 +28,14 @@ async def test_old_rows_go_in_batches_and_new_ones_stay(db: Database) -> None:
         await tx.connection.execute(FILL)
         for days in (70, 1):
             await tx.execute(SESSION, ids.new("ses"), ids.SYSTEM_USER, days, str(days).encode())
-    assert await sweep(db, ThrottleConfig()) == Swept(1498, 1, 1, 1, 1, 0)
-    assert await sweep(db, ThrottleConfig()) == Swept(0, 0, 0, 0, 0, 0)
+    done = await purge(db, purges(ThrottleConfig()))
+    assert done == {
+        "idempotency_keys": 1498,
+        "rate_limits": 1,
+        "login_failures": 1,
+        "sessions": 1,
+        "locks": 1,
+        "deleted_schedules": 0,
+        "deleted_tasks": 0,
+    }
+    assert not any((await purge(db, purges(ThrottleConfig()))).values())

@@ -6,18 +6,12 @@ import asyncpg
 import pytest
 
 from headrace import ids
+from headrace.assembly.retention import ROWS
 from headrace.database import Database, DatabaseConfig
-from headrace.operations import (
-    MONTHLY,
-    THIN,
-    ArchiveState,
-    RetentionConfig,
-    due_months,
-    look,
-    retain,
-    retire_expired,
-    thin,
-)
+from headrace.operations.config import RetentionConfig
+from headrace.operations.health import look
+from headrace.operations.model import MONTHLY, ArchiveState
+from headrace.operations.retention import due_months, purge_rows, retain, retire_expired
 from headrace.storage import StorageConfig
 from tests.conftest import TestServer
 from tests.operations.months import MONTH, fill_audit, make_month, name_of
@@ -49,7 +43,7 @@ async def test_old_months_leave_and_the_run_is_told(
     await make_month(server, name_of(db), "audit_events", date(2025, 4, 1))
     await fill_audit(db, 20)
     await fill_audit(db, 30, date(2025, 4, 1))
-    run = await retain(db, owner, place, RetentionConfig(), "audit_events")
+    run = await retain(db, owner, place, RetentionConfig(), ROWS, "audit_events")
     assert [gone.archive.period for gone in run.retired] == [MONTH, date(2025, 4, 1)]
     assert (run.removed_rows, run.error) == (50, None)
     health = await look(db)
@@ -57,7 +51,7 @@ async def test_old_months_leave_and_the_run_is_told(
     assert (told.table_name, told.removed_rows, told.removed_total, told.error) == ("audit_events", 50, 50, None)
     assert told.finished_at is not None
     assert health.archives == {ArchiveState.DROPPED: 2}
-    again = await retain(db, owner, place, RetentionConfig(), "audit_events")
+    again = await retain(db, owner, place, RetentionConfig(), ROWS, "audit_events")
     assert (again.removed_rows, again.retired) == (0, ())
     (told,) = (await look(db)).runs
     assert (told.removed_rows, told.removed_total) == (0, 50)
@@ -97,7 +91,7 @@ FROM schedule, unnest(ARRAY[1, 89, 91, 100, 500]) AS days,
 async def test_ended_runs_go_after_ninety_days(db: Database) -> None:  # S-15
     async with db.transaction() as tx:
         await tx.execute(EXECUTION, ids.new("sch"), ids.SYSTEM_USER)
-    run = await thin(db, "task_executions", RetentionConfig().task_executions, batch=1)
+    run = await purge_rows(db, ROWS["task_executions"], RetentionConfig().task_executions, batch=1)
     assert run.removed_rows == 2
     async with db.transaction() as tx:
         left = await tx.fetch("SELECT execution_uid FROM headrace.task_executions ORDER BY created_at DESC")
@@ -115,7 +109,7 @@ FROM unnest(ARRAY['active', 'expired', 'released']) AS state, unnest(ARRAY[6, 8]
 async def test_locks_that_nobody_holds_go_after_seven_days(db: Database) -> None:  # S-15
     async with db.transaction() as tx:
         await tx.execute(LOCKS)
-    assert (await thin(db, "task_locks", RetentionConfig().task_locks)).removed_rows == 2
+    assert (await purge_rows(db, ROWS["task_locks"], RetentionConfig().task_locks)).removed_rows == 2
     async with db.transaction() as tx:
         left = await tx.fetch("SELECT lock_key FROM headrace.task_locks ORDER BY 1")
     assert [row[0] for row in left] == ["active6", "active8", "expired6", "released6"]
@@ -133,7 +127,7 @@ FROM unnest(ARRAY['PENDING', 'FAILED', 'PUBLISHED', 'DEAD']) AS status, unnest(A
 async def test_events_that_were_told_go_after_thirty_days(db: Database) -> None:
     async with db.transaction() as tx:
         await tx.execute(OUTBOX)
-    assert (await thin(db, "outbox_events", RetentionConfig().outbox_events)).removed_rows == 2
+    assert (await purge_rows(db, ROWS["outbox_events"], RetentionConfig().outbox_events)).removed_rows == 2
     oldest = (await look(db)).oldest_unpublished
     assert oldest is not None
     assert oldest > 31 * DAY - timedelta(minutes=1)
@@ -141,15 +135,15 @@ async def test_events_that_were_told_go_after_thirty_days(db: Database) -> None:
         assert await tx.fetchval("SELECT count(*) FROM headrace.outbox_events") == 6
 
 
-@pytest.mark.parametrize("table", THIN)
+@pytest.mark.parametrize("table", ROWS)
 async def test_what_is_kept_for_ever_stays(db: Database, table: str) -> None:
-    assert (await thin(db, table, None)).removed_rows == 0
+    assert (await purge_rows(db, ROWS[table], None)).removed_rows == 0
 
 
-async def test_thinning_needs_no_more_than_the_application_s_rights_and_retiring_does(
+async def test_purging_needs_no_more_than_the_application_s_rights_and_retiring_does(
     db: Database, place: StorageConfig, owner: DatabaseConfig
 ) -> None:
-    run = await retain(db, db.config, place, RetentionConfig(), "audit_events")
+    run = await retain(db, db.config, place, RetentionConfig(), ROWS, "audit_events")
     assert "HEADRACE_DATABASE_OWNER_URL" in (run.error or "")
     with pytest.raises(asyncpg.InsufficientPrivilegeError):
         async with db.transaction() as tx:

@@ -9,12 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from headrace import audit, ids
-from headrace.audit import Seal, Sealer, Verified, Who, sealing, verifying
-from headrace.audit.verifying import Flaw, _Verification
+from headrace import ids
+from headrace.audit import Who, sealing, verifying
+from headrace.audit.sealing import Sealer
+from headrace.audit.seals import Seal
+from headrace.audit.verifying import Flaw, Verified, _Verification
 from headrace.database import Database, DatabaseConfig, connect_alone
 from headrace.extras import ExtraMissing
-from headrace.operations import Archive, ArchiveState, LockConfig, Retired, archives, store
+from headrace.operations import archives, store
+from headrace.operations.config import LockConfig
 from headrace.operations.errors import (
     ArchiveDamaged,
     MonthNeeded,
@@ -24,6 +27,7 @@ from headrace.operations.errors import (
     PartitionBusy,
     RetiredElsewhere,
 )
+from headrace.operations.model import Archive, ArchiveState, Retired
 from headrace.storage import Storage, StorageConfig, StorageUnreachable
 from tests.conftest import TestServer
 from tests.operations.months import (
@@ -105,7 +109,7 @@ async def test_events_leave_only_when_they_are_sealed(
 
 
 async def verify_trail(db: Database, owner: DatabaseConfig, place: StorageConfig) -> Verified:
-    return await audit.verify(db, against=archive_of(db, owner, place))
+    return await verifying.verify(db, against=archive_of(db, owner, place))
 
 
 @pytest.mark.parametrize("last", ["detached", "archived", None])

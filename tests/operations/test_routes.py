@@ -7,10 +7,12 @@ import pytest
 
 from headrace.audit import Who
 from headrace.database import Database, DatabaseConfig
-from headrace.operations import HealthFigures, retire_month
+from headrace.operations.figures import HealthFigures
+from headrace.operations.retiring import retire_month
 from headrace.operations.routes import router
 from headrace.storage import Storage, StorageConfig
-from headrace.web import WebConfig, create_app
+from headrace.web.app import create_app
+from headrace.web.config import WebConfig
 from tests.edge import stand
 from tests.operations.months import MONTH, fill_audit
 

@@ -7,8 +7,8 @@ from datetime import timedelta
 
 import pytest
 
-from headrace import audit
-from headrace.audit import Action, EventFilter, ResourceType, events
+from headrace.audit import Action, ResourceType, events
+from headrace.audit.events import EventFilter
 from headrace.audit.sealing import UNSEALED
 from headrace.audit.seals import UNSEALED_FOR
 from headrace.audit.verifying import LEAVES, bounds
@@ -78,7 +78,7 @@ async def test_every_filter_reads_a_page_and_little_more(
             middle = await tx.fetchval("SELECT max(created_at) - interval '12 days' FROM headrace.audit_events")
             mark = (middle, "aud_")
         explaining = Explaining(tx.connection)
-        await audit.list_events(explaining, wanted, older_than=mark, limit=21)
+        await events.list_events(explaining, wanted, older_than=mark, limit=21)
         found = [_split(line) for line in explaining.plans]
     used = {name for _, name, rows in found if name}
     assert index in used

@@ -14,8 +14,12 @@ from pydantic import BaseModel
 
 from headrace import ids
 from headrace.database import Database, DatabaseConfig, Tx
-from headrace.edge import ONCE, Answer, Db, Once, SignedIn, idempotent, problems
-from headrace.web import WebConfig, create_app
+from headrace.edge.authorization import SignedIn
+from headrace.edge.idempotency import ONCE, Answer, Once, idempotent
+from headrace.edge.problem_details import problems
+from headrace.edge.services import Db
+from headrace.web.app import create_app
+from headrace.web.config import WebConfig
 from tests.edge import stand
 
 PAUSE = float(sys.argv[2]) if len(sys.argv) > 2 else 0.0

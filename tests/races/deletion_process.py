@@ -13,8 +13,9 @@ from contextlib import asynccontextmanager
 from datetime import timedelta
 from typing import Any
 
-from headrace.accounts import DeletionConfig, Deletions
-from headrace.cli.erasing import erasers
+from headrace.accounts.config import DeletionConfig
+from headrace.accounts.deletion.machine import Deletions
+from headrace.assembly.erasers import erasers
 from headrace.cli.wiring import open_tasks
 from headrace.database import Database, DatabaseConfig, Tx
 from headrace.settings import Settings

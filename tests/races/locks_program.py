@@ -13,9 +13,11 @@ import sys
 import traceback
 from datetime import timedelta
 
-from headrace import locks, logs
+from headrace import logs
 from headrace.database import Database, DatabaseConfig
-from headrace.locks import Held, LockLost
+from headrace.locks import holding
+from headrace.locks.errors import LockLost
+from headrace.locks.holding import Held
 
 KEY = "the one"
 
@@ -30,7 +32,7 @@ async def contend(database_url: str, ttl: timedelta) -> None:
     async with await Database.connect(config) as db:
         while True:
             try:
-                async with locks.hold(db, KEY, ttl=ttl, wait=None, purpose="contention") as lock:
+                async with holding.hold(db, KEY, ttl=ttl, wait=None, purpose="contention") as lock:
                     for _ in range(random.randint(1, 4)):
                         await write(db, lock)
                         await asyncio.sleep(random.uniform(0, 0.02))

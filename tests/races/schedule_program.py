@@ -9,15 +9,20 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+from headrace.assembly.followers import followers
 from headrace.database import Database, DatabaseConfig
 from headrace.errors import HeadraceError
-from headrace.schedules import Scheduler, SchedulerConfig, with_schedules
-from headrace.tasks import Registry, StoredCatalog, Submitter, Worker, WorkerConfig
+from headrace.schedules.loop import Scheduler, SchedulerConfig
+from headrace.tasks.catalog import StoredCatalog
 from headrace.tasks.context import TaskContext
 from headrace.tasks.reaping import Reaper
+from headrace.tasks.registry import Registry
+from headrace.tasks.submit import Submitter
+from headrace.tasks.worker.config import WorkerConfig
+from headrace.tasks.worker.loop import Worker
 from tests.races.engine_program import SOON, Options, leave_a_mark, reach
 
-FOLLOWERS = with_schedules({})
+FOLLOWERS = followers()
 
 
 class Marking(Scheduler):

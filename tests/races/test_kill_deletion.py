@@ -13,10 +13,15 @@ from pathlib import Path
 import httpx
 import pytest
 
-from headrace import accounts, ids
+from headrace import ids
+from headrace.accounts.deletion import service
 from headrace.audit import Who
 from headrace.database import Database
-from headrace.tasks import Followers, OutboxFollower, StoredCatalog, Submitter, TaskSpec
+from headrace.tasks.catalog import StoredCatalog
+from headrace.tasks.events import OutboxFollower
+from headrace.tasks.followers import Followers
+from headrace.tasks.model import TaskSpec
+from headrace.tasks.submit import Submitter
 from tests.conftest import ROOT
 from tests.e2e.program import CHEAP, SECRET_KEY, Program
 
@@ -90,7 +95,7 @@ async def doomed_user(db: Database) -> str:
             user_id,
             f"ada's {n}",
         )
-        await accounts.delete_account(tx, Who.system(), user_id, grace=timedelta(0))
+        await service.delete_account(tx, Who.system(), user_id, grace=timedelta(0))
     return user_id
 
 

@@ -20,7 +20,9 @@ from pathlib import Path
 import pytest
 
 from headrace.database import Database, DatabaseConfig, Row
-from headrace.locks import Filter, LockState, store
+from headrace.locks import store
+from headrace.locks.model import LockState
+from headrace.locks.store import Filter
 from tests.conftest import ROOT, MakeDatabase, TestServer
 from tests.races.locks_program import KEY
 

@@ -15,7 +15,8 @@ from headrace import ids
 from headrace.audit import Who
 from headrace.database import Database, DatabaseConfig
 from headrace.errors import Unavailable
-from headrace.schedules import ScheduleSpec, ensure_schedule
+from headrace.schedules.model import ScheduleSpec
+from headrace.schedules.service import ensure_schedule
 from tests.races.engine_program import Options
 from tests.races.engine_stand import Crew, Mortal, crew, harm, mortal_server
 from tests.schedules.conftest import miscounted

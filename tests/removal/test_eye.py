@@ -10,7 +10,10 @@ import pytest
 from numpy.typing import NDArray
 
 from headrace.removal.errors import ModelDamaged
-from headrace.removal.eye import Region, Restoration, Sight, look, looking, solve, solving, weights
+from headrace.removal.eye import looking, solving, weights
+from headrace.removal.eye.looking import look
+from headrace.removal.eye.model import Region, Restoration, Sight
+from headrace.removal.eye.solving import solve
 
 Picture = NDArray[np.uint8]
 

@@ -4,8 +4,8 @@ import cv2
 import numpy as np
 import pytest
 
-from headrace.removal.eye import solve
 from headrace.removal.eye.model import Mask, Picture, Plane, Region, Restoration, Sight, loosened
+from headrace.removal.eye.solving import solve
 
 _HOLE = np.s_[50:70, 50:70]
 

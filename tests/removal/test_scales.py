@@ -7,9 +7,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from headrace.removal.eye import Sight, look, scales, solve
+from headrace.removal.eye import scales
 from headrace.removal.eye.enlarging import enlarge
-from headrace.removal.eye.model import shrunk
+from headrace.removal.eye.looking import look
+from headrace.removal.eye.model import Sight, shrunk
+from headrace.removal.eye.solving import solve
 
 Picture = NDArray[np.uint8]
 Levels = NDArray[np.uint8]

@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from headrace import risks
 from headrace.access import PreconditionFailed
 from headrace.audit import Action, Resource, ResourceType, Who, record
 from headrace.database import Tx
-from headrace.risks import Category, Facts, Risk, RiskStatus, Severity, store
+from headrace.risks import service, store
 from headrace.risks.errors import RiskIdTaken, RiskNotFound
+from headrace.risks.model import Category, Facts, Risk, RiskStatus, Severity
 
 FACTS = Facts(
     Category.TECHNICAL,
@@ -24,21 +24,21 @@ FACTS = Facts(
 
 
 async def enter(tx: Tx, who: Who, risk_id: str | None = None, **changes: Any) -> Risk:
-    return await risks.create_risk(tx, who, replace(FACTS, **changes), risk_id=risk_id)
+    return await service.create_risk(tx, who, replace(FACTS, **changes), risk_id=risk_id)
 
 
 async def test_a_risk_is_entered_changed_and_struck_out(tx: Tx, who: Who) -> None:
     made = await enter(tx, who, "R-1")
     assert (made.risk_id, made.version, made.owner) == ("R-1", 0, "ada")
     assert (await enter(tx, who)).risk_id.startswith("rsk_")
-    changed = await risks.change_risk(tx, who, "R-1", {"status": RiskStatus.MITIGATING}, expected=0)
+    changed = await service.change_risk(tx, who, "R-1", {"status": RiskStatus.MITIGATING}, expected=0)
     assert (changed.version, changed.status, changed.owner) == (1, RiskStatus.MITIGATING, "ada")
-    assert await risks.change_risk(tx, who, "R-1", {"status": RiskStatus.MITIGATING}) == changed
+    assert await service.change_risk(tx, who, "R-1", {"status": RiskStatus.MITIGATING}) == changed
     with pytest.raises(PreconditionFailed):  # W-09
-        await risks.change_risk(tx, who, "R-1", {"owner": "bob"}, expected=0)
-    await risks.delete_risk(tx, who, "R-1", expected=1)
+        await service.change_risk(tx, who, "R-1", {"owner": "bob"}, expected=0)
+    await service.delete_risk(tx, who, "R-1", expected=1)
     with pytest.raises(RiskNotFound):
-        await risks.get_risk(tx, "R-1")
+        await service.get_risk(tx, "R-1")
     events = await tx.fetch(
         "SELECT action FROM headrace.audit_events WHERE resource ->> 'identifier' = 'R-1' ORDER BY seq"
     )
@@ -61,10 +61,10 @@ async def test_the_board_counts_what_is_not_closed(tx: Tx, who: Who) -> None:
         (Severity.HIGH, RiskStatus.ACCEPTED, "ada"),
     ):
         await enter(tx, who, severity=severity, status=status, owner=owner)
-    board = [(each.severity, each.status, each.owner, each.count) for each in await risks.board(tx)]
+    board = [(each.severity, each.status, each.owner, each.count) for each in await service.board(tx)]
     assert board == [("CRITICAL", "OPEN", "bob", 1), ("HIGH", "ACCEPTED", "ada", 2), ("LOW", "OPEN", "ada", 1)]
-    assert {each.owner for each in await risks.board(tx, owner="ada")} == {"ada"}
-    grave = await risks.list_risks(tx, statuses=[RiskStatus.OPEN], severities=[Severity.CRITICAL], limit=10)
+    assert {each.owner for each in await service.board(tx, owner="ada")} == {"ada"}
+    grave = await service.list_risks(tx, statuses=[RiskStatus.OPEN], severities=[Severity.CRITICAL], limit=10)
     assert [each.owner for each in grave] == ["bob"]
 
 
@@ -74,16 +74,16 @@ async def test_a_risk_leads_to_the_audit_events_of_its_traces_and_back(tx: Tx, w
     await enter(tx, who, "R-3", refs_json={"trace_ids": "by hand"})
     traced = replace(who, trace_id="trace-1")
     await record(tx, traced, Action.UPDATED, Resource(ResourceType.QUEUE, "default"))
-    (trace,) = await risks.list_traces(tx, who, "R-1", limit=10)
+    (trace,) = await service.list_traces(tx, who, "R-1", limit=10)
     assert (trace.trace_id, trace.action, trace.resource_type, trace.resource_id) == (
         "trace-1",
         "updated",
         "queue",
         "default",
     )
-    assert await risks.list_traces(tx, who, "R-2", limit=10) == []
-    assert await risks.list_traces(tx, who, "R-3", limit=10) == []
-    assert [each.risk_id for each in await risks.list_risks(tx, trace_id="trace-1", limit=10)] == ["R-1"]
+    assert await service.list_traces(tx, who, "R-2", limit=10) == []
+    assert await service.list_traces(tx, who, "R-3", limit=10) == []
+    assert [each.risk_id for each in await service.list_risks(tx, trace_id="trace-1", limit=10)] == ["R-1"]
 
 
 async def test_look_ups_use_their_index(owner_tx: Tx) -> None:  # W-20

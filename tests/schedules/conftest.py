@@ -13,21 +13,20 @@ from pydantic import BaseModel
 
 from headrace import ids
 from headrace.access import Caller
+from headrace.assembly.followers import followers
 from headrace.database import Database, Row
 from headrace.errors import Unavailable
-from headrace.schedules import (
-    Fired,
-    Schedule,
-    Scheduler,
-    SchedulerConfig,
-    ScheduleSpec,
-    create_schedule,
-    with_schedules,
-)
+from headrace.schedules.firing import Fired
+from headrace.schedules.loop import Scheduler, SchedulerConfig
+from headrace.schedules.model import Schedule, ScheduleSpec
 from headrace.schedules.routes import create_router
-from headrace.tasks import OutboxFollower, RegistryCatalog, StoredCatalog, Submitter, Tasks, declare_types
+from headrace.schedules.service import create_schedule
+from headrace.tasks.catalog import RegistryCatalog, StoredCatalog, declare_types
 from headrace.tasks.context import TaskContext
-from headrace.web import WebConfig, create_app
+from headrace.tasks.service import Tasks
+from headrace.tasks.submit import Submitter
+from headrace.web.app import create_app
+from headrace.web.config import WebConfig
 from tests.edge import stand
 from tests.tasks.conftest import Bench
 from tests.tasks.people import caller_of
@@ -38,7 +37,7 @@ class Clockwork(Bench):
 
     def __init__(self, db: Database, scratch: Path) -> None:
         super().__init__(db, scratch)
-        self.followers = with_schedules({"outbox": OutboxFollower()})
+        self.followers = followers()
         self.caller: Caller = caller_of(ids.SYSTEM_USER)
 
     @property

@@ -9,8 +9,9 @@ from zoneinfo import ZoneInfo
 import pytest
 from croniter import croniter  # type: ignore[import-untyped]
 
-from headrace.schedules import CronInvalid, CronNeverDue, Rhythm, TimezoneUnknown
 from headrace.schedules.cron import check_due, cron_of
+from headrace.schedules.due import Rhythm
+from headrace.schedules.errors import CronInvalid, CronNeverDue, TimezoneUnknown
 
 # expression, zone, from (UTC), the next due times on the wall clock of the zone with its offset
 DAYLIGHT_SAVING = [

@@ -6,24 +6,26 @@ import httpx
 import pytest
 
 from headrace import ids
-from headrace.accounts import ThrottleConfig
+from headrace.accounts.config import ThrottleConfig
+from headrace.assembly.retention import purges
 from headrace.audit import Who
 from headrace.database import Row
 from headrace.errors import NotFound
-from headrace.operations import sweep
-from headrace.schedules import (
-    ExecutionFilter,
-    ScheduleFilter,
-    bury_deleted,
+from headrace.purging import purge
+from headrace.schedules.executions import get_execution, list_executions
+from headrace.schedules.model import ScheduleSpec
+from headrace.schedules.service import (
     delete_schedule,
     ensure_schedule,
-    get_execution,
     get_schedule,
-    list_executions,
     list_schedules,
     run_schedule,
 )
-from headrace.schedules.model import ScheduleSpec
+from headrace.schedules.service import (
+    purge_deleted as bury_deleted,
+)
+from headrace.schedules.store.executions import ExecutionFilter
+from headrace.schedules.store.schedules import ScheduleFilter
 from headrace.tasks.context import TaskContext
 from tests.schedules.conftest import Clockwork
 from tests.tasks.people import trail
@@ -72,7 +74,7 @@ async def test_it_is_gone_at_once_and_its_history_in_batches(clockwork: Clockwor
     await clockwork.create("nightly")  # its name is free
     assert (await clockwork.fire(datetime.now(UTC) + timedelta(hours=3))).schedules == 2
 
-    assert (await sweep(clockwork.db, ThrottleConfig())).deleted_schedules == left + 1
+    assert (await purge(clockwork.db, purges(ThrottleConfig())))["deleted_schedules"] == left + 1
     assert await rows_of(clockwork, made.uid) == await clockwork.runs(made.uid) == []
     assert len(await clockwork.runs(other.uid)) == 2
     assert [row["resource"]["identifier"] for row in await trail(clockwork.db, "deleted")] == [made.uid]

@@ -6,7 +6,10 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from headrace.schedules import MisfireConfig, MisfirePolicy, disable_schedule, due, firing, run_schedule
+from headrace.schedules import due, firing
+from headrace.schedules.due import MisfireConfig
+from headrace.schedules.model import MisfirePolicy
+from headrace.schedules.service import disable_schedule, run_schedule
 from tests.conftest import TestServer
 from tests.schedules.conftest import Clockwork, miscounted
 

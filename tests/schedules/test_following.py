@@ -9,13 +9,15 @@ import pytest
 
 from headrace.database import Row
 from headrace.errors import Conflict
-from headrace.schedules import cancel_execution, run_schedule, update_schedule
 from headrace.schedules.cutting import RESULT_LIMIT, STACK_LIMIT
-from headrace.tasks import Backoff, Fatal, Snooze, retry_task
+from headrace.schedules.executions import cancel_execution
+from headrace.schedules.service import run_schedule, update_schedule
 from headrace.tasks.context import TaskContext
-from headrace.tasks.errors import ExtensionRefused
+from headrace.tasks.errors import ExtensionRefused, Fatal, Snooze
 from headrace.tasks.model import Claimed
 from headrace.tasks.reaping import Reaper
+from headrace.tasks.registry import Backoff
+from headrace.tasks.service import retry_task
 from headrace.tasks.worker import feeding, store
 from headrace.tasks.worker.endings import Writer, succeeded
 from headrace.tasks.worker.reporting import LeaseReporter

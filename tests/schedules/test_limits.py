@@ -6,7 +6,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from headrace.schedules import MisfireConfig, cancel_execution, run_schedule, update_schedule
+from headrace.schedules.due import MisfireConfig
+from headrace.schedules.executions import cancel_execution
+from headrace.schedules.service import run_schedule, update_schedule
 from headrace.tasks.context import TaskContext
 from tests.races.engine_types import registry as long_types
 from tests.schedules.conftest import Clockwork, miscounted

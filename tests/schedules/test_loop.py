@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from headrace import ids
-from headrace.schedules import update_schedule
+from headrace.schedules.service import update_schedule
 from tests.conftest import TestServer
 from tests.schedules.conftest import Clockwork, miscounted
 

@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
+from headrace.assembly.followers import followers
 from headrace.database import Tx
-from headrace.schedules import run_schedule, with_schedules
+from headrace.schedules.service import run_schedule
 from headrace.tasks import reaping
 from headrace.tasks.context import TaskContext
 from headrace.tasks.model import Transition
@@ -77,7 +78,7 @@ class Refuses:
 
 async def test_the_parts_of_a_refused_batch_are_settled_one_after_the_other(clockwork: Clockwork) -> None:  # S-11
     refuses = Refuses()
-    clockwork.followers = with_schedules({"refuses": refuses})
+    clockwork.followers = followers(refuses=refuses)
 
     @clockwork.registry.task("followed", followers=("refuses",))
     async def followed(_: TaskContext, __: Any) -> None: ...

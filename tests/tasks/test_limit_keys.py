@@ -28,7 +28,8 @@ from headrace.tasks.routes import create_router
 from headrace.tasks.service import Tasks
 from headrace.tasks.submit import Submitter
 from headrace.tasks.why import Code
-from headrace.web import WebConfig, create_app
+from headrace.web.app import create_app
+from headrace.web.config import WebConfig
 from tests.edge import stand
 from tests.tasks.conftest import Bench
 from tests.tasks.people import hire, take

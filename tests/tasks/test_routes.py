@@ -17,7 +17,8 @@ from headrace.tasks.errors import Fatal
 from headrace.tasks.routes import create_router
 from headrace.tasks.service import Tasks
 from headrace.tasks.submit import SubmitConfig, Submitter
-from headrace.web import WebConfig, create_app
+from headrace.web.app import create_app
+from headrace.web.config import WebConfig
 from tests.edge import stand
 from tests.tasks.conftest import Bench
 from tests.tasks.people import told, trail

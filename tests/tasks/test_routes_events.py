@@ -21,7 +21,8 @@ from headrace.tasks.live import Watch, WatchConfig
 from headrace.tasks.routes import create_router
 from headrace.tasks.routes.events import EventStream, _written
 from headrace.tasks.service import Tasks
-from headrace.web import WebConfig, create_app
+from headrace.web.app import create_app
+from headrace.web.config import WebConfig
 from tests.edge import stand
 from tests.tasks.conftest import Bench
 

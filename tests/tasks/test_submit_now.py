@@ -7,7 +7,8 @@ import pytest
 
 from headrace import ids
 from headrace.database import Database
-from headrace.tasks import PayloadTooLarge, TaskSpec
+from headrace.tasks.errors import PayloadTooLarge
+from headrace.tasks.model import TaskSpec
 from tests.tasks.conftest import Bench
 
 LATER = datetime(2031, 5, 6, 7, 8, tzinfo=UTC)

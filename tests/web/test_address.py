@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace.database import Database
-from headrace.web import WebConfig
 from headrace.web.address import client_address, parse
+from headrace.web.config import WebConfig
 from tests.edge import stand
 
 OURS = [ip_network("10.0.0.0/8"), ip_network("2001:db8:ffff::/48"), ip_network("::1/128")]

@@ -6,18 +6,21 @@ from typing import Any
 import httpx
 import pytest
 
-from headrace import accounts, configs
 from headrace.access import Role
-from headrace.accounts import Accounts
+from headrace.accounts import login, registration, service
 from headrace.accounts.routes import create_router
+from headrace.accounts.service import Accounts
+from headrace.assembly.config_registry import config_keys, offer
 from headrace.audit import Who
-from headrace.cli.offering import config_keys, offer
+from headrace.configs import cache
 from headrace.configs import routes as config_routes
 from headrace.database import Database
-from headrace.edge import LimitConfig, Services
+from headrace.edge.limits import LimitConfig
+from headrace.edge.services import Services
 from headrace.risks import routes as risk_routes
 from headrace.settings import load
-from headrace.web import WebConfig, create_app
+from headrace.web.app import create_app
+from headrace.web.config import WebConfig
 from tests.accounts.conftest import CHEAP, PASSWORD, SECRET
 
 RISK = {
@@ -31,7 +34,7 @@ RISK = {
 
 @pytest.fixture
 async def known() -> AsyncIterator[Accounts]:
-    async with accounts.open_accounts(CHEAP, secret=SECRET) as opened:
+    async with service.open_accounts(CHEAP, secret=SECRET) as opened:
         yield opened
 
 
@@ -43,7 +46,7 @@ async def client(db: Database, known: Accounts) -> AsyncIterator[httpx.AsyncClie
         secret=SECRET,
         limits=LimitConfig(per_minute=60_000, burst=10_000),
     )
-    async with configs.open_configs(db) as held:
+    async with cache.open_configs(db) as held:
         routers = [
             create_router(known),
             config_routes.create_router(config_keys(), held, offer(load())),
@@ -56,10 +59,10 @@ async def client(db: Database, known: Accounts) -> AsyncIterator[httpx.AsyncClie
 
 
 async def enter(db: Database, known: Accounts, name: str, role: Role) -> tuple[str, dict[str, str]]:
-    new = await accounts.prepare(known, username=name, password=PASSWORD, role=role, by_operator=True)
+    new = await registration.prepare(known, username=name, password=PASSWORD, role=role, by_operator=True)
     async with db.transaction() as tx:
-        user = await accounts.register(tx, Who.system(), new)
-    entered = await accounts.log_in(db, known, Who.system(), username=name, password=PASSWORD)
+        user = await registration.register(tx, Who.system(), new)
+    entered = await login.log_in(db, known, Who.system(), username=name, password=PASSWORD)
     return user.id, {"Authorization": f"Bearer {entered.token}"}
 
 

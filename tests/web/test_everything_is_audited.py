@@ -16,7 +16,9 @@ from headrace import settings
 from headrace.cli.serving import application
 from headrace.cli.wiring import Place
 from headrace.database import Database, DatabaseConfig
-from headrace.tasks import Registry, TaskContext, declare_types
+from headrace.tasks.catalog import declare_types
+from headrace.tasks.context import TaskContext
+from headrace.tasks.registry import Registry
 from tests.accounts.test_wechat import FakeWeChat
 from tests.edge import stand
 

@@ -9,7 +9,7 @@ import structlog
 from fastapi import FastAPI
 
 from headrace.database import Database
-from headrace.web import WebConfig
+from headrace.web.config import WebConfig
 from tests.edge import stand
 
 

@@ -18,24 +18,25 @@ from schemathesis import GenerationMode
 from schemathesis.checks import CheckFunction, not_a_server_error
 from schemathesis.specs.openapi import checks as conformance
 
-from headrace import accounts, configs, tasks
 from headrace.access import Role
-from headrace.accounts import Accounts, AccountsConfig, PasswordConfig, ThrottleConfig
-from headrace.accounts.routes import create_router
+from headrace.accounts import registration, service
+from headrace.accounts.config import AccountsConfig, PasswordConfig, ThrottleConfig
+from headrace.accounts.service import Accounts
+from headrace.assembly.config_registry import config_keys, offer
+from headrace.assembly.followers import followers
+from headrace.assembly.routers import RouteDeps, routers
 from headrace.audit import Who
-from headrace.cli.offering import config_keys, offer
-from headrace.configs import routes as config_routes
+from headrace.configs.cache import Configs
 from headrace.database import Database, DatabaseConfig
-from headrace.edge import LimitConfig, Services
-from headrace.locks import routes as lock_routes
-from headrace.operations import routes as operation_routes
-from headrace.operations.audit import routes as audit_routes
-from headrace.risks import routes as risk_routes
-from headrace.schedules import routes as schedule_routes
-from headrace.schedules import with_schedules
+from headrace.edge.limits import LimitConfig
+from headrace.edge.services import Services
 from headrace.settings import load
-from headrace.tasks import routes as task_routes
-from headrace.web import WebConfig, create_app
+from headrace.tasks.catalog import StoredCatalog
+from headrace.tasks.live import Watch, WatchConfig
+from headrace.tasks.service import Tasks
+from headrace.tasks.submit import Submitter
+from headrace.web.app import create_app
+from headrace.web.config import WebConfig
 from tests.conftest import TestServer
 
 SECRET = b"a secret of at least 32 bytes, for tests"
@@ -60,25 +61,21 @@ def build(db: Database, known: Accounts) -> FastAPI:
     """The app as the command line builds it, but for the limits: what is tested here is not how often one may ask."""
     limits = LimitConfig(per_minute=1_000_000, burst=1_000_000)
     services = Services(db=db, authenticate=known.authenticate, secret=SECRET, limits=limits)
-    catalog, followers = tasks.StoredCatalog(), with_schedules({"outbox": tasks.OutboxFollower()})
-    ours = tasks.Tasks(tasks.Submitter(catalog, followers), catalog, followers)
-    watch = tasks.Watch(db, tasks.WatchConfig())
-    routers = [
-        create_router(known),
-        task_routes.create_router(ours, watch),
-        schedule_routes.create_router(ours),
-        lock_routes.router,
-        audit_routes.router,
-        config_routes.create_router(config_keys(), configs.Configs(db), offer(load())),
-        risk_routes.router,
-        operation_routes.router,
-    ]
-    return create_app(services, WebConfig(), routers=routers)
+    catalog, following = StoredCatalog(), followers()
+    deps = RouteDeps(
+        known,
+        Tasks(Submitter(catalog, following), catalog, following),
+        Watch(db, WatchConfig()),
+        config_keys(),
+        Configs(db),
+        offer(load()),
+    )
+    return create_app(services, WebConfig(), routers=routers(deps))
 
 
 def _operations() -> list[Any]:
     # Describing needs no database, and the tests are collected before there is one.
-    app = build(cast("Database", None), accounts.open_accounts(CHEAP, secret=SECRET))
+    app = build(cast("Database", None), service.open_accounts(CHEAP, secret=SECRET))
     found: Any = schemathesis.openapi.from_dict(app.openapi()).get_all_operations()
     return [operation.ok() for operation in found]
 
@@ -108,11 +105,13 @@ class Api:
     async def _serve(self) -> None:
         async with (
             await Database.connect(DatabaseConfig(self._database_url, role="test")) as db,
-            accounts.open_accounts(CHEAP, secret=SECRET) as known,
+            service.open_accounts(CHEAP, secret=SECRET) as known,
         ):
-            new = await accounts.prepare(known, username="ada", password=PASSWORD, role=Role.ADMIN, by_operator=True)
+            new = await registration.prepare(
+                known, username="ada", password=PASSWORD, role=Role.ADMIN, by_operator=True
+            )
             async with db.transaction() as tx:
-                await accounts.register(tx, Who.system(), new)
+                await registration.register(tx, Who.system(), new)
             app = build(db, known)
             self._server = uvicorn.Server(uvicorn.Config(app, log_config=None, lifespan="off"))
             bound = socket.create_server(("127.0.0.1", 0))

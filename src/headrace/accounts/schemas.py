@@ -8,7 +8,7 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, SecretStr, mod
 from headrace.access import Role, Scope
 from headrace.accounts.model import ApiKey, Deletion, DeletionStatus, LoggedIn, Session, User, UserStatus
 from headrace.accounts.model import ApiKeyMade as Made
-from headrace.edge import Text
+from headrace.edge.text import Text
 
 _USER_ID = "u_01h455vb4pex5vsknk084sn02q"
 _SESSION_ID = "ses_01h455vb4pex5vsknk084sn02q"

@@ -1,13 +1,14 @@
 """What this installation offers: the config keys there are, and what clients are told of the settings."""
 
-from headrace import __version__, configs
+from headrace import __version__
+from headrace.configs import keys, registry
 from headrace.configs.schemas import AccountsOffer, Limits, Offer
 from headrace.settings import Settings
 
 
-def config_keys() -> configs.Registry:
+def config_keys() -> registry.Registry:
     """Every config key there is; a package with keys of its own adds them here."""
-    return configs.Registry(configs.GENERAL)
+    return registry.Registry(keys.GENERAL)
 
 
 def offer(chosen: Settings) -> Offer:

@@ -7,8 +7,8 @@ from headrace.configs.erasure import ForgetConfigs
 from headrace.erasure import Eraser
 from headrace.locks.erasure import ForgetLocks
 from headrace.schedules.erasure import ForgetSchedules
-from headrace.tasks import Tasks
 from headrace.tasks.erasure import CancelTasks, EraseTasks
+from headrace.tasks.service import Tasks
 
 
 def erasers(tasks: Tasks) -> Sequence[Eraser]:

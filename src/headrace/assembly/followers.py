@@ -3,14 +3,14 @@
 from headrace.schedules.following import ExecutionFollower
 from headrace.tasks.catalog import StoredCatalog
 from headrace.tasks.events import OutboxFollower
-from headrace.tasks.followers import SCHEDULES, Followers
+from headrace.tasks.followers import SCHEDULES, Follower, Followers
 from headrace.tasks.submit import Submitter
 
 
-def followers() -> Followers:
-    """In the order in which they are called, which is the order in which they lock rows."""
+def followers(**others: Follower) -> Followers:
+    """In the order in which they are called, which is the order in which they lock rows; ``others`` come first."""
     executions = ExecutionFollower()
-    assembled = Followers({"outbox": OutboxFollower(), SCHEDULES: executions})
+    assembled = Followers({**others, "outbox": OutboxFollower(), SCHEDULES: executions})
     # A run that ends starts the next one: so this follower submits, too, and whoever follows follows that as well.
     executions.submits_with(Submitter(StoredCatalog(), assembled))
     return assembled

@@ -1,85 +1,16 @@
-"""Who did what, to what, from where: one trail, written in the transaction of the change that it tells of."""
+"""Who did what, to what, from where: one trail, written in the transaction of the change that it tells of.
 
-from typing import TYPE_CHECKING
+What everybody needs to record is here; reading, sealing, proving and importing have modules of their own.
+"""
 
-from headrace import lazily
-from headrace.audit.model import (
-    ANONYMOUS,
-    SYSTEM,
-    Action,
-    ActorType,
-    EventId,
-    Principal,
-    PrincipalType,
-    Resource,
-    ResourceType,
-    Who,
-)
-from headrace.audit.record import record
-
-if TYPE_CHECKING:
-    from headrace.audit.errors import EventNotFound, ImportRefused, NotSealed, SearchInvalid
-    from headrace.audit.events import Event, EventFilter, count_events, get_event, list_events, pages
-    from headrace.audit.exporting import ExportFormat, as_json, render
-    from headrace.audit.proving import prove
-    from headrace.audit.sealing import Sealed, Sealer
-    from headrace.audit.seals import Seal, forget_leaves, unsealed_for
-    from headrace.audit.signing import SigningKey, read_key, write_key
-    from headrace.audit.verifying import Against, Finding, Flaw, Verified, verify, verify_rows
-
-__all__ = [
-    "ANONYMOUS",
-    "SYSTEM",
-    "Action",
-    "ActorType",
-    "Against",
-    "Event",
-    "EventFilter",
-    "EventId",
-    "EventNotFound",
-    "ExportFormat",
-    "Finding",
-    "Flaw",
-    "ImportRefused",
-    "NotSealed",
-    "Principal",
-    "PrincipalType",
-    "Resource",
-    "ResourceType",
-    "Seal",
-    "Sealed",
-    "Sealer",
-    "SearchInvalid",
-    "SigningKey",
-    "Verified",
-    "Who",
-    "as_json",
-    "count_events",
-    "forget_leaves",
-    "get_event",
-    "list_events",
-    "pages",
-    "prove",
-    "read_key",
-    "record",
-    "render",
-    "unsealed_for",
-    "verify",
-    "verify_rows",
-    "write_key",
-]
-
-# Whoever records loads what recording needs, and no more.
-__getattr__ = lazily.names_of(
-    __name__,
-    {
-        "errors": "EventNotFound ImportRefused NotSealed SearchInvalid",
-        "events": "Event EventFilter count_events get_event list_events pages",
-        "exporting": "ExportFormat as_json render",
-        "proving": "prove",
-        "sealing": "Sealed Sealer",
-        "seals": "Seal forget_leaves unsealed_for",
-        "signing": "SigningKey read_key write_key",
-        "verifying": "Against Finding Flaw Verified verify verify_rows",
-    },
-)
+from headrace.audit.model import ANONYMOUS as ANONYMOUS
+from headrace.audit.model import SYSTEM as SYSTEM
+from headrace.audit.model import Action as Action
+from headrace.audit.model import ActorType as ActorType
+from headrace.audit.model import EventId as EventId
+from headrace.audit.model import Principal as Principal
+from headrace.audit.model import PrincipalType as PrincipalType
+from headrace.audit.model import Resource as Resource
+from headrace.audit.model import ResourceType as ResourceType
+from headrace.audit.model import Who as Who
+from headrace.audit.record import record as record

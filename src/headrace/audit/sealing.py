@@ -6,7 +6,6 @@ note. Nobody waits for the sealer: it looks at the locks that writers hold, and 
 """
 
 import asyncio
-import random
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import date, datetime, timedelta
@@ -16,7 +15,6 @@ from headrace.audit import merkle, seals
 from headrace.audit.seals import LEAF, NOTHING_BEFORE, Seal
 from headrace.audit.signing import SigningKey
 from headrace.database import Database, Row, Tx
-from headrace.errors import HeadraceError
 from headrace.loops import repeat
 
 log = logs.get(__name__)

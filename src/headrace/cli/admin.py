@@ -9,8 +9,9 @@ from typing import Annotated
 
 import typer
 
-from headrace import accounts, migrations
+from headrace import migrations
 from headrace.access import Role
+from headrace.accounts import administration, registration, service
 from headrace.accounts.passwords import generate
 from headrace.audit import SYSTEM, ActorType, Who
 from headrace.cli import deletions
@@ -64,11 +65,11 @@ async def _create(
 ) -> tuple[str, str]:
     async with _open(settings, place) as (db, known):
         chosen = password or generate(known.config.passwords)
-        new = await accounts.prepare(
+        new = await registration.prepare(
             known, username=username, password=chosen, email=email, role=Role.ADMIN, by_operator=True
         )
         async with db.transaction() as tx:
-            await accounts.create_admin(tx, _operator(), new)
+            await administration.create_admin(tx, _operator(), new)
         return new.username, chosen
 
 
@@ -77,17 +78,17 @@ async def _reset(settings: Settings, place: Place, username: str, password: str 
         chosen = password or generate(known.config.passwords)
         async with db.transaction() as tx:
             user = await get_user(tx, _operator(), username)
-        await accounts.reset_password(db, known, _operator(), user.id, chosen)
+        await administration.reset_password(db, known, _operator(), user.id, chosen)
         return chosen
 
 
 @asynccontextmanager
-async def _open(settings: Settings, place: Place) -> AsyncIterator[tuple[Database, accounts.Accounts]]:
+async def _open(settings: Settings, place: Place) -> AsyncIterator[tuple[Database, service.Accounts]]:
     await migrations.verify_current(place.app)
     secret = secret_key(settings, make=place.embedded)
     async with (
         await Database.connect(place.app) as db,
-        accounts.open_accounts(accounts_config(settings), secret=secret) as known,
+        service.open_accounts(accounts_config(settings), secret=secret) as known,
     ):
         yield db, known
 

@@ -7,7 +7,7 @@ import typer
 
 from headrace import migrations
 from headrace.cli import serving
-from headrace.cli.caretaking import caretaking
+from headrace.cli.maintaining import maintenance_loops
 from headrace.cli.output import progress, say
 from headrace.cli.wiring import Place, database_of, load_settings, run, secret_key
 from headrace.settings import Settings
@@ -29,7 +29,7 @@ def api(host: Host = None, port: Port = None) -> None:
 
 async def _serve(settings: Settings, place: Place, secret: bytes, listening: serving.Listening) -> None:
     stop = serving.stop_on_signals()
-    async with caretaking(settings, place), serving.application(settings, place, secret) as app:
+    async with maintenance_loops(settings, place), serving.application(settings, place, secret) as app:
         host, port = listening.socket.getsockname()[:2]
         say(f"API at {listening.url} (listening on {host}, port {port})")
         await serving.serve(app, listening, settings, stop=stop)

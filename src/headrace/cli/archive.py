@@ -9,8 +9,9 @@ from headrace.cli.operator import Desk, at_desk
 from headrace.cli.output import Json, number_of, out, print_json, print_table, progress, say
 from headrace.cli.times import month_of
 from headrace.cli.wiring import archive_config
-from headrace.operations import Archive, ArchiveState, archives
+from headrace.operations import archives
 from headrace.operations.errors import ArchiveDamaged, ArchiveNotFound
+from headrace.operations.model import Archive, ArchiveState
 from headrace.operations.schemas import ArchiveOut
 from headrace.operations.store import list_archives
 from headrace.storage import Storage

@@ -11,8 +11,11 @@ from typing import Annotated, Any, BinaryIO
 import orjson
 import typer
 
-from headrace import audit
-from headrace.audit import Action, Against, Event, EventFilter, ExportFormat, ResourceType, Sealed, Verified, seals
+from headrace.audit import Action, ResourceType, exporting, sealing, seals, signing, verifying
+from headrace.audit.events import Event, EventFilter, count_events, list_events
+from headrace.audit.exporting import ExportFormat
+from headrace.audit.sealing import Sealed
+from headrace.audit.verifying import Against, Verified
 from headrace.cli import audit_import
 from headrace.cli.operator import Desk, at_desk
 from headrace.cli.output import Json, number_of, out, print_json, print_table, progress_bar, say
@@ -72,7 +75,7 @@ def list_(
 
     found = at_desk("audit list", act)
     if json:
-        print_json([audit.as_json(event) for event in found])
+        print_json([exporting.as_json(event) for event in found])
         return
     print_table(
         ("id", "time", "action", "resource", "", "by", "from"),
@@ -99,7 +102,7 @@ def show(event: EventArgument) -> None:
         async with desk.db.transaction() as tx:
             return await service.get_event(tx, desk.caller, event)
 
-    print_json(audit.as_json(at_desk("audit show", act)))
+    print_json(exporting.as_json(at_desk("audit show", act)))
 
 
 @app.command()
@@ -140,7 +143,7 @@ async def _count(db: Database, wanted: EventFilter) -> int:
     """How many there will be; 0 for a trail so long that counting takes too long. Only the bar wants to know."""
     try:
         async with db.transaction(readonly=True) as tx:
-            return await audit.count_events(tx, wanted)
+            return await count_events(tx, wanted)
     except DatabaseBusy:
         return 0
 
@@ -171,7 +174,7 @@ def verify(
             archive=rows,
         )
         with progress_bar("verifying") as report:
-            return await audit.verify(desk.db, month=chosen, against=against, report=report)
+            return await verifying.verify(desk.db, month=chosen, against=against, report=report)
 
     found = at_desk("audit verify", act)
     if json:
@@ -232,7 +235,7 @@ def seal(json: Json = False) -> None:
     key = signing_key(load_settings())
 
     async def act(desk: Desk) -> Sealed:
-        sealer = audit.Sealer(desk.db, key)
+        sealer = sealing.Sealer(desk.db, key)
         if not await sealer.may_go_on():
             raise Conflict(
                 "The last seal is signed, and this one would not be: set HEADRACE_AUDIT_SIGNING_KEY as it is for the"
@@ -259,7 +262,7 @@ def key() -> None:
     own = signing_key(load_settings())
     if own is None:
         raise Invalid("There is no key: set HEADRACE_AUDIT_SIGNING_KEY (`openssl rand -base64 32` makes one).")
-    out.print(audit.write_key(own.public), markup=False)
+    out.print(signing.write_key(own.public), markup=False)
 
 
 def _verified(found: Verified, month: date | None) -> str:
@@ -304,7 +307,7 @@ async def _by(desk: Desk, wanted: EventFilter, user: str | None) -> EventFilter:
     except (NotFound, Invalid):
         # Strangers and those of an imported trail have no account here.
         async with desk.db.transaction(readonly=True) as tx:
-            if not await audit.list_events(tx, EventFilter(user_id=user), limit=1):
+            if not await list_events(tx, EventFilter(user_id=user), limit=1):
                 raise
         return replace(wanted, user_id=user)
 

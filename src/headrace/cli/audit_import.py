@@ -11,7 +11,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from headrace import migrations
 from headrace.audit import Action, ResourceType
-from headrace.audit.importing import ImportPlan, ImportReport, import_trail, rename_to_backup
+from headrace.audit.importing.importer import ImportPlan, ImportReport, import_trail, rename_to_backup
 from headrace.audit.importing.mapping import Names
 from headrace.cli.operator import operator
 from headrace.cli.output import Json, out, print_json, progress, progress_bar, say

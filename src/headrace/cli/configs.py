@@ -6,12 +6,12 @@ from typing import Annotated, Any
 import orjson
 import typer
 
-from headrace import configs
-from headrace.cli.offering import config_keys
+from headrace.assembly.config_registry import config_keys
 from headrace.cli.operator import Desk, at_desk
 from headrace.cli.output import Json, out, print_json, print_table
 from headrace.cli.people import user_id_of
-from headrace.configs import Config, ConfigScope, Place
+from headrace.configs import service
+from headrace.configs.model import Config, ConfigScope, Place
 from headrace.configs.schemas import ConfigKeyOut, ConfigOut
 from headrace.errors import Invalid
 
@@ -44,7 +44,7 @@ def list_(
 
     async def act(desk: Desk) -> Sequence[Config]:
         async with desk.db.transaction(readonly=True) as tx:
-            return await configs.list_configs(tx, key=key, limit=limit)
+            return await service.list_configs(tx, key=key, limit=limit)
 
     _print_all(at_desk("configs list", act), json=json)
 
@@ -56,7 +56,7 @@ def show(key: Key, tenant: Tenant = None, user: User = None, json: Json = False)
     async def act(desk: Desk) -> Config:
         place = await _place(desk, tenant, user)
         async with desk.db.transaction(readonly=True) as tx:
-            return await configs.get_config(tx, key, place)
+            return await service.get_config(tx, key, place)
 
     _print(at_desk("configs show", act), json=json)
 
@@ -75,7 +75,7 @@ def set_(
     async def act(desk: Desk) -> Config:
         place = await _place(desk, tenant, user)
         async with desk.db.transaction() as tx:
-            return await configs.set_config(tx, config_keys(), desk.caller.who, key, place, given)
+            return await service.set_config(tx, config_keys(), desk.caller.who, key, place, given)
 
     _print(at_desk("configs set", act), json=json)
 
@@ -87,7 +87,7 @@ def unset(key: Key, tenant: Tenant = None, user: User = None) -> None:
     async def act(desk: Desk) -> None:
         place = await _place(desk, tenant, user)
         async with desk.db.transaction() as tx:
-            await configs.unset_config(tx, desk.caller.who, key, place)
+            await service.unset_config(tx, desk.caller.who, key, place)
 
     at_desk("configs unset", act)
     out.print(f"{key} is unset", markup=False)
@@ -109,7 +109,7 @@ def _switch(command: str, key: str, tenant: str | None, user: str | None, *, is_
     async def act(desk: Desk) -> Config:
         place = await _place(desk, tenant, user)
         async with desk.db.transaction() as tx:
-            return await configs.set_active(tx, desk.caller.who, key, place, is_active=is_active)
+            return await service.set_active(tx, desk.caller.who, key, place, is_active=is_active)
 
     return at_desk(command, act)
 

@@ -6,10 +6,11 @@ from typing import Annotated
 
 import typer
 
-from headrace import accounts
-from headrace.accounts import Deletion, Deletions, DeletionStatus
+from headrace.accounts.deletion import service
+from headrace.accounts.deletion.machine import Deletions
+from headrace.accounts.model import Deletion, DeletionStatus
 from headrace.accounts.schemas import DeletionOut
-from headrace.cli.erasing import erasers
+from headrace.assembly.erasers import erasers
 from headrace.cli.operator import Desk, at_desk
 from headrace.cli.output import Json, Yes, out, print_json, print_table
 from headrace.cli.people import get_user
@@ -38,8 +39,8 @@ def keep(user: Name, json: Json = False) -> None:
     async def act(desk: Desk) -> Deletion:
         async with desk.db.transaction() as tx:
             found = await get_user(tx, desk.caller.who, user)
-            await accounts.keep_account(tx, desk.caller.who, found.id)
-            return await accounts.get_deletion(tx, desk.caller.who, found.id)
+            await service.keep_account(tx, desk.caller.who, found.id)
+            return await service.get_deletion(tx, desk.caller.who, found.id)
 
     _print(at_desk("admin keep", act), json=json)
 
@@ -53,7 +54,7 @@ def deletions(
 
     async def act(desk: Desk) -> Sequence[Deletion]:
         async with desk.db.transaction() as tx:
-            return await accounts.list_deletions(tx, desk.caller.who, status=status, limit=limit)
+            return await service.list_deletions(tx, desk.caller.who, status=status, limit=limit)
 
     found = at_desk("admin deletions", act)
     if json:
@@ -79,13 +80,13 @@ async def _delete(desk: Desk, name: str, *, at_once: bool) -> Deletion:
     async with desk.db.transaction() as tx:
         user = await get_user(tx, desk.caller.who, name)
         grace = timedelta(0) if at_once else config.grace
-        await accounts.delete_account(tx, desk.caller.who, user.id, grace=grace)
+        await service.delete_account(tx, desk.caller.who, user.id, grace=grace)
     if at_once:
         machine = Deletions(desk.db, erasers(desk.tasks), config)
         while await machine.run_once():  # others that are due, too: somebody has to
             pass
     async with desk.db.transaction() as tx:
-        return await accounts.get_deletion(tx, desk.caller.who, user.id)
+        return await service.get_deletion(tx, desk.caller.who, user.id)
 
 
 def _print(deletion: Deletion, *, json: bool) -> None:

@@ -10,14 +10,15 @@ from enum import StrEnum
 import asyncpg
 import typer
 
-from headrace import migrations, operations
+from headrace import migrations
 from headrace.accounts.store import deletions
 from headrace.cli.output import Json, out, print_json, progress
 from headrace.cli.wiring import Place, data_folder, database_of, load_settings, retention_config, run, secret_key
 from headrace.database import Database
 from headrace.errors import HeadraceError
-from headrace.operations import RetentionConfig
-from headrace.operations.health import list_tables
+from headrace.operations import model, retention
+from headrace.operations.config import RetentionConfig
+from headrace.operations.health import list_tables, look
 from headrace.settings import Settings
 
 _LITTLE_SPACE = 2 * 1024**3
@@ -171,7 +172,7 @@ async def _rights(db: Database) -> Finding:
 
 
 async def _partitions(db: Database) -> Finding:
-    health = await operations.look(db)
+    health = await look(db)
     strays = [table for table, rows in health.default_rows.items() if rows]
     if strays:
         return Finding(
@@ -196,7 +197,7 @@ async def _partitions(db: Database) -> Finding:
 
 
 async def _sealing(db: Database, every: timedelta) -> Finding:
-    waited = (await operations.look(db)).unsealed_for
+    waited = (await look(db)).unsealed_for
     if waited is None:
         return Finding("sealing", Verdict.GOOD, "every event of the audit trail is sealed")
     if waited < _ROUNDS_MISSED * every:
@@ -225,7 +226,7 @@ async def _vacuum(db: Database) -> Finding:
 
 
 async def _outbox(db: Database) -> Finding:
-    waiting = (await operations.look(db)).oldest_unpublished
+    waiting = (await look(db)).oldest_unpublished
     if waiting is None:
         return Finding("outbox", Verdict.GOOD, "no event waits")
     # Not a warning as long as no part of Headrace takes events out: there is nothing to mend.
@@ -237,15 +238,15 @@ async def _outbox(db: Database) -> Finding:
 
 
 async def _retention(db: Database, config: RetentionConfig) -> Finding:
-    health = await operations.look(db)
+    health = await look(db)
     failing = [f"{run.table_name}: {run.error}" for run in health.runs if run.error]
     if failing:
         return Finding("retention", Verdict.WARNING, "; ".join(failing))
     late = []
-    for table in operations.MONTHLY.values():
+    for table in model.MONTHLY.values():
         keep = config.keep(table.name)
         # A month may be a few days late: it waits for its night, and for whoever uses the table.
-        due = await operations.due_months(db, table, keep and keep + _LATE)
+        due = await retention.due_months(db, table, keep and keep + _LATE)
         late += [table.partition(month) for month in due]
     if late:
         return Finding(

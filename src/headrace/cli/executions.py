@@ -6,14 +6,15 @@ from typing import Annotated
 
 import typer
 
-from headrace import schedules
 from headrace.cli.operator import Desk, at_desk
 from headrace.cli.output import Json, out, print_json, print_table
 from headrace.cli.times import instant_or_utc
 from headrace.errors import Conflict, NotFound
-from headrace.schedules import Execution, ExecutionFilter, ExecutionState, Trigger
+from headrace.schedules import executions
 from headrace.schedules.executions import RunExplanation
+from headrace.schedules.model import Execution, ExecutionState, Trigger
 from headrace.schedules.schemas import ExecutionItemOut, ExecutionOut, RunWhyOut
+from headrace.schedules.store.executions import ExecutionFilter
 
 app = typer.Typer(help="The runs of schedules: look at them, cancel them.", no_args_is_help=True)
 
@@ -75,7 +76,7 @@ def show(uid: Uid, json: Json = False) -> None:
 
     async def act(desk: Desk) -> Execution:
         async with desk.db.transaction() as tx:
-            return await schedules.get_execution(tx, desk.caller, uid)
+            return await executions.get_execution(tx, desk.caller, uid)
 
     shown = ExecutionOut.of(at_desk("executions show", act))
     if json:
@@ -100,7 +101,7 @@ def cancel(uids: Uids, json: Json = False) -> None:
         async with desk.db.transaction() as tx:  # all of them or none
             for uid in uids:
                 try:
-                    cancelled.append(await schedules.cancel_execution(tx, desk.tasks, desk.caller, uid))
+                    cancelled.append(await executions.cancel_execution(tx, desk.tasks, desk.caller, uid))
                 except (NotFound, Conflict) as exc:
                     others = " The others are as they were." if len(uids) > 1 else ""
                     raise type(exc)(f"{uid}: {exc.message}{others}") from exc
@@ -121,7 +122,7 @@ def why(uid: Uid, json: Json = False) -> None:
 
     async def act(desk: Desk) -> RunExplanation:
         async with desk.db.transaction() as tx:
-            return await schedules.explain_execution(tx, desk.caller, uid)
+            return await executions.explain_execution(tx, desk.caller, uid)
 
     explained = at_desk("executions why", act)
     if json:
@@ -138,7 +139,7 @@ async def _list(desk: Desk, wanted: ExecutionFilter, limit: int) -> Sequence[Exe
     async with desk.db.transaction() as tx:
         while len(found) < limit:
             asked = min(_PAGE, limit - len(found))
-            page = await schedules.list_executions(tx, desk.caller, wanted, older_than=mark, limit=asked)
+            page = await executions.list_executions(tx, desk.caller, wanted, older_than=mark, limit=asked)
             found += page.executions
             if page.resume is None and len(page.executions) < asked:
                 break

@@ -9,13 +9,12 @@ from typing import Annotated
 
 import typer
 
-from headrace import locks
 from headrace.cli.operator import Desk, at_desk
 from headrace.cli.output import Json, out, print_json, print_table, say
 from headrace.cli.people import user_id_of
 from headrace.errors import Invalid
-from headrace.locks import Grant, Lock, LockState
-from headrace.locks.model import LONGEST_TTL
+from headrace.locks import holding, service, store, taking
+from headrace.locks.model import LONGEST_TTL, Grant, Lock, LockState
 from headrace.locks.schemas import GrantOut, LockOut
 
 app = typer.Typer(help="Locks: who holds what; take, keep, release one.", no_args_is_help=True)
@@ -39,7 +38,7 @@ def list_(
 
     async def act(desk: Desk) -> Sequence[Lock]:
         async with desk.db.transaction() as tx:
-            return await locks.list_locks(tx, desk.caller, locks.Filter(None, key, state=state), limit=limit)
+            return await service.list_locks(tx, desk.caller, store.Filter(None, key, state=state), limit=limit)
 
     found = [LockOut.of(lock) for lock in at_desk("locks list", act)]
     if json:
@@ -70,11 +69,11 @@ def acquire(key: Key, ttl: Ttl = 30, wait: Wait = 0, purpose: Purpose = None, js
     async def act(desk: Desk) -> Grant:
         async def attempt() -> Grant:
             async with desk.db.transaction() as tx:
-                return await locks.acquire_lock(
+                return await service.acquire_lock(
                     tx, desk.caller, key, ttl=timedelta(seconds=ttl), holder=_holder(), purpose=purpose
                 )
 
-        return await locks.when_free(attempt, wait=timedelta(seconds=wait))
+        return await taking.when_free(attempt, wait=timedelta(seconds=wait))
 
     granted = GrantOut.granted(at_desk("locks acquire", act))
     if json:
@@ -89,7 +88,7 @@ def renew(key: Key, token: Token, ttl: Ttl = 30, json: Json = False) -> None:
 
     async def act(desk: Desk) -> Lock:
         async with desk.db.transaction() as tx:
-            return await locks.renew_lock(tx, desk.caller, key, token, ttl=timedelta(seconds=ttl))
+            return await service.renew_lock(tx, desk.caller, key, token, ttl=timedelta(seconds=ttl))
 
     _print(at_desk("locks renew", act), "renewed", json=json)
 
@@ -100,7 +99,7 @@ def release(key: Key, token: Token, json: Json = False) -> None:
 
     async def act(desk: Desk) -> Lock:
         async with desk.db.transaction() as tx:
-            return await locks.release_lock(tx, desk.caller, key, token)
+            return await service.release_lock(tx, desk.caller, key, token)
 
     _print(at_desk("locks release", act), "released", json=json)
 
@@ -116,7 +115,7 @@ def force_release(
     async def act(desk: Desk) -> Lock:
         owner = desk.caller.user_id if user is None else await user_id_of(desk, user)
         async with desk.db.transaction() as tx:
-            return await locks.force_release_lock(tx, desk.caller, key, user_id=owner)
+            return await service.force_release_lock(tx, desk.caller, key, user_id=owner)
 
     _print(at_desk("locks force-release", act), "taken away", json=json)
 
@@ -140,7 +139,7 @@ def run_(
 
     async def act(desk: Desk) -> int:
         span = timedelta(seconds=ttl)
-        async with locks.hold(
+        async with holding.hold(
             desk.db, key, ttl=span, wait=timedelta(seconds=wait), purpose=purpose or command[0][:255]
         ) as lock:
             return await _run(command, {"HEADRACE_LOCK_FENCE": str(lock.fence), "HEADRACE_LOCK_TOKEN": lock.token})

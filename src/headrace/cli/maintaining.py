@@ -6,12 +6,13 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import timedelta
 
-from headrace import accounts
-from headrace.audit import Sealer
-from headrace.cli.erasing import erasers
-from headrace.cli.wiring import FROZEN_FOR, Place, accounts_config, followers, open_tasks, signing_key
+from headrace.accounts.deletion import machine
+from headrace.assembly.erasers import erasers
+from headrace.assembly.followers import followers
+from headrace.audit.sealing import Sealer
+from headrace.cli.wiring import FROZEN_FOR, Place, accounts_config, open_tasks, signing_key
 from headrace.database import Database
-from headrace.operations import keep_ahead
+from headrace.operations.months_ahead import keep_ahead
 from headrace.settings import Settings
 from headrace.tasks.reaping import Reaper
 from headrace.tasks.registry import Registry
@@ -23,7 +24,7 @@ _LOOK_AHEAD_EVERY = timedelta(hours=1)
 
 
 @asynccontextmanager
-async def caretaking(settings: Settings, place: Place) -> AsyncIterator[None]:
+async def maintenance_loops(settings: Settings, place: Place) -> AsyncIterator[None]:
     """Look for dead workers (the last one's death must not need another worker to be noticed), seal the audit trail,
     keep the months ahead, and carry out deletions of accounts.
 
@@ -31,10 +32,10 @@ async def caretaking(settings: Settings, place: Place) -> AsyncIterator[None]:
     locks and leases in the database leave each piece of work to one of them.
     """
     config = replace(
-        place.app.for_role("caretaker"), pool_min=0, pool_max=_CONNECTIONS, idle_in_transaction_timeout=FROZEN_FOR
+        place.app.for_role("maintenance"), pool_min=0, pool_max=_CONNECTIONS, idle_in_transaction_timeout=FROZEN_FOR
     )
     async with await Database.connect(config) as db, asyncio.TaskGroup() as group:
-        deletions = accounts.Deletions(db, erasers(open_tasks(settings)), accounts_config(settings).deletion)
+        deletions = machine.Deletions(db, erasers(open_tasks(settings)), accounts_config(settings).deletion)
         loops = [
             group.create_task(Reaper(db, Registry(), followers()).run(_REAP_EVERY)),
             group.create_task(Sealer(db, signing_key(settings)).run(settings.audit_seal_interval)),

@@ -13,7 +13,7 @@ from headrace.cli.output import progress
 from headrace.cli.wiring import Place, database_of, load_settings, open_tasks, run
 from headrace.database import Database
 from headrace.settings import Settings
-from headrace.tasks import Tasks
+from headrace.tasks.service import Tasks
 
 T = TypeVar("T")
 

@@ -5,13 +5,15 @@ from typing import Annotated
 
 import typer
 
-from headrace import operations
+from headrace.assembly.retention import ROWS
 from headrace.cli.operator import Desk, at_desk
 from headrace.cli.output import Json, number_of, out, print_json, print_table, progress
 from headrace.cli.times import month_of
 from headrace.cli.wiring import archive_config, retention_config
 from headrace.errors import Invalid
-from headrace.operations import Made, Partition, Retention, Retired
+from headrace.operations import model, months_ahead, retention, retiring
+from headrace.operations.model import Partition, Retention, Retired
+from headrace.operations.months_ahead import Made
 from headrace.operations.schemas import ArchiveOut, PartitionOut, RetentionOut
 from headrace.operations.store import list_partitions
 from headrace.storage import Storage
@@ -55,7 +57,7 @@ def ahead(json: Json = False) -> None:
     """Make the months missing up to three ahead, as APIs and schedulers do; exits with 1 if one cannot be made."""
 
     async def act(desk: Desk) -> Made:
-        return await operations.make_months_ahead(desk.db, desk.caller.who)
+        return await months_ahead.make_months_ahead(desk.db, desk.caller.who)
 
     made = at_desk("partitions ahead", act)
     if json:
@@ -85,7 +87,7 @@ def retire(
 
     async def act(desk: Desk) -> Retired:
         with progress(f"retiring {table} {month}") as report:
-            return await operations.retire_month(
+            return await retiring.retire_month(
                 desk.place.owner,
                 Storage(archive_config(desk.settings)),
                 table,
@@ -125,13 +127,13 @@ def expire(
 
     async def act(desk: Desk) -> Sequence[Retention]:
         config, storage = retention_config(desk.settings), archive_config(desk.settings)
-        tables = [*operations.THIN, *operations.MONTHLY]
+        tables = [*ROWS, *model.MONTHLY]
         if table is not None and table not in tables:
             raise Invalid(f"{table} has no time to keep; these have: {', '.join(tables)}.")
         with progress("looking for what is too old") as report:
             return [
-                await operations.retain(
-                    desk.db, desk.place.owner, storage, config, name, who=desk.caller.who, on_step=report
+                await retention.retain(
+                    desk.db, desk.place.owner, storage, config, ROWS, name, who=desk.caller.who, on_step=report
                 )
                 for name in ([table] if table else tables)
             ]

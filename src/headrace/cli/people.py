@@ -1,7 +1,8 @@
 """Whom a command means: a user is named by username or by id, wherever one is named."""
 
-from headrace import accounts, ids
-from headrace.accounts import User
+from headrace import ids
+from headrace.accounts import administration
+from headrace.accounts.model import User
 from headrace.audit import SYSTEM, Who
 from headrace.cli.operator import Desk
 from headrace.database import Tx
@@ -11,10 +12,10 @@ from headrace.errors import Invalid, NotFound
 async def get_user(tx: Tx, who: Who, name: str) -> User:
     """The user of this name or id. Looking is audited."""
     if _is_id(name):
-        return await accounts.get_user(tx, who, name)
+        return await administration.get_user(tx, who, name)
     if "@" in name:  # no username has one; addresses need not be unique, and the trail does not hold them
         raise Invalid(f"{name} is an e-mail address, which several users may have: give the username, or the id: u_….")
-    found = await accounts.list_users(tx, who, username=name, limit=1)
+    found = await administration.list_users(tx, who, username=name, limit=1)
     if not found:
         raise NotFound(f"There is no user {name}: give the username, or the id: u_….")
     return found[0]

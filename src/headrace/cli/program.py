@@ -6,7 +6,8 @@ import traceback
 from pathlib import Path
 
 from headrace.errors import Invalid
-from headrace.tasks.isolation import ProgramBroken, load_registry
+from headrace.tasks.isolation.errors import ProgramBroken
+from headrace.tasks.isolation.program import load_registry
 from headrace.tasks.registry import Registry
 
 _OURS = Path(__file__).parent.parent

@@ -6,10 +6,9 @@ from typing import Annotated
 
 import typer
 
-from headrace import tasks
 from headrace.cli.operator import Desk, at_desk
 from headrace.cli.output import Json, out, print_json, print_table
-from headrace.tasks import Queue
+from headrace.tasks.queues import Queue, list_queues, list_workers, pause_queue, resume_queue
 from headrace.tasks.schemas import QueueOut, QueueRulesOut, WorkerOut
 from headrace.tasks.store.queues import QueueRules
 from headrace.tasks.store.workers import SeenWorker
@@ -25,7 +24,7 @@ def list_(json: Json = False) -> None:
 
     async def act(desk: Desk) -> Sequence[Queue]:
         async with desk.db.transaction(readonly=True) as tx:
-            return await tasks.list_queues(tx)
+            return await list_queues(tx)
 
     queues = [QueueOut.counted(queue) for queue in at_desk("queues list", act)]
     if json:
@@ -55,14 +54,14 @@ def pause(
     json: Json = False,
 ) -> None:
     """Start nothing more from a queue; what runs goes on."""
-    verb = partial(tasks.pause_queue, create=create)
+    verb = partial(pause_queue, create=create)
     _change("queues pause", verb, queue, f"{queue} is paused", json=json)
 
 
 @app.command()
 def resume(queue: QueueName, json: Json = False) -> None:
     """Start tasks from a queue again."""
-    _change("queues resume", tasks.resume_queue, queue, f"{queue} runs", json=json)
+    _change("queues resume", resume_queue, queue, f"{queue} runs", json=json)
 
 
 def _change(command: str, verb: Callable[..., Awaitable[QueueRules]], name: str, said: str, *, json: bool) -> None:
@@ -82,7 +81,7 @@ def workers(json: Json = False) -> None:
 
     async def act(desk: Desk) -> Sequence[SeenWorker]:
         async with desk.db.transaction(readonly=True) as tx:
-            return await tasks.list_workers(tx)
+            return await list_workers(tx)
 
     found = at_desk("workers", act)
     if json:

@@ -5,11 +5,11 @@ from typing import Annotated, Any
 
 import typer
 
-from headrace import risks
 from headrace.cli.operator import Desk, at_desk
 from headrace.cli.output import Json, out, print_json, print_table
 from headrace.errors import Invalid
-from headrace.risks import Category, Facts, Risk, RiskStatus, Severity, Square, Trace
+from headrace.risks import service
+from headrace.risks.model import Category, Facts, Risk, RiskStatus, Severity, Square, Trace
 from headrace.risks.schemas import BoardOut, RiskOut, TraceOut
 
 app = typer.Typer(help="The ledger of known risks.", no_args_is_help=True)
@@ -41,7 +41,7 @@ def list_(
 
     async def act(desk: Desk) -> Sequence[Risk]:
         async with desk.db.transaction(readonly=True) as tx:
-            return await risks.list_risks(
+            return await service.list_risks(
                 tx, statuses=status or None, severities=severity or None, owner=owner, trace_id=trace, limit=limit
             )
 
@@ -54,7 +54,7 @@ def board(owner: Annotated[str | None, typer.Option(help="Only this owner's.")] 
 
     async def act(desk: Desk) -> Sequence[Square]:
         async with desk.db.transaction(readonly=True) as tx:
-            return await risks.board(tx, owner=owner)
+            return await service.board(tx, owner=owner)
 
     squares = at_desk("risks board", act)
     if json:
@@ -72,7 +72,7 @@ def show(risk_id: RiskId, json: Json = False) -> None:
 
     async def act(desk: Desk) -> Risk:
         async with desk.db.transaction(readonly=True) as tx:
-            return await risks.get_risk(tx, risk_id)
+            return await service.get_risk(tx, risk_id)
 
     _print(at_desk("risks show", act), json=json)
 
@@ -94,7 +94,7 @@ def add(
 
     async def act(desk: Desk) -> Risk:
         async with desk.db.transaction() as tx:
-            return await risks.create_risk(tx, desk.caller.who, facts, risk_id=risk_id)
+            return await service.create_risk(tx, desk.caller.who, facts, risk_id=risk_id)
 
     _print(at_desk("risks add", act), json=json)
 
@@ -125,7 +125,7 @@ def change(
 
     async def act(desk: Desk) -> Risk:
         async with desk.db.transaction() as tx:
-            return await risks.change_risk(tx, desk.caller.who, risk_id, changes)
+            return await service.change_risk(tx, desk.caller.who, risk_id, changes)
 
     _print(at_desk("risks change", act), json=json)
 
@@ -136,7 +136,7 @@ def remove(risk_id: RiskId) -> None:
 
     async def act(desk: Desk) -> None:
         async with desk.db.transaction() as tx:
-            await risks.delete_risk(tx, desk.caller.who, risk_id)
+            await service.delete_risk(tx, desk.caller.who, risk_id)
 
     at_desk("risks remove", act)
     out.print(f"{risk_id} is struck out", markup=False)
@@ -148,7 +148,7 @@ def traces(risk_id: RiskId, json: Json = False) -> None:
 
     async def act(desk: Desk) -> Sequence[Trace]:
         async with desk.db.transaction() as tx:
-            return await risks.list_traces(tx, desk.caller.who, risk_id, limit=1000)
+            return await service.list_traces(tx, desk.caller.who, risk_id, limit=1000)
 
     found = at_desk("risks traces", act)
     if json:

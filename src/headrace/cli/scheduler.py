@@ -5,7 +5,7 @@ import os
 from contextlib import ExitStack
 
 from headrace import migrations
-from headrace.cli.caretaking import caretaking
+from headrace.cli.maintaining import maintenance_loops
 from headrace.cli.output import progress, say
 from headrace.cli.wiring import Place, database_of, load_settings, run, scheduling
 from headrace.cli.worker import stop_on_signals
@@ -25,7 +25,7 @@ def scheduler() -> None:
 
 async def _fire(settings: Settings, place: Place) -> int:
     stop: asyncio.Event = stop_on_signals(at_once=lambda: os._exit(130))
-    async with caretaking(settings, place), scheduling(settings, place) as firing:
+    async with maintenance_loops(settings, place), scheduling(settings, place) as firing:
         say("firing schedules; Ctrl-C stops")
         await stop.wait()
     return firing.fired

@@ -6,15 +6,16 @@ from typing import Annotated, Any
 
 import typer
 
-from headrace import schedules
 from headrace.cli.operator import Desk, at_desk
 from headrace.cli.output import Json, Yes, out, print_json, print_table
 from headrace.cli.submit import read_payload
 from headrace.cli.times import instant
 from headrace.cli.worker import pairs
 from headrace.errors import Invalid
-from headrace.schedules import MisfirePolicy, Schedule, ScheduleFilter, ScheduleSpec
+from headrace.schedules import service
+from headrace.schedules.model import MisfirePolicy, Schedule, ScheduleSpec
 from headrace.schedules.schemas import ExecutionOut, ScheduleOut, StatisticsOut
+from headrace.schedules.store.schedules import ScheduleFilter
 
 app = typer.Typer(help="Schedules: make, change, enable, disable and run them.", no_args_is_help=True)
 
@@ -69,7 +70,7 @@ def create(
     spec = ScheduleSpec(name, task_type, **given, enabled=not disabled)
     schedule = at_desk(
         "schedules create",
-        lambda desk: _in_transaction(desk, lambda tx: schedules.create_schedule(tx, desk.tasks, desk.caller, spec)),
+        lambda desk: _in_transaction(desk, lambda tx: service.create_schedule(tx, desk.tasks, desk.caller, spec)),
     )
     if json:
         _print(schedule, json=True)
@@ -111,7 +112,7 @@ def update(
         "schedules update",
         lambda desk: _in_transaction(
             desk,
-            lambda tx: schedules.update_schedule(tx, desk.tasks, desk.caller, uid, changes, expected=version),
+            lambda tx: service.update_schedule(tx, desk.tasks, desk.caller, uid, changes, expected=version),
         ),
     )
     _print(schedule, json=json)
@@ -159,13 +160,13 @@ def show(uid: Uid, json: Json = False) -> None:
 @app.command()
 def enable(uid: Uid, json: Json = False) -> None:
     """Let a schedule run from now on."""
-    _change("schedules enable", schedules.enable_schedule, uid, json=json)
+    _change("schedules enable", service.enable_schedule, uid, json=json)
 
 
 @app.command()
 def disable(uid: Uid, json: Json = False) -> None:
     """Fire no more; what runs goes on."""
-    _change("schedules disable", schedules.disable_schedule, uid, json=json)
+    _change("schedules disable", service.disable_schedule, uid, json=json)
 
 
 @app.command()
@@ -175,7 +176,7 @@ def delete(uid: Uid, yes: Yes = False) -> None:
         typer.confirm(f"Delete {uid} and its history?", abort=True)
     at_desk(
         "schedules delete",
-        lambda desk: _in_transaction(desk, lambda tx: schedules.delete_schedule(tx, desk.caller, uid)),
+        lambda desk: _in_transaction(desk, lambda tx: service.delete_schedule(tx, desk.caller, uid)),
     )
     out.print(f"{uid} is deleted", markup=False)
 
@@ -185,7 +186,7 @@ def run_now(uid: Uid, json: Json = False) -> None:
     """Run a schedule once, now, beside its own times."""
     execution = at_desk(
         "schedules run",
-        lambda desk: _in_transaction(desk, lambda tx: schedules.run_schedule(tx, desk.tasks, desk.caller, uid)),
+        lambda desk: _in_transaction(desk, lambda tx: service.run_schedule(tx, desk.tasks, desk.caller, uid)),
     )
     if json:
         print_json(ExecutionOut.of(execution).model_dump(mode="json"))
@@ -202,7 +203,7 @@ def next_(
     """Print when a schedule is due next."""
     times = at_desk(
         "schedules next",
-        lambda desk: _in_transaction(desk, lambda tx: schedules.upcoming(tx, desk.caller, uid, count=count)),
+        lambda desk: _in_transaction(desk, lambda tx: service.upcoming(tx, desk.caller, uid, count=count)),
     )
     if json:
         print_json([at.isoformat() for at in times])
@@ -216,7 +217,7 @@ def statistics(uid: Uid, json: Json = False) -> None:
     """How a schedule has done."""
     found = at_desk(
         "schedules statistics",
-        lambda desk: _in_transaction(desk, lambda tx: schedules.get_statistics(tx, desk.caller, uid)),
+        lambda desk: _in_transaction(desk, lambda tx: service.get_statistics(tx, desk.caller, uid)),
     )
     shown = StatisticsOut.of(found)
     if json:
@@ -235,7 +236,7 @@ async def _in_transaction(desk: Desk, act: Callable[[Any], Awaitable[Any]]) -> A
 
 def _get(command: str, uid: str) -> Schedule:
     found: Schedule = at_desk(
-        command, lambda desk: _in_transaction(desk, lambda tx: schedules.get_schedule(tx, desk.caller, uid))
+        command, lambda desk: _in_transaction(desk, lambda tx: service.get_schedule(tx, desk.caller, uid))
     )
     return found
 
@@ -255,7 +256,7 @@ async def _list(desk: Desk, wanted: ScheduleFilter, limit: int) -> Sequence[Sche
     found: list[Schedule] = []
     mark = None
     async with desk.db.transaction() as tx:
-        while page := await schedules.list_schedules(
+        while page := await service.list_schedules(
             tx, desk.caller, wanted, older_than=mark, limit=min(_PAGE, limit - len(found))
         ):
             found += page

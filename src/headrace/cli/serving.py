@@ -11,23 +11,22 @@ from dataclasses import dataclass, replace
 import uvicorn
 from fastapi import FastAPI
 
-from headrace import accounts, configs, logs, migrations, tasks
-from headrace.accounts import routes as account_routes
-from headrace.cli.offering import config_keys, offer
+from headrace import logs, migrations
+from headrace.accounts import service
+from headrace.assembly.config_registry import config_keys, offer
+from headrace.assembly.routers import RouteDeps, routers
 from headrace.cli.wiring import Place, accounts_config, open_tasks
-from headrace.configs import routes as config_routes
+from headrace.configs import cache
 from headrace.database import Database
-from headrace.edge import CookieConfig, LimitConfig, Services
+from headrace.edge.cookies import CookieConfig
+from headrace.edge.limits import LimitConfig
+from headrace.edge.services import Services
 from headrace.errors import HeadraceError, Invalid, Unavailable
-from headrace.locks import routes as lock_routes
-from headrace.operations import HealthFigures
-from headrace.operations import routes as operation_routes
-from headrace.operations.audit import routes as audit_routes
-from headrace.risks import routes as risk_routes
-from headrace.schedules import routes as schedule_routes
+from headrace.operations.figures import HealthFigures
 from headrace.settings import Settings
-from headrace.tasks import routes as task_routes
-from headrace.web import WebConfig, create_app
+from headrace.tasks import live
+from headrace.web.app import create_app
+from headrace.web.config import WebConfig
 
 log = logs.get(__name__)
 
@@ -114,9 +113,9 @@ async def application(settings: Settings, place: Place, secret: bytes) -> AsyncI
     connection = replace(place.app.for_role("api"), idle_in_transaction_timeout=patience)
     async with (
         await Database.connect(connection) as db,
-        accounts.open_accounts(accounts_config(settings), secret=secret) as known,
-        tasks.open_watch(db) as watch,
-        configs.open_configs(db) as held,
+        service.open_accounts(accounts_config(settings), secret=secret) as known,
+        live.open_watch(db) as watch,
+        cache.open_configs(db) as held,
     ):
         services = Services(
             db=db,
@@ -129,17 +128,8 @@ async def application(settings: Settings, place: Place, secret: bytes) -> AsyncI
             figures=HealthFigures(db),
         )
         ours = open_tasks(settings)
-        routers = [
-            account_routes.create_router(known),
-            task_routes.create_router(ours, watch),
-            schedule_routes.create_router(ours),
-            lock_routes.router,
-            audit_routes.router,
-            config_routes.create_router(config_keys(), held, offer(settings)),
-            risk_routes.router,
-            operation_routes.router,
-        ]
-        app = create_app(services, web_config(settings, https=https), routers=routers)
+        deps = RouteDeps(known, ours, watch, config_keys(), held, offer(settings))
+        app = create_app(services, web_config(settings, https=https), routers=routers(deps))
         app.state.before_stop = watch.stop  # streams that never end by themselves would hold the shutdown up
         yield app
 

@@ -12,15 +12,15 @@ import orjson
 import typer
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
-from headrace import tasks
 from headrace.cli.operator import Desk, at_desk
 from headrace.cli.output import Json, err, out, print_json, say
 from headrace.cli.tasks import print_task
 from headrace.cli.times import instant
 from headrace.cli.worker import pairs
 from headrace.errors import Invalid
-from headrace.tasks import Task, TaskSpec, TaskStatus
-from headrace.tasks.model import LONGEST_TIMEOUT
+from headrace.tasks import service
+from headrace.tasks.model import LONGEST_TIMEOUT, Task, TaskSpec, TaskStatus
+from headrace.tasks.why import Reason, explain
 
 _LOOK_EVERY_S = 0.1
 # A task that waits for this long has a reason, which is worth telling.
@@ -81,7 +81,7 @@ def submit(
 
 async def _submit(desk: Desk, spec: TaskSpec, *, wait: bool) -> Task:
     async with desk.db.transaction() as tx:
-        task = await tasks.submit_task(tx, desk.tasks, desk.caller, spec)
+        task = await service.submit_task(tx, desk.tasks, desk.caller, spec)
     if not wait:
         return task
     say(f"submitted {task.id}")
@@ -99,9 +99,9 @@ async def _wait(desk: Desk, task: Task) -> Task:
         asked_at = monotonic()
         while True:
             async with desk.db.transaction() as tx:
-                task = await tasks.get_task(tx, desk.caller, task.id)
+                task = await service.get_task(tx, desk.caller, task.id)
                 waits = task.status is TaskStatus.QUEUED and monotonic() - asked_at > _ASK_WHY_AFTER_S
-                reasons = (await tasks.explain(tx, desk.caller, task.id)).reasons if waits else ()
+                reasons = (await explain(tx, desk.caller, task.id)).reasons if waits else ()
             if task.status.is_over:
                 return task
             if waits:
@@ -111,7 +111,7 @@ async def _wait(desk: Desk, task: Task) -> Task:
             await asyncio.sleep(_LOOK_EVERY_S)
 
 
-def _describe(task: Task, reasons: Sequence[tasks.Reason]) -> str:
+def _describe(task: Task, reasons: Sequence[Reason]) -> str:
     if reasons:
         return f"waiting: {reasons[0].text}"
     return task.current_step or task.task_type

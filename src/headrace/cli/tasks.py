@@ -10,9 +10,11 @@ from headrace.cli.operator import Desk, at_desk
 from headrace.cli.output import Json, out, print_json, print_table
 from headrace.cli.people import user_id_of
 from headrace.errors import Conflict, NotFound
-from headrace.tasks import Explanation, Filter, Task, TaskStatus, explain, service
+from headrace.tasks import service
+from headrace.tasks.model import Task, TaskStatus
 from headrace.tasks.schemas import LogOut, TaskItemOut, TaskOut, WhyOut
-from headrace.tasks.store.tasks import LogLine
+from headrace.tasks.store.tasks import Filter, LogLine
+from headrace.tasks.why import Explanation, explain
 
 app = typer.Typer(help="Tasks: look at them, cancel them, try them again.", no_args_is_help=True)
 

@@ -13,11 +13,12 @@ import orjson
 import typer
 from rich.markup import escape
 
-from headrace import accounts, migrations
-from headrace.accounts import FirstAdmin
+from headrace import migrations
+from headrace.accounts import administration, service
+from headrace.accounts.administration import FirstAdmin
 from headrace.cli import serving
 from headrace.cli.api import Host, Port
-from headrace.cli.caretaking import caretaking
+from headrace.cli.maintaining import maintenance_loops
 from headrace.cli.output import out, progress, say
 from headrace.cli.supervising import Supervisor, supervised, worker_command
 from headrace.cli.wiring import (
@@ -27,10 +28,10 @@ from headrace.cli.wiring import (
     data_folder,
     database_of,
     load_settings,
+    maintaining,
     run,
     scheduling,
     secret_key,
-    upkeeping,
 )
 from headrace.database import Database
 from headrace.embedded import files
@@ -68,9 +69,9 @@ async def _prepare(settings: Settings, place: Place, secret: bytes, report: Repo
     await migrations.migrate(place.owner, lock_timeout=settings.database_migrate_lock_timeout, report=report)
     async with (
         await Database.connect(place.app) as db,
-        accounts.open_accounts(accounts_config(settings), secret=secret) as known,
+        service.open_accounts(accounts_config(settings), secret=secret) as known,
     ):
-        return await accounts.ensure_first_admin(db, known)
+        return await administration.ensure_first_admin(db, known)
 
 
 async def _serve(
@@ -87,7 +88,7 @@ async def _serve(
     async with (
         _working(settings, place, program, stop),
         scheduling(settings, place),
-        caretaking(settings, place),
+        maintenance_loops(settings, place),
         serving.application(settings, place, secret) as app,
     ):
         _greet(listening.url, admin, settings, seconds=monotonic() - started)
@@ -100,7 +101,7 @@ def _working(
     """A worker beside the API, in a process of its own: a busy handler must not keep requests waiting. Without a
     program there are only the product's own tasks, which are no trouble here."""
     if program is None:
-        return upkeeping(settings, place)
+        return maintaining(settings, place)
     return supervised(Supervisor(worker_command(program), 1), stop=stop)
 
 

@@ -12,8 +12,8 @@ from typing import Any, TypeVar
 
 import uvloop
 
-from headrace import audit, embedded, logs, settings
-from headrace.accounts import (
+from headrace import embedded, logs, settings
+from headrace.accounts.config import (
     AccountsConfig,
     DeletionConfig,
     PasswordConfig,
@@ -21,21 +21,22 @@ from headrace.accounts import (
     ThrottleConfig,
     WeChatConfig,
 )
+from headrace.assembly import retention
+from headrace.assembly.followers import followers
+from headrace.audit import signing
 from headrace.database import Database, DatabaseConfig
 from headrace.embedded import files
 from headrace.errors import HeadraceError, Invalid, Unavailable
-from headrace.operations import RetentionConfig
-from headrace.operations.upkeep import QUEUE, Upkeep, ensure_schedules, with_upkeep
+from headrace.operations.config import RetentionConfig
+from headrace.operations.maintenance import QUEUE, Maintenance, ensure_schedules, with_maintenance
 from headrace.schedules.due import MisfireConfig
-from headrace.schedules.following import with_schedules
 from headrace.schedules.loop import Scheduler, SchedulerConfig
 from headrace.settings import Settings
 from headrace.storage import StorageConfig
-from headrace.tasks import StoredCatalog, Submitter, Tasks
-from headrace.tasks.events import OutboxFollower
-from headrace.tasks.followers import Followers
+from headrace.tasks.catalog import StoredCatalog
 from headrace.tasks.registry import Registry
-from headrace.tasks.submit import SubmitConfig
+from headrace.tasks.service import Tasks
+from headrace.tasks.submit import SubmitConfig, Submitter
 from headrace.tasks.worker.config import WorkerConfig
 from headrace.tasks.worker.loop import Worker
 
@@ -183,15 +184,10 @@ def accounts_config(chosen: Settings) -> AccountsConfig:
     )
 
 
-def followers() -> Followers:
-    """Whoever must move with a task."""
-    return with_schedules({"outbox": OutboxFollower()})
-
-
-def signing_key(chosen: Settings) -> "audit.SigningKey | None":
+def signing_key(chosen: Settings) -> signing.SigningKey | None:
     if chosen.audit_signing_key is None:
         return None
-    return audit.SigningKey(_key("AUDIT_SIGNING_KEY", chosen.audit_signing_key.get_secret_value()))
+    return signing.SigningKey(_key("AUDIT_SIGNING_KEY", chosen.audit_signing_key.get_secret_value()))
 
 
 def trusted_keys(chosen: Settings) -> frozenset[bytes]:
@@ -203,7 +199,7 @@ def trusted_keys(chosen: Settings) -> frozenset[bytes]:
 
 def _key(name: str, text: str) -> bytes:
     try:
-        return audit.read_key(text)
+        return signing.read_key(text)
     except ValueError as exc:
         raise settings.BadSettings(f"{settings.PREFIX}{name}: {exc}") from None
 
@@ -250,7 +246,7 @@ async def scheduling(chosen: Settings, place: Place) -> AsyncIterator[Scheduler]
     config = replace(place.app.for_role("scheduler"), pool_max=3, idle_in_transaction_timeout=FROZEN_FOR)
     stop = asyncio.Event()
     async with await Database.connect(config) as db, asyncio.TaskGroup() as group:
-        await ensure_schedules(db, with_upkeep(Registry(), upkeep(chosen, place, db)))
+        await ensure_schedules(db, with_maintenance(Registry(), maintenance(chosen, place, db)), retention.ROWS)
         scheduler = Scheduler(
             db, Submitter(StoredCatalog(), followers(), submit_config(chosen)), scheduler_config(chosen)
         )
@@ -262,19 +258,20 @@ async def scheduling(chosen: Settings, place: Place) -> AsyncIterator[Scheduler]
             await asyncio.wait([firing])
 
 
-def upkeep(chosen: Settings, place: Place, db: Database) -> Upkeep:
+def maintenance(chosen: Settings, place: Place, db: Database) -> Maintenance:
     """What the product's own tasks work with."""
-    return Upkeep(
+    return Maintenance(
         db=db,
         owner=place.owner,
         storage=archive_config(chosen),
         retention=retention_config(chosen),
-        throttle=accounts_config(chosen).throttle,
+        rows=retention.ROWS,
+        purges=retention.purges(accounts_config(chosen).throttle),
     )
 
 
 @asynccontextmanager
-async def upkeeping(chosen: Settings, place: Place) -> AsyncIterator[None]:
+async def maintaining(chosen: Settings, place: Place) -> AsyncIterator[None]:
     """A worker for the product's own tasks alone, in this process: they wait for the database most of the time."""
     config = replace(
         worker_config(chosen, queues=[QUEUE], labels={}, registry_address=None), concurrency=_OWN_TASKS_AT_ONCE
@@ -282,7 +279,7 @@ async def upkeeping(chosen: Settings, place: Place) -> AsyncIterator[None]:
     connection = replace(place.app.for_role("worker"), pool_max=6, idle_in_transaction_timeout=config.lease)
     stop = asyncio.Event()
     async with await Database.connect(connection) as db, asyncio.TaskGroup() as group:
-        working = Worker(db, with_upkeep(Registry(), upkeep(chosen, place, db)), followers(), config)
+        working = Worker(db, with_maintenance(Registry(), maintenance(chosen, place, db)), followers(), config)
         group.create_task(working.run(stop))
         try:
             yield
@@ -298,6 +295,8 @@ def retention_config(chosen: Settings) -> RetentionConfig:
         task_executions=chosen.retention_executions,
         task_locks=chosen.retention_locks,
         outbox_events=chosen.retention_outbox,
+        tasks=chosen.retention_tasks,
+        workers=chosen.retention_workers,
     )
 
 

@@ -12,14 +12,15 @@ from typing import Annotated
 import typer
 
 from headrace import logs, migrations
+from headrace.assembly.followers import followers
 from headrace.cli.figures import Display, Totals, display_for, reporting
 from headrace.cli.output import Json, err, number_of, progress, say
 from headrace.cli.program import load_program
 from headrace.cli.supervising import Supervisor, supervised, worker_command
-from headrace.cli.wiring import Place, database_of, followers, load_settings, run, upkeep, worker_config
+from headrace.cli.wiring import Place, database_of, load_settings, maintenance, run, worker_config
 from headrace.database import Database
 from headrace.errors import Invalid
-from headrace.operations.upkeep import with_upkeep
+from headrace.operations.maintenance import with_maintenance
 from headrace.settings import Settings
 from headrace.tasks.registry import Registry
 from headrace.tasks.worker.config import WorkerConfig
@@ -84,7 +85,7 @@ async def _work(settings: Settings, place: Place, program: Registry, config: Wor
     # One that is frozen while it writes has lost its lease after this; what it locked must not stay so for longer.
     connection = replace(place.app, idle_in_transaction_timeout=config.lease)
     async with await Database.connect(connection) as db:
-        working = Worker(db, with_upkeep(program, upkeep(settings, place, db)), followers(), config)
+        working = Worker(db, with_maintenance(program, maintenance(settings, place, db)), followers(), config)
 
         def look() -> tuple[int, Totals]:
             figures = working.figures

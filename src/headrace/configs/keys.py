@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, HttpUrl
 
 from headrace.configs.registry import ConfigKey
-from headrace.edge import Text
+from headrace.edge.text import Text
 
 
 class _Value(BaseModel):

@@ -11,8 +11,14 @@ from headrace.configs.errors import ConfigNotFound, InvalidConfigScope, InvalidC
 from headrace.configs.model import Config, ConfigScope, Place
 from headrace.configs.registry import Registry
 from headrace.configs.schemas import CapabilitiesOut, ConfigIn, ConfigKeyOut, ConfigOut, Offer
-from headrace.edge import Admin, Db, ExpectedVersion, MaybeCaller, Page, Paging, Text, body_at_most, etag, problems
+from headrace.edge.authorization import Admin, MaybeCaller
+from headrace.edge.bodies import body_at_most
 from headrace.edge.errors import InvalidCursor, InvalidIfMatch
+from headrace.edge.etags import ExpectedVersion, etag
+from headrace.edge.paging import Page, Paging
+from headrace.edge.problem_details import problems
+from headrace.edge.services import Db
+from headrace.edge.text import Text
 from headrace.ids import InvalidId
 
 _LONGEST_BODY = 64 * 1024

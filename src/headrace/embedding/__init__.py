@@ -5,8 +5,3 @@
 ...         await connection.execute("INSERT INTO orders …")
 ...         await hr.submit("order.ship", {"order": 7}, connection=connection)
 """
-
-from headrace.embedding.connections import UnknownConnection
-from headrace.embedding.program import Headrace
-
-__all__ = ["Headrace", "UnknownConnection"]

@@ -7,27 +7,21 @@ from datetime import datetime, timedelta
 from typing import Any, Self
 
 from headrace import ids
+from headrace.assembly.followers import followers
 from headrace.database import Database, DatabaseConfig, Tx
 from headrace.embedding.connections import fetch, fetch_blocking
 from headrace.embedding.standard_logging import use_standard_logging
 from headrace.embedding.submission import as_parameters, as_row, refusals, spec_of, submit_statement
 from headrace.errors import Invalid
 from headrace.patience import patience
-from headrace.schedules.following import with_schedules
-from headrace.tasks import (
-    OutboxFollower,
-    Registry,
-    RegistryCatalog,
-    SubmitConfig,
-    Submitter,
-    Task,
-    TaskNotFound,
-    TaskSpec,
-    Worker,
-    WorkerConfig,
-    declare_types,
-)
+from headrace.tasks.catalog import RegistryCatalog, declare_types
+from headrace.tasks.errors import TaskNotFound
+from headrace.tasks.model import Task, TaskSpec
+from headrace.tasks.registry import Registry
 from headrace.tasks.store.tasks import find_task
+from headrace.tasks.submit import SubmitConfig, Submitter
+from headrace.tasks.worker.config import WorkerConfig
+from headrace.tasks.worker.loop import Worker
 
 _POLL_FIRST_S, _POLL_LAST_S = 0.02, 1.0
 
@@ -60,7 +54,7 @@ class Headrace:
         self._registry = registry
         self._user_id = user_id
         self._payload_limit = payload_limit
-        self._followers = with_schedules({"outbox": OutboxFollower()})
+        self._followers = followers()
         self._submitter = Submitter(
             RegistryCatalog(registry or Registry()), self._followers, SubmitConfig(payload_limit=payload_limit)
         )

@@ -8,9 +8,11 @@ import orjson
 
 from headrace.embedding.connections import message_of, sqlstate_of
 from headrace.errors import HeadraceError
-from headrace.tasks import PayloadInvalid, PayloadTooLarge, Registry, TaskSpec, TaskSpecInvalid, storable
-from headrace.tasks.errors import IdempotencyKeyReused
+from headrace.tasks import storable
+from headrace.tasks.errors import IdempotencyKeyReused, PayloadInvalid, PayloadTooLarge, TaskSpecInvalid
 from headrace.tasks.limit_keys import limit_key
+from headrace.tasks.model import TaskSpec
+from headrace.tasks.registry import Registry
 
 # A parameter of this many tasks is a few megabytes at most.
 ROWS = 1000

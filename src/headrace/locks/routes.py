@@ -7,8 +7,12 @@ from fastapi import APIRouter, Depends, Query, Request, Response
 
 from headrace.access import Caller, Scope
 from headrace.database import Tx
-from headrace.edge import ONCE, Admin, Answer, Db, Once, Page, Paging, idempotent, problems, scoped
+from headrace.edge.authorization import Admin, scoped
 from headrace.edge.errors import InvalidCursor
+from headrace.edge.idempotency import ONCE, Answer, Once, idempotent
+from headrace.edge.paging import Page, Paging
+from headrace.edge.problem_details import problems
+from headrace.edge.services import Db
 from headrace.locks import service
 from headrace.locks.errors import LockHeld, LockLost, LockNotFound
 from headrace.locks.model import LONGEST_KEY, LONGEST_NOTE, LockState

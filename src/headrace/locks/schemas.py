@@ -5,7 +5,7 @@ from typing import Annotated, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from headrace.edge import Text
+from headrace.edge.text import Text
 from headrace.locks.model import LONGEST_KEY, LONGEST_NOTE, LONGEST_TTL, Grant, Lock, LockState
 
 _AT = "2026-06-01T12:00:00Z"

@@ -84,6 +84,8 @@ CREATE INDEX idx_tasks_user_created_at ON headrace.tasks (user_id, created_at DE
 CREATE INDEX idx_tasks_status_updated_at ON headrace.tasks (status, updated_at DESC);
 CREATE INDEX idx_tasks_asset_id ON headrace.tasks (input_asset_id) WHERE input_asset_id IS NOT NULL;
 CREATE INDEX idx_tasks_created_at ON headrace.tasks (created_at);
+-- What is to be purged; few at any time.
+CREATE INDEX idx_tasks_deleted_at ON headrace.tasks (deleted_at) WHERE deleted_at IS NOT NULL;
 
 COMMENT ON TABLE headrace.tasks IS 'One row for each piece of work, whatever its kind.';
 COMMENT ON COLUMN headrace.tasks.task_type IS 'The registered type that runs it. IMAGE, VIDEO, PDF and PPT are the media types.';

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from headrace import audit
+from headrace.audit import seals
 from headrace.database import Database, Tx
 from headrace.operations import store
 from headrace.operations.model import Partition
@@ -94,7 +94,7 @@ async def look(db: Database) -> Health:
             default_rows={table: await _count_default(tx, table) for table in ahead},
             months_ahead=ahead,
             oldest_unpublished=await tx.fetchval(OLDEST_UNPUBLISHED),
-            unsealed_for=await audit.unsealed_for(tx),
+            unsealed_for=await seals.unsealed_for(tx),
             archives={row["state"]: row["count"] for row in await tx.fetch(COUNT_ARCHIVES)},
             runs=tuple(RetentionRun(**row) for row in await tx.fetch(LIST_RUNS)),
         )

@@ -17,9 +17,9 @@ from pydantic import BaseModel
 from headrace import ids, logs
 from headrace.audit import Who
 from headrace.database import Database, DatabaseConfig
+from headrace.operations import retention
 from headrace.operations.config import RetentionConfig
 from headrace.operations.errors import RetentionIncomplete
-from headrace.operations.retention import retain
 from headrace.purging import Purge, RowRetention, purge
 from headrace.schedules.errors import ScheduleNameTaken
 from headrace.schedules.model import ScheduleSpec
@@ -106,7 +106,7 @@ def with_maintenance(program: Registry, maintenance: Maintenance) -> Registry:
     @registry.task(RETAIN, queue=QUEUE)
     async def retain(_context: TaskContext, order: Order) -> dict[str, Any]:
         """Let go of what one table has kept for long enough, a batch or a month at a time."""
-        done = await retain(
+        done = await retention.retain(
             maintenance.db,
             maintenance.owner,
             maintenance.storage,

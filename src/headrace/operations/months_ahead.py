@@ -1,7 +1,5 @@
 """Months are there before they are needed, whoever migrates and when."""
 
-import asyncio
-import random
 from dataclasses import dataclass
 from datetime import date, timedelta
 

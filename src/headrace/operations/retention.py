@@ -99,6 +99,7 @@ async def due_months(
 
 # -- single rows, a batch at a time
 
+
 async def purge_rows(
     db: Database, rule: RowRetention, keep: timedelta | None, *, now: datetime | None = None, batch: int = BATCH
 ) -> Retention:

@@ -4,9 +4,12 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Query
 
-from headrace.edge import Admin, Db, Page, Paging, problems
+from headrace.edge.authorization import Admin
 from headrace.edge.errors import InvalidCursor
-from headrace.operations import ahead, archives, store
+from headrace.edge.paging import Page, Paging
+from headrace.edge.problem_details import problems
+from headrace.edge.services import Db
+from headrace.operations import archives, months_ahead, store
 from headrace.operations.errors import ArchiveNotFound
 from headrace.operations.model import ArchiveState
 from headrace.operations.schemas import ARCHIVE_ID, ArchiveOut, MadeOut, PartitionOut
@@ -57,5 +60,5 @@ async def list_partitions(caller: Admin, db: Db) -> Page[PartitionOut]:  # noqa:
 @router.post("/partitions", response_model=MadeOut, summary="Make the months ahead")
 async def make_months_ahead(caller: Admin, db: Db) -> MadeOut:
     """Make the months that are missing, from this one to three ahead. Running processes do so by themselves, too."""
-    made = await ahead.make_months_ahead(db, caller.who)
+    made = await months_ahead.make_months_ahead(db, caller.who)
     return MadeOut(made=list(made.partitions), problems=list(made.problems))

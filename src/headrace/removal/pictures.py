@@ -128,7 +128,8 @@ def _work(order: Order) -> dict[str, Any]:
     import numpy as np
     from PIL import Image
 
-    from headrace.removal.eye import look, solve
+    from headrace.removal.eye.looking import look
+    from headrace.removal.eye.solving import solve
 
     picture, original, kind = _read(order)
     sight = look(picture, threads=order.threads)

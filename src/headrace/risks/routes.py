@@ -6,8 +6,14 @@ from fastapi import APIRouter, Depends, Path, Query, Response
 
 from headrace.access import PreconditionFailed
 from headrace.database import Tx
-from headrace.edge import ONCE, Admin, Answer, Db, ExpectedVersion, Once, Page, Paging, Text, etag, idempotent, problems
+from headrace.edge.authorization import Admin
 from headrace.edge.errors import InvalidCursor, InvalidIfMatch
+from headrace.edge.etags import ExpectedVersion, etag
+from headrace.edge.idempotency import ONCE, Answer, Once, idempotent
+from headrace.edge.paging import Page, Paging
+from headrace.edge.problem_details import problems
+from headrace.edge.services import Db
+from headrace.edge.text import Text
 from headrace.risks import service
 from headrace.risks.errors import RiskIdTaken, RiskNotFound
 from headrace.risks.model import Category, Risk, RiskStatus, Severity

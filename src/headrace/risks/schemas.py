@@ -6,7 +6,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, HttpUrl, model_validator
 
-from headrace.edge import Text
+from headrace.edge.text import Text
 from headrace.risks.model import Category, Facts, Risk, RiskStatus, Severity, Square, Trace
 
 _AT = "2026-03-01T08:00:00Z"

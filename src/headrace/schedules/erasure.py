@@ -25,7 +25,7 @@ class ForgetSchedules:
                 if uid is None:
                     return
                 await store.delete_schedule(tx, uid)
-                gone = await store.bury(tx, uid, limit=_AT_ONCE)
+                gone = await store.purge_runs(tx, uid, limit=_AT_ONCE)
             if gone == 0:  # a run of it is just moving
                 await asyncio.sleep(_PAUSE_S)
             yield gone

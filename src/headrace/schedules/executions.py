@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from headrace import audit, tasks
+from headrace import audit
 from headrace.access import Caller
 from headrace.audit import Action, Resource, ResourceType
 from headrace.database import Tx
@@ -15,8 +15,10 @@ from headrace.schedules.store import executions as store
 from headrace.schedules.store import schedules as schedules_store
 from headrace.schedules.store.executions import ExecutionFilter, FoundExecutions
 from headrace.sql import Mark
-from headrace.tasks import Reason, TaskOver, Tasks
-from headrace.tasks.why import Code
+from headrace.tasks import service, why
+from headrace.tasks.errors import TaskOver
+from headrace.tasks.service import Tasks
+from headrace.tasks.why import Code, Reason
 
 
 async def get_execution(tx: Tx, caller: Caller, execution_uid: str) -> Execution:
@@ -55,7 +57,7 @@ async def cancel_execution(tx: Tx, ours: Tasks, caller: Caller, execution_uid: s
     if task_id is None:  # ended, or gone, while we waited for its schedule
         raise ExecutionOver
     try:
-        await tasks.cancel_task(tx, ours, caller, task_id)
+        await service.cancel_task(tx, ours, caller, task_id)
     except TaskOver as exc:
         raise ExecutionOver from exc
     return await _changed(tx, caller, old)
@@ -85,7 +87,7 @@ async def explain_execution(tx: Tx, caller: Caller, execution_uid: str) -> RunEx
         over = Reason(Code.OVER, f"It is over: {execution.state}.", {"state": execution.state})
         return RunExplanation(execution, [over])
     if execution.task_id is not None:
-        return RunExplanation(execution, (await tasks.explain(tx, caller, execution.task_id)).reasons)
+        return RunExplanation(execution, (await why.explain(tx, caller, execution.task_id)).reasons)
     schedule = await schedules_store.find_schedule(tx, execution.task_uid)
     if schedule is None:
         raise ExecutionNotFound

@@ -16,7 +16,7 @@ from headrace.schedules.model import MisfirePolicy, Trigger, new_execution_uid
 from headrace.schedules.store import firing as store
 from headrace.schedules.store.firing import Standing
 from headrace.schedules.submission import Plan, Run, submit_runs
-from headrace.tasks import Submitter
+from headrace.tasks.submit import Submitter
 
 # Runs that one transaction makes, or little more: a thousand schedules that catch up with a thousand each would never
 # be through before the statement's limit, and would be tried for ever.

@@ -20,7 +20,7 @@ from headrace.schedules.due import MisfireConfig
 from headrace.schedules.firing import Fired, fire_due
 from headrace.schedules.store import firing as store
 from headrace.schedules.store.firing import Upcoming
-from headrace.tasks import Submitter
+from headrace.tasks.submit import Submitter
 
 log = logs.get(__name__)
 

@@ -10,9 +10,12 @@ from headrace.errors import Invalid
 from headrace.schedules.cron import cron_of, zone_of
 from headrace.schedules.errors import ScheduleInvalid
 from headrace.schedules.model import ScheduleSpec
-from headrace.tasks import Catalog, PayloadInvalid, TaskSpecInvalid, UnknownTaskType, check_is_open, storable
+from headrace.tasks import storable
+from headrace.tasks.catalog import Catalog
+from headrace.tasks.errors import PayloadInvalid, TaskSpecInvalid, UnknownTaskType
 from headrace.tasks.limit_keys import limit_key
 from headrace.tasks.model import LABEL
+from headrace.tasks.submit import check_is_open
 
 OWN_NAMES = "headrace:"
 DATA_LIMIT = 10_240

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from headrace.edge import Text
+from headrace.edge.text import Text
 from headrace.schedules import rules
 from headrace.schedules.due import Rhythm
 from headrace.schedules.executions import RunExplanation

@@ -24,7 +24,7 @@ from headrace.schedules.store.executions import Figures
 from headrace.schedules.store.schedules import ScheduleFilter
 from headrace.schedules.submission import Plan
 from headrace.sql import Mark
-from headrace.tasks import Tasks
+from headrace.tasks.service import Tasks
 
 EVERYBODY = "*"
 _AT_ONCE = 2000  # runs that go with the schedule itself: few have more, and nobody waits for long

@@ -7,7 +7,8 @@ from typing import Any
 
 from headrace.database import Row, Tx
 from headrace.errors import HeadraceError, Invalid
-from headrace.tasks import Submitter, TaskSpec
+from headrace.tasks.model import TaskSpec
+from headrace.tasks.submit import Submitter
 
 
 @dataclass(slots=True)

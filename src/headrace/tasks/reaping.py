@@ -1,15 +1,13 @@
 """Giving up workers that have fallen silent: their tasks go back or fail. Every process does this in its own loop,
 because whatever rescues must not need rescue itself."""
 
-import asyncio
-import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from headrace import logs
 from headrace.database import Database, Row
-from headrace.errors import HeadraceError, Unavailable
+from headrace.errors import Unavailable
 from headrace.loops import repeat
 from headrace.tasks.followers import Followers
 from headrace.tasks.model import Claimed, Ending, ErrorCode, Outcome

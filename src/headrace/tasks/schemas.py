@@ -6,7 +6,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints
 
-from headrace.edge import Text
+from headrace.edge.text import Text
 from headrace.tasks.limit_keys import LONGEST_KEY
 from headrace.tasks.model import LABEL, LONGEST_TIMEOUT, Task, TaskSpec, TaskStatus
 from headrace.tasks.queues import Queue

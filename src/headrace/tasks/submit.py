@@ -314,7 +314,7 @@ def _column(values: tuple[Any, ...]) -> tuple[Any, ...] | None:
 
 
 def check_is_open(type_name: str, user_id: str) -> None:
-    """Refuse the product's own types (retention, the sweep) to everybody but the product."""
+    """Refuse the product's own types (retention, purging) to everybody but the product."""
     if type_name.startswith(_OWN_TYPES) and user_id != ids.SYSTEM_USER:
         raise TaskSpecInvalid(f"{type_name} is for the product itself: an administrator can run its schedule instead.")
 

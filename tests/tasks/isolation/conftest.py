@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest_asyncio
 
-from headrace.tasks.isolation import Children
+from headrace.tasks.isolation.children import Children
 from tests.tasks.isolation.stand import ADDRESS, Stand, closing
 
 

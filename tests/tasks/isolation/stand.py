@@ -15,7 +15,8 @@ import psutil
 
 from headrace.database import Tx
 from headrace.tasks.context import BlockingTaskContext, Facts, StepRecord
-from headrace.tasks.isolation import Children, Threads, run_in_thread
+from headrace.tasks.isolation.children import Children
+from headrace.tasks.isolation.threads import Threads, run_in_thread
 from headrace.tasks.model import Claimed
 from headrace.tasks.registry import Registry
 from tests.tasks.isolation.program import registry

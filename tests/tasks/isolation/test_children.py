@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 
 from headrace.tasks.errors import TaskCanceled
-from headrace.tasks.isolation import Children, Killed, ProgramBroken, address_of, load_registry
+from headrace.tasks.isolation.children import Children
+from headrace.tasks.isolation.errors import Killed, ProgramBroken
+from headrace.tasks.isolation.program import address_of, load_registry
 from tests.tasks.isolation import program
 from tests.tasks.isolation.stand import (
     ADDRESS,

@@ -12,7 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from headrace.tasks.isolation import Crashed
+from headrace.tasks.isolation.errors import Crashed
 from headrace.tasks.isolation.guardian import Guardian
 from headrace.tasks.model import ErrorCode
 from tests.tasks.isolation.stand import ADDRESS, Stand, appearing, eventually, is_gone

@@ -12,7 +12,9 @@ import pytest
 from headrace import logs
 from headrace.tasks.context import Facts
 from headrace.tasks.errors import BadResult, Fatal, LeaseLost, PayloadInvalid, Snooze, UnknownTaskType
-from headrace.tasks.isolation import Children, HandlerFailed, wire
+from headrace.tasks.isolation import wire
+from headrace.tasks.isolation.children import Children
+from headrace.tasks.isolation.errors import HandlerFailed
 from headrace.tasks.isolation.output import KEPT, Output
 from headrace.tasks.model import ErrorCode
 from headrace.tasks.registry import Registry

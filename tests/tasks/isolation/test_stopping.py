@@ -11,7 +11,7 @@ import psutil
 import pytest
 
 from headrace.tasks.errors import TaskCanceled
-from headrace.tasks.isolation import Killed
+from headrace.tasks.isolation.errors import Killed
 from tests.tasks.isolation.stand import Stand, appearing, eventually, is_gone
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")

@@ -15,7 +15,7 @@ import pytest
 
 from headrace.tasks.context import BlockingTaskContext
 from headrace.tasks.errors import Fatal, LeaseLost, Snooze, TaskCanceled
-from headrace.tasks.isolation import HandlerFailed
+from headrace.tasks.isolation.errors import HandlerFailed
 from tests.tasks.isolation.stand import ThreadStand, eventually
 
 word: ContextVar[str] = ContextVar("word", default="")

@@ -7,7 +7,7 @@ import asyncio
 import sys
 from pathlib import Path
 
-from headrace.tasks.isolation import Children
+from headrace.tasks.isolation.children import Children
 from tests.tasks.isolation.stand import ADDRESS, Stand
 
 

@@ -6,8 +6,6 @@ again, and finds less. The end is one transaction: the user is blanked, the even
 the deletion is over; so it happens once.
 """
 
-import asyncio
-import random
 from collections.abc import Sequence
 from contextlib import aclosing
 from datetime import datetime, timedelta

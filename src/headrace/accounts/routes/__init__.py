@@ -4,7 +4,7 @@ from fastapi import APIRouter, Depends, Request
 
 from headrace.accounts.routes import admin, api_keys, auth, deletion, sessions
 from headrace.accounts.service import Accounts
-from headrace.edge import body_at_most
+from headrace.edge.bodies import body_at_most
 
 # Two passwords of 1,024 characters, each written as a pair of \\u escapes, and some room.
 _LONGEST_BODY = 32 * 1024

@@ -24,8 +24,13 @@ from headrace.accounts.registration import prepare, register
 from headrace.accounts.routes.given import Ours
 from headrace.accounts.schemas import AdminUserIn, ResetPasswordIn, RoleIn, UserOut, UserWithPasswordOut
 from headrace.database import Tx
-from headrace.edge import ONCE, Admin, Answer, Db, ExpectedVersion, Once, Page, Paging, etag, idempotent, problems
+from headrace.edge.authorization import Admin
 from headrace.edge.errors import InvalidCursor, InvalidIfMatch
+from headrace.edge.etags import ExpectedVersion, etag
+from headrace.edge.idempotency import ONCE, Answer, Once, idempotent
+from headrace.edge.paging import Page, Paging
+from headrace.edge.problem_details import problems
+from headrace.edge.services import Db
 
 router = APIRouter(prefix="/admin/users", tags=["Administration"])
 

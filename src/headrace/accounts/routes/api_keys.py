@@ -16,8 +16,11 @@ from headrace.accounts.errors import (
 from headrace.accounts.routes.given import Reader, Writer
 from headrace.accounts.schemas import ApiKeyIn, ApiKeyMadeOut, ApiKeyOut
 from headrace.database import Tx
-from headrace.edge import ONCE, Answer, Db, Once, Page, Paging, idempotent, problems
 from headrace.edge.errors import InvalidCursor
+from headrace.edge.idempotency import ONCE, Answer, Once, idempotent
+from headrace.edge.paging import Page, Paging
+from headrace.edge.problem_details import problems
+from headrace.edge.services import Db
 
 router = APIRouter(prefix="/api-keys", tags=["API keys"])
 

@@ -31,21 +31,13 @@ from headrace.accounts.routes.given import Ours
 from headrace.accounts.schemas import LoginIn, LoginOut, MeOut, PasswordIn, RegisterIn, UserOut, WeChatIn
 from headrace.accounts.service import Accounts
 from headrace.database import Tx
-from headrace.edge import (
-    ONCE,
-    Answer,
-    Anyone,
-    Db,
-    Once,
-    SignedIn,
-    etag,
-    forget,
-    idempotent,
-    problems,
-    remember,
-    services_of,
-)
+from headrace.edge.authorization import Anyone, SignedIn
+from headrace.edge.cookies import forget, remember
+from headrace.edge.etags import etag
+from headrace.edge.idempotency import ONCE, Answer, Once, idempotent
 from headrace.edge.limits import bucket_of, take
+from headrace.edge.problem_details import problems
+from headrace.edge.services import Db, services_of
 
 router = APIRouter(tags=["Accounts"])
 

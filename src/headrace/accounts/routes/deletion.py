@@ -25,8 +25,13 @@ from headrace.accounts.errors import (
 from headrace.accounts.model import DeletionStatus
 from headrace.accounts.routes.given import Ours
 from headrace.accounts.schemas import DeleteMeIn, DeleteUserIn, DeletionOut, UserOut
-from headrace.edge import Admin, Db, Page, Paging, SignedIn, etag, forget, problems, services_of
+from headrace.edge.authorization import Admin, SignedIn
+from headrace.edge.cookies import forget
 from headrace.edge.errors import InvalidCursor
+from headrace.edge.etags import etag
+from headrace.edge.paging import Page, Paging
+from headrace.edge.problem_details import problems
+from headrace.edge.services import Db, services_of
 
 router = APIRouter(tags=["Accounts"])
 admin_router = APIRouter(prefix="/admin", tags=["Administration"])

@@ -6,7 +6,7 @@ from fastapi import Depends, Request
 
 from headrace.access import Caller, Scope
 from headrace.accounts.service import Accounts
-from headrace.edge import scoped
+from headrace.edge.authorization import scoped
 
 
 async def _accounts(request: Request) -> Accounts:

@@ -6,8 +6,11 @@ from headrace.accounts import sessions
 from headrace.accounts.errors import CsrfFailed, SessionNotFound
 from headrace.accounts.routes.given import Ours, Reader, Writer
 from headrace.accounts.schemas import EndedOut, SessionOut
-from headrace.edge import Db, Page, Paging, forget, problems, services_of
+from headrace.edge.cookies import forget
 from headrace.edge.errors import InvalidCursor
+from headrace.edge.paging import Page, Paging
+from headrace.edge.problem_details import problems
+from headrace.edge.services import Db, services_of
 
 router = APIRouter(prefix="/sessions", tags=["Sessions"])
 

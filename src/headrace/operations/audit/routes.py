@@ -8,9 +8,15 @@ from fastapi import APIRouter, Depends, Path, Query, Response
 from fastapi.responses import StreamingResponse
 
 from headrace.access import AdminOnly, Caller, Scope
-from headrace.audit import Action, EventFilter, EventNotFound, ExportFormat, NotSealed, ResourceType, SearchInvalid
-from headrace.edge import Db, Page, Paging, problems, scoped
+from headrace.audit import Action, ResourceType
+from headrace.audit.errors import EventNotFound, NotSealed, SearchInvalid
+from headrace.audit.events import EventFilter
+from headrace.audit.exporting import ExportFormat
+from headrace.edge.authorization import scoped
 from headrace.edge.errors import InvalidCursor
+from headrace.edge.paging import Page, Paging
+from headrace.edge.problem_details import problems
+from headrace.edge.services import Db
 from headrace.operations.audit import service
 from headrace.operations.audit.schemas import EVENT_ID, EventOut, ProofOut
 from headrace.tasks.schemas import Instant

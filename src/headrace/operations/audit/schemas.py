@@ -5,7 +5,9 @@ from typing import Any, Literal, Self
 
 from pydantic import BaseModel, Field
 
-from headrace.audit import Action, Event, ResourceType, as_json
+from headrace.audit import Action, ResourceType
+from headrace.audit.events import Event
+from headrace.audit.exporting import as_json
 
 EVENT_ID = "aud_01h455vb4pex5vsknk084sn02q"
 

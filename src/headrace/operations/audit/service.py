@@ -5,7 +5,9 @@ from dataclasses import asdict, replace
 
 from headrace import audit
 from headrace.access import AdminOnly, Caller
-from headrace.audit import Action, Event, EventFilter, ExportFormat, Resource, ResourceType
+from headrace.audit import Action, Resource, ResourceType, events, exporting, proving
+from headrace.audit.events import Event, EventFilter
+from headrace.audit.exporting import ExportFormat
 from headrace.database import Database, Tx
 from headrace.sql import Mark
 
@@ -17,12 +19,12 @@ async def list_events(
 ) -> list[Event]:
     """Events, newest first."""
     wanted = await _reach(tx, caller, wanted, {"verb": "list"})
-    return await audit.list_events(tx, wanted, older_than=older_than, limit=limit)
+    return await events.list_events(tx, wanted, older_than=older_than, limit=limit)
 
 
 async def get_event(tx: Tx, caller: Caller, event_id: str) -> Event:
     """One event."""
-    event = await audit.get_event(tx, event_id, user_id=None if caller.is_admin else caller.user_id)
+    event = await events.get_event(tx, event_id, user_id=None if caller.is_admin else caller.user_id)
     if event.user["uid"] != caller.user_id:
         await audit.record(tx, caller.who, Action.READ, Resource(ResourceType.AUDIT_TRAIL, event.id))
     return event
@@ -31,7 +33,7 @@ async def get_event(tx: Tx, caller: Caller, event_id: str) -> Event:
 async def prove_event(tx: Tx, caller: Caller, event_id: str) -> dict[str, object]:
     """The proof that an event was sealed."""
     await get_event(tx, caller, event_id)
-    return await audit.prove(tx, event_id)
+    return await proving.prove(tx, event_id)
 
 
 async def export(
@@ -46,8 +48,8 @@ async def export(
 async def _parts(db: Database, wanted: EventFilter, chosen: ExportFormat) -> AsyncIterator[tuple[int, bytes]]:
     if chosen.heading:
         yield 0, chosen.heading
-    async for page in audit.pages(db, wanted):
-        yield len(page), audit.render(page, chosen)
+    async for page in events.pages(db, wanted):
+        yield len(page), exporting.render(page, chosen)
 
 
 async def _reach(tx: Tx, caller: Caller, wanted: EventFilter, how: Mapping[str, str]) -> EventFilter:

@@ -5,9 +5,3 @@
 
 MODEL_CARD.md beside this file says what the model was made from, how well it sees, and where it does not.
 """
-
-from headrace.removal.eye.looking import look
-from headrace.removal.eye.model import Region, Restoration, Sight
-from headrace.removal.eye.solving import solve
-
-__all__ = ["Region", "Restoration", "Sight", "look", "solve"]

@@ -3,7 +3,7 @@
 from fastapi import APIRouter, Depends, Request
 
 from headrace.schedules.routes import executions, schedules
-from headrace.tasks import Tasks
+from headrace.tasks.service import Tasks
 
 
 def create_router(ours: Tasks) -> APIRouter:

@@ -5,9 +5,10 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 
 from headrace.access import AdminOnly
-from headrace.edge import Db, Page, Paging, problems
 from headrace.edge.errors import InvalidCursor
-from headrace.edge.paging import seal
+from headrace.edge.paging import Page, Paging, seal
+from headrace.edge.problem_details import problems
+from headrace.edge.services import Db
 from headrace.schedules import executions
 from headrace.schedules.errors import ExecutionNotFound, ExecutionOver
 from headrace.schedules.model import ExecutionState, Trigger

@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import Depends, Path, Query
 
 from headrace.access import Caller, Scope
-from headrace.edge import scoped
+from headrace.edge.authorization import scoped
 from headrace.schedules.schemas import EXECUTION_UID, SCHEDULE_UID
 from headrace.schedules.service import EVERYBODY
 from headrace.tasks.routes.given import Ours

@@ -6,8 +6,12 @@ from fastapi import APIRouter, Depends, Query, Response
 
 from headrace.access import AdminOnly, PreconditionFailed
 from headrace.database import Tx
-from headrace.edge import ONCE, Answer, Db, ExpectedVersion, Once, Page, Paging, etag, idempotent, problems
 from headrace.edge.errors import InvalidCursor, InvalidIfMatch
+from headrace.edge.etags import ExpectedVersion, etag
+from headrace.edge.idempotency import ONCE, Answer, Once, idempotent
+from headrace.edge.paging import Page, Paging
+from headrace.edge.problem_details import problems
+from headrace.edge.services import Db
 from headrace.schedules import service
 from headrace.schedules.errors import (
     CronInvalid,

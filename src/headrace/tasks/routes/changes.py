@@ -6,8 +6,11 @@ from fastapi import APIRouter, Depends, Response
 
 from headrace.access import PreconditionFailed
 from headrace.database import Tx
-from headrace.edge import ONCE, Answer, Db, ExpectedVersion, Once, etag, idempotent, problems
 from headrace.edge.errors import InvalidIfMatch
+from headrace.edge.etags import ExpectedVersion, etag
+from headrace.edge.idempotency import ONCE, Answer, Once, idempotent
+from headrace.edge.problem_details import problems
+from headrace.edge.services import Db
 from headrace.tasks import service
 from headrace.tasks.errors import (
     PayloadInvalid,

@@ -9,7 +9,8 @@ from fastapi.responses import StreamingResponse
 from pydantic import BaseModel
 from starlette.types import Send
 
-from headrace.edge import Db, problems
+from headrace.edge.problem_details import problems
+from headrace.edge.services import Db
 from headrace.tasks import live, service
 from headrace.tasks.errors import TaskNotFound
 from headrace.tasks.live import EVENT_ID, Event, Kind, TooManyStreams, event_id

@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import Depends, Path, Request
 
 from headrace.access import Caller, Scope
-from headrace.edge import scoped
+from headrace.edge.authorization import scoped
 from headrace.tasks.live import Watch
 from headrace.tasks.schemas import TASK_ID
 from headrace.tasks.service import Tasks

@@ -5,8 +5,12 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Query, Response
 
 from headrace.access import PreconditionFailed
-from headrace.edge import Admin, Db, ExpectedVersion, Page, etag, problems
+from headrace.edge.authorization import Admin
 from headrace.edge.errors import InvalidIfMatch
+from headrace.edge.etags import ExpectedVersion, etag
+from headrace.edge.paging import Page
+from headrace.edge.problem_details import problems
+from headrace.edge.services import Db
 from headrace.tasks import queues
 from headrace.tasks.errors import QueueNotFound
 from headrace.tasks.routes.given import Reader

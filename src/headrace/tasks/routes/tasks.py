@@ -5,9 +5,11 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Response
 
 from headrace.access import AdminOnly, Caller
-from headrace.edge import Db, Page, Paging, etag, problems
 from headrace.edge.errors import InvalidCursor
-from headrace.edge.paging import seal
+from headrace.edge.etags import etag
+from headrace.edge.paging import Page, Paging, seal
+from headrace.edge.problem_details import problems
+from headrace.edge.services import Db
 from headrace.tasks import service
 from headrace.tasks.errors import TaskNotFound
 from headrace.tasks.model import TaskStatus

@@ -177,6 +177,22 @@ class StepLine:
     created_at: datetime
 
 
+# Steps and results go with their task; logs have no foreign key.
+PURGE_DELETED = """
+WITH deleted AS (
+  SELECT id FROM headrace.tasks WHERE deleted_at IS NOT NULL ORDER BY deleted_at LIMIT $1 FOR UPDATE SKIP LOCKED
+), logs AS (
+  DELETE FROM headrace.task_logs WHERE task_id = ANY (ARRAY(SELECT id FROM deleted))
+)
+DELETE FROM headrace.tasks WHERE id = ANY (ARRAY(SELECT id FROM deleted))
+"""
+
+
+async def purge_deleted(tx: Tx, limit: int) -> int:
+    """Remove what its owners have deleted; gives how many."""
+    return await tx.count(PURGE_DELETED, limit)
+
+
 LIST_STEPS = """
 SELECT id, step_name, status, attempt, started_at, ended_at, duration_ms, detail_json, created_at
 FROM headrace.task_steps WHERE task_id = $1 AND id > $2 ORDER BY id LIMIT $3

@@ -4,7 +4,9 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 from headrace.tasks.errors import TaskCanceled
-from headrace.tasks.isolation import Children, Threads, address_of, run_in_thread
+from headrace.tasks.isolation.children import Children
+from headrace.tasks.isolation.program import address_of
+from headrace.tasks.isolation.threads import Threads, run_in_thread
 from headrace.tasks.registry import Registry
 from headrace.tasks.worker.config import WorkerConfig
 from headrace.tasks.worker.reporting import LeaseReporter

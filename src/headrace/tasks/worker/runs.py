@@ -10,7 +10,7 @@ from typing import Any
 
 from headrace.tasks.context import Facts, TaskContext
 from headrace.tasks.errors import BadResult, Fatal, LeaseLost, PayloadInvalid, Snooze, TaskCanceled
-from headrace.tasks.isolation import Crashed, HandlerFailed, ProgramBroken
+from headrace.tasks.isolation.errors import Crashed, HandlerFailed, ProgramBroken
 from headrace.tasks.model import Claimed, Ending, ErrorCode, Outcome
 from headrace.tasks.registry import TaskType
 from headrace.tasks.worker.config import WorkerConfig

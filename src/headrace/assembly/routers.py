@@ -1,0 +1,46 @@
+"""The routes of all packages."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from fastapi import APIRouter
+
+from headrace.accounts import routes as account_routes
+from headrace.accounts.service import Accounts
+from headrace.configs import routes as config_routes
+from headrace.configs.cache import Configs
+from headrace.configs.registry import Registry
+from headrace.configs.schemas import Offer
+from headrace.locks import routes as lock_routes
+from headrace.operations import routes as operation_routes
+from headrace.operations.audit import routes as audit_routes
+from headrace.risks import routes as risk_routes
+from headrace.schedules import routes as schedule_routes
+from headrace.tasks import routes as task_routes
+from headrace.tasks.live import Watch
+from headrace.tasks.service import Tasks
+
+
+@dataclass(frozen=True, slots=True)
+class RouteDeps:
+    """What routes are made with, beyond the database and the caller."""
+
+    accounts: Accounts
+    tasks: Tasks
+    watch: Watch
+    config_keys: Registry
+    configs: Configs
+    offer: Offer
+
+
+def routers(deps: RouteDeps) -> Sequence[APIRouter]:
+    return [
+        account_routes.create_router(deps.accounts),
+        task_routes.create_router(deps.tasks, deps.watch),
+        schedule_routes.create_router(deps.tasks),
+        lock_routes.router,
+        audit_routes.router,
+        config_routes.create_router(deps.config_keys, deps.configs, deps.offer),
+        risk_routes.router,
+        operation_routes.router,
+    ]
