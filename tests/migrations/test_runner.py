@@ -67,7 +67,7 @@ async def test_runs_get_their_owners_and_nobody_waits_for_it_behind_a_lock(
 
 RUN_AS_BEFORE = """
 INSERT INTO headrace.task_executions (task_uid, task_name, task_type, execution_uid, scheduled_at, state, trigger_type)
-VALUES ($1, 'nightly', 'report', 'exe_1', now(), 'pending', 'scheduled')
+VALUES ($1, 'nightly', 'report', 'exe_00000000000000000000000001', now(), 'pending', 'scheduled')
 """
 RUNS_TOUCHED = """
 SELECT n_tup_upd + seq_tup_read + idx_tup_fetch FROM pg_stat_xact_user_tables

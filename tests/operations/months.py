@@ -8,7 +8,7 @@ from headrace import ids
 from headrace.audit import Against, Sealer, Who
 from headrace.database import Database, DatabaseConfig
 from headrace.operations import Retired, Storage, StorageConfig, archives, retire_month
-from tests.conftest import TestServer
+from tests.conftest import TestServer, may_date_events
 
 MONTH = date(2025, 3, 1)
 NAME = "audit_events_y2025m03"
@@ -46,6 +46,7 @@ async def fill_audit(db: Database, rows: int, month: date = MONTH, *, seal: bool
     start = datetime(month.year, month.month, 1, tzinfo=UTC)
     made = [ids.new("aud", at=start + timedelta(milliseconds=7 * n)) for n in range(rows)]
     async with db.transaction() as tx:
+        await may_date_events(tx)
         await tx.execute(FILL_AUDIT, made)
     if seal:
         assert (await Sealer(db).run_once()).events >= rows

@@ -11,7 +11,7 @@ from headrace.audit import Who
 from headrace.database import Database, DatabaseConfig, connect_alone
 from headrace.operations import MONTHLY, figures, look, make_months_ahead
 from headrace.operations.model import next_month
-from tests.conftest import ROOT, TestServer
+from tests.conftest import ROOT, TestServer, may_date_events
 from tests.operations.months import fingerprint, name_of
 
 STRAY = """
@@ -70,6 +70,7 @@ async def test_strays_come_home_as_the_page_says(server: TestServer, db: Databas
     page = (ROOT / "docs" / "why" / "partitions.md").read_text()
     (sql,) = re.findall(r"```sql\n(BEGIN.*?)```", page, re.DOTALL)
     async with db.transaction() as tx:
+        await may_date_events(tx)
         long_ago = ids.new("aud", at=datetime(2026, 1, 9, tzinfo=UTC))
         await tx.execute(STRAY, long_ago, {"type": "task", "identifier": "x"})
     before = await fingerprint(db, "audit_events")

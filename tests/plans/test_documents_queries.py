@@ -93,7 +93,7 @@ QUERIES = [
         "SELECT * FROM headrace.audit_logs WHERE action = 'deleted' ORDER BY created_at DESC LIMIT 20",
         "idx_audit_logs_action_created_at",
     ),
-    Query("SELECT * FROM headrace.audit_logs WHERE id = 77", "idx_audit_events_seq"),
+    Query("SELECT * FROM headrace.audit_logs WHERE id = 77", "uk_audit_events_seq"),
     Query("SELECT * FROM headrace.audit_logs WHERE trace_id = 'trace-77'", "idx_audit_logs_trace_id"),
     # -- 001: the trail by action, type, resource, user, address, request and time
     Query(

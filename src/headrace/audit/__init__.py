@@ -21,11 +21,13 @@ if TYPE_CHECKING:
     from headrace.audit.errors import EventNotFound, ImportRefused, NotSealed, SearchInvalid
     from headrace.audit.events import Event, EventFilter, count_events, get_event, list_events, pages
     from headrace.audit.exporting import ExportFormat, as_json, render
+    from headrace.audit.findings import Finding, Flaw, verify_rows
+    from headrace.audit.heads import Head, KeptHeads, Signature
     from headrace.audit.proving import prove
     from headrace.audit.sealing import Sealed, Sealer
     from headrace.audit.seals import Seal, forget_leaves, unsealed_for
     from headrace.audit.signing import SigningKey, read_key, write_key
-    from headrace.audit.verifying import Against, Finding, Flaw, Verified, verify, verify_rows
+    from headrace.audit.verifying import Against, Verified, verify
 
 __all__ = [
     "ANONYMOUS",
@@ -40,7 +42,9 @@ __all__ = [
     "ExportFormat",
     "Finding",
     "Flaw",
+    "Head",
     "ImportRefused",
+    "KeptHeads",
     "NotSealed",
     "Principal",
     "PrincipalType",
@@ -50,6 +54,7 @@ __all__ = [
     "Sealed",
     "Sealer",
     "SearchInvalid",
+    "Signature",
     "SigningKey",
     "Verified",
     "Who",
@@ -76,10 +81,12 @@ __getattr__ = lazily.names_of(
         "errors": "EventNotFound ImportRefused NotSealed SearchInvalid",
         "events": "Event EventFilter count_events get_event list_events pages",
         "exporting": "ExportFormat as_json render",
+        "findings": "Finding Flaw verify_rows",
+        "heads": "Head KeptHeads Signature",
         "proving": "prove",
         "sealing": "Sealed Sealer",
         "seals": "Seal forget_leaves unsealed_for",
         "signing": "SigningKey read_key write_key",
-        "verifying": "Against Finding Flaw Verified verify verify_rows",
+        "verifying": "Against Verified verify",
     },
 )
