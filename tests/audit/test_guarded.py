@@ -83,3 +83,26 @@ async def test_events_with_one_number_are_sealed_together(db: Database, fill: Fi
     assert await Sealer(db).run_once() == Sealed(seals=1, events=1)
     verified = await audit.verify(db)
     assert (verified.events, verified.finding.flaw if verified.finding else None) == (29, Flaw.ADDED)
+
+
+SEAL = """
+INSERT INTO headrace.audit_seals (number, month, after_seq, last_seq, events, root, previous, chain, sealed_at)
+SELECT $1, '2026-03-01', 0, $2, 1, chain, $3, chain, now() FROM headrace.audit_seals ORDER BY number DESC LIMIT 1
+"""
+
+
+async def test_the_application_cannot_stop_sealing_with_a_seal_of_its_own(db: Database, fill: Fill) -> None:
+    """One over all numbers there could ever be would leave nothing to be sealed."""
+    await fill(20)
+    await Sealer(db).run_once()
+    (last,) = await db.fetch_alone("SELECT number, chain FROM headrace.audit_seals")
+    for number, last_seq, previous in (
+        (2, 2**62, last["chain"]),
+        (3, 20, last["chain"]),
+        (2, 20, bytes(32)),
+    ):
+        with pytest.raises(asyncpg.CheckViolationError, match="tr_audit_seals_follow"):
+            async with db.transaction() as tx:
+                await tx.execute(SEAL, number, last_seq, previous)
+    await fill(1)
+    assert await Sealer(db).run_once() == Sealed(seals=1, events=1)

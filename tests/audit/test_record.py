@@ -40,11 +40,10 @@ async def test_an_event_says_who_did_what_from_where(tx: Tx) -> None:  # A-01, A
             tx,
             who,
             Action.UPDATED,
-            USER,
+            replace(USER, space_path="acme/web"),
             old={"username": "ada", "status": "ACTIVE"},
             new={"username": "ada", "status": "SUSPENDED"},
             data={"reason": "spam"},
-            space_path="acme/web",
         ),
     )
     assert (row["action"], row["resource_type"], row["actor_type"]) == ("updated", "user", "ADMIN")
@@ -151,10 +150,9 @@ async def test_no_request_can_make_recording_fail(tx: Tx, who: Who) -> None:
             tx,
             hostile,
             Action.LOGIN,
-            Resource(ResourceType.USER, nasty, {nasty: nasty}),
+            Resource(ResourceType.USER, nasty, {nasty: nasty}, nasty),
             new={"username": nasty},
             data={"reason": nasty},
-            space_path=nasty,
         ),
     )
     assert row["client_ip"] is None

@@ -68,12 +68,12 @@ REFUSED: list[tuple[str, dict[str, object], str]] = [
     ("audit_events", {"diff_object": {"old_object": TOO_LONG}}, "ck_audit_events_diff_object"),
     ("audit_events", {"diff_object": {"new_object": TOO_LONG}}, "ck_audit_events_diff_object"),
     ("audit_events", {"actor_type": "ROBOT"}, "ck_audit_events_actor_type"),
-    *(("audit_events", {"id": value}, "ck_audit_events_id") for value in NOT_IDS),
+    *[("audit_events", dict[str, object](id=value), "ck_audit_events_id") for value in NOT_IDS],
     ("audit_events", {"seq": 0}, "ck_audit_events_seq"),
-    *(
-        ("task_executions", {"execution_uid": value}, "ck_task_executions_execution_uid")
+    *[
+        ("task_executions", dict[str, object](execution_uid=value), "ck_task_executions_execution_uid")
         for value in ("hello", "", ids.new("aud", at=NOW), "exe_8" + "0" * 25, "exe_" + "u" * 26, "exe_0" + "0" * 26)
-    ),
+    ],
     ("audit_events", {"created_at": LATER}, "ck_audit_events_created_at"),
     ("audit_events", {"id": ids.new("aud", at=LATER)}, "ck_audit_events_id"),
     ("outbox_events", {"status": "SENT"}, "ck_outbox_events_status"),

@@ -11,7 +11,8 @@ import pytest
 
 from headrace import audit, ids
 from headrace.audit import Seal, Sealer, Verified, Who, sealing, verifying
-from headrace.audit.verifying import Flaw, _Verification
+from headrace.audit.findings import Flaw
+from headrace.audit.verifying import _Verification
 from headrace.database import Database, DatabaseConfig, connect_alone
 from headrace.operations import (
     Archive,
@@ -128,6 +129,19 @@ async def test_the_trail_is_verified_wherever_its_months_are(
         await retire(owner, place)
     found = await verify_trail(db, owner, place)
     assert (found.finding, found.events, found.not_looked_at) == (None, 2500, [])
+
+
+async def test_a_missing_archive_is_named_with_its_month(
+    db: Database, owner: DatabaseConfig, place: StorageConfig
+) -> None:
+    await fill_audit(db, 10)
+    done = await retire(owner, place)
+    assert done.archive.location is not None
+    (Path(place.url.removeprefix("file://")) / done.archive.location).unlink()
+    found = (await verify_trail(db, owner, place)).finding
+    assert found is not None
+    assert (found.flaw, found.message.partition(":")[0]) == (Flaw.MISSING, "The archive of 2025-03 is missing")
+    assert done.archive.location in found.message
 
 
 @pytest.mark.parametrize("seals_before", [0, 2, 4])

@@ -11,6 +11,7 @@ from typing import Protocol
 from headrace.audit.findings import Finding, Flaw
 from headrace.audit.seals import Seal
 from headrace.audit.signing import is_signed
+from headrace.errors import Unavailable
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +63,13 @@ class HeadCheck:
         return len(self._agreeing)
 
     async def load(self) -> None:
-        for head in await self._kept.list_heads() if self._kept else ():
+        try:
+            heads = await self._kept.list_heads() if self._kept else ()
+        except Unavailable:
+            if self._keys:
+                raise
+            heads = ()  # as if none were kept: whoever asks is told so
+        for head in heads:
             self._waiting.setdefault(head.number, []).append(head)
 
     def compare(self, seal: Seal) -> None:

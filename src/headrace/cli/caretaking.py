@@ -9,7 +9,7 @@ from datetime import timedelta
 from headrace import accounts
 from headrace.audit import Sealer
 from headrace.cli.erasing import erasers
-from headrace.cli.wiring import FROZEN_FOR, Place, accounts_config, followers, open_tasks, signing_key
+from headrace.cli.wiring import FROZEN_FOR, Place, accounts_config, audit_heads, followers, open_tasks, signing_key
 from headrace.database import Database
 from headrace.operations import keep_ahead
 from headrace.settings import Settings
@@ -35,9 +35,10 @@ async def caretaking(settings: Settings, place: Place) -> AsyncIterator[None]:
     )
     async with await Database.connect(config) as db, asyncio.TaskGroup() as group:
         deletions = accounts.Deletions(db, erasers(open_tasks(settings)), accounts_config(settings).deletion)
+        sealer = Sealer(db, signing_key(settings), heads=audit_heads(settings))
         loops = [
             group.create_task(Reaper(db, Registry(), followers()).run(_REAP_EVERY)),
-            group.create_task(Sealer(db, signing_key(settings)).run(settings.audit_seal_interval)),
+            group.create_task(sealer.run(settings.audit_seal_interval)),
             group.create_task(keep_ahead(db, _LOOK_AHEAD_EVERY)),
             group.create_task(deletions.run(_DELETE_EVERY)),
         ]

@@ -24,7 +24,7 @@ from headrace.accounts import (
 from headrace.database import Database, DatabaseConfig
 from headrace.embedded import files
 from headrace.errors import HeadraceError, Invalid, Unavailable
-from headrace.operations import RetentionConfig, StorageConfig
+from headrace.operations import RetentionConfig, StorageConfig, heads_in
 from headrace.operations.upkeep import QUEUE, Upkeep, ensure_schedules, with_upkeep
 from headrace.schedules.due import MisfireConfig
 from headrace.schedules.following import with_schedules
@@ -198,6 +198,13 @@ def trusted_keys(chosen: Settings) -> frozenset[bytes]:
     own = signing_key(chosen)
     older = {_key("AUDIT_TRUSTED_KEYS", text) for text in chosen.audit_trusted_keys}
     return frozenset(older | ({own.public} if own else set()))
+
+
+def audit_heads(chosen: Settings) -> "audit.KeptHeads | None":
+    """Where the heads of the trail are kept: beside the archives. No folder is made for them where nobody asked."""
+    if chosen.archive_url is None and chosen.audit_signing_key is None and not chosen.data_dir.exists():
+        return None
+    return heads_in(archive_config(chosen))
 
 
 def _key(name: str, text: str) -> bytes:

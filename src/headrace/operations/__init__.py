@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from headrace.operations.ahead import Made, keep_ahead, make_months_ahead
     from headrace.operations.config import LockConfig, RetentionConfig, StorageConfig
     from headrace.operations.figures import HealthFigures
+    from headrace.operations.heads import heads_in
     from headrace.operations.health import Health, look
     from headrace.operations.housekeeping import Swept, sweep
     from headrace.operations.model import MONTHLY, Archive, ArchiveState, MonthKept, Partition, Retention, Retired
@@ -36,6 +37,7 @@ __all__ = [
     "Upkeep",
     "due_months",
     "ensure_schedules",
+    "heads_in",
     "keep_ahead",
     "look",
     "make_months_ahead",
@@ -53,6 +55,7 @@ __getattr__ = lazily.names_of(
         "ahead": "Made keep_ahead make_months_ahead",
         "config": "LockConfig RetentionConfig StorageConfig",
         "figures": "HealthFigures",
+        "heads": "heads_in",
         "health": "Health look",
         "housekeeping": "Swept sweep",
         "model": "MONTHLY Archive ArchiveState MonthKept Partition Retention Retired",
