@@ -1,6 +1,7 @@
 """Heads of the trail, kept outside the database: an end that was cut off is noticed. A-03."""
 
 import asyncio
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from headrace.operations.errors import ArchiveUnreachable
 from headrace.operations.heads import FOLDER, BucketHeads
 from tests.audit.conftest import NOW, Fill, Tamper, fill, small_batches, tamper  # noqa: F401 - fixtures
 from tests.audit.tampering import KEY
+from tests.operations import bucket
 
 pytestmark = pytest.mark.usefixtures("small_batches")
 
@@ -31,10 +33,15 @@ SIGNED = frozenset({KEY.public})
 
 
 @pytest.fixture(params=["folder", "bucket"])
-def heads(request: pytest.FixtureRequest, tmp_path: Path) -> KeptHeads:
-    """Both ways to keep them; the client that speaks to buckets knows folders, too."""
-    config = StorageConfig(f"file://{tmp_path}")
-    return heads_in(config) if request.param == "folder" else BucketHeads(config)
+def heads(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[KeptHeads]:
+    """Both ways to keep them."""
+    if request.param == "folder":
+        yield heads_in(StorageConfig(f"file://{tmp_path}"))
+        return
+    with bucket.running() as remote:
+        options = {"endpoint": remote.url, "region": "us-east-1"}
+        keys = {"access_key_id": bucket.ACCESS_KEY, "secret_access_key": bucket.SECRET_KEY}
+        yield heads_in(StorageConfig("s3://months/headrace", options | keys))
 
 
 async def sealed(db: Database, fill: Fill, heads: KeptHeads | None) -> None:  # noqa: F811
