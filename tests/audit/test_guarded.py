@@ -6,7 +6,7 @@ import asyncpg
 import pytest
 
 from headrace import audit, ids
-from headrace.audit import Flaw, Sealed, Sealer
+from headrace.audit import Flaw, Sealed, Sealer, sealing
 from headrace.database import Database
 from tests.audit.conftest import NOW, Fill, Tamper
 from tests.audit.tampering import finding
@@ -71,8 +71,12 @@ async def test_a_number_that_is_taken_is_refused_in_its_month_and_found_in_anoth
 
 
 @pytest.mark.usefixtures("small_batches")
-async def test_events_with_one_number_are_sealed_together(db: Database, fill: Fill, tamper: Tamper) -> None:
+@pytest.mark.parametrize("batches", [1, 20])  # that one transaction reads
+async def test_events_with_one_number_are_sealed_together(
+    db: Database, fill: Fill, tamper: Tamper, monkeypatch: pytest.MonkeyPatch, batches: int
+) -> None:
     """Cut between two of them, the second part would have nothing to call its own, and sealing would stop for ever."""
+    monkeypatch.setattr(sealing, "_BATCHES", batches)
     await fill(5)
     await tamper("DROP INDEX headrace.uk_audit_events_seq_default")
     for _ in range(20):
