@@ -124,7 +124,7 @@ async def test_old_runs_go_in_batches_and_the_last_of_each_schedule_stays(workin
     old, young = BY_NAME["sweep"], BY_NAME["task_locks"]
     async with working.db.transaction() as tx:
         await tx.execute(EXECUTIONS, old, "1", timedelta(days=91), 2500)  # more than two batches
-        await tx.execute(EXECUTIONS, young, "aged-", timedelta(days=100), 10)
+        await tx.execute(EXECUTIONS, young, "3", timedelta(days=100), 10)
         await tx.execute(EXECUTIONS, young, "2", timedelta(days=89), 10)
     run = await working.over(await working.run_now("task_executions"))
     assert (run["state"], run["trigger_type"]) == ("success", "manual")

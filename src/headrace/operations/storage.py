@@ -80,11 +80,11 @@ class Storage:
     def _errors(self) -> tuple[type[Exception], ...]:
         return (load("obstore.exceptions").BaseError, OSError)
 
-    async def _calling(self, call: Any, name: str = "such file") -> Any:
+    async def _calling(self, call: Any, name: str = "") -> Any:
         try:
             return await call
         except FileNotFoundError as exc:
-            raise ArchiveNotFound(f"There is no {name} under {self._url}.") from exc
+            raise ArchiveNotFound(f"There is no file {name} under {self._url}.") from exc
         except self._errors as exc:
             raise self._unreachable(exc) from exc
 
