@@ -231,6 +231,11 @@ async def owner_tx(server: TestServer, shared_database: str) -> AsyncIterator[Tx
         yield open_transaction
 
 
+async def may_date_events(tx: Tx) -> None:
+    """For the rest of the transaction: only the owner of the trail writes events of another time than now."""
+    await tx.execute("SET LOCAL ROLE NONE")
+
+
 @pytest.fixture
 def who() -> Who:
     """Somebody unknown who calls from a documentation address."""

@@ -159,14 +159,14 @@ CREATE TABLE headrace.audit_events (
   seq bigint NOT NULL DEFAULT nextval('headrace.audit_events_seq'::regclass),
   CONSTRAINT audit_events_pkey PRIMARY KEY (id, created_at),
   CONSTRAINT ck_audit_events_actor_type CHECK ((actor_type IN ('USER', 'ADMIN', 'SYSTEM'))),
-  CONSTRAINT ck_audit_events_rules CHECK (headrace.is_audit_event(id, "timestamp", created_at, action, resource_type, resource, "user", diff_object, client_ip))
+  CONSTRAINT ck_audit_events_rules CHECK (headrace.is_audit_event(id, "timestamp", created_at, action, resource_type, resource, "user", diff_object, client_ip)),
+  CONSTRAINT ck_audit_events_seq CHECK ((seq > 0))
 ) PARTITION BY RANGE (created_at);
 CREATE INDEX idx_audit_events_client_ip ON ONLY headrace.audit_events USING btree (client_ip, "timestamp" DESC);
 CREATE INDEX idx_audit_events_composite ON ONLY headrace.audit_events USING btree (resource_type, action, "timestamp" DESC);
 CREATE INDEX idx_audit_events_request_id ON ONLY headrace.audit_events USING btree (request_id);
 CREATE INDEX idx_audit_events_resource ON ONLY headrace.audit_events USING btree (((resource ->> 'identifier')), "timestamp" DESC);
 CREATE INDEX idx_audit_events_resource_type ON ONLY headrace.audit_events USING btree (resource_type, "timestamp" DESC);
-CREATE INDEX idx_audit_events_seq ON ONLY headrace.audit_events USING btree (seq);
 CREATE INDEX idx_audit_events_timestamp ON ONLY headrace.audit_events USING btree ("timestamp" DESC);
 CREATE INDEX idx_audit_events_user ON ONLY headrace.audit_events USING btree ((("user" ->> 'uid')), "timestamp" DESC);
 CREATE INDEX idx_audit_events_username ON ONLY headrace.audit_events USING btree ((("user" ->> 'username')), "timestamp" DESC);
@@ -175,7 +175,8 @@ CREATE INDEX idx_audit_logs_actor_created_at ON ONLY headrace.audit_events USING
 CREATE INDEX idx_audit_logs_trace_id ON ONLY headrace.audit_events USING btree (trace_id);
 CREATE TRIGGER tr_audit_events_refuse_rewriting BEFORE DELETE OR UPDATE ON headrace.audit_events FOR EACH ROW EXECUTE FUNCTION headrace.refuse_rewriting();
 CREATE TRIGGER tr_audit_events_refuse_truncate BEFORE TRUNCATE ON headrace.audit_events FOR EACH STATEMENT EXECUTE FUNCTION headrace.refuse_rewriting();
-GRANT SELECT, INSERT ON headrace.audit_events TO headrace_app;
+CREATE TRIGGER tr_audit_events_time BEFORE INSERT ON headrace.audit_events FOR EACH ROW WHEN (((new.created_at < (clock_timestamp() - '00:01:00'::interval)) OR (new.created_at > (clock_timestamp() + '00:01:00'::interval)))) EXECUTE FUNCTION headrace.refuse_other_time();
+GRANT SELECT, INSERT (id, timestamp, action, resource_type, resource, user, space_path, diff_object, client_ip, user_agent, request_method, request_id, data, created_at, actor_type, trace_id) ON headrace.audit_events TO headrace_app;
 COMMENT ON TABLE headrace.audit_events IS 'The audit trail: monthly partitions by created_at, never updated, deleted or truncated.';
 COMMENT ON COLUMN headrace.audit_events.id IS 'TypeID aud_…; its millisecond is timestamp.';
 COMMENT ON COLUMN headrace.audit_events.timestamp IS 'Unix milliseconds.';
@@ -244,6 +245,7 @@ CREATE TABLE headrace.audit_seals (
   CONSTRAINT ck_audit_seals_signature CHECK ((((signed_by IS NULL) = (signature IS NULL)) AND (COALESCE(length(signed_by), 32) = 32) AND (COALESCE(length(signature), 64) = 64)))
 );
 CREATE INDEX idx_audit_seals_last_seq ON headrace.audit_seals USING btree (last_seq);
+CREATE TRIGGER tr_audit_seals_follow BEFORE INSERT ON headrace.audit_seals FOR EACH ROW EXECUTE FUNCTION headrace.refuse_loose_seal();
 CREATE TRIGGER tr_audit_seals_refuse_rewriting BEFORE DELETE OR UPDATE ON headrace.audit_seals FOR EACH ROW EXECUTE FUNCTION headrace.refuse_rewriting();
 CREATE TRIGGER tr_audit_seals_refuse_truncate BEFORE TRUNCATE ON headrace.audit_seals FOR EACH STATEMENT EXECUTE FUNCTION headrace.refuse_rewriting();
 GRANT SELECT, INSERT ON headrace.audit_seals TO headrace_app;
@@ -647,6 +649,7 @@ CREATE TABLE headrace.task_executions (
   CONSTRAINT fk_task_executions_tasks_task_id FOREIGN KEY (task_id) REFERENCES headrace.tasks(id) ON DELETE SET NULL,
   CONSTRAINT ck_task_executions_duration_ms CHECK ((duration_ms >= 0)),
   CONSTRAINT ck_task_executions_error_stack CHECK ((octet_length(error_stack) <= 10240)),
+  CONSTRAINT ck_task_executions_execution_uid CHECK ((execution_uid ~ '^exe_[0-7][0-9a-hjkmnp-tv-z]{25}$')),
   CONSTRAINT ck_task_executions_finished_at CHECK ((((finished_at IS NOT NULL) = (state IN ('success', 'failure', 'timeout', 'cancelled', 'interrupted'))) AND ((finished_at >= started_at) OR (finished_at IS NULL)))),
   CONSTRAINT ck_task_executions_progress CHECK (((progress >= 0) AND (progress <= 100))),
   CONSTRAINT ck_task_executions_result CHECK ((octet_length(result) <= (65536 + 64))),
@@ -1289,6 +1292,14 @@ COMMENT ON VIEW headrace.audit_logs IS 'The trail under the watermark service''s
 -- Trigger: the product's own account stays.
 -- headrace.refuse_deleting_system_user() RETURNS trigger
 --   in functions/refuse_deleting_system_user.sql
+
+-- Trigger: a seal follows the last one, over numbers that were given out.
+-- headrace.refuse_loose_seal() RETURNS trigger
+--   in functions/refuse_loose_seal.sql
+
+-- Trigger: refuses an event that is not of now, unless the owner brings it.
+-- headrace.refuse_other_time() RETURNS trigger
+--   in functions/refuse_other_time.sql
 
 -- Trigger: refuses UPDATE, DELETE and TRUNCATE.
 -- headrace.refuse_rewriting() RETURNS trigger

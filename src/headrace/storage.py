@@ -71,10 +71,27 @@ class Storage:
         if self._folder is not None:
             await asyncio.to_thread(_make_durable, self._folder / name, self._folder)
 
+    async def put_bytes(self, name: str, content: bytes) -> None:
+        await self._calling(self._obstore.put_async(self._store, name, content))
+
+    async def read_bytes(self, name: str) -> bytes:
+        reply = await self._calling(self._obstore.get_async(self._store, name), name)
+        return bytes(await self._calling(reply.bytes_async(), name))
+
+    async def list_names(self, folder: str) -> list[str]:
+        """Everything in this folder and below."""
+        names: list[str] = []
+        try:
+            async for batch in self._obstore.list(self._store, prefix=folder):
+                names += [found["path"] for found in batch]
+        except self._errors as exc:
+            raise self._unreachable(exc) from exc
+        return names
+
     async def fetch(self, name: str, file: Path) -> str:
         """Write what is stored under this name to ``file``, and give its SHA-256 as hex."""
         digest = hashlib.sha256()
-        reply = await self._calling(self._obstore.get_async(self._store, name))
+        reply = await self._calling(self._obstore.get_async(self._store, name), name)
         try:
             with file.open("wb") as copy:
                 async for piece in reply.stream(min_chunk_size=_PIECE):
@@ -87,11 +104,11 @@ class Storage:
     def _errors(self) -> tuple[type[Exception], ...]:
         return (load("obstore.exceptions", extra=_EXTRA).BaseError, OSError)
 
-    async def _calling(self, call: Any) -> Any:
+    async def _calling(self, call: Any, name: str = "") -> Any:
         try:
             return await call
         except FileNotFoundError as exc:
-            raise ObjectNotFound(f"There is no such file under {self._url}.") from exc
+            raise ObjectNotFound(f"There is no file {name} under {self._url}.") from exc
         except self._errors as exc:
             raise self._unreachable(exc) from exc
 

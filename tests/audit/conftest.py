@@ -7,7 +7,7 @@ import pytest
 from headrace import audit
 from headrace.audit import Action, Principal, PrincipalType, Resource, ResourceType, Who, sealing
 from headrace.database import Database
-from tests.conftest import TestServer
+from tests.conftest import TestServer, may_date_events
 
 ADA = Principal("u_ada", "ada", PrincipalType.USER)
 # Long past on purpose: nothing depends on when the tests run.
@@ -23,6 +23,7 @@ def fill(db: Database, who: Who) -> Fill:
 
     async def record(count: int, *, start: datetime = NOW) -> list[str]:
         async with db.transaction() as tx:
+            await may_date_events(tx)
             return [
                 await audit.record(
                     tx,

@@ -5,6 +5,7 @@ from datetime import date
 from typing import Any
 
 from headrace.audit import merkle, seals, verifying
+from headrace.audit.findings import Finding
 from headrace.audit.seals import LEAF
 from headrace.audit.signing import SigningKey
 from headrace.database import Database
@@ -14,7 +15,7 @@ KEY = SigningKey(bytes(range(32)))
 MARCH = date(2026, 3, 1)
 
 
-async def finding(db: Database, **given: Any) -> verifying.Finding:
+async def finding(db: Database, **given: Any) -> Finding:
     found = (await verifying.verify(db, **given)).finding
     assert found is not None
     return found

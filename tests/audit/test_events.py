@@ -15,6 +15,7 @@ from headrace.audit.events import _PAGE, EventFilter
 from headrace.audit.exporting import ExportFormat
 from headrace.database import Database, Tx
 from tests.audit.conftest import ADA, NOW, Fill
+from tests.conftest import may_date_events
 
 BEA = Principal("u_bea", "bea", PrincipalType.USER)
 FILTERS: list[tuple[EventFilter, str]] = [
@@ -56,6 +57,7 @@ async def known(tx: Tx, who: Who) -> dict[str, str]:
         ("f", replace(ada, trace_id="trace-9"), Action.LOGIN, user),  # found twice by u_ada, and shown once
     ]
     found: dict[str, str] = {}
+    await may_date_events(tx)
     for at, (letter, by, action, resource) in enumerate(done):
         found[await audit.record(tx, by, action, resource, now=NOW + timedelta(seconds=at))] = letter
     return found
@@ -74,6 +76,7 @@ async def test_every_filter_newest_first_in_pages_of_any_size(
 
 
 async def test_events_of_one_millisecond_are_paged_without_loss(tx: Tx, who: Who) -> None:
+    await may_date_events(tx)
     made = {await audit.record(tx, who, Action.READ, Resource(ResourceType.TASK, "t"), now=NOW) for _ in range(9)}
     for wanted in (EventFilter(), EventFilter(action=Action.READ), EventFilter(text="t")):
         found: list[str] = []

@@ -46,9 +46,9 @@ async def test_python_and_the_database_hash_the_same_bytes(tx: Tx, who: Who) -> 
         odd = replace(
             who.acting_as(ADA), user_agent=text, request_id=text or None, request_method=text[:16], trace_id=text
         )
-        resource = Resource(ResourceType.TASK, text or "x", {text: text, "zz": "1", "b": text})
+        resource = Resource(ResourceType.TASK, text or "x", {text: text, "zz": "1", "b": text}, text)
         old, new = {"title": text, "id": text}, {"title": text * 100_000 if at == 4 else text}
-        await audit.record(tx, odd, Action.CREATED, resource, old=old, new=new, data={text: text}, space_path=text)
+        await audit.record(tx, odd, Action.CREATED, resource, old=old, new=new, data={text: text})
     await audit.record(tx, Who.system(), Action.READ, Resource(ResourceType.QUEUE, "q"))
     rows = await rows_of(tx)
     assert len(rows) == len(NASTY) + 1

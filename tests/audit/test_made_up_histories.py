@@ -3,9 +3,10 @@
 import pytest
 
 from headrace.audit import seals, verifying
+from headrace.audit.findings import Flaw
 from headrace.audit.sealing import Sealer
 from headrace.audit.signing import SigningKey
-from headrace.audit.verifying import Against, Flaw
+from headrace.audit.verifying import Against
 from headrace.database import Database
 from tests.audit.conftest import Fill, Tamper
 from tests.audit.tampering import CHANGES, KEY, finding, rewrite

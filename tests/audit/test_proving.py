@@ -8,8 +8,9 @@ import pytest
 
 from headrace import ids
 from headrace.audit import errors, merkle, proving, seals, verifying
+from headrace.audit.findings import Flaw
 from headrace.audit.sealing import Sealer
-from headrace.audit.verifying import Against, Flaw
+from headrace.audit.verifying import Against
 from headrace.database import Database
 from tests.audit.conftest import Fill, Tamper
 from tests.audit.tampering import KEY, MARCH, finding

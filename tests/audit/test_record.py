@@ -10,6 +10,7 @@ from headrace import audit, ids
 from headrace.audit import Action, ActorType, Principal, PrincipalType, Resource, ResourceType, Who
 from headrace.audit.store import INSERT_EVENT
 from headrace.database import Database, Row, Tx
+from tests.conftest import may_date_events
 
 ADA = Principal("u_ada", "ada", PrincipalType.USER)
 USER = Resource(ResourceType.USER, "u_ada", {"username": "ada"})
@@ -39,11 +40,10 @@ async def test_an_event_says_who_did_what_from_where(tx: Tx) -> None:  # A-01, A
             tx,
             who,
             Action.UPDATED,
-            USER,
+            replace(USER, space_path="acme/web"),
             old={"username": "ada", "status": "ACTIVE"},
             new={"username": "ada", "status": "SUSPENDED"},
             data={"reason": "spam"},
-            space_path="acme/web",
         ),
     )
     assert (row["action"], row["resource_type"], row["actor_type"]) == ("updated", "user", "ADMIN")
@@ -67,6 +67,7 @@ async def test_id_timestamp_and_created_at_are_one_instant_of_the_database(tx: T
 
 async def test_a_given_time_is_used(tx: Tx, who: Who) -> None:
     at = datetime(2026, 2, 3, 4, 5, 6, 789_000, tzinfo=UTC)
+    await may_date_events(tx)
     row = await event(tx, await audit.record(tx, who, Action.READ, USER, now=at))
     assert row["created_at"] == at
 
@@ -149,10 +150,9 @@ async def test_no_request_can_make_recording_fail(tx: Tx, who: Who) -> None:
             tx,
             hostile,
             Action.LOGIN,
-            Resource(ResourceType.USER, nasty, {nasty: nasty}),
+            Resource(ResourceType.USER, nasty, {nasty: nasty}, nasty),
             new={"username": nasty},
             data={"reason": nasty},
-            space_path=nasty,
         ),
     )
     assert row["client_ip"] is None

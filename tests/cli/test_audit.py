@@ -119,6 +119,28 @@ def test_a_signed_trail_is_not_sealed_without_the_key(call: Call, migrated: Plac
     assert call("audit", "seal", settings=settings).out == "3 events sealed in 1.\n"
 
 
+def test_a_signed_trail_that_was_cut_off_is_noticed_by_its_kept_head(
+    call: Call, migrated: Place, tmp_path: Path
+) -> None:
+    settings = {
+        **migrated.settings,
+        "HEADRACE_AUDIT_SIGNING_KEY": KEY,
+        "HEADRACE_ARCHIVE_URL": str(tmp_path / "archive"),
+    }
+    for _ in range(2):
+        record(migrated)
+        assert call("audit", "seal", settings=settings).code == 0
+    whole = call("audit", "verify", "--json", settings=settings)
+    assert (whole.code, json.loads(whole.out)["heads"]) == (0, 2)
+    tamper(
+        migrated,
+        "DELETE FROM headrace.audit_events WHERE seq > 3; DELETE FROM headrace.audit_leaves WHERE seal = 2; "
+        "DELETE FROM headrace.audit_seals WHERE number = 2",
+    )
+    done = call("audit", "verify", settings=settings)
+    assert (done.code, "Its end was cut off: the trail ends with seal 1" in done.out) == (1, True)
+
+
 def test_roots_that_were_kept_show_that_a_trail_was_cut_off(call: Call, migrated: Place, tmp_path: Path) -> None:
     settings = migrated.settings
     for _ in range(2):
@@ -132,7 +154,10 @@ def test_roots_that_were_kept_show_that_a_trail_was_cut_off(call: Call, migrated
         "DELETE FROM headrace.audit_events WHERE seq > 3; DELETE FROM headrace.audit_leaves WHERE seal = 2; "
         "DELETE FROM headrace.audit_seals WHERE number = 2",
     )
-    assert call("audit", "verify", settings=settings).code == 0
+    done = call("audit", "verify", settings=settings)
+    assert done.code == 0
+    assert "3 numbers after the last event were given out" in done.err
+    assert "no head of the trail is kept outside the database" in done.err
     done = call("audit", "verify", "--roots", str(file), settings=settings)
     assert (done.code, done.out) == (1, "Seal 2, which was exported, is missing.\n")
     file.write_text("nonsense")
@@ -197,10 +222,14 @@ def test_an_import_with_its_report(call: Call, migrated: Place) -> None:  # A-08
     words = ("audit", "import", "--from", migrated.owner_url, "--since", "30d")
     dry = json.loads(call(*words, "--dry-run", "--json", settings=migrated.settings).out)
     assert (dry["read"], dry["written"], dry["skipped"]) == (29, 28, {"unknown resource type 'spaceship'": 1})
-    done = call(*words, settings=migrated.settings)
+    stopped = call(*words, "--rename", settings=migrated.settings)
+    assert stopped.code == 1
+    assert "1 skipped: unknown resource type 'spaceship'\n    rows 5\n" in stopped.out
+    assert "29 rows there ≠ 0 events here + 1 skipped" in stopped.out
+    assert "nothing was imported" in stopped.err
+    done = call(*words, "--accept-skipped", settings=migrated.settings)
     assert done.code == 0, done.err
     assert "29 read" in done.out
-    assert "1 skipped: unknown resource type 'spaceship'" in done.out
     assert "29 rows there = 28 events here + 1 skipped" in done.out
     again = call(*words, "--map-type", "spaceship=instance", "--rename", "--json", settings=migrated.settings)
     assert again.code == 0, again.err

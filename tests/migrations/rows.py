@@ -4,6 +4,7 @@ from datetime import UTC, date, datetime, timedelta
 
 from headrace import ids
 from headrace.database import Tx
+from tests.conftest import may_date_events
 
 NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
 LATER = NOW + timedelta(hours=1)
@@ -20,6 +21,7 @@ SCHEDULE = ids.new("sch", at=NOW)
 EVENT = ids.new("evt", at=NOW)
 ENDPOINT = ids.new("whe", at=NOW)
 HOLD = ids.new("led", at=NOW)
+EXECUTION = ids.new("exe", at=NOW)
 AUDIT = ids.new("aud", at=NOW)
 
 Values = dict[str, object]
@@ -109,7 +111,7 @@ ROWS: dict[str, Values] = {
         "user_id": USER,
         "task_name": "nightly",
         "task_type": "report",
-        "execution_uid": "exe_1",
+        "execution_uid": EXECUTION,
         "task_id": TASK,
         "run_by": "host:1",
         "scheduled_at": NOW,
@@ -205,7 +207,13 @@ async def insert(tx: Tx, table: str, **changed: object) -> None:
     values = row(table, **changed)
     columns = ", ".join(f'"{column}"' for column in values)
     places = ", ".join(f"${place}" for place in range(1, len(values) + 1))
-    await tx.execute(f"INSERT INTO headrace.{table} ({columns}) VALUES ({places})", *values.values())
+    sql = f"INSERT INTO headrace.{table} ({columns}) VALUES ({places})"
+    if table == "audit_events" and await tx.fetchval("SELECT current_user = 'headrace_app'"):
+        await may_date_events(tx)
+        await tx.execute(sql, *values.values())
+        await tx.execute("SET LOCAL ROLE headrace_app")
+    else:
+        await tx.execute(sql, *values.values())
 
 
 async def insert_all_before(tx: Tx, table: str) -> None:

@@ -281,7 +281,7 @@ async def test_every_updated_at_is_kept_by_the_database(owner_tx: Tx) -> None:  
 
 ALL_ROWS = {"SELECT", "INSERT", "UPDATE", "DELETE"}
 LESS = {
-    "audit_events": {"SELECT", "INSERT"},  # A-03
+    "audit_events": {"SELECT"},  # A-03; and INSERT of all columns but its number
     "usage_ledger": {"SELECT", "INSERT"},
     "audit_logs": {"SELECT"},
     "audit_seals": {"SELECT", "INSERT"},
@@ -304,6 +304,18 @@ async def test_the_application_may_do_what_it_needs_and_no_more(owner_tx: Tx) ->
     for row in await owner_tx.fetch(RIGHTS):
         expected = {"SELECT"} if row["relispartition"] else LESS.get(row["relname"], ALL_ROWS)
         assert set(row["privileges"]) == expected, row["relname"]
+
+
+MAY_NOT_SET = """
+SELECT attname::text
+FROM pg_attribute
+WHERE attrelid = 'headrace.audit_events'::regclass AND attnum > 0
+  AND NOT has_column_privilege('headrace_app', attrelid, attnum, 'INSERT')
+"""
+
+
+async def test_the_application_may_not_number_its_events(owner_tx: Tx) -> None:  # A-03
+    assert [row[0] for row in await owner_tx.fetch(MAY_NOT_SET)] == ["seq"]
 
 
 STEERED = """

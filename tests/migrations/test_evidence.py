@@ -109,8 +109,8 @@ async def test_no_search_path_leads_around_the_rules_of_the_trail(owner_tx: Tx) 
         CREATE FUNCTION blind.always(bigint, bigint) RETURNS bigint IMMUTABLE RETURN {later};
         CREATE OPERATOR blind.<> (LEFTARG = bigint, RIGHTARG = bigint, FUNCTION = blind.never);
         CREATE OPERATOR blind.| (LEFTARG = bigint, RIGHTARG = bigint, FUNCTION = blind.always);
-        GRANT USAGE ON SCHEMA blind TO headrace_app;
-        SET LOCAL ROLE headrace_app;
+        GRANT USAGE ON SCHEMA blind TO headrace_owner;
+        SET LOCAL ROLE headrace_owner;
         SET LOCAL search_path = blind, pg_catalog;
         """
     )

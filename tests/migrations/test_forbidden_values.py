@@ -23,6 +23,9 @@ async def test_the_row_that_the_others_are_made_from_is_accepted(tx: Tx, table: 
     await insert(tx, table)
 
 
+# Nearly ids: too short, another kind, letters that are none, more bits than a UUID has.
+NOT_IDS = ("aud_01m7hqsczr", ids.new("tsk", at=NOW), f"{ids.new('aud', at=NOW)[:-12]}!! not uuid!", "aud_8" + "z" * 25)
+
 # table, what is changed in the acceptable row, the constraint that refuses it
 REFUSED: list[tuple[str, dict[str, object], str]] = [
     ("users", {"status": "ASLEEP"}, "ck_users_status"),
@@ -65,6 +68,12 @@ REFUSED: list[tuple[str, dict[str, object], str]] = [
     ("audit_events", {"diff_object": {"old_object": TOO_LONG}}, "ck_audit_events_diff_object"),
     ("audit_events", {"diff_object": {"new_object": TOO_LONG}}, "ck_audit_events_diff_object"),
     ("audit_events", {"actor_type": "ROBOT"}, "ck_audit_events_actor_type"),
+    *[("audit_events", dict[str, object](id=value), "ck_audit_events_id") for value in NOT_IDS],
+    ("audit_events", {"seq": 0}, "ck_audit_events_seq"),
+    *[
+        ("task_executions", dict[str, object](execution_uid=value), "ck_task_executions_execution_uid")
+        for value in ("hello", "", ids.new("aud", at=NOW), "exe_8" + "0" * 25, "exe_" + "u" * 26, "exe_0" + "0" * 26)
+    ],
     ("audit_events", {"created_at": LATER}, "ck_audit_events_created_at"),
     ("audit_events", {"id": ids.new("aud", at=LATER)}, "ck_audit_events_id"),
     ("outbox_events", {"status": "SENT"}, "ck_outbox_events_status"),
@@ -296,6 +305,7 @@ async def test_a_task_of_another_type_names_its_own_steps(tx: Tx) -> None:
     await insert(tx, "task_steps", step_name="render-page.1")
 
 
+OTHER_EXECUTION = ids.new("exe", at=NOW)
 # table, what makes a second row different enough (or not), the constraint that refuses it
 TWICE: list[tuple[str, dict[str, object], str | None]] = [
     ("users", {"id": "u_2", "username": "ADA"}, "idx_users_username"),
@@ -311,9 +321,9 @@ TWICE: list[tuple[str, dict[str, object], str | None]] = [
     ("idempotency_keys", {"scope": "assets"}, None),
     ("scheduled_tasks", {"uid": "sch_2"}, "uk_scheduled_tasks_name"),
     ("task_executions", {"retry_count": 1}, "uk_task_executions_execution_uid"),
-    ("task_executions", {"execution_uid": "exe_2"}, "uk_task_executions_fire"),  # S-14
-    ("task_executions", {"execution_uid": "exe_2", "retry_count": 1}, None),
-    ("task_executions", {"execution_uid": "exe_2", "trigger_type": "manual", "trigger_by": USER}, None),
+    ("task_executions", {"execution_uid": OTHER_EXECUTION}, "uk_task_executions_fire"),  # S-14
+    ("task_executions", {"execution_uid": OTHER_EXECUTION, "retry_count": 1}, None),
+    ("task_executions", {"execution_uid": OTHER_EXECUTION, "trigger_type": "manual", "trigger_by": USER}, None),
     ("task_locks", {"fence": 2}, "idx_task_locks_key"),
     ("task_locks", {"fence": 2, "state": "expired"}, None),
     ("task_locks", {"state": "expired"}, "uk_task_locks_key_fence"),

@@ -1,4 +1,4 @@
-"""A bucket on this machine: as much of S3's protocol as storing and fetching files needs."""
+"""A bucket on this machine: as much of S3's protocol as storing, listing and fetching files needs."""
 
 import hashlib
 import re
@@ -57,14 +57,31 @@ class _Handler(BaseHTTPRequestHandler):
         self._answer(200, "<CompleteMultipartUploadResult><ETag>x</ETag></CompleteMultipartUploadResult>")
 
     def do_GET(self) -> None:
-        path, _, body = self._received()
+        path, query, body = self._received()
         if not self._signed(body):
+            return
+        if "list-type" in query:
+            self._list(path, query)
             return
         if path not in self.server.objects:
             self._answer(404, "<Error><Code>NoSuchKey</Code></Error>")
             return
         content = self.server.objects[path]
         self._answer(200, content, etag=hashlib.md5(content).hexdigest())
+
+    def _list(self, bucket: str, query: dict[str, list[str]]) -> None:
+        """Two at a time, so that whoever lists must ask for more."""
+        start = f"{bucket.rstrip('/')}/"
+        prefix, after = query.get("prefix", [""])[0], query.get("continuation-token", [""])[0]
+        keys = sorted(path.removeprefix(start) for path in self.server.objects if path.startswith(start + prefix))
+        rest = [key for key in keys if key > after]
+        found = "".join(
+            f"<Contents><Key>{key}</Key><Size>{len(self.server.objects[start + key])}</Size>"
+            "<LastModified>2026-11-15T12:00:00.000Z</LastModified></Contents>"
+            for key in rest[:2]
+        )
+        more = f"<NextContinuationToken>{rest[1]}</NextContinuationToken>" if len(rest) > 2 else ""
+        self._answer(200, f"<ListBucketResult>{found}{more}</ListBucketResult>")
 
     def _received(self) -> tuple[str, dict[str, list[str]], bytes]:
         parts = urlsplit(self.path)

@@ -13,7 +13,7 @@ from headrace.operations import archives
 from headrace.operations.model import Retired
 from headrace.operations.retiring import retire_month
 from headrace.storage import Storage, StorageConfig
-from tests.conftest import TestServer
+from tests.conftest import TestServer, may_date_events
 
 MONTH = date(2025, 3, 1)
 NAME = "audit_events_y2025m03"
@@ -51,6 +51,7 @@ async def fill_audit(db: Database, rows: int, month: date = MONTH, *, seal: bool
     start = datetime(month.year, month.month, 1, tzinfo=UTC)
     made = [ids.new("aud", at=start + timedelta(milliseconds=7 * n)) for n in range(rows)]
     async with db.transaction() as tx:
+        await may_date_events(tx)
         await tx.execute(FILL_AUDIT, made)
     if seal:
         assert (await Sealer(db).run_once()).events >= rows

@@ -115,7 +115,7 @@ EXECUTIONS = """
 INSERT INTO headrace.task_executions
   (task_uid, task_name, task_type, execution_uid, run_by, scheduled_at, started_at, finished_at, state, trigger_type,
    created_at)
-SELECT $1, 'x', 'x', $2 || n, 'w', at, at, at, 'success', 'scheduled', at
+SELECT $1, 'x', 'x', 'exe_' || $2::text || lpad(n::text, 25, '0'), 'w', at, at, at, 'success', 'scheduled', at
 FROM (SELECT n, now() - $3::interval - n * interval '1 minute' AS at FROM generate_series(1, $4::integer) AS n) AS old
 """
 LOCKS = """
@@ -129,15 +129,15 @@ FROM generate_series($2::integer, $3::integer) AS n, (SELECT now() - $4::interva
 async def test_old_runs_go_in_batches_and_the_last_of_each_schedule_stays(working: Stand) -> None:
     old, young = BY_NAME["purge"], BY_NAME["task_locks"]
     async with working.db.transaction() as tx:
-        await tx.execute(EXECUTIONS, old, "old-", timedelta(days=91), 2500)  # more than two batches
-        await tx.execute(EXECUTIONS, young, "aged-", timedelta(days=100), 10)
-        await tx.execute(EXECUTIONS, young, "young-", timedelta(days=89), 10)
+        await tx.execute(EXECUTIONS, old, "1", timedelta(days=91), 2500)  # more than two batches
+        await tx.execute(EXECUTIONS, young, "3", timedelta(days=100), 10)
+        await tx.execute(EXECUTIONS, young, "2", timedelta(days=89), 10)
     run = await working.over(await working.run_now("task_executions"))
     assert (run["state"], run["trigger_type"]) == ("success", "manual")
     assert '"removed_rows":2509' in run["result"].replace(" ", "")
     left = await working.rows("SELECT execution_uid FROM headrace.task_executions WHERE task_uid = $1", old)
-    assert [row["execution_uid"] for row in left] == ["old-1"]
-    left = await working.rows("SELECT FROM headrace.task_executions WHERE execution_uid LIKE 'young-%'")
+    assert [row["execution_uid"] for row in left] == ["exe_1" + "1".zfill(25)]
+    left = await working.rows("SELECT FROM headrace.task_executions WHERE execution_uid LIKE 'exe_2%'")
     assert len(left) == 10
 
 

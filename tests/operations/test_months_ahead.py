@@ -13,7 +13,7 @@ from headrace.operations import figures
 from headrace.operations.health import look
 from headrace.operations.model import MONTHLY, next_month
 from headrace.operations.months_ahead import make_months_ahead
-from tests.conftest import ROOT, TestServer
+from tests.conftest import ROOT, TestServer, may_date_events
 from tests.operations.months import fingerprint, name_of
 
 STRAY = """
@@ -72,6 +72,7 @@ async def test_strays_come_home_as_the_page_says(server: TestServer, db: Databas
     page = (ROOT / "docs" / "why" / "partitions.md").read_text()
     (sql,) = re.findall(r"```sql\n(BEGIN.*?)```", page, re.DOTALL)
     async with db.transaction() as tx:
+        await may_date_events(tx)
         long_ago = ids.new("aud", at=datetime(2026, 1, 9, tzinfo=UTC))
         await tx.execute(STRAY, long_ago, {"type": "task", "identifier": "x"})
     before = await fingerprint(db, "audit_events")

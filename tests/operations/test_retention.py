@@ -81,7 +81,7 @@ WITH schedule AS (
 INSERT INTO headrace.task_executions
   (task_uid, task_name, task_type, execution_uid, run_by, scheduled_at, started_at, finished_at, state, trigger_type,
    created_at)
-SELECT uid, 'x', 'x', 'exe_' || days, 'host:1', at, at, CASE WHEN days <> 100 THEN at END,
+SELECT uid, 'x', 'x', 'exe_' || lpad(days::text, 26, '0'), 'host:1', at, at, CASE WHEN days <> 100 THEN at END,
        CASE WHEN days = 100 THEN 'running' ELSE 'success' END, 'scheduled', at
 FROM schedule, unnest(ARRAY[1, 89, 91, 100, 500]) AS days,
   LATERAL (SELECT now() - days * interval '1 day' AS at) AS made
@@ -95,7 +95,7 @@ async def test_ended_runs_go_after_ninety_days(db: Database) -> None:  # S-15
     assert run.removed_rows == 2
     async with db.transaction() as tx:
         left = await tx.fetch("SELECT execution_uid FROM headrace.task_executions ORDER BY created_at DESC")
-    assert [row[0] for row in left] == ["exe_1", "exe_89", "exe_100"], "what still runs stays"
+    assert [int(row[0][4:]) for row in left] == [1, 89, 100], "what still runs stays"
 
 
 LOCKS = """

@@ -11,9 +11,10 @@ import pytest
 
 from headrace import ids
 from headrace.audit import Who, sealing, verifying
+from headrace.audit.findings import Flaw
 from headrace.audit.sealing import Sealer
 from headrace.audit.seals import Seal
-from headrace.audit.verifying import Flaw, Verified, _Verification
+from headrace.audit.verifying import Verified, _Verification
 from headrace.database import Database, DatabaseConfig, connect_alone
 from headrace.extras import ExtraMissing
 from headrace.operations import archives, store
@@ -123,6 +124,19 @@ async def test_the_trail_is_verified_wherever_its_months_are(
         await retire(owner, place)
     found = await verify_trail(db, owner, place)
     assert (found.finding, found.events, found.not_looked_at) == (None, 2500, [])
+
+
+async def test_a_missing_archive_is_named_with_its_month(
+    db: Database, owner: DatabaseConfig, place: StorageConfig
+) -> None:
+    await fill_audit(db, 10)
+    done = await retire(owner, place)
+    assert done.archive.location is not None
+    (Path(place.url.removeprefix("file://")) / done.archive.location).unlink()
+    found = (await verify_trail(db, owner, place)).finding
+    assert found is not None
+    assert (found.flaw, found.message.partition(":")[0]) == (Flaw.MISSING, "The archive of 2025-03 is missing")
+    assert done.archive.location in found.message
 
 
 @pytest.mark.parametrize("seals_before", [0, 2, 4])

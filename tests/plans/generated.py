@@ -90,8 +90,8 @@ FROM generate_series(1, least(:rows, 10000)) AS n;
 
 INSERT INTO headrace.task_executions (task_uid, user_id, task_name, task_type, execution_uid, run_by, scheduled_at,
                                       started_at, finished_at, state, trigger_type, created_at)
-SELECT 'sch_' || n % :users + 1, 'u_' || n % :users + 1, 'schedule-' || n % :users + 1, 'report', 'exe_' || n,
-       'host:1', instant, instant,
+SELECT 'sch_' || n % :users + 1, 'u_' || n % :users + 1, 'schedule-' || n % :users + 1, 'report',
+       'exe_' || lpad(n::text, 26, '0'), 'host:1', instant, instant,
        instant, CASE WHEN n % 50 = 0 THEN 'failure' ELSE 'success' END, 'scheduled', instant
 FROM moments;
 

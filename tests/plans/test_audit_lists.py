@@ -96,7 +96,7 @@ async def test_sealing_and_verifying_read_their_events_by_number(server: TestSer
             (UNSEALED_FOR, ()),
         ):
             found = await scans(tx, sql, *args)
-            assert "idx_audit_events_seq" in {name for _, name, _ in found}, found
+            assert "uk_audit_events_seq" in {name for _, name, _ in found}, found
             assert sum(rows for kind, _, rows in found if kind != "Function Scan") < 300, found
 
 

@@ -33,7 +33,8 @@ from tests.tasks.people import trail
 HISTORY = """
 INSERT INTO headrace.task_executions (task_uid, task_name, task_type, execution_uid, scheduled_at, run_by, state,
   started_at, finished_at, trigger_type)
-SELECT uid, name, type, uid || '/' || n, now() - n * interval '1 s', 'w', 'success', now(), now(), 'scheduled'
+SELECT uid, name, type, 'exe_0' || left(md5(uid || n), 25), now() - n * interval '1 s', 'w', 'success', now(), now(),
+       'scheduled'
 FROM headrace.scheduled_tasks, generate_series(1, $2::integer) AS n WHERE uid = $1
 """
 

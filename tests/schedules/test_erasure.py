@@ -18,8 +18,8 @@ async def test_the_schedules_of_a_user_go_and_nobody_elses(clockwork: Clockwork)
     await clockwork.db.fetch_alone(
         "INSERT INTO headrace.task_executions (task_uid, task_name, task_type, execution_uid, scheduled_at, run_by, "
         "state, started_at, finished_at, trigger_type) "
-        "SELECT uid, name, type, uid || '/' || n, now() - n * interval '1 s', 'w', 'success', now(), now(), "
-        "'scheduled' FROM headrace.scheduled_tasks, generate_series(1, 5500) AS n WHERE name = 'ada''s'"
+        "SELECT uid, name, type, 'exe_' || lpad(n::text, 26, '0'), now() - n * interval '1 s', 'w', 'success', now(), "
+        "now(), 'scheduled' FROM headrace.scheduled_tasks, generate_series(1, 5500) AS n WHERE name = 'ada''s'"
     )
     batches = [gone async for gone in ForgetSchedules().erase(clockwork.db, ada)]
     assert (sum(batches), max(batches)) == (5500 + 2 + 2, 5000)

@@ -6,6 +6,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from headrace import ids
 from headrace.schedules import due, firing
 from headrace.schedules.due import MisfireConfig
 from headrace.schedules.model import MisfirePolicy
@@ -203,9 +204,10 @@ async def test_a_schedule_that_breaks_the_batch_is_set_aside(clockwork: Clockwor
     # What the insert of its run refuses: something no code of ours does.
     await clockwork.db.fetch_alone(
         "INSERT INTO headrace.task_executions (task_uid, task_name, task_type, execution_uid, scheduled_at, state, "
-        "trigger_type, retry_count) VALUES ($1, 'x', 'job', 'exe_x', $2, 'pending', 'scheduled', 0)",
+        "trigger_type, retry_count) VALUES ($1, 'x', 'job', $3, $2, 'pending', 'scheduled', 0)",
         bad.uid,
         NOON + 10 * MINUTE,
+        ids.new("exe"),
     )
     await clockwork.db.fetch_alone(
         "UPDATE headrace.scheduled_tasks SET timezone = 'Nowhere/Land', cron_expr = '* * * * *', \"interval\" = NULL "

@@ -22,7 +22,7 @@ from headrace.tasks.worker import feeding, store
 from headrace.tasks.worker.endings import Writer, succeeded
 from headrace.tasks.worker.reporting import LeaseReporter
 from tests.schedules.conftest import Clockwork, miscounted
-from tests.tasks.people import hire, take
+from tests.tasks.people import hire, take, trail
 
 AT_ONCE = Backoff(first=timedelta(0))
 
@@ -269,3 +269,10 @@ async def test_long_results_and_stacks_are_cut_and_marked(clockwork: Clockwork) 
     assert len(stack["error_stack"].encode()) <= STACK_LIMIT
     assert stack["error_stack"].startswith("[cut: ")
     assert stack["error_stack"].endswith("ü")
+
+
+async def test_the_trail_says_where_a_run_stands(clockwork: Clockwork) -> None:
+    schedule = await clockwork.create()
+    uid = await by_hand(clockwork, schedule.uid)
+    paths = [row["space_path"] for row in await trail(clockwork.db) if row["resource"]["identifier"] == uid]
+    assert paths == [f"{schedule.uid}/{uid}"]

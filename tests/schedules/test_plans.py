@@ -20,7 +20,7 @@ INSERT INTO headrace.task_executions
   (task_uid, user_id, task_name, task_type, execution_uid, scheduled_at, state, trigger_type, trigger_by, run_by,
    started_at, finished_at)
 SELECT 'sch_' || 1 + n % 200, CASE WHEN n % 200 < 20 THEN 'u_few' ELSE 'u_many' END, 'name', 'job',
-       'exe_' || lpad(n::text, 8, '0'),
+       'exe_' || lpad(n::text, 26, '0'),
        '2026-01-01'::timestamptz + n / 200 * interval '1 minute',
        CASE WHEN n % 333 = 0 THEN 'failure' ELSE 'success' END,
        CASE WHEN n % 499 = 0 THEN 'manual' ELSE 'scheduled' END, 'u_1', 'w', now(), now()

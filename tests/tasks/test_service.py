@@ -109,6 +109,14 @@ async def test_a_task_is_submitted_and_read(bench: Bench) -> None:  # D-02
     assert await read(bench, ada, task.id) == task
 
 
+async def test_the_trail_says_where_a_task_stands(bench: Bench) -> None:
+    ada = await person(bench)
+    task = await submit(bench, ada)
+    await cancel(bench, ada, task.id)
+    paths = {row["space_path"] for row in await trail(bench.db) if row["resource_type"] == "task"}
+    assert paths == {f"{task.queue}/report.build"}
+
+
 async def test_the_same_key_gives_the_same_task_and_one_event(bench: Bench) -> None:  # D-06, A-04
     ada = await person(bench)
     first, second = [await submit(bench, ada, idempotency_key="k1") for _ in range(2)]

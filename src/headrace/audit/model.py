@@ -123,11 +123,16 @@ class Who:
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """What was acted on. ``data`` holds what a reader needs to recognise it once it is gone: a name, a title."""
+    """What was acted on. ``data`` holds what a reader needs to recognise it once it is gone: a name, a title.
+
+    ``space_path`` says where it stands, from the top down, if it is one of many below something else: a task in
+    ``queue/type``, a run in ``schedule/execution``. Anything else has none.
+    """
 
     type: ResourceType
     identifier: str
     data: Mapping[str, str] = field(default_factory=dict)
+    space_path: str | None = None
 
     def __post_init__(self) -> None:
         if not self.identifier:

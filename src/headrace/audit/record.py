@@ -26,7 +26,6 @@ async def record(
     old: object | None = None,
     new: object | None = None,
     data: Mapping[str, str] | None = None,
-    space_path: str | None = None,
     now: datetime | None = None,
 ) -> EventId:
     """Add one event to the trail, in the transaction of the change that it tells of: both happen or neither does.
@@ -45,7 +44,7 @@ async def record(
             "username": short(who.principal.username, 255) or "",
             "type": who.principal.type,
         },
-        space_path=short(space_path, 512),
+        space_path=short(resource.space_path, 512),
         diff_object=diff_object(before, after),
         client_ip=address(who.client_ip),
         user_agent=short(who.user_agent, _LONGEST_USER_AGENT),

@@ -12,9 +12,11 @@ from datetime import date, datetime, timedelta
 
 from headrace import logs
 from headrace.audit import merkle, seals
+from headrace.audit.heads import KeptHeads
 from headrace.audit.seals import LEAF, NOTHING_BEFORE, Seal
 from headrace.audit.signing import SigningKey
 from headrace.database import Database, Row, Tx
+from headrace.errors import HeadraceError
 from headrace.loops import repeat
 
 log = logs.get(__name__)
@@ -36,13 +38,29 @@ class Sealed:
 
 
 class Sealer:
-    def __init__(self, db: Database, key: SigningKey | None = None, *, patience: float = _PATIENCE_S) -> None:
+    """``heads`` is told the last seal after each round: where it is kept, an end that is cut off is missed."""
+
+    def __init__(
+        self,
+        db: Database,
+        key: SigningKey | None = None,
+        *,
+        heads: KeptHeads | None = None,
+        patience: float = _PATIENCE_S,
+    ) -> None:
         self._db = db
         self._key = key
+        self._heads = heads
         self._patience = patience
+        self._kept = 0  # the number of the last head that this process has kept
 
     async def run_once(self) -> Sealed:
         """Seal what was committed before this call; any number of processes may try, one does it."""
+        done = await self._seal_all()
+        await self._keep_head()
+        return done
+
+    async def _seal_all(self) -> Sealed:
         up_to = await self._given_out()
         if not await self._writers_gone():
             return Sealed(waiting=True)
@@ -53,6 +71,21 @@ class Sealer:
             total = Sealed(total.seals + done.seals, total.events + done.events)
             if done.events < BATCH * _BATCHES:
                 return total
+
+    async def _keep_head(self) -> None:
+        """Only what is committed; the next round tries again. Whoever sealed, every process keeps it."""
+        if self._heads is None:
+            return
+        async with self._db.transaction(readonly=True) as tx:
+            last = await seals.find_last(tx)
+        if last is None or last.number <= self._kept:
+            return
+        try:
+            await self._heads.keep(last)
+        except HeadraceError as exc:
+            log.warning("audit.head_not_kept", seal=last.number, error=exc.code, message=exc.message)
+        else:
+            self._kept = last.number
 
     async def run(self, every: timedelta) -> None:
         """Seal every so often; an alarm tells of sealing that stands still."""
@@ -103,12 +136,13 @@ WHERE locktype = 'relation' AND mode = 'RowExclusiveLock' AND granted
   AND relation IN (SELECT relid FROM pg_partition_tree('headrace.audit_events'))
 """
 ONE_AT_A_TIME = "SELECT pg_try_advisory_xact_lock($1)"
+# With ties: of events with one number none may be left for later, when that number counts as sealed.
 UNSEALED = f"""
 SELECT seq, id, date_trunc('month', created_at AT TIME ZONE 'UTC')::date AS month, {LEAF} AS leaf
 FROM headrace.audit_events
 WHERE seq > $1 AND seq <= $2
 ORDER BY seq
-LIMIT $3
+FETCH FIRST ($3) ROWS WITH TIES
 """
 
 
@@ -137,8 +171,19 @@ def _batches(rows: Sequence[Row]) -> Iterator[tuple[date, Sequence[Row]]]:
     for row in rows:
         months.setdefault(row["month"], []).append(row)
     for month, of_month in months.items():
-        for first in range(0, len(of_month), BATCH):
-            yield month, of_month[first : first + BATCH]
+        first = 0
+        while first < len(of_month):
+            end = _end_of_batch(of_month, first)
+            yield month, of_month[first:end]
+            first = end
+
+
+def _end_of_batch(rows: Sequence[Row], first: int) -> int:
+    """Never between equal numbers: a seal is over a range of them, and the second half would have none of its own."""
+    end = min(first + BATCH, len(rows))
+    while end < len(rows) and rows[end]["seq"] == rows[end - 1]["seq"]:
+        end += 1
+    return end
 
 
 def _seal(

@@ -4,7 +4,6 @@ import asyncio
 from collections import deque
 from collections.abc import (
     AsyncGenerator,
-    AsyncIterable,
     AsyncIterator,
     Awaitable,
     Callable,
@@ -16,17 +15,19 @@ from collections.abc import (
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
-from enum import StrEnum
 from typing import Any
 
 from headrace.audit import merkle, seals
-from headrace.audit.canonical import canonical
-from headrace.audit.model import EventId
+from headrace.audit.findings import Finding, Flaw, FlawFound, compare, fits, verify_rows
+from headrace.audit.heads import HeadCheck, KeptHeads
+from headrace.audit.sealing import GIVEN_OUT
 from headrace.audit.seals import LEAF, NOTHING_BEFORE, Leaves, Seal
 from headrace.audit.signing import is_signed
 from headrace.database import Database
+from headrace.errors import NotFound
 
 _WINDOW = 32  # seals that one query reads
+_NUMBERS = 1_000_000  # that one query looks for repeated ones among
 _LANES = 4  # queries at once: a server uses a core for each
 
 Report = Callable[[int, int], None]
@@ -43,55 +44,30 @@ async def _none() -> Collection[date]:
     return ()
 
 
-LeavesOf = Callable[[int], Awaitable[Leaves | None]]
-
-
-class Flaw(StrEnum):
-    CHANGED = "changed"
-    MISSING = "missing"
-    ADDED = "added"
-    MOVED = "moved"
-    UNNAMED = "unnamed"  # something in this seal, and what would tell is damaged too
-    SEAL = "seal"
-    SIGNATURE = "signature"
-    EXPORT = "export"
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """The first thing that does not fit."""
-
-    flaw: Flaw
-    message: str
-    seal: int | None = None
-    event_id: EventId | None = None
-
-
 @dataclass(frozen=True, slots=True)
 class Verified:
-    """What was looked at. ``unsealed`` events are too new to be bound to anything yet."""
+    """What was compared. ``unsealed`` events are too new to be bound to anything yet."""
 
     seals: int
     events: int
     unsealed: int
     signed_up_to: int
     not_looked_at: Sequence[date]
+    heads: int = 0  # kept outside the database, and compared
+    numbers_without_event: int = 0  # after the last event: given out, and not (or no longer) used
     finding: Finding | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Against:
-    """What is known from elsewhere: keys that may have signed, seals that were exported, months that were retired."""
+    """What is known from elsewhere: keys that may have signed, seals that were exported, heads that were kept, months
+    that were retired."""
 
     keys: Collection[bytes] = ()
     exported: Mapping[int, bytes] = field(default_factory=dict)  # number → chain
     retired: Retired = _none  # asked again when something does not fit: a month may leave while we read
     archive: Archive | None = None
-
-
-class _Found(Exception):
-    def __init__(self, finding: Finding) -> None:
-        self.finding = finding
+    heads: KeptHeads | None = None
 
 
 async def verify(
@@ -99,39 +75,6 @@ async def verify(
 ) -> Verified:
     """Recompute every seal (of one month, if given; the chain is always checked whole)."""
     return await _Verification(db, month, against or Against(), report).run()
-
-
-async def verify_rows(
-    of_month: Sequence[Seal], rows: AsyncIterable[Mapping[str, Any]], *, leaves_of: LeavesOf | None = None
-) -> Finding | None:
-    """The same for rows from elsewhere, such as an archive: all of one month by ``seq``, and its seals in order.
-
-    With the leaves, where they are still kept, the event that does not fit is named; without, its seal is.
-    """
-    waiting = deque(of_month)
-    ids: list[EventId] = []
-    hashes: list[bytes] = []
-
-    async def close() -> Finding | None:
-        seal, found = waiting.popleft(), Leaves(ids.copy(), hashes.copy())
-        ids.clear()
-        hashes.clear()
-        if _fits(seal, found.hashes):
-            return None
-        return _compare(seal, await leaves_of(seal.number) if leaves_of else None, found)
-
-    async for row in rows:
-        while waiting and row["seq"] > waiting[0].last_seq:
-            if finding := await close():
-                return finding
-        if not waiting or row["seq"] <= waiting[0].after_seq:
-            return Finding(Flaw.ADDED, f"{row['id']} is in no seal.", event_id=row["id"])
-        ids.append(row["id"])
-        hashes.append(merkle.leaf(canonical(row)))
-    while waiting:
-        if finding := await close():
-            return finding
-    return None
 
 
 class _Verification:
@@ -148,22 +91,34 @@ class _Verification:
         self._months: dict[date, int] = {}  # and the last number that is sealed in each
         self._seals_of: dict[date, list[Seal]] = {}  # those whose events are asked about
         self._retired: Collection[date] = ()
+        self._heads = HeadCheck(against.heads, frozenset(against.keys))
 
     async def run(self) -> Verified:
         self._retired = await self._against.retired()
+        await self._heads.load()
         async with self._db.transaction(readonly=True) as tx:
+            given_out = await tx.fetchval(GIVEN_OUT) or 0
             self._total = await tx.fetchval(SEALED_EVENTS, self._month)
         finding = None
         try:
             await self._check_seals()
+            await self._check_end(given_out)
             await self._check_archives()
             await self._look_for_added()
-        except _Found as found:
+            if self._month is None:
+                await self._look_for_repeated(given_out)
+        except FlawFound as found:
             finding = found.finding
         async with self._db.transaction(readonly=True) as tx:
             unsealed = await tx.fetchval(UNSEALED, self._sealed_up_to)
+            last = max(self._sealed_up_to, await tx.fetchval(LAST_NUMBER))
         looked_at_nowhere = [] if self._against.archive else sorted(self._offline())
-        return Verified(self._seals, self._done, unsealed, self._signed_up_to, looked_at_nowhere, finding)
+        return Verified(
+            *(self._seals, self._done, unsealed, self._signed_up_to, looked_at_nowhere),
+            heads=self._heads.count,
+            numbers_without_event=max(0, given_out - last),
+            finding=finding,
+        )
 
     async def _check_seals(self) -> None:
         """Seals in order; their events are read ahead, several windows at a time."""
@@ -224,10 +179,10 @@ class _Verification:
             self._months[seal.month] = max(self._months.get(seal.month, 0), seal.last_seq)
             if self._month not in (None, seal.month):
                 continue
-            if seal.month not in self._retired and not _fits(seal, merkle.split(found[seal.number])):
+            if seal.month not in self._retired and not fits(seal, merkle.split(found[seal.number])):
                 finding = await self._name(seal)
                 if not await self._has_left(seal.month):
-                    raise _Found(finding)
+                    raise FlawFound(finding)
             self._seals_of.setdefault(seal.month, []).append(seal)
             if seal.month not in self._retired:
                 self._done += seal.events
@@ -243,42 +198,43 @@ class _Verification:
     def _check_chain(self, seal: Seal) -> None:
         last = self._last
         if seal.number != (last.number + 1 if last else 1):
-            raise _Found(Finding(Flaw.SEAL, f"Seal {seal.number - 1} is missing.", seal=seal.number - 1))
+            raise FlawFound(Finding(Flaw.SEAL, f"Seal {seal.number - 1} is missing.", seal=seal.number - 1))
         if seal.chain != seal.expected_chain():
-            raise _Found(Finding(Flaw.SEAL, f"Seal {seal.number} was changed.", seal=seal.number))
+            raise FlawFound(Finding(Flaw.SEAL, f"Seal {seal.number} was changed.", seal=seal.number))
         if seal.previous != (last.chain if last else NOTHING_BEFORE):
             before = seal.number - 1
-            raise _Found(
+            raise FlawFound(
                 Finding(Flaw.SEAL, f"Seal {before} was replaced: the next one does not follow it.", seal=before)
             )
         if seal.after_seq != self._months.get(seal.month, 0):
             message = f"Seal {seal.number} leaves out what came before it in its month."
-            raise _Found(Finding(Flaw.SEAL, message, seal=seal.number))
+            raise FlawFound(Finding(Flaw.SEAL, message, seal=seal.number))
         if self._against.exported.get(seal.number, seal.chain) != seal.chain:
-            raise _Found(
+            raise FlawFound(
                 Finding(Flaw.EXPORT, f"Seal {seal.number} is not the one that was exported.", seal=seal.number)
             )
         self._check_signature(seal)
+        self._heads.compare(seal)
         self._last = seal
 
     def _check_signature(self, seal: Seal) -> None:
         if seal.signature is None or seal.signed_by is None or not self._against.keys:
             return
         if seal.signed_by not in self._against.keys:
-            raise _Found(
+            raise FlawFound(
                 Finding(
                     Flaw.SIGNATURE, f"Seal {seal.number} is signed with a key that is not trusted.", seal=seal.number
                 )
             )
         if not is_signed(seal.chain, seal.signature, seal.signed_by):
-            raise _Found(Finding(Flaw.SIGNATURE, f"The signature of seal {seal.number} is wrong.", seal=seal.number))
+            raise FlawFound(Finding(Flaw.SIGNATURE, f"The signature of seal {seal.number} is wrong.", seal=seal.number))
         self._signed_up_to = seal.number
 
     def _check_exported(self) -> None:
         """A trail that was cut off at its end is whole in itself; only what was exported before tells."""
         known = max(self._against.exported, default=0)
         if known > (self._last.number if self._last else 0):
-            raise _Found(Finding(Flaw.EXPORT, f"Seal {known}, which was exported, is missing.", seal=known))
+            raise FlawFound(Finding(Flaw.EXPORT, f"Seal {known}, which was exported, is missing.", seal=known))
 
     def _check_signed(self) -> None:
         """One signature holds for all before it. What comes after the last is whole in itself, and may be made up."""
@@ -286,13 +242,25 @@ class _Verification:
         if self._against.keys and self._signed_up_to < last:
             unsigned = self._signed_up_to + 1
             message = f"No trusted key has signed seal {unsigned} or one after it."
-            raise _Found(Finding(Flaw.SIGNATURE, message, seal=unsigned))
+            raise FlawFound(Finding(Flaw.SIGNATURE, message, seal=unsigned))
+
+    async def _check_end(self, given_out: int) -> None:
+        """An end that was cut off leaves a trail that is whole: only what is kept elsewhere tells, or a number."""
+        needed = self._last is not None and not self._against.exported
+        if finding := await self._heads.conclude(self._last, needed=needed):
+            raise FlawFound(finding)
+        if self._against.keys and self._last is None and given_out:
+            async with self._db.transaction(readonly=True) as tx:
+                empty = await tx.fetchval(LAST_NUMBER) == 0
+            if empty:
+                message = f"The trail is empty, and yet numbers up to {given_out} were given to its events."
+                raise FlawFound(Finding(Flaw.CUT, message))
 
     async def _name(self, seal: Seal) -> Finding:
         async with self._db.transaction(readonly=True) as tx:
             rows = await tx.fetch(EVENTS, seal.after_seq, seal.last_seq, *bounds(seal.month))
             sealed = await seals.find_leaves(tx, seal.number)
-        return _compare(seal, sealed, Leaves([row["id"] for row in rows], [row["leaf"] for row in rows]))
+        return compare(seal, sealed, Leaves([row["id"] for row in rows], [row["leaf"] for row in rows]))
 
     @property
     def _sealed_up_to(self) -> int:
@@ -310,26 +278,39 @@ class _Verification:
         for month, of_month in sorted(self._offline().items()):
             if self._against.archive is None:
                 continue
-            async with aclosing(self._against.archive(month)) as rows:
-                finding = await verify_rows(of_month, rows, leaves_of=self._leaves)
+            try:
+                async with aclosing(self._against.archive(month)) as rows:
+                    finding = await verify_rows(of_month, rows, leaves_of=self._leaves)
+            except NotFound as exc:
+                finding = Finding(Flaw.MISSING, f"The archive of {month:%Y-%m} is missing: {exc.message}")
             if finding is not None:
-                raise _Found(finding)
+                raise FlawFound(finding)
             self._done += sum(seal.events for seal in of_month)
             self._report(self._done, self._total)
 
     async def _look_for_added(self) -> None:
         """Events that took the number of one long sealed, in months or behind seals where nobody would look."""
-        if self._last is None:
-            return
         async with self._db.transaction(readonly=True) as tx:
             await tx.execute(PLAN_FOR_THIS_MONTH)
+            # Seals begin at the first number: below it nothing would ever be sealed, or missed.
+            event_id = await tx.fetchval(BELOW)
             for start, end, after in _unsealed_ranges(self._months):
-                if self._month is None or start <= bounds(self._month)[0] < end:
+                if event_id is None and (self._month is None or start <= bounds(self._month)[0] < end):
                     event_id = await tx.fetchval(ADDED, start, end, after, self._sealed_up_to)
-                    if event_id is not None:
-                        raise _Found(
-                            Finding(Flaw.ADDED, f"{event_id} was added after its time was sealed.", event_id=event_id)
-                        )
+        if event_id is not None:
+            raise FlawFound(Finding(Flaw.ADDED, f"{event_id} was added after its time was sealed.", event_id=event_id))
+
+    async def _look_for_repeated(self, given_out: int) -> None:
+        """Numbers that stand at two events. Within a month a key forbids it; over all of them, only the sequence."""
+        async with self._db.transaction(readonly=True) as tx:
+            first = await tx.fetchval(FIRST_NUMBER)
+        for after in range(first - 1, max(given_out, self._sealed_up_to), _NUMBERS):
+            async with self._db.transaction(readonly=True) as tx:
+                number = await tx.fetchval(REPEATED, after, after + _NUMBERS)
+                ids = [row["id"] for row in await tx.fetch(OF_NUMBER, number)] if number is not None else []
+            if ids:
+                message = f"The number {number} stands at more than one event: {', '.join(ids)}."
+                raise FlawFound(Finding(Flaw.ADDED, message, event_id=ids[-1]))
 
 
 SEALED_EVENTS = "SELECT coalesce(sum(events), 0) FROM headrace.audit_seals WHERE $1::date IS NULL OR month = $1"
@@ -353,6 +334,13 @@ FROM headrace.audit_events
 WHERE seq > $1 AND seq <= $2 AND created_at >= $3 AND created_at < $4
 ORDER BY seq
 """
+BELOW = "SELECT id FROM headrace.audit_events WHERE seq <= 0 ORDER BY seq LIMIT 1"
+FIRST_NUMBER = "SELECT coalesce(min(seq), 1) FROM headrace.audit_events"
+LAST_NUMBER = "SELECT coalesce(max(seq), 0) FROM headrace.audit_events"
+REPEATED = """
+SELECT seq FROM headrace.audit_events WHERE seq > $1 AND seq <= $2 GROUP BY seq HAVING count(*) > 1 ORDER BY seq LIMIT 1
+"""
+OF_NUMBER = "SELECT id FROM headrace.audit_events WHERE seq = $1 ORDER BY id LIMIT 5"
 ADDED = """
 SELECT id FROM headrace.audit_events
 WHERE created_at >= $1 AND created_at < $2 AND seq > $3 AND seq <= $4
@@ -375,32 +363,3 @@ def _unsealed_ranges(months: Mapping[date, int]) -> Iterator[tuple[datetime, dat
         yield start, end, last
         at = end
     yield at, datetime.max.replace(tzinfo=UTC), 0
-
-
-def _fits(seal: Seal, hashes: Sequence[bytes]) -> bool:
-    return len(hashes) == seal.events and merkle.root(hashes) == seal.root
-
-
-def _compare(seal: Seal, sealed: Leaves | None, found: Leaves) -> Finding:
-    """What happened to the first event that is not as it was sealed."""
-    where = f"in seal {seal.number} ({seal.month:%Y-%m})"
-    if sealed is None or not _fits(seal, sealed.hashes):
-        if sealed is not None and list(sealed.hashes) == list(found.hashes):
-            return Finding(Flaw.SEAL, f"The root of seal {seal.number} was replaced.", seal=seal.number)
-        message = f"One of the {seal.events} events {where} is not what it was; which one cannot be told any more."
-        return Finding(Flaw.UNNAMED, message, seal=seal.number, event_id=found.ids[0] if found.ids else None)
-    at = next(
-        (at for at, pair in enumerate(zip(sealed.hashes, found.hashes, strict=False)) if pair[0] != pair[1]),
-        min(len(sealed.hashes), len(found.hashes)),
-    )
-    before = sealed.ids[at] if at < len(sealed.ids) else None
-    now = found.ids[at] if at < len(found.ids) else None
-    if before is not None and before == now:
-        return Finding(Flaw.CHANGED, f"{now} {where} was changed.", seal=seal.number, event_id=now)
-    if before is not None and before not in found.ids:
-        return Finding(Flaw.MISSING, f"{before} {where} is missing.", seal=seal.number, event_id=before)
-    if now is not None and now not in sealed.ids:
-        return Finding(Flaw.ADDED, f"{now} {where} was added later.", seal=seal.number, event_id=now)
-    return Finding(
-        Flaw.MOVED, f"{now or before} {where} stands in another place.", seal=seal.number, event_id=now or before
-    )

@@ -21,7 +21,7 @@ from headrace.cli.operator import Desk, at_desk
 from headrace.cli.output import Json, number_of, out, print_json, print_table, progress_bar, say
 from headrace.cli.people import user_id_of
 from headrace.cli.times import instant_or_utc, month_of
-from headrace.cli.wiring import archive_config, load_settings, signing_key, trusted_keys
+from headrace.cli.wiring import archive_config, audit_heads, load_settings, signing_key, trusted_keys
 from headrace.database import Database, DatabaseBusy
 from headrace.errors import Conflict, Invalid, NotFound
 from headrace.operations import archives
@@ -172,6 +172,7 @@ def verify(
             exported=exported,
             retired=lambda: archives.list_months(desk.db, "audit_events"),
             archive=rows,
+            heads=audit_heads(desk.settings),
         )
         with progress_bar("verifying") as report:
             return await verifying.verify(desk.db, month=chosen, against=against, report=report)
@@ -185,6 +186,8 @@ def verify(
                 "events": found.events,
                 "unsealed": found.unsealed,
                 "signed_up_to": found.signed_up_to,
+                "heads": found.heads,
+                "numbers_without_event": found.numbers_without_event,
                 "not_looked_at": found.not_looked_at,
                 "finding": found.finding,
             }
@@ -193,7 +196,7 @@ def verify(
         out.print(found.finding.message, markup=False, soft_wrap=True)
     else:
         out.print(_verified(found, chosen), markup=False)
-        _say_what_is_not_known(found)
+        _say_what_is_not_known(found, roots=bool(exported))
     if found.finding is not None:
         raise typer.Exit(1)
 
@@ -235,7 +238,7 @@ def seal(json: Json = False) -> None:
     key = signing_key(load_settings())
 
     async def act(desk: Desk) -> Sealed:
-        sealer = sealing.Sealer(desk.db, key)
+        sealer = sealing.Sealer(desk.db, key, heads=audit_heads(desk.settings))
         if not await sealer.may_go_on():
             raise Conflict(
                 "The last seal is signed, and this one would not be: set HEADRACE_AUDIT_SIGNING_KEY as it is for the"
@@ -276,9 +279,14 @@ def _verified(found: Verified, month: date | None) -> str:
     return f"{events} of {month:%Y-%m} are as they were sealed; {whole}."
 
 
-def _say_what_is_not_known(found: Verified) -> None:
+def _say_what_is_not_known(found: Verified, *, roots: bool) -> None:
     if found.unsealed:
-        say(f"{found.unsealed:,} newer ones are not sealed yet")
+        say(f"{found.unsealed:,} newer ones are not sealed yet: nothing shows whether one was removed or changed")
+    if found.numbers_without_event:
+        numbers = number_of(found.numbers_without_event, "number")
+        say(f"{numbers} after the last event were given out and are at none: rolled back, or removed before a seal")
+    if found.seals and not found.heads and not roots:
+        say("no head of the trail is kept outside the database: an end that was cut off would not be noticed")
     for month in found.not_looked_at:
         say(f"{month:%Y-%m} is not in the database any more, and was not looked at")
 

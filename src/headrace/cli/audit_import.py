@@ -38,6 +38,9 @@ def import_(
         list[str] | None, typer.Option(help="What a resource type there is here, as theirs=ours. Repeatable.")
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be done.")] = False,
+    accept_skipped: Annotated[
+        bool, typer.Option("--accept-skipped", help="Import the others although some rows cannot be events.")
+    ] = False,
     rename: Annotated[
         bool, typer.Option("--rename", help="Rename the table to …_backup at the end, if the counts agree.")
     ] = False,
@@ -51,6 +54,7 @@ def import_(
         since=_duration(since),
         names=Names(_names(map_action, Action), _names(map_type, ResourceType)),
         dry_run=dry_run,
+        accept_skipped=accept_skipped,
     )
     settings = load_settings()
     with ExitStack() as stack:
@@ -73,7 +77,8 @@ async def _import(
         with progress_bar("importing") as report:
             who = operator("audit import")
             done = await import_trail(db, place.owner, connection, plan, who=who, report=report)
-        return done, await rename_to_backup(connection, plan.table, done) if rename else None
+        renaming = rename and done.counts_agree
+        return done, await rename_to_backup(connection, plan.table, done) if renaming else None
 
 
 def _as_json(plan: ImportPlan, done: ImportReport, renamed: str | None) -> dict[str, object]:
@@ -86,6 +91,7 @@ def _as_json(plan: ImportPlan, done: ImportReport, renamed: str | None) -> dict[
         "written": done.written,
         "present": done.present,
         "skipped": done.skipped,
+        "skipped_rows": done.examples,
         "legacy": done.legacy,
         "trail": done.trail,
         "counts_agree": done.counts_agree,
@@ -100,8 +106,12 @@ def _print(plan: ImportPlan, done: ImportReport, renamed: str | None) -> None:
     out.print(f"{done.present:,} there already, {skipped:,} skipped")
     for reason, count in sorted(done.skipped.items(), key=lambda item: -item[1]):
         out.print(f"  {count:,} skipped: {reason}", markup=False)
+        rows = ", ".join(done.examples.get(reason, ()))
+        out.print(f"    rows {rows}{', …' if count > len(done.examples.get(reason, ())) else ''}", markup=False)
     sign = "=" if done.counts_agree else "≠"
     out.print(f"{done.legacy:,} rows there {sign} {done.trail:,} events here + {skipped:,} skipped")
+    if done.skipped and not done.accept_skipped and not plan.dry_run:
+        say("nothing was imported: name what these are with --map-action and --map-type, or --accept-skipped")
     if renamed:
         say(f"{plan.table} is now {renamed}: keep it for 30 days at least")
 

@@ -10,7 +10,7 @@ from headrace.accounts.deletion import machine
 from headrace.assembly.erasers import erasers
 from headrace.assembly.followers import followers
 from headrace.audit.sealing import Sealer
-from headrace.cli.wiring import FROZEN_FOR, Place, accounts_config, open_tasks, signing_key
+from headrace.cli.wiring import FROZEN_FOR, Place, accounts_config, audit_heads, open_tasks, signing_key
 from headrace.database import Database
 from headrace.operations.months_ahead import keep_ahead
 from headrace.settings import Settings
@@ -36,9 +36,10 @@ async def maintenance_loops(settings: Settings, place: Place) -> AsyncIterator[N
     )
     async with await Database.connect(config) as db, asyncio.TaskGroup() as group:
         deletions = machine.Deletions(db, erasers(open_tasks(settings)), accounts_config(settings).deletion)
+        sealer = Sealer(db, signing_key(settings), heads=audit_heads(settings))
         loops = [
             group.create_task(Reaper(db, Registry(), followers()).run(_REAP_EVERY)),
-            group.create_task(Sealer(db, signing_key(settings)).run(settings.audit_seal_interval)),
+            group.create_task(sealer.run(settings.audit_seal_interval)),
             group.create_task(keep_ahead(db, _LOOK_AHEAD_EVERY)),
             group.create_task(deletions.run(_DELETE_EVERY)),
         ]

@@ -24,10 +24,12 @@ from headrace.accounts.config import (
 from headrace.assembly import retention
 from headrace.assembly.followers import followers
 from headrace.audit import signing
+from headrace.audit.heads import KeptHeads
 from headrace.database import Database, DatabaseConfig
 from headrace.embedded import files
 from headrace.errors import HeadraceError, Invalid, Unavailable
 from headrace.operations.config import RetentionConfig
+from headrace.operations.heads import heads_in
 from headrace.operations.maintenance import QUEUE, Maintenance, ensure_schedules, with_maintenance
 from headrace.schedules.due import MisfireConfig
 from headrace.schedules.loop import Scheduler, SchedulerConfig
@@ -195,6 +197,13 @@ def trusted_keys(chosen: Settings) -> frozenset[bytes]:
     own = signing_key(chosen)
     older = {_key("AUDIT_TRUSTED_KEYS", text) for text in chosen.audit_trusted_keys}
     return frozenset(older | ({own.public} if own else set()))
+
+
+def audit_heads(chosen: Settings) -> KeptHeads | None:
+    """Where the heads of the trail are kept: beside the archives. No folder is made for them where nobody asked."""
+    if chosen.archive_url is None and chosen.audit_signing_key is None and not chosen.data_dir.exists():
+        return None
+    return heads_in(archive_config(chosen))
 
 
 def _key(name: str, text: str) -> bytes:

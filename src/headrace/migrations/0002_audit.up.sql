@@ -20,7 +20,8 @@ CREATE TABLE headrace.audit_events (
   actor_type         varchar(16) NOT NULL
                      CONSTRAINT ck_audit_events_actor_type CHECK (actor_type IN ('USER', 'ADMIN', 'SYSTEM')),
   trace_id           varchar(64),
-  seq                bigint NOT NULL DEFAULT nextval('headrace.audit_events_seq'),
+  seq                bigint NOT NULL DEFAULT nextval('headrace.audit_events_seq')
+                     CONSTRAINT ck_audit_events_seq CHECK (seq > 0),
   PRIMARY KEY (id, created_at),
   -- One function in the place of nine CHECKs: PostgreSQL reads every CHECK of a table anew for every statement. It names the
   -- rule that is broken as a constraint of that name would. actor_type's stays, for it is 002's own, and short.
@@ -41,8 +42,6 @@ CREATE INDEX idx_audit_logs_actor_created_at
   ON headrace.audit_events (actor_type, (("user" ->> 'uid')::varchar(64)), created_at DESC);
 CREATE INDEX idx_audit_logs_action_created_at ON headrace.audit_events (action, created_at DESC);
 CREATE INDEX idx_audit_logs_trace_id ON headrace.audit_events (trace_id);
--- The order of sealing, and audit_logs by its id.
-CREATE INDEX idx_audit_events_seq ON headrace.audit_events (seq);
 -- A user's name is what people search for.
 CREATE INDEX idx_audit_events_username ON headrace.audit_events (("user" ->> 'username'), "timestamp" DESC);
 -- The trail of one type, newest first: idx_audit_events_composite has each action in order, not all of them together.
@@ -134,7 +133,13 @@ COMMENT ON TABLE headrace.audit_imports IS 'Imports of legacy audit_logs tables:
 COMMENT ON COLUMN headrace.audit_imports.resume_id IS 'With resume_at: the last legacy row that was dealt with. Null at the beginning.';
 COMMENT ON COLUMN headrace.audit_imports.skipped_json IS '{reason: rows}';
 
-GRANT SELECT, INSERT ON headrace.audit_events TO headrace_app;
-GRANT USAGE ON SEQUENCE headrace.audit_events_seq TO headrace_app;
+-- Not seq, which the database decides: it says where an event is looked for when the trail is verified, and whoever could
+-- choose it could add to a month that is long sealed.
+GRANT SELECT ON headrace.audit_events TO headrace_app;
+GRANT INSERT (
+  id, "timestamp", action, resource_type, resource, "user", space_path, diff_object, client_ip, user_agent,
+  request_method, request_id, data, created_at, actor_type, trace_id
+) ON headrace.audit_events TO headrace_app;
+GRANT USAGE, SELECT ON SEQUENCE headrace.audit_events_seq TO headrace_app;
 GRANT SELECT, INSERT ON headrace.audit_seals, headrace.audit_leaves TO headrace_app;
 GRANT SELECT, INSERT, UPDATE, DELETE ON headrace.audit_imports TO headrace_app;

@@ -92,7 +92,10 @@ CREATE TABLE headrace.task_executions (
   task_uid           varchar(255) NOT NULL,
   task_name          varchar(255) NOT NULL,
   task_type          varchar(255) NOT NULL,
-  execution_uid      varchar(255) NOT NULL,
+  execution_uid      varchar(255) NOT NULL
+                     CONSTRAINT ck_task_executions_execution_uid CHECK (
+                       execution_uid ~ '^exe_[0-7][0-9a-hjkmnp-tv-z]{25}$'
+                     ),
   task_id            varchar(64),
   run_by             varchar(255),
   scheduled_at       timestamptz NOT NULL,

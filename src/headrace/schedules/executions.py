@@ -120,4 +120,5 @@ async def _changed(tx: Tx, caller: Caller, old: Execution) -> Execution:
 
 
 def _resource(execution: Execution) -> Resource:
-    return Resource(ResourceType.EXECUTION, execution.execution_uid, {"name": execution.task_name})
+    path = f"{execution.task_uid}/{execution.execution_uid}"
+    return Resource(ResourceType.EXECUTION, execution.execution_uid, {"name": execution.task_name}, path)

@@ -214,7 +214,8 @@ async def run_schedule(tx: Tx, tasks: Tasks, caller: Caller, uid: str, *, now: d
     execution = await runs_store.find_execution(tx, run.execution_uid)
     if execution is None:
         raise ExecutionNotFound
-    resource = Resource(ResourceType.EXECUTION, execution.execution_uid, {"name": execution.task_name})
+    path = f"{schedule.uid}/{execution.execution_uid}"
+    resource = Resource(ResourceType.EXECUTION, execution.execution_uid, {"name": execution.task_name}, path)
     await audit.record(tx, caller.who, Action.CREATED, resource, new=execution)
     return execution
 

@@ -249,4 +249,5 @@ async def _known(tx: Tx, tasks: Tasks, task: Task) -> KnownType:
 
 
 def _resource(task: Task) -> Resource:
-    return Resource(ResourceType.TASK, task.id, {"type": task.task_type, "title": task.title})
+    facts = {"type": task.task_type, "title": task.title}
+    return Resource(ResourceType.TASK, task.id, facts, f"{task.queue}/{task.task_type}")

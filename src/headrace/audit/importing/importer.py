@@ -1,12 +1,16 @@
 """The import itself: in batches, each one transaction with the note of how far it came.
 
+It writes as the owner of the tables: the application's role adds events of now and no others, so that whoever has taken
+it over cannot add to the past. What was imported is told by an event of now, and by a number after all before it.
+
 A run that was broken off goes on where it stopped. One that is repeated reads everything again and adds what is not
 there yet: an event's id is made from the legacy row, so that the same row is the same event.
 """
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
@@ -24,6 +28,7 @@ Report = Callable[[int, int], None]
 BACKUP = "_backup"
 _BATCH = 1000
 _COUNT_LIMIT_S = 600
+_EXAMPLES = 20  # rows that are named for each reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +40,15 @@ class ImportPlan:
     since: timedelta = timedelta(days=90)
     names: Names = field(default_factory=Names)
     dry_run: bool = False
+    accept_skipped: bool = False  # rows that cannot be events are left behind, knowingly
 
 
 @dataclass(frozen=True, slots=True)
 class ImportReport:
-    """What a run did, and what is there now: ``legacy`` rows of the time asked for, ``trail`` events made of them."""
+    """What a run did, and what is there now: ``legacy`` rows of the time asked for, ``trail`` events made of them.
+
+    ``skipped`` counts rows that cannot be events, by reason; ``examples`` names the first of each.
+    """
 
     since: datetime
     read: int
@@ -49,10 +58,16 @@ class ImportReport:
     legacy: int
     trail: int
     resumed: bool = False
+    examples: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    accept_skipped: bool = False
 
     @property
     def counts_agree(self) -> bool:
-        return self.read == self.legacy == self.trail + sum(self.skipped.values())
+        """Every row is an event; those that cannot be one count only where that was accepted."""
+        left_behind = sum(self.skipped.values())
+        if left_behind and not self.accept_skipped:
+            return False
+        return self.read == self.legacy == self.trail + left_behind
 
 
 @dataclass(slots=True)
@@ -64,6 +79,7 @@ class _Progress:
     written: int = 0
     present: int = 0
     skipped: Counter[str] = field(default_factory=Counter)
+    examples: dict[str, list[str]] = field(default_factory=dict)
     resumed: bool = False
 
 
@@ -77,26 +93,47 @@ async def import_trail(
     report: Report = lambda *_: None,
 ) -> ImportReport:
     """Bring the legacy rows of the last ``plan.since`` into the trail. ``ImportRefused`` for a table that cannot be
-    read so. Nothing is written in a dry run, and nothing is ever written to the legacy database."""
+    read so. Nothing is written in a dry run, and nothing is ever written to the legacy database.
+
+    Rows that cannot be events stop it before anything is written, unless ``plan.accept_skipped``: the report then has
+    ``written`` 0, and lists them."""
     select = await _select(legacy, plan.table)
+    if not (plan.dry_run or plan.accept_skipped):
+        rehearsal = await _run(db, owner, legacy, replace(plan, dry_run=True), select, who, report)
+        if rehearsal.skipped:
+            return replace(rehearsal, written=0, trail=rehearsal.present)
+    return await _run(db, owner, legacy, plan, select, who, report)
+
+
+async def _run(
+    db: Database,
+    owner: DatabaseConfig,
+    legacy: "asyncpg.Connection[Any]",
+    plan: ImportPlan,
+    select: str,
+    who: Who,
+    report: Report,
+) -> ImportReport:
     progress = await _begin(db, legacy, plan)
     async with db.transaction(readonly=True) as tx:
         await _refuse_archived(tx, progress.at or progress.since)
     if not plan.dry_run:
         await _make_months(owner, progress.since.date())
-    # One snapshot: what is counted is what is read, whoever goes on writing there.
-    async with legacy.transaction(isolation="repeatable_read", readonly=True):
+    async with AsyncExitStack() as stack:
+        writer = None if plan.dry_run else Tx(await stack.enter_async_context(connect_alone(owner)))
+        # One snapshot: what is counted is what is read, whoever goes on writing there.
+        await stack.enter_async_context(legacy.transaction(isolation="repeatable_read", readonly=True))
         total = await legacy.fetchval(f"SELECT count(*) FROM ({select}) AS legacy {_SINCE}", progress.since)
         sql, args = _rest(select, progress)
         cursor = await legacy.cursor(sql, *args)
         while rows := await cursor.fetch(_BATCH):
-            await _take(db, plan, progress, rows)
+            await _take(db, writer, plan, progress, rows)
             report(progress.read, total)
     async with db.transaction() as tx:
         # All of the trail is looked at. The driver has a limit of its own beside the server's.
         await tx.execute(f"SET LOCAL statement_timeout = '{_COUNT_LIMIT_S}s'")
         trail = await tx.connection.fetchval(COUNT_IMPORTED, plan.source, progress.since, timeout=_COUNT_LIMIT_S)
-        done = _report(progress, total, trail if not plan.dry_run else progress.written + progress.present)
+        done = _report(plan, progress, total, trail if not plan.dry_run else progress.written + progress.present)
         if not plan.dry_run:
             await tx.execute(FINISH, plan.source)
             await _record(tx, who, plan, done)
@@ -108,7 +145,7 @@ async def rename_to_backup(legacy: "asyncpg.Connection[Any]", table: str, done: 
     if not done.counts_agree:
         raise ImportRefused(
             f"The table was not renamed: {done.legacy} rows there, {done.trail} events here, "
-            f"{sum(done.skipped.values())} skipped."
+            f"{sum(done.skipped.values())} that cannot be events."
         )
     name = table.replace('"', "").rpartition(".")[2] + BACKUP
     select = await _select(legacy, table)
@@ -192,6 +229,11 @@ FROM jsonb_to_recordset($1) AS event (
   id text, millis bigint, action text, resource_type text, resource jsonb, "user" jsonb, diff_object jsonb,
   client_ip text, user_agent text, request_method text, request_id text, data jsonb, actor_type text
 )
+-- Each row that gets as far as the conflict uses up a number, and numbers without an event arouse suspicion.
+WHERE NOT EXISTS (
+  SELECT FROM headrace.audit_events AS present
+  WHERE present.id = event.id AND present.created_at = headrace.instant_of_millis(event.millis)
+)
 ON CONFLICT DO NOTHING
 """
 PRESENT = """
@@ -224,11 +266,12 @@ async def _refuse_archived(tx: Tx, since: datetime) -> None:
 async def _begin(db: Database, legacy: "asyncpg.Connection[Any]", plan: ImportPlan) -> _Progress:
     now: datetime = await legacy.fetchval("SELECT date_trunc('milliseconds', now())")
     since = now - plan.since
-    if plan.dry_run:
-        return _Progress(since)
     async with db.transaction() as tx:
         row = await tx.fetchrow(UNFINISHED, plan.source)
-        if row is not None and row["resume_at"] is not None:
+        begun = row is not None and row["resume_at"] is not None
+        if plan.dry_run:
+            return _Progress(row["since"] if row is not None and begun else since)
+        if row is not None and begun:
             return _resumed(row)
         await tx.execute(BEGIN, plan.source, since)
     return _Progress(since)
@@ -259,37 +302,49 @@ async def _make_months(owner: DatabaseConfig, first: date) -> None:
         ) from None
 
 
-async def _take(db: Database, plan: ImportPlan, progress: _Progress, rows: Sequence[Any]) -> None:
+async def _take(db: Database, writer: Tx | None, plan: ImportPlan, progress: _Progress, rows: Sequence[Any]) -> None:
     events = []
     for row in rows:
         try:
             events.append(event_of(row, plan.source, plan.names))
         except Skipped as why:
             progress.skipped[str(why)] += 1
-    async with db.transaction() as tx:
-        if plan.dry_run:
-            written = len(events) - await tx.fetchval(PRESENT, events)
-        else:
-            written = await tx.count(INSERT_IMPORTED, events)
-            # After the insert: a month cannot leave now while we are in it, and one that has left is seen to have.
-            await _refuse_archived(tx, rows[0]["created_at"])
-        progress.at, progress.id = rows[-1]["created_at"].astimezone(UTC), rows[-1]["id_text"]
-        progress.read += len(rows)
-        progress.written += written
-        progress.present += len(events) - written
-        if not plan.dry_run:
-            counts = (progress.read, progress.written, progress.present, dict(progress.skipped))
-            await tx.execute(ADVANCE, plan.source, progress.at, progress.id, *counts)
+            examples = progress.examples.setdefault(str(why), [])
+            if len(examples) < _EXAMPLES:
+                examples.append(row["id_text"] or "without an id")
+    if writer is None:
+        async with db.transaction(readonly=True) as tx:
+            _advance(progress, rows, events, written=len(events) - await tx.fetchval(PRESENT, events))
+        return
+    async with writer.connection.transaction():
+        written = await writer.count(INSERT_IMPORTED, events)
+        # After the insert: a month cannot leave now while we are in it, and one that has left is seen to have.
+        await _refuse_archived(writer, rows[0]["created_at"])
+        _advance(progress, rows, events, written=written)
+        counts = (progress.read, progress.written, progress.present, dict(progress.skipped))
+        await writer.execute(ADVANCE, plan.source, progress.at, progress.id, *counts)
+
+
+def _advance(progress: _Progress, rows: Sequence[Any], events: Sequence[object], *, written: int) -> None:
+    progress.at, progress.id = rows[-1]["created_at"].astimezone(UTC), rows[-1]["id_text"]
+    progress.read += len(rows)
+    progress.written += written
+    progress.present += len(events) - written
 
 
 async def _record(tx: Tx, who: Who, plan: ImportPlan, done: ImportReport) -> None:
     if done.written:
         facts = {"source": plan.source, "table": plan.table, "written": str(done.written), "read": str(done.read)}
+        facts |= {"skipped": str(sum(done.skipped.values()))} if done.skipped else {}
         await audit.record(
             tx, who, Action.CREATED, Resource(ResourceType.AUDIT_TRAIL, plan.source), data={"verb": "import", **facts}
         )
 
 
-def _report(progress: _Progress, legacy: int, trail: int) -> ImportReport:
+def _report(plan: ImportPlan, progress: _Progress, legacy: int, trail: int) -> ImportReport:
     counts = (progress.read, progress.written, progress.present, dict(progress.skipped))
-    return ImportReport(progress.since, *counts, legacy, trail, progress.resumed)
+    return ImportReport(
+        *(progress.since, *counts, legacy, trail, progress.resumed),
+        examples=progress.examples,
+        accept_skipped=plan.accept_skipped,
+    )

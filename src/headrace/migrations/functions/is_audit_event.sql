@@ -33,7 +33,8 @@ DECLARE
       'systemConfig', 'techRisk', 'auditTrail', 'archive', 'partition'
     ) THEN 'resource_type'
     -- The id decides the timestamp and the timestamp decides created_at: so the key is unique in the id alone.
-    WHEN headrace.typeid_millis(id) <> millis THEN 'id'
+    -- A TypeID: aud_ and the 128 bits of a UUID in 26 letters, of which the first holds only three bits.
+    WHEN id !~ '^aud_[0-7][0-9a-hjkmnp-tv-z]{25}$' OR headrace.typeid_millis(id) <> millis THEN 'id'
     WHEN extract(epoch FROM created_at) * 1000 <> millis THEN 'created_at'  -- exactly: it is a numeric
     WHEN coalesce(resource ->> 'type', '') <> resource_type OR resource ->> 'identifier' IS NULL THEN 'resource'
     WHEN coalesce(principal ->> 'uid', '') = ''

@@ -1,0 +1,116 @@
+"""Heads: the last seal of each round, kept outside the database.
+
+A trail whose last seals were removed with their events is whole in itself, signed or not: nothing in it says that there
+was more. So the last seal is written down elsewhere, and ``verify`` looks for every one that was.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from headrace.audit.findings import Finding, Flaw
+from headrace.audit.seals import Seal
+from headrace.audit.signing import is_signed
+from headrace.errors import Unavailable
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """A seal that was the last one, by the name that it was kept under."""
+
+    number: int
+    chain: bytes
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    signed_by: bytes
+    signature: bytes
+
+
+class KeptHeads(Protocol):
+    """Where heads are kept. Nothing is ever replaced: a head that contradicts another is evidence, too."""
+
+    @property
+    def place(self) -> str:
+        """For messages: a folder or an address."""
+
+    async def keep(self, seal: Seal) -> None: ...
+
+    async def list_heads(self) -> Sequence[Head]: ...
+
+    async def read_signature(self, head: Head) -> Signature | None:
+        """None for a head that was not signed, or that cannot be understood."""
+
+
+class HeadCheck:
+    """A chain of seals held against the heads that were kept of it.
+
+    Where keys are known, only what they have signed is believed: whoever may write there cannot raise a false alarm.
+    """
+
+    def __init__(self, kept: KeptHeads | None, keys: frozenset[bytes]) -> None:
+        self._kept = kept
+        self._keys = keys
+        self._waiting: dict[int, list[Head]] = {}  # for the seal with their number
+        self._agreeing: list[Head] = []
+        self._contradicting: list[Head] = []
+
+    @property
+    def count(self) -> int:
+        """How many agree."""
+        return len(self._agreeing)
+
+    async def load(self) -> None:
+        try:
+            heads = await self._kept.list_heads() if self._kept else ()
+        except Unavailable:
+            if self._keys:
+                raise
+            heads = ()  # as if none were kept: whoever asks is told so
+        for head in heads:
+            self._waiting.setdefault(head.number, []).append(head)
+
+    def compare(self, seal: Seal) -> None:
+        """The next seal of the chain."""
+        for head in self._waiting.pop(seal.number, ()):
+            (self._agreeing if head.chain == seal.chain else self._contradicting).append(head)
+
+    async def conclude(self, last: Seal | None, *, needed: bool) -> Finding | None:
+        """What is wrong once the whole chain was compared. ``needed``: with keys, there must be a head at all."""
+        if self._kept is None:
+            return None
+        for head in self._contradicting:
+            if await self._is_believed(head):
+                where = f"{head.name} in {self._kept.place}"
+                return Finding(
+                    Flaw.HEAD, f"Seal {head.number} is not the one that is kept as {where}.", seal=head.number
+                )
+        for head in sorted((head for heads in self._waiting.values() for head in heads), key=lambda head: -head.number):
+            if await self._is_believed(head):
+                end = f"the trail ends with seal {last.number}" if last else "the trail has no seal at all"
+                message = f"Its end was cut off: {end}, and {head.name} in {self._kept.place} is the head of another."
+                return Finding(Flaw.CUT, message, seal=head.number)
+        if needed and self._keys and not await self._any_believed():
+            message = (
+                f"No signed head of the trail is kept in {self._kept.place}: whether its end was cut off cannot be"
+                " told. `headrace audit seal` keeps one; --roots takes what you kept yourself."
+            )
+            return Finding(Flaw.HEAD, message)
+        return None
+
+    async def _any_believed(self) -> bool:
+        for head in sorted(self._agreeing, key=lambda head: -head.number):
+            if await self._is_believed(head):
+                return True
+        return False
+
+    async def _is_believed(self, head: Head) -> bool:
+        if not self._keys:
+            return True
+        assert self._kept is not None
+        signature = await self._kept.read_signature(head)
+        if signature is None or signature.signed_by not in self._keys:
+            return False
+        return is_signed(head.chain, signature.signature, signature.signed_by)

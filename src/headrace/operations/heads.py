@@ -1,0 +1,131 @@
+"""Heads of the audit trail, beside the archives: a small file for each round of sealing.
+
+``audit_heads/2026-03-20/000000000123-<chain in hex>.json``
+
+The name holds all that is compared, so that listing is reading. It is never used for another seal: a trail that was cut
+off and sealed anew writes other names, and what contradicts it stays. A bucket that lets nobody delete or replace
+anything is the best place for them.
+"""
+
+import asyncio
+import os
+import re
+import secrets
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import orjson
+
+from headrace.audit.heads import Head, KeptHeads, Signature
+from headrace.audit.seals import Seal
+from headrace.embedded import files
+from headrace.operations.errors import ArchiveNotFound
+from headrace.storage import Storage, StorageConfig, StorageUnreachable
+
+FOLDER = "audit_heads"
+_NAME = re.compile(rf"{FOLDER}/\d{{4}}-\d\d-\d\d/(\d{{12}})-([0-9a-f]{{64}})\.json")
+
+
+def heads_in(config: StorageConfig) -> KeptHeads:
+    """Where this deployment keeps its heads. A folder needs none of the archive's libraries."""
+    if config.url.startswith("file://"):
+        return FolderHeads(Path(config.url.removeprefix("file://")))
+    return BucketHeads(config)
+
+
+class FolderHeads:
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    @property
+    def place(self) -> str:
+        return str(self._folder)
+
+    async def keep(self, seal: Seal) -> None:
+        try:
+            await asyncio.to_thread(self._write, self._folder / _name(seal), _content(seal))
+        except OSError as exc:
+            raise self._unreachable(exc) from exc
+
+    async def list_heads(self) -> Sequence[Head]:
+        try:
+            return _heads(await asyncio.to_thread(self._list))
+        except OSError as exc:
+            raise self._unreachable(exc) from exc
+
+    async def read_signature(self, head: Head) -> Signature | None:
+        try:
+            return _signature(await asyncio.to_thread((self._folder / head.name).read_bytes))
+        except FileNotFoundError:
+            return None
+        except OSError as exc:
+            raise self._unreachable(exc) from exc
+
+    def _write(self, file: Path, content: bytes) -> None:
+        if file.exists():
+            return
+        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        draft = file.with_name(f".{secrets.token_hex(8)}")
+        try:
+            files.write(draft, content.decode(), durable=True)
+            with suppress(FileExistsError):  # another process was faster: the name says that it wrote the same
+                os.link(draft, file)
+        finally:
+            draft.unlink(missing_ok=True)
+        files.sync_folder(file.parent)
+
+    def _list(self) -> list[str]:
+        return [file.relative_to(self._folder).as_posix() for file in (self._folder / FOLDER).glob("*/*.json")]
+
+    def _unreachable(self, exc: OSError) -> StorageUnreachable:
+        return StorageUnreachable(f"{self._folder} cannot be read or written: {exc.strerror}.")
+
+
+class BucketHeads:
+    def __init__(self, config: StorageConfig) -> None:
+        self._config = config
+        self._opened: Storage | None = None
+
+    @property
+    def place(self) -> str:
+        return self._config.url
+
+    async def keep(self, seal: Seal) -> None:
+        await (await self._storage()).put_bytes(_name(seal), _content(seal))
+
+    async def list_heads(self) -> Sequence[Head]:
+        return _heads(await (await self._storage()).list_names(FOLDER))
+
+    async def read_signature(self, head: Head) -> Signature | None:
+        try:
+            return _signature(await (await self._storage()).read_bytes(head.name))
+        except ArchiveNotFound:
+            return None
+
+    async def _storage(self) -> Storage:
+        """When it is first needed: loading its library takes a while, and it may not be there."""
+        if self._opened is None:
+            self._opened = await asyncio.to_thread(Storage, self._config)
+        return self._opened
+
+
+def _name(seal: Seal) -> str:
+    return f"{FOLDER}/{seal.sealed_at:%Y-%m-%d}/{seal.number:012}-{seal.chain.hex()}.json"
+
+
+def _content(seal: Seal) -> bytes:
+    return orjson.dumps(seal.as_json(), option=orjson.OPT_APPEND_NEWLINE)
+
+
+def _heads(names: Sequence[str]) -> list[Head]:
+    found = ((_NAME.fullmatch(name), name) for name in names)
+    return [Head(int(match[1]), bytes.fromhex(match[2]), name) for match, name in found if match]
+
+
+def _signature(content: bytes) -> Signature | None:
+    try:
+        seal = orjson.loads(content)
+        return Signature(bytes.fromhex(seal["signed_by"]), bytes.fromhex(seal["signature"]))
+    except (ValueError, KeyError, TypeError):
+        return None
