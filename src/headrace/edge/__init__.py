@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from headrace import lazily
 
 if TYPE_CHECKING:
-    from headrace.edge.access import Admin, Anyone, Perhaps, SignedIn, scoped
+    from headrace.edge.access import Admin, Again, Anyone, AuthenticateAgain, Perhaps, SignedIn, scoped
     from headrace.edge.bodies import body_at_most
     from headrace.edge.caller import Authenticate, Caller, Credentials, Role, Scope
     from headrace.edge.cookies import CSRF_HEADER, CookieConfig, forget, remember
@@ -25,9 +25,11 @@ __all__ = [
     "ONCE",
     "Admin",
     "AdminOnly",
+    "Again",
     "Answer",
     "Anyone",
     "Authenticate",
+    "AuthenticateAgain",
     "Caller",
     "CookieConfig",
     "Credentials",
@@ -65,7 +67,7 @@ __all__ = [
 __getattr__ = lazily.names_of(
     __name__,
     {
-        "access": "Admin Anyone Perhaps SignedIn scoped",
+        "access": "Admin Again Anyone AuthenticateAgain Perhaps SignedIn scoped",
         "bodies": "body_at_most",
         "caller": "Authenticate Caller Credentials Role Scope",
         "cookies": "CSRF_HEADER CookieConfig forget remember",
