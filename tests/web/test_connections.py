@@ -140,7 +140,7 @@ async def serving(limits: ConnectionLimits) -> AsyncIterator[Stand]:
         await asyncio.wait({closing})
         assert len(table) == 0
         assert not table._count_of
-        assert not table._quiet_of
+        assert not table._waiting_of
 
 
 # -- time
@@ -246,6 +246,16 @@ async def test_of_one_address_the_oldest_quiet_connection_makes_way() -> None:
         assert stand.table.closed == {Reason.MADE_ROOM: 1}
         assert (await elsewhere.ask()).status == 200
         assert (await clients[1].ask(b"TP/1.1\r\nHost: t\r\n\r\n")).status == 200
+
+
+async def test_slow_bodies_of_one_address_make_way_too() -> None:
+    async with serving(replace(PATIENT, per_address=3)) as stand:
+        for _ in range(3):
+            client = await stand.connect()
+            client.send(b"POST /read HTTP/1.1\r\nHost: t\r\nContent-Length: 5\r\n\r\nx")
+        await stand.until(lambda: stand.table.count(Phase.BODY) == 3)
+        assert (await (await stand.connect()).ask()).status == 200
+        assert await stand.clients[0].closed() == b""
 
 
 async def test_an_address_whose_connections_are_all_at_work_is_told_to_wait() -> None:

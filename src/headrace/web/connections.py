@@ -48,7 +48,7 @@ class Reason(StrEnum):
     IDLE_TIMEOUT = "idle_timeout"
     NOT_READING = "not_reading"
     NOT_CLOSING = "not_closing"
-    MADE_ROOM = "made_room"  # the oldest quiet one, for a newcomer
+    MADE_ROOM = "made_room"  # the one that kept us waiting for longest, for a newcomer
     ADDRESS_FULL = "address_full"
     FULL = "full"
     REQUESTS_FULL = "requests_full"
@@ -118,7 +118,7 @@ class Connections:
         # In the order in which they came into the phase: the first is the one to end first.
         self._phases: dict[Phase, OrderedDict[Connection, None]] = {phase: OrderedDict() for phase in Phase}
         self._count_of: Counter[str] = Counter()
-        self._quiet_of: dict[str, OrderedDict[Connection, None]] = {}
+        self._waiting_of: dict[str, OrderedDict[Connection, None]] = {}
         self.closed: Counter[Reason] = Counter()
         self._logged: Counter[Reason] = Counter()
         self._logged_at = 0.0
@@ -155,9 +155,9 @@ class Connections:
     def _make_room(self, connection: Connection) -> HeadraceError | None:
         own, most = connection.address, self._limits.per_address
         if own is not None and self._count_of[own] >= most:
-            # Behind one address there may be many people: who is quiet makes way, not who is new.
-            if (quiet := self._quiet_of.get(own)) is not None:
-                self._drop(next(iter(quiet)), Reason.MADE_ROOM)
+            # Behind one address there may be many people: who keeps us waiting makes way, not who is new.
+            if (waiting := self._waiting_of.get(own)) is not None:
+                self._drop(next(iter(waiting)), Reason.MADE_ROOM)
             if self._count_of[own] >= most:
                 self.closed[Reason.ADDRESS_FULL] += 1
                 return TooManyConnections(retry_after=timedelta(seconds=1))
@@ -258,15 +258,15 @@ class Connections:
     def _put(self, connection: Connection, phase: Phase) -> None:
         connection.phase, connection.since = phase, time.monotonic()
         self._phases[phase][connection] = None
-        if connection.address is not None and phase in _QUIET:
-            self._quiet_of.setdefault(connection.address, OrderedDict())[connection] = None
+        if connection.address is not None and phase is not Phase.WORK:
+            self._waiting_of.setdefault(connection.address, OrderedDict())[connection] = None
 
     def _take(self, connection: Connection) -> None:
         del self._phases[connection.phase][connection]
-        if connection.address is not None and (quiet := self._quiet_of.get(connection.address)) is not None:
-            quiet.pop(connection, None)
-            if not quiet:
-                del self._quiet_of[connection.address]
+        if connection.address is not None and (waiting := self._waiting_of.get(connection.address)) is not None:
+            waiting.pop(connection, None)
+            if not waiting:
+                del self._waiting_of[connection.address]
 
 
 _EXPIRES = {
