@@ -209,8 +209,8 @@ class Settings(BaseSettings):
     api_max_connections_per_address: PositiveInt = _setting(
         "API",
         "Connections from one address (of IPv6, from one /64); the networks of `HEADRACE_API_TRUSTED_PROXIES` are "
-        "excepted. One more closes the one that has kept the server waiting for longest, or gets 429 while it works for "
-        "all of them.",
+        "excepted. One more closes the one that has kept the server waiting for longest, or gets 429 while it works "
+        "for all of them.",
         256,
     )
     api_shutdown_timeout: Duration = _setting(
