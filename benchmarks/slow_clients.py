@@ -33,8 +33,8 @@ from benchmarks.report import Run, Targets, console, print_json, print_rounds, p
 from benchmarks.scratch import scratch_server
 
 CLIENTS = 50
-PACE_S = 0.25
-FRESH_EVERY = 10  # every so many requests a client opens a new connection: whoever is kept out there is seen
+PACE_S = 1.0
+FRESH_EVERY = 5  # every so many requests a client opens a new connection: whoever is kept out there is seen
 DRIP_S = 5.0
 SECRET = "a secret of the benchmarks, long enough"
 HEADRACE = (sys.executable, "-m", "headrace")
@@ -53,7 +53,7 @@ class Sizes:
     seconds: float
 
 
-FULL = Sizes(3, 5_000, 15)
+FULL = Sizes(3, 5_000, 20)
 QUICK = Sizes(1, 2_000, 5)
 
 

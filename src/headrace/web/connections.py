@@ -15,7 +15,8 @@ from collections import Counter, OrderedDict
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from enum import StrEnum
-from ipaddress import ip_address, ip_network
+from functools import lru_cache
+from ipaddress import ip_network
 from typing import Protocol
 
 from headrace import logs
@@ -136,11 +137,7 @@ class Connections:
 
     def bucket_of(self, peer: str | None) -> str | None:
         """Under which name a client's connections are counted; None for proxies, which bring many clients."""
-        address = parse(peer or "")
-        if address is None or is_in(address, self._limits.trusted_proxies):
-            return None
-        # Of IPv6 the /64, which is what one customer gets.
-        return str(ip_network((address, 64), strict=False)) if address.version == 6 else str(ip_address(address))
+        return _bucket(peer, self._limits.trusted_proxies)
 
     # -- coming and going
 
@@ -267,6 +264,16 @@ class Connections:
             waiting.pop(connection, None)
             if not waiting:
                 del self._waiting_of[connection.address]
+
+
+# Reading an address takes as long as everything else that a new connection costs here.
+@lru_cache(maxsize=4096)
+def _bucket(peer: str | None, trusted: tuple[Network, ...]) -> str | None:
+    address = parse(peer or "")
+    if address is None or is_in(address, trusted):
+        return None
+    # Of IPv6 the /64, which is what one customer gets.
+    return str(ip_network((address, 64), strict=False)) if address.version == 6 else str(address)
 
 
 _EXPIRES = {
