@@ -2,6 +2,8 @@
 
 import resource
 import socket
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -115,6 +117,18 @@ def test_with_few_descriptors_it_is_the_same(start_api: Start, opened: list[sock
     time.sleep(1)
     assert sum(api.process_info.cpu_times()[:2]) - spent < 0.7  # it waits, and does not turn round in a circle
     assert "Too many open files" not in api.err
+
+
+def test_the_soft_limit_is_raised_as_far_as_is_needed_and_allowed() -> None:
+    script = """
+import resource
+from headrace.cli.serving import allow_descriptors
+resource.setrlimit(resource.RLIMIT_NOFILE, (100, 300))
+for number in (50, 200, 1000):
+    print(allow_descriptors(number), *resource.getrlimit(resource.RLIMIT_NOFILE))
+"""
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert ran.stdout.split("\n")[:3] == ["50 100 300", "200 200 300", "300 300 300"]
 
 
 def test_out_of_descriptors_it_closes_quiet_connections_and_goes_on(
