@@ -182,6 +182,37 @@ class Settings(BaseSettings):
     api_body_limit: ByteSize = _setting(
         "API", "The largest request body, for requests that do not upload a file.", "1MiB"
     )
+    api_head_timeout: Duration = _setting(
+        "API",
+        "How long a client may take to send the head of a request: the first counts from when the connection was "
+        "opened, each later one from its first byte. Sending slowly does not extend it.",
+        timedelta(seconds=10),
+    )
+    api_keep_alive_timeout: Duration = _setting(
+        "API",
+        "How long a connection is kept open for the next request. Behind a proxy that reuses connections, longer than "
+        "the proxy keeps them.",
+        timedelta(seconds=15),
+    )
+    api_max_requests: PositiveInt = _setting(
+        "API",
+        "Requests that one process has under way at once; more get 503. `/healthz` and `/readyz` have some room of "
+        "their own.",
+        2_000,
+    )
+    api_max_connections: Annotated[int, Field(ge=16)] = _setting(
+        "API",
+        "Connections of one process, fewer if it may not have that many files open. When all are taken, the one that "
+        "has been quiet for longest is closed for a new one.",
+        10_000,
+    )
+    api_max_connections_per_address: PositiveInt = _setting(
+        "API",
+        "Connections from one address (of IPv6, from one /64); the networks of `HEADRACE_API_TRUSTED_PROXIES` are "
+        "excepted. One more closes the one that has kept the server waiting for longest, or gets 429 while it works "
+        "for all of them.",
+        256,
+    )
     api_shutdown_timeout: Duration = _setting(
         "API", "How long requests may take to end when the API is stopped.", timedelta(seconds=10)
     )

@@ -69,7 +69,7 @@ def test_a_trail_too_long_to_count_is_exported(call: Call, migrated: Place, monk
         raise DatabaseBusy
 
     record(migrated)
-    monkeypatch.setattr(audit, "count_events", take_too_long)
+    monkeypatch.setattr("headrace.cli.audit.count_events", take_too_long)
     done = call("audit", "export", "--user", "u_ada", settings=migrated.settings)
     assert (done.code, len(done.out.splitlines())) == (0, 3), done.err
 

@@ -187,7 +187,8 @@ LOOK_UPS: dict[str, tuple[str, tuple[object, ...]]] = {
     "who takes up a limit": (obstacles.FIND_HOLDERS, ("queue", "q1", USER)),
     "what goes first": (obstacles.COUNT_AHEAD, (0, 5, datetime.now(UTC), 10**9, ["common"])),
     "the names of queues": (queues.LIST_RULES, (100,)),
-    "what waits": (queues.COUNT_WAITING, ()),
+    "what waits": (queues.COUNT_WAITING, (None,)),
+    "what waits of one user": (queues.COUNT_WAITING, (USER,)),
 }
 
 

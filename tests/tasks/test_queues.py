@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from headrace.access import PreconditionFailed, Role
+from headrace.access import Caller, PreconditionFailed, Role
 from headrace.database import Database
 from headrace.tasks import queues
 from headrace.tasks.catalog import declare_types
@@ -54,6 +54,27 @@ async def test_a_queue_says_what_waits_runs_and_is_delayed(bench: Bench) -> None
     assert 600 <= contents.oldest_waiting_seconds < 660
     assert (found["reports"].contents.waiting, found["reports"].contents.running) == (1, 0)
     assert found["reports"].rules.paused_at is None
+
+
+async def test_people_are_shown_their_own_share_of_a_queue(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    ada, eve, worker = await person(bench, "ada"), await person(bench, "eve"), await hire(bench)
+    await bench.submit("mail.send", user_id=ada.user_id)
+    assert len(await take(bench, worker)) == 1
+    for caller, number in ((ada, 2), (eve, 5)):
+        for _ in range(number):
+            await bench.submit("mail.send", user_id=caller.user_id)
+    await bench.submit("report.build", user_id=eve.user_id)
+
+    async def share(caller: Caller) -> dict[str, tuple[int, int, bool]]:
+        async with bench.db.transaction(readonly=True) as tx:
+            found = await queues.list_queues(tx, user_id=caller.user_id)
+        return {each.rules.name: (each.contents.waiting, each.contents.running, each.contents.exact) for each in found}
+
+    assert await share(ada) == {"default": (2, 1, True), "reports": (0, 0, True)}
+    assert await share(eve) == {"default": (5, 0, True), "reports": (1, 0, True)}
+    # Where not every lane was looked at, nobody is told that they have nothing.
+    monkeypatch.setattr(store, "COUNT_WAITING", store.COUNT_WAITING.replace(str(store.MOST_LANES), "2"))
+    assert (await share(ada))["reports"] == (0, 0, False)
 
 
 async def test_queues_are_known_by_types_by_tasks_and_by_what_was_said(bench: Bench) -> None:

@@ -312,9 +312,14 @@ async def test_api_keys_need_the_scopes(app: FastAPI, bench: Bench, ada: httpx.A
 
 
 async def test_queues_are_seen_by_all_and_ruled_by_administrators(
-    bench: Bench, ada: httpx.AsyncClient, root: httpx.AsyncClient
+    bench: Bench, ada: httpx.AsyncClient, eve: httpx.AsyncClient, root: httpx.AsyncClient
 ) -> None:
     await submit(ada)
+    # Whose work it is that waits is nobody else's business, and neither is how much.
+    (others,) = (await eve.get("/v1/queues")).json()["items"]
+    assert (others["name"], others["waiting"], others["oldest_waiting_seconds"]) == ("default", 0, None)
+    (everything,) = (await root.get("/v1/queues")).json()["items"]
+    assert everything["waiting"] == 1
     (queue,) = (await ada.get("/v1/queues")).json()["items"]
     assert (queue["name"], queue["waiting"], queue["running"], queue["delayed"]) == ("default", 1, 0, 0)
     assert (queue["paused_at"], queue["max_running"], queue["exact"]) == (None, None, True)

@@ -60,7 +60,7 @@ async def test_every_answer_carries_the_safety_headers(client: httpx.AsyncClient
     assert "frame-ancestors 'none'" in headers["Content-Security-Policy"]
     assert "Strict-Transport-Security" not in headers
     assert headers["X-Request-Id"]
-    assert headers["Server-Timing"].startswith("app;dur=")
+    assert "Server-Timing" not in headers  # how long it took to the tenth of a millisecond is nobody's business
     assert (headers.get("Cache-Control") == "no-store") == path.startswith("/v1")
 
 
@@ -103,9 +103,9 @@ async def test_head_is_get_without_the_body(client: httpx.AsyncClient, path: str
     got, head = await client.get(path, headers=headers), await client.head(path, headers=headers)
     assert head.status_code == got.status_code
     assert (head.content, bool(got.content)) == (b"", True)
-    differ = {"x-request-id", "server-timing"}
-    assert {k: v for k, v in head.headers.items() if k not in differ | {"content-length"}} == {
-        k: v for k, v in got.headers.items() if k not in differ | {"content-length"}
+    differ = {"x-request-id", "content-length"}
+    assert {k: v for k, v in head.headers.items() if k not in differ} == {
+        k: v for k, v in got.headers.items() if k not in differ
     }
 
 

@@ -2,11 +2,14 @@
 
 import asyncio
 import errno
+import math
+import resource
 import signal
 import socket
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 
 import uvicorn
 from fastapi import FastAPI
@@ -27,11 +30,14 @@ from headrace.settings import Settings
 from headrace.tasks import live
 from headrace.web.app import create_app
 from headrace.web.config import WebConfig
+from headrace.web.connections import ConnectionLimits, Connections
+from headrace.web.protocol import GuardedProtocol
 
 log = logs.get(__name__)
 
 _PORTS_TRIED = 20
-_CONNECTIONS = 2000  # of one process at once; more get 503 instead of slowing all down
+# Descriptors for everything but clients: the database, files, children.
+_OTHER_FILES = 256
 
 
 class PortTaken(Unavailable):
@@ -143,6 +149,28 @@ def web_config(settings: Settings, *, https: bool) -> WebConfig:
     )
 
 
+def connection_limits(settings: Settings) -> ConnectionLimits:
+    return ConnectionLimits(
+        connections=settings.api_max_connections,
+        per_address=settings.api_max_connections_per_address,
+        requests=settings.api_max_requests,
+        head_timeout=settings.api_head_timeout,
+        keep_alive=settings.api_keep_alive_timeout,
+        trusted_proxies=settings.api_trusted_proxies,
+    )
+
+
+def allow_descriptors(number: int) -> int:
+    """Let this process open so many files, as far as it may; gives how many it can. Never lowers what was allowed."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY or soft >= number:
+        return number
+    allowed = number if hard == resource.RLIM_INFINITY else min(number, hard)
+    # The usual 1024 is there for programs that use select(); uvloop does not.
+    resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, hard))
+    return allowed
+
+
 async def _reasons_not_ready(db: Database) -> Sequence[str]:
     try:
         async with db.transaction(readonly=True) as tx:
@@ -163,25 +191,45 @@ class _Server(uvicorn.Server):
 
 async def serve(app: FastAPI, listening: Listening, settings: Settings, *, stop: asyncio.Event) -> None:
     """Answer requests until ``stop``; then let those under way end, up to the limit of the settings."""
-    server = _Server(
-        uvicorn.Config(
-            app,
-            log_config=None,
-            access_log=False,
-            lifespan="off",
-            server_header=False,
-            proxy_headers=False,  # our own middleware decides whom to believe
-            limit_concurrency=_CONNECTIONS,
-            timeout_graceful_shutdown=max(1, round(settings.api_shutdown_timeout.total_seconds())),
-        )
-    )
+    limits = connection_limits(settings)
+    allowed = allow_descriptors(limits.connections + _OTHER_FILES)
+    connections = Connections(limits.within(allowed - min(_OTHER_FILES, allowed // 2)))
+    app.state.metrics.watch(connections)
+    server = _Server(_uvicorn_config(app, settings, connections))
     serving = asyncio.create_task(server.serve(sockets=[listening.socket]))
+    closing = asyncio.create_task(_close_overdue(connections))
     stopping = asyncio.create_task(stop.wait())
-    await asyncio.wait({serving, stopping}, return_when=asyncio.FIRST_COMPLETED)
+    await asyncio.wait({serving, closing, stopping}, return_when=asyncio.FIRST_COMPLETED)
     app.state.before_stop()
     server.should_exit = True
     stopping.cancel()
     await serving
+    closing.cancel()
+    await asyncio.wait({closing})
+    if not closing.cancelled():
+        closing.result()  # it has no other end than an error, which must be seen
+
+
+def _uvicorn_config(app: FastAPI, settings: Settings, connections: Connections) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,
+        http=partial(GuardedProtocol, connections=connections),  # type: ignore[arg-type]
+        ws="none",
+        log_config=None,
+        access_log=False,
+        lifespan="off",
+        server_header=False,
+        proxy_headers=False,  # our own middleware decides whom to believe
+        # Its timer starts again with every byte, so it is left to ours, which comes before it.
+        timeout_keep_alive=math.ceil(settings.api_keep_alive_timeout.total_seconds()) + 60,
+        timeout_graceful_shutdown=max(1, round(settings.api_shutdown_timeout.total_seconds())),
+    )
+
+
+async def _close_overdue(connections: Connections) -> None:
+    while True:
+        await asyncio.sleep(connections.period)
+        connections.tick()
 
 
 def stop_on_signals() -> asyncio.Event:

@@ -27,7 +27,7 @@ OnProgress = Callable[[Task], Awaitable[None] | None]
 _BATCH = 1000  # the most that the server takes at once
 # The first event comes at once; something that holds it back (a buffering proxy) makes streams useless.
 _FIRST_EVENT = timedelta(seconds=5)
-_HEARTBEATS = timedelta(seconds=40)  # the server says something every 15 s
+_HEARTBEATS = timedelta(seconds=40)  # the server says something every 10 s
 _COME_BACK_S = (0.5, 1.5)
 _POLL_FIRST_S, _POLL_LAST_S = 0.1, 2.0
 

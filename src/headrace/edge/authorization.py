@@ -53,20 +53,37 @@ async def _signed_in(
     cookie: Annotated[str | None, Depends(_session)],
 ) -> Caller:
     # FastAPI runs a dependency once for a request, however many others ask for it.
-    facts, services = facts_of(request), services_of(request)
-    credentials = Credentials(bearer.credentials if bearer else None, cookie, request.headers.get(CSRF_HEADER))
+    facts = facts_of(request)
     try:
-        if credentials.bearer is None and credentials.cookie is None:
-            raise Unauthenticated
-        caller = await services.authenticate(
-            services.db, facts.anonymous(), credentials, request.method not in _SAFE_METHODS
-        )
+        caller = await _authenticate(request, bearer, cookie)
     except Denied:
         await _count(request, facts)
         raise
     facts.caller = caller
     await _count(request, facts)
     return caller
+
+
+async def _authenticate(request: Request, bearer: HTTPAuthorizationCredentials | None, cookie: str | None) -> Caller:
+    services = services_of(request)
+    credentials = Credentials(bearer.credentials if bearer else None, cookie, request.headers.get(CSRF_HEADER))
+    if credentials.bearer is None and credentials.cookie is None:
+        raise Unauthenticated
+    return await services.authenticate(
+        services.db, facts_of(request).anonymous(), credentials, request.method not in _SAFE_METHODS
+    )
+
+
+AuthenticateAgain = Callable[[], Awaitable[Caller]]
+"""The caller as they are now, or the error that they would be refused with."""
+
+
+async def _again(
+    request: Request,
+    bearer: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)],
+    cookie: Annotated[str | None, Depends(_session)],
+) -> AuthenticateAgain:
+    return lambda: _authenticate(request, bearer, cookie)
 
 
 async def _maybe_signed_in(
@@ -102,6 +119,11 @@ Anyone = Annotated[Who, Depends(_anyone)]
 
 MaybeCaller = Annotated[Caller | None, Depends(_maybe_signed_in)]
 """A user if the request says which, otherwise nobody in particular. A wrong credential is refused all the same."""
+
+
+Again = Annotated[AuthenticateAgain, Depends(_again)]
+"""For answers that go on: whoever is shown something later must still be allowed to see it. It is no new request, so it
+does not count against the rate limit."""
 
 
 async def _admin(caller: SignedIn) -> Caller:

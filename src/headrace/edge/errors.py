@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from headrace.errors import Conflict, Exhausted, Invalid
+from headrace.errors import Conflict, Exhausted, Invalid, Unavailable
 
 
 class InvalidCursor(Invalid):
@@ -46,6 +46,24 @@ class RateLimited(Exhausted):
     """Too many requests: wait for as long as Retry-After says."""
 
     code = "rate_limited"
+
+
+class TooManyConnections(Exhausted):
+    """Too many connections from this address are busy: let some of their requests end first."""
+
+    code = "too_many_connections"
+
+
+class ServerBusy(Unavailable):
+    """The server has as many requests under way as it takes: try again in a moment."""
+
+    code = "server_busy"
+
+
+class RequestTooSlow(Invalid):
+    """The request took too long to arrive."""
+
+    code = "request_too_slow"
 
 
 class BodyTooLarge(Invalid):

@@ -35,6 +35,7 @@ STATUSES: Mapping[type[HeadraceError], int] = {
     NotFound: 404,
     Invalid: 400,
     edge.IdempotencyKeyReused: 422,
+    edge.RequestTooSlow: 408,
     edge.BodyTooLarge: 413,
     edge.UnsupportedMediaType: 415,
     Conflict: 409,

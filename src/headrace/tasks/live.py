@@ -8,7 +8,7 @@ a pooler, where LISTEN does not.
 import asyncio
 import re
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -29,6 +29,10 @@ _LINES = 200
 EVENT_ID = r"^[0-9]{1,10}\.[0-9]{1,10}\.[0-9]{1,18}$"
 
 
+MaySee = Callable[[], Awaitable[bool]]
+"""Whether whoever opened a stream may see its task now; raises ``HeadraceError`` when nobody can tell."""
+
+
 class TooManyStreams(Exhausted):
     """Too many event streams are open: close one, or ask again later."""
 
@@ -38,9 +42,9 @@ class TooManyStreams(Exhausted):
 @dataclass(frozen=True, slots=True)
 class WatchConfig:
     every: timedelta = timedelta(milliseconds=250)
-    heartbeat: timedelta = timedelta(seconds=15)
-    # A stream ends after this, and the client comes back with the last id: so that a session that was ended, or a user
-    # who was suspended, does not look on for ever.
+    # So often a silent stream says that it is there, and every stream asks whether its user may still look on.
+    heartbeat: timedelta = timedelta(seconds=10)
+    # A stream ends after this, and the client comes back with the last id: so that streams spread over the processes.
     longest: timedelta = timedelta(minutes=15)
     most: int = 1000
     most_per_user: int = 50
@@ -51,6 +55,7 @@ class Kind(StrEnum):
     TASK = "task"  # the task as it is now
     LOG = "log"  # a line of its log
     END = "end"  # the task is over, or gone; nothing follows
+    REVOKED = "revoked"  # the user may no longer see it; nothing follows
     HEARTBEAT = "heartbeat"  # nothing new
 
 
@@ -132,19 +137,37 @@ class Watch:
             raise TooManyStreams(retry_after=self._config.heartbeat)
 
     async def follow(
-        self, task_id: str, *, user_id: str, since: Position | None = None, lines_after: int | None = None
+        self,
+        task_id: str,
+        *,
+        user_id: str,
+        since: Position | None = None,
+        lines_after: int | None = None,
+        may_see: MaySee | None = None,
     ) -> AsyncGenerator[Event, None]:
         """What happens to a task from now on, until it is over; the caller has checked that the user may see it.
 
         ``since`` is where an earlier stream ended: then only what is new comes. Otherwise the task as it is comes
-        first, and of its lines those after ``lines_after`` (0: all of them, None: those to come).
+        first, and of its lines those after ``lines_after`` (0: all of them, None: those to come). ``may_see`` is asked
+        again at every heartbeat, also while there is so much news that none is sent.
         """
         seen = since or Position(-1, -1, -1 if lines_after is None else lines_after)
+        every = self._config.heartbeat.total_seconds()
         ends_at = time.monotonic() + self._config.longest.total_seconds()
+        check_at = time.monotonic() + every
         with self._watching(task_id, user_id, seen) as watcher:
             while not self._stopped and time.monotonic() < ends_at:
                 watcher.moved.clear()
-                news = await self._news(watcher)
+                allowed: bool | None = True
+                if may_see is not None and time.monotonic() >= check_at:
+                    allowed = await self._ask(may_see, task_id)
+                    if allowed is False:
+                        yield Event(Kind.REVOKED, watcher.seen)
+                        return
+                    if allowed:
+                        check_at = time.monotonic() + every
+                # While nobody can tell, nothing is shown.
+                news = await self._news(watcher) if allowed else []
                 for event in news:
                     watcher.seen = event.position
                     yield event
@@ -153,10 +176,21 @@ class Watch:
                 if len(news) >= _LINES:
                     continue  # there may be more where these came from
                 try:
-                    async with asyncio.timeout(self._config.heartbeat.total_seconds()):
+                    async with asyncio.timeout(every):
                         await watcher.moved.wait()
                 except TimeoutError:
                     yield Event(Kind.HEARTBEAT, watcher.seen)
+
+    async def _ask(self, may_see: MaySee, task_id: str) -> bool | None:
+        """Whether the user may still see the task; None when nobody can tell."""
+        try:
+            async with self._reading:
+                return await may_see()
+        except HeadraceError as exc:
+            log.warning("watch.unasked", error=exc.code, task_id=task_id)
+        except Exception:
+            log.exception("watch.unasked", task_id=task_id)
+        return None
 
     @contextmanager
     def _watching(self, task_id: str, user_id: str, seen: Position) -> Iterator[_Watcher]:

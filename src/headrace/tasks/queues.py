@@ -25,10 +25,14 @@ class Queue:
     contents: Contents
 
 
-async def list_queues(tx: Tx) -> list[Queue]:
-    """Every queue by name. Counting stops at a bound, so that a backlog of millions is as quick to list as none."""
-    contents = await store.count_contents(tx)
-    return [Queue(rules, contents.get(rules.name, Contents())) for rules in await store.list_rules(tx, limit=_MOST)]
+async def list_queues(tx: Tx, *, user_id: str | None = None) -> list[Queue]:
+    """Every queue by name, with everybody's tasks counted, or one user's.
+
+    Counting stops at a bound, so that a backlog of millions is as quick to list as none.
+    """
+    contents = await store.count_contents(tx, user_id=user_id)
+    nothing = contents.get(None, Contents())
+    return [Queue(rules, contents.get(rules.name, nothing)) for rules in await store.list_rules(tx, limit=_MOST)]
 
 
 async def pause_queue(

@@ -19,7 +19,7 @@ def client_address(peer: str | None, forwarded_for: Sequence[str], trusted: Sequ
     if address is None:
         return None
     for hop in reversed([hop for line in forwarded_for for hop in line.split(",")]):
-        if not _is_in(address, trusted):
+        if not is_in(address, trusted):
             break
         if (before := parse(hop)) is None:
             break  # what is left of something unreadable was not written by the proxy that wrote this
@@ -55,5 +55,5 @@ def _plain(address: Address) -> Address:
     return address
 
 
-def _is_in(address: Address, networks: Iterable[Network]) -> bool:
+def is_in(address: Address, networks: Iterable[Network]) -> bool:
     return any(address.version == network.version and address in network for network in networks)

@@ -18,7 +18,7 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from headrace import ids, logs
-from headrace.edge.errors import BodyTooLarge, InvalidJson
+from headrace.edge.errors import BodyTooLarge, InvalidJson, RequestTooSlow
 from headrace.edge.facts import Facts, attach
 from headrace.edge.problem_details import INTERNAL, answer, answer_to
 from headrace.errors import HeadraceError
@@ -64,7 +64,6 @@ class RequestFacts:
                 status = message["status"]
                 headers = MutableHeaders(scope=message)
                 headers[REQUEST_ID] = facts.request_id
-                headers["Server-Timing"] = f"app;dur={(time.perf_counter() - started) * 1000:.1f}"
             await send(message)
 
         with (
@@ -163,12 +162,10 @@ class BodyLimit:
             async with asyncio.timeout(_BODY_WITHIN_S):
                 body = await self._read(Headers(scope=scope), receive)
         except TimeoutError:
-            return  # a client that drips its body holds nothing of ours; the server closes the connection
+            await self._refuse(RequestTooSlow("The body of the request took too long."), scope, receive, send)
+            return
         except HeadraceError as error:
-            response = answer_to(error, scope["state"]["facts"])
-            # The rest of the body is still on its way, and nobody will read it.
-            response.headers["Connection"] = "close"
-            await response(scope, receive, send)
+            await self._refuse(error, scope, receive, send)
             return
         if body is None:
             return  # the client went away
@@ -182,6 +179,12 @@ class BodyLimit:
             return {"type": "http.request", "body": body, "more_body": False}
 
         await self._app(scope, give_body, send)
+
+    async def _refuse(self, error: HeadraceError, scope: Scope, receive: Receive, send: Send) -> None:
+        response = answer_to(error, scope["state"]["facts"])
+        # The rest of the body is still on its way, and nobody will read it.
+        response.headers["Connection"] = "close"
+        await response(scope, receive, send)
 
     async def _read(self, headers: Headers, receive: Receive) -> bytes | None:
         announced = headers.get("content-length", "0")

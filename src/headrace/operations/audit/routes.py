@@ -1,5 +1,6 @@
 """The audit trail over HTTP."""
 
+import time
 from collections.abc import AsyncIterator
 from dataclasses import asdict
 from typing import Annotated
@@ -12,7 +13,7 @@ from headrace.audit import Action, ResourceType
 from headrace.audit.errors import EventNotFound, NotSealed, SearchInvalid
 from headrace.audit.events import EventFilter
 from headrace.audit.exporting import ExportFormat
-from headrace.edge.authorization import scoped
+from headrace.edge.authorization import Again, AuthenticateAgain, scoped
 from headrace.edge.errors import InvalidCursor
 from headrace.edge.paging import Page, Paging
 from headrace.edge.problem_details import problems
@@ -22,6 +23,9 @@ from headrace.operations.audit.schemas import EVENT_ID, EventOut, ProofOut
 from headrace.tasks.schemas import Instant
 
 router = APIRouter(prefix="/v1/audit", tags=["Audit"])
+
+# A long export asks so often whether its reader still is one.
+_CHECK_EVERY_S = 10.0
 
 Reader = Annotated[Caller, Depends(scoped(Scope.AUDIT_READ))]
 EventIdPath = Annotated[str, Path(max_length=255, examples=[EVENT_ID])]
@@ -107,16 +111,29 @@ async def prove_audit_event(event_id: EventIdPath, caller: Reader, db: Db) -> Pr
 )
 async def export_audit_events(
     caller: Reader,
+    again: Again,
     db: Db,
     wanted: Wanted,
     format: ExportFormat = ExportFormat.JSONL,  # noqa: A002 - the parameter's name
 ) -> Response:
-    """The same as the list, whole and streamed: JSON lines, or CSV for spreadsheets."""
+    """The same as the list, whole and streamed: JSON lines, or CSV for spreadsheets.
+
+    Whoever loses the right to read it meanwhile gets no more of it: the connection breaks off.
+    """
     parts = await service.export(db, caller, wanted, format)
     headers = {"Content-Disposition": f'attachment; filename="audit.{format}"'}
-    return StreamingResponse(_bytes(parts), media_type=format.media_type, headers=headers)
+    shown = _while_allowed(parts, caller, again)
+    return StreamingResponse(shown, media_type=format.media_type, headers=headers)
 
 
-async def _bytes(parts: AsyncIterator[tuple[int, bytes]]) -> AsyncIterator[bytes]:
+async def _while_allowed(
+    parts: AsyncIterator[tuple[int, bytes]], caller: Caller, again: AuthenticateAgain
+) -> AsyncIterator[bytes]:
+    check_at = time.monotonic() + _CHECK_EVERY_S
     async for _, part in parts:
+        if time.monotonic() >= check_at:
+            now = await again()
+            if not now.may(Scope.AUDIT_READ) or now.is_admin != caller.is_admin:
+                raise AdminOnly
+            check_at = time.monotonic() + _CHECK_EVERY_S
         yield part

@@ -9,12 +9,15 @@ from fastapi.responses import StreamingResponse
 from pydantic import BaseModel
 from starlette.types import Send
 
+from headrace.access import Scope
+from headrace.edge.authorization import Again, AuthenticateAgain
 from headrace.edge.problem_details import problems
 from headrace.edge.services import Db
+from headrace.errors import Denied
 from headrace.tasks import live, service
 from headrace.tasks.errors import TaskNotFound
-from headrace.tasks.live import EVENT_ID, Event, Kind, TooManyStreams, event_id
-from headrace.tasks.model import TaskStatus
+from headrace.tasks.live import EVENT_ID, Event, Kind, MaySee, TooManyStreams, event_id
+from headrace.tasks.model import Task, TaskStatus
 from headrace.tasks.routes.given import Reader, TaskIdPath, Watching
 from headrace.tasks.schemas import LogOut, TaskItemOut
 
@@ -40,6 +43,13 @@ class EndOut(BaseModel):
     status: TaskStatus | None
 
 
+class RevokedOut(BaseModel):
+    """The last event, when whoever opened the stream may no longer see the task."""
+
+    code: str = "revoked"
+    detail: str = "The session or the API key has ended, or may no longer see this task."
+
+
 @router.get(
     "/{task_id}/events",
     response_class=EventStream,
@@ -47,7 +57,8 @@ class EndOut(BaseModel):
     responses={
         200: {
             "description": "`task`: the task as it is now, first of all and whenever something about it has changed. "
-            "`log`: a line of its log. `end`: it is over; nothing follows, and the stream is closed. Comments in "
+            "`log`: a line of its log. `end`: it is over; nothing follows, and the stream is closed. `revoked`: the "
+            "session or the API key was ended, or may no longer see the task; nothing follows either. Comments in "
             "between keep the connection open.",
             "content": {
                 "text/event-stream": {
@@ -63,6 +74,7 @@ class EndOut(BaseModel):
 async def follow_task(
     task_id: TaskIdPath,
     caller: Reader,
+    again: Again,
     db: Db,
     watch: Watching,
     last_event_id: Annotated[
@@ -80,8 +92,9 @@ async def follow_task(
 ) -> Response:
     """Status, step, progress and log lines as they come (server-sent events), until the task is over.
 
-    Browsers' `EventSource` comes back by itself with the last id when the connection breaks. A stream lasts a quarter
-    of an hour at the most; then the client comes back in the same way.
+    Every ten seconds the credentials are checked again: a stream ends soon after a logout, the end of an API key or the
+    suspension of its user. Browsers' `EventSource` comes back by itself with the last id when the connection breaks. A
+    stream lasts a quarter of an hour at the most; then the client comes back in the same way.
     """
     since = None if last_event_id is None else live.position_of(last_event_id)
     async with db.transaction() as tx:
@@ -89,9 +102,22 @@ async def follow_task(
         if await live.nothing_left(tx, task, since):
             return Response(status_code=204)
     watch.check_room(caller.user_id)
-    news = watch.follow(task.id, user_id=caller.user_id, since=since, lines_after=after_log)
+    news = watch.follow(
+        task.id, user_id=caller.user_id, since=since, lines_after=after_log, may_see=_may_see(again, task)
+    )
     # nginx would otherwise gather events until it has a buffer full of them
     return EventStream(_written(news), headers={"X-Accel-Buffering": "no"})
+
+
+def _may_see(again: AuthenticateAgain, task: Task) -> MaySee:
+    async def ask() -> bool:
+        try:
+            caller = await again()
+        except Denied:
+            return False
+        return caller.may(Scope.TASKS_READ) and (caller.user_id == task.user_id or caller.is_admin)
+
+    return ask
 
 
 async def _written(news: AsyncGenerator[Event, None]) -> AsyncGenerator[bytes, None]:
@@ -111,6 +137,8 @@ def encode(event: Event) -> bytes:
             shown = LogOut.of(line)
         case Event(kind=Kind.END):
             shown = EndOut(status=event.task.status if event.task else None)
+        case Event(kind=Kind.REVOKED):
+            shown = RevokedOut()
         case _:
             return b": still here\n\n"
     # JSON has no line breaks of its own, so one data field holds it.

@@ -25,10 +25,14 @@ _CHANGE = (PreconditionFailed, InvalidIfMatch)
 
 
 @router.get("/queues", response_model=Page[QueueOut], summary="List queues")
-async def list_queues(caller: Reader, db: Db) -> Page[QueueOut]:  # noqa: ARG001 - asked for to be let in
-    """Every queue by name, with what is in it. Counting stops at a bound: then `exact` is false, and there is more."""
+async def list_queues(caller: Reader, db: Db) -> Page[QueueOut]:
+    """Every queue by name, with what you have in it; administrators see what everybody has.
+
+    Counting stops at a bound: then `exact` is false, and there may be more.
+    """
+    owner = None if caller.is_admin else caller.user_id
     async with db.transaction(readonly=True) as tx:
-        return Page(items=[QueueOut.counted(queue) for queue in await queues.list_queues(tx)])
+        return Page(items=[QueueOut.counted(queue) for queue in await queues.list_queues(tx, user_id=owner)])
 
 
 @router.post(

@@ -65,7 +65,7 @@ async def list_rules(tx: Tx, *, limit: int) -> list[QueueRules]:
 
 
 # The first row of each lane, as survey_lanes finds them; then the rows of each, due and not, up to its share. A backlog
-# of millions costs no more than MOST_ROWS.
+# of millions costs no more than MOST_ROWS. With a user, the lanes of others have no queue and are not counted.
 COUNT_WAITING = f"""
 WITH RECURSIVE first_of AS (
   (SELECT q.precedence, q.lane_id, q.run_at
@@ -92,12 +92,16 @@ SELECT lane.queue, sum(due.number)::bigint AS waiting, sum(later.number)::bigint
        extract(epoch FROM now() - min(seen.run_at) FILTER (WHERE due.number > 0))::double precision AS oldest
 FROM seen
 CROSS JOIN bounds
-CROSS JOIN LATERAL (SELECT queue FROM headrace.task_lanes WHERE id = seen.lane_id LIMIT 1) AS lane
+CROSS JOIN LATERAL (
+  SELECT CASE WHEN $1::text IS NULL OR user_id = $1 THEN queue END AS queue
+  FROM headrace.task_lanes WHERE id = seen.lane_id LIMIT 1
+) AS lane
 CROSS JOIN LATERAL (
   SELECT count(*) AS number
   FROM (
     SELECT FROM headrace.task_queue AS q
     WHERE q.worker IS NULL AND q.precedence = seen.precedence AND q.lane_id = seen.lane_id AND q.run_at <= now()
+      AND lane.queue IS NOT NULL
     ORDER BY q.run_at, q.seq  -- which only this index gives
     LIMIT (SELECT rows FROM bounds)
   ) AS counted
@@ -107,6 +111,7 @@ CROSS JOIN LATERAL (
   FROM (
     SELECT FROM headrace.task_queue AS q
     WHERE q.worker IS NULL AND q.precedence = seen.precedence AND q.lane_id = seen.lane_id AND q.run_at > now()
+      AND lane.queue IS NOT NULL
     ORDER BY q.run_at, q.seq
     LIMIT (SELECT rows FROM bounds)
   ) AS counted
@@ -117,15 +122,18 @@ COUNT_RUNNING = """
 SELECT lane.queue, count(*) AS running
 FROM headrace.task_queue AS q
 JOIN headrace.task_lanes AS lane ON lane.id = q.lane_id
-WHERE q.worker IS NOT NULL
+WHERE q.worker IS NOT NULL AND ($1::text IS NULL OR lane.user_id = $1)
 GROUP BY lane.queue
 """
 
 
-async def count_contents(tx: Tx) -> dict[str, Contents]:
-    """What is in each queue that has something in it."""
-    waiting: dict[str, Row] = {row["queue"]: row for row in await tx.fetch(COUNT_WAITING)}
-    running: dict[str, int] = {row["queue"]: row["running"] for row in await tx.fetch(COUNT_RUNNING)}
+async def count_contents(tx: Tx, *, user_id: str | None = None) -> dict[str | None, Contents]:
+    """What is in each queue that has something in it, or what one user has there.
+
+    Under None is what is known of every other queue: nothing, and whether that is certain.
+    """
+    waiting: dict[str | None, Row] = {row["queue"]: row for row in await tx.fetch(COUNT_WAITING, user_id)}
+    running: dict[str | None, int] = {row["queue"]: row["running"] for row in await tx.fetch(COUNT_RUNNING, user_id)}
     return {
         name: Contents(running=running.get(name, 0))
         if (row := waiting.get(name)) is None
