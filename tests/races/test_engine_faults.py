@@ -189,6 +189,38 @@ async def test_a_worker_outlives_a_line_that_breaks_while_it_says_that_it_is_awa
         await bench.over(await bench.submit("work"))
 
 
+async def test_a_worker_that_was_not_answered_when_it_awoke_says_again_that_it_sleeps(
+    bench: Bench, shaky: Shaky
+) -> None:
+    """Else nobody would call it, and it would find each task only when it looks by itself."""
+
+    @bench.registry.task("work")
+    async def work(context: TaskContext, payload: Any) -> None:
+        await asyncio.sleep(0.02)
+
+    unanswered = asyncio.Event()
+    original = shaky.fetch_alone
+
+    async def lose_the_awakening(sql: str, *args: object) -> list[Row]:
+        rows = await original(sql, *args)
+        if sql == store.SET_ASLEEP and args[1] is False:
+            unanswered.set()
+            raise DatabaseUnavailable
+        return rows
+
+    async def until_asleep() -> None:
+        async with asyncio.timeout(20):
+            while not (await original("SELECT bool_or(asleep) FROM headrace.workers"))[0][0]:
+                await asyncio.sleep(0.02)
+
+    async with bench.working(lease=LONG, concurrency=1):
+        await until_asleep()
+        shaky.fetch_alone = lose_the_awakening  # type: ignore[method-assign]
+        while not unanswered.is_set():
+            await bench.over(*[await bench.submit("work") for _ in range(40)])
+        await until_asleep()
+
+
 class Refuses:
     """A follower that wants nothing to do with some ends, and may break the line while it says so."""
 

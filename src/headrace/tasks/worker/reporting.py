@@ -38,15 +38,11 @@ class LeaseReporter:
             raise LeaseLost
 
     async def start(self, tasks: list[Claimed]) -> None:
-        """Show that these run, and tell the followers; what is no longer ours is left out."""
-        try:
-            await self._start(tasks)
-        except BaseException:
-            for each in tasks:
-                each.start_told = False
-            raise
-
-    async def _start(self, tasks: list[Claimed]) -> None:
+        """Show that these run, and tell the followers, once; what is no longer ours is left out."""
+        tasks = [each for each in tasks if not each.over]
+        # From here on an end cannot know by itself whether the start was told. It asks, under the lock.
+        for each in tasks:
+            each.start_sent = True
         async with self._db.transaction() as tx:
             shown = await store.write_start(tx, self._worker, tasks)
             await self._followers.follow(
@@ -57,11 +53,13 @@ class LeaseReporter:
                     if each.task_id in shown
                 ],
             )
-            # Before the commit: whoever writes an end waits for it, and must then find it told.
-            for each in tasks:
-                each.start_told = True
+        # Not before the commit: it may fail, or succeed without our hearing of it.
+        for each in tasks:
+            each.start_told = True
 
     async def _show(self, claimed: Claimed) -> None:
+        if claimed.over:
+            raise LeaseLost
         if not claimed.start_told:
             await self.start([claimed])
 

@@ -278,6 +278,15 @@ async def write_start(tx: Tx, worker: Identity, tasks: Sequence[Claimed]) -> set
     return {row["id"] for row in rows}
 
 
+STARTED = "SELECT headrace.started_tasks($1, $2, $3) AS seq"
+
+
+async def find_started(tx: Tx, worker: Identity, tasks: Sequence[Claimed]) -> set[int]:
+    """Lock these claims until the end of the transaction; gives the seqs of those whose start is on the wide row."""
+    rows = await tx.fetch(STARTED, worker.number, [each.seq for each in tasks], [each.attempt for each in tasks])
+    return {row["seq"] for row in rows}
+
+
 HOLD = "SELECT true FROM headrace.task_queue WHERE seq = $1 AND worker = $2 AND attempt = $3 FOR UPDATE"
 
 

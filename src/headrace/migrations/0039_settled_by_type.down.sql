@@ -1,0 +1,1 @@
+DROP FUNCTION headrace.started_tasks(integer, bigint[], integer[]);
