@@ -16,7 +16,7 @@ from headrace.tasks.followers import Followers
 from headrace.tasks.model import Change, Transition
 from headrace.tasks.reaping import Reaper
 from headrace.tasks.registry import Backoff
-from headrace.tasks.worker import loop, store
+from headrace.tasks.worker import store, writing
 from headrace.tasks.worker.endings import Writer
 from tests.races.engine_stand import line_to
 from tests.tasks.conftest import Bench
@@ -247,7 +247,7 @@ class Refuses:
 async def test_an_end_that_can_neither_be_written_nor_put_aside_is_not_forgotten(
     bench: Bench, shaky: Shaky, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(loop, "_WRITE_AGAIN_S", 0.2)
+    monkeypatch.setattr(writing, "_WRITE_AGAIN_S", 0.2)
     refuses = Refuses(breaks=shaky)
     bench.followers = Followers({"refuses": refuses})
 
@@ -268,7 +268,7 @@ async def test_an_end_that_can_neither_be_written_nor_put_aside_is_not_forgotten
 async def test_a_worker_outlives_a_database_that_refuses_to_put_an_end_aside(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(loop, "_WRITE_AGAIN_S", 0.2)
+    monkeypatch.setattr(writing, "_WRITE_AGAIN_S", 0.2)
     refuses = Refuses()
     bench.followers = Followers({"refuses": refuses})
 
@@ -326,7 +326,7 @@ async def test_the_next_start_of_a_task_that_was_put_aside_is_told(bench: Bench,
 async def test_a_cancellation_that_a_follower_refuses_is_not_forgotten(
     bench: Bench, shaky: Shaky, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(loop, "_WRITE_AGAIN_S", 0.2)
+    monkeypatch.setattr(writing, "_WRITE_AGAIN_S", 0.2)
     started = asyncio.Event()
     refuses = Refuses()
     bench.followers = Followers({"refuses": refuses})

@@ -1,4 +1,4 @@
-"""A start whose commit is cut off, or whose answer is lost: its event is told once, never twice and never not at all."""
+"""A start whose commit is cut off, or whose answer is lost: its event is told once, all the same."""
 
 import asyncio
 from collections.abc import AsyncIterator

@@ -198,3 +198,4 @@ class Ending:
     error_message: str | None = None
     delay: timedelta = timedelta(0)  # for RETRIED and SNOOZED
     spends_attempt: bool = True  # whether a return to the queue counts as a retry
+    since: float = 0.0  # monotonic: since when it waits to be written

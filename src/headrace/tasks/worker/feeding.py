@@ -17,6 +17,7 @@ from headrace.tasks.worker.config import WorkerConfig
 from headrace.tasks.worker.store import Identity
 from headrace.tasks.worker.sweep import Sweep
 from headrace.tasks.worker.unheard import Unheard
+from headrace.tasks.worker.writing import WriteBehind
 
 log = logs.get(__name__)
 
@@ -36,6 +37,7 @@ class Feeder:
         *,
         hand: deque[Claimed],
         running: Sized,
+        ends: WriteBehind,
         arrived: Callable[[], None],
         gone: Callable[[], None],
     ) -> None:
@@ -43,6 +45,7 @@ class Feeder:
         self._config = config
         self._hand = hand
         self._running = running
+        self._ends = ends
         self._arrived = arrived
         self._gone = gone
         self._sweep = Sweep(db, queues=config.queues, types=registry.names, labels=dict(config.labels))
@@ -72,6 +75,8 @@ class Feeder:
 
     @property
     def _startable(self) -> int:
+        if self._ends.full:  # nothing starts before something is written
+            return 0
         return max(0, self._config.concurrency - len(self._running) - len(self._hand))
 
     @property
