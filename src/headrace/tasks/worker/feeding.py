@@ -145,7 +145,7 @@ class Feeder:
         now = time.monotonic()
         self._busy_since = self._busy_since or now
         if self._asleep and now - self._busy_since > _BUSY_AFTER_S:
-            # Before it is said: if the answer is lost nobody knows what the row says, and the next rest must say it anew.
+            # Before it is said: if the answer is lost nobody knows what the row says, and the next rest says it anew.
             self._asleep = False
             with suppress(HeadraceError):  # then submitters go on calling, which costs them a little
                 await store.set_asleep(self._db, worker, asleep=False)

@@ -10,6 +10,7 @@ from contextlib import suppress
 from headrace import ids, logs
 from headrace.database import Database, DatabaseBusy
 from headrace.errors import HeadraceError, Unavailable
+from headrace.tasks import settling
 from headrace.tasks.catalog import declare_types
 from headrace.tasks.context import Facts, forget_scratch
 from headrace.tasks.followers import Followers
@@ -136,6 +137,9 @@ class Worker:
                 group.create_task(self._ends.run(), name="write endings"),
                 group.create_task(reaper.run(self._config.beat_every), name="reap"),
                 group.create_task(self._watch_runners(), name="watch runners"),
+                group.create_task(
+                    settling.run(self._db, self._registry.names, self._config.beat_every), name="settle early tasks"
+                ),
             ]
             if self._config.listen:
                 loops.append(group.create_task(self._feeder.listen(), name="listen"))

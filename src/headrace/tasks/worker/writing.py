@@ -1,7 +1,7 @@
 """Ends on their way to the database: written in batches while handlers run on, and never more of them than a bound.
 
-What was run and is not written yet runs again when the worker is killed. So handlers wait for the writer once it is that
-far behind; it is the limit then anyway.
+What was run and is not written yet runs again when the worker is killed. So handlers wait for the writer once it is
+that far behind; it is the limit then anyway.
 """
 
 import asyncio
