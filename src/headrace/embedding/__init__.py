@@ -6,7 +6,7 @@
 ...         await hr.submit("order.ship", {"order": 7}, connection=connection)
 """
 
-from headrace.embedding.connections import UnknownConnection
+from headrace.connections import NoTransaction, UnknownConnection
 from headrace.embedding.program import Headrace
 
-__all__ = ["Headrace", "UnknownConnection"]
+__all__ = ["Headrace", "NoTransaction", "UnknownConnection"]

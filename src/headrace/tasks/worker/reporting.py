@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from headrace.connections import sqlstate_of, transaction_of
 from headrace.database import Database, Tx
 from headrace.tasks.catalog import known_type
 from headrace.tasks.context import StepRecord
@@ -130,7 +131,8 @@ class LeaseReporter:
             status = "SUCCESS" if succeeded else "FAILED"
             await tx.execute(store.END_STEP, claimed.task_id, name, claimed.attempt, status, millis, detail)
 
-    async def finish_in(self, tx: Tx, claimed: Claimed, result: Any) -> None:
+    async def finish_in(self, claimed: Claimed, connection: Any, result: Any) -> None:
+        tx = await transaction_of(connection)
         task_type = self._registry.get(claimed.task_type)
         ending = succeeded(claimed, task_type.plain_result(result), limit=self._result_limit)
         if ending.outcome is not Outcome.SUCCEEDED:
@@ -139,5 +141,8 @@ class LeaseReporter:
             if await self._writer.write_in(tx, self._worker, [ending]) == 0:
                 raise LeaseLost
             claimed.finished_in = True
-        except store.TakenMeanwhile:
-            raise LeaseLost from None
+        except Exception as exc:
+            # On a connection of the handler's, so it may be an error of any library.
+            if isinstance(exc, store.TakenMeanwhile) or sqlstate_of(exc) == store.TAKEN_MEANWHILE:
+                raise LeaseLost from None
+            raise

@@ -191,6 +191,9 @@ def finish_arguments(worker: Identity, endings: Sequence[Ending]) -> tuple[objec
     )
 
 
+TAKEN_MEANWHILE = "HR010"  # raised by finish_tasks
+
+
 class TakenMeanwhile(Unavailable):
     """Some of these tasks were taken from us while their ends were being written: nothing was, try again."""
 
@@ -203,7 +206,7 @@ async def finish(on: Tx | Database, worker: Identity, endings: Sequence[Ending])
     try:
         return {row["seq"] for row in await fetch(FINISH, *finish_arguments(worker, endings))}
     except asyncpg.PostgresError as exc:
-        if exc.sqlstate == "HR010":
+        if exc.sqlstate == TAKEN_MEANWHILE:
             raise TakenMeanwhile from exc
         raise
 
