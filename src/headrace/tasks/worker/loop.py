@@ -8,7 +8,7 @@ from collections import deque
 from contextlib import suppress
 
 from headrace import ids, logs
-from headrace.database import Database, DatabaseBusy
+from headrace.database import Database, DatabaseBusy, DatabaseUnavailable
 from headrace.errors import HeadraceError, Unavailable
 from headrace.tasks import settling
 from headrace.tasks.catalog import declare_types
@@ -40,6 +40,8 @@ _TURNS = 100
 # So often are types declared, with this pause in between, before a worker that cannot gives up.
 _DECLARE_TIMES = 20
 _DECLARE_AGAIN_S = 0.5
+# A worker that starts while the database is away tries again after this.
+_JOIN_AGAIN_S = 1.0
 
 
 class Worker:
@@ -94,8 +96,8 @@ class Worker:
 
     async def run(self, stop: asyncio.Event) -> None:
         """Work until ``stop``, then give back what has not started, wait for the rest, and settle it."""
-        await self._declare_types()
-        await self._enter()
+        if not await self._join(stop):
+            return
         try:
             await self._work_until(stop)
         finally:
@@ -105,6 +107,21 @@ class Worker:
         with suppress(HeadraceError):
             if not await store.say_stopped(self._db, self.identity):
                 log.warning("worker.not_settled", worker_id=self.identity.id)
+
+    async def _join(self, stop: asyncio.Event) -> bool:
+        """Become a worker, as soon as the database answers; False if it is to stop before that."""
+        while not stop.is_set():
+            try:
+                await self._declare_types()
+                await self._enter()
+            except DatabaseUnavailable as exc:
+                log.warning("worker.waits_for_database", error=exc.code)
+            else:
+                return True
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_JOIN_AGAIN_S):
+                    await stop.wait()
+        return False
 
     async def _declare_types(self) -> None:
         """Declare them, though somebody may hold a row of what runs for a while, as handlers that finish it do."""
