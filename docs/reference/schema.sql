@@ -702,6 +702,7 @@ CREATE TABLE headrace.task_lanes (
   CONSTRAINT task_lanes_pkey PRIMARY KEY (id),
   CONSTRAINT uk_task_lanes UNIQUE (queue, task_type, user_id, limit_key, labels, only_once)
 );
+CREATE INDEX idx_task_lanes_undeclared ON headrace.task_lanes USING btree (task_type) WHERE (labels = '{"undeclared type": ""}'::jsonb);
 GRANT SELECT, INSERT, UPDATE, DELETE ON headrace.task_lanes TO headrace_app;
 COMMENT ON TABLE headrace.task_lanes IS 'Queue, type, user, limit and labels: tasks that are alike to a worker.';
 COMMENT ON COLUMN headrace.task_lanes.only_once IS 'A single attempt is allowed: taken only when it starts at once, because a worker that dies would spend it.';
@@ -896,6 +897,7 @@ CREATE TABLE headrace.tasks (
   queue_seq bigint,
   grace_seconds integer,
   extension_seconds integer,
+  left_to_type text[],
   CONSTRAINT tasks_pkey PRIMARY KEY (id),
   CONSTRAINT fk_tasks_assets_input_asset_id FOREIGN KEY (input_asset_id) REFERENCES headrace.assets(id),
   CONSTRAINT fk_tasks_users_user_id FOREIGN KEY (user_id) REFERENCES headrace.users(id),
@@ -942,6 +944,7 @@ COMMENT ON COLUMN headrace.tasks.version IS 'Optimistic lock, and the ETag.';
 COMMENT ON COLUMN headrace.tasks.queue_seq IS 'The row of task_queue while there is one.';
 COMMENT ON COLUMN headrace.tasks.grace_seconds IS 'From the request to stop until it is killed; null: as its type says.';
 COMMENT ON COLUMN headrace.tasks.extension_seconds IS 'How much longer than its timeout an attempt may ask to run; null: not at all.';
+COMMENT ON COLUMN headrace.tasks.left_to_type IS 'While no worker has declared its type: which of queue, priority, max_attempts and timeout_seconds were not given and are left to it. Null once it is settled.';
 
 CREATE TABLE headrace.tech_risk_ledger (
   id bigint NOT NULL DEFAULT nextval('headrace.tech_risk_ledger_id_seq'::regclass),
@@ -1313,6 +1316,14 @@ COMMENT ON VIEW headrace.audit_logs IS 'The trail under the watermark service''s
 -- headrace.return_tasks(integer,bigint[],integer[],text[],interval[],boolean[],text[],text[]) RETURNS TABLE(seq bigint, task_id varchar)
 --   in functions/return_tasks.sql
 
+-- Gives waiting tasks that were submitted before their type was declared what the type says; gives how many.
+-- headrace.settle_tasks(text[],integer) RETURNS integer
+--   in functions/settle_tasks.sql
+
+-- Locks these claims of a worker and gives those whose start is on the task's row.
+-- headrace.started_tasks(integer,bigint[],integer[]) RETURNS SETOF bigint
+--   in functions/started_tasks.sql
+
 -- The request_hash of a submission in idempotency_keys.
 -- headrace.submission_digest(text,jsonb,text,text,integer,timestamptz,integer,integer,text,jsonb,text) RETURNS text
 --   in functions/submission_digest.sql
@@ -1352,6 +1363,10 @@ COMMENT ON VIEW headrace.audit_logs IS 'The trail under the watermark service''s
 -- The first day (UTC) of the month inside a TypeID.
 -- headrace.typeid_month(text) RETURNS date
 --   in functions/typeid_month.sql
+
+-- The labels of a lane whose tasks wait for their type to be declared. No worker has such a label, and no task can ask for it: it has a space.
+-- headrace.undeclared() RETURNS jsonb
+--   in functions/undeclared.sql
 
 -- headrace.untake_tasks(integer,bigint[],integer[]) RETURNS SETOF bigint
 --   in functions/untake_tasks.sql

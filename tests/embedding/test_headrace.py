@@ -21,7 +21,7 @@ from sqlalchemy.orm import Session
 import headrace
 from headrace import ids
 from headrace.database import Database
-from headrace.embedding.connections import UnknownConnection
+from headrace.connections import UnknownConnection
 from headrace.embedding.program import Headrace, NoRegistry
 from headrace.tasks.context import TaskContext
 from headrace.tasks.errors import IdempotencyKeyReused, PayloadInvalid, PayloadTooLarge, TaskNotFound, TaskSpecInvalid

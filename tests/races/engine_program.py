@@ -100,6 +100,15 @@ def limited(registry: Registry, db: Database, options: Options) -> None:
             note("ended", context, payload["key"])
 
 
+def noops(registry: Registry, db: Database, options: Options) -> None:
+    """Tasks that only add a byte to the journal: its length is how many handlers have run."""
+    journal = os.open(options.journal, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+
+    @registry.task("noop", max_attempts=1000, backoff=SOON, events=False)
+    async def noop(context: TaskContext, payload: Any) -> None:
+        os.write(journal, b".")
+
+
 def old_code(registry: Registry, db: Database, options: Options) -> None:
     @registry.task("a", events=False)
     async def a(context: TaskContext, payload: Any) -> str:
@@ -123,6 +132,7 @@ def new_code(registry: Registry, db: Database, options: Options) -> None:
 REGISTRIES: dict[str, Callable[[Registry, Database, Options], None]] = {
     "counting": counting,
     "limited": limited,
+    "noops": noops,
     "old": old_code,
     "new": new_code,
 }

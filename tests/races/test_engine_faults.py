@@ -16,7 +16,7 @@ from headrace.tasks.followers import Followers
 from headrace.tasks.model import Change, Transition
 from headrace.tasks.reaping import Reaper
 from headrace.tasks.registry import Backoff
-from headrace.tasks.worker import loop, store
+from headrace.tasks.worker import store, writing
 from headrace.tasks.worker.endings import Writer
 from tests.races.engine_stand import line_to
 from tests.tasks.conftest import Bench
@@ -189,6 +189,38 @@ async def test_a_worker_outlives_a_line_that_breaks_while_it_says_that_it_is_awa
         await bench.over(await bench.submit("work"))
 
 
+async def test_a_worker_that_was_not_answered_when_it_awoke_says_again_that_it_sleeps(
+    bench: Bench, shaky: Shaky
+) -> None:
+    """Else nobody would call it, and it would find each task only when it looks by itself."""
+
+    @bench.registry.task("work")
+    async def work(context: TaskContext, payload: Any) -> None:
+        await asyncio.sleep(0.02)
+
+    unanswered = asyncio.Event()
+    original = shaky.fetch_alone
+
+    async def lose_the_awakening(sql: str, *args: object) -> list[Row]:
+        rows = await original(sql, *args)
+        if sql == store.SET_ASLEEP and args[1] is False:
+            unanswered.set()
+            raise DatabaseUnavailable
+        return rows
+
+    async def until_asleep() -> None:
+        async with asyncio.timeout(20):
+            while not (await original("SELECT bool_or(asleep) FROM headrace.workers"))[0][0]:
+                await asyncio.sleep(0.02)
+
+    async with bench.working(lease=LONG, concurrency=1):
+        await until_asleep()
+        shaky.fetch_alone = lose_the_awakening  # type: ignore[method-assign]
+        while not unanswered.is_set():
+            await bench.over(*[await bench.submit("work") for _ in range(40)])
+        await until_asleep()
+
+
 class Refuses:
     """A follower that wants nothing to do with some ends, and may break the line while it says so."""
 
@@ -215,7 +247,7 @@ class Refuses:
 async def test_an_end_that_can_neither_be_written_nor_put_aside_is_not_forgotten(
     bench: Bench, shaky: Shaky, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(loop, "_WRITE_AGAIN_S", 0.2)
+    monkeypatch.setattr(writing, "_WRITE_AGAIN_S", 0.2)
     refuses = Refuses(breaks=shaky)
     bench.followers = Followers({"refuses": refuses})
 
@@ -236,7 +268,7 @@ async def test_an_end_that_can_neither_be_written_nor_put_aside_is_not_forgotten
 async def test_a_worker_outlives_a_database_that_refuses_to_put_an_end_aside(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(loop, "_WRITE_AGAIN_S", 0.2)
+    monkeypatch.setattr(writing, "_WRITE_AGAIN_S", 0.2)
     refuses = Refuses()
     bench.followers = Followers({"refuses": refuses})
 
@@ -294,7 +326,7 @@ async def test_the_next_start_of_a_task_that_was_put_aside_is_told(bench: Bench,
 async def test_a_cancellation_that_a_follower_refuses_is_not_forgotten(
     bench: Bench, shaky: Shaky, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(loop, "_WRITE_AGAIN_S", 0.2)
+    monkeypatch.setattr(writing, "_WRITE_AGAIN_S", 0.2)
     started = asyncio.Event()
     refuses = Refuses()
     bench.followers = Followers({"refuses": refuses})

@@ -33,7 +33,8 @@ async def test_the_least_call_takes_every_default(db: Database) -> None:
         "status": "QUEUED",
         "priority": 0,
         "queue": "default",
-        "max_attempts": 3,
+        "max_attempts": 1,  # until a worker says what the type's is: see test_settling.py
+        "left_to_type": ["queue", "priority", "max_attempts", "timeout_seconds"],
         "timeout_seconds": None,
         "labels": None,
         "limit_key": None,
@@ -44,8 +45,16 @@ async def test_the_least_call_takes_every_default(db: Database) -> None:
     assert abs(ids.time_of(task["id"]) - task["created_at"]) < timedelta(minutes=1)
 
 
+async def declare(db: Database) -> None:
+    registry = Registry()
+    registry.task("report.build")(nothing)
+    async with db.transaction() as tx:
+        await declare_types(tx, registry)
+
+
 async def test_every_option_arrives(db: Database) -> None:
     later = datetime(2030, 1, 2, 3, 4, 5, tzinfo=UTC)
+    await declare(db)
     [row] = await db.fetch_alone(
         ALL, "report.build", {"n": 1}, ids.SYSTEM_USER, "Q3", "slow", 7, later, 1, 90, "acme", {"gpu": "yes"}, "t-1",
         "k-1", "nightly",
@@ -92,6 +101,7 @@ async def test_the_event_is_the_same_that_programs_write(bench: Bench) -> None:
 
     bench.followers = Followers({"outbox": OutboxFollower()})
     bench.registry.task("report.build")(nothing)
+    await declare(bench.db)
     await submit(bench.db, trace_id="t-1")
     await bench.submit("report.build", trace_id="t-1")
     rows = await bench.db.fetch_alone(

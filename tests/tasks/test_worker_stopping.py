@@ -68,7 +68,7 @@ async def test_a_worker_that_falls_does_not_wait_for_a_handler_that_will_not_sto
         raise RuntimeError("a loop died")
 
     worker = bench.worker()
-    monkeypatch.setattr(worker, "_write_endings", lambda: fall(worker))
+    monkeypatch.setattr(worker._ends, "run", lambda: fall(worker))
     await bench.submit("stubborn")
     async with asyncio.timeout(20):
         with pytest.raises(ExceptionGroup):

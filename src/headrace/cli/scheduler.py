@@ -7,6 +7,7 @@ from contextlib import ExitStack
 from headrace import migrations
 from headrace.cli.maintaining import maintenance_loops
 from headrace.cli.output import progress, say
+from headrace.cli.waiting import until_reachable
 from headrace.cli.wiring import Place, database_of, load_settings, run, scheduling
 from headrace.cli.worker import stop_on_signals
 from headrace.settings import Settings
@@ -18,7 +19,7 @@ def scheduler() -> None:
     with ExitStack() as stack:
         with progress("looking at the database") as said:
             place = stack.enter_context(database_of(settings, role="scheduler", report=said))
-            run(migrations.verify_current(place.app))
+            run(until_reachable(lambda: migrations.verify_current(place.app), say=say))
         fired = run(_fire(settings, place))
     say(f"stopped; {fired:,} runs fired")
 

@@ -17,6 +17,7 @@ from headrace.cli.figures import Display, Totals, display_for, reporting
 from headrace.cli.output import Json, err, number_of, progress, say
 from headrace.cli.program import load_program
 from headrace.cli.supervising import Supervisor, supervised, worker_command
+from headrace.cli.waiting import until_reachable
 from headrace.cli.wiring import Place, database_of, load_settings, maintenance, run, worker_config
 from headrace.database import Database
 from headrace.errors import Invalid
@@ -72,7 +73,7 @@ def worker(
 def _database(settings: Settings, stack: ExitStack, *, quiet: bool = False) -> Place:
     with nullcontext(_say_nothing) if quiet else progress("looking at the database") as said:
         place = stack.enter_context(database_of(settings, role="worker", report=said))
-        run(migrations.verify_current(place.app))
+        run(until_reachable(lambda: migrations.verify_current(place.app), say=say))
     return place
 
 
@@ -84,7 +85,7 @@ async def _work(settings: Settings, place: Place, program: Registry, config: Wor
     stop = stop_on_signals(at_once=lambda: os._exit(130))
     # One that is frozen while it writes has lost its lease after this; what it locked must not stay so for longer.
     connection = replace(place.app, idle_in_transaction_timeout=config.lease)
-    async with await Database.connect(connection) as db:
+    async with await until_reachable(lambda: Database.connect(connection), say=say) as db:
         working = Worker(db, with_maintenance(program, maintenance(settings, place, db)), followers(), config)
 
         def look() -> tuple[int, Totals]:

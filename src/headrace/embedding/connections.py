@@ -8,15 +8,8 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from headrace.connections import UnknownConnection, library_of, unknown
 from headrace.database import Tx
-from headrace.errors import Invalid
-
-
-class UnknownConnection(Invalid):
-    """This is not a connection of asyncpg, psycopg 3 or SQLAlchemy."""
-
-    code = "unknown_connection"
-
 
 Statement = Callable[[str], str]
 """The SQL, given how its one parameter is written."""
@@ -49,7 +42,7 @@ def _run(connection: Any, statement: Statement, value: str) -> Any:
     """Start it the library's way; gives rows, a cursor, or something to await that gives one of those."""
     if isinstance(connection, Tx):
         connection = connection.connection
-    match _library(connection):
+    match library_of(connection):
         case "asyncpg":
             return connection.fetch(statement("$1::text"), value)
         case "psycopg":
@@ -58,14 +51,7 @@ def _run(connection: Any, statement: Statement, value: str) -> Any:
             # Whoever has a connection has the module.
             text = sys.modules["sqlalchemy"].text
             return connection.execute(text(statement(":value")), {"value": value})
-    raise UnknownConnection(
-        f"A connection of asyncpg, psycopg 3 or SQLAlchemy is expected here, not a {type(connection).__qualname__}."
-    )
-
-
-def _library(connection: Any) -> str | None:
-    roots = [parent.__module__.partition(".")[0] for parent in type(connection).__mro__]
-    return next((root for root in roots if root in ("asyncpg", "psycopg", "sqlalchemy")), None)
+    raise unknown(connection)
 
 
 def _first_column(rows: Iterable[Any]) -> list[str]:
@@ -79,15 +65,6 @@ def _first(row: Any) -> str:
     if isinstance(row, Sequence) or hasattr(row, "__getitem__"):
         return str(row[0])
     return str(row.task_id)
-
-
-def sqlstate_of(exc: BaseException) -> str | None:
-    """PostgreSQL's own code in an error of whichever library."""
-    for each in (exc, getattr(exc, "orig", None), exc.__cause__):
-        state = getattr(each, "sqlstate", None) or getattr(each, "pgcode", None)
-        if isinstance(state, str):
-            return state
-    return None
 
 
 def message_of(exc: BaseException) -> str:

@@ -6,7 +6,8 @@ from typing import Any
 
 import orjson
 
-from headrace.embedding.connections import message_of, sqlstate_of
+from headrace.connections import sqlstate_of
+from headrace.embedding.connections import message_of
 from headrace.errors import HeadraceError
 from headrace.tasks import storable
 from headrace.tasks.errors import IdempotencyKeyReused, PayloadInvalid, PayloadTooLarge, TaskSpecInvalid

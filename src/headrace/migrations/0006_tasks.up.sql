@@ -67,6 +67,7 @@ CREATE TABLE headrace.tasks (
                       CONSTRAINT ck_tasks_grace_seconds CHECK (grace_seconds >= 0),
   extension_seconds   integer
                       CONSTRAINT ck_tasks_extension_seconds CHECK (extension_seconds >= 0),
+  left_to_type        text[],
   CONSTRAINT fk_tasks_users_user_id FOREIGN KEY (user_id) REFERENCES headrace.users (id),
   CONSTRAINT fk_tasks_assets_input_asset_id FOREIGN KEY (input_asset_id) REFERENCES headrace.assets (id),
   CONSTRAINT ck_tasks_media CHECK (
@@ -99,6 +100,7 @@ COMMENT ON COLUMN headrace.tasks.schedule_uid IS 'The schedule that fired it. No
 COMMENT ON COLUMN headrace.tasks.queue_seq IS 'The row of task_queue while there is one.';
 COMMENT ON COLUMN headrace.tasks.grace_seconds IS 'From the request to stop until it is killed; null: as its type says.';
 COMMENT ON COLUMN headrace.tasks.extension_seconds IS 'How much longer than its timeout an attempt may ask to run; null: not at all.';
+COMMENT ON COLUMN headrace.tasks.left_to_type IS 'While no worker has declared its type: which of queue, priority, max_attempts and timeout_seconds were not given and are left to it. Null once it is settled.';
 COMMENT ON COLUMN headrace.tasks.version IS 'Optimistic lock, and the ETag.';
 
 
@@ -257,6 +259,8 @@ CREATE TABLE headrace.task_lanes (
   only_once           boolean NOT NULL DEFAULT false,
   CONSTRAINT uk_task_lanes UNIQUE (queue, task_type, user_id, limit_key, labels, only_once)
 );
+-- Lanes whose tasks wait for their type to be declared: see undeclared().
+CREATE INDEX idx_task_lanes_undeclared ON headrace.task_lanes (task_type) WHERE labels = '{"undeclared type": ""}';
 COMMENT ON TABLE headrace.task_lanes IS 'Queue, type, user, limit and labels: tasks that are alike to a worker.';
 COMMENT ON COLUMN headrace.task_lanes.only_once IS 'A single attempt is allowed: taken only when it starts at once, because a worker that dies would spend it.';
 

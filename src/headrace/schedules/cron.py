@@ -16,6 +16,7 @@ from functools import lru_cache
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from cronsim import CronSim, CronSimError
+from cronsim.cronsim import Field
 
 from headrace.schedules.errors import CronInvalid, CronNeverDue, TimezoneUnknown
 
@@ -33,6 +34,7 @@ LONGEST_WAIT = timedelta(days=5 * 366)
 _SECOND = timedelta(seconds=1)
 _DAY = timedelta(days=1)
 _HOURS = set(range(24))
+_FIELDS = (Field.MINUTE, Field.HOUR, Field.DAY, Field.MONTH, Field.DOW)
 
 
 @lru_cache(maxsize=1024)
@@ -125,10 +127,24 @@ def cron_of(expression: str, timezone: str = "UTC") -> Cron:
             f"of {names}."
         )
     try:
+        fields = " ".join(_plain_field(kind, text) for kind, text in zip(_FIELDS, fields.upper().split(), strict=True))
         rule = CronSim(fields, datetime(2000, 1, 1))  # noqa: DTZ001 - the wall clock, whatever the zone
     except (CronSimError, AssertionError, ValueError) as exc:
         raise CronInvalid(f"{expression!r} is no cron expression: {str(exc).lower() or 'it cannot be read'}.") from None
     return Cron(expression, zone, rule, every_hour=rule.hours == _HOURS)
+
+
+def _plain_field(kind: Field, text: str) -> str:
+    """A field as cronsim reads it rightly: it would take a range of one with a step, ``5-5/2``, for ``5/2``."""
+    return ",".join(_plain_term(kind, term) for term in text.split(","))
+
+
+def _plain_term(kind: Field, term: str) -> str:
+    span, _, step = term.partition("/")
+    if "-" not in span or not step.strip("0") or len(kind.parse(span)) > 1:
+        return term
+    kind.parse(f"*/{step}")  # a step that is none is refused here as it is everywhere else
+    return span
 
 
 def check_due(cron: Cron, now: datetime) -> datetime:

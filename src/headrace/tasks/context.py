@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from headrace.database import Tx
+from headrace.connections import UnknownConnection, is_asynchronous
 from headrace.tasks.errors import Fatal, TaskCanceled
 from headrace.tasks.model import Claimed
 
@@ -31,7 +31,7 @@ class Reporter(Protocol):
 
     async def end_step(self, claimed: Claimed, name: str, *, succeeded: bool, detail: Any, millis: int) -> None: ...
 
-    async def finish_in(self, tx: Tx, claimed: Claimed, result: Any) -> None: ...
+    async def finish_in(self, claimed: Claimed, connection: Any, result: Any) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,12 +146,14 @@ class TaskContext(_Common):
                 self._facts.claimed, name, succeeded=succeeded, detail=step.detail, millis=millis
             )
 
-    async def finish_in(self, tx: Tx, result: Any = None) -> None:
+    async def finish_in(self, connection: Any, result: Any = None) -> None:
         """End the task in your own transaction: what you wrote there and the end are committed together, or neither.
 
-        ``LeaseLost`` if the task is no longer this worker's; then roll back, for another attempt is under way.
+        ``connection`` has an open transaction and is one of asyncpg, psycopg 3 (async or not) or SQLAlchemy (async or
+        not, or a session); ``UnknownConnection`` and ``NoTransaction`` otherwise. ``LeaseLost`` if the task is no
+        longer this worker's; then roll back, for another attempt is under way.
         """
-        await self._reporter.finish_in(tx, self._facts.claimed, result)
+        await self._reporter.finish_in(self._facts.claimed, connection, result)
 
 
 class BlockingReporter(Protocol):
@@ -175,6 +177,12 @@ class BlockingTaskContext(_Common):
 
     def log(self, message: str) -> None:
         self._reporter.call("log", message)
+
+    def finish_in(self, connection: Any, result: Any = None) -> None:
+        """End the task in your own transaction, on a blocking connection of psycopg 3 or SQLAlchemy."""
+        if is_asynchronous(connection):
+            raise UnknownConnection("This connection is asynchronous: in a def handler it must be a blocking one.")
+        self._reporter.call("finish_in", connection, result)
 
     @contextmanager
     def step(self, name: str) -> Iterator[Step]:

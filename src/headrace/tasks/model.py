@@ -190,7 +190,11 @@ class Claimed:
     extension_seconds: int | None = None  # what is left of it
     received: float = 0.0  # monotonic: when the worker had it in hand
     begun_at: datetime | None = None  # when its handler began, by the database's clock; None: as soon as it was claimed
-    start_told: bool = False  # whether its row and its followers know that this attempt runs
+    # What this process has done about the start. Whether row and followers know of it is certain only after the commit;
+    # between the two the locked row decides (``store.find_started``).
+    start_sent: bool = False
+    start_told: bool = False
+    over: bool = False  # its end is being written: nothing that its handler still reports counts
     finished_in: bool = False  # whether its handler has finished it in a transaction of its own, which may be undone
 
 
@@ -205,3 +209,4 @@ class Ending:
     error_message: str | None = None
     delay: timedelta = timedelta(0)  # for RETRIED and SNOOZED
     spends_attempt: bool = True  # whether a return to the queue counts as a retry
+    since: float = 0.0  # monotonic: since when it waits to be written

@@ -38,7 +38,7 @@ LOCK_SILENT = f"SELECT true FROM headrace.workers WHERE number = $2 AND {_IS_SIL
 # it may yet be committed. To wait for it would hold up all the others, so it is left to a later look.
 _HELD = """
 SELECT q.seq, q.task_id, q.attempt, q.claimed_at, q.cancel_requested, task.task_type, task.user_id, task.retries,
-       task.max_attempts, task.trace_id, task.timeout_seconds, task.schedule_uid, task.status <> 'QUEUED' AS start_told
+       task.max_attempts, task.trace_id, task.timeout_seconds, task.schedule_uid
 FROM headrace.task_queue AS q
 JOIN headrace.tasks AS task ON task.id = q.task_id
 WHERE q.worker = $1 {among}
@@ -120,8 +120,7 @@ def _ending(row: Row) -> Ending:
         trace_id=row["trace_id"],
         claimed_at=row["claimed_at"],
         schedule_uid=row["schedule_uid"],
-        start_told=row["start_told"],
-    )
+    )  # whether its start was told is asked when its end is written
     if row["cancel_requested"]:
         return Ending(claimed, Outcome.CANCELED)
     # A crash spends an attempt: a task that kills its worker must not do so for ever.

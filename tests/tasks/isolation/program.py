@@ -121,7 +121,7 @@ def reports_late(context: BlockingTaskContext, payload: str) -> None:
 
 @task("finishes_in")
 async def finishes_in(context: TaskContext, payload: Any) -> None:
-    await context.finish_in(None)  # type: ignore[arg-type]
+    await context.finish_in(None)
 
 
 class Unlucky(Exception):

@@ -13,7 +13,6 @@ from typing import Any
 import orjson
 import psutil
 
-from headrace.database import Tx
 from headrace.tasks.context import BlockingTaskContext, Facts, StepRecord
 from headrace.tasks.isolation.children import Children
 from headrace.tasks.isolation.threads import Threads, run_in_thread
@@ -56,7 +55,7 @@ class Recorder:
         assert isinstance(millis, int)
         self._note("end", name, succeeded, detail)
 
-    async def finish_in(self, _tx: Tx, _claimed: Claimed, _result: Any) -> None:
+    async def finish_in(self, _claimed: Claimed, _connection: Any, _result: Any) -> None:
         raise AssertionError("a child cannot do this")
 
 

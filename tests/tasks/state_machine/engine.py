@@ -142,7 +142,7 @@ class Engine:
     async def finish_in(self, worker: int, claim: Claimed, *, roll_back: bool) -> str:
         try:
             async with self.db.transaction() as tx:
-                await self.reporters[worker].finish_in(tx, claim, {"by": worker})
+                await self.reporters[worker].finish_in(claim, tx, {"by": worker})
                 if roll_back:
                     raise _Undo
         except LeaseLost:

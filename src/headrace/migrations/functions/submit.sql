@@ -31,13 +31,23 @@ DECLARE
   key        text;
   lane       integer;
   seq        bigint;
+  to_settle  text[];
 BEGIN
   PERFORM headrace.check_submission(
     submit.type, body, submit.title, submit.queue, submit.priority, submit.run_at, submit.max_attempts,
     submit.timeout_seconds, submit.limit_key, marks, submit.idempotency_key);
 
-  -- A type that nobody has registered yet is taken: its tasks wait for a worker that knows it.
+  -- A type that nobody has declared yet is taken. Its tasks wait where no worker takes from, until one that knows the type
+  -- has settled what is left to it.
   SELECT * INTO known FROM headrace.task_types WHERE name = submit.type;
+  IF NOT FOUND THEN
+    to_settle := array_remove(ARRAY[
+      CASE WHEN submit.queue IS NULL THEN 'queue' END,
+      CASE WHEN submit.priority IS NULL THEN 'priority' END,
+      CASE WHEN submit.max_attempts IS NULL THEN 'max_attempts' END,
+      CASE WHEN submit.timeout_seconds IS NULL THEN 'timeout_seconds' END
+    ], NULL);
+  END IF;
   IF known.limit_key IS NULL THEN
     key := submit.limit_key;
   ELSIF submit.limit_key IS NULL THEN
@@ -64,18 +74,23 @@ BEGIN
 
   known.queue := coalesce(submit.queue, known.queue, 'default');
   known.priority := coalesce(submit.priority, known.priority, 0);
-  known.max_attempts := coalesce(submit.max_attempts, known.max_attempts, 3);
+  known.max_attempts := coalesce(submit.max_attempts, known.max_attempts, 1);
   known.timeout_seconds := coalesce(submit.timeout_seconds, known.timeout_seconds);
-  lane := headrace.lane(known.queue, submit.type, owner, coalesce(key, ''), marks, known.max_attempts = 1);
+  IF to_settle IS NULL THEN
+    lane := headrace.lane(known.queue, submit.type, owner, coalesce(key, ''), marks, known.max_attempts = 1);
+  ELSE
+    lane := headrace.lane(known.queue, submit.type, owner, '', headrace.undeclared(), false);
+  END IF;
 
   seq := nextval('headrace.task_queue_seq_seq');
   INSERT INTO headrace.tasks (id, user_id, task_type, title, payload, priority, queue, run_at, max_attempts,
-                              timeout_seconds, labels, limit_key, trace_id, schedule_uid, queued_at, queue_seq)
+                              timeout_seconds, labels, limit_key, trace_id, schedule_uid, queued_at, queue_seq,
+                              left_to_type)
   VALUES (task, owner, submit.type, coalesce(submit.title, submit.type), body, known.priority, known.queue,
           coalesce(submit.run_at, now()), known.max_attempts, known.timeout_seconds, nullif(marks, '{}'),
-          key, submit.trace_id, submit.schedule_uid, now(), seq);
+          key, submit.trace_id, submit.schedule_uid, now(), seq, to_settle);
   INSERT INTO headrace.task_queue (seq, run_at, lane_id, precedence, task_id)
-  VALUES (seq, coalesce(submit.run_at, now()), lane, -known.priority, task);
+  VALUES (seq, coalesce(submit.run_at, now()), lane, CASE WHEN to_settle IS NULL THEN -known.priority ELSE 0 END, task);
 
   IF coalesce(known.emits_events, true) THEN
     PERFORM headrace.emit_task_events(ARRAY[headrace.new_id('evt')], ARRAY['task.created'], ARRAY[task], ARRAY[0]);

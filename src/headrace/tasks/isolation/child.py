@@ -23,7 +23,6 @@ from typing import Any
 from pydantic import ValidationError
 
 from headrace import logs
-from headrace.database import Tx
 from headrace.tasks import storable
 from headrace.tasks.context import BlockingTaskContext, Facts, StepRecord, TaskContext
 from headrace.tasks.errors import Fatal, LeaseLost, PayloadInvalid, TaskCanceled
@@ -80,6 +79,12 @@ class Run:
         return self._link.call(self.number, verb, args, kwargs)
 
 
+_NO_FINISH_IN = (
+    "finish_in is not available with isolation='process': the task's lease lies with the worker, in another process. "
+    "Give the result back, or leave isolation out."
+)
+
+
 class BlockingReports:
     """``BlockingReporter`` over the link."""
 
@@ -89,6 +94,8 @@ class BlockingReports:
 
     def call(self, verb: str, *args: Any, **kwargs: Any) -> Any:
         self._stop.check(verb)
+        if verb == "finish_in":
+            raise Fatal(_NO_FINISH_IN)
         return wire.unpack_reply(self._run.call(verb, *args, **kwargs).result(), verb)
 
 
@@ -117,11 +124,8 @@ class Reports:
     async def end_step(self, _claimed: Claimed, name: str, *, succeeded: bool, detail: Any, millis: int) -> None:
         await self._call("end_step", name, succeeded=succeeded, detail=detail, millis=millis)
 
-    async def finish_in(self, _tx: Tx, _claimed: Claimed, _result: Any) -> None:
-        raise Fatal(
-            "finish_in is not available with isolation='process': the task's lease lies with the worker, in another "
-            "process. Give the result back, or leave isolation out."
-        )
+    async def finish_in(self, _claimed: Claimed, _connection: Any, _result: Any) -> None:
+        raise Fatal(_NO_FINISH_IN)
 
 
 class Link:

@@ -79,8 +79,12 @@ async def ask_to_cancel(tx: Tx, task_id: str, place: Place) -> None:
 # The attempt goes on counting, so that the fence of a late worker and the names of steps stay unique.
 REQUEUE = """
 WITH place AS (
-  SELECT headrace.lane(task.queue, task.task_type, task.user_id, coalesce(task.limit_key, ''),
-                       coalesce(task.labels, '{}'), task.max_attempts = 1) AS lane_id
+  SELECT CASE WHEN task.left_to_type IS NULL
+           THEN headrace.lane(task.queue, task.task_type, task.user_id, coalesce(task.limit_key, ''),
+                              coalesce(task.labels, '{}'), task.max_attempts = 1)
+           ELSE headrace.lane(task.queue, task.task_type, task.user_id, '', headrace.undeclared(), false)
+         END AS lane_id,
+         CASE WHEN task.left_to_type IS NULL THEN -task.priority ELSE 0 END AS precedence
   FROM headrace.tasks AS task
   WHERE task.id = $1
 ), moved AS (
@@ -90,10 +94,10 @@ WITH place AS (
       run_at = now(), queued_at = now(), started_at = NULL, finished_at = NULL, updated_at = now(),
       version = version + 1
   WHERE id = $1 AND status IN ('FAILED', 'CANCELED')
-  RETURNING id, queue_seq, priority, attempt
+  RETURNING id, queue_seq, attempt
 ), queued AS (
   INSERT INTO headrace.task_queue (seq, run_at, lane_id, precedence, attempt, task_id)
-  SELECT moved.queue_seq, now(), place.lane_id, -moved.priority, moved.attempt, moved.id FROM moved, place
+  SELECT moved.queue_seq, now(), place.lane_id, place.precedence, moved.attempt, moved.id FROM moved, place
 ), logged AS (
   INSERT INTO headrace.task_logs (task_id, attempt, status, message) SELECT id, 0, 'RETRIED', $2 FROM moved
 ), woken AS (

@@ -30,7 +30,7 @@ class Standing:
 
 FIND_STANDING = """
 SELECT q.seq, q.run_at, q.run_at <= now() AS due, q.precedence, q.lane_id, lane.queue, lane.task_type, lane.user_id,
-       lane.limit_key, lane.labels, queue.paused_at, queue.max_running, type.max_running,
+       lane.limit_key, coalesce(task.labels, '{}'), queue.paused_at, queue.max_running, type.max_running,
        CASE WHEN lane.limit_key <> '' THEN type.max_running_per_key END
 FROM headrace.tasks AS task
 JOIN headrace.task_queue AS q ON q.seq = task.queue_seq

@@ -19,6 +19,8 @@ class WorkerConfig:
     listen: bool = True  # False: poll only, for a database behind a transaction pooler
     most_in_hand: int = 4000
     batch: int = 2000
+    # How many ends may wait to be written before no further handler starts: they run again if the worker is killed.
+    most_unwritten: int = 1000
     # How long ahead it takes: enough to bridge a claim's round trip, too little to hoard.
     ahead: timedelta = timedelta(milliseconds=150)
     shutdown_timeout: timedelta = timedelta(seconds=30)
@@ -30,6 +32,8 @@ class WorkerConfig:
     def __post_init__(self) -> None:
         if self.concurrency < 1:
             raise ValueError("concurrency must be at least 1")
+        if self.most_unwritten < 1:
+            raise ValueError("most_unwritten must be at least 1")
         if self.lease < timedelta(milliseconds=300):
             raise ValueError("a lease under 300 ms would be lost by a pause of the interpreter")
 

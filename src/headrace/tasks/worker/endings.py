@@ -43,6 +43,8 @@ class Writer:
 
     async def write(self, worker: Identity, endings: Sequence[Ending]) -> int:
         """Write a batch; gives how many were still ours."""
+        for each in endings:
+            each.claimed.over = True  # no start is sent from here on
         if all(each.outcome in FINAL and self._is_unfollowed(each.claimed) for each in endings):
             written = len(await store.finish(self._db, worker, endings))
         else:
@@ -57,6 +59,7 @@ class Writer:
         given = [_worn_out(each) if each.claimed.attempt >= _MOST_ATTEMPTS else each for each in endings]
         final = [each for each in given if each.outcome in FINAL]
         back = [each for each in given if each.outcome not in FINAL]
+        started = await self._find_started(tx, worker, given)
         done: list[Ending] = []
         if back:
             returned = await store.return_tasks(tx, worker, back)
@@ -66,7 +69,7 @@ class Writer:
         if final:
             finished = await store.finish(tx, worker, final)
             done += [each for each in final if each.claimed.seq in finished]
-        await self._follow(tx, worker, done)
+        await self._follow(tx, worker, done, started)
         return len(done)
 
     async def put_aside(self, worker: Identity, ending: Ending) -> bool:
@@ -84,13 +87,20 @@ class Writer:
         async with self._db.transaction() as tx:
             return bool(await store.return_tasks(tx, worker, [waiting]))
 
-    async def _follow(self, tx: Tx, worker: Identity, done: Sequence[Ending]) -> None:
+    async def _find_started(self, tx: Tx, worker: Identity, endings: Sequence[Ending]) -> set[int]:
+        """Whose start was told already, by seq. Only those are asked for of which this process cannot know."""
+        claims = [each.claimed for each in endings if not self._is_unfollowed(each.claimed)]
+        unsure = [each for each in claims if not each.start_told and (each.start_sent or not each.over)]
+        known = {each.seq for each in claims if each.start_told}
+        return known | await store.find_started(tx, worker, unsure) if unsure else known
+
+    async def _follow(self, tx: Tx, worker: Identity, done: Sequence[Ending], started: set[int]) -> None:
         moves: list[tuple[KnownType, Transition]] = []
         for each in done:
             if self._is_unfollowed(each.claimed):
                 continue
             known = await self._type(tx, each.claimed.task_type)
-            if not each.claimed.start_told:
+            if each.claimed.seq not in started:
                 moves.append((known, transition(Change.STARTED, each.claimed, worker)))
             moves.append((known, _transition_of(each, worker)))
         if moves:

@@ -17,6 +17,7 @@ from headrace.tasks.worker.config import WorkerConfig
 from headrace.tasks.worker.store import Identity
 from headrace.tasks.worker.sweep import Sweep
 from headrace.tasks.worker.unheard import Unheard
+from headrace.tasks.worker.writing import WriteBehind
 
 log = logs.get(__name__)
 
@@ -36,6 +37,7 @@ class Feeder:
         *,
         hand: deque[Claimed],
         running: Sized,
+        ends: WriteBehind,
         arrived: Callable[[], None],
         gone: Callable[[], None],
     ) -> None:
@@ -43,6 +45,7 @@ class Feeder:
         self._config = config
         self._hand = hand
         self._running = running
+        self._ends = ends
         self._arrived = arrived
         self._gone = gone
         self._sweep = Sweep(db, queues=config.queues, types=registry.names, labels=dict(config.labels))
@@ -72,6 +75,8 @@ class Feeder:
 
     @property
     def _startable(self) -> int:
+        if self._ends.full:  # nothing starts before something is written
+            return 0
         return max(0, self._config.concurrency - len(self._running) - len(self._hand))
 
     @property
@@ -140,9 +145,10 @@ class Feeder:
         now = time.monotonic()
         self._busy_since = self._busy_since or now
         if self._asleep and now - self._busy_since > _BUSY_AFTER_S:
+            # Before it is said: if the answer is lost nobody knows what the row says, and the next rest says it anew.
+            self._asleep = False
             with suppress(HeadraceError):  # then submitters go on calling, which costs them a little
                 await store.set_asleep(self._db, worker, asleep=False)
-                self._asleep = False
 
     async def _rest(self, worker: Identity) -> None:
         """There is nothing more to take: sleep until somebody wakes us, something falls due, or it is time to look."""

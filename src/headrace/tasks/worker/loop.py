@@ -6,13 +6,11 @@ import socket
 import time
 from collections import deque
 from contextlib import suppress
-from dataclasses import dataclass
-
-import asyncpg
 
 from headrace import ids, logs
-from headrace.database import Database, DatabaseBusy
+from headrace.database import Database, DatabaseBusy, DatabaseUnavailable
 from headrace.errors import HeadraceError, Unavailable
+from headrace.tasks import settling
 from headrace.tasks.catalog import declare_types, known_type
 from headrace.tasks.context import Facts, forget_scratch
 from headrace.tasks.followers import Followers
@@ -21,13 +19,15 @@ from headrace.tasks.reaping import Reaper
 from headrace.tasks.registry import Registry
 from headrace.tasks.worker import store
 from headrace.tasks.worker.config import WorkerConfig
-from headrace.tasks.worker.endings import FINAL, Writer, finished_by_handlers
+from headrace.tasks.worker.endings import FINAL, Writer
 from headrace.tasks.worker.feeding import Feeder
+from headrace.tasks.worker.figures import Figures
 from headrace.tasks.worker.heart import Heart
 from headrace.tasks.worker.isolated import Isolated
 from headrace.tasks.worker.reporting import LeaseReporter
 from headrace.tasks.worker.runs import Run, StopReason, ending_when_stopped, execute
 from headrace.tasks.worker.store import Identity
+from headrace.tasks.worker.writing import WriteBehind
 
 log = logs.get(__name__)
 
@@ -37,22 +37,11 @@ _TICK_S = 0.05
 _SHOW_AFTER_S = 0.1
 # No-op handlers never wait: after this many in a row the loop gets a turn, so that claims and writes go on.
 _TURNS = 100
-# While more is coming, endings gather for this long: one write for hundreds.
-_GATHER_S = 0.002
-# An end that was refused is offered again after so long.
-_WRITE_AGAIN_S = 5.0
 # So often are types declared, with this pause in between, before a worker that cannot gives up.
 _DECLARE_TIMES = 20
 _DECLARE_AGAIN_S = 0.5
-
-
-@dataclass(slots=True)
-class Figures:
-    """What a worker has done, for its line on the screen and for metrics."""
-
-    finished: int = 0
-    failed: int = 0
-    lost: int = 0
+# A worker that starts while the database is away tries again after this.
+_JOIN_AGAIN_S = 1.0
 
 
 class Worker:
@@ -70,21 +59,33 @@ class Worker:
         self._hand: deque[Claimed] = deque()
         # By claim, not by task: after a lost lease the next attempt may begin here before the last one has stopped.
         self._runs: dict[tuple[int, int], Run] = {}
-        self._endings: list[Ending] = []
-        self._writing = False
         self._stopping = False
         self._idle: deque[asyncio.Future[None]] = deque()
-        self._ended = asyncio.Event()
         self._settled = asyncio.Event()
         self._runners: set[asyncio.Task[None]] = set()
         self._closed = False
         # Handlers that do not stop whatever is done, for as long as they run. Nobody waits for them.
         self.left: set[asyncio.Task[None]] = set()
         self.figures = Figures()
+        self._ends = WriteBehind(
+            self._writer,
+            config,
+            self.figures,
+            worker=lambda: self.identity,
+            more_to_come=lambda: bool(self._hand),
+            wrote=self._on_written,
+        )
         self.identity: Identity
         self._heart: Heart
         self._feeder = Feeder(
-            db, registry, config, hand=self._hand, running=self._runs, arrived=self._wake_runners, gone=self._given_up
+            db,
+            registry,
+            config,
+            hand=self._hand,
+            running=self._runs,
+            ends=self._ends,
+            arrived=self._wake_runners,
+            gone=self._given_up,
         )
         self._reporter: LeaseReporter
 
@@ -96,8 +97,8 @@ class Worker:
 
     async def run(self, stop: asyncio.Event) -> None:
         """Work until ``stop``, then give back what has not started, wait for the rest, and settle it."""
-        await self._declare_types()
-        await self._enter()
+        if not await self._join(stop):
+            return
         try:
             await self._work_until(stop)
         finally:
@@ -107,6 +108,21 @@ class Worker:
         with suppress(HeadraceError):
             if not await store.say_stopped(self._db, self.identity):
                 log.warning("worker.not_settled", worker_id=self.identity.id)
+
+    async def _join(self, stop: asyncio.Event) -> bool:
+        """Become a worker, as soon as the database answers; False if it is to stop before that."""
+        while not stop.is_set():
+            try:
+                await self._declare_types()
+                await self._enter()
+            except DatabaseUnavailable as exc:
+                log.warning("worker.waits_for_database", error=exc.code)
+            else:
+                return True
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_JOIN_AGAIN_S):
+                    await stop.wait()
+        return False
 
     async def _declare_types(self) -> None:
         """Declare them, though somebody may hold a row of what runs for a while, as handlers that finish it do."""
@@ -136,9 +152,12 @@ class Worker:
                 group.create_task(self._feeder.run(), name="feed"),
                 group.create_task(self._look_after_runs(), name="look after runs"),
                 group.create_task(self._poll_cancels(), name="poll cancels"),
-                group.create_task(self._write_endings(), name="write endings"),
+                group.create_task(self._ends.run(), name="write endings"),
                 group.create_task(reaper.run(self._config.beat_every), name="reap"),
                 group.create_task(self._watch_runners(), name="watch runners"),
+                group.create_task(
+                    settling.run(self._db, self._registry.names, self._config.beat_every), name="settle early tasks"
+                ),
             ]
             if self._config.listen:
                 loops.append(group.create_task(self._feeder.listen(), name="listen"))
@@ -191,7 +210,7 @@ class Worker:
         log.warning("worker.lease_lost", worker_id=self.identity.id, running=len(self._runs))
         self._feeder.worker = None
         self._hand.clear()
-        self._endings.clear()
+        self._ends.drop()
         for run in list(self._runs.values()):
             run.ask_to_stop(StopReason.LEASE_LOST)
         await self._heart.stop()
@@ -203,7 +222,7 @@ class Worker:
         with suppress(HeadraceError):
             await store.say_stopping(self._db, self.identity)
         for each in await self._feeder.stop():
-            self._end(Ending(each, Outcome.CANCELED))
+            self._ends.add(Ending(each, Outcome.CANCELED))
         await self._until_settled(self._config.shutdown_timeout.total_seconds())
         for run in self._runs.values():
             run.ask_to_stop(StopReason.SHUTDOWN)
@@ -214,7 +233,7 @@ class Worker:
     async def _until_settled(self, seconds: float) -> None:
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
-                while self._runs or self._endings or self._writing:
+                while self._runs or self._ends.unwritten:
                     self._settled.clear()
                     await self._settled.wait()
 
@@ -244,7 +263,7 @@ class Worker:
         assert me is not None
         turns = 0
         while True:
-            while not self._hand:
+            while not self._hand or self._ends.full:
                 self._feeder.room.set()
                 self._idle.append(waiting := asyncio.get_running_loop().create_future())
                 await waiting
@@ -288,11 +307,12 @@ class Worker:
             return
         if ending.outcome in FINAL and run.facts.scratch_made:
             forget_scratch(self._config.scratch, run.claimed.task_id)
-        self._end(ending)
+        self._ends.add(ending)
 
-    def _end(self, ending: Ending) -> None:
-        self._endings.append(ending)
-        self._ended.set()
+    def _on_written(self) -> None:
+        self._settled.set()
+        self._feeder.room.set()
+        self._wake_runners()
 
     async def _look_after_runs(self) -> None:
         while True:
@@ -365,55 +385,4 @@ class Worker:
                 run.ask_to_stop(StopReason.CANCELED)
         for each in [each for each in self._hand if each.seq in seqs]:
             self._hand.remove(each)
-            self._end(Ending(each, Outcome.CANCELED))
-
-    # -- writing
-
-    async def _write_endings(self) -> None:
-        while True:
-            await self._ended.wait()
-            self._ended.clear()
-            if self._hand and len(self._endings) < self._config.batch:
-                await asyncio.sleep(_GATHER_S)
-            while self._endings:
-                batch = self._endings[: self._config.batch]
-                del self._endings[: self._config.batch]
-                self._writing = True
-                await self._write(batch)
-                self._writing = False
-            self._settled.set()
-
-    async def _write(self, batch: list[Ending]) -> None:
-        """Write a batch, for as long as it is ours to write: a database that is away for a moment loses nothing."""
-        worker = self.identity
-        while worker is self.identity:
-            try:
-                written = await self._writer.write(worker, batch)
-            except Unavailable as exc:
-                log.warning("worker.write_failed", error=exc.code, count=len(batch))
-                await asyncio.sleep(0.2)
-                continue
-            except Exception:
-                if len(batch) > 1:  # one of them is to blame: the others must not suffer for it
-                    for each in batch:
-                        await self._write([each])
-                    return
-                log.exception("task.unwritable", task_id=batch[0].claimed.task_id)
-                await self._put_aside(worker, batch[0])
-                return
-            finished = min(len(batch), written + finished_by_handlers(batch))
-            self.figures.finished += finished
-            self.figures.lost += len(batch) - finished
-            self.figures.failed += sum(each.outcome is Outcome.FAILED for each in batch)
-            return
-
-    async def _put_aside(self, worker: Identity, ending: Ending) -> None:
-        """An end that cannot be written (a follower refuses it): the task waits, and is tried again later."""
-        try:
-            if await self._writer.put_aside(worker, ending):
-                return
-        except (HeadraceError, asyncpg.PostgresError) as exc:
-            log.warning("task.not_put_aside", task_id=ending.claimed.task_id, error=type(exc).__name__)
-        # The line broke, the database refused, or somebody wants it canceled. If it is still ours then nobody else will
-        # see to it.
-        asyncio.get_running_loop().call_later(_WRITE_AGAIN_S, self._end, ending)
+            self._ends.add(Ending(each, Outcome.CANCELED))

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from headrace.connections import sqlstate_of, transaction_of
 from headrace.database import Database, Tx
 from headrace.tasks.catalog import known_type
 from headrace.tasks.context import StepRecord
@@ -38,15 +39,11 @@ class LeaseReporter:
             raise LeaseLost
 
     async def start(self, tasks: list[Claimed]) -> None:
-        """Show that these run, and tell the followers; what is no longer ours is left out."""
-        try:
-            await self._start(tasks)
-        except BaseException:
-            for each in tasks:
-                each.start_told = False
-            raise
-
-    async def _start(self, tasks: list[Claimed]) -> None:
+        """Show that these run, and tell the followers, once; what is no longer ours is left out."""
+        tasks = [each for each in tasks if not each.over]
+        # From here on an end cannot know by itself whether the start was told. It asks, under the lock.
+        for each in tasks:
+            each.start_sent = True
         async with self._db.transaction() as tx:
             shown = await store.write_start(tx, self._worker, tasks)
             await self._followers.follow(
@@ -57,11 +54,13 @@ class LeaseReporter:
                     if each.task_id in shown
                 ],
             )
-            # Before the commit: whoever writes an end waits for it, and must then find it told.
-            for each in tasks:
-                each.start_told = True
+        # Not before the commit: it may fail, or succeed without our hearing of it.
+        for each in tasks:
+            each.start_told = True
 
     async def _show(self, claimed: Claimed) -> None:
+        if claimed.over:
+            raise LeaseLost
         if not claimed.start_told:
             await self.start([claimed])
 
@@ -132,7 +131,8 @@ class LeaseReporter:
             status = "SUCCESS" if succeeded else "FAILED"
             await tx.execute(store.END_STEP, claimed.task_id, name, claimed.attempt, status, millis, detail)
 
-    async def finish_in(self, tx: Tx, claimed: Claimed, result: Any) -> None:
+    async def finish_in(self, claimed: Claimed, connection: Any, result: Any) -> None:
+        tx = await transaction_of(connection)
         task_type = self._registry.get(claimed.task_type)
         ending = succeeded(claimed, task_type.plain_result(result), limit=self._result_limit)
         if ending.outcome is not Outcome.SUCCEEDED:
@@ -141,5 +141,8 @@ class LeaseReporter:
             if await self._writer.write_in(tx, self._worker, [ending]) == 0:
                 raise LeaseLost
             claimed.finished_in = True
-        except store.TakenMeanwhile:
-            raise LeaseLost from None
+        except Exception as exc:
+            # On a connection of the handler's, so it may be an error of any library.
+            if isinstance(exc, store.TakenMeanwhile) or sqlstate_of(exc) == store.TAKEN_MEANWHILE:
+                raise LeaseLost from None
+            raise

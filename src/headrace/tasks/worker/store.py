@@ -191,6 +191,9 @@ def finish_arguments(worker: Identity, endings: Sequence[Ending]) -> tuple[objec
     )
 
 
+TAKEN_MEANWHILE = "HR010"  # raised by finish_tasks
+
+
 class TakenMeanwhile(Unavailable):
     """Some of these tasks were taken from us while their ends were being written: nothing was, try again."""
 
@@ -203,7 +206,7 @@ async def finish(on: Tx | Database, worker: Identity, endings: Sequence[Ending])
     try:
         return {row["seq"] for row in await fetch(FINISH, *finish_arguments(worker, endings))}
     except asyncpg.PostgresError as exc:
-        if exc.sqlstate == "HR010":
+        if exc.sqlstate == TAKEN_MEANWHILE:
             raise TakenMeanwhile from exc
         raise
 
@@ -276,6 +279,15 @@ async def write_start(tx: Tx, worker: Identity, tasks: Sequence[Claimed]) -> set
         START, worker.number, [each.seq for each in tasks], [each.attempt for each in tasks], worker.id
     )
     return {row["id"] for row in rows}
+
+
+STARTED = "SELECT headrace.started_tasks($1, $2, $3) AS seq"
+
+
+async def find_started(tx: Tx, worker: Identity, tasks: Sequence[Claimed]) -> set[int]:
+    """Lock these claims until the end of the transaction; gives the seqs of those whose start is on the wide row."""
+    rows = await tx.fetch(STARTED, worker.number, [each.seq for each in tasks], [each.attempt for each in tasks])
+    return {row["seq"] for row in rows}
 
 
 HOLD = "SELECT true FROM headrace.task_queue WHERE seq = $1 AND worker = $2 AND attempt = $3 FOR UPDATE"

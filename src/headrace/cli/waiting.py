@@ -1,0 +1,31 @@
+"""Waiting for a database that restarts: a process that starts at that moment fares as one that runs already."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+from headrace.database import DatabaseUnavailable
+
+T = TypeVar("T")
+
+_FIRST_PAUSE_S = 0.2
+_LONGEST_PAUSE_S = 5.0
+_SAY_EVERY_S = 30.0
+
+
+async def until_reachable(ask: Callable[[], Awaitable[T]], *, say: Callable[[str], None]) -> T:
+    """What the database answers, as soon as it does; what it refuses is raised at once.
+
+    Says at the beginning, and then twice a minute, what is waited for.
+    """
+    pause, say_at = _FIRST_PAUSE_S, 0.0
+    while True:
+        try:
+            return await ask()
+        except DatabaseUnavailable as exc:
+            if time.monotonic() >= say_at:
+                say(f"{exc.message} Waiting for it; Ctrl-C ends this.")
+                say_at = time.monotonic() + _SAY_EVERY_S
+        await asyncio.sleep(pause)
+        pause = min(2 * pause, _LONGEST_PAUSE_S)

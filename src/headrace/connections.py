@@ -1,0 +1,220 @@
+"""A connection of somebody else's as a transaction of ours, whichever library it comes from.
+
+The libraries are recognised by the names of their classes and never imported: who does not use one need not have it.
+"""
+
+import asyncio
+import inspect
+import re
+import sys
+from collections.abc import AsyncIterator, Iterable, Sequence
+from contextlib import asynccontextmanager
+from enum import Enum
+from typing import Any
+
+import orjson
+
+from headrace.database import Json, Tx
+from headrace.errors import Invalid
+
+_JSON = ("json", "jsonb")
+
+
+class UnknownConnection(Invalid):
+    """This is not a connection of asyncpg, psycopg 3 or SQLAlchemy."""
+
+    code = "unknown_connection"
+
+
+class NoTransaction(Invalid):
+    """This connection has no open transaction: begin one, so that your writes and ours are committed together."""
+
+    code = "no_transaction"
+
+
+def unknown(connection: Any) -> UnknownConnection:
+    name = type(connection).__qualname__
+    return UnknownConnection(f"A connection of asyncpg, psycopg 3 or SQLAlchemy is expected here, not a {name}.")
+
+
+def library_of(connection: Any) -> str | None:
+    roots = [parent.__module__.partition(".")[0] for parent in type(connection).__mro__]
+    return next((root for root in roots if root in ("asyncpg", "psycopg", "sqlalchemy")), None)
+
+
+def is_asynchronous(connection: Any) -> bool:
+    """Whether it can be used on its event loop only."""
+    if isinstance(connection, Tx) or library_of(connection) == "asyncpg":
+        return True
+    return any(parent.__name__.lower().startswith("async") for parent in type(connection).__mro__)
+
+
+def sqlstate_of(exc: BaseException) -> str | None:
+    """PostgreSQL's own code in an error of whichever library."""
+    for each in (exc, getattr(exc, "orig", None), exc.__cause__):
+        state = getattr(each, "sqlstate", None) or getattr(each, "pgcode", None)
+        if isinstance(state, str):
+            return state
+    return None
+
+
+async def transaction_of(connection: Any) -> Tx:
+    """The open transaction of a connection; ``UnknownConnection`` or ``NoTransaction`` if there is none."""
+    if isinstance(connection, Tx):
+        return connection
+    match library_of(connection):
+        case "asyncpg" if hasattr(connection, "is_in_transaction"):
+            return await _of_asyncpg(connection)
+        case "psycopg" if hasattr(connection, "autocommit"):
+            return _of_psycopg(connection)
+        case "sqlalchemy":
+            return await transaction_of(await _driver_connection(connection))
+    raise unknown(connection)
+
+
+async def _of_asyncpg(connection: Any) -> Tx:
+    if not connection.is_in_transaction():
+        raise NoTransaction
+    # A program may have taught its connection to read JSON.
+    return _AsyncpgTx(connection, json_as_text=isinstance(await connection.fetchval("SELECT '1'::jsonb"), str))
+
+
+def _of_psycopg(connection: Any) -> Tx:
+    # Without autocommit the first statement begins one.
+    if connection.autocommit and connection.info.transaction_status == 0:
+        raise NoTransaction
+    return _PsycopgTx(connection)
+
+
+async def _driver_connection(connection: Any) -> Any:
+    """What lies below SQLAlchemy's connection or session, in the same transaction."""
+    if hasattr(connection, "get_bind"):  # a session
+        connection = await _given(connection.connection)
+    if not hasattr(connection, "exec_driver_sql"):
+        raise unknown(connection)
+    # SQLAlchemy begins the transaction with its first statement: that must not be one of ours beside it.
+    await _given(connection.execute, sys.modules["sqlalchemy"].text("SELECT 1"))
+    if hasattr(connection, "get_raw_connection"):
+        return (await connection.get_raw_connection()).driver_connection
+    return connection.connection.driver_connection
+
+
+async def _given(call: Any, *args: object) -> Any:
+    """What a verb gives, blocking or not; a blocking one must not hold the event loop up."""
+    if inspect.iscoroutinefunction(call):
+        return await call(*args)
+    found = await asyncio.to_thread(call, *args)
+    return await found if inspect.isawaitable(found) else found
+
+
+class _ForeignTx(Tx):
+    """``Tx`` over ``_run``."""
+
+    __slots__ = ()
+
+    async def _run(self, sql: str, args: Sequence[object]) -> tuple[list[Any], int]:
+        """Rows by name, and how many were touched."""
+        raise NotImplementedError
+
+    async def fetch(self, sql: str, *args: object) -> list[Any]:
+        return (await self._run(sql, args))[0]
+
+    async def fetchrow(self, sql: str, *args: object) -> Any:
+        return next(iter(await self.fetch(sql, *args)), None)
+
+    async def fetchval(self, sql: str, *args: object) -> Any:
+        row = await self.fetchrow(sql, *args)
+        return None if row is None else next(iter(row.values()))
+
+    async def execute(self, sql: str, *args: object) -> None:
+        await self._run(sql, args)
+
+    async def count(self, sql: str, *args: object) -> int:
+        return (await self._run(sql, args))[1]
+
+    async def executemany(self, sql: str, args: Iterable[Sequence[object]]) -> None:
+        for each in args:
+            await self._run(sql, each)
+
+    @asynccontextmanager
+    async def savepoint(self) -> AsyncIterator[None]:
+        await self.execute("SAVEPOINT headrace")
+        try:
+            yield
+        except BaseException:
+            await self.execute("ROLLBACK TO SAVEPOINT headrace")
+            raise
+        await self.execute("RELEASE SAVEPOINT headrace")
+
+
+class _AsyncpgTx(_ForeignTx):
+    __slots__ = ("_json_as_text",)
+
+    def __init__(self, connection: Any, *, json_as_text: bool) -> None:
+        super().__init__(connection)
+        self._json_as_text = json_as_text
+
+    async def _run(self, sql: str, args: Sequence[object]) -> tuple[list[Any], int]:
+        statement = await self.connection.prepare(sql)
+        kinds = [kind.name for kind in statement.get_parameters()]
+        if any(kind.removesuffix("[]") in _JSON for kind in kinds):
+            statement = await self.connection.prepare(_with_json_as_text(sql, kinds))
+        rows = [dict(row) for row in await statement.fetch(*map(_json_as_text, kinds, args))]
+        if self._json_as_text:
+            texts = [each.name for each in statement.get_attributes() if each.type.name in _JSON]
+            for row in rows:
+                row.update({name: orjson.loads(row[name]) for name in texts if row[name] is not None})
+        touched = (statement.get_statusmsg() or "").rpartition(" ")[2]
+        return rows, int(touched) if touched.isdigit() else 0
+
+
+def _with_json_as_text(sql: str, kinds: Sequence[str]) -> str:
+    """JSON goes as text and is cast by the server: a program may have taught its connection any way to write it."""
+    for number, kind in enumerate(kinds, start=1):
+        array = "[]" if kind.endswith("[]") else ""
+        if kind.removesuffix("[]") in _JSON:
+            sql = re.sub(rf"\${number}(?![0-9])", f"(${number}::text{array}::{kind})", sql)
+    return sql
+
+
+def _json_as_text(kind: str, value: Any) -> Any:
+    if value is None or kind.removesuffix("[]") not in _JSON:
+        return value
+    if kind.endswith("[]"):
+        return [_json_as_text(kind.removesuffix("[]"), each) for each in value]
+    return (bytes(value) if isinstance(value, Json) else orjson.dumps(value)).decode()
+
+
+class _PsycopgTx(_ForeignTx):
+    __slots__ = ()
+
+    async def _run(self, sql: str, args: Sequence[object]) -> tuple[list[Any], int]:
+        psycopg, by_name = sys.modules["psycopg"], sys.modules["psycopg.rows"].dict_row
+        given = [_for_psycopg(value) for value in args]
+        if not isinstance(self.connection, psycopg.AsyncConnection):
+            return await asyncio.to_thread(
+                _run_blocking, psycopg.RawCursor(self.connection, row_factory=by_name), sql, given
+            )
+        async with psycopg.AsyncRawCursor(self.connection, row_factory=by_name) as cursor:
+            await cursor.execute(sql, given or None)
+            return await cursor.fetchall() if cursor.description else [], cursor.rowcount
+
+
+def _run_blocking(cursor: Any, sql: str, given: Sequence[object]) -> tuple[list[Any], int]:
+    with cursor:
+        cursor.execute(sql, given or None)
+        return cursor.fetchall() if cursor.description else [], cursor.rowcount
+
+
+def _for_psycopg(value: Any) -> Any:
+    jsonb = sys.modules["psycopg.types.json"].Jsonb
+    match value:
+        case Json():
+            return jsonb(bytes(value), dumps=bytes)
+        case dict():
+            return jsonb(value, dumps=orjson.dumps)
+        case Enum():
+            return value.value
+        case list() | tuple():  # a tuple would become a composite
+            return [_for_psycopg(each) for each in value]
+    return value

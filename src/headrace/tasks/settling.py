@@ -1,0 +1,40 @@
+"""Settling tasks that were submitted by SQL before any worker had declared their type.
+
+Only the type knows how often they may be tried, for how long, in which queue, with which priority and under which
+limit. Until a worker that has the type is there they wait where nobody takes from: an ordinary claim pays nothing.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from datetime import timedelta
+
+from headrace import logs
+from headrace.database import Database
+from headrace.errors import HeadraceError
+
+log = logs.get(__name__)
+
+_AT_ONCE = 1000
+
+SETTLE = "SELECT headrace.settle_tasks($1, $2) AS settled"
+
+
+async def run_once(db: Database, types: Sequence[str]) -> int:
+    """Settle what waits for these types, which are declared, in batches; gives how many tasks."""
+    total = 0
+    while True:
+        settled: int = (await db.fetch_alone(SETTLE, list(types), _AT_ONCE))[0]["settled"]
+        total += settled
+        if settled < _AT_ONCE:
+            return total
+
+
+async def run(db: Database, types: Sequence[str], every: timedelta) -> None:
+    """Settle again and again: a transaction that was open while the type was declared may have submitted without it."""
+    while True:
+        try:
+            if settled := await run_once(db, types):
+                log.info("tasks.settled", count=settled)
+        except HeadraceError as exc:
+            log.warning("settling.failed", error=exc.code)
+        await asyncio.sleep(every.total_seconds())

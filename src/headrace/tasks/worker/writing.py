@@ -1,0 +1,127 @@
+"""Ends on their way to the database: written in batches while handlers run on, and never more of them than a bound.
+
+What was run and is not written yet runs again when the worker is killed. So handlers wait for the writer once it is
+that far behind; it is the limit then anyway.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+
+import asyncpg
+
+from headrace import logs
+from headrace.errors import HeadraceError, Unavailable
+from headrace.tasks.model import Ending, Outcome
+from headrace.tasks.worker.config import WorkerConfig
+from headrace.tasks.worker.endings import Writer, finished_by_handlers
+from headrace.tasks.worker.figures import Figures
+from headrace.tasks.worker.store import Identity
+
+log = logs.get(__name__)
+
+# While more is coming, endings gather for this long: one write for hundreds.
+_GATHER_S = 0.002
+# An end that was refused is offered again after so long.
+_WRITE_AGAIN_S = 5.0
+
+
+class WriteBehind:
+    """The ends that a worker has not written yet, and the loop that writes them."""
+
+    def __init__(
+        self,
+        writer: Writer,
+        config: WorkerConfig,
+        figures: Figures,
+        *,
+        worker: Callable[[], Identity],
+        more_to_come: Callable[[], bool],
+        wrote: Callable[[], None],
+    ) -> None:
+        self._writer = writer
+        self._batch = config.batch
+        self._most = config.most_unwritten
+        self._longest = config.beat_every.total_seconds()
+        self._figures = figures
+        self._worker = worker
+        self._more_to_come = more_to_come
+        self._wrote = wrote
+        self._waiting: list[Ending] = []
+        self._writing: Sequence[Ending] = ()
+        self._added = asyncio.Event()
+
+    def add(self, ending: Ending) -> None:
+        ending.since = time.monotonic()
+        self._waiting.append(ending)
+        self._added.set()
+
+    def drop(self) -> None:
+        """Forget what waits: the lease is lost, and with it the right to write it."""
+        self._waiting.clear()
+        self._wrote()
+
+    @property
+    def unwritten(self) -> int:
+        return len(self._waiting) + len(self._writing)
+
+    @property
+    def full(self) -> bool:
+        """Whether no handler may start until something is written: too many ends wait, or one for too long."""
+        unwritten = len(self._waiting) + len(self._writing)
+        if unwritten == 0 or unwritten >= self._most:
+            return unwritten > 0
+        oldest = (self._writing or self._waiting)[0]
+        return time.monotonic() - oldest.since > self._longest
+
+    async def run(self) -> None:
+        while True:
+            await self._added.wait()
+            self._added.clear()
+            if len(self._waiting) < self._batch and self._more_to_come() and not self.full:
+                await asyncio.sleep(_GATHER_S)
+            while self._waiting:
+                self._writing = self._waiting[: self._batch]
+                del self._waiting[: self._batch]
+                await self._write(self._writing)
+                self._writing = ()
+                self._wrote()
+            self._wrote()
+
+    async def _write(self, batch: Sequence[Ending]) -> None:
+        """Write a batch, for as long as it is ours to write: a database that is away for a moment loses nothing."""
+        worker = self._worker()
+        while worker is self._worker():
+            try:
+                written = await self._writer.write(worker, batch)
+            except Unavailable as exc:
+                log.warning("worker.write_failed", error=exc.code, count=len(batch))
+                await asyncio.sleep(0.2)
+                continue
+            except Exception:
+                if len(batch) > 1:  # one of them is to blame: the others must not suffer for it
+                    for each in batch:
+                        await self._write([each])
+                    return
+                log.exception("task.unwritable", task_id=batch[0].claimed.task_id)
+                await self._put_aside(worker, batch[0])
+                return
+            self._count(batch, written)
+            return
+
+    def _count(self, batch: Sequence[Ending], written: int) -> None:
+        finished = min(len(batch), written + finished_by_handlers(batch))
+        self._figures.finished += finished
+        self._figures.lost += len(batch) - finished
+        self._figures.failed += sum(each.outcome is Outcome.FAILED for each in batch)
+
+    async def _put_aside(self, worker: Identity, ending: Ending) -> None:
+        """An end that cannot be written (a follower refuses it): the task waits, and is tried again later."""
+        try:
+            if await self._writer.put_aside(worker, ending):
+                return
+        except (HeadraceError, asyncpg.PostgresError) as exc:
+            log.warning("task.not_put_aside", task_id=ending.claimed.task_id, error=type(exc).__name__)
+        # The line broke, the database refused, or somebody wants it canceled. If it is still ours then nobody else will
+        # see to it.
+        asyncio.get_running_loop().call_later(_WRITE_AGAIN_S, self.add, ending)
