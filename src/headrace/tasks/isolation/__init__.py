@@ -2,7 +2,7 @@
 
 from headrace.tasks.isolation.children import Children
 from headrace.tasks.isolation.errors import Crashed, HandlerFailed, Killed, ProgramBroken, ReportFailed
-from headrace.tasks.isolation.program import address_of, load_registry
+from headrace.tasks.isolation.program import load_registry
 from headrace.tasks.isolation.threads import Threads, run_in_thread
 
 __all__ = [
@@ -13,7 +13,6 @@ __all__ = [
     "ProgramBroken",
     "ReportFailed",
     "Threads",
-    "address_of",
     "load_registry",
     "run_in_thread",
 ]
