@@ -3,6 +3,7 @@
 from headrace.tasks.isolation.children import Children
 from headrace.tasks.isolation.errors import Crashed, HandlerFailed, Killed, ProgramBroken, ReportFailed
 from headrace.tasks.isolation.program import load_registry
+from headrace.tasks.isolation.single import run_single
 from headrace.tasks.isolation.threads import Threads, run_in_thread
 
 __all__ = [
@@ -15,4 +16,5 @@ __all__ = [
     "Threads",
     "load_registry",
     "run_in_thread",
+    "run_single",
 ]

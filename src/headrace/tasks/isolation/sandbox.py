@@ -1,6 +1,7 @@
 """What the kernel takes from a child process before it loads any code of others, without privileges or a dependency.
 
 no new privileges   a program with the setuid bit (sudo, su) runs without it
+no capabilities     where the worker is root: those that reach beyond files (modules, tracing, mounts, limits, clocks)
 no reach            Landlock: neither memory, environment nor open files of processes outside can be read, the worker's
                     above all, and (Linux 6.12) no signal reaches them; files are as free as before
 no network          seccomp, for types with ``network=False``: no socket can be made
@@ -17,6 +18,10 @@ import struct
 import sys
 
 _PR_SET_SECCOMP, _PR_SET_NO_NEW_PRIVS, _SECCOMP_MODE_FILTER = 22, 38, 2
+_PR_CAPBSET_DROP, _CAPABILITIES_VERSION = 24, 0x20080522
+# net_admin, sys_module, sys_rawio, sys_ptrace, sys_admin, sys_boot, sys_resource, sys_time, perfmon (which may read any
+# process's environment), bpf, checkpoint_restore; setpcap last, which the others need in order to go.
+_CAPABILITIES = (12, 16, 17, 19, 21, 22, 24, 25, 38, 39, 40, 8)
 
 # The same number on every architecture.
 _LANDLOCK_CREATE_RULESET, _LANDLOCK_ADD_RULE, _LANDLOCK_RESTRICT_SELF = 444, 445, 446
@@ -40,6 +45,7 @@ def confine(*, network: bool) -> list[str]:
         return ["privileges", "reach"] + ["network"] * (not network)
     libc = ctypes.CDLL(None, use_errno=True)
     missing = []
+    _drop_capabilities(libc)
     if libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0:
         missing.append("privileges")
     if not _leave_others_alone(libc):
@@ -47,6 +53,23 @@ def confine(*, network: bool) -> list[str]:
     if not network and not _give_up_sockets(libc):
         missing.append("network")
     return missing
+
+
+def _drop_capabilities(libc: ctypes.CDLL) -> None:
+    """Root's: from those it has, and from those that a program which it starts would get back."""
+    for number in _CAPABILITIES:
+        libc.prctl(_PR_CAPBSET_DROP, number, 0, 0, 0)  # refused for who is not root, and has none
+    header = ctypes.create_string_buffer(struct.pack("=Ii", _CAPABILITIES_VERSION, 0))
+    sets = ctypes.create_string_buffer(24)
+    if libc.capget(header, sets) != 0:
+        return
+    # Effective, permitted and inheritable ones, the lower 32 of each first.
+    words = list(struct.unpack("=6I", sets.raw[:24]))
+    for number in _CAPABILITIES:
+        half = number // 32 * 3
+        for index in range(half, half + 3):
+            words[index] &= ~(1 << number % 32)
+    libc.capset(header, struct.pack("=6I", *words))
 
 
 def _leave_others_alone(libc: ctypes.CDLL) -> bool:
