@@ -1,6 +1,8 @@
 """``headrace detect`` and ``headrace remove``: marks on pictures, on this machine, without a server."""
 
 import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 from typing import Annotated
@@ -74,13 +76,22 @@ def remove(
 
 def _carry_out(order: Order, doing: str) -> Report:
     """With a line that says how far it is. However this process is asked to end, it takes the child with it."""
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(number) is signal.SIG_DFL:
-            signal.signal(number, _end)
-    with progress(doing) as said:
+    with _ending_in_order(), progress(doing) as said:
         # Only where the line is written over: a log wants one line for each picture.
         on_progress = (lambda percent: said(f"{doing}: {percent} %")) if err.is_terminal else None
         return confined.carry_out(order, on_progress=on_progress)
+
+
+@contextmanager
+def _ending_in_order() -> Iterator[None]:
+    ours = [number for number in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(number) is signal.SIG_DFL]
+    for number in ours:
+        signal.signal(number, _end)
+    try:
+        yield
+    finally:
+        for number in ours:
+            signal.signal(number, signal.SIG_DFL)
 
 
 def _end(number: int, _frame: FrameType | None) -> None:

@@ -51,6 +51,8 @@ async def test_a_child_has_nothing_of_the_workers(tmp_path: Path, monkeypatch: p
     assert found["environment"].keys() - {"LC_CTYPE"} == clean_environment().keys() - {"LC_CTYPE"}
     assert {"PATH", "LC_TIME"} <= found["environment"].keys()
     assert found["status"]["NoNewPrivs"] == "1"
+    sys_ptrace, sys_admin, sys_resource, perfmon = (1 << number for number in (19, 21, 24, 38))
+    assert int(found["status"]["CapEff"], 16) & (sys_ptrace | sys_admin | sys_resource | perfmon) == 0
     assert found["leads_group"]
     assert (found["stdin"], found["sigterm"]) == ("", False)
     ours = int(Path("/proc/self/oom_score_adj").read_text())

@@ -70,7 +70,7 @@ def value_of(end: Message) -> Any:
         case "bad_payload":
             raise PayloadInvalid(end["message"], fields=end["fields"])
         case "no_memory":
-            raise Crashed(f"It ran out of memory.\n{end['traceback']}")
+            raise Crashed(f"It ran out of memory: its type's memory_bytes, or the machine's.\n{end['traceback']}")
         case kind:
             raise _PLAIN[kind](end["message"])
 
