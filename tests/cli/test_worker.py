@@ -20,6 +20,7 @@ import psutil
 import pytest
 
 from headrace.cli.program import ProgramNotLoaded, load_program
+from headrace.cli.supervising import worker_command
 from headrace.cli.worker import _names, pairs
 from headrace.errors import Invalid
 from tests.cli.conftest import Call, Place
@@ -50,6 +51,10 @@ async def deaf(context, payload):
             await asyncio.sleep(60)
         except asyncio.CancelledError:
             pass
+
+@registry.task("spy", isolation="process")
+def spy(context, payload):
+    return {"environment": dict(os.environ), "files": sorted(os.listdir("/dev/fd"))}
 
 @registry.task("kill", backoff=AT_ONCE)
 async def kill(context, payload):
@@ -146,6 +151,33 @@ async def test_a_worker_runs_tasks_tells_its_figures_and_stops_when_asked(start:
     assert worker.stop(signal.SIGTERM) == 0
     assert await tasks.alive() == 0
     assert worker.err.splitlines()[-1] == "stopped; 1 task done"
+
+
+async def test_a_handler_in_a_child_sees_nothing_of_the_workers_settings(
+    start: Start, tasks: Tasks, migrated: Place
+) -> None:
+    start("shop:registry", HEADRACE_SECRET_KEY="swordfish-swordfish-swordfish-swordfish", SHOP_TOKEN="swordfish")
+    found = await tasks.result(await tasks.submit("spy"), within=40)
+    assert [name for name in found["environment"] if name.startswith(("HEADRACE_", "SHOP_", "PG"))] == []
+    assert "swordfish" not in str(found)
+    assert migrated.app_url not in str(found)
+    # Input, output, errors, the connection to the worker, and the folder while it is listed.
+    assert len(found["files"]) == 5
+
+
+async def test_without_a_program_it_runs_what_the_product_does_for_itself(start: Start, tasks: Tasks) -> None:
+    worker = start()
+    await tasks.until_alive(1)
+    greeting = await tasks.submit("greet", {"name": "Ada"})
+    assert (await tasks.result(await tasks.submit("headrace.sweep"))).keys()
+    assert await tasks.status(greeting) == "QUEUED"
+    assert worker.stop(signal.SIGTERM) == 0
+    assert worker.err.splitlines()[-1] == "stopped; 1 task done"
+
+
+def test_several_processes_need_no_program_either() -> None:
+    assert worker_command(None, "--poll-only")[-2:] == ["worker", "--poll-only"]
+    assert worker_command("shop:registry")[-2:] == ["worker", "shop:registry"]
 
 
 async def test_it_takes_only_what_it_is_asked_to(start: Start, tasks: Tasks) -> None:

@@ -20,8 +20,8 @@ from sqlalchemy.orm import Session
 
 import headrace
 from headrace import ids
-from headrace.database import Database
 from headrace.connections import UnknownConnection
+from headrace.database import Database
 from headrace.embedding.program import Headrace, NoRegistry
 from headrace.tasks.context import TaskContext
 from headrace.tasks.errors import IdempotencyKeyReused, PayloadInvalid, PayloadTooLarge, TaskNotFound, TaskSpecInvalid

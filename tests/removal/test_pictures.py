@@ -1,17 +1,24 @@
 """Files of many kinds go in, the same kind comes out; what is no picture harms nobody."""
 
+import contextlib
 import json
+import signal
+import subprocess
 from pathlib import Path
 
 import numpy as np
+import psutil
 import pytest
 from numpy.typing import NDArray
 from PIL import Image
 
-from headrace.removal import pictures
+from headrace.removal import confined
+from headrace.removal.confined import carry_out, limits, picture_type
 from headrace.removal.errors import PictureUnreadable
-from headrace.removal.pictures import Order, carry_out, limits
+from headrace.removal.report import MarkedRegion, Method, Order, Removal, Report
+from headrace.tasks.isolation.environment import clean_environment
 from tests.cli.conftest import Call, call
+from tests.e2e.program import HEADRACE, environment, eventually, patience
 
 __all__ = ["call"]
 
@@ -41,26 +48,28 @@ def test_detect_and_remove_from_the_command_line(call: Call, marked: Picture, sc
 def test_other_kinds_of_pixels(marked: Picture, tmp_path: Path, mode: str, name: str) -> None:
     Image.fromarray(marked).convert(mode).save(tmp_path / name)
     report = carry_out(Order(str(tmp_path / name), result=str(tmp_path / ("clean-" + name))))
-    assert report["width"] == 640
-    if report["removed"]:
+    assert report.width == 640
+    assert report.seconds > 0
+    assert report.removal is not None
+    if report.removal.removed:
         with Image.open(tmp_path / ("clean-" + name)) as result:
             assert result.size == (640, 480)
             assert ("A" in result.getbands()) == (mode == "RGBA")
             assert (result.mode == "L") == (mode == "L")
-    assert bool(report["notes"]) == (report["removed"] and mode in ("CMYK", "LAB"))
+    assert bool(report.removal.warnings) == (report.removal.removed and mode in ("CMYK", "LAB"))
 
 
 @pytest.mark.parametrize("poor", [False, True])
 def test_a_poor_result_is_called_one(call: Call, monkeypatch: pytest.MonkeyPatch, poor: bool) -> None:
-    report = {"score": 0.6, "regions": [{"left": 1, "top": 2, "width": 3, "height": 4}], "removed": True,
-              "reason": None, "confidence": 0.1, "poor": poor, "computed": 5,
-              "invented": 6, "notes": ["CMYK becomes RGB"]}  # fmt: skip
-    monkeypatch.setattr(pictures, "carry_out", lambda _: report)
+    removal = Removal(True, None, 0.1, poor, computed=5, invented=6, warnings=("CMYK becomes RGB",))
+    report = Report(9, 9, 0.6, (MarkedRegion(1, 2, 3, 4, 0.6, 5),), 0.1, 0.2, removal)
+    monkeypatch.setattr(confined, "carry_out", lambda *_, **__: report)
     for words in (["remove", "p.jpg"], ["remove", "p.jpg", "--json"]):
         done = call(*words)
         assert ("a poor result: look at it before you use it" in done.err) == poor
         assert "not as in the original: CMYK becomes RGB" in done.err
-    assert json.loads(done.out)["poor"] is poor
+    said = json.loads(done.out)
+    assert (said["poor"], said["method"], said["to"]) == (poor, "both", "p.clean.jpg")
 
 
 def test_what_is_no_picture_is_named(tmp_path: Path) -> None:
@@ -75,16 +84,78 @@ def test_more_threads_look_at_more_at_a_time_and_may_take_the_memory() -> None:
     assert [space - spaces[0] for space in spaces] == [0, 0, 0, 1024**3, 3 * 1024**3]
 
 
-def test_libraries_reserve_no_memory_for_every_core(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    child = tmp_path / "child"
-    child.write_text('#!/bin/sh\necho "{\\"numbers\\": [$OPENBLAS_NUM_THREADS, $OPENCV_FOR_THREADS_NUM]}"\n')
-    child.chmod(0o755)
+def test_libraries_reserve_no_memory_for_every_core(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENBLAS_NUM_THREADS", "64")
-    monkeypatch.setattr("sys.executable", str(child))
-    (tmp_path / "any.png").write_bytes(b"any")
-    assert carry_out(Order(str(tmp_path / "any.png"), threads=16)) == {"numbers": [2, 2]}
+    env = clean_environment(picture_type(16).environment)
+    assert (env["OPENBLAS_NUM_THREADS"], env["OPENCV_FOR_THREADS_NUM"]) == ("2", "2")
 
 
-def test_the_child_that_opens_foreign_files_knows_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HEADRACE_DATABASE_URL", "postgresql://u:hidden@127.0.0.1/x")
-    assert not any(name.startswith("HEADRACE_") for name in pictures._environment())
+@pytest.mark.parametrize(
+    ("removed", "computed", "invented", "method"),
+    [
+        (True, 5, 0, Method.COMPUTED),
+        (True, 0, 5, Method.INVENTED),
+        (True, 1, 1, Method.BOTH),
+        (False, 0, 0, None),
+    ],
+)
+def test_the_report_says_where_the_pixels_come_from(
+    removed: bool, computed: int, invented: int, method: Method | None
+) -> None:
+    assert Removal(removed, None, 0.5, False, computed, invented, ()).method is method
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_who_is_interrupted_leaves_no_process_and_no_part_of_a_file(tmp_path: Path, how: signal.Signals) -> None:
+    rng = np.random.default_rng(1)
+    Image.fromarray(rng.integers(0, 255, (3000, 4000, 3), np.uint8)).save(tmp_path / "large.png", compress_level=0)
+    command = subprocess.Popen(
+        [*HEADRACE, "remove", "large.png"],
+        cwd=tmp_path,
+        env=environment(),
+        stderr=subprocess.PIPE,
+        preexec_fn=_reset_signals,
+        start_new_session=True,
+    )
+    try:
+        process = psutil.Process(command.pid)
+        family: list[psutil.Process] = []
+
+        def at_work() -> bool:
+            family[:] = process.children(recursive=True)
+            with contextlib.suppress(psutil.NoSuchProcess):
+                busy = any(sum(each.cpu_times()[:2]) > 1 for each in family)
+                return busy and len(list(tmp_path.iterdir())) == 2
+            return False
+
+        assert eventually(at_work, within=patience(60))
+        command.send_signal(how)
+        _, err = command.communicate(timeout=60)
+    finally:
+        command.kill()
+        command.wait()
+    assert command.returncode == (130 if how is signal.SIGINT else 128 + how)
+    assert b"Traceback" not in err
+    assert eventually(lambda: all(map(_is_gone, family)), within=patience(10))
+    assert [path.name for path in tmp_path.iterdir()] == ["large.png"]
+
+
+def _reset_signals() -> None:
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
+
+
+def _is_gone(process: psutil.Process) -> bool:
+    try:
+        return process.status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True
+
+
+def test_the_work_says_how_far_it_is(marked: Picture, tmp_path: Path) -> None:
+    Image.fromarray(marked).save(tmp_path / "photo.png")
+    percents: list[int] = []
+    carry_out(Order(str(tmp_path / "photo.png"), result=str(tmp_path / "out.png")), on_progress=percents.append)
+    assert percents == sorted(percents)
+    assert len(percents) > 2
+    assert percents[-1] == 100

@@ -9,9 +9,10 @@ import pytest
 from numpy.typing import NDArray
 from PIL import Image
 
-from headrace.removal import pictures
+from headrace.removal import confined
 from headrace.removal.errors import TargetExists, TargetUnusable
 from headrace.removal.places import require_mask, require_result, written_at_once
+from headrace.removal.report import Order
 from tests.cli.conftest import Call, call
 
 __all__ = ["call"]
@@ -24,7 +25,7 @@ def nothing_computed(monkeypatch: pytest.MonkeyPatch) -> None:
     def child(*_: object) -> None:
         pytest.fail("the child was started")
 
-    monkeypatch.setattr(pictures, "_told_by_child", child)
+    monkeypatch.setattr(confined, "_in_child", child)
 
 
 @pytest.fixture
@@ -120,7 +121,7 @@ def test_a_full_disk_is_not_the_pictures_fault(marked: Picture, tmp_path: Path) 
     resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, hard))
     try:
         with pytest.raises(TargetUnusable, match=r"out\.png could not be written: File too large"):
-            pictures.carry_out(pictures.Order(str(tmp_path / "photo.png"), result=str(tmp_path / "out.png")))
+            confined.carry_out(Order(str(tmp_path / "photo.png"), result=str(tmp_path / "out.png")))
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert [path.name for path in tmp_path.iterdir()] == ["photo.png"]

@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 from PIL import Image
 
 import headrace
+from headrace.removal.confined import carry_out
 from headrace.removal.errors import ModelDamaged
 from headrace.removal.eye import weights
-from headrace.removal.pictures import Order, carry_out
+from headrace.removal.report import Order
 
 
 def test_threads_that_come_together_load_a_model_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,7 +25,7 @@ async def test_a_run_that_will_not_hear_is_killed_and_its_retry_is_a_new_row(
     schedule = await clockwork.create(
         task_type="deaf", data={"told": str(told)}, max_duration_seconds=1, timeout_grace_period=0, max_retries=1
     )
-    async with clockwork.working(registry_address="tests.races.engine_types:registry", children=1):
+    async with clockwork.working(children=1):
         async with clockwork.db.transaction() as tx:
             await run_schedule(tx, clockwork.tasks, clockwork.caller, schedule.uid)
         runs = await clockwork.until_runs(schedule.uid, "timeout", "timeout", seconds=40)
@@ -51,7 +51,7 @@ async def test_waiting_for_a_process_is_not_running(clockwork: Clockwork, tmp_pa
     async with clockwork.db.transaction() as tx:
         for each in (long, short):
             await run_schedule(tx, clockwork.tasks, clockwork.caller, each.uid)
-    async with clockwork.working(registry_address="tests.races.engine_types:registry", children=1):
+    async with clockwork.working(children=1):
         async with asyncio.timeout(20):
             while [row["state"] for row in await clockwork.runs(long.uid)] != ["running"]:
                 await asyncio.sleep(0.02)

@@ -16,7 +16,7 @@ COMMANDS = {
     "api": Entry("headrace.cli.api:api", "Serve the REST API. The schema must be there: `headrace migrate`."),
     "worker": Entry(
         "headrace.cli.worker:worker",
-        "Run the tasks of a program until Ctrl-C or SIGTERM; a second Ctrl-C ends it at once.",
+        "Run the tasks of a program, and Headrace's own, until Ctrl-C or SIGTERM; a second Ctrl-C ends it at once.",
     ),
     "scheduler": Entry(
         "headrace.cli.scheduler:scheduler",

@@ -1,13 +1,18 @@
 """``headrace detect`` and ``headrace remove``: marks on pictures, on this machine, without a server."""
 
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from types import FrameType
+from typing import Annotated
 
 import typer
 
-from headrace.cli.output import Json, out, print_json, progress, say
-from headrace.removal import pictures
+from headrace.cli.output import Json, err, out, print_json, progress, say
+from headrace.removal import confined
 from headrace.removal.errors import TargetUnusable
+from headrace.removal.report import Order, Report
 
 Source = Annotated[Path, typer.Argument(help="The picture: JPEG, PNG, WebP, TIFF …", metavar="PICTURE")]
 Force = Annotated[bool, typer.Option("--force", help="Replace a file that is there already.")]
@@ -23,14 +28,12 @@ def detect(
 ) -> None:
     """Look for a watermark in a picture; exits with 1 if there is none."""
     target = None if mask is None else str(_no_stream(mask))
-    order = pictures.Order(str(picture), mask=target, threads=threads, force=force)
-    with progress(f"looking at {picture}"):
-        report = pictures.carry_out(order)
+    report = _carry_out(Order(str(picture), mask=target, threads=threads, force=force), f"looking at {picture}")
     if json:
-        print_json(report)
+        print_json(report.as_json())
     else:
         out.print(_told(report), markup=False)
-    if not report["regions"]:
+    if not report.regions:
         raise typer.Exit(1)
 
 
@@ -49,25 +52,50 @@ def remove(
     """Take the watermark off a picture that is yours; exits with 1 and writes nothing if that cannot be done."""
     # A picture without a name (a folder such as ..) is refused as what it is.
     target = _no_stream(to) if to else picture.parent / f"{picture.stem}.clean{picture.suffix}"
-    order = pictures.Order(str(picture), result=str(target), threads=threads, least_score=least_score, force=force)
-    with progress(f"working on {picture}"):
-        report = pictures.carry_out(order)
+    order = Order(str(picture), result=str(target), threads=threads, least_score=least_score, force=force)
+    report = _carry_out(order, f"working on {picture}")
+    removal = report.removal
+    assert removal is not None
     if json:
-        print_json(report | {"to": str(target) if report["removed"] else None})
-    elif report["removed"]:
+        print_json(report.as_json() | {"to": str(target) if removal.removed else None})
+    elif removal.removed:
         out.print(target, markup=False)
         say(
-            f"{_told(report)}; {report['computed']:,} pixels computed, {report['invented']:,} invented, "
-            f"confidence {report['confidence']:.2f}"
+            f"{_told(report)}; {removal.computed:,} pixels computed, {removal.invented:,} invented, "
+            f"confidence {removal.confidence:.2f}"
         )
     else:
-        say(report["reason"])
-    for note in report["notes"]:
-        say(f"not as in the original: {note}")
-    if report["poor"]:
+        say(removal.reason or "nothing was removed")
+    for warning in removal.warnings:
+        say(f"not as in the original: {warning}")
+    if removal.poor:
         say("a poor result: look at it before you use it")
-    if not report["removed"]:
+    if not removal.removed:
         raise typer.Exit(1)
+
+
+def _carry_out(order: Order, doing: str) -> Report:
+    """With a line that says how far it is. However this process is asked to end, it takes the child with it."""
+    with _ending_in_order(), progress(doing) as said:
+        # Only where the line is written over: a log wants one line for each picture.
+        on_progress = (lambda percent: said(f"{doing}: {percent} %")) if err.is_terminal else None
+        return confined.carry_out(order, on_progress=on_progress)
+
+
+@contextmanager
+def _ending_in_order() -> Iterator[None]:
+    ours = [number for number in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(number) is signal.SIG_DFL]
+    for number in ours:
+        signal.signal(number, _end)
+    try:
+        yield
+    finally:
+        for number in ours:
+            signal.signal(number, signal.SIG_DFL)
+
+
+def _end(number: int, _frame: FrameType | None) -> None:
+    raise SystemExit(128 + number)
 
 
 def _no_stream(target: Path) -> Path:
@@ -76,10 +104,10 @@ def _no_stream(target: Path) -> Path:
     return target
 
 
-def _told(report: dict[str, Any]) -> str:
-    if not report["regions"]:
-        return f"no mark seen (score {report['score']:.2f})"
-    first = report["regions"][0]
-    count = len(report["regions"])
-    place = f"{first['width']} x {first['height']} at {first['left']}, {first['top']}"
-    return f"a mark in {count} part{'s' * (count > 1)}, score {report['score']:.2f}, the surest {place}"
+def _told(report: Report) -> str:
+    if not report.regions:
+        return f"no mark seen (score {report.score:.2f})"
+    first = report.regions[0]
+    count = len(report.regions)
+    place = f"{first.width} x {first.height} at {first.left}, {first.top}"
+    return f"a mark in {count} part{'s' * (count > 1)}, score {report.score:.2f}, the surest {place}"

@@ -173,8 +173,8 @@ async def supervised(supervisor: Supervisor, *, stop: asyncio.Event) -> AsyncIte
             await running
 
 
-def worker_command(address: str, *options: str) -> list[str]:
-    return [sys.executable, "-m", "headrace", "worker", address, *options]
+def worker_command(address: str | None, *options: str) -> list[str]:
+    return [sys.executable, "-m", "headrace", "worker", *([] if address is None else [address]), *options]
 
 
 def _exit_code(code: int) -> int:

@@ -223,9 +223,7 @@ def submit_config(chosen: Settings) -> SubmitConfig:
     return SubmitConfig(payload_limit=chosen.task_payload_limit, idempotency_lifetime=chosen.idempotency_lifetime)
 
 
-def worker_config(
-    chosen: Settings, *, queues: Sequence[str] | None, labels: Mapping[str, str], registry_address: str | None
-) -> WorkerConfig:
+def worker_config(chosen: Settings, *, queues: Sequence[str] | None, labels: Mapping[str, str]) -> WorkerConfig:
     return WorkerConfig(
         queues=queues,
         labels=labels,
@@ -236,7 +234,6 @@ def worker_config(
         shutdown_timeout=chosen.worker_shutdown_timeout,
         result_limit=chosen.task_result_limit,
         scratch=(chosen.worker_scratch_dir or chosen.data_dir / "scratch").resolve(),
-        registry_address=registry_address,
     )
 
 
@@ -282,9 +279,7 @@ def maintenance(chosen: Settings, place: Place, db: Database) -> Maintenance:
 @asynccontextmanager
 async def maintaining(chosen: Settings, place: Place) -> AsyncIterator[None]:
     """A worker for the product's own tasks alone, in this process: they wait for the database most of the time."""
-    config = replace(
-        worker_config(chosen, queues=[QUEUE], labels={}, registry_address=None), concurrency=_OWN_TASKS_AT_ONCE
-    )
+    config = replace(worker_config(chosen, queues=[QUEUE], labels={}), concurrency=_OWN_TASKS_AT_ONCE)
     connection = replace(place.app.for_role("worker"), pool_max=6, idle_in_transaction_timeout=config.lease)
     stop = asyncio.Event()
     async with await Database.connect(connection) as db, asyncio.TaskGroup() as group:

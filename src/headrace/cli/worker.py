@@ -1,4 +1,4 @@
-"""``headrace worker``: run the tasks of a program, in one process or several."""
+"""``headrace worker``: run the tasks of a program and the product's own, in one process or several."""
 
 import asyncio
 import os
@@ -30,7 +30,11 @@ from headrace.tasks.worker.loop import Worker
 log = logs.get(__name__)
 
 App = Annotated[
-    str, typer.Argument(metavar="APP", help="Where the program's task types are: module:registry, from this folder.")
+    str | None,
+    typer.Argument(
+        metavar="[APP]",
+        help="Where the program's task types are: module:registry, from this folder. Without it: only Headrace's own.",
+    ),
 ]
 Queues = Annotated[str | None, typer.Option(help="Take tasks from these queues only: a,b. All of them by default.")]
 Labels = Annotated[
@@ -40,7 +44,7 @@ Labels = Annotated[
 
 
 def worker(
-    app: App,
+    app: App = None,
     queues: Queues = None,
     concurrency: Annotated[
         int | None, typer.Option(help="Tasks at the same time in each process (HEADRACE_WORKER_CONCURRENCY).")
@@ -53,15 +57,15 @@ def worker(
     json: Json = False,
     figures_fd: Annotated[int | None, typer.Option(hidden=True)] = None,
 ) -> None:
-    """Run the tasks of a program until Ctrl-C or SIGTERM; a second Ctrl-C ends it at once."""
+    """Run the tasks of a program, and Headrace's own, until Ctrl-C or SIGTERM; a second Ctrl-C ends it at once."""
     settings = load_settings(worker_concurrency=concurrency, worker_listen=False if poll_only else None)
     names, offers = _names(queues), pairs(labels)
     if processes > 1:
         options = _pass_on(queues, concurrency, labels, poll_only=poll_only)
         _supervise(settings, app, processes, options, names, json=json)
         return
-    registry = load_program(app)
-    config = worker_config(settings, queues=names, labels=offers, registry_address=app)
+    registry = Registry() if app is None else load_program(app)
+    config = worker_config(settings, queues=names, labels=offers)
     with ExitStack() as stack:
         place = _database(settings, stack, quiet=figures_fd is not None)
         display = stack.enter_context(display_for(settings, json=json, pipe=figures_fd))
@@ -124,7 +128,13 @@ def _exit_hard(working: Worker, status: int) -> None:
 
 
 def _supervise(
-    settings: Settings, app: str, processes: int, options: Sequence[str], queues: Sequence[str] | None, *, json: bool
+    settings: Settings,
+    app: str | None,
+    processes: int,
+    options: Sequence[str],
+    queues: Sequence[str] | None,
+    *,
+    json: bool,
 ) -> None:
     with ExitStack() as stack:
         place = _database(settings, stack)

@@ -1,163 +1,91 @@
-"""Picture files: read and written in a child process of little power, since a file from anywhere may be made to harm.
+"""One picture: decoded, looked at, solved, written. A pure job: it knows neither commands nor tasks.
 
-The child (``python -m headrace.removal.pictures``) reads one order as JSON on standard input, decodes, looks, solves
-and writes, and says what it did as JSON on standard output. It has limits on memory and processor time of its own.
+A file from anywhere may be made to harm: call ``process`` in a child process, as ``confined.carry_out`` does.
 """
 
 import contextlib
 import ctypes
-import json
-import os
-import subprocess
-import sys
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass, replace
-from pathlib import Path
-from typing import Any
+import time
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
 
-from headrace.removal import formats, places
-from headrace.removal.errors import ModelDamaged, PictureUnreadable, RemovalMissing, TargetUnusable
-from headrace.tasks.isolation import confinement
-from headrace.tasks.registry import ProcessLimits
+from headrace.removal import formats
+from headrace.removal.errors import PictureUnreadable, TargetUnusable
+from headrace.removal.report import MarkedRegion, Order, Removal, Report
 
-# Pictures of 25 megapixels, the largest that are worked on at their full size, need most: under 2 GB. Address space
-# counts what is only reserved, too, and comes to 3. Each two threads more look at one more tile at a time.
-_GIGABYTES, _GIGABYTES_A_TILE = 4, 1
-# By themselves these libraries reserve address space for as many threads as the machine has cores: at 16, a gigabyte.
-_TWO_THREADS = {"OPENBLAS_NUM_THREADS": "2", "OPENCV_FOR_THREADS_NUM": "2"}
+if TYPE_CHECKING:
+    from headrace.removal.eye.model import Restoration, Sight
+
 MOST_PIXELS = 250_000_000
-_UNREADABLE, _DAMAGED, _UNWRITABLE = 65, 69, 73
 _POOR = 0.2  # results of less confidence are better looked at
+# How far the work is, in percent, when a stage begins.
+_READ, _SEEN, _SOLVED, _WRITTEN = 5, 45, 90, 100
+
+Progress = Callable[[int], object]
 
 
-@dataclass(frozen=True, slots=True)
-class Order:
-    source: str
-    result: str | None = None  # None is look only
-    mask: str | None = None
-    threads: int = 2
-    least_score: float = 0.5
-    force: bool = False  # replace files that are there
+def process(order: Order, progress: Progress) -> Report:
+    """Look for a mark, and take it off if a result is asked for.
 
-
-def carry_out(order: Order) -> dict[str, Any]:
-    """What was seen in the picture, and what was done, as the child tells it.
-
-    What can be known to be wrong with the files is said before anything is computed, and results appear whole or not
-    at all.
+    Writes straight to the files that the order names, over what is there. ``progress`` is told percents; what it raises
+    ends the work. Raises ``PictureUnreadable``, ``TargetUnusable`` and ``ModelDamaged``.
     """
-    _require_engines()
-    source = Path(order.source)
-    places.require_source(source)
-    if order.result is not None:
-        places.require_result(Path(order.result), source, force=order.force)
-    if order.mask is not None:
-        places.require_mask(Path(order.mask), source, force=order.force)
-    with (
-        places.written_at_once(order.result, force=order.force) as result,
-        places.written_at_once(order.mask, force=order.force) as mask,
-    ):
-        return _told_by_child(order, replace(order, result=result, mask=mask))
-
-
-def _environment() -> dict[str, str]:
-    """The child's: it opens what strangers made, and needs no password of ours."""
-    return {name: value for name, value in os.environ.items() if not name.startswith("HEADRACE_")} | _TWO_THREADS
-
-
-def _told_by_child(order: Order, drafted: Order) -> dict[str, Any]:
-    done = subprocess.run(
-        [sys.executable, "-m", "headrace.removal.pictures"],
-        input=json.dumps(asdict(drafted)),
-        env=_environment(),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if done.returncode == _UNREADABLE:
-        raise PictureUnreadable(done.stderr.strip() or None)
-    if done.returncode == _DAMAGED:
-        raise ModelDamaged(done.stderr.strip() or None)
-    if done.returncode == _UNWRITABLE:
-        raise TargetUnusable(f"{order.result or order.mask} could not be written: {done.stderr.strip()}")
-    if done.returncode != 0:
-        last = done.stderr.strip().splitlines()[-1:] or [f"its process ended with {done.returncode}"]
-        raise PictureUnreadable(f"{order.source} could not be worked on: {last[0]}")
-    report: dict[str, Any] = json.loads(done.stdout)
-    return report
-
-
-def limits(threads: int) -> ProcessLimits:
-    """What the child may use."""
-    more = max(0, threads // 2 - 1)
-    return ProcessLimits(memory_bytes=(_GIGABYTES + _GIGABYTES_A_TILE * more) * 1024**3, cpu_seconds=600)
-
-
-def _require_engines() -> None:
-    import importlib.util
-
-    missing = [name for name in ("cv2", "numpy", "onnxruntime", "PIL") if importlib.util.find_spec(name) is None]
-    if missing:
-        raise RemovalMissing
-
-
-def main() -> int:
-    order = Order(**json.loads(sys.stdin.read()))
-    with confinement.limited(limits(order.threads)):
-        try:
-            report = _work(order)
-        except _Failed as exc:
-            sys.stderr.write(f"{exc}\n")
-            return exc.code
-        except ModelDamaged as exc:
-            sys.stderr.write(f"{exc.message}\n")
-            return _DAMAGED
-    sys.stdout.write(json.dumps(report))
-    return 0
-
-
-class _Failed(Exception):
-    """Says in a line what is wrong with a file; ``code`` is the child's exit code."""
-
-    def __init__(self, message: str, code: int) -> None:
-        super().__init__(message)
-        self.code = code
-
-
-def _work(order: Order) -> dict[str, Any]:
     import numpy as np
     from PIL import Image
 
     from headrace.removal.eye.looking import look
     from headrace.removal.eye.solving import solve
 
+    began = time.monotonic()
     picture, original, kind = _read(order)
+    progress(_READ)
     sight = look(picture, threads=order.threads)
     _give_back_memory()
-    report: dict[str, Any] = {
-        "width": sight.width,
-        "height": sight.height,
-        "score": round(sight.score, 4),
-        "regions": [asdict(region) for region in sight.regions],
-        "covered": round(sight.covered, 6),
-    }
+    progress(_SEEN)
     if order.mask is not None:
-        with _writing():
+        with _writing(order.mask):
             Image.fromarray(sight.mask_tight.astype(np.uint8) * 255).save(order.mask, "PNG")
     if order.result is None:
-        return report
+        progress(_WRITTEN)
+        return _report(sight, None, began)
     restoration = solve(picture, sight, least_score=order.least_score, in_place=True)
+    report = _report(sight, _removal(restoration, original), began)
     del sight
     _give_back_memory()
-    removed = restoration.refused is None
-    report |= {"removed": removed, "reason": restoration.refused,
-               "confidence": restoration.confidence, "poor": removed and restoration.confidence < _POOR,
-               "computed": restoration.inverted, "invented": restoration.filled,
-               "notes": original.notes if removed else []}  # fmt: skip
-    if removed:
-        with _writing():
+    progress(_SOLVED)
+    if restoration.refused is None:
+        with _writing(order.result):
             formats.write(restoration.picture, original, order.result, kind)
+    progress(_WRITTEN)
     return report
+
+
+def _report(sight: "Sight", removal: Removal | None, began: float) -> Report:
+    regions = tuple(
+        MarkedRegion(each.left, each.top, each.width, each.height, each.score, each.pixels) for each in sight.regions
+    )
+    return Report(
+        width=sight.width,
+        height=sight.height,
+        score=round(sight.score, 4),
+        regions=regions,
+        covered=round(sight.covered, 6),
+        seconds=round(time.monotonic() - began, 3),
+        removal=removal,
+    )
+
+
+def _removal(restoration: "Restoration", original: formats.Original) -> Removal:
+    removed = restoration.refused is None
+    return Removal(
+        removed=removed,
+        reason=restoration.refused,
+        confidence=restoration.confidence,
+        poor=removed and restoration.confidence < _POOR,
+        computed=restoration.inverted,
+        invented=restoration.filled,
+        warnings=tuple(original.notes) if removed else (),
+    )
 
 
 def _read(order: Order) -> tuple[Any, formats.Original, str]:
@@ -168,28 +96,24 @@ def _read(order: Order) -> tuple[Any, formats.Original, str]:
         picture, original = formats.read(order.source)
         kind = original.kind if order.result is None else formats.kind_of_result(order.result, original)
     except formats.NotCleanable as exc:
-        raise _Failed(str(exc), _UNREADABLE) from exc
+        raise PictureUnreadable(str(exc)) from exc
     except (Image.DecompressionBombError, OSError, ValueError, SyntaxError) as exc:
-        raise _Failed(f"{order.source} is not a picture that can be read: {exc}", _UNREADABLE) from exc
+        raise PictureUnreadable(f"{order.source} is not a picture that can be read: {exc}") from exc
     if original.transparency is not None and kind in formats.NO_TRANSPARENCY:
         original.notes.append(f"{kind} has no transparency")
     return picture, original, kind
 
 
 @contextlib.contextmanager
-def _writing() -> Iterator[None]:
+def _writing(target: str) -> Iterator[None]:
     try:
         yield
     except (OSError, ValueError, KeyError) as exc:
         reason = exc.strerror if isinstance(exc, OSError) and exc.strerror else str(exc)
-        raise _Failed(reason, _UNWRITABLE) from exc
+        raise TargetUnusable(f"{target} could not be written: {reason}") from exc
 
 
 def _give_back_memory() -> None:
     """What the networks' threads have freed stays with the process otherwise, beside what the next stage needs."""
     with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None).malloc_trim(0)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

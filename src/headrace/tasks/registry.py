@@ -9,14 +9,14 @@ import inspect
 import random
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import timedelta
 from typing import Any, Literal, TypeVar, get_origin, get_type_hints
 
 from pydantic import BaseModel, PydanticSchemaGenerationError, TypeAdapter, ValidationError
 
 from headrace.errors import Invalid
-from headrace.tasks import limit_keys
+from headrace.tasks import addresses, limit_keys
 from headrace.tasks.errors import BadResult, PayloadInvalid, UnknownTaskType
 from headrace.tasks.model import DEFAULT_QUEUE, MEDIA_STEPS
 
@@ -25,6 +25,7 @@ Handler = Callable[..., Any]
 HandlerT = TypeVar("HandlerT", bound=Handler)
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.:-]{0,254}")
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _STEP = re.compile(r"[a-z][a-z0-9_.-]{0,63}")
 
 
@@ -53,10 +54,25 @@ class Backoff:
 
 @dataclass(frozen=True, slots=True)
 class ProcessLimits:
-    """What a child process may use (``isolation="process"``); None is no limit."""
+    """What one task may use in its child process (``isolation="process"``); None is no limit.
 
-    memory_bytes: int | None = None
-    cpu_seconds: int | None = None
+    The defaults stop what has run away and are in nobody's way otherwise. All but ``wall_seconds`` hold for each
+    process that the handler starts by itself; the worker's own limits, where they are lower, hold in any case.
+    """
+
+    memory_bytes: int | None = 4 * 1024**3  # address space, on top of what the loaded program has taken
+    cpu_seconds: int | None = 6 * 3600  # of all threads together
+    file_bytes: int | None = 8 * 1024**3  # the largest file that may be written
+    open_files: int | None = 1024
+    # The kernel counts all processes and threads of a user, the worker's among them, and root's never: no default fits.
+    processes: int | None = None
+    wall_seconds: int | None = 24 * 3600  # beyond any timeout: afterwards it is killed, whatever it asked for
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if value is not None and value < 1:
+                raise BadTaskType(f"{field.name} must be at least 1, or None for no limit; not {value}.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +96,10 @@ class TaskType:
     max_running_per_key: int | None = None
     limit_key: str | None = None  # what max_running_per_key counts by: "user" or "payload.FIELD"
     units: Callable[[Any], int] | None = None  # for metering
+    # Of its child process, with isolation="process":
     limits: ProcessLimits = ProcessLimits()
+    environment: tuple[str, ...] = ()  # NAME passes on the worker's variable, NAME=value sets one
+    network: bool = True  # False: no socket can be made (Linux on x86-64 and arm64)
     payload: TypeAdapter[Any] | None = None
     result: TypeAdapter[Any] | None = None
     description: str = ""
@@ -109,6 +128,11 @@ class TaskType:
         if isinstance(result, BaseModel):
             return result.model_dump(mode="json")
         return result
+
+    @property
+    def address(self) -> str:
+        """Where a child process imports the handler from."""
+        return addresses.address_of(self.handler)
 
     @property
     def payload_schema(self) -> Mapping[str, Any] | None:
@@ -145,9 +169,16 @@ class Registry:
             raise BadTaskType(
                 f"{task_type.limit_key!r} is no limit_key for {task_type.name}: it is {limit_keys.ALLOWED}."
             )
+        if task_type.isolation == "process":
+            _check_address(task_type.name, task_type.handler, addresses.address_of)
+            _check_environment(task_type)
         self._types[task_type.name] = task_type
 
     def freeze(self) -> None:
+        """Take no more types. ``BadTaskType`` for a handler that a child process would not find."""
+        for task_type in self:
+            if task_type.isolation == "process":
+                _check_address(task_type.name, task_type.handler, addresses.check_address)
         self._frozen = True
 
     def get(self, name: str) -> TaskType:
@@ -185,6 +216,8 @@ def _declare(name: str, handler: Handler, options: dict[str, Any]) -> TaskType:
     for step in steps:
         if step not in MEDIA_STEPS and not _STEP.fullmatch(step):
             raise BadTaskType(f"{step!r} is no name for a step of {name}: lower-case letters, digits and _ . - only.")
+    if isolation == "process":
+        _check_address(name, handler, addresses.address_of)
     payload, result = _annotations(name, handler)
     try:
         return TaskType(
@@ -192,6 +225,7 @@ def _declare(name: str, handler: Handler, options: dict[str, Any]) -> TaskType:
             handler=handler,
             isolation=isolation,
             steps=steps,
+            environment=tuple(options.pop("environment", ())),
             payload=payload,
             result=result,
             description=options.pop("description", None) or inspect.getdoc(handler) or "",
@@ -199,6 +233,28 @@ def _declare(name: str, handler: Handler, options: dict[str, Any]) -> TaskType:
         )
     except TypeError as exc:
         raise BadTaskType(f"{name}: {exc}") from None
+
+
+def _check_address(name: str, handler: Handler, check: Callable[[Handler], object]) -> None:
+    try:
+        check(handler)
+    except addresses.NotImportable as exc:
+        raise BadTaskType(
+            f"The handler of {name} cannot run in a child process: {exc}. A child imports it by its name: "
+            "let it be a function of a module."
+        ) from None
+
+
+def _check_environment(task_type: TaskType) -> None:
+    for entry in task_type.environment:
+        name = entry.partition("=")[0]
+        if not _VARIABLE.fullmatch(name):
+            raise BadTaskType(f"{entry!r} is no variable for {task_type.name}: write NAME, or NAME=value.")
+        if name.startswith("HEADRACE_"):
+            raise BadTaskType(
+                f"{task_type.name} cannot have {name}: Headrace's own settings hold secrets and stay out of children. "
+                "Give what it needs another name."
+            )
 
 
 def _annotations(name: str, handler: Handler) -> tuple[TypeAdapter[Any] | None, TypeAdapter[Any] | None]:

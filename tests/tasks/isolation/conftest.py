@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest_asyncio
 
 from headrace.tasks.isolation.children import Children
-from tests.tasks.isolation.stand import ADDRESS, Stand, closing
+from tests.tasks.isolation.stand import Stand, closing
 
 
 @pytest_asyncio.fixture(loop_scope="module", scope="module")
 async def shared_children() -> AsyncIterator[Children]:
     """Two children for a whole module: a fresh interpreter takes most of a second."""
-    async with closing(Children(ADDRESS, size=2)) as children:
+    async with closing(Children(size=2)) as children:
         yield children
 
 

@@ -6,7 +6,9 @@ import ctypes
 import logging
 import multiprocessing
 import os
+import resource
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -277,9 +279,78 @@ def looks_around(context: BlockingTaskContext, payload: Any) -> dict[str, Any]:
         "descriptors": [name for number, name in sorted(descriptors.items()) if not name.startswith("/proc/")],
         "leads_group": os.getpgrp() == os.getpid() == os.getsid(0),
         "oom_score_adj": int(Path("/proc/self/oom_score_adj").read_text()),
-        "environment": os.environ.get("HEADRACE_TEST_WORD"),
+        "environment": dict(os.environ),
+        "first_environment": Path("/proc/self/environ").read_text().split("\0"),
+        "arguments": sys.orig_argv,
+        "status": dict(line.split(":\t", 1) for line in Path("/proc/self/status").read_text().splitlines()),
         "stdin": sys.stdin.read(),
         "sigterm": signal.getsignal(signal.SIGTERM) is signal.SIG_DFL,
+    }
+
+
+@task("limits")
+def limits(context: BlockingTaskContext, payload: Any) -> dict[str, int]:
+    return {name: resource.getrlimit(getattr(resource, f"RLIMIT_{name}"))[0] for name in payload}
+
+
+@task("limits.narrow", limits=ProcessLimits(file_bytes=4096, open_files=32, processes=500, cpu_seconds=100))
+def limits_narrow(context: BlockingTaskContext, path: str) -> dict[str, Any]:
+    file, opened, refused = Path(path), [], []
+    try:
+        file.write_bytes(b"x" * 5000)
+    except OSError as exc:
+        refused.append(exc.strerror)
+    try:
+        opened = [file.open() for _ in range(40)]
+    except OSError as exc:
+        refused.append(exc.strerror)
+    for each in opened:
+        each.close()
+    return {"refused": refused, "processes": resource.getrlimit(resource.RLIMIT_NPROC)[0]}
+
+
+@task("overstays", limits=ProcessLimits(wall_seconds=1))
+def overstays(context: BlockingTaskContext, payload: str) -> None:
+    tell(payload, [os.getpid()])
+    time.sleep(60)
+
+
+@task("offline", network=False)
+def offline(context: BlockingTaskContext, payload: Any) -> dict[str, Any]:
+    """Tries each way out, its own and that of a program it starts; what stays inside the process works."""
+    found: dict[str, Any] = {}
+    for family in ("AF_INET", "AF_INET6", "AF_UNIX", "AF_NETLINK"):
+        try:
+            socket.socket(getattr(socket, family), socket.SOCK_DGRAM).close()
+        except OSError as exc:
+            found[family] = exc.strerror
+    program = "import socket; socket.socket()"
+    run = subprocess.run([sys.executable, "-I", "-S", "-c", program], capture_output=True, text=True, check=False)
+    found["program"] = run.stderr.splitlines()[-1]
+    asyncio.run(asyncio.sleep(0))
+    return found
+
+
+@task("reaches_out")
+def reaches_out(context: BlockingTaskContext, payload: dict[str, Any]) -> dict[str, str | None]:
+    """Tries what a decoder that was taken over would try with the worker; and what handlers may do."""
+
+    def attempt(act: Callable[[], object]) -> str | None:
+        try:
+            act()
+        except OSError as exc:
+            return type(exc).__name__
+        return None
+
+    worker, folder = payload["worker"], Path(payload["folder"])
+    (folder / "inner").mkdir()
+    (folder / "file").touch()
+    return {
+        "environment": attempt(Path(f"/proc/{worker}/environ").read_bytes),
+        "memory": attempt(lambda: Path(f"/proc/{worker}/mem").open("rb").close()),
+        "files": attempt(Path(f"/proc/{worker}/fd/0").readlink),
+        "signal": attempt(lambda: os.kill(worker, 0)),
+        "rename": attempt(lambda: (folder / "file").rename(folder / "inner" / "file")),
     }
 
 

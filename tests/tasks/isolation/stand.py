@@ -17,10 +17,9 @@ from headrace.tasks.context import BlockingTaskContext, Facts, StepRecord
 from headrace.tasks.isolation.children import Children
 from headrace.tasks.isolation.threads import Threads, run_in_thread
 from headrace.tasks.model import Claimed
-from headrace.tasks.registry import Registry
+from headrace.tasks.registry import Registry, TaskType
 from tests.tasks.isolation.program import registry
 
-ADDRESS = "tests.tasks.isolation.program:registry"
 Blocking = Callable[[BlockingTaskContext, Any], Any]
 _numbers = itertools.count(1)
 
@@ -75,7 +74,10 @@ class Stand:
     grace: timedelta = timedelta(seconds=20)
 
     async def run(self, name: str, payload: Any = None, *, result_limit: int = 256 * 1024) -> Any:
-        task_type, claimed = registry.get(name), claim(name, payload)
+        return await self.run_type(registry.get(name), payload, result_limit=result_limit)
+
+    async def run_type(self, task_type: TaskType, payload: Any = None, *, result_limit: int = 256 * 1024) -> Any:
+        claimed = claim(task_type.name, payload)
         return await self.children.run(
             task_type,
             claimed,

@@ -6,16 +6,18 @@ import signal
 import time
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from headrace.tasks.errors import TaskCanceled
 from headrace.tasks.isolation.children import Children
 from headrace.tasks.isolation.errors import Killed, ProgramBroken
-from headrace.tasks.isolation.program import address_of, load_registry
+from headrace.tasks.isolation.failures import Failures
+from headrace.tasks.isolation.program import load_registry
+from headrace.tasks.registry import TaskType
 from tests.tasks.isolation import program
 from tests.tasks.isolation.stand import (
-    ADDRESS,
     Stand,
     appearing,
     belongings,
@@ -48,7 +50,7 @@ async def test_a_warm_child_costs_a_task_less_than_two_milliseconds(stand: Stand
 
 
 async def test_a_child_is_replaced_after_its_number_of_tasks_and_its_heir_is_started_ahead(tmp_path: Path) -> None:
-    async with closing(Children(ADDRESS, size=1, recycle_after=3)) as children:
+    async with closing(Children(size=1, recycle_after=3)) as children:
         stand = Stand(children, tmp_path)
         first = [(await stand.run("who"))["pid"] for _ in range(3)]
         assert len(set(first)) == 1
@@ -58,7 +60,7 @@ async def test_a_child_is_replaced_after_its_number_of_tasks_and_its_heir_is_sta
 
 
 async def test_a_child_whose_memory_grew_is_replaced(tmp_path: Path) -> None:
-    async with closing(Children(ADDRESS, size=1, growth_limit=50 * MEBIBYTE)) as children:
+    async with closing(Children(size=1, growth_limit=50 * MEBIBYTE)) as children:
         stand = Stand(children, tmp_path)
         first = await stand.run("leaks", 60)  # the first task may load what all need
         assert await stand.run("leaks", 20) == first
@@ -76,7 +78,7 @@ async def test_a_child_that_died_with_nothing_to_do_is_not_missed(stand: Stand) 
 
 async def test_nothing_is_left_after_closing(tmp_path: Path) -> None:
     before = belongings()
-    children = Children(ADDRESS, size=2)
+    children = Children(size=2)
     stand = Stand(children, tmp_path)
     await children.prepare(1)
     pids = children.pids
@@ -96,7 +98,7 @@ async def test_nothing_is_left_after_closing(tmp_path: Path) -> None:
 
 async def test_nothing_is_left_after_a_run_is_canceled_while_its_child_starts(tmp_path: Path) -> None:
     before = belongings()
-    children = Children(ADDRESS, size=1)
+    children = Children(size=1)
     run = asyncio.create_task(Stand(children, tmp_path).run("echo"))
     await asyncio.sleep(0.05)
     run.cancel()
@@ -106,35 +108,74 @@ async def test_nothing_is_left_after_a_run_is_canceled_while_its_child_starts(tm
     assert belongings() == before
 
 
-async def test_a_program_that_cannot_be_imported_is_told_to_all_and_tried_again_after_a_pause(
+def declared_in(module: str) -> TaskType:
+    """A type whose module this process has not imported."""
+
+    def handler(context: Any, payload: Any) -> None: ...
+
+    handler.__module__, handler.__qualname__ = module, "handler"
+    return TaskType(module, handler, "process")
+
+
+async def test_a_module_that_cannot_be_imported_is_told_to_all_and_tried_again_after_a_pause(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.syspath_prepend(str(tmp_path))
     source = tmp_path / "mended_program.py"
     source.write_text("import no_such_module\n")
     before = belongings()
-    async with closing(Children("mended_program:registry", size=4)) as children:
+    mended = declared_in("mended_program")
+    async with closing(Children(size=4)) as children:
         stand = Stand(children, tmp_path)
-        outcomes = await asyncio.gather(*(stand.run("echo") for _ in range(5)), return_exceptions=True)
-        with pytest.raises(ProgramBroken) as caught:  # at once: nothing was started
-            await asyncio.wait_for(stand.run("echo"), 0.2)
-        for outcome in (*outcomes, caught.value):
+        outcomes = await asyncio.gather(*(stand.run_type(mended) for _ in range(5)), return_exceptions=True)
+        for outcome in outcomes:
             assert isinstance(outcome, ProgramBroken)
             assert "ModuleNotFoundError: No module named 'no_such_module'" in outcome.message
             assert outcome.retry_after is not None
-            assert timedelta(0) < outcome.retry_after <= timedelta(seconds=1)
-        source.write_text("from tests.tasks.isolation.program import registry\n")
-        await asyncio.sleep(1)
-        assert await stand.run("echo", 1) == 1
+            assert timedelta(0) <= outcome.retry_after <= timedelta(seconds=60)
+        assert await stand.run("echo", "others are not concerned") == "others are not concerned"
+        source.write_text("def handler(context, payload):\n    return payload\n")
+
+        async def again() -> object:
+            while True:
+                try:
+                    return await stand.run_type(mended, 1)
+                except ProgramBroken as exc:
+                    await asyncio.sleep((exc.retry_after or timedelta(0)).total_seconds())
+
+        assert await asyncio.wait_for(again(), 60) == 1
     assert belongings() == before
 
 
-async def test_a_program_whose_process_dies_says_how(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_between_two_tries_nothing_is_started_for_a_broken_module() -> None:
+    failures = Failures()
+    failures.refuse("shop:handler")
+    pauses = []
+    for _ in range(8):
+        failures.note("shop:handler", "no license")
+        with pytest.raises(ProgramBroken, match="no license") as caught:
+            failures.refuse("shop:handler")
+        assert caught.value.retry_after is not None
+        pauses.append(round(caught.value.retry_after.total_seconds()))
+    assert pauses == [1, 2, 4, 8, 16, 32, 60, 60]
+    failures.forget("shop:handler")
+    failures.refuse("shop:handler")
+
+
+async def test_a_module_whose_import_ends_the_process_says_how(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(tmp_path))
     (tmp_path / "dying_program.py").write_text("import os\nos.write(2, b'no license')\nos._exit(9)\n")
-    async with closing(Children("dying_program:registry", size=1)) as children:
+    async with closing(Children(size=1)) as children:
         with pytest.raises(ProgramBroken, match=r"its process exited with status 9\. It wrote last:\nno license"):
-            await Stand(children, tmp_path).run("echo")
+            await Stand(children, tmp_path).run_type(declared_in("dying_program"))
+
+
+async def test_a_module_without_the_handler_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / "empty_program.py").touch()
+    async with closing(Children(size=1)) as children:
+        with pytest.raises(ProgramBroken, match="empty_program has no handler"):
+            await Stand(children, tmp_path).run_type(declared_in("empty_program"))
 
 
 async def test_addresses_that_lead_nowhere_are_refused_in_words() -> None:
@@ -145,9 +186,3 @@ async def test_addresses_that_lead_nowhere_are_refused_in_words() -> None:
     }.items():
         with pytest.raises(ProgramBroken, match=why):
             load_registry(address)
-
-
-async def test_a_registry_in_a_module_knows_its_address() -> None:
-    assert load_registry(address_of(program.registry)) is program.registry
-    with pytest.raises(ProgramBroken, match="put it into a module"):
-        address_of(type(program.registry)())

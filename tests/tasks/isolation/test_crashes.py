@@ -15,7 +15,7 @@ import pytest
 from headrace.tasks.isolation.errors import Crashed
 from headrace.tasks.isolation.guardian import Guardian
 from headrace.tasks.model import ErrorCode
-from tests.tasks.isolation.stand import ADDRESS, Stand, appearing, eventually, is_gone
+from tests.tasks.isolation.stand import Stand, appearing, eventually, is_gone
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 ROOT = Path(__file__).parents[3]
@@ -113,6 +113,6 @@ async def test_a_guardian_that_was_killed_has_an_heir_that_knows_all_groups() ->
 async def test_a_child_that_starts_after_its_worker_died_ends_at_once() -> None:  # S-11
     ours, theirs = socket.socketpair()
     with ours, theirs:
-        command = [sys.executable, "-m", "headrace.tasks.isolation.child", ADDRESS, str(theirs.fileno()), "1"]
+        command = [sys.executable, "-m", "headrace.tasks.isolation.child", str(theirs.fileno()), "1", "network"]
         ended = subprocess.run(command, pass_fds=[theirs.fileno()], cwd=ROOT, check=False, capture_output=True)
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, b"", b"")

@@ -10,15 +10,13 @@ import orjson
 import pytest
 
 from headrace import logs
-from headrace.tasks.context import Facts
-from headrace.tasks.errors import BadResult, Fatal, LeaseLost, PayloadInvalid, Snooze, UnknownTaskType
+from headrace.tasks.errors import BadResult, Fatal, LeaseLost, PayloadInvalid, Snooze
 from headrace.tasks.isolation import wire
 from headrace.tasks.isolation.children import Children
 from headrace.tasks.isolation.errors import HandlerFailed
 from headrace.tasks.isolation.output import KEPT, Output
 from headrace.tasks.model import ErrorCode
-from headrace.tasks.registry import Registry
-from tests.tasks.isolation.stand import ADDRESS, Recorder, Stand, claim, closing, eventually
+from tests.tasks.isolation.stand import Stand, claim, closing, eventually
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -171,22 +169,6 @@ async def test_ending_in_a_transaction_is_refused_with_a_reason(stand: Stand) ->
         await stand.run("finishes_in")
 
 
-async def test_a_type_that_only_the_worker_knows_is_refused(stand: Stand, tmp_path: Path) -> None:
-    registry = Registry()
-    registry.task("elsewhere", isolation="process")(lambda _context, _payload: None)
-    claimed = claim("elsewhere")
-    with pytest.raises(UnknownTaskType, match="no task type 'elsewhere'"):
-        await stand.children.run(
-            registry.get("elsewhere"),
-            claimed,
-            Facts(claimed, (), tmp_path, stand.stop),
-            Recorder(),
-            stop=stand.stop,
-            grace=stand.grace,
-            result_limit=1000,
-        )
-
-
 async def test_whatever_is_printed_goes_to_the_workers_standard_error_whole(
     stand: Stand, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -206,7 +188,7 @@ async def test_a_child_logs_as_its_worker_does(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(logs, "_chosen", ("json", "INFO"))
-    async with closing(Children(ADDRESS, size=1)) as children:
+    async with closing(Children(size=1)) as children:
         await Stand(children, tmp_path).run("logs", 7)
     lines = [orjson.loads(line) for line in capsys.readouterr().err.splitlines()]
     assert [(line["event"], line["level"]) for line in lines] == [("figures.added", "info"), ("plain words", "warning")]
@@ -224,32 +206,6 @@ async def test_lines_of_several_children_do_not_mix() -> None:
         output.close()
     assert pieces == [b"a" * 10 + b"b\n", b"c" + b"d" * KEPT * 2, b"e\n", b"f\n"]
     assert output.last_lines() == f"{'d' * (KEPT - 3)}e\nf"
-
-
-async def test_a_child_has_its_own_group_and_nothing_of_the_workers_but_the_environment(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("HEADRACE_TEST_WORD", "passed on")
-    inheritable = os.open(os.devnull, os.O_RDONLY)
-    os.set_inheritable(inheritable, True)
-    try:
-        async with closing(Children(ADDRESS, size=1)) as children:
-            found = await Stand(children, tmp_path).run("looks_around")
-    finally:
-        os.close(inheritable)
-    null, out, err, link = found.pop("descriptors")
-    assert null == "/dev/null"
-    assert out == err
-    assert out.startswith("pipe:")
-    assert link.startswith("socket:")
-    ours = int(Path("/proc/self/oom_score_adj").read_text())
-    assert found == {
-        "leads_group": True,
-        "oom_score_adj": min(1000, ours + 500),
-        "environment": "passed on",
-        "stdin": "",
-        "sigterm": False,
-    }
 
 
 async def test_what_a_handler_starts_obeys_a_termination_as_usual(stand: Stand) -> None:

@@ -11,8 +11,11 @@ import psutil
 import pytest
 
 from headrace.tasks.errors import TaskCanceled
+from headrace.tasks.isolation.children import Children
 from headrace.tasks.isolation.errors import Killed
-from tests.tasks.isolation.stand import Stand, appearing, eventually, is_gone
+from headrace.tasks.registry import TaskType
+from tests.tasks.isolation.program import stops_async
+from tests.tasks.isolation.stand import Stand, appearing, closing, eventually, is_gone
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -76,19 +79,45 @@ async def test_a_stubborn_handler_is_killed_after_its_grace_with_all_it_started(
 
 async def test_a_run_past_its_time_is_asked_and_then_killed(stand: Stand, tmp_path: Path) -> None:  # S-05
     stand.grace = timedelta(seconds=0.1)
-    asyncio.get_running_loop().call_later(0.1, stand.stop.set)
-    with pytest.raises(Killed):
-        await stand.run("waits", str(tmp_path / "pid"))
+    run = await started(stand, "waits", tmp_path / "pid")
     (pid,) = await appearing(tmp_path / "pid")
+    stand.stop.set()
+    with pytest.raises(Killed):
+        await run
     assert is_gone(pid)
 
 
 async def test_a_wish_that_comes_before_the_handler_began_is_heard(stand: Stand, tmp_path: Path) -> None:
+    for name in ("stops.async", "stops"):  # they are loaded: else their time is spent on that
+        before = Stand(stand.children, tmp_path)
+        run = await started(before, name, tmp_path / name)
+        before.stop.set()
+        await asyncio.wait([run])
     stand.stop.set()
     with pytest.raises(TaskCanceled) as caught:
         await stand.run("stops.async", str(tmp_path / "mark"))
     assert not isinstance(caught.value, Killed)
     assert await stand.run("stops", str(tmp_path / "mark")) == "stopped by myself"
+
+
+async def test_a_run_that_is_stopped_while_its_handler_is_being_imported_ends_at_once(
+    stand: Stand, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / "slow_program.py").write_text(
+        "import pathlib, time\npathlib.Path(__file__).with_name('importing').touch()\ntime.sleep(60)\n"
+    )
+    slow = TaskType("slow", stops_async, "process")
+    monkeypatch.setattr(TaskType, "address", "slow_program:handler")
+    async with closing(Children(size=1)) as children:
+        other = Stand(children, tmp_path)
+        run = asyncio.create_task(other.run_type(slow))
+        assert await eventually((tmp_path / "importing").exists, 60)
+        (pid,) = children.pids
+        other.stop.set()
+        with pytest.raises(TaskCanceled):
+            await asyncio.wait_for(run, 30)
+        assert await eventually(lambda: is_gone(pid))
 
 
 async def test_a_run_that_waits_for_a_child_stops_at_once(stand: Stand, tmp_path: Path) -> None:

@@ -8,11 +8,11 @@ import sys
 from pathlib import Path
 
 from headrace.tasks.isolation.children import Children
-from tests.tasks.isolation.stand import ADDRESS, Stand
+from tests.tasks.isolation.stand import Stand
 
 
 async def main(path: Path) -> None:
-    await Stand(Children(ADDRESS, size=1), path.parent).run("stubborn", str(path))
+    await Stand(Children(size=1), path.parent).run("stubborn", str(path))
 
 
 if __name__ == "__main__":

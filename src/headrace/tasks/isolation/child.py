@@ -1,13 +1,14 @@
-"""A child process: ``python -m headrace.tasks.isolation.child ADDRESS SOCKET WORKER_PID``.
+"""A child process: ``python -P -m headrace.tasks.isolation.child SOCKET WORKER_PID network|no-network``.
 
-Loads the program and runs one task after the other in its main thread. A second thread listens to the worker, so that
-a wish to stop is heard while a handler is busy. The environment is the worker's (or what ``Children`` was given);
-standard output and error go to the worker's standard error.
+Imports handlers by their addresses and runs one task after the other in its main thread. A second thread listens to the
+worker, so that a wish to stop is heard while a handler is busy. Its environment is that of environment.py; standard
+output and error go to the worker's standard error.
 """
 
 import asyncio
 import contextlib
 import faulthandler
+import functools
 import inspect
 import itertools
 import os
@@ -23,16 +24,14 @@ from typing import Any
 from pydantic import ValidationError
 
 from headrace import logs
-from headrace.tasks import storable
+from headrace.tasks import addresses, storable
 from headrace.tasks.context import BlockingTaskContext, Facts, StepRecord, TaskContext
 from headrace.tasks.errors import Fatal, LeaseLost, PayloadInvalid, TaskCanceled
 from headrace.tasks.isolation import confinement, endings, wire
-from headrace.tasks.isolation.errors import ProgramBroken
-from headrace.tasks.isolation.program import load_registry, with_current_directory
 from headrace.tasks.isolation.stopping import StopOnce
 from headrace.tasks.isolation.wire import Message
 from headrace.tasks.model import Claimed
-from headrace.tasks.registry import Registry, TaskType
+from headrace.tasks.registry import Handler, ProcessLimits, Registry, TaskType
 
 
 class Run:
@@ -40,7 +39,9 @@ class Run:
 
     def __init__(self, order: Message, link: "Link") -> None:
         self.number: int = order["run"]
+        self.address: str = order["address"]
         self.claimed = wire.unpack_claimed(order["claimed"])
+        self.limits = ProcessLimits(**order["limits"])
         self.result_limit: int = order["limit"]
         self.stop_asked = threading.Event()
         self.facts = Facts(self.claimed, tuple(order["steps"]), Path(order["scratch"]), self.stop_asked)
@@ -136,7 +137,8 @@ class Link:
         self._sending = threading.Lock()
         self._numbers = itertools.count(1)
         self._waiting: dict[int, Future[Message]] = {}
-        self._runs: queue.SimpleQueue[Run | None] = queue.SimpleQueue()
+        self._orders: queue.SimpleQueue[str | Run | None] = queue.SimpleQueue()  # an address to load, or a task
+        self._handlers: dict[str, Handler] = {}
         self._run: Run | None = None
 
     def say(self, message: Message) -> None:
@@ -154,16 +156,32 @@ class Link:
             raise
         return answer
 
-    def serve(self, registry: Registry) -> None:
+    def serve(self) -> None:
         """Run tasks until the worker closes the connection."""
         threading.Thread(target=self._listen, name="headrace-link", daemon=True).start()
-        while (run := self._runs.get()) is not None:
-            end = perform(run, registry)
-            self._run, run.over = None, True
-            for stream in (sys.stdout, sys.stderr):
-                with contextlib.suppress(OSError, ValueError):  # closed by the handler: its own affair
-                    stream.flush()
-            self.say({"say": "end", "run": run.number, "memory": confinement.resident_bytes(), **end})
+        while (order := self._orders.get()) is not None:
+            if isinstance(order, Run):
+                self._perform(order)
+            else:
+                self._load(order)
+
+    def _load(self, address: str) -> None:
+        try:
+            self._handlers[address] = addresses.load_handler(address)
+        except LookupError as exc:
+            self.say({"say": "broken", "error": wire.text(str(exc))})
+        except BaseException as exc:  # noqa: BLE001 - whatever an import raises is told, SystemExit too
+            self.say({"say": "broken", "error": endings.describe(exc)})
+        else:
+            self.say({"say": "ready", "memory": confinement.resident_bytes()})
+
+    def _perform(self, run: Run) -> None:
+        end = perform(run, self._handlers[run.address])
+        self._run, run.over = None, True
+        for stream in (sys.stdout, sys.stderr):
+            with contextlib.suppress(OSError, ValueError):  # closed by the handler: its own affair
+                stream.flush()
+        self.say({"say": "end", "run": run.number, "memory": confinement.resident_bytes(), **end})
 
     def _listen(self) -> None:
         try:
@@ -174,14 +192,16 @@ class Link:
             os._exit(70)
         if self._run is not None:
             confinement.kill_own_group()  # the worker is gone, and with it the right to go on
-        self._runs.put(None)
+        self._orders.put(None)
 
     def _take(self, message: Message) -> None:
         match message["do"]:
+            case "load":
+                self._orders.put(message["address"])
             case "run":
                 # Here and not in the main thread, so that a wish to stop right behind it finds it.
                 self._run = run = Run(message, self)
-                self._runs.put(run)
+                self._orders.put(run)
             case "stop":
                 if (current := self._run) is not None and current.number == message["run"]:
                     current.ask_to_stop()
@@ -191,19 +211,27 @@ class Link:
                     answer.set_result(message)
 
 
-def perform(run: Run, registry: Registry) -> Message:
+def perform(run: Run, handler: Handler) -> Message:
     """Run the task and say how it ended, whatever its handler does."""
     try:
-        task_type = registry.get(run.claimed.task_type)
+        task_type = _declared(run.claimed.task_type, handler)
         try:
             payload = task_type.check_payload(run.claimed.payload)
         except PayloadInvalid as exc:
             return endings.of_bad_payload(exc)
-        with confinement.limited(task_type.limits):
+        with confinement.limited(run.limits):
             result = run.handle(task_type, payload)
             return _ending_with(task_type, result, run.result_limit)
     except BaseException as exc:  # noqa: BLE001 - whatever a handler raises is told, SystemExit too
         return endings.of_exception(exc, asked_to_stop=run.stop_asked.is_set())
+
+
+@functools.cache
+def _declared(name: str, handler: Handler) -> TaskType:
+    """The type as its handler's annotations declare it; the rest of it concerns the worker alone."""
+    registry = Registry()
+    registry.task(name, isolation="process")(handler)
+    return registry.get(name)
 
 
 def _ending_with(task_type: TaskType, result: Any, limit: int) -> Message:
@@ -215,40 +243,25 @@ def _ending_with(task_type: TaskType, result: Any, limit: int) -> Message:
         return endings.of_bad_result(f"The result does not fit {task_type.name}: {exc}")
 
 
-def load(order: Message) -> Registry:
-    """Import the program as the worker would. Its log lines look like the worker's, among which they appear."""
-    if order["logs"] is not None:
-        format_, level = order["logs"]
-        logs.configure(format=format_, level=level)
-    sys.path[:] = with_current_directory(order["path"])
-    try:
-        return load_registry(order["address"])
-    except ProgramBroken:
-        raise
-    except BaseException as exc:
-        raise ProgramBroken(endings.describe(exc)) from exc
-
-
-def main(connection: socket.socket, worker_pid: int) -> None:
+def main(connection: socket.socket, worker_pid: int, *, network: bool) -> None:
     faulthandler.enable(all_threads=False)  # where a handler was when it crashed
-    confinement.settle(worker_pid)
+    missing = confinement.settle(worker_pid, network=network)
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(line_buffering=True, errors="backslashreplace")  # type: ignore[union-attr]
     link = Link(connection)
     order = wire.receive(connection)
     if order is None:
         return
-    try:
-        registry = load(order)
-    except ProgramBroken as exc:
-        link.say({"say": "broken", "error": exc.message})
-        return
-    link.say({"say": "ready", "memory": confinement.resident_bytes()})
-    link.serve(registry)
+    if order["logs"] is not None:  # its lines appear among the worker's
+        format_, level = order["logs"]
+        logs.configure(format=format_, level=level)
+    sys.path[:] = order["path"]
+    link.say({"say": "ready", "memory": confinement.resident_bytes(), "missing": missing})
+    link.serve()
 
 
 if __name__ == "__main__":
-    _, _address, _descriptor, _worker = sys.argv
+    _, _descriptor, _worker, _network = sys.argv
     # Passing it on made it inheritable; what a handler starts must not hold the connection.
     os.set_inheritable(int(_descriptor), False)
-    main(socket.socket(fileno=int(_descriptor)), int(_worker))
+    main(socket.socket(fileno=int(_descriptor)), int(_worker), network=_network == "network")

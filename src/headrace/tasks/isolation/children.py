@@ -1,86 +1,67 @@
 """Handlers in child processes: they can be killed, limited in memory and time, and crash alone.
 
-A child is a fresh interpreter that imports the user's program by its address; nothing of the running loop is forked.
-It is started when first needed, stays for the next tasks, and is replaced after ``recycle_after`` of them, when its
-memory has grown, and after every crash or kill.
+A child is a fresh interpreter that imports a handler by its address; nothing of the running loop is forked. It is
+started when first needed, stays for the next tasks, and is replaced after ``recycle_after`` of them, when its memory
+has grown, and after every crash or kill. Types share children if they agree in what a process gets at its start: its
+environment, and whether there is a network.
 """
 
 import asyncio
-import time
-from collections import deque
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import Any
 
-from headrace import logs
 from headrace.tasks.context import Facts, Reporter
 from headrace.tasks.errors import TaskCanceled
-from headrace.tasks.isolation.errors import ProgramBroken
 from headrace.tasks.isolation.guardian import Guardian
 from headrace.tasks.isolation.output import Forward, to_stderr
 from headrace.tasks.isolation.performing import perform
-from headrace.tasks.isolation.process import Child
+from headrace.tasks.isolation.pool import Pool, PoolConfig
+from headrace.tasks.isolation.process import Child, ChildKind
+from headrace.tasks.isolation.program import search_path
 from headrace.tasks.model import Claimed
 from headrace.tasks.registry import TaskType
 
-log = logs.get(__name__)
-
-_LONGEST_PAUSE = 60.0
-
 
 class Children:
-    """Up to ``size`` child processes of one program.
+    """Up to ``size`` child processes, for any types. Belongs to the loop it is first used on; ``close`` it there.
 
-    ``env`` is their whole environment; None is the worker's own. ``growth_limit`` is how many bytes a child may hold
-    on to beyond what it had after its first task. Belongs to the loop it is first used on; ``close`` it there.
+    ``path`` is where they look for modules: where this process does, and the current folder, unless told.
     """
 
     def __init__(
         self,
-        registry_address: str,
         *,
         size: int,
+        path: Sequence[str] | None = None,
         recycle_after: int = 100,
         growth_limit: int = 512 * 1024 * 1024,
         start_within: timedelta = timedelta(seconds=60),
-        env: Mapping[str, str] | None = None,
         forward: Forward = to_stderr,
     ) -> None:
         if size < 1 or recycle_after < 1:
             raise ValueError("size and recycle_after must be at least 1")
-        self._address = registry_address
-        self._size = size
-        self._recycle_after = recycle_after
-        self._growth_limit = growth_limit
-        self._start_within = start_within
-        self._env = env
-        self._forward = forward
+        self._config = PoolConfig(
+            size=size,
+            path=search_path() if path is None else path,
+            recycle_after=recycle_after,
+            growth_limit=growth_limit,
+            start_within=start_within,
+            forward=forward,
+        )
         self._guardian = Guardian()
-        self._idle: list[Child] = []
-        self._live: set[Child] = set()  # idle or busy
-        self._starting = 0  # how many are on their way
-        self._loading: set[Child] = set()  # those of them whose process is there
-        self._kept_warm = 0  # how many there shall be, even if nobody waits
-        self._waiting: deque[asyncio.Future[Child]] = deque()
-        self._background: set[asyncio.Task[None]] = set()
-        self._broken: ProgramBroken | None = None
-        self._failures = 0
-        self._retry_at = 0.0
-        self._one_is_gone = asyncio.Event()
+        self._pools: dict[ChildKind, Pool] = {}
+        self._turns = asyncio.Semaphore(size)
         self._closed = False
 
     @property
     def pids(self) -> frozenset[int]:
         """The processes that are there, for metrics and tests."""
-        return frozenset(child.pid for child in self._live)
+        return frozenset().union(*(pool.pids for pool in self._pools.values()))
 
-    async def prepare(self, count: int | None = None) -> None:
-        """Start children before they are needed; ``ProgramBroken`` if the program cannot be loaded."""
-        self._kept_warm = min(self._size, max(self._kept_warm, count or self._size))
-        self._give_back(await self._take(asyncio.Event()))
-        self._balance()
-        while len(self._live) < self._kept_warm and self._starting:
-            await asyncio.wait(self._background, return_when=asyncio.FIRST_COMPLETED)
+    async def prepare(self, count: int | None = None, kind: ChildKind | None = None) -> None:
+        """Start children before they are needed; ``ProgramBroken`` if none can be started."""
+        await self._pool(kind or ChildKind()).prepare(count)
 
     async def run(
         self,
@@ -102,161 +83,66 @@ class Children:
         started (``Killed``). Canceling this call kills it at once.
         """
         assert task_type.name == claimed.task_type
-        child = await self._take(stop)
-        while child.exited.done():  # just now, by somebody's hand: no reason to spend an attempt
-            self._give_back(child)
-            child = await self._take(stop)
+        if self._closed:
+            raise RuntimeError("these children are closed")
+        pool = self._pool(ChildKind.of(task_type))
+        child = await self._take_unless_stopped(pool, task_type.address, stop)
         try:
             on_start()
-            return await perform(child, claimed, facts, reporter, stop=stop, grace=grace, result_limit=result_limit)
+            return await perform(
+                child, task_type, claimed, facts, reporter, stop=stop, grace=grace, result_limit=result_limit
+            )
         finally:
-            self._give_back(child)
+            self._give_back(pool, child)
 
     async def close(self) -> None:
         """End all children, those at work by force, and wait until nothing is left of them."""
         self._closed = True
-        for waiting in self._waiting:
-            if not waiting.done():
-                waiting.set_exception(TaskCanceled())
-        for child in list(self._idle):
-            self._let_go(child)
-        for child in self._live | self._loading:
-            child.kill()  # whoever runs or loads it lets it go
-        while self._background or self._live:
-            self._one_is_gone.clear()
-            await self._one_is_gone.wait()
+        await asyncio.gather(*(pool.close() for pool in self._pools.values()))
         await self._guardian.close()
 
-    async def _take(self, stop: asyncio.Event) -> Child:
-        if self._closed:
-            raise RuntimeError("these children are closed")
-        if self._idle:
-            return self._idle.pop()  # the one that was used last: the others' memory may be paged out
+    def _pool(self, kind: ChildKind) -> Pool:
+        if kind not in self._pools:
+            self._pools[kind] = Pool(kind, self._config, self._guardian)
+        return self._pools[kind]
+
+    async def _take_unless_stopped(self, pool: Pool, address: str, stop: asyncio.Event) -> Child:
+        task = asyncio.create_task(self._take(pool, address))
         asked = asyncio.create_task(stop.wait())
-        given: asyncio.Future[Child] = asyncio.get_running_loop().create_future()
-        self._waiting.append(given)
-        self._balance()
         try:
-            either: list[asyncio.Future[Any]] = [given, asked]
-            await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
-            if not given.done():
+            await asyncio.wait([task, asked], return_when=asyncio.FIRST_COMPLETED)
+            if not task.done():
                 raise TaskCanceled
-        except BaseException:
-            if not given.cancel() and given.exception() is None:
-                self._give_back(given.result())
+            return task.result()
+        except asyncio.CancelledError:
+            if task.done() and not task.cancelled() and task.exception() is None:
+                self._give_back(pool, task.result())
             raise
         finally:
             asked.cancel()
-        return await given
+            if not task.done():
+                task.cancel()
+                await asyncio.wait([task])
 
-    def _give_back(self, child: Child) -> None:
-        used_up = child.runs >= self._recycle_after or child.grown() > self._growth_limit
-        if child.clean and not used_up and not self._closed and not child.exited.done():
-            self._offer(child)
-        else:
-            self._let_go(child)
+    def _give_back(self, pool: Pool, child: Child) -> None:
+        pool.give_back(child)
+        self._turns.release()
 
-    def _offer(self, child: Child) -> None:
-        """Give it to who waits longest, else keep it."""
-        while self._waiting:
-            waiting = self._waiting.popleft()
-            if not waiting.done():
-                waiting.set_result(child)
-                return
-        self._idle.append(child)
-
-    def _let_go(self, child: Child) -> None:
-        if not child.clean:
-            child.kill()  # now: a canceled run must not go on until the background comes to it
-        self._live.discard(child)
-        if child in self._idle:
-            self._idle.remove(child)
-        self._spawn(child.retire())
-        self._balance()
-
-    def _balance(self) -> None:
-        """Start what is missing. Until a first child has come up they are tried one at a time, with growing pauses."""
-        self._waiting = deque(waiting for waiting in self._waiting if not waiting.done())
-        if self._closed:
-            return
-        busy = len(self._live) - len(self._idle)
-        wanted = min(self._size, max(self._kept_warm, busy + len(self._waiting)))
-        missing = wanted - len(self._live) - self._starting
-        if self._broken is not None:
-            if time.monotonic() < self._retry_at:
-                self._refuse_if_hopeless()
-                return
-            missing = min(missing, 1 - self._starting)
-        elif not self._live:
-            missing = min(missing, 1 - self._starting)
-        for _ in range(missing):
-            self._starting += 1
-            self._spawn(self._start())
-
-    def _refuse_if_hopeless(self) -> None:
-        if self._live or self._starting or self._broken is None:
-            return
-        pause = timedelta(seconds=max(0.0, self._retry_at - time.monotonic()))
-        for waiting in self._waiting:
-            if not waiting.done():
-                waiting.set_exception(ProgramBroken(self._broken.message, retry_after=pause))
-        self._waiting.clear()
-
-    async def _start(self) -> None:
-        child = None
+    async def _take(self, pool: Pool, address: str) -> Child:
+        """A child and a turn; both are to be given back."""
+        await self._turns.acquire()
         try:
-            if self._closed:
-                return
-            child = Child(self._address, self._env, self._guardian, self._forward)
-            self._loading.add(child)
-            await child.load(within=self._start_within)
-        except Exception as exc:  # noqa: BLE001 - whatever it is, who waits for this child gets to hear it
-            if not self._closed:
-                self._note_failure(exc)
+            self._make_room_in(pool)
+            return await pool.take(address)
         except BaseException:
-            if child is not None:
-                child.kill()
+            self._turns.release()
             raise
-        else:
-            self._welcome(child)
-        finally:
-            self._starting -= 1
-            if child is not None:
-                self._loading.discard(child)
-            self._balance()
-        if child is not None and child not in self._live:
-            await child.retire()
 
-    def _welcome(self, child: Child) -> None:
-        self._broken, self._failures = None, 0
-        if self._closed or child.exited.done():
+    def _make_room_in(self, pool: Pool) -> None:
+        """Before one more is started, one of another kind goes that has nothing to do."""
+        if pool.has_idle or sum(each.population for each in self._pools.values()) < self._config.size:
             return
-        self._live.add(child)
-        self._kept_warm = max(self._kept_warm, len(self._live))
-        child.exited.add_done_callback(lambda _: self._forget_if_idle(child))
-        self._offer(child)
-
-    def _note_failure(self, exc: Exception) -> None:
-        reason = f"A child process could not be started: {type(exc).__name__}: {exc}"
-        message = exc.message if isinstance(exc, ProgramBroken) else reason
-        if self._broken is None or self._broken.message != message:
-            log.error("isolation.program_broken", address=self._address, error=message)
-        self._broken = ProgramBroken(message)
-        pause = min(_LONGEST_PAUSE, 2.0**self._failures)
-        self._failures += 1
-        self._retry_at = time.monotonic() + pause
-
-    def _forget_if_idle(self, child: Child) -> None:
-        if child in self._idle:
-            # It died with nothing to do. Replacing it ahead could go on for ever; the next task starts another.
-            self._kept_warm = max(0, self._kept_warm - 1)
-            self._let_go(child)
-
-    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.create_task(work)
-        self._background.add(task)
-        task.add_done_callback(self._finished)
-
-    def _finished(self, task: "asyncio.Task[None]") -> None:
-        self._background.discard(task)
-        self._one_is_gone.set()
+        for other in self._pools.values():
+            if other is not pool and other.has_idle:
+                other.shed()
+                return

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import FrameType
 
+from headrace.tasks.isolation import sandbox
 from headrace.tasks.registry import ProcessLimits
 
 _PR_SET_PDEATHSIG = 1
@@ -22,8 +23,8 @@ _POLITE = (signal.SIGTERM, signal.SIGINT)
 _forking = threading.local()
 
 
-def settle(worker_pid: int) -> None:
-    """Do once what holds for the whole life of this process."""
+def settle(worker_pid: int, *, network: bool) -> list[str]:
+    """Do once what holds for the whole life of this process; gives what the kernel could not do, see sandbox.py."""
     _die_with(worker_pid)
     resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
     _offer_to_oom_killer()
@@ -32,22 +33,29 @@ def settle(worker_pid: int) -> None:
     for number in _POLITE:
         signal.signal(number, _leave_it_to_the_worker)
     os.register_at_fork(before=_hold_signals, after_in_parent=_release_signals, after_in_child=_default_signals)
+    return sandbox.confine(network=network)
 
 
 @contextlib.contextmanager
 def limited(limits: ProcessLimits) -> Iterator[None]:
     """Hold one task to its limits; the soft ones, so that the next task can have others.
 
-    Memory is counted as address space on top of what the loaded program has taken, and CPU time from here on. Both
-    hold for each process: programs that the handler starts inherit them but do not share them.
+    Memory is counted as address space on top of what the loaded program has taken, and CPU time from here on. All of
+    them hold for each process: programs that the handler starts inherit them but do not share them. The time by the
+    clock is the worker's to watch.
     """
-    before = {kind: resource.getrlimit(kind) for kind in (resource.RLIMIT_AS, resource.RLIMIT_CPU)}
-    space = _address_space()
+    wanted = {
+        resource.RLIMIT_AS: _more_than(_address_space(), limits.memory_bytes),
+        resource.RLIMIT_CPU: _more_than(math.ceil(_cpu_time()), limits.cpu_seconds),
+        resource.RLIMIT_FSIZE: limits.file_bytes,
+        resource.RLIMIT_NOFILE: limits.open_files,
+        resource.RLIMIT_NPROC: limits.processes,
+    }
+    before = {kind: resource.getrlimit(kind) for kind in wanted}
     try:
-        if limits.memory_bytes is not None and space is not None:
-            _lower(resource.RLIMIT_AS, space + limits.memory_bytes)
-        if limits.cpu_seconds is not None:
-            _lower(resource.RLIMIT_CPU, math.ceil(_cpu_time() + limits.cpu_seconds))
+        for kind, value in wanted.items():
+            if value is not None:
+                _lower(kind, value)
         yield
     finally:
         for kind, values in before.items():
@@ -73,6 +81,10 @@ def _lower(kind: int, wanted: int) -> None:
     soft, hard = resource.getrlimit(kind)
     known = [limit for limit in (wanted, soft, hard) if limit != resource.RLIM_INFINITY]
     resource.setrlimit(kind, (min(known), hard))
+
+
+def _more_than(taken: int | None, limit: int | None) -> int | None:
+    return None if taken is None or limit is None else taken + limit
 
 
 def _address_space() -> int | None:

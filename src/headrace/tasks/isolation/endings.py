@@ -8,14 +8,14 @@ from typing import Any
 
 import orjson
 
-from headrace.tasks.errors import BadResult, Fatal, LeaseLost, PayloadInvalid, Snooze, TaskCanceled, UnknownTaskType
+from headrace.tasks.errors import BadResult, Fatal, LeaseLost, PayloadInvalid, Snooze, TaskCanceled
 from headrace.tasks.isolation.errors import Crashed, HandlerFailed
 from headrace.tasks.isolation.wire import Message, text
 
 # Frames of ours and of asyncio between the process's start and the handler say nothing about its failure.
 _FOLDERS = tuple(str(Path(module).parent) for module in (__file__, asyncio.__file__))
 _MOST = 16_000
-_PLAIN = {"lease_lost": LeaseLost, "bad_result": BadResult, "unknown_type": UnknownTaskType}
+_PLAIN = {"lease_lost": LeaseLost, "bad_result": BadResult}
 
 
 def of_result(encoded: bytes) -> Message:
@@ -43,8 +43,6 @@ def of_exception(exc: BaseException, *, asked_to_stop: bool) -> Message:
             return {"kind": "fatal", "message": text(exc.message), "details": _plain(exc.details)}
         case LeaseLost():
             return {"kind": "lease_lost", "message": text(exc.message)}
-        case UnknownTaskType():
-            return {"kind": "unknown_type", "message": text(exc.message)}
         case MemoryError():
             return {"kind": "no_memory", "traceback": describe(exc)}
         case _:
@@ -72,7 +70,7 @@ def value_of(end: Message) -> Any:
         case "bad_payload":
             raise PayloadInvalid(end["message"], fields=end["fields"])
         case "no_memory":
-            raise Crashed(f"It ran out of memory.\n{end['traceback']}")
+            raise Crashed(f"It ran out of memory: its type's memory_bytes, or the machine's.\n{end['traceback']}")
         case kind:
             raise _PLAIN[kind](end["message"])
 

@@ -7,9 +7,9 @@ HeadraceError
 ├── BadResult           what it gave back is not JSON, or too large (headrace.tasks.errors)
 ├── Crashed             its process died
 ├── ReportFailed        inside a handler: the worker could not write what it reported
-└── ProgramBroken       no child can be started, because the program cannot be loaded (Unavailable)
+└── ProgramBroken       no child can be started, or the handler's module cannot be imported there (Unavailable)
 
-``Fatal``, ``Snooze``, ``LeaseLost``, ``PayloadInvalid`` and ``UnknownTaskType`` come out of a child as themselves.
+``Fatal``, ``Snooze``, ``LeaseLost`` and ``PayloadInvalid`` come out of a child as themselves.
 """
 
 from datetime import timedelta
@@ -50,7 +50,7 @@ class ReportFailed(HeadraceError):
 
 
 class ProgramBroken(Unavailable):
-    """No child process can be started, because the program with the task types cannot be loaded.
+    """No child process can be started, or the module with the handler cannot be imported in one.
 
     ``retry_after`` says when the next try is made; until then every run gets this at once.
     """

@@ -15,6 +15,7 @@ import time
 from pathlib import Path
 
 from headrace import logs
+from headrace.tasks.isolation.environment import clean_environment
 
 log = logs.get(__name__)
 
@@ -42,6 +43,7 @@ class Guardian:
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
                 start_new_session=True,
+                env=clean_environment(),
             )
         except OSError as exc:
             log.warning("isolation.no_guardian", error=str(exc))

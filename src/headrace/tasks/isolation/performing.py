@@ -5,12 +5,13 @@ from datetime import timedelta
 from typing import Any
 
 from headrace.tasks.context import Facts, Reporter
-from headrace.tasks.errors import LeaseLost, TaskCanceled
+from headrace.tasks.errors import TaskCanceled
 from headrace.tasks.isolation import endings, wire
 from headrace.tasks.isolation.errors import Crashed, Killed
 from headrace.tasks.isolation.process import Child
 from headrace.tasks.isolation.wire import Message
 from headrace.tasks.model import Claimed
+from headrace.tasks.registry import TaskType
 
 _VERBS = frozenset({"progress", "extend", "log", "begin_step", "end_step"})
 # What a child said just before it died is still on its way; and one that hangs up is about to die.
@@ -19,6 +20,7 @@ _AFTERMATH = 1.0
 
 async def perform(
     child: Child,
+    task_type: TaskType,
     claimed: Claimed,
     facts: Facts,
     reporter: Reporter,
@@ -29,9 +31,12 @@ async def perform(
 ) -> Any:
     """Run the task in the child. Afterwards its handler runs no more, or the child is not ``clean`` and must go."""
     number = child.begin()
+    limits = task_type.limits
     order = {
         "do": "run",
         "run": number,
+        "address": task_type.address,
+        "limits": limits,
         "claimed": claimed,
         "steps": facts.steps,
         "scratch": str(facts.scratch_root),
@@ -41,7 +46,9 @@ async def perform(
     asked = asyncio.create_task(stop.wait())
     try:
         over: list[asyncio.Future[Any]] = [talk, child.exited]
-        await asyncio.wait([*over, asked], return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait([*over, asked], timeout=limits.wall_seconds, return_when=asyncio.FIRST_COMPLETED)
+        if not any(each.done() for each in (*over, asked)):
+            raise Crashed(f"It was killed: it ran longer than its process may, {limits.wall_seconds} s.")
         if asked.done() and not talk.done():
             child.tell({"do": "stop", "run": number})
             await asyncio.wait(over, timeout=grace.total_seconds(), return_when=asyncio.FIRST_COMPLETED)
@@ -90,8 +97,10 @@ async def _converse(child: Child, order: Message, claimed: Claimed, reporter: Re
         if message is None or (message["say"] == "end" and message["run"] == number):
             return message
         if message["say"] == "call":
-            ours = message["run"] == number
-            await child.say(await _answer(message, claimed, reporter) if ours else _too_late(message))
+            if message["run"] == number:
+                await child.say(await _answer(message, claimed, reporter))
+            else:
+                child.refuse(message)
 
 
 async def _answer(call: Message, claimed: Claimed, reporter: Reporter) -> Message:
@@ -103,7 +112,3 @@ async def _answer(call: Message, claimed: Claimed, reporter: Reporter) -> Messag
     except (Exception, TaskCanceled) as exc:  # noqa: BLE001 - whatever the reporter raises is the handler's to deal with
         return {**reply, "refused": wire.pack_refusal(exc)}
     return {**reply, "value": value}
-
-
-def _too_late(call: Message) -> Message:
-    return {"do": "reply", "call": call["call"], "refused": wire.pack_refusal(LeaseLost())}

@@ -7,26 +7,43 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import timedelta
 
 from headrace import logs
-from headrace.tasks.isolation import program, wire
+from headrace.tasks.errors import LeaseLost
+from headrace.tasks.isolation import wire
+from headrace.tasks.isolation.environment import clean_environment
 from headrace.tasks.isolation.errors import ProgramBroken
 from headrace.tasks.isolation.guardian import Guardian
 from headrace.tasks.isolation.output import Forward, Output
 from headrace.tasks.isolation.wire import Message
+from headrace.tasks.registry import TaskType
 
 # From closing its connection until it is killed: time for what the program registered with atexit.
 _FAREWELL = 1.0
 _POLL = 0.02
 
 
+@dataclass(frozen=True, slots=True)
+class ChildKind:
+    """What is settled when a child is started. Types that agree in it share children."""
+
+    environment: tuple[str, ...] = ()
+    network: bool = True
+
+    @classmethod
+    def of(cls, task_type: TaskType) -> "ChildKind":
+        return cls(tuple(sorted(task_type.environment)), task_type.network)
+
+
 class Child:
     """A child process. Whoever makes one must ``retire`` it."""
 
-    def __init__(self, address: str, env: Mapping[str, str] | None, guardian: Guardian, forward: Forward) -> None:
-        self.address = address
+    def __init__(self, kind: ChildKind, guardian: Guardian, forward: Forward) -> None:
+        self.loaded: set[str] = set()  # addresses of handlers
+        self.missing: Sequence[str] = ()  # what its kernel could not take from it, see sandbox.py
         self.runs = 0
         self.clean = True  # not in the midst of a task
         self.killed = False  # by us
@@ -45,18 +62,19 @@ class Child:
             self._process = subprocess.Popen(  # noqa: S603 - our own module and our own interpreter
                 [
                     sys.executable,
+                    "-P",  # a folder that somebody works in may hold a json.py of anybody
                     "-m",
                     "headrace.tasks.isolation.child",
-                    address,
                     str(theirs.fileno()),
                     str(os.getpid()),
+                    "network" if kind.network else "no-network",
                 ],
                 stdin=subprocess.DEVNULL,
                 stdout=self.output.sink,
                 stderr=self.output.sink,
                 pass_fds=[theirs.fileno()],
                 start_new_session=True,
-                env=env,
+                env=clean_environment(kind.environment),
             )
         except BaseException:
             self._ours.close()
@@ -69,25 +87,41 @@ class Child:
         guardian.watch(self.pid)
         self._watch()
 
-    async def load(self, *, within: timedelta) -> None:
-        """Wait until it has loaded the program; ``ProgramBroken`` says why it could not."""
+    async def start(self, path: Sequence[str], *, within: timedelta) -> None:
+        """Wait until it is up; ``ProgramBroken`` says why it is not."""
         self._reader, self._writer = await asyncio.open_unix_connection(sock=self._ours)
-        await self.say({"do": "load", "address": self.address, "path": program.search_path(), "logs": logs.chosen()})
+        await self.say({"do": "begin", "path": list(path), "logs": logs.chosen()})
+        self.missing = (await self._answer("A child process", within, "started"))["missing"]
+
+    async def load(self, address: str, *, within: timedelta) -> None:
+        """Have it import a handler; ``ProgramBroken`` says why it could not, and it is not ``clean`` then."""
+        if address in self.loaded:
+            return
+        self.clean = False
+        self.output.start_anew()
+        await self.say({"do": "load", "address": address})
+        await self._answer(address, within, "loaded")
+        self.loaded.add(address)
+        self.clean = True
+
+    async def _answer(self, what: str, within: timedelta, done: str) -> Message:
         try:
             async with asyncio.timeout(within.total_seconds()):
-                answer = await self.hear()
+                while (answer := await self.hear()) is not None and answer["say"] == "call":
+                    self.refuse(answer)
         except TimeoutError:
             raise ProgramBroken(
-                f"{self.address} could not be loaded within {within.total_seconds():g} s.{self.last_lines()}"
+                f"{what} could not be {done} within {within.total_seconds():g} s.{self.last_lines()}"
             ) from None
         except wire.Unintelligible:
             answer = None
         if answer is None:
             await asyncio.wait([self.exited], timeout=_FAREWELL)
-            raise ProgramBroken(f"{self.address} could not be loaded: its process {self.fate()}.{self.last_lines()}")
+            raise ProgramBroken(f"{what} could not be {done}: its process {self.fate()}.{self.last_lines()}")
         if answer["say"] != "ready":
-            raise ProgramBroken(f"{self.address} could not be loaded: {answer['error']}")
+            raise ProgramBroken(f"{what} could not be {done}: {answer['error']}")
         self.memory = answer["memory"]
+        return answer
 
     def tell(self, message: Message) -> None:
         """Send a message without waiting; that it died meanwhile is noticed elsewhere."""
@@ -106,6 +140,10 @@ class Child:
         """The next message, None when it has closed the connection."""
         assert self._reader is not None
         return await wire.read(self._reader)
+
+    def refuse(self, call: Message) -> None:
+        """Answer the report of a thread that outlived its task."""
+        self.tell({"do": "reply", "call": call["call"], "refused": wire.pack_refusal(LeaseLost())})
 
     def begin(self) -> int:
         """A new task; gives the number of this run."""

@@ -1,10 +1,13 @@
 """What worker and child say to each other: JSON, each message after its length. Never pickle.
 
-The worker says   load    address, path                        once, at the start
-                  run     run, claimed, steps, scratch, limit  do this task
+The worker says   begin   path, logs                           once, at the start
+                  load    address                              import this handler
+                  run     run, address, claimed, steps,        do this task
+                          scratch, limit, limits
                   stop    run                                  it should stop
                   reply   call, value | refused                the answer to a call
-The child says    ready   memory   or   broken  error          the answer to load
+The child says    ready   memory, missing                      the answer to begin: what the kernel could not do
+                  ready   memory   or   broken  error          the answer to load
                   call    run, call, verb, args, kwargs        a report of the handler
                   end     run, kind, …, memory                 how it ended, see endings.py
 """

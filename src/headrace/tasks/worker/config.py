@@ -26,8 +26,7 @@ class WorkerConfig:
     shutdown_timeout: timedelta = timedelta(seconds=30)
     result_limit: int = 256 * 1024
     scratch: Path = Path(gettempdir()) / "headrace-scratch"
-    registry_address: str | None = None  # module:attribute, for handlers in child processes
-    children: int = field(default_factory=lambda: os.cpu_count() or 1)  # of those at once
+    children: int = field(default_factory=lambda: os.cpu_count() or 1)  # processes for handlers at once
 
     def __post_init__(self) -> None:
         if self.concurrency < 1:

@@ -5,9 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.tasks.errors import TaskCanceled
 from headrace.tasks.isolation.children import Children
-from headrace.tasks.isolation.program import address_of
 from headrace.tasks.isolation.threads import Threads, run_in_thread
-from headrace.tasks.registry import Registry
 from headrace.tasks.worker.config import WorkerConfig
 from headrace.tasks.worker.reporting import LeaseReporter
 
@@ -18,9 +16,8 @@ if TYPE_CHECKING:
 class Isolated:
     """The worker's threads and children. ``run`` comes back at the latest when the grace of a stop is over."""
 
-    def __init__(self, config: WorkerConfig, registry: Registry) -> None:
+    def __init__(self, config: WorkerConfig) -> None:
         self._config = config
-        self._registry = registry
         self._threads: Threads | None = None
         self._children: Children | None = None
 
@@ -32,8 +29,7 @@ class Isolated:
 
     async def _in_child(self, run: "Run", reporter: LeaseReporter) -> Any:
         if self._children is None:
-            address = self._config.registry_address or address_of(self._registry)
-            self._children = Children(address, size=self._config.children)
+            self._children = Children(size=self._config.children)
         return await self._children.run(
             run.task_type,
             run.claimed,

@@ -55,7 +55,7 @@ class Worker:
         self._followers = followers
         self._config = config
         self._writer = Writer(db, registry, followers)
-        self._isolated = Isolated(config, registry)
+        self._isolated = Isolated(config)
         self._hand: deque[Claimed] = deque()
         # By claim, not by task: after a lost lease the next attempt may begin here before the last one has stopped.
         self._runs: dict[tuple[int, int], Run] = {}

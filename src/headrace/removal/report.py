@@ -1,0 +1,75 @@
+"""What is asked for one picture, and what was done with it."""
+
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    source: str
+    result: str | None = None  # None: detect only
+    mask: str | None = None
+    threads: int = 2
+    least_score: float = 0.5
+    force: bool = False  # replace files that are there
+
+
+class Method(StrEnum):
+    """Where the pixels under the mark come from."""
+
+    COMPUTED = "computed"  # from what shines through
+    INVENTED = "invented"  # filled in from around it
+    BOTH = "both"
+
+
+@dataclass(frozen=True, slots=True)
+class MarkedRegion:
+    left: int
+    top: int
+    width: int
+    height: int
+    score: float
+    pixels: int
+
+
+@dataclass(frozen=True, slots=True)
+class Removal:
+    """How taking the mark off went. ``reason`` says why nothing was ``removed``."""
+
+    removed: bool
+    reason: str | None
+    confidence: float
+    poor: bool  # of so little confidence that somebody should look at it
+    computed: int  # pixels
+    invented: int
+    warnings: tuple[str, ...]  # what the file has lost
+
+    @property
+    def method(self) -> Method | None:
+        if not self.removed:
+            return None
+        if not self.invented:
+            return Method.COMPUTED
+        return Method.BOTH if self.computed else Method.INVENTED
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What was found, and what was done if a result was asked for."""
+
+    width: int
+    height: int
+    score: float  # the probability that there is a mark at all
+    regions: tuple[MarkedRegion, ...]  # the surest first
+    covered: float  # the share of the picture
+    seconds: float
+    removal: Removal | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """One flat object, as ``--json`` prints it."""
+        fields = asdict(self)
+        removal: dict[str, Any] = fields.pop("removal") or {}
+        if self.removal is not None:
+            removal["method"] = self.removal.method
+        return {**fields, **removal}

@@ -1,0 +1,261 @@
+"""The children of one kind: started when first needed, used again, replaced."""
+
+import asyncio
+from collections import deque
+from collections.abc import Coroutine, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from headrace import logs
+from headrace.tasks.errors import TaskCanceled
+from headrace.tasks.isolation.errors import ProgramBroken
+from headrace.tasks.isolation.failures import Failures
+from headrace.tasks.isolation.guardian import Guardian
+from headrace.tasks.isolation.output import Forward
+from headrace.tasks.isolation.process import Child, ChildKind
+
+log = logs.get(__name__)
+
+_START = "start"  # what fails when there is no process at all, whatever it should load
+
+
+@dataclass(frozen=True, slots=True)
+class PoolConfig:
+    """``path`` is where children look for modules; ``growth_limit`` is how many bytes one may hold on to beyond what it
+    had after its first task."""
+
+    size: int
+    path: Sequence[str]
+    recycle_after: int
+    growth_limit: int
+    start_within: timedelta
+    forward: Forward
+
+
+class Pool:
+    """Up to ``size`` children. Belongs to the loop it is first used on; ``close`` it there."""
+
+    def __init__(self, kind: ChildKind, config: PoolConfig, guardian: Guardian) -> None:
+        self._kind = kind
+        self._config = config
+        self._size = config.size
+        self._guardian = guardian
+        self._known: dict[str, None] = {}  # addresses that were loaded, for those to come
+        self._first_load: dict[str, asyncio.Lock] = {}
+        self._failures = Failures()
+        self._weakness_told = False
+        self._idle: list[Child] = []
+        self._live: set[Child] = set()  # idle or busy
+        self._starting = 0  # how many are on their way
+        self._loading: set[Child] = set()  # those of them whose process is there
+        self._kept_warm = 0  # how many there shall be, even if nobody waits
+        self._waiting: deque[asyncio.Future[Child]] = deque()
+        self._background: set[asyncio.Task[None]] = set()
+        self._one_is_gone = asyncio.Event()
+        self._closed = False
+
+    @property
+    def pids(self) -> frozenset[int]:
+        """The processes that are there, for metrics and tests."""
+        return frozenset(child.pid for child in self._live)
+
+    async def prepare(self, count: int | None = None) -> None:
+        """Start children before they are needed; ``ProgramBroken`` if none can be started."""
+        self._kept_warm = min(self._size, max(self._kept_warm, count or self._size))
+        self.give_back(await self._take())
+        self._balance()
+        while len(self._live) < self._kept_warm and self._starting:
+            await asyncio.wait(self._background, return_when=asyncio.FIRST_COMPLETED)
+
+    @property
+    def population(self) -> int:
+        """How many children there are, those on their way included."""
+        return len(self._live) + self._starting
+
+    @property
+    def has_idle(self) -> bool:
+        return bool(self._idle)
+
+    def shed(self) -> None:
+        """Let an idle child go, to make room for one of another kind."""
+        if self._idle:
+            self._kept_warm = max(0, self._kept_warm - 1)
+            self._let_go(self._idle[0])
+
+    async def take(self, address: str) -> Child:
+        """A child that has loaded the handler; to be given back. ``ProgramBroken`` if it cannot be loaded.
+
+        Until it was loaded once, one child tries at a time, and the others hear of its failure.
+        """
+        if address in self._known:
+            return await self._take_loaded(address)
+        async with self._first_load.setdefault(address, asyncio.Lock()):
+            return await self._take_loaded(address)
+
+    async def _take_loaded(self, address: str) -> Child:
+        self._failures.refuse(address)
+        child = await self._take()
+        try:
+            while child.exited.done():  # just now, by somebody's hand: no reason to spend an attempt
+                self.give_back(child)
+                child = await self._take()
+            await child.load(address, within=self._config.start_within)
+        except ProgramBroken as exc:
+            self._failures.note(address, exc.message)
+            self._known.pop(address, None)
+            self.give_back(child)
+            self._failures.refuse(address)
+            raise
+        except BaseException:
+            self.give_back(child)
+            raise
+        self._failures.forget(address)
+        self._known[address] = None
+        return child
+
+    def give_back(self, child: Child) -> None:
+        """Keep it for the next, unless it has to go."""
+        config = self._config
+        used_up = child.runs >= config.recycle_after or child.grown() > config.growth_limit
+        if child.clean and not used_up and not self._closed and not child.exited.done():
+            self._offer(child)
+        else:
+            self._let_go(child)
+
+    async def close(self) -> None:
+        """End all children, those at work by force, and wait until nothing is left of them."""
+        self._closed = True
+        for waiting in self._waiting:
+            if not waiting.done():
+                waiting.set_exception(TaskCanceled())
+        for child in list(self._idle):
+            self._let_go(child)
+        for child in self._live | self._loading:
+            child.kill()  # whoever runs or loads it lets it go
+        while self._background or self._live:
+            self._one_is_gone.clear()
+            await self._one_is_gone.wait()
+
+    async def _take(self) -> Child:
+        if self._closed:
+            raise TaskCanceled
+        if self._idle:
+            return self._idle.pop()  # the one that was used last: the others' memory may be paged out
+        given: asyncio.Future[Child] = asyncio.get_running_loop().create_future()
+        self._waiting.append(given)
+        self._balance()
+        try:
+            return await given
+        except BaseException:
+            if given.done() and not given.cancelled() and given.exception() is None:
+                self.give_back(given.result())
+            raise
+
+    def _offer(self, child: Child) -> None:
+        """Give it to who waits longest, else keep it."""
+        while self._waiting:
+            waiting = self._waiting.popleft()
+            if not waiting.done():
+                waiting.set_result(child)
+                return
+        self._idle.append(child)
+
+    def _let_go(self, child: Child) -> None:
+        if not child.clean:
+            child.kill()  # now: a canceled run must not go on until the background comes to it
+        self._live.discard(child)
+        if child in self._idle:
+            self._idle.remove(child)
+        self._spawn(child.retire())
+        self._balance()
+
+    def _balance(self) -> None:
+        """Start what is missing. Until a first child has come up they are tried one at a time, with growing pauses."""
+        self._waiting = deque(waiting for waiting in self._waiting if not waiting.done())
+        if self._closed:
+            return
+        busy = len(self._live) - len(self._idle)
+        wanted = min(self._size, max(self._kept_warm, busy + len(self._waiting)))
+        missing = wanted - len(self._live) - self._starting
+        if self._failures.pausing(_START):
+            self._refuse_if_hopeless()
+            return
+        if not self._live or self._failures.known(_START):
+            missing = min(missing, 1 - self._starting)
+        for _ in range(missing):
+            self._starting += 1
+            self._spawn(self._start())
+
+    def _refuse_if_hopeless(self) -> None:
+        if self._live or self._starting:
+            return
+        for waiting in self._waiting:
+            if not waiting.done():
+                waiting.set_exception(self._failures.error(_START))
+        self._waiting.clear()
+
+    async def _start(self) -> None:
+        child = None
+        try:
+            if self._closed:
+                return
+            child = Child(self._kind, self._guardian, self._config.forward)
+            self._loading.add(child)
+            await child.start(self._config.path, within=self._config.start_within)
+            await self._load_ahead(child)
+        except Exception as exc:  # noqa: BLE001 - whatever it is, who waits for this child gets to hear it
+            if not self._closed:
+                self._note_failure(exc)
+        except BaseException:
+            if child is not None:
+                child.kill()
+            raise
+        else:
+            self._welcome(child)
+        finally:
+            self._starting -= 1
+            if child is not None:
+                self._loading.discard(child)
+            self._balance()
+        if child is not None and child not in self._live:
+            await child.retire()
+
+    async def _load_ahead(self, child: Child) -> None:
+        """What the others have loaded, so that the next task need not wait for it."""
+        try:
+            for address in list(self._known):
+                await child.load(address, within=self._config.start_within)
+        except ProgramBroken:
+            self._known.clear()  # the program has changed: whose task needs it gets to hear what is wrong
+
+    def _welcome(self, child: Child) -> None:
+        self._failures.forget(_START)
+        if child.missing and not self._weakness_told:
+            self._weakness_told = True
+            log.warning("isolation.sandbox_incomplete", missing=", ".join(child.missing))
+        if self._closed or child.exited.done() or not child.clean:
+            return
+        self._live.add(child)
+        self._kept_warm = max(self._kept_warm, len(self._live))
+        child.exited.add_done_callback(lambda _: self._forget_if_idle(child))
+        self._offer(child)
+
+    def _note_failure(self, exc: Exception) -> None:
+        reason = f"A child process could not be started: {type(exc).__name__}: {exc}"
+        self._failures.note(_START, exc.message if isinstance(exc, ProgramBroken) else reason)
+
+    def _forget_if_idle(self, child: Child) -> None:
+        if child in self._idle:
+            # It died with nothing to do. Replacing it ahead could go on for ever; the next task starts another.
+            self._kept_warm = max(0, self._kept_warm - 1)
+            self._let_go(child)
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
+        self._background.add(task)
+        task.add_done_callback(self._finished)
+
+    def _finished(self, task: "asyncio.Task[None]") -> None:
+        self._background.discard(task)
+        self._one_is_gone.set()

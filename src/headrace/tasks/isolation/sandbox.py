@@ -1,0 +1,126 @@
+"""What the kernel takes from a child process before it loads any code of others, without privileges or a dependency.
+
+no new privileges   a program with the setuid bit (sudo, su) runs without it
+no capabilities     where the worker is root: those that reach beyond files (modules, tracing, mounts, limits, clocks)
+no reach            Landlock: neither memory, environment nor open files of processes outside can be read, the worker's
+                    above all, and (Linux 6.12) no signal reaches them; files are as free as before
+no network          seccomp, for types with ``network=False``: no socket can be made
+
+Each holds for all that the child starts, and cannot be undone. Where the kernel does not know one, the child runs
+without it and says so.
+"""
+
+import contextlib
+import ctypes
+import os
+import platform
+import struct
+import sys
+
+_PR_SET_SECCOMP, _PR_SET_NO_NEW_PRIVS, _SECCOMP_MODE_FILTER = 22, 38, 2
+_PR_CAPBSET_DROP, _CAPABILITIES_VERSION = 24, 0x20080522
+# net_admin, sys_module, sys_rawio, sys_ptrace, sys_admin, sys_boot, sys_resource, sys_time, perfmon (which may read any
+# process's environment), bpf, checkpoint_restore; setpcap last, which the others need in order to go.
+_CAPABILITIES = (12, 16, 17, 19, 21, 22, 24, 25, 38, 39, 40, 8)
+
+# The same number on every architecture.
+_LANDLOCK_CREATE_RULESET, _LANDLOCK_ADD_RULE, _LANDLOCK_RESTRICT_SELF = 444, 445, 446
+_ASK_VERSION = 1
+_RULE_PATH_BENEATH = 1
+_ACCESS_REFER = 1 << 13
+_SCOPE_SIGNAL = 1 << 1
+_KNOWS_REFER, _KNOWS_SCOPES = 2, 6
+
+_LOAD, _JUMP_IF_EQUAL, _JUMP_IF_GREATER_OR_EQUAL, _RETURN = 0x20, 0x15, 0x35, 0x06
+_ALLOW, _REFUSE = 0x7FFF0000, 0x00050000 | 13  # EACCES
+_X32 = 0x40000000
+_IO_URING_SETUP = 425
+# machine: its number for AUDIT_ARCH, and of socket(2)
+_ARCHITECTURES = {"x86_64": (0xC000003E, 41), "aarch64": (0xC00000B7, 198)}
+
+
+def confine(*, network: bool) -> list[str]:
+    """Give up what this process does not need. To be called while it has one thread; gives what could not be done."""
+    if sys.platform != "linux":
+        return ["privileges", "reach"] + ["network"] * (not network)
+    libc = ctypes.CDLL(None, use_errno=True)
+    missing = []
+    _drop_capabilities(libc)
+    if libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0:
+        missing.append("privileges")
+    if not _leave_others_alone(libc):
+        missing.append("reach")
+    if not network and not _give_up_sockets(libc):
+        missing.append("network")
+    return missing
+
+
+def _drop_capabilities(libc: ctypes.CDLL) -> None:
+    """Root's: from those it has, and from those that a program which it starts would get back."""
+    for number in _CAPABILITIES:
+        libc.prctl(_PR_CAPBSET_DROP, number, 0, 0, 0)  # refused for who is not root, and has none
+    header = ctypes.create_string_buffer(struct.pack("=Ii", _CAPABILITIES_VERSION, 0))
+    sets = ctypes.create_string_buffer(24)
+    if libc.capget(header, sets) != 0:
+        return
+    # Effective, permitted and inheritable ones, the lower 32 of each first.
+    words = list(struct.unpack("=6I", sets.raw[:24]))
+    for number in _CAPABILITIES:
+        half = number // 32 * 3
+        for index in range(half, half + 3):
+            words[index] &= ~(1 << number % 32)
+    libc.capset(header, struct.pack("=6I", *words))
+
+
+def _leave_others_alone(libc: ctypes.CDLL) -> bool:
+    """Enter a Landlock domain: who is in one cannot trace, and so not read, a process outside of it."""
+    version = libc.syscall(_LANDLOCK_CREATE_RULESET, None, 0, _ASK_VERSION)
+    if version < _KNOWS_REFER:
+        return False
+    # The files' part has to name something. REFER is the one right that a domain takes even if unnamed (renaming from
+    # one folder to another), so it is named here and granted everywhere below.
+    attributes = struct.pack("=Q", _ACCESS_REFER)
+    if version >= _KNOWS_SCOPES:
+        attributes = struct.pack("=QQQ", _ACCESS_REFER, 0, _SCOPE_SIGNAL)
+    ruleset = libc.syscall(_LANDLOCK_CREATE_RULESET, attributes, len(attributes), 0)
+    if ruleset < 0:
+        return False
+    root = -1
+    try:
+        root = os.open("/", os.O_PATH | os.O_CLOEXEC)
+        rule = struct.pack("=Qi", _ACCESS_REFER, root)
+        if libc.syscall(_LANDLOCK_ADD_RULE, ruleset, _RULE_PATH_BENEATH, rule, 0) != 0:
+            return False
+        return bool(libc.syscall(_LANDLOCK_RESTRICT_SELF, ruleset, 0) == 0)
+    except OSError:
+        return False
+    finally:
+        for descriptor in (root, ruleset):
+            with contextlib.suppress(OSError):
+                os.close(descriptor)
+
+
+class _Program(ctypes.Structure):
+    _fields_ = (("length", ctypes.c_ushort), ("filter", ctypes.c_void_p))
+
+
+def _give_up_sockets(libc: ctypes.CDLL) -> bool:
+    """Refuse socket(2), and io_uring, which makes sockets without it. Pairs of sockets inside the process stay."""
+    known = _ARCHITECTURES.get(platform.machine())
+    if known is None:
+        return False
+    architecture, socket = known
+    # Each: code, how many to skip if true, if false, operand. The number of the call is at 0, the architecture at 4.
+    steps = (
+        (_LOAD, 0, 0, 4),
+        (_JUMP_IF_EQUAL, 0, 5, architecture),
+        (_LOAD, 0, 0, 0),
+        (_JUMP_IF_GREATER_OR_EQUAL, 3, 0, _X32),
+        (_JUMP_IF_EQUAL, 2, 0, socket),
+        (_JUMP_IF_EQUAL, 1, 0, _IO_URING_SETUP),
+        (_RETURN, 0, 0, _ALLOW),
+        (_RETURN, 0, 0, _REFUSE),
+    )
+    code = ctypes.create_string_buffer(b"".join(struct.pack("=HBBI", *step) for step in steps))
+    program = _Program(len(steps), ctypes.addressof(code))
+    return bool(libc.prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, ctypes.byref(program), 0, 0) == 0)
