@@ -248,19 +248,17 @@ async def scheduling(chosen: Settings, place: Place) -> AsyncIterator[Scheduler]
     # A scheduler that is frozen while it fires must not keep its schedules from the others for long.
     config = replace(place.app.for_role("scheduler"), pool_max=3, idle_in_transaction_timeout=FROZEN_FOR)
     stop = asyncio.Event()
-    async with await Database.connect(config) as db:
-        # Before there is a group: what it raises would come out wrapped, and nobody could tell that it is no bug.
+    async with await Database.connect(config) as db, asyncio.TaskGroup() as group:
         await ensure_schedules(db, with_upkeep(Registry(), upkeep(chosen, place, db)))
         scheduler = Scheduler(
             db, Submitter(StoredCatalog(), followers(), submit_config(chosen)), scheduler_config(chosen)
         )
-        async with asyncio.TaskGroup() as group:
-            firing = group.create_task(scheduler.run(stop))
-            try:
-                yield scheduler
-            finally:
-                stop.set()
-                await asyncio.wait([firing])
+        firing = group.create_task(scheduler.run(stop))
+        try:
+            yield scheduler
+        finally:
+            stop.set()
+            await asyncio.wait([firing])
 
 
 def upkeep(chosen: Settings, place: Place, db: Database) -> Upkeep:

@@ -48,13 +48,6 @@ FOR UPDATE OF q SKIP LOCKED
 """
 HELD_BY = _HELD.format(among="")
 HELD_AMONG = _HELD.format(among="AND q.seq = ANY ($2)")
-# Whoever was in the middle of a step will not end it any more.
-END_STEPS = """
-UPDATE headrace.task_steps AS step
-SET status = 'FAILED', ended_at = now(),
-    duration_ms = least(extract(epoch FROM now() - step.started_at) * 1000, 2147483647)
-WHERE step.task_id = ANY ($1) AND step.status = 'RUNNING'
-"""
 # Only when nothing is left with it. Until then it stays silent: a beat after the end of its lease is refused. The time
 # is this statement's: what the worker finished since the transaction began must not seem to come after its end.
 GIVE_UP = """
@@ -93,7 +86,6 @@ class Reaper:
                 asked = (HELD_AMONG, worker.number, among) if among else (HELD_BY, worker.number)
                 held = await tx.fetch(*asked)
                 settled = await self._writer.write_in(tx, worker, [_ending(row) for row in held])
-                await tx.execute(END_STEPS, [row["task_id"] for row in held])
                 given_up = await tx.fetchval(GIVE_UP, worker.number, now)
         except Unavailable:  # nobody refuses: a later look tries all of it again
             raise
