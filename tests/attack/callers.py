@@ -1,4 +1,4 @@
-"""Everybody who may stand before the API: with nothing, with something forged, ended or too narrow, and somebody else."""
+"""Everybody who may call: with nothing, with something forged, ended or too narrow, and somebody else."""
 
 import secrets
 from dataclasses import dataclass, field
@@ -67,8 +67,8 @@ async def everybody(world: World) -> Callers:
     await world.send("POST", f"/v1/admin/users/{suspended.user_id}/suspend")
     async with world.db.transaction() as tx:
         await tx.execute(
-            "UPDATE headrace.sessions SET created_at = now() - interval '2 days', last_seen_at = now() - interval '1 day',"
-            " expires_at = now() - interval '1 hour' WHERE user_id = $1",
+            "UPDATE headrace.sessions SET created_at = now() - interval '2 h', expires_at = now() - interval '1 h'"
+            " WHERE user_id = $1",
             expired.user_id,
         )
         await tx.execute(

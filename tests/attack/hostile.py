@@ -1,4 +1,4 @@
-"""Hostile requests for any route, from its OpenAPI: bodies, queries, headers and names in paths that nobody sends by mistake.
+"""Hostile requests for any route, from its OpenAPI: bodies, queries, headers and names in paths.
 
 Everything is drawn from a seed: the same seed sends the same. schemathesis (tests/web/test_schema.py) sends what the
 schema allows or nearly allows; these are what no schema speaks of, and what decoders, databases and logs stumble over.
@@ -14,28 +14,41 @@ from urllib.parse import quote_from_bytes
 from tests.attack.routes import Route
 
 TEXTS = [
-    "\0", "a\0b", "\ud800", "\udfff\ud800", "\ufeff", "\u202e", "ａｄｍｉｎ", "аdmin", "ada\u200b", "İ", "ß" * 300, "\r\nX-Evil: 1",
-    "' OR 1=1 --", "'; DROP TABLE headrace.users; --", "$1", "%s%n", "{{7*7}}", "${jndi:ldap://x}", "<script>alert(1)</script>",
-    "__proto__", "../../etc/passwd", "%00", "%2e%2e%2f", "\\x00", "NaN", "Infinity", "null", "-0", "1e400", "0x7f", "٣",
-    "2026-02-30T00:00:00Z", "9999-12-31T23:59:60Z", "0000-00-00", "u_00000000000000000000000000", "tsk_" + "z" * 26, "a" * 70_000,
+    "\0", "a\0b", "\ud800", "\udfff\ud800", "\ufeff", "\u202e", "ａｄｍｉｎ", "аdmin", "ada\u200b", "İ", "ß" * 300,
+    "\r\nX-Evil: 1",
+    "' OR 1=1 --", "'; DROP TABLE headrace.users; --", "$1", "%s%n", "{{7*7}}", "${jndi:ldap://x}",
+    "<script>alert(1)</script>",
+    "__proto__", "../../etc/passwd", "%00", "%2e%2e%2f", "\\x00", "NaN", "Infinity", "null", "-0", "1e400",
+    "0x7f", "٣",
+    "2026-02-30T00:00:00Z", "9999-12-31T23:59:60Z", "0000-00-00", "u_00000000000000000000000000",
+    "tsk_" + "z" * 26, "a" * 70_000,
     "😀" * 300, "",
 ]  # fmt: skip
 VALUES: list[Any] = [
-    None, True, 0, -1, 2**31, 2**63, -(2**63) - 1, 10**400, 0.1, 1e308, [], {}, [[]], {"": ""}, {"a\0": 1}, [None] * 2000, *TEXTS
+    None, True, 0, -1, 2**31, 2**63, -(2**63) - 1, 10**400, 0.1, 1e308, [], {}, [[]], {"": ""}, {"a\0": 1},
+    [None] * 2000, *TEXTS,
 ]  # fmt: skip
 # Bodies that are no JSON, or not the JSON that they look like.
 RAW = [
-    b"", b"{", b"[" * 20_000, b'{"a":' * 20_000, b"[" * 5000 + b"]" * 5000, b'{"a":' * 5000 + b"1" + b"}" * 5000, b"nul", b"NaN", b'{"a":NaN}',
-    b'{"a":Infinity}', b'{"a":1e400}', b'{"a":-1e400}', b'{"a":1,"a":2}', b'"\xff\xfe"', b"\xff\xfe{\x00}\x00", b"\xef\xbb\xbf{}",
+    b"", b"{", b"[" * 20_000, b'{"a":' * 20_000, b"[" * 5000 + b"]" * 5000,
+    b'{"a":' * 5000 + b"1" + b"}" * 5000, b"nul", b"NaN", b'{"a":NaN}',
+    b'{"a":Infinity}', b'{"a":1e400}', b'{"a":-1e400}', b'{"a":1,"a":2}', b'"\xff\xfe"', b"\xff\xfe{\x00}\x00",
+    b"\xef\xbb\xbf{}",
     b'{"\\ud800":1}', b'"\\u0000"', b"1" * 5000, b"-", b"{}{}", b"// c\n{}", b"'a'", b"<a/>", b"\x00" * 100,
 ]  # fmt: skip
 HEADERS = [
-    {"Content-Type": "application/json; charset=utf-16"}, {"Content-Type": "text/plain"}, {"Content-Type": "\xff"},
-    {"Content-Type": "multipart/form-data"}, {"Idempotency-Key": "a" * 129}, {"Idempotency-Key": "\x7f"}, {"Idempotency-Key": ""},
-    {"If-Match": '"-1"'}, {"If-Match": '"99999999999999999999"'}, {"If-Match": "*, *"}, {"If-Match": 'W/"x'}, {"Last-Event-ID": "-1"},
-    {"Last-Event-ID": "9" * 40}, {"X-Request-Id": "a" * 5000}, {"X-Request-Id": "\xe9\t"}, {"traceparent": "00-0-0-0"}, {"Accept": "\xff"},
-    {"Accept-Encoding": "gzip;q=x"}, {"Authorization": "Bearer"}, {"Authorization": "Bearer \xff"}, {"X-Forwarded-For": "'; --, ::1"},
-    {"Cookie": "=;;;\xff=\x01"}, {"Range": "bytes=0-,0-,0-"}, {"User-Agent": "\xff" * 3000}, {"Expect": "100-continue"},
+    {"Content-Type": "application/json; charset=utf-16"}, {"Content-Type": "text/plain"},
+    {"Content-Type": "\xff"},
+    {"Content-Type": "multipart/form-data"}, {"Idempotency-Key": "a" * 129}, {"Idempotency-Key": "\x7f"},
+    {"Idempotency-Key": ""},
+    {"If-Match": '"-1"'}, {"If-Match": '"99999999999999999999"'}, {"If-Match": "*, *"}, {"If-Match": 'W/"x'},
+    {"Last-Event-ID": "-1"},
+    {"Last-Event-ID": "9" * 40}, {"X-Request-Id": "a" * 5000}, {"X-Request-Id": "\xe9\t"},
+    {"traceparent": "00-0-0-0"}, {"Accept": "\xff"},
+    {"Accept-Encoding": "gzip;q=x"}, {"Authorization": "Bearer"}, {"Authorization": "Bearer \xff"},
+    {"X-Forwarded-For": "'; --, ::1"},
+    {"Cookie": "=;;;\xff=\x01"}, {"Range": "bytes=0-,0-,0-"}, {"User-Agent": "\xff" * 3000},
+    {"Expect": "100-continue"},
 ]  # fmt: skip
 
 

@@ -1,8 +1,8 @@
 """Every route as the OpenAPI describes it, and who may call it by rule.
 
 The rules are written from the outside, by path and method, and know nothing of the dependencies that the code declares:
-a route that forgot its own is found. A new route under a known path is attacked without anybody's doing; one that no rule
-fits fails the test with the words of what to declare here.
+a route that forgot its own is found. A new route under a known path is attacked without anybody's doing; one that no
+rule fits fails the test with the words of what to declare here.
 """
 
 from collections.abc import Iterator
@@ -120,9 +120,7 @@ def needs(route: Route) -> str | None:
     if noun == "admin":
         return ADMIN
     if noun not in NOUNS:
-        raise Unclassified(
-            f"{route.name}: add {noun!r} to NOUNS of tests/attack/routes.py with the scopes' noun, or the route to NEEDS"
-        )
+        raise Unclassified(f"{route.name}: add {noun!r} to NOUNS of tests/attack/routes.py, or the route to NEEDS")
     return Scope(f"{NOUNS[noun]}:{'write' if route.changes else 'read'}")
 
 

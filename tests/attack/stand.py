@@ -138,8 +138,8 @@ class Contents:
         if not self._sql:
             tables = [row["relname"] for row in await self._db.fetch_alone(TABLES, sorted(VOLATILE_TABLES))]
             self._sql = " UNION ALL ".join(
-                f"SELECT '{table}' AS name, md5(string_agg((to_jsonb(t) - $1::text[])::text, ',' ORDER BY to_jsonb(t)::text))"
-                f" AS digest FROM headrace.{table} AS t"
+                f"SELECT '{table}' AS name, md5(string_agg(row, ',' ORDER BY row)) AS digest"
+                f" FROM (SELECT (to_jsonb(t) - $1::text[])::text AS row FROM headrace.{table} AS t) AS rows"
                 for table in tables
             )
         return {row["name"]: row["digest"] for row in await self._db.fetch_alone(self._sql, VOLATILE_COLUMNS)}

@@ -1,6 +1,6 @@
-"""Whatever is sent to whichever route: never a 500, refusals as problem+json, and a refused request has written nothing.
+"""Whatever is sent to whichever route: never a 500, refusals as problem+json, nothing written by what was refused.
 
-``HEADRACE_TEST_SEED=7 make test args=tests/attack/test_hostile.py`` sends other requests; a failure names what it sent."""
+``HEADRACE_TEST_SEED=7 make test args=tests/attack/test_hostile.py`` sends others; a failure names what it sent."""
 
 import os
 
