@@ -24,6 +24,7 @@ from tests.e2e.program import run_program
 from tests.races.engine_stand import ROOT, Mortal, line_to, mortal_server
 
 DRAIN = 120.0  # seconds that the site has to come to rest
+OF_EACH = 2  # users who do each kind of thing
 
 
 async def harm(site: Site, planned: list[faults.Planned], report: Report) -> None:
@@ -50,7 +51,9 @@ async def run(mortal: Mortal, logs: Path, disk: Path | None, *, seed: int, secon
         site = Site(mortal, line, logs, disk=disk)
         keeping = asyncio.create_task(site.keep_up())
         load = Load(site, promises, token, calm)
-        users = [asyncio.create_task(keep_using(load, name, seed)) for name in USES]
+        users = [
+            asyncio.create_task(keep_using(load, name, number, seed)) for name in USES for number in range(OF_EACH)
+        ]
         try:
             await harm(site, planned, report)
             calm.set()
@@ -65,6 +68,7 @@ async def run(mortal: Mortal, logs: Path, disk: Path | None, *, seed: int, secon
                 task.cancel()
             results = await asyncio.gather(*users, return_exceptions=True)
             report.ends = await asyncio.to_thread(site.end)
+            report.broken += [f"left running: {each}" for each in await asyncio.to_thread(site.left_running)]
         report.broken += [f"a user fell: {each!r}" for each in results if isinstance(each, Exception)]
         report.fallen = Counter(site.fallen)
         await read(mortal, site, report)

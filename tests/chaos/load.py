@@ -9,13 +9,14 @@ import random
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import asyncpg
 import httpx
 
 from headrace import ids
-from headrace.database import Database
+from headrace.database import Database, DatabaseConfig
 from headrace.errors import Unavailable
 from tests.chaos.site import Site
 from tests.races.engine_stand import submit
@@ -103,21 +104,23 @@ def use(name: str) -> Callable[[Use], Use]:
     return note
 
 
-async def keep_using(load: Load, name: str, seed: int) -> None:
-    choice = random.Random(f"{seed} {name}")
+async def keep_using(load: Load, name: str, number: int, seed: int) -> None:
+    choice = random.Random(f"{seed} {number} {name}")
     while not load.calm.is_set():
         await USES[name](load, choice)
         load.promises.done[name] += 1
         await asyncio.sleep(choice.uniform(0.05, 0.4))
 
 
-TYPES = ["quick", "quick", "steps", "flaky", "isolated"]
+TYPES = ["quick", "quick", "steps", "flaky", "isolated", "slow", "slow"]
 
 
 @use("submit over REST")
 async def submit_one(load: Load, choice: random.Random) -> None:
     key, kind = ids.new("req"), choice.choice([*TYPES, "once"])
-    body = {"type": kind, "payload": {"number": choice.randrange(1000)}}
+    body: dict[str, Any] = {"type": kind, "payload": {"number": choice.randrange(1000)}}
+    if choice.random() < 0.3:
+        body["run_at"] = (datetime.now(UTC) + timedelta(seconds=choice.uniform(1, 8))).isoformat()
     clients = [load.client(choice) for _ in range(choice.choice([1, 1, 1, 3]))]  # some send the same at once
     for answer in await asyncio.gather(*(each.insist("POST", "/v1/tasks", body, key=key) for each in clients)):
         if answer.status_code == 201:
@@ -161,8 +164,6 @@ class _ChangedMind(Exception):
 
 @use("submit as a library")
 async def count(load: Load, choice: random.Random) -> None:
-    from headrace.database import DatabaseConfig
-
     try:
         async with await Database.connect(DatabaseConfig(load.site.mortal.url, role="chaos", pool_max=2)) as db:
             made = await submit(db, "count", [{}] * choice.randrange(1, 20), batch=10, counters=True)
@@ -176,9 +177,12 @@ async def meddle(load: Load, choice: random.Random) -> None:
     keys = [key for key in load.promises.tasks if not key.startswith("once")]
     if not keys:
         return
-    task_id = load.promises.tasks[choice.choice(keys)]
     method, path = choice.choice([("POST", "/cancel"), ("POST", "/cancel"), ("POST", "/retry"), ("DELETE", "")])
-    await load.client(choice).send(method, f"/v1/tasks/{task_id}{path}")
+    recent = keys[-12:] if path == "/cancel" else keys[-60:]
+    task_id = load.promises.tasks[choice.choice(recent)]
+    answer = await load.client(choice).send(method, f"/v1/tasks/{task_id}{path}")
+    if answer is not None and answer.is_success:
+        load.promises.done[f"{method} {path or 'task'} that took effect"] += 1
 
 
 @use("change schedules")

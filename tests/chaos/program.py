@@ -64,6 +64,14 @@ async def flaky(context: TaskContext, payload: Any) -> None:
             raise Snooze(timedelta(milliseconds=100))
 
 
+@registry.task("slow", max_attempts=2, backoff=SOON)
+async def slow(context: TaskContext, payload: Any) -> None:
+    """Long enough to be canceled, and fails for good at times."""
+    await asyncio.sleep(random.uniform(0.5, 4))
+    if random.random() < 0.5:
+        raise RuntimeError("it was no use")
+
+
 @registry.task("once", max_attempts=1)
 async def once(context: TaskContext, payload: Any) -> None:
     """May run a single time, whatever happens."""

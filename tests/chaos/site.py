@@ -8,9 +8,11 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+
+import psutil
 
 from tests.chaos.program import ADDRESS, JOURNAL
 from tests.e2e.program import CHEAP, SECRET_KEY, Program
@@ -171,3 +173,18 @@ class Site:
                 ends[f"{role.words[0]} did not end within 30 s"] += 1
             role.close(program)
         return dict(ends)
+
+    def left_running(self, within: float = 15) -> list[str]:
+        """Processes of this run that outlive it, such as children of a worker that was killed; they have a moment."""
+        deadline = time.monotonic() + within
+        while (found := self._ours()) and time.monotonic() < deadline:
+            time.sleep(0.2)
+        return found
+
+    def _ours(self) -> list[str]:
+        found = []
+        for process in psutil.process_iter():
+            with suppress(psutil.Error):
+                if process.environ().get(JOURNAL) == str(self.journal) and process.status() != psutil.STATUS_ZOMBIE:
+                    found.append(" ".join(process.cmdline())[:200])
+        return found
