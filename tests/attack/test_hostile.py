@@ -54,7 +54,7 @@ async def attack(database_url: str, *, seed: int, most: int) -> None:
                 changed = [table for table in after if after[table] != before[table]]
                 offences.append(f"{route.name}: all were refused, and yet they changed {changed}")
         offences += [str(each) for each in await invariants.broken(stand.world.db, at_rest=False)]
-    assert offences == [], f"with seed {seed}"
+    assert not offences, "\n".join([f"with seed {seed}:", *offences])
 
 
 async def test_no_input_makes_an_error_of_ours_or_a_half_written_row(database_url: str) -> None:

@@ -24,6 +24,8 @@ from tests.races.engine_stand import submit
 # What a site in trouble may answer; anything else that is no success is an offence, a 500 first of all.
 TROUBLE = {429, 502, 503, 504}
 REFUSALS = {404, 409, 412}
+# What a program with a connection of its own sees of it.
+AWAY = (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError)
 
 
 @dataclass
@@ -144,7 +146,7 @@ async def order(load: Load, choice: random.Random) -> None:
         connection = await asyncpg.connect(
             load.site.line.url if choice.random() < 0.5 else load.site.mortal.url, timeout=5
         )
-    except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError):
+    except AWAY:
         return
     try:
         async with connection.transaction():
@@ -152,7 +154,7 @@ async def order(load: Load, choice: random.Random) -> None:
             await connection.execute("INSERT INTO books.orders VALUES ($1, $2)", ids.new("req"), task_id)
             if choice.random() < 0.2:
                 raise _ChangedMind
-    except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, _ChangedMind):
+    except (*AWAY, _ChangedMind):
         pass
     finally:
         connection.terminate()
@@ -172,17 +174,31 @@ async def count(load: Load, choice: random.Random) -> None:
     load.promises.counted += len(made)
 
 
-@use("cancel, retry and delete")
+@use("retry what failed")
+async def retry(load: Load, choice: random.Random) -> None:
+    client = load.client(choice)
+    found = await client.send("GET", f"/v1/tasks?status={choice.choice(['FAILED', 'CANCELED'])}&limit=20")
+    # What may run once is not tried again, or nobody could tell whether the engine did.
+    failed = (
+        [each["id"] for each in found.json()["items"] if each["type"] != "once"] if found and found.is_success else []
+    )
+    if failed:
+        answer = await client.send("POST", f"/v1/tasks/{choice.choice(failed)}/retry")
+        if answer is not None and answer.is_success:
+            load.promises.done["tasks tried again by hand"] += 1
+
+
+@use("cancel and delete")
 async def meddle(load: Load, choice: random.Random) -> None:
     keys = [key for key in load.promises.tasks if not key.startswith("once")]
     if not keys:
         return
-    method, path = choice.choice([("POST", "/cancel"), ("POST", "/cancel"), ("POST", "/retry"), ("DELETE", "")])
+    method, path = choice.choice([("POST", "/cancel"), ("POST", "/cancel"), ("DELETE", "")])
     recent = keys[-12:] if path == "/cancel" else keys[-60:]
     task_id = load.promises.tasks[choice.choice(recent)]
     answer = await load.client(choice).send(method, f"/v1/tasks/{task_id}{path}")
     if answer is not None and answer.is_success:
-        load.promises.done[f"{method} {path or 'task'} that took effect"] += 1
+        load.promises.done["tasks canceled" if path else "tasks deleted"] += 1
 
 
 @use("change schedules")

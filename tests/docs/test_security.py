@@ -24,4 +24,6 @@ def test_each_line_of_the_threat_model_names_tests_that_exist(row: str) -> None:
     named = re.findall(r"`([^`]+)`", proof)
     assert named, "what proves it?"
     for name in named:
-        assert name in known() or ("/" in name and (ROOT / name).is_file()), f"there is no {name}"
+        file, _, test = name.rpartition("::") if "::" in name else (name, "", "") if "/" in name else ("", "", name)
+        assert not file or (ROOT / file).is_file(), f"there is no {file}"
+        assert not test or test in known(), f"there is no {test}"
