@@ -30,6 +30,7 @@ class Offences(list[str]):
         self.expect(answer.status_code in statuses and problem, route, who, answer)
 
 
+@pytest.mark.timeout(300)  # some 1,500 requests, on a machine that is busy with other tests
 async def test_every_route_refuses_every_caller_that_it_should(stand: Attacked) -> None:
     callers = await everybody(stand.world)
     contents = Contents(stand.world.db)

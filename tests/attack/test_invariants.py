@@ -109,7 +109,8 @@ DAMAGE = {
     "never more runs at once": """
         INSERT INTO task_executions
           (task_uid, task_name, task_type, execution_uid, task_id, scheduled_at, state, trigger_type, user_id)
-        SELECT task_uid, '', '', n::text, 'tsk_' || n, now() + n * interval '1 s', 'pending', 'scheduled', user_id
+        SELECT task_uid, '', '', new_id(split_part(execution_uid, '_', 1)), 'tsk_' || n, now() + n * interval '1 s',
+               'pending', 'scheduled', user_id
         FROM task_executions, generate_series(1, 2) AS n
         """,
     "no run is left waiting": "UPDATE task_executions SET state = 'running', finished_at = NULL",
