@@ -13,6 +13,7 @@ from headrace.database import Database
 from headrace.locks import acquire_lock, release_lock
 from headrace.tasks import Snooze, TaskContext, cancel_task, delete_task, retry_task
 from tests.attack import invariants
+from tests.attack.model import Invariant
 from tests.conftest import TestServer
 from tests.schedules.conftest import Clockwork
 from tests.tasks.conftest import AT_ONCE
@@ -148,7 +149,7 @@ async def test_ordinary_work_breaks_no_invariant_and_damage_breaks_its_own(
         await connection.close()
 
 
-def damage_to(invariant: invariants.Invariant) -> str:
+def damage_to(invariant: Invariant) -> str:
     fitting = [sql for beginning, sql in DAMAGE.items() if invariant.holds.startswith(beginning)]
     assert len(fitting) == 1, f"say in DAMAGE how to break: {invariant.holds}"
     return fitting[0]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from headrace.database import Database
 from tests.attack import invariants
-from tests.attack.invariants import Broken
+from tests.attack.model import Broken
 from tests.chaos.load import Promises
 from tests.e2e.program import Program, log_in
 from tests.races.engine_stand import ROOT
