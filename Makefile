@@ -8,9 +8,11 @@ workers ?= auto
 unexport PYTHONDONTWRITEBYTECODE
 # What `make bench` measures: a module of benchmarks/.
 name ?= dispatch
+# How long `make chaos` harms; without seed= it draws one and says which.
+minutes ?= 3
 
 .DEFAULT_GOAL := help
-.PHONY: help up setup setup-dev setup-training test cover test-slow test-oldest check fmt docs bench clean
+.PHONY: help up setup setup-dev setup-training test cover test-slow test-oldest check fmt docs bench chaos clean
 
 help:       ## list what can be done
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 20
@@ -61,6 +63,9 @@ docs: setup-dev      ## render the reference pages from the code
 bench:      ## measure: ours beside the peers and the raw limit; name=audit or name=schedules for another part
 	@scripts/setup bench
 	@$(python) -m benchmarks.$(name) $(args)
+
+chaos: setup-dev     ## harm real processes for minutes=3 with seed=…, then read whether anything was lost or doubled
+	@$(python) -m tests.chaos --minutes $(minutes) $(if $(seed),--seed $(seed))
 
 clean:      ## remove what set-up and tools made; your data in .headrace stays
 	@rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage* htmlcov dist build

@@ -288,6 +288,9 @@ def _explained() -> Iterator[None]:
         yield
     except _LOST as exc:
         raise DatabaseUnavailable from exc
+    except asyncpg.InsufficientResourcesError as exc:
+        # A full disk is emptied sooner or later: what was to be written is worth keeping until then.
+        raise DatabaseUnavailable("The database is out of room or memory; try again in a moment.") from exc
     except (asyncpg.QueryCanceledError, asyncpg.LockNotAvailableError, asyncpg.DeadlockDetectedError) as exc:
         raise DatabaseBusy from exc
     except TimeoutError as exc:  # the driver's own limit: the line is dead, or the server hangs

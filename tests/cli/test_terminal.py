@@ -9,7 +9,12 @@ import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NoReturn
 
+import pytest
+
+from headrace.cli import output
+from headrace.database import DatabaseUnavailable
 from tests.cli.conftest import Place
 from tests.e2e.program import HEADRACE, environment, is_ready
 
@@ -85,3 +90,13 @@ def test_the_moving_line_ends_when_the_api_answers(migrated: Place, tmp_path: Pa
         screen.process.send_signal(signal.SIGINT)
         screen.read(30)
         assert screen.process.wait(30) == 0
+
+
+def test_an_error_that_a_group_of_loops_puts_into_groups_is_still_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    def fall() -> NoReturn:
+        raise ExceptionGroup("outer", [ExceptionGroup("inner", [DatabaseUnavailable()])])
+
+    with pytest.raises(SystemExit) as ended, output.errors_in_one_line():
+        fall()
+    assert ended.value.code == output.exit_code(DatabaseUnavailable())
+    assert "should not have happened" not in capsys.readouterr().err

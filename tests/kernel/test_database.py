@@ -53,6 +53,13 @@ async def test_a_statement_that_takes_too_long_is_ended(database_url: str) -> No
                 await tx.execute("SELECT pg_sleep(5)")
 
 
+async def test_a_full_disk_is_something_that_passes(db: Database) -> None:
+    """Not a bug of ours: the API says 503, and a worker keeps what it has to write until there is room."""
+    with pytest.raises(DatabaseUnavailable, match="room"):
+        async with db.transaction() as tx:
+            await tx.execute("DO $$ BEGIN RAISE 'no space left on device' USING ERRCODE = 'disk_full'; END $$")
+
+
 async def test_a_full_pool_says_so_instead_of_waiting_for_ever(database_url: str) -> None:
     config = DatabaseConfig(database_url, pool_max=1, connect_timeout=timedelta(milliseconds=300))
     async with await Database.connect(config) as db, db.transaction():

@@ -11,7 +11,7 @@ import sys
 import tempfile
 import time
 from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import asynccontextmanager, contextmanager, nullcontext, suppress
 from dataclasses import asdict, dataclass, field
 from datetime import timedelta
 from pathlib import Path
@@ -60,19 +60,27 @@ class Mortal:
         finally:
             await connection.close()
 
-    def kill(self) -> int:
-        """Kill the postmaster; gives its process id."""
+    def kill(self, how: signal.Signals = signal.SIGKILL) -> int:
+        """Kill the postmaster, or have it shut down fast (SIGINT) or at once (SIGQUIT); gives its process id."""
         running = postmaster.find(self._layout)
         assert running is not None
-        os.kill(running.pid, signal.SIGKILL)
+        os.kill(running.pid, how)
         return running.pid
 
 
 @contextmanager
-def mortal_server() -> Iterator[Mortal]:
+def own_folder() -> Iterator[Path]:
     folder = Path(tempfile.mkdtemp(prefix="hr-", dir=room())).resolve()
     folder.chmod(0o755)
     try:
+        yield folder
+    finally:
+        shutil.rmtree(folder)
+
+
+@contextmanager
+def mortal_server(where: Path | None = None) -> Iterator[Mortal]:
+    with nullcontext(where) if where else own_folder() as folder:
         config = embedded.EmbeddedConfig(
             folder / "postgres", settings={"fsync": "on", "synchronous_commit": "on", "max_connections": "200"}
         )
@@ -85,8 +93,6 @@ def mortal_server() -> Iterator[Mortal]:
             mortal = Mortal(server, folder / "postgres")
             asyncio.run(mortal.run(BOOKS))
             yield mortal
-    finally:
-        shutil.rmtree(folder)
 
 
 class Program:
@@ -280,7 +286,8 @@ async def harm(team: Crew, calm: asyncio.Event, *, choice: random.Random, lease:
 
 
 class Line:
-    """The network between a program and its database. While it is dead nothing arrives, and nobody is told."""
+    """The network between a program and its database. While it is dead nothing arrives, and nobody is told; ``delay``
+    makes it slow, and ``cut`` ends every connection at once."""
 
     def __init__(self, url: str) -> None:
         parts = urlsplit(url)
@@ -288,6 +295,8 @@ class Line:
         self._parts = parts
         self.url = ""
         self.dead = False
+        self.delay = 0.0
+        self._ends: set[asyncio.StreamWriter] = set()
         self._carriers: set[asyncio.Task[None]] = set()
 
     def listen_at(self, port: int) -> None:
@@ -295,7 +304,12 @@ class Line:
         self.url = urlunsplit(self._parts._replace(netloc=f"{user}@127.0.0.1:{port}"))
 
     async def carry(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        there_reader, there_writer = await asyncio.open_connection(self._host, self._port)
+        try:
+            there_reader, there_writer = await asyncio.open_connection(self._host, self._port)
+        except OSError:  # the database is away
+            writer.close()
+            return
+        self._ends |= {writer, there_writer}
         for source, target in ((reader, there_writer), (there_reader, writer)):
             carrier = asyncio.create_task(self._carry(source, target))
             self._carriers.add(carrier)
@@ -304,11 +318,21 @@ class Line:
     async def _carry(self, source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
         with suppress(OSError):
             while data := await source.read(65_536):
+                if self.delay:
+                    await asyncio.sleep(self.delay)
                 while self.dead:
                     await asyncio.sleep(0.02)
                 target.write(data)
                 await target.drain()
         target.close()
+        self._ends.discard(target)
+
+    def cut(self) -> int:
+        """Break every connection, as a router that forgets them does; gives how many."""
+        ends = list(self._ends)
+        for end in ends:
+            end.transport.abort()
+        return len(ends) // 2
 
     async def close(self) -> None:
         for carrier in list(self._carriers):

@@ -9,7 +9,10 @@ import pytest
 
 from headrace.tasks.context import TaskContext
 from headrace.tasks.errors import LeaseLost
+from headrace.tasks.reaping import Reaper
+from headrace.tasks.worker import store
 from tests.tasks.conftest import Bench
+from tests.tasks.people import hire, take
 
 
 async def test_a_worker_that_lost_its_lease_can_be_woken_again(bench: Bench) -> None:
@@ -93,3 +96,19 @@ async def test_a_worker_whose_loop_dies_stops_its_heart(bench: Bench, monkeypatc
     with pytest.raises(ExceptionGroup):
         await worker.run(asyncio.Event())
     assert not worker._heart._thread.is_alive()
+
+
+async def test_a_step_that_a_dead_worker_was_in_is_ended_with_its_attempt(bench: Bench) -> None:
+    @bench.registry.task("build", max_attempts=3)
+    async def build(context: TaskContext, payload: Any) -> None: ...
+
+    task = await bench.submit("build")
+    worker = await hire(bench, concurrency=1, lease=timedelta(milliseconds=1))
+    (claimed,) = await take(bench, worker, most=1)
+    async with bench.db.transaction() as tx:
+        await tx.execute(store.BEGIN_STEP, task, "fetch", "RUNNING", claimed.attempt, None, None)
+    await asyncio.sleep(0.01)
+    await Reaper(bench.db, bench.registry, bench.followers).run_once()
+    (step,) = await bench.db.fetch_alone("SELECT * FROM headrace.task_steps WHERE task_id = $1", task)
+    assert (step["status"], step["ended_at"] is not None) == ("FAILED", True)
+    assert await bench.logged(task) == [(1, "INTERRUPTED")]

@@ -10,7 +10,7 @@ from typing import Any
 
 import asyncpg
 import httpx
-import pytest
+from fastapi import FastAPI
 
 from headrace import settings
 from headrace.cli.serving import application
@@ -87,7 +87,8 @@ class World:
         return uid
 
     async def api_key(self) -> str:
-        key = (await self.send("POST", "/v1/api-keys", {"name": "k", "scopes": ["tasks:read"]})).json()
+        body = {"name": f"key {next(self._numbers)}", "scopes": ["tasks:read"]}
+        key = (await self.send("POST", "/v1/api-keys", body)).json()
         key_id: str = key["id"]
         return key_id
 
@@ -325,8 +326,8 @@ NOT_CHANGES: dict[str, str] = {
 
 
 @asynccontextmanager
-async def whole_api(database_url: str, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[tuple[World, list[str]]]:
-    """The API as the command line serves it, with every router; and its operations that change something."""
+async def whole_api(database_url: str, **choices: Any) -> AsyncIterator[tuple[World, FastAPI]]:
+    """The API as the command line serves it, with every router and these settings, and an administrator before it."""
     wechat = FakeWeChat()
     server = await asyncio.start_server(wechat.serve, "127.0.0.1", 0)
     chosen = settings.load(
@@ -336,6 +337,7 @@ async def whole_api(database_url: str, monkeypatch: pytest.MonkeyPatch) -> Async
         wechat_app_id="app",
         wechat_app_secret="secret",
         wechat_base_url=f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}",
+        **choices,
     )
     config = DatabaseConfig(database_url, role="test")
     place = Place(config, config, embedded=False)
@@ -354,17 +356,17 @@ async def whole_api(database_url: str, monkeypatch: pytest.MonkeyPatch) -> Async
                 await tx.execute("UPDATE headrace.users SET role = 'ADMIN' WHERE username = 'boss'")
             reply = await world.send("POST", "/v1/auth/login", {"username": "boss", "password": PASSWORD})
             client.headers["Authorization"] = f"Bearer {reply.json()['token']}"
-            paths = app.openapi()["paths"]
-            yield (
-                world,
-                [f"{method.upper()} {path}" for path in paths for method in paths[path] if method.upper() in CHANGING],
-            )
+            yield world, app
 
 
-async def test_every_route_that_changes_something_leaves_an_event(
-    database_url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:  # A-04
-    async with whole_api(database_url, monkeypatch) as (world, operations):
+def changing_operations(app: FastAPI) -> list[str]:
+    paths = app.openapi()["paths"]
+    return [f"{method.upper()} {path}" for path in paths for method in paths[path] if method.upper() in CHANGING]
+
+
+async def test_every_route_that_changes_something_leaves_an_event(database_url: str) -> None:  # A-04
+    async with whole_api(database_url) as (world, app):
+        operations = changing_operations(app)
         unknown = set(operations) - RECIPES.keys() - NOT_CHANGES.keys()
         assert not unknown, f"write down here how to call {unknown}, so that it is seen to be audited"
         assert not (RECIPES.keys() | NOT_CHANGES.keys()) - set(operations), "these are gone"

@@ -107,20 +107,28 @@ def progress_bar(what: str) -> Iterator[Callable[[int, int], None]]:
         yield report
 
 
+def _unwrapped(exc: Exception) -> Exception:
+    """What one of several loops raised, out of the groups that each level of them puts around it."""
+    while isinstance(exc, ExceptionGroup) and len(exc.exceptions) == 1:
+        exc = exc.exceptions[0]
+    return exc
+
+
 @contextmanager
 def errors_in_one_line() -> Iterator[None]:
     """Foreseen errors become one line and an exit code; the rest a line that says where the details are."""
     try:
         yield
-    except errors.HeadraceError as exc:
-        say(f"headrace: {exc.message}", style="red" if err.is_terminal else None)
-        sys.exit(exit_code(exc))
     except KeyboardInterrupt:
         sys.exit(130)
     except BrokenPipeError:  # the reader of our output has gone, which is its right
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
-    except Exception as exc:  # noqa: BLE001 - the edge of the program
+    except Exception as raised:  # noqa: BLE001 - the edge of the program
+        exc = _unwrapped(raised)
+        if isinstance(exc, errors.HeadraceError):
+            say(f"headrace: {exc.message}", style="red" if err.is_terminal else None)
+            sys.exit(exit_code(exc))
         import asyncpg  # not for `headrace --help`
 
         if isinstance(exc, asyncpg.InsufficientPrivilegeError):

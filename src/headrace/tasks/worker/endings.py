@@ -45,7 +45,7 @@ class Writer:
         """Write a batch; gives how many were still ours."""
         for each in endings:
             each.claimed.over = True  # no start is sent from here on
-        if all(each.outcome in FINAL and self._is_unfollowed(each.claimed) for each in endings):
+        if all(each.outcome is Outcome.SUCCEEDED and self._is_unfollowed(each.claimed) for each in endings):
             written = len(await store.finish(self._db, worker, endings))
         else:
             async with self._db.transaction() as tx:
@@ -69,6 +69,8 @@ class Writer:
         if final:
             finished = await store.finish(tx, worker, final)
             done += [each for each in final if each.claimed.seq in finished]
+        unsuccessful = [each.claimed.task_id for each in done if each.outcome is not Outcome.SUCCEEDED]
+        await store.end_open_steps(tx, unsuccessful)
         await self._follow(tx, worker, done, started)
         return len(done)
 

@@ -327,6 +327,19 @@ END_STEP = """
 UPDATE headrace.task_steps SET status = $4, ended_at = now(), duration_ms = $5, detail_json = $6
 WHERE task_id = $1 AND step_name = $2 AND attempt = $3
 """
+# Steps that whoever was in them could not end any more: the worker died, or the line broke.
+END_OPEN_STEPS = """
+UPDATE headrace.task_steps AS step
+SET status = 'FAILED', ended_at = now(),
+    duration_ms = least(extract(epoch FROM now() - step.started_at) * 1000, 2147483647)
+WHERE step.task_id = ANY ($1) AND step.status = 'RUNNING'
+"""
+
+
+async def end_open_steps(tx: Tx, task_ids: Sequence[str]) -> None:
+    """Steps of these tasks that are under way have failed with their attempt."""
+    if task_ids:
+        await tx.execute(END_OPEN_STEPS, task_ids)
 
 
 async def add_log(tx: Tx, claimed: Claimed, message: str) -> None:

@@ -1,0 +1,166 @@
+"""The whole API in this process with a victim who has one of everything, for attackers to reach for."""
+
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+from fastapi import FastAPI
+
+from headrace.database import Database
+from tests.attack.routes import Route, Unclassified
+from tests.web.test_everything_is_audited import NOT_CHANGES, RECIPES, Sent, World, whole_api
+
+# Tables and columns that a request may move though it is refused: when somebody was last seen, how often they asked.
+VOLATILE_TABLES = {"rate_limits", "login_throttles", "audit_events", "workers"}
+VOLATILE_COLUMNS = ["last_seen_at", "last_used_at", "updated_at"]
+
+
+async def _locked(world: World) -> Sent:
+    token = (await world.send("POST", "/v1/locks", {"key": "victim's"})).json()["token"]
+    return Sent(body={"key": "victim's", "token": token})
+
+
+async def _preview(world: World) -> Sent:
+    return Sent(body={"interval": 60})
+
+
+MORE_RECIPES = {"POST /v1/locks/renew": _locked, "POST /v1/schedules/preview": _preview}
+
+# A row of the victim's for each name in the path of a route that reads.
+Make = Callable[[World], Awaitable[str]]
+
+
+async def _execution(world: World) -> str:
+    run = (await world.send("POST", f"/v1/schedules/{await world.schedule()}/run")).json()
+    return str(run["execution_uid"])
+
+
+async def _session(world: World) -> str:
+    return str((await world.send("GET", "/v1/sessions")).json()["items"][0]["id"])
+
+
+async def _event(world: World) -> str:
+    return str((await world.send("GET", "/v1/audit/events")).json()["items"][0]["id"])
+
+
+async def _user(world: World) -> str:
+    """Somebody whose account waits for its deletion, so that the routes about that find one."""
+    user_id = str((await world.user())["id"])
+    await world.send("POST", f"/v1/admin/users/{user_id}/deletion", {})
+    return user_id
+
+
+async def _config(world: World) -> str:
+    await world.send("PUT", "/v1/admin/configs/features", {"value": {"beta": True}})
+    return "features"
+
+
+async def _risk(world: World) -> str:
+    sent = await RECIPES["DELETE /v1/admin/risks/{risk_id}"](world)
+    return sent.path["risk_id"]
+
+
+async def _archive(world: World) -> str:
+    return "1"  # there is none: archives are made by months that leave
+
+
+ROWS: dict[str, Make] = {
+    "api_key_id": World.api_key,
+    "archive_id": _archive,
+    "event_id": _event,
+    "execution_uid": _execution,
+    "key": _config,
+    "risk_id": _risk,
+    "session_id": _session,
+    "task_id": World.task,
+    "uid": World.schedule,
+    "user_id": _user,
+}
+UNREADABLE = {"archive_id", "event_id"}  # not there, or not sealed yet: the victim is refused as well
+
+
+async def prepared(world: World, route: Route) -> Sent:
+    """A request of the victim's to this route that would succeed."""
+    recipe = RECIPES.get(route.name) or MORE_RECIPES.get(route.name)
+    if recipe is not None:
+        return await recipe(world)
+    if route.changes:
+        known = "NOT_CHANGES says that it changes nothing" if route.name in NOT_CHANGES else "it has no recipe"
+        raise Unclassified(f"{route.name}: {known}: say in tests/attack/stand.py how to call it")
+    missing = [name for name in route.parameters("path") if name not in ROWS]
+    if missing:
+        raise Unclassified(f"{route.name}: say in ROWS of tests/attack/stand.py how the victim gets a {missing[0]}")
+    return Sent({name: await ROWS[name](world) for name in route.parameters("path")})
+
+
+@dataclass(frozen=True, slots=True)
+class Attacked:
+    world: World
+    app: FastAPI
+    client: httpx.AsyncClient  # carries nothing by itself; an error within the app is a 500, as for a real caller
+
+    async def send(
+        self, route: Route, sent: Sent, headers: Mapping[str, str], *, query: Mapping[str, str] | None = None
+    ) -> httpx.Response:
+        return await self.client.request(
+            route.method, route.path.format(**sent.path), json=sent.body, headers=dict(headers), params=query
+        )
+
+
+@asynccontextmanager
+async def attacked(database_url: str) -> AsyncIterator[Attacked]:
+    many = {"api_rate_limit": 1_000_000, "api_rate_burst": 1_000_000, "login_free_failures": 1_000_000}
+    async with whole_api(database_url, **many) as (world, app):
+        transport = httpx.ASGITransport(app, raise_app_exceptions=False, client=("192.0.2.66", 4711))
+        async with httpx.AsyncClient(transport=transport, base_url="http://headrace.test") as client:
+            yield Attacked(world, app, client)
+
+
+TABLES = """
+SELECT relname FROM pg_class
+WHERE relnamespace = 'headrace'::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition
+  AND relname <> ALL ($1) AND has_table_privilege(oid, 'SELECT')
+ORDER BY relname
+"""
+
+
+class Contents:
+    """What is in the tables, as a digest of each: a refused request leaves every one as it was."""
+
+    def __init__(self, db: Database) -> None:
+        self._db = db
+        self._sql = ""
+
+    async def read(self) -> dict[str, str]:
+        if not self._sql:
+            tables = [row["relname"] for row in await self._db.fetch_alone(TABLES, sorted(VOLATILE_TABLES))]
+            self._sql = " UNION ALL ".join(
+                f"SELECT '{table}' AS name, md5(string_agg(row, ',' ORDER BY row)) AS digest"
+                f" FROM (SELECT (to_jsonb(t) - $1::text[])::text AS row FROM headrace.{table} AS t) AS rows"
+                for table in tables
+            )
+        return {row["name"]: row["digest"] for row in await self._db.fetch_alone(self._sql, VOLATILE_COLUMNS)}
+
+
+def but_for_ids(text: str, *ids: str) -> str:
+    """An answer without what must differ between two: the ids that were asked for, and the request's own."""
+    for each in ids:
+        text = text.replace(each, "…")
+    return re.sub(r"req_[0-9a-z]{26}", "…", text)
+
+
+def neighbour(row_id: str) -> str:
+    """An id of the same form that nothing has."""
+    return row_id[:-1] + ("0" if row_id[-1] != "0" else "1")
+
+
+def facts_of(answer: httpx.Response, *ids: str) -> tuple[Any, ...]:
+    """What a caller can see of an answer."""
+    ours = {name: value for name, value in answer.headers.items() if name.lower() not in TIMES}
+    return answer.status_code, but_for_ids(answer.text, *ids), {k: but_for_ids(v, *ids) for k, v in ours.items()}
+
+
+TIMES = {"x-request-id", "server-timing", "date", "ratelimit", "ratelimit-policy", "content-length"}
