@@ -43,7 +43,7 @@ async def cancel(bench: Bench, task_id: str) -> TaskStatus:
 
 
 async def until_told(told: Path, word: str) -> str:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while True:
             for line in told.read_text().splitlines() if told.exists() else ():
                 if line.startswith(word):
@@ -147,7 +147,7 @@ class stopping:  # noqa: N801 - reads as a verb, like bench.working
         self._running = asyncio.create_task(self._worker.run(self._stop))
         await until_told(self._told, "began")
         self._stop.set()
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while not self._worker._stopping:
                 await asyncio.sleep(0.001)
         return self._worker

@@ -50,7 +50,7 @@ async def test_waiting_for_a_process_is_not_running(clockwork: Clockwork, tmp_pa
         for each in (long, short):
             await run_schedule(tx, clockwork.tasks, clockwork.caller, each.uid)
     async with clockwork.working(registry_address="tests.races.engine_types:registry", children=1):
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while [row["state"] for row in await clockwork.runs(long.uid)] != ["running"]:
                 await asyncio.sleep(0.02)
         # The worker has both in its hands; only one has a process.
@@ -92,12 +92,12 @@ async def test_more_slots_start_what_waits(clockwork: Clockwork) -> None:  # S-0
     schedule = await clockwork.create(task_type="gated", interval=10, run_at=NOON)
     async with clockwork.working():
         await clockwork.fire(NOON + timedelta(seconds=40))
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while len(running) < 1:
                 await asyncio.sleep(0.01)
         async with clockwork.db.transaction() as tx:
             await update_schedule(tx, clockwork.tasks, clockwork.caller, schedule.uid, {"max_concurrent": 3})
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while len(running) < 3:
                 await asyncio.sleep(0.01)
         assert [run["task_id"] is None for run in await clockwork.runs(schedule.uid)] == [False] * 3 + [True] * 2

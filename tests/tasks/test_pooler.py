@@ -97,7 +97,7 @@ async def pooler(server: TestServer, template: str, make_database: MakeDatabase)
 
 
 async def until_answers(port: int) -> None:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while True:
             try:
                 _, writer = await asyncio.open_connection("127.0.0.1", port)
@@ -182,7 +182,7 @@ async def test_tasks_are_canceled(bench: Bench, tmp_path: Path, kind: str) -> No
     async with bench.db.transaction() as tx:
         await cancel_task(tx, tasks_of(bench), ADMIN, waiting)
     async with bench.working(**POLLING, concurrency=1):
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             while not told.exists():
                 await asyncio.sleep(0.02)
         async with bench.db.transaction() as tx:
@@ -241,7 +241,7 @@ async def test_a_statement_that_takes_too_long_is_canceled(pooler: Callable[[str
     async with await Database.connect(config) as db:
         with pytest.raises(Exception, match="took too long"):
             await db.fetch_alone("SELECT pg_sleep(30)")
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while (await db.fetch_alone(SLEEPING))[0][0]:
                 await asyncio.sleep(0.1)
 
@@ -295,7 +295,7 @@ async def test_workers_are_killed_behind_the_pooler_and_nothing_is_lost(
     tasks = await submit(pooled, "a", [{}] * 150, batch=50)
     async with crew(options, tmp_path / "log", size=2) as team:
         for _ in range(4):
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(60):
                 while not any(program.has_worked for program in team.programs):
                     await asyncio.sleep(0.02)
             await asyncio.sleep(0.3)

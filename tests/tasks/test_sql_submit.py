@@ -126,7 +126,7 @@ async def test_nobody_is_woken_when_nobody_sleeps(db: Database, database_url: st
 
 
 async def _until_asleep(db: Database) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while not await db.fetch_alone("SELECT FROM headrace.workers WHERE asleep AND ended_at IS NULL"):
             await asyncio.sleep(0.01)
     await asyncio.sleep(0.3)

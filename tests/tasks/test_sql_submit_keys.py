@@ -94,6 +94,6 @@ async def test_it_goes_with_the_callers_transaction(database_url: str, db: Datab
 
 async def _until_waiting(db: Database) -> None:
     """Until a connection to this database waits for another's lock."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while not await db.fetch_alone("SELECT FROM pg_locks WHERE NOT granted AND locktype = 'transactionid'"):
             await asyncio.sleep(0.01)
