@@ -52,7 +52,7 @@ async def until_told(told: Path, word: str) -> str:
 
 
 async def assert_canceled_once(bench: Bench, task_id: str, *, attempt: int = 1) -> None:
-    (row,) = await bench.over(task_id, seconds=30)
+    (row,) = await bench.over(task_id)
     await asyncio.sleep(0.3)  # time enough for whoever would try again
     later = await bench.row(task_id)
     assert (later["status"], later["attempt"], later["version"]) == ("CANCELED", attempt, row["version"])
@@ -153,7 +153,7 @@ class stopping:  # noqa: N801 - reads as a verb, like bench.working
         return self._worker
 
     async def __aexit__(self, *_: object) -> None:
-        await asyncio.wait_for(self._running, 40)
+        await asyncio.wait_for(self._running, 120)
 
 
 @pytest.mark.parametrize("listen", [True, False], ids=["listening", "polling"])

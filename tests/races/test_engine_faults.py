@@ -164,9 +164,12 @@ async def test_a_stop_that_comes_together_with_a_call_is_heard(bench: Bench) -> 
     @bench.registry.task("never")
     async def never(context: TaskContext, payload: Any) -> None: ...
 
-    async with bench.working(listen=False, poll_every=timedelta(seconds=30)) as worker:
-        await asyncio.sleep(0.5)
-        loops = {task for task in asyncio.all_tasks() if task.get_name() in ("feed", "poll cancels")}
+    async with bench.working(listen=False, poll_every=timedelta(minutes=10)) as worker:
+        loops: set[asyncio.Task[Any]] = set()
+        while len(loops) < 2:
+            await asyncio.sleep(0.05)
+            loops = {task for task in asyncio.all_tasks() if task.get_name() in ("feed", "poll cancels")}
+        await asyncio.sleep(0.5)  # both have gone to sleep
         worker._feeder._woken.set()
         worker._feeder.cancels.set()
         for task in loops:
@@ -361,16 +364,20 @@ async def test_a_worker_that_lost_its_lease_may_run_the_same_task_beside_its_old
     bench: Bench, shaky: Shaky
 ) -> None:
     begun: asyncio.Queue[int] = asyncio.Queue()
+    second, ended = asyncio.Event(), asyncio.Event()
 
     @bench.registry.task("stubborn", max_attempts=5)
     async def stubborn(context: TaskContext, payload: Any) -> str:
         begun.put_nowait(context.attempt)
         if context.attempt == 1:
-            while True:  # deaf for a while: the second attempt begins before the first has noticed
+            while True:  # deaf: the second attempt begins before the first has noticed
                 with suppress(asyncio.CancelledError):
-                    await asyncio.sleep(1)
+                    await second.wait()
+                    ended.set()
                     return "the first"
-        await asyncio.sleep(2)
+        second.set()
+        await ended.wait()
+        await asyncio.sleep(0.5)  # what the first says comes before
         return "the second"
 
     task = await bench.submit("stubborn")
@@ -464,7 +471,7 @@ async def test_a_worker_outlives_a_line_that_is_dead_for_a_while(database_url: s
                 line.dead = True
                 await asyncio.sleep(8)  # a statement has a second, and the driver gives up after five more
                 line.dead = False
-                rows = await bench.over(*tasks, seconds=40)
+                rows = await bench.over(*tasks, seconds=120)
     assert {row["status"] for row in rows} == {"SUCCEEDED"}
 
 

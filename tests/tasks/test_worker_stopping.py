@@ -124,7 +124,7 @@ async def test_a_failure_after_a_cancellation_is_not_retried(bench: Bench) -> No
         raise RuntimeError("failed by myself")
 
     task = await bench.submit("brave")
-    async with bench.working(listen=False, poll_every=timedelta(seconds=30)):
+    async with bench.working(listen=False, poll_every=timedelta(minutes=10)):
         await started.wait()
         async with bench.db.transaction() as tx:
             await tx.execute("UPDATE headrace.task_queue SET cancel_requested = true")
