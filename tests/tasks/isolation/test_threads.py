@@ -119,10 +119,10 @@ async def test_no_more_than_the_pools_size_run_at_once(stand: ThreadStand) -> No
 
 
 async def test_a_handler_nobody_waits_for_can_report_nothing_and_takes_no_place(stand: ThreadStand) -> None:  # S-05
-    release, refused, begun = threading.Event(), [], threading.Barrier(3)
+    release, refused, begun = threading.Event(), [], []
 
     def stubborn(context: BlockingTaskContext, payload: Any) -> str:
-        begun.wait(60)
+        begun.append(context)
         release.wait(60)
         try:
             context.log("late")
@@ -132,7 +132,7 @@ async def test_a_handler_nobody_waits_for_can_report_nothing_and_takes_no_place(
 
     runs = [asyncio.create_task(stand.run(stubborn)) for _ in range(2)]
     behind = asyncio.create_task(stand.run(lambda _context, _payload: "after all"))
-    await asyncio.to_thread(begun.wait, 60)
+    assert await eventually(lambda: len(begun) == 2)
     for run in runs:
         run.cancel()
     await asyncio.wait(runs)
