@@ -138,18 +138,25 @@ async def test_a_task_canceled_in_a_claim_in_flight_when_the_worker_is_stopped(b
 
 
 async def test_what_a_stop_cannot_give_back_is_left_to_the_reaper(bench: Bench, shaky: Shaky) -> None:
-    started = asyncio.Event()
+    release = asyncio.Event()
 
     @bench.registry.task("work")
     async def work(context: TaskContext, payload: Any) -> None:
-        started.set()
-        await asyncio.sleep(0.2)
+        await release.wait()
 
     tasks = [await bench.submit("work") for _ in range(4)]
-    lease = timedelta(seconds=1)
-    async with bench.working(concurrency=1, ahead=timedelta(seconds=10), lease=lease):
-        await started.wait()
+    lease = timedelta(seconds=2)
+    worker, stop = bench.worker(concurrency=1, ahead=timedelta(seconds=10), lease=lease), asyncio.Event()
+    running = asyncio.create_task(worker.run(stop))
+    async with asyncio.timeout(60):
+        while await held(shaky) < 4 or worker.running < 1:
+            await asyncio.sleep(0.01)
         shaky.refuse = store.UNTAKE
+        stop.set()
+        while not worker._stopping:
+            await asyncio.sleep(0.001)
+        release.set()
+        await running
     shaky.refuse = None
     assert await held(shaky) == 3
     async with bench.working(lease=lease):
