@@ -46,6 +46,10 @@ _REWIND = "SELECT setval(seqrelid, seqstart, false) FROM pg_sequence WHERE pg_se
 _SEND_AWAY = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s"
 
 
+def _new_name() -> str:
+    return f"headrace_test_{os.getpid()}_{next(_numbers)}"
+
+
 class Server(Protocol):
     def url(self, database: str, *, role: str | None = None) -> str: ...
 
@@ -68,14 +72,12 @@ class Databases:
 
     def take(self, template: str) -> str:
         """A database as it is right after its template was copied, under a name that no other test has had."""
-        name = f"headrace_test_{os.getpid()}_{next(_numbers)}"
-        for number, (used, made) in enumerate(self._free):
+        for number, (name, made) in enumerate(self._free):
             if made.template == template:
                 del self._free[number]
-                # Whatever still knows the former name does not find it any more.
-                self.superuser.execute(f"ALTER DATABASE {used} RENAME TO {name}")
                 self._out[name] = made
                 return name
+        name = _new_name()
         self.superuser.execute(f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY file_copy")  # a third of the time
         self._out[name] = _Made(template)
         if template.startswith("headrace_template_") and template not in self._seeds:
@@ -85,10 +87,18 @@ class Databases:
     def give_back(self, name: str) -> None:
         made = self._out.pop(name)
         made.lives -= 1
-        if made.template in self._seeds and made.lives > 0 and self._is_left(name) and self._empty(name, made.template):
-            self._free.append((name, made))
-        else:
-            self._drop(name)
+        if made.template in self._seeds and made.lives > 0 and self._is_left(name):
+            # First of all: whatever still knows the former name does not find it any more.
+            renamed = _new_name()
+            try:
+                self.superuser.execute(f"ALTER DATABASE {name} RENAME TO {renamed}")
+            except psycopg.errors.ObjectInUse:  # somebody came back at once
+                renamed = name
+            if renamed != name and self._empty(renamed, made.template):
+                self._free.append((renamed, made))
+                return
+            name = renamed
+        self._drop(name)
 
     def close(self) -> None:
         for name in [*self._out, *(name for name, _ in self._free)]:
