@@ -12,7 +12,7 @@ name ?= dispatch
 minutes ?= 3
 
 .DEFAULT_GOAL := help
-.PHONY: help up setup setup-dev setup-training test cover test-slow test-oldest check fmt docs bench chaos clean
+.PHONY: help up setup setup-dev setup-training test cover test-slow test-oldest nightly check fmt docs bench chaos clean
 
 help:       ## list what can be done
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 20
@@ -41,6 +41,10 @@ test-slow: setup-dev ## the slow tests: long kill tests, plans at a million rows
 
 test-oldest: setup-dev ## a fast subset on the oldest PostgreSQL we support, where Debian's binaries are there
 	@scripts/test-oldest $(args)
+
+nightly: setup-dev   ## all tests and the slow ones, oldest and newest PostgreSQL, benchmarks against their floors; hours
+	@scripts/setup bench
+	@scripts/nightly $(args)
 
 check: setup-dev     ## format, lint, types, layers, dependencies, lock files, generated docs
 	@$(python) -m ruff format --check --quiet . || { echo "headrace: run make fmt" >&2; exit 1; }

@@ -1,7 +1,7 @@
-"""Databases for tests: real PostgreSQL, migrated once, copied for each test that needs one of its own.
+"""Databases for tests: real PostgreSQL, migrated once, copied for the tests that need one of their own.
 
 ``tx``  a transaction on a migrated database, rolled back at the end (``now()`` stands still in it: pass ``now=``)
-``db``  a fresh database, for whatever commits, listens or needs two connections
+``db``  a database as if fresh (``tests/databases.py``), for whatever commits, listens or needs two connections
 
 Both connect as ``headrace_app``, the role the product runs as. The server is an embedded one in memory, kept in
 ``.pytest_cache`` from run to run (``tests/memory.py``); ``HEADRACE_TEST_DATABASE_URL`` names another server instead, as
@@ -11,8 +11,8 @@ a user who may create databases and roles.
 import asyncio
 import gc
 import hashlib
-import itertools
 import os
+import signal
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterator
 from contextlib import asynccontextmanager, suppress
@@ -30,8 +30,8 @@ import structlog
 from headrace import embedded, migrations
 from headrace.audit import ANONYMOUS, ActorType, Who
 from headrace.database import Database, DatabaseConfig, Tx
-from headrace.migrations import definitions, runner
-from headrace.migrations.definitions import Stale
+from tests.clusters import schema
+from tests.databases import Connection, Databases
 from tests.memory import HASTY, in_memory, note_template
 
 if TYPE_CHECKING:
@@ -42,7 +42,13 @@ ROOT = Path(__file__).parent.parent
 # As in the Makefile, for those who call pytest themselves.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
-_numbers = itertools.count()
+
+
+# A shell has its jobs in the background ignore some signals, and whoever is started inherits that, but no handler: with
+# one that does nothing our children hear what is sent to them, and we go on ignoring it.
+for _signal in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
+    if signal.getsignal(_signal) is signal.SIG_IGN:
+        signal.signal(_signal, lambda *_: None)
 
 
 # An error that nobody foresaw, drawn with every local variable by structlog's default, takes seconds.
@@ -109,8 +115,7 @@ def server() -> Iterator[TestServer]:
 @pytest.fixture(scope="session")
 def template(server: TestServer) -> str:
     """The name of a migrated database that nobody connects to, made once for each state of the migrations."""
-    script = runner.script(migrations.available(), stale=Stale(others=definitions.known()))
-    digest = hashlib.sha256(script.encode()).hexdigest()[:12]
+    digest = hashlib.sha256(schema().encode()).hexdigest()[:12]
     name = f"headrace_template_{digest}"
     asyncio.run(_make_template(server, name))
     if server.folder is not None:
@@ -126,6 +131,8 @@ async def _make_template(server: TestServer, name: str) -> None:
         if await connection.fetchval("SELECT true FROM pg_database WHERE datname = $1 AND datistemplate", name):
             return
         await _drop_leftovers(connection)
+        if server.folder is not None:
+            await _make_signing_in_quick(connection, urlsplit(server.superuser_url).password or "")
         await connection.execute(f"CREATE DATABASE {name}")
         await migrations.migrate(
             DatabaseConfig(server.url(name)), lock_timeout=timedelta(seconds=5), report=lambda _: None
@@ -135,6 +142,13 @@ async def _make_template(server: TestServer, name: str) -> None:
         await connection.execute(f"ALTER DATABASE {name} IS_TEMPLATE true ALLOW_CONNECTIONS false")
     finally:
         await connection.close()
+
+
+async def _make_signing_in_quick(connection: "asyncpg.Connection[Any]", password: str) -> None:
+    """SCRAM has each of the thousands of connections of a run hash the password 4096 times; once is enough here."""
+    if connection.get_server_version().major >= 16:
+        quoted = await connection.fetchval("SELECT quote_literal($1::text)", password)
+        await connection.execute(f"SET scram_iterations = 1; ALTER ROLE CURRENT_USER PASSWORD {quoted}")
 
 
 async def _drop_leftovers(connection: "asyncpg.Connection[Any]") -> None:
@@ -162,26 +176,31 @@ MakeDatabase = Callable[..., Awaitable[str]]
 
 
 @pytest.fixture(scope="session")
-def superuser(server: TestServer) -> Iterator["psycopg.Connection[tuple[Any, ...]]"]:
+def superuser(server: TestServer) -> Iterator[Connection]:
     """One connection to make and drop databases with, whichever event loop a test has."""
     with psycopg.connect(server.superuser_url, autocommit=True) as connection:
         yield connection
 
 
+@pytest.fixture(scope="session")
+def databases(server: TestServer, superuser: Connection) -> Iterator[Databases]:
+    made = Databases(server, superuser)
+    yield made
+    made.close()
+
+
 @pytest.fixture
-def make_database(superuser: "psycopg.Connection[tuple[Any, ...]]") -> Iterator[MakeDatabase]:
-    """Makes databases that vanish with the test: ``await make_database(template=…)`` gives the name."""
+def make_database(databases: Databases) -> Iterator[MakeDatabase]:
+    """Gives databases that are the test's until its end: ``await make_database(template=…)`` gives the name."""
     made: list[str] = []
 
     async def make(template: str = "template1") -> str:
-        name = f"headrace_test_{os.getpid()}_{next(_numbers)}"
-        superuser.execute(f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY file_copy")  # a third of the time
-        made.append(name)
-        return name
+        made.append(databases.take(template))
+        return made[-1]
 
     yield make
     for name in made:
-        superuser.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
+        databases.give_back(name)
 
 
 @pytest.fixture
@@ -197,7 +216,7 @@ async def db(database_url: str) -> AsyncIterator[Database]:
 
 
 @pytest.fixture(scope="session")
-def shared_database(superuser: "psycopg.Connection[tuple[Any, ...]]", template: str) -> Iterator[str]:
+def shared_database(superuser: Connection, template: str) -> Iterator[str]:
     """One migrated database for all the rolled-back transactions of this test process."""
     name = f"headrace_test_{os.getpid()}_shared"
     superuser.execute(f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY file_copy")

@@ -8,7 +8,7 @@ import pytest
 from tests.cli.conftest import Call, Place
 from tests.cli.test_admin import fetch
 from tests.conftest import TestServer
-from tests.e2e.program import Program, eventually, patience
+from tests.e2e.program import Program, eventually
 
 MONTHS = "SELECT tablename FROM pg_tables WHERE tablename ~ '^audit_events_y' ORDER BY tablename DESC LIMIT 1"
 DONE = """
@@ -58,5 +58,5 @@ def test_schedulers_seal_and_keep_ahead_and_delete_accounts_and_give_up_the_dead
     schedulers: Place, neglected: tuple[Place, str]
 ) -> None:  # W-16, W-17
     _, month = neglected
-    assert eventually(lambda: fetch(schedulers, DONE.format(month=month))[0]["done"], within=patience(30))
+    assert eventually(lambda: fetch(schedulers, DONE.format(month=month))[0]["done"])
     assert dict(fetch(schedulers, ONCE.format(month=month))[0]) == {"deletions": 1, "months": 1}

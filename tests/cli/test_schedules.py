@@ -9,7 +9,7 @@ import pytest
 
 from tests.cli.conftest import Call, Place
 from tests.cli.test_tasks import PROGRAM, _run
-from tests.e2e.program import Done, Program, eventually, patience
+from tests.e2e.program import Done, Program, eventually
 
 Headrace = Callable[..., Done]
 
@@ -108,4 +108,4 @@ def test_a_scheduler_fires_and_a_worker_runs(headrace: Headrace, running: list[P
         shown: list[Any] = json.loads(headrace("executions", "list", "--schedule", uid, "--json").out)
         return len([run for run in shown if run["state"] == "success"]) >= 2
 
-    assert eventually(succeeded, within=patience(30))
+    assert eventually(succeeded)

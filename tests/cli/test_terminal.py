@@ -56,7 +56,7 @@ class Terminal:
     def close(self) -> None:
         if self.process.poll() is None:
             self.process.kill()
-        self.process.wait(10)
+        self.process.wait(60)
         os.close(self._ours)
 
 
@@ -76,7 +76,7 @@ def test_a_question_stands_still(migrated: Place, tmp_path: Path) -> None:
         assert screen.read(0.7) == "", "something moves over the question"
         screen.type("n\n")
         screen.read(30)
-        assert screen.process.wait(30) == 1
+        assert screen.process.wait(60) == 1
 
 
 def test_the_moving_line_ends_when_the_api_answers(migrated: Place, tmp_path: Path) -> None:
@@ -89,7 +89,7 @@ def test_the_moving_line_ends_when_the_api_answers(migrated: Place, tmp_path: Pa
         assert screen.read(0.7) == ""
         screen.process.send_signal(signal.SIGINT)
         screen.read(30)
-        assert screen.process.wait(30) == 0
+        assert screen.process.wait(60) == 0
 
 
 def test_an_error_that_a_group_of_loops_puts_into_groups_is_still_one_line(capsys: pytest.CaptureFixture[str]) -> None:

@@ -24,7 +24,7 @@ from headrace.cli.supervising import worker_command
 from headrace.cli.worker import _names, pairs
 from headrace.errors import Invalid
 from tests.cli.conftest import Call, Place
-from tests.e2e.program import HEADRACE, Program, environment, eventually, patience
+from tests.e2e.program import HEADRACE, Program, environment, eventually
 
 PROGRAM = """
 import asyncio, os, signal
@@ -110,9 +110,9 @@ class Tasks:
         status: str = await self._value("SELECT status FROM headrace.tasks WHERE id = $1", task_id)
         return status
 
-    async def result(self, task_id: str, *, within: float = 20) -> Any:
+    async def result(self, task_id: str) -> Any:
         """Wait for the end; gives the result of a success."""
-        deadline = time.monotonic() + patience(within)
+        deadline = time.monotonic() + 60
         while (status := await self.status(task_id)) not in ("SUCCEEDED", "FAILED", "CANCELED"):
             assert time.monotonic() < deadline, status
             await asyncio.sleep(0.05)
@@ -126,7 +126,7 @@ class Tasks:
         return alive
 
     async def until_alive(self, count: int) -> None:
-        deadline = time.monotonic() + patience(20)
+        deadline = time.monotonic() + 60
         while await self.alive() != count:
             assert time.monotonic() < deadline, await self.alive()
             await asyncio.sleep(0.05)
@@ -144,7 +144,7 @@ async def test_a_worker_runs_tasks_tells_its_figures_and_stops_when_asked(start:
     worker = start("shop:registry", "--json")
     task_id = await tasks.submit("greet", {"name": "Ada"})
     assert await tasks.result(task_id) == f"hello Ada from {worker.process.pid}"
-    assert eventually(lambda: '"finished":1' in worker.out, within=patience(10)), worker.out
+    assert eventually(lambda: '"finished":1' in worker.out), worker.out
     line = json.loads(worker.out.splitlines()[-1])
     assert line.keys() == {"at", "processes", "per_second", "waiting", "running", "finished", "failed", "lost"}
     assert (line["processes"], line["waiting"], line["running"]) == (1, 0, 0)
@@ -192,7 +192,7 @@ async def test_it_takes_only_what_it_is_asked_to(start: Start, tasks: Tasks) -> 
 async def test_stopping_waits_for_what_runs(start: Start, tasks: Tasks) -> None:
     worker = start("shop:registry", "--poll-only", "--concurrency", "2")
     task_id = await tasks.submit("sleep", {"seconds": 2})
-    assert eventually(lambda: "asleep" in worker.out, within=patience(15)), worker.err
+    assert eventually(lambda: "asleep" in worker.out), worker.err
     assert worker.stop(signal.SIGINT) == 0
     assert await tasks.status(task_id) == "SUCCEEDED"
 
@@ -200,7 +200,7 @@ async def test_stopping_waits_for_what_runs(start: Start, tasks: Tasks) -> None:
 async def test_a_handler_that_swallows_every_cancellation_does_not_keep_the_process(start: Start, tasks: Tasks) -> None:
     worker = start("shop:registry", HEADRACE_WORKER_SHUTDOWN_TIMEOUT="100ms")
     task_id = await tasks.submit("deaf")
-    assert eventually(lambda: "deaf" in worker.out, within=patience(15)), worker.err
+    assert eventually(lambda: "deaf" in worker.out), worker.err
     assert worker.stop(signal.SIGTERM) == 0
     assert "worker.exits_hard" in worker.err
     assert (await tasks.status(task_id), await tasks.alive()) == ("QUEUED", 0)
@@ -208,13 +208,11 @@ async def test_a_handler_that_swallows_every_cancellation_does_not_keep_the_proc
 
 async def test_a_second_ctrl_c_ends_it_at_once(start: Start, tasks: Tasks) -> None:
     worker = start("shop:registry")
-    await tasks.submit("sleep", {"seconds": 60})
-    assert eventually(lambda: "asleep" in worker.out, within=patience(15)), worker.err
+    await tasks.submit("sleep", {"seconds": 600})
+    assert eventually(lambda: "asleep" in worker.out), worker.err
     worker.press_ctrl_c()
-    assert eventually(lambda: "worker.stopping" in worker.err, within=patience(5)), worker.err
-    began = time.monotonic()
+    assert eventually(lambda: "worker.stopping" in worker.err), worker.err
     assert worker.stop(signal.SIGINT) == 130
-    assert time.monotonic() - began < patience(2)
 
 
 async def test_a_reader_who_goes_away_ends_it(folder: Path, migrated: Place, tasks: Tasks) -> None:
@@ -229,7 +227,7 @@ async def test_a_reader_who_goes_away_ends_it(folder: Path, migrated: Place, tas
         os.close(writing)
         await tasks.until_alive(1)
         os.close(reading)
-        assert worker.wait(patience(20)) == 0
+        assert worker.wait(60) == 0
         assert worker.stderr is not None
         assert b"BrokenPipe" not in worker.stderr.read()
 
@@ -243,10 +241,10 @@ async def test_processes_share_the_work_and_stop_together(start: Start, tasks: T
     naps = [await tasks.submit("sleep", {"seconds": 1}) for _ in range(2)]
     for nap in naps:
         await tasks.result(nap)
-    assert eventually(lambda: '"finished":2' in supervisor.out, within=patience(10)), supervisor.out
+    assert eventually(lambda: '"finished":2' in supervisor.out), supervisor.out
     assert '"processes":2' in supervisor.out
     supervisor.press_ctrl_c()
-    assert supervisor.process.wait(patience(15)) == 0
+    assert supervisor.process.wait(60) == 0
     assert await tasks.alive() == 0
 
 
@@ -266,7 +264,7 @@ async def test_children_stop_by_themselves_when_the_supervisor_is_killed(start: 
     children = psutil.Process(supervisor.process.pid).children()
     assert len(children) == 2
     supervisor.kill()
-    _, left = psutil.wait_procs(children, timeout=patience(15))
+    _, left = psutil.wait_procs(children, timeout=60)
     assert left == []
     assert await tasks.alive() == 0  # each said goodbye
 
@@ -275,18 +273,18 @@ async def test_a_second_ctrl_c_ends_all_processes_at_once(start: Start, tasks: T
     supervisor = start("shop:registry", "--processes", "2")
     await tasks.until_alive(2)
     await tasks.submit("sleep", {"seconds": 60})
-    assert eventually(lambda: "asleep" in supervisor.out, within=patience(15)), supervisor.err
+    assert eventually(lambda: "asleep" in supervisor.out), supervisor.err
     children = psutil.Process(supervisor.process.pid).children()
     supervisor.press_ctrl_c()
-    assert eventually(lambda: "worker.stopping" in supervisor.err, within=patience(5)), supervisor.err
+    assert eventually(lambda: "worker.stopping" in supervisor.err), supervisor.err
     assert supervisor.stop(signal.SIGINT) == 130
-    _, left = psutil.wait_procs(children, timeout=patience(5))
+    _, left = psutil.wait_procs(children, timeout=60)
     assert left == []
 
 
 def test_a_program_that_cannot_be_loaded_is_told_once(start: Start) -> None:
     supervisor = start("nowhere:registry", "--processes", "3")
-    assert supervisor.process.wait(patience(20)) == 2
+    assert supervisor.process.wait(60) == 2
     assert supervisor.err.count("There is no module nowhere here") == 1
 
 
@@ -296,7 +294,7 @@ def test_a_program_that_cannot_be_loaded_is_told_once(start: Start) -> None:
 async def test_up_runs_a_worker_for_a_program(folder: Path, migrated: Place, tasks: Tasks) -> None:
     up = Program("up", "--app", "shop:registry", folder=folder, settings=migrated.settings)
     try:
-        up.until_ready(within=patience(30))
+        up.until_ready()
         pid = int((await tasks.result(await tasks.submit("greet", {"name": "Ada"}))).split()[-1])
         assert pid != up.process.pid  # a busy handler must not keep requests waiting
         assert up.stop(signal.SIGINT) == 0
@@ -308,7 +306,7 @@ async def test_up_runs_a_worker_for_a_program(folder: Path, migrated: Place, tas
 def test_up_stops_when_the_program_cannot_be_loaded(folder: Path, migrated: Place) -> None:
     up = Program("up", "--app", "nowhere:registry", folder=folder, settings=migrated.settings)
     try:
-        assert up.process.wait(patience(30)) == 2, up.err
+        assert up.process.wait(60) == 2, up.err
         assert "There is no module nowhere here" in up.err
     finally:
         up.close()
@@ -340,9 +338,9 @@ async def test_a_terminal_shows_a_live_line(folder: Path, migrated: Place, tasks
             return shown
 
         await tasks.result(await tasks.submit("greet", {"name": "Ada"}))
-        assert eventually(lambda: "0 running · 0 waiting · 1 done" in read(), within=patience(10)), shown
+        assert eventually(lambda: "0 running · 0 waiting · 1 done" in read()), shown
         worker.send_signal(signal.SIGINT)
-        assert eventually(lambda: (read(), worker.poll())[1] is not None, within=patience(10))
+        assert eventually(lambda: (read(), worker.poll())[1] is not None)
         assert worker.returncode == 0
         assert "stopped; 1 task done" in read()
     os.close(terminal)

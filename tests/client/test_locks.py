@@ -100,7 +100,7 @@ async def test_nobody_takes_a_lock_for_one_who_stopped_waiting(client: Client, m
         await asked.wait()
         waiting.cancel()
         await asyncio.wait({waiting})
-        _, at_work = await asyncio.wait(at_work, timeout=3)
+        _, at_work = await asyncio.wait(at_work, timeout=60)
         assert not at_work, "the server takes it for whoever stopped waiting"
     assert await states(client) == ["released"]
 
@@ -130,7 +130,7 @@ async def test_what_was_given_to_one_who_is_canceled_meanwhile_is_let_go(api: st
         async with impatient.locks.hold("k", ttl=SHORT, wait=None):
             pytest.fail("it was never told")
 
-    async with Client(api, ADMIN_KEY, transport=line) as impatient, asyncio.timeout(20):
+    async with Client(api, ADMIN_KEY, transport=line) as impatient, asyncio.timeout(60):
         async with client.locks.hold("k"):
             waiting = asyncio.create_task(wait(impatient))
             if path.endswith("renew"):  # only after a long wait

@@ -135,7 +135,7 @@ async def pages(held: Configs, *, user: str | None = ADA, tenant: str | None = "
 
 
 async def eventually(held: Configs, wanted: int, **whose: str | None) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while await pages(held, **whose) != wanted:
             await asyncio.sleep(0.01)
 

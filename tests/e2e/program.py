@@ -36,7 +36,7 @@ def environment(settings: Mapping[str, str] | None = None) -> dict[str, str]:
     return {**ours, **(settings or {})}
 
 
-def eventually(condition: Callable[[], object], *, within: float) -> bool:
+def eventually(condition: Callable[[], object], *, within: float = 60) -> bool:
     """Wait for the condition; False when it takes too long."""
     deadline = time.monotonic() + within
     while not condition():
@@ -159,7 +159,7 @@ class Program:
         if self.running:
             os.killpg(self.process.pid, signal.SIGINT)
 
-    def stop(self, how: signal.Signals = signal.SIGINT, *, within: float = 30) -> int:
+    def stop(self, how: signal.Signals = signal.SIGINT, *, within: float = 60) -> int:
         """Stop it in order and give its exit code."""
         if how is signal.SIGINT:
             self.press_ctrl_c()
@@ -170,12 +170,12 @@ class Program:
     def kill(self) -> None:
         """End the one process at once, as the kernel does when memory runs out."""
         self.process.kill()
-        self.process.wait(10)
+        self.process.wait(60)
 
     def close(self) -> None:
         if self.running:
             os.killpg(self.process.pid, signal.SIGKILL)
-            self.process.wait(10)
+            self.process.wait(60)
         self._out.close()
         self._err.close()
 
@@ -188,7 +188,7 @@ def is_ready(url: str) -> bool:
 
 
 def log_in(url: str, name: str, password: str) -> httpx.Response:
-    return httpx.post(f"{url}/v1/auth/login", json={"username": name, "password": password}, timeout=30)
+    return httpx.post(f"{url}/v1/auth/login", json={"username": name, "password": password}, timeout=60)
 
 
 def layout_of(folder: Path) -> Layout:
@@ -218,7 +218,7 @@ def is_over(process: psutil.Process) -> bool:
         return True
 
 
-def is_deserted(folder: Path, *, within: float = 15) -> bool:
+def is_deserted(folder: Path, *, within: float = 60) -> bool:
     """Wait until nothing of the folder's server runs."""
     return eventually(lambda: not running_in(folder), within=within)
 

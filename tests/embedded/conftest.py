@@ -11,17 +11,19 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
 
 import asyncpg
 import pytest
 
-from headrace.embedded import EmbeddedConfig, attach, flocks, processes
+from headrace.embedded import EmbeddedConfig, flocks, processes
 from headrace.embedded import account as accounts
 from headrace.embedded.account import Account
 from headrace.embedded.errors import PrivilegesMissing
 from headrace.embedded.model import Layout
+from tests.clusters import copy_cluster, empty_cluster
 from tests.memory import room
 
 if sys.platform != "linux":
@@ -58,12 +60,12 @@ class User:
         return self._said
 
     def close(self) -> None:
-        self.process.communicate("close\n", timeout=30)
+        self.process.communicate("close\n", timeout=60)
         assert self.process.returncode == 0
 
     def kill(self) -> None:
         self.process.kill()
-        self.process.communicate(timeout=30)
+        self.process.communicate(timeout=60)
 
     def __enter__(self) -> Self:
         return self
@@ -87,7 +89,7 @@ def home(base: Path) -> Iterator[Path]:
     home = base / "postgres"
     yield home
     layout = Layout(home)
-    left = None if is_over(layout, within=10) else running(layout)
+    left = None if is_over(layout, within=60) else running(layout)
     end(layout)
     assert left is None, f"still running: {left}"
 
@@ -98,20 +100,10 @@ def fresh(home: Path) -> EmbeddedConfig:
     return EmbeddedConfig(home, settings=QUICK)
 
 
-@pytest.fixture(scope="session")
-def pattern() -> Iterator[Path]:
-    """A data folder to copy: a copy is a server of its own, and sooner there than a new one."""
-    folder = Path(tempfile.mkdtemp(prefix="hr-", dir=room()))
-    folder.chmod(0o755)
-    attach(EmbeddedConfig(folder / "postgres", settings=QUICK)).close()
-    yield folder / "postgres"
-    shutil.rmtree(folder)
-
-
 @pytest.fixture
-def made(pattern: Path, home: Path) -> None:
+def made(home: Path) -> None:
     """The data folder is there already, from an earlier run."""
-    subprocess.run(["cp", "-a", pattern, home], check=True)
+    copy_cluster(empty_cluster(), home)
 
 
 @pytest.fixture
@@ -155,7 +147,7 @@ def ordinary() -> Account | None:
         pytest.skip("the account nobody cannot reach this checkout")
 
 
-def ask(url: str, sql: str, *, within: float = 10) -> Any:
+def ask(url: str, sql: str, *, within: float = 60) -> Any:
     """Run one statement and give its first value; tries again while the server is away."""
 
     async def once() -> Any:
@@ -205,7 +197,7 @@ def postmaster_of(layout: Layout) -> int:
     return int((layout.cluster / "postmaster.pid").read_text().splitlines()[0])
 
 
-def eventually(condition: Callable[[], object], *, within: float = 10) -> bool:
+def eventually(condition: Callable[[], object], *, within: float = 60) -> bool:
     """Wait for the condition; False when it takes too long."""
     deadline = time.monotonic() + within
     while not condition():
@@ -222,7 +214,8 @@ def is_over(layout: Layout, *, within: float) -> bool:
 
 def end(layout: Layout) -> None:
     for pid in running(layout):
-        os.kill(pid, signal.SIGKILL)
-    is_over(layout, within=5)
+        with suppress(ProcessLookupError):  # it went by itself, as its master did
+            os.kill(pid, signal.SIGKILL)
+    is_over(layout, within=60)
     if layout.home.exists():
-        flocks.wait_until_free(layout.server_lock, within=5)
+        flocks.wait_until_free(layout.server_lock, within=60)

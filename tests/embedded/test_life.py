@@ -3,7 +3,6 @@
 import json
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -28,16 +27,13 @@ def test_the_first_attach_makes_everything_and_the_next_ones_find_it(fresh: Embe
         assert ask(server.superuser_url, "SELECT rolsuper FROM pg_roles WHERE rolname = current_user") is True
         ask(server.owner_url, "CREATE TABLE kept (n int)")
         made = ask(server.superuser_url, "SELECT system_identifier FROM pg_control_system()")
-        began = time.perf_counter()
-        with attach(fresh) as second:
-            assert time.perf_counter() - began < 0.1
+        lines.clear()
+        with attach(fresh, report=lines.append) as second:
+            assert lines == [], "there is nothing to wait for"
             assert second.app_url == server.app_url
     assert running(layout) == []
 
-    lines.clear()
-    began = time.perf_counter()
     with attach(fresh, report=lines.append) as again:
-        assert time.perf_counter() - began < 2
         assert [line.split()[0] for line in lines] == ["starting"]
         assert again.port == server.port
         assert ask(again.superuser_url, "SELECT system_identifier FROM pg_control_system()") == made
@@ -80,7 +76,7 @@ def test_a_killed_user_leaves_nothing_running(user: Callable[..., User], layout:
     killed = user()
     assert ask(killed.said["app_url"], "SELECT 1") == 1
     killed.kill()
-    assert is_over(layout, within=3)
+    assert is_over(layout, within=60)
 
 
 def test_ten_processes_attach_at_once(user: Callable[..., User], layout: Layout) -> None:
@@ -91,7 +87,7 @@ def test_ten_processes_attach_at_once(user: Callable[..., User], layout: Layout)
         each.process.stdin.write("close\n")
         each.process.stdin.flush()
     for each in users:
-        assert each.process.wait(timeout=20) == 0
+        assert each.process.wait(timeout=60) == 0
     assert running(layout) == []
 
 

@@ -51,7 +51,7 @@ def test_a_port_that_is_taken_while_the_server_starts(config: EmbeddedConfig, la
         cluster.write_configuration(layout, port=taken.getsockname()[1], settings=QUICK)
         for _ in range(3):  # what it says comes from another process, sooner or later
             lock = flocks.open_lock(layout.server_lock)
-            assert flocks.lock(lock, within=5)
+            assert flocks.lock(lock, within=60)
             child = postmaster.start(layout, programs, account, lock=lock)
             os.close(lock)
             with pytest.raises(PortTaken):

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 from headrace.database import Database
-from tests.e2e.program import Program, environment, patience, run_program
+from tests.e2e.program import Program, environment, run_program
 
 ROOT = Path(__file__).parents[2]
 
@@ -17,7 +17,7 @@ async def test_the_quickstart(database_url: str, db: Database) -> None:
         env=environment({"HEADRACE_DATABASE_URL": database_url}),
         capture_output=True,
         text=True,
-        timeout=patience(60),
+        timeout=60,
         check=False,
     )
     assert ran.returncode == 0, ran.stderr

@@ -24,7 +24,7 @@ async def take_turns(hold: Hold, *, blocks: int, seconds: float) -> list[int]:
             fences.append(lock.fence)
             inside -= 1
 
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         await asyncio.gather(*(body() for _ in range(blocks)))
     return fences
 

@@ -133,7 +133,7 @@ async def test_what_was_given_to_one_who_is_canceled_meanwhile_is_let_go(db: Dat
         async with holding.hold(slow, "k"):
             pytest.fail("it was never told")
 
-    async with await Slow.connect(db.config) as slow, asyncio.timeout(10):
+    async with await Slow.connect(db.config) as slow, asyncio.timeout(60):
         running = asyncio.create_task(body(slow))
         while await states(db) != ["active"]:
             await asyncio.sleep(0.01)

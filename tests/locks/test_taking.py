@@ -184,7 +184,7 @@ async def test_who_takes_a_lock_away_waits_for_a_transaction_that_confirmed_it(d
 
 async def test_renewing_does_not_wait_for_a_transaction_that_confirmed(db: Database) -> None:
     grant = await take(db)
-    async with asyncio.timeout(5), db.transaction() as writing:
+    async with asyncio.timeout(60), db.transaction() as writing:
         await taking.confirm(writing, "k", grant.token)
         async with db.transaction() as tx:
             await taking.renew(tx, "k", grant.token, ttl=TTL)

@@ -58,7 +58,7 @@ class Stand:
             return (await service.run_schedule(tx, self.tasks, SYSTEM, BY_NAME[name])).execution_uid
 
     async def over(self, execution_uid: str) -> Row:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while True:
                 [row] = await self.rows(
                     "SELECT * FROM headrace.task_executions WHERE execution_uid = $1", execution_uid

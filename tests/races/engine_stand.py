@@ -13,15 +13,14 @@ import time
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager, nullcontext, suppress
 from dataclasses import asdict, dataclass, field
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 import asyncpg
 
-from headrace import embedded, ids, migrations
-from headrace.database import Database, DatabaseConfig
+from headrace import embedded, ids
+from headrace.database import Database
 from headrace.embedded import postmaster
 from headrace.embedded.model import Layout
 from headrace.errors import Unavailable
@@ -29,6 +28,7 @@ from headrace.tasks.catalog import KnownType
 from headrace.tasks.followers import Followers
 from headrace.tasks.model import TaskSpec
 from headrace.tasks.submit import Submitter
+from tests.clusters import copy_cluster, migrated_cluster
 from tests.memory import room
 from tests.races.engine_program import Options
 
@@ -72,6 +72,7 @@ class Mortal:
 def own_folder() -> Iterator[Path]:
     folder = Path(tempfile.mkdtemp(prefix="hr-", dir=room())).resolve()
     folder.chmod(0o755)
+    copy_cluster(migrated_cluster(), folder / "postgres")
     try:
         yield folder
     finally:
@@ -85,11 +86,6 @@ def mortal_server(where: Path | None = None) -> Iterator[Mortal]:
             folder / "postgres", settings={"fsync": "on", "synchronous_commit": "on", "max_connections": "200"}
         )
         with embedded.attach(config) as server:
-            asyncio.run(
-                migrations.migrate(
-                    DatabaseConfig(server.owner_url), lock_timeout=timedelta(seconds=5), report=lambda _: None
-                )
-            )
             mortal = Mortal(server, folder / "postgres")
             asyncio.run(mortal.run(BOOKS))
             yield mortal
@@ -124,7 +120,7 @@ class Program:
         at = time.monotonic()
         self.harmed = True
         self.process.kill()
-        self.process.wait(30)
+        self.process.wait(60)
         return at
 
     def freeze(self) -> None:
@@ -135,7 +131,7 @@ class Program:
         self.stopped = False
         self.process.send_signal(signal.SIGCONT)
 
-    def finish(self, within: float = 30) -> int:
+    def finish(self, within: float = 60) -> int:
         """Stop it in good order; gives its exit status."""
         self.process.send_signal(signal.SIGTERM)
         return self.process.wait(within)
@@ -174,7 +170,7 @@ class Crew:
     def end(self) -> None:
         for program in self.programs:
             program.process.kill()
-            program.process.wait(30)
+            program.process.wait(60)
 
 
 @asynccontextmanager

@@ -43,7 +43,7 @@ async def cancel(bench: Bench, task_id: str) -> TaskStatus:
 
 
 async def until_told(told: Path, word: str) -> str:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while True:
             for line in told.read_text().splitlines() if told.exists() else ():
                 if line.startswith(word):
@@ -52,7 +52,7 @@ async def until_told(told: Path, word: str) -> str:
 
 
 async def assert_canceled_once(bench: Bench, task_id: str, *, attempt: int = 1) -> None:
-    (row,) = await bench.over(task_id, seconds=30)
+    (row,) = await bench.over(task_id)
     await asyncio.sleep(0.3)  # time enough for whoever would try again
     later = await bench.row(task_id)
     assert (later["status"], later["attempt"], later["version"]) == ("CANCELED", attempt, row["version"])
@@ -147,13 +147,13 @@ class stopping:  # noqa: N801 - reads as a verb, like bench.working
         self._running = asyncio.create_task(self._worker.run(self._stop))
         await until_told(self._told, "began")
         self._stop.set()
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while not self._worker._stopping:
                 await asyncio.sleep(0.001)
         return self._worker
 
     async def __aexit__(self, *_: object) -> None:
-        await asyncio.wait_for(self._running, 40)
+        await asyncio.wait_for(self._running, 120)
 
 
 @pytest.mark.parametrize("listen", [True, False], ids=["listening", "polling"])

@@ -11,7 +11,7 @@ import pytest
 
 from headrace.database import Database, DatabaseConfig
 from tests.races.engine_program import KEY_LIMIT, Options
-from tests.races.engine_stand import Crew, count_over, crew, submit, until_over
+from tests.races.engine_stand import Crew, crew, submit, until_over
 
 RUNNING = """
 SELECT lane.limit_key, count(*) AS number
@@ -30,11 +30,11 @@ async def watch_queue(url: str, most: Counter[str]) -> None:
             await asyncio.sleep(0.002)
 
 
-async def kill_workers(db: Database, team: Crew, *, tasks: int, seconds: float) -> None:
-    """Kill workers at work, for so long, and on a slow machine until most tasks are over."""
+async def kill_workers(team: Crew, *, seconds: float) -> None:
+    """Kill workers at work, for so long, and on a slow machine until some were."""
     began = time.monotonic()
-    while time.monotonic() < began + seconds or await count_over(db) < 0.8 * tasks:
-        assert time.monotonic() < began + 10 * seconds
+    while time.monotonic() < began + seconds or len(team.buried) < 2:
+        assert time.monotonic() < began + seconds + 300
         await asyncio.sleep(random.uniform(0.3, 1.2))
         working = [each for each in team.programs if each.has_worked]
         if working:
@@ -91,8 +91,8 @@ async def limited(url: str, folder: Path, *, workers: int, each: int, keys: str,
         await submit(db, "limited", [{"key": key} for key in keys * each], batch=1000)
         watcher = asyncio.create_task(watch_queue(url, seen))
         async with crew(options, folder / "log", size=workers) as team:
-            await kill_workers(db, team, tasks=tasks, seconds=seconds)
-            await until_over(db, tasks, within=60)
+            await kill_workers(team, seconds=seconds)
+            await until_over(db, tasks, within=300)
             assert team.fallen == []
         watcher.cancel()
         spans = await alive(db, folder / "journal")
@@ -101,9 +101,9 @@ async def limited(url: str, folder: Path, *, workers: int, each: int, keys: str,
     assert sum(map(len, spans.values())) >= tasks
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(900)
 async def test_never_more_than_the_limit_run_though_workers_are_killed(database_url: str, tmp_path: Path) -> None:
-    await limited(database_url, tmp_path, workers=4, each=40, keys="ab", work=0.3, seconds=5)
+    await limited(database_url, tmp_path, workers=4, each=24, keys="ab", work=0.3, seconds=3)
 
 
 @pytest.mark.slow

@@ -26,14 +26,14 @@ class Api:
 
     def __init__(self, process: "asyncio.subprocess.Process", port: int) -> None:
         self.process = process
-        self._client = httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", headers=HEADERS, timeout=30)
+        self._client = httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", headers=HEADERS, timeout=60)
 
     async def order(self) -> httpx.Response:
         return await self._client.post("/v1/orders", json={"name": "order"})
 
     async def says(self, word: str) -> None:
         assert self.process.stdout is not None
-        assert (await asyncio.wait_for(self.process.stdout.readline(), 20)).decode().strip() == word
+        assert (await asyncio.wait_for(self.process.stdout.readline(), 60)).decode().strip() == word
 
     async def close(self) -> None:
         await self._client.aclose()
@@ -57,7 +57,7 @@ async def start_api(database_url: str) -> AsyncIterator[StartApi]:
             stdout=subprocess.PIPE,
         )
         assert process.stdout is not None
-        line = await asyncio.wait_for(process.stdout.readline(), 30)
+        line = await asyncio.wait_for(process.stdout.readline(), 60)
         started.append(Api(process, int(line)))
         return started[-1]
 

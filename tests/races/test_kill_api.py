@@ -60,7 +60,7 @@ async def client_of(api: Program, token: str | None = None) -> AsyncIterator[htt
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     limits = httpx.Limits(max_connections=200)
     await asyncio.to_thread(api.until_ready)
-    async with httpx.AsyncClient(base_url=api.url(), headers=headers, timeout=30, limits=limits) as client:
+    async with httpx.AsyncClient(base_url=api.url(), headers=headers, timeout=60, limits=limits) as client:
         yield client
 
 

@@ -130,12 +130,12 @@ async def storm(
     url = server.url(name, role="headrace_app")
     async with await Database.connect(DatabaseConfig(url, role="test")) as db:
         async with contending(url, processes, log) as crowd:
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(60):
                 while not await db.fetch_alone("SELECT FROM books.confirmed"):
                     await asyncio.sleep(0.02)
             await harm(crowd, db, seconds=seconds, every=TTL.total_seconds() * 0.75)
             written = await db.fetch_alone("SELECT max(id) AS last FROM books.confirmed")
-            async with asyncio.timeout(30):  # it goes on after the last blow
+            async with asyncio.timeout(60):  # it goes on after the last blow
                 while await db.fetch_alone("SELECT max(id) AS last FROM books.confirmed") == written:
                     await asyncio.sleep(0.02)
         assert crowd.killed > 0

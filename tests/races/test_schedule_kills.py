@@ -105,7 +105,7 @@ async def survive(mortal: Mortal, folder: Path, *, schedules: int, each: int, se
             storm.create_task(harm(firing, calm, choice=random.Random(), lease=LEASE))
             storm.create_task(_then_calm(mortal, calm, seconds))
         await retried(db, STOP)
-        await until(db, ACTIVE, within=120)
+        await until(db, ACTIVE, within=300)
         assert no_one_fell(workers) == no_one_fell(firing) == []
         assert [*map(dict, await db.fetch_alone(MISSING))] == []
         assert [*map(dict, await db.fetch_alone(BROKEN))] == []
@@ -139,8 +139,9 @@ async def retried(db: Database, sql: str) -> None:
             return
 
 
+@pytest.mark.timeout(600)
 async def test_each_due_time_has_one_chain_of_runs_whatever_is_killed(mortal: Mortal, tmp_path: Path) -> None:
-    await survive(mortal, tmp_path, schedules=20, each=2, seconds=6)  # S-14 S-11 S-09
+    await survive(mortal, tmp_path, schedules=20, each=2, seconds=4)  # S-14 S-11 S-09
 
 
 @pytest.mark.slow
@@ -197,8 +198,9 @@ async def _calm_after(calm: asyncio.Event, seconds: float) -> None:
     calm.set()
 
 
+@pytest.mark.timeout(600)
 async def test_never_more_than_max_concurrent_run_at_once(mortal: Mortal, tmp_path: Path) -> None:  # S-07
-    await overlap(mortal, tmp_path, schedules=4, each=2, seconds=5)
+    await overlap(mortal, tmp_path, schedules=4, each=2, seconds=3)
 
 
 @pytest.mark.slow

@@ -1,9 +1,16 @@
-"""A photograph-like picture and a mark on it, made here: the tests need no files."""
+"""A photograph-like picture and a mark on it, made here: the tests need no files.
+
+What the eye sees on it is found out once: it takes most of a second, and is the same every time.
+"""
 
 import cv2
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+
+from headrace.removal.eye.looking import look
+from headrace.removal.eye.model import Restoration, Sight
+from headrace.removal.eye.solving import solve
 
 Picture = NDArray[np.uint8]
 
@@ -23,3 +30,13 @@ def marked(scene: Picture) -> Picture:
     cv2.putText(ink, "SAMPLE", (90, 270), cv2.FONT_HERSHEY_DUPLEX, 4.0, 255, 14, cv2.LINE_AA)
     alpha = ink[..., None].astype(np.float32) / 255 * 0.45
     return np.rint(scene * (1 - alpha) + 255 * alpha).astype(np.uint8)
+
+
+@pytest.fixture(scope="session")
+def sight(marked: Picture) -> Sight:
+    return look(marked)
+
+
+@pytest.fixture(scope="session")
+def restored(marked: Picture, sight: Sight) -> Restoration:
+    return solve(marked, sight)

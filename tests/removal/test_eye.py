@@ -18,14 +18,14 @@ from headrace.removal.eye.solving import solve
 Picture = NDArray[np.uint8]
 
 
-def test_a_mark_is_found_and_mostly_taken_off(scene: Picture, marked: Picture) -> None:
-    sight = look(marked)
+def test_a_mark_is_found_and_mostly_taken_off(
+    scene: Picture, marked: Picture, sight: Sight, restored: Restoration
+) -> None:
     truth = np.abs(marked.astype(int) - scene).max(2) > 2
     found = sight.mask_tight
     assert sight.regions
     assert sight.score > 0.5
     assert (found & truth).sum() / truth.sum() > 0.85
-    restored = solve(marked, sight)
     assert restored.refused is None
 
     def wrong(picture: Picture) -> float:
@@ -34,10 +34,8 @@ def test_a_mark_is_found_and_mostly_taken_off(scene: Picture, marked: Picture) -
     assert wrong(restored.picture) < wrong(marked) / 4
 
 
-def test_nothing_outside_the_loose_mask_changes(marked: Picture) -> None:
-    sight = look(marked)
-    restored = solve(marked, sight).picture
-    assert not (restored != marked).any(2)[~sight.mask_loose].any()
+def test_nothing_outside_the_loose_mask_changes(marked: Picture, sight: Sight, restored: Restoration) -> None:
+    assert not (restored.picture != marked).any(2)[~sight.mask_loose].any()
 
 
 def test_a_clean_picture_is_left_alone(scene: Picture) -> None:
@@ -49,7 +47,7 @@ def test_a_clean_picture_is_left_alone(scene: Picture) -> None:
 
 
 def test_the_answer_is_the_same_twice_and_on_any_number_of_threads(marked: Picture) -> None:
-    wide = np.tile(marked, (1, 2, 1))  # two tiles: four threads see both at once
+    wide = np.tile(marked[120:320], (1, 2, 1))  # two tiles: four threads see both at once
     first = look(wide, threads=1)
     assert first.regions
     again = look(wide, threads=4)
@@ -76,8 +74,8 @@ def test_odd_shapes_are_looked_at(shape: tuple[int, ...]) -> None:
     assert sight.alpha.shape == shape[:2]
 
 
-def test_sixteen_bits_are_seen_as_eight(marked: Picture) -> None:
-    assert np.array_equal(look(marked.astype(np.uint16) << 8).tight, look(marked).tight)
+def test_sixteen_bits_are_seen_as_eight(marked: Picture, sight: Sight) -> None:
+    assert np.array_equal(look(marked.astype(np.uint16) << 8).tight, sight.tight)
 
 
 def test_what_is_no_image_is_refused() -> None:
@@ -87,9 +85,9 @@ def test_what_is_no_image_is_refused() -> None:
 
 
 def test_a_tiled_look_covers_what_is_larger_than_a_tile(marked: Picture) -> None:
-    large = np.tile(marked, (3, 3, 1))
+    large = np.tile(marked, (2, 2, 1))
     seen = look(large).mask_tight
-    parts = [seen[y : y + 480, x : x + 640].mean() for y in (0, 480, 960) for x in (0, 640, 1280)]
+    parts = [seen[y : y + 480, x : x + 640].mean() for y in (0, 480) for x in (0, 640)]
     assert min(parts) > 0.5 * max(parts) > 0
 
 
@@ -143,9 +141,10 @@ def test_small_but_certain_scores_higher_than_large_but_doubtful() -> None:
     assert looking._score(doubtful, doubtful // 3) < 0.2
 
 
-def test_blocks_meet_without_a_seam(scene: Picture, marked: Picture, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_blocks_meet_without_a_seam(
+    scene: Picture, marked: Picture, sight: Sight, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(solving, "_BLOCK", 128)
-    sight = look(marked)
     inside = sight.mask_tight[:, 1:] & sight.mask_tight[:, :-1]
     for in_place in (False, True):
         restored = solve(marked.copy(), sight, in_place=in_place).picture
@@ -155,8 +154,7 @@ def test_blocks_meet_without_a_seam(scene: Picture, marked: Picture, monkeypatch
         assert max(seams) < 2.5 * step[inside].mean()
 
 
-def test_what_is_doubtful_by_itself_stays(marked: Picture) -> None:
-    sight = look(marked)
+def test_what_is_doubtful_by_itself_stays(marked: Picture, sight: Sight) -> None:
     likely = sight.likely.copy()
     left = np.arange(likely.shape[1]) < 320
     likely[:, left] = np.minimum(likely[:, left], 150)
@@ -172,9 +170,10 @@ def test_what_is_doubtful_by_itself_stays(marked: Picture) -> None:
     assert np.array_equal(doubtful.tight, tight)
 
 
-def test_a_mark_that_stays_in_part_is_told_by_the_confidence(marked: Picture, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_mark_that_stays_in_part_is_told_by_the_confidence(
+    marked: Picture, sight: Sight, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(solving, "_BLOCK", 256)
-    sight = look(marked)
 
     def solved(*first: float) -> Restoration:
         traces = itertools.chain(first, itertools.cycle([100.0, 0.0]))  # what a block shows before, and after

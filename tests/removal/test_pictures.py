@@ -46,14 +46,14 @@ def test_detect_and_remove_from_the_command_line(call: Call, marked: Picture, sc
     [("L", "grey.png"), ("RGBA", "alpha.png"), ("CMYK", "cmyk.jpg"), ("P", "p.gif"), ("LAB", "lab.tif")],
 )
 def test_other_kinds_of_pixels(marked: Picture, tmp_path: Path, mode: str, name: str) -> None:
-    Image.fromarray(marked).convert(mode).save(tmp_path / name)
+    Image.fromarray(marked[140:300]).convert(mode).save(tmp_path / name)  # little more than the mark
     report = carry_out(Order(str(tmp_path / name), result=str(tmp_path / ("clean-" + name))))
     assert report.width == 640
     assert report.seconds > 0
     assert report.removal is not None
     if report.removal.removed:
         with Image.open(tmp_path / ("clean-" + name)) as result:
-            assert result.size == (640, 480)
+            assert result.size == (640, 160)
             assert ("A" in result.getbands()) == (mode == "RGBA")
             assert (result.mode == "L") == (mode == "L")
     assert bool(report.removal.warnings) == (report.removal.removed and mode in ("CMYK", "LAB"))

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from headrace.removal.eye import scales
 from headrace.removal.eye.enlarging import enlarge
 from headrace.removal.eye.looking import look
-from headrace.removal.eye.model import Sight, shrunk
+from headrace.removal.eye.model import Restoration, Sight, shrunk
 from headrace.removal.eye.solving import solve
 
 Picture = NDArray[np.uint8]
@@ -31,27 +31,38 @@ def large() -> tuple[Picture, Picture]:
     return scene, np.rint(scene * (1 - alpha) + 255 * alpha).astype(np.uint8)
 
 
+@pytest.fixture(scope="module")
+def sight(large: tuple[Picture, Picture]) -> Sight:
+    return look(large[1])
+
+
+@pytest.fixture(scope="module")
+def restored(large: tuple[Picture, Picture], sight: Sight) -> Restoration:
+    return solve(large[1].copy(), sight, in_place=True)
+
+
 def wrong(picture: Picture, scene: Picture, where: NDArray[np.bool_]) -> float:
     return float(((picture.astype(np.float32) - scene) ** 2)[where].mean())
 
 
-def test_wide_letters_are_seen_on_a_smaller_copy_and_taken_off_the_picture(large: tuple[Picture, Picture]) -> None:
+def test_wide_letters_are_seen_on_a_smaller_copy_and_taken_off_the_picture(
+    large: tuple[Picture, Picture], sight: Sight, restored: Restoration
+) -> None:
     scene, marked = large
     truth = (marked != scene).any(2)
-    sight = look(marked)
     assert sight.step > 1
     assert (sight.mask_tight & truth).sum() > 0.9 * truth.sum()
     before = marked.copy()
-    restored = solve(marked, sight)
+    assert np.array_equal(solve(marked, sight).picture, restored.picture)
     assert np.array_equal(marked, before)
     assert not (restored.picture != marked).any(2)[~sight.mask_loose].any()
     assert wrong(restored.picture, scene, truth) < wrong(marked, scene, truth) / 30
-    assert np.array_equal(solve(marked.copy(), sight, in_place=True).picture, restored.picture)
 
 
-def test_the_picture_keeps_the_detail_that_a_smaller_copy_lacks(large: tuple[Picture, Picture]) -> None:
+def test_the_picture_keeps_the_detail_that_a_smaller_copy_lacks(
+    large: tuple[Picture, Picture], restored: Restoration
+) -> None:
     scene, marked = large
-    restored = solve(marked, look(marked)).picture
     inside = cv2.erode((marked != scene).any(2).view(np.uint8), np.ones((25, 25), np.uint8)).view(np.bool_)
 
     def detail(picture: Picture) -> NDArray[np.float32]:
@@ -59,7 +70,7 @@ def test_the_picture_keeps_the_detail_that_a_smaller_copy_lacks(large: tuple[Pic
         fine: NDArray[np.float32] = (grey - cv2.blur(grey, (5, 5)))[inside]
         return fine
 
-    assert np.corrcoef(detail(restored), detail(scene))[0, 1] > 0.7
+    assert np.corrcoef(detail(restored.picture), detail(scene))[0, 1] > 0.7
 
 
 def test_a_small_mark_beside_a_huge_one_goes_too_at_its_own_size(large: tuple[Picture, Picture]) -> None:

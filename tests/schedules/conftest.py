@@ -83,7 +83,7 @@ class Clockwork(Bench):
             "SELECT * FROM headrace.task_executions WHERE task_uid = $1 ORDER BY scheduled_at, retry_count, id", uid
         )
 
-    async def until_runs(self, uid: str, *states: str, seconds: float = 20) -> list[Row]:
+    async def until_runs(self, uid: str, *states: str, seconds: float = 60) -> list[Row]:
         """The runs, once they are in these states."""
         async with asyncio.timeout(seconds):
             while True:
@@ -92,7 +92,7 @@ class Clockwork(Bench):
                     return rows
                 await asyncio.sleep(0.02)
 
-    async def until_done(self, uid: str, count: int, seconds: float = 20) -> list[Row]:
+    async def until_done(self, uid: str, count: int, seconds: float = 60) -> list[Row]:
         """The first so many runs, once they have succeeded; more may have come up."""
         async with asyncio.timeout(seconds):
             while True:

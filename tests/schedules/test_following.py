@@ -94,7 +94,7 @@ async def test_progress_shows_while_it_runs_and_cancelling_ends_it(clockwork: Cl
     schedule = await clockwork.create(task_type="slow")
     async with clockwork.working():
         running = await by_hand(clockwork, schedule.uid)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             await reached.wait()
         (run,) = await clockwork.runs(schedule.uid)
         assert (run["state"], run["progress"]) == ("running", 40)
@@ -215,7 +215,7 @@ async def test_extensions_that_are_asked_for_at_once_add_up(clockwork: Clockwork
     async with clockwork.db.transaction() as tx:  # both have a connection, and wait for the same claim
         assert await store.hold(tx, worker, claimed)
         asked = [asyncio.create_task(reporter.extend(claimed, seconds)) for seconds in (10, 15)]
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while len(await clockwork.db.fetch_alone(WAITING)) < 2:
                 await asyncio.sleep(0.01)
         with pytest.raises(ExtensionRefused, match="15 s more"):

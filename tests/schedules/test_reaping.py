@@ -41,7 +41,7 @@ async def reaping_waits_for(clockwork: Clockwork, uid: str) -> AsyncIterator["as
         holder = await tx.fetchval(LOCK, uid)
         reaper = Reaper(clockwork.db, clockwork.registry, clockwork.followers)
         settling = group.create_task(reaper.run_once())
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while not await clockwork.db.fetch_alone(WAITING_FOR, holder):
                 await asyncio.sleep(0.005)
         yield settling

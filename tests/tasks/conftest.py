@@ -60,11 +60,11 @@ class Bench:
             )
         return [(row["attempt"], row["status"]) for row in rows]
 
-    async def over(self, *task_ids: str, seconds: float = 15) -> list[Row]:
+    async def over(self, *task_ids: str, seconds: float = 60) -> list[Row]:
         """Wait until all of these are over."""
         return [await self.until(task_id, lambda row: row["finished_at"] is not None, seconds) for task_id in task_ids]
 
-    async def until(self, task_id: str, fits: Callable[[Row], bool], seconds: float = 15) -> Row:
+    async def until(self, task_id: str, fits: Callable[[Row], bool], seconds: float = 60) -> Row:
         async with asyncio.timeout(seconds):
             while not fits(row := await self.row(task_id)):
                 await asyncio.sleep(0.01)

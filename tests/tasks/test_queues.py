@@ -97,14 +97,12 @@ async def test_nothing_starts_from_a_paused_queue_until_it_is_resumed(bench: Ben
     assert paused.paused_at is not None
     assert again == paused
     task = await bench.submit("mail.send")
-    async with bench.working(poll_every=timedelta(seconds=30)):
+    async with bench.working(poll_every=timedelta(minutes=10)):
         await asyncio.sleep(0.3)
         assert (await bench.row(task))["attempt"] == 0
         async with bench.db.transaction() as tx:
             resumed = await queues.resume_queue(tx, root, "default")
-        started = time.monotonic()
-        await bench.over(task)  # the worker was woken: it did not wait for its next look
-        assert time.monotonic() - started < 10
+        await bench.over(task)  # the worker was woken: its next look would come too late
     assert (resumed.paused_at, resumed.version) == (None, paused.version + 1)
     assert [row["action"] for row in await trail(bench.db)] == ["disabled", "enabled"]
     assert {row["resource"]["identifier"] for row in await trail(bench.db)} == {"default"}

@@ -351,8 +351,10 @@ async def test_queues_are_seen_by_all_and_ruled_by_administrators(
 
 async def test_workers_and_types_are_listed(bench: Bench, root: httpx.AsyncClient) -> None:
     async with bench.working(queues=["default"], labels={"zone": "a"}) as worker:
-        await asyncio.sleep(0.2)
-        (seen,) = (await root.get("/v1/workers")).json()["items"]
+        async with asyncio.timeout(60):
+            while not (items := (await root.get("/v1/workers")).json()["items"]):
+                await asyncio.sleep(0.02)
+        (seen,) = items
         assert (seen["id"], seen["alive"], seen["queues"], seen["labels"]) == (
             worker.identity.id,
             True,

@@ -231,8 +231,12 @@ async def test_a_new_limit_of_a_type_and_a_batch_that_ends_do_not_deadlock(bench
     async def quick(context: TaskContext, payload: Any) -> None: ...
 
     lock = "SELECT FROM headrace.task_queue WHERE seq = $1 FOR UPDATE"
-    held_back = "SELECT count(*) FROM pg_locks WHERE relation = 'headrace.workers'::regclass AND mode = 'ExclusiveLock'"
-    async with asyncio.timeout(20), bench.db.transaction() as tx:
+    # Databases that are copies of one have relations of the same number.
+    held_back = (
+        "SELECT count(*) FROM pg_locks JOIN pg_database ON pg_database.oid = database "
+        "WHERE datname = current_database() AND relation = 'headrace.workers'::regclass AND mode = 'ExclusiveLock'"
+    )
+    async with asyncio.timeout(60), bench.db.transaction() as tx:
         await tx.execute(lock, second)
         starting = asyncio.create_task(bench.worker()._declare_types())
         while not await tx.fetchval(held_back):
@@ -247,7 +251,7 @@ async def test_a_new_limit_of_a_type_and_a_batch_that_ends_do_not_deadlock(bench
 async def test_whoever_sleeps_is_woken_by_what_goes_back(bench: Bench) -> None:
     busy, sleeper = await hire(bench), await hire(bench)
     await store.set_asleep(bench.db, sleeper, asleep=True)
-    async with asyncio.timeout(20), aclosing(bench.db.listen("headrace_tasks")) as notes:
+    async with asyncio.timeout(60), aclosing(bench.db.listen("headrace_tasks")) as notes:
         assert (await anext(notes)).resumed
         await bench.submit("quick")
         assert (await anext(notes)).payload == ""

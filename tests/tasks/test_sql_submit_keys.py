@@ -92,8 +92,13 @@ async def test_it_goes_with_the_callers_transaction(database_url: str, db: Datab
     assert await count(db, "tasks") == 1
 
 
+_BLOCKED = """
+SELECT FROM pg_stat_activity WHERE datname = current_database() AND cardinality(pg_blocking_pids(pid)) > 0
+"""
+
+
 async def _until_waiting(db: Database) -> None:
     """Until a connection to this database waits for another's lock."""
-    async with asyncio.timeout(10):
-        while not await db.fetch_alone("SELECT FROM pg_locks WHERE NOT granted AND locktype = 'transactionid'"):
+    async with asyncio.timeout(60):
+        while not await db.fetch_alone(_BLOCKED):
             await asyncio.sleep(0.01)

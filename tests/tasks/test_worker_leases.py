@@ -23,7 +23,7 @@ async def test_a_worker_that_lost_its_lease_can_be_woken_again(bench: Bench) -> 
         rows = await bench.db.fetch_alone("SELECT asleep FROM headrace.workers ORDER BY number DESC LIMIT 1")
         return bool(rows) and rows[0]["asleep"]
 
-    async with bench.working(poll_every=timedelta(minutes=1)) as worker, asyncio.timeout(10):
+    async with bench.working(poll_every=timedelta(minutes=10)) as worker, asyncio.timeout(60):
         while not await sleeps():
             await asyncio.sleep(0.01)
         first = worker.identity

@@ -115,13 +115,13 @@ async def closing(children: Children) -> AsyncIterator[Children]:
         await children.close()
 
 
-async def appearing(path: Path, within: float = 20) -> Any:
+async def appearing(path: Path, within: float = 60) -> Any:
     """What a handler wrote into this file, once it has."""
     assert await eventually(path.exists, within)
     return orjson.loads(path.read_bytes() or b"null")
 
 
-async def eventually(condition: Callable[[], bool], within: float = 10) -> bool:
+async def eventually(condition: Callable[[], bool], within: float = 60) -> bool:
     until = time.monotonic() + within
     while not condition():
         if time.monotonic() > until:

@@ -38,6 +38,7 @@ async def test_fifty_tasks_share_two_children(stand: Stand) -> None:
     assert len(stand.children.pids) == 2
 
 
+@pytest.mark.slow  # it measures, for which a machine must be quiet
 async def test_a_warm_child_costs_a_task_less_than_two_milliseconds(stand: Stand) -> None:
     await stand.run("echo")
     durations = []

@@ -127,7 +127,7 @@ async def test_a_run_that_waits_for_a_child_stops_at_once(stand: Stand, tmp_path
     await asyncio.sleep(0.01)
     stand.stop.set()
     with pytest.raises(TaskCanceled):
-        await asyncio.wait_for(waiting, 1)
+        await asyncio.wait_for(waiting, 60)
     others.stop.set()
     await asyncio.gather(*busy)
 

@@ -119,10 +119,11 @@ async def test_no_more_than_the_pools_size_run_at_once(stand: ThreadStand) -> No
 
 
 async def test_a_handler_nobody_waits_for_can_report_nothing_and_takes_no_place(stand: ThreadStand) -> None:  # S-05
-    release, refused = threading.Event(), []
+    release, refused, begun = threading.Event(), [], []
 
     def stubborn(context: BlockingTaskContext, payload: Any) -> str:
-        release.wait(20)
+        begun.append(context)
+        release.wait(60)
         try:
             context.log("late")
         except LeaseLost as exc:
@@ -131,11 +132,11 @@ async def test_a_handler_nobody_waits_for_can_report_nothing_and_takes_no_place(
 
     runs = [asyncio.create_task(stand.run(stubborn)) for _ in range(2)]
     behind = asyncio.create_task(stand.run(lambda _context, _payload: "after all"))
-    await asyncio.sleep(0.05)
+    assert await eventually(lambda: len(begun) == 2)
     for run in runs:
         run.cancel()
     await asyncio.wait(runs)
-    assert await asyncio.wait_for(behind, 5) == "after all"
+    assert await asyncio.wait_for(behind, 60) == "after all"
     assert (stand.pool.zombies, stand.pool.abandoned) == (2, 2)
     release.set()
     assert await eventually(lambda: stand.pool.zombies == 0)
@@ -149,7 +150,7 @@ async def test_a_handler_nobody_waits_for_can_report_nothing_and_takes_no_place(
 
 async def test_a_run_canceled_before_it_began_never_begins(stand: ThreadStand) -> None:
     release, begun = threading.Event(), []
-    busy = [asyncio.create_task(stand.run(lambda _context, _payload: release.wait(20))) for _ in range(2)]
+    busy = [asyncio.create_task(stand.run(lambda _context, _payload: release.wait(60))) for _ in range(2)]
     waiting = asyncio.create_task(stand.run(lambda _context, _payload: begun.append(1)))
     await asyncio.sleep(0.02)
     waiting.cancel()
@@ -176,6 +177,6 @@ def test_a_stuck_thread_does_not_hold_up_the_end_of_the_process() -> None:
         "asyncio.run(main())\n"
     )
     ended = subprocess.run(
-        [sys.executable, "-c", code], cwd=Path(__file__).parents[3], timeout=30, check=False, capture_output=True
+        [sys.executable, "-c", code], cwd=Path(__file__).parents[3], timeout=60, check=False, capture_output=True
     )
     assert ended.returncode == 0
