@@ -10,16 +10,21 @@ from headrace.errors import HeadraceError
 
 log = logs.get(__name__)
 
+_FIRST_WITHIN_S = 1.0
+
 
 async def repeat(run_once: Callable[[], Awaitable[object]], every: timedelta, *, failed: str) -> None:
     """Call it every so often. What it raises is logged under ``failed``: the next round may fare better, and a loop
     must not take the process down that it runs in."""
+    whole = every.total_seconds()
+    pause = random.uniform(0, min(whole, _FIRST_WITHIN_S))  # noqa: S311
     while True:
-        # Processes that started together must not look together.
-        await asyncio.sleep(every.total_seconds() * random.uniform(0.5, 1.5))  # noqa: S311
+        await asyncio.sleep(pause)
         try:
             await run_once()
         except HeadraceError as exc:
             log.warning(failed, error=exc.code)
         except Exception:
             log.exception(failed)
+        # Processes that started together must not look together.
+        pause = whole * random.uniform(0.5, 1.5)  # noqa: S311

@@ -175,6 +175,7 @@ NOT_READ = {
     "rate_limits": "unlogged: a crash empties it, and it may be behind",
     "retention_runs": "what retention did last, for people",
     "schema_migrations": "the runner's own, checked by tests/migrations",
+    "schema_definitions": "the runner's own, checked by tests/migrations",
     "system_configs": "single rows with a version; nothing follows from one",
     "task_types": "what workers declare at every start",
     "tech_risk_ledger": "single rows with a version; nothing follows from one",

@@ -153,7 +153,8 @@ EVENTS = [
                outcome.number AS happened, event.number AS told
         FROM (
           SELECT task.id, CASE o.status WHEN 'SUCCEEDED' THEN 'task.succeeded' WHEN 'FAILED' THEN 'task.failed'
-                                        WHEN 'CANCELED' THEN 'task.canceled' ELSE 'task.retried' END AS kind,
+                                        WHEN 'CANCELED' THEN 'task.canceled'
+                                        ELSE CASE o.attempt WHEN 0 THEN 'task.revived' ELSE 'task.retried' END END AS kind,
                  count(*) AS number
           FROM ({_TOLD}) AS task JOIN ({_OUTCOMES}) AS o ON o.task_id = task.id
           GROUP BY 1, 2
@@ -161,7 +162,7 @@ EVENTS = [
         FULL JOIN (
           SELECT task.id, e.event_type AS kind, count(*) AS number
           FROM ({_TOLD}) AS task JOIN ({_EVENTS}) AS e ON e.aggregate_id = task.id
-          WHERE e.event_type IN ('task.succeeded', 'task.failed', 'task.canceled', 'task.retried')
+          WHERE e.event_type IN ('task.succeeded', 'task.failed', 'task.canceled', 'task.retried', 'task.revived')
           GROUP BY 1, 2
         ) AS event USING (id, kind)
         WHERE outcome.number IS DISTINCT FROM event.number

@@ -34,8 +34,8 @@ BEGIN
   -- One number is one event. A unique key of a partitioned table holds the partition column, and (seq, created_at) would
   -- let a number come back a millisecond later. So each month has a key of its own on the number alone. Over all months it
   -- follows from the sequence, which alone gives numbers, and `headrace audit verify` looks for those that came otherwise.
-  IF parent = 'headrace.audit_events'::regclass THEN
-    EXECUTE format('CREATE UNIQUE INDEX IF NOT EXISTS %I ON %s (seq)', 'uk_audit_events_seq' || suffix, partition);
+  IF parent = 'headrace.audit_events'::regclass AND to_regclass('headrace.uk_audit_events_seq' || suffix) IS NULL THEN
+    EXECUTE format('CREATE UNIQUE INDEX %I ON %s (seq)', 'uk_audit_events_seq' || suffix, partition);
   END IF;
   -- Writes go through the parent and its rights; reading one partition alone is what archiving and sealing do.
   EXECUTE format('GRANT SELECT ON %s TO headrace_app', partition);
