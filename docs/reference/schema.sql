@@ -612,7 +612,7 @@ CREATE TABLE headrace.system_configs (
 CREATE INDEX idx_system_configs_active_key ON headrace.system_configs USING btree (is_active, config_key);
 CREATE INDEX idx_system_configs_created_at ON headrace.system_configs USING btree (created_at DESC, id DESC);
 CREATE INDEX idx_system_configs_scope_id ON headrace.system_configs USING btree (scope_id) WHERE (scope_id <> '');
-CREATE TRIGGER tr_system_configs_tell AFTER INSERT OR DELETE OR UPDATE ON headrace.system_configs FOR EACH ROW EXECUTE FUNCTION headrace.tell_of_config();
+CREATE TRIGGER tr_system_configs_tell AFTER INSERT OR DELETE OR UPDATE ON headrace.system_configs FOR EACH ROW EXECUTE FUNCTION headrace.notify_config_change();
 CREATE TRIGGER tr_system_configs_touch BEFORE UPDATE ON headrace.system_configs FOR EACH ROW WHEN ((NOT (new.updated_at IS DISTINCT FROM old.updated_at))) EXECUTE FUNCTION headrace.touch_updated_at();
 GRANT SELECT, INSERT, UPDATE, DELETE ON headrace.system_configs TO headrace_app;
 COMMENT ON TABLE headrace.system_configs IS 'Settings for everyone, a tenant or a user.';
@@ -1200,6 +1200,10 @@ COMMENT ON VIEW headrace.audit_logs IS 'The trail under the watermark service''s
 -- headrace.archive_may_move(text,text) RETURNS boolean
 --   in functions/archive_may_move.sql
 
+-- Notes the tasks of runs that waited for a slot.
+-- headrace.attach_tasks(text[],text[]) RETURNS void
+--   in functions/attach_tasks.sql
+
 -- Fills a column in batches by id: CALL headrace.backfill('headrace.things', 'tenant = owner', 'tenant IS NULL').
 -- headrace.backfill(regclass,text,text,integer) RETURNS nothing
 --   in functions/backfill.sql; for the owner alone
@@ -1208,8 +1212,16 @@ COMMENT ON VIEW headrace.audit_logs IS 'The trail under the watermark service''s
 -- headrace.check_submission(text,jsonb,text,text,integer,timestamptz,integer,integer,text,jsonb,text) RETURNS void
 --   in functions/check_submission.sql
 
+-- Claims what is due in the highest priority that has something, in one round trip.
+-- headrace.claim_first(integer,text[],text[],jsonb,integer,integer) RETURNS TABLE(seq bigint, run_at timestamptz, lane_id integer, precedence integer, attempt integer, task_id varchar, claimed_at timestamptz, user_id varchar, task_type varchar, payload jsonb, retries integer, max_attempts integer, timeout_seconds integer, trace_id varchar, current_step varchar, schedule_uid varchar, grace_seconds integer, extension_seconds integer)
+--   in functions/claim_first.sql
+
 -- headrace.claim_submission_key(text,text,text,text) RETURNS text
 --   in functions/claim_submission_key.sql
+
+-- Claims waiting tasks of these lanes for a worker.
+-- headrace.claim_tasks(integer,integer[],integer[],timestamptz[],bigint[],integer[],integer) RETURNS TABLE(seq bigint, run_at timestamptz, lane_id integer, precedence integer, attempt integer, task_id varchar, claimed_at timestamptz, user_id varchar, task_type varchar, payload jsonb, retries integer, max_attempts integer, timeout_seconds integer, trace_id varchar, current_step varchar, schedule_uid varchar, grace_seconds integer, extension_seconds integer)
+--   in functions/claim_tasks.sql
 
 -- Makes the missing monthly partitions from the month of first to the month of last; says how many. For the owner; run it as often as you like.
 -- headrace.create_month_partitions(regclass,date,date) RETURNS integer
@@ -1244,17 +1256,13 @@ COMMENT ON VIEW headrace.audit_logs IS 'The trail under the watermark service''s
 -- headrace.free_slots(text,text,integer) RETURNS integer
 --   in functions/free_slots.sql
 
--- Notes the tasks of runs that waited for a slot.
--- headrace.give_tasks(text[],text[]) RETURNS void
---   in functions/give_tasks.sql
-
--- Runs that wait for a slot, as many as there are slots.
--- headrace.held_executions(text[]) RETURNS TABLE(uid text, execution_uid text, scheduled_at timestamptz)
---   in functions/held_executions.sql
-
 -- Writes down runs that were fired, those that were refused as failed.
 -- headrace.insert_executions(text[],text[],text[],text[],text[],text[],timestamptz[],text[],text,text,timestamptz) RETURNS void
 --   in functions/insert_executions.sql
+
+-- How many runs of each schedule take up a slot, whether others wait for one, and which due times between two have fired.
+-- headrace.inspect_schedules(text[],timestamptz[],timestamptz[]) RETURNS TABLE(uid text, active bigint, waiting boolean, fired timestamptz[])
+--   in functions/inspect_schedules.sql
 
 -- A Unix millisecond as an instant, exactly.
 -- headrace.instant_of_millis(bigint) RETURNS timestamptz
@@ -1280,10 +1288,6 @@ COMMENT ON VIEW headrace.audit_logs IS 'The trail under the watermark service''s
 -- headrace.lock_may_move(text,text) RETURNS boolean
 --   in functions/lock_may_move.sql
 
--- How many runs of each schedule take up a slot, whether others wait for one, and which due times between two have fired.
--- headrace.look_at_schedules(text[],timestamptz[],timestamptz[]) RETURNS TABLE(uid text, active bigint, waiting boolean, fired timestamptz[])
---   in functions/look_at_schedules.sql
-
 -- Makes the first month that is missing, from this one to three ahead; null when none is.
 -- headrace.make_month_ahead(regclass) RETURNS date
 --   in functions/make_month_ahead.sql
@@ -1291,6 +1295,10 @@ COMMENT ON VIEW headrace.audit_logs IS 'The trail under the watermark service''s
 -- A fresh TypeID by the database's clock.
 -- headrace.new_id(text) RETURNS text
 --   in functions/new_id.sql
+
+-- Trigger: notifies headrace_configs with the key that changed.
+-- headrace.notify_config_change() RETURNS trigger
+--   in functions/notify_config_change.sql
 
 -- Trigger: the product's own account stays.
 -- headrace.refuse_deleting_system_user() RETURNS trigger
@@ -1313,8 +1321,8 @@ COMMENT ON VIEW headrace.audit_logs IS 'The trail under the watermark service''s
 --   in functions/refuse_state_move.sql
 
 -- Puts tasks that a worker holds back into the queue.
--- headrace.return_tasks(integer,bigint[],integer[],text[],interval[],boolean[],text[],text[]) RETURNS TABLE(seq bigint, task_id varchar)
---   in functions/return_tasks.sql
+-- headrace.requeue_tasks(integer,bigint[],integer[],text[],interval[],boolean[],text[],text[]) RETURNS TABLE(seq bigint, task_id varchar)
+--   in functions/requeue_tasks.sql
 
 -- Gives waiting tasks that were submitted before their type was declared what the type says; gives how many.
 -- headrace.settle_tasks(text[],integer) RETURNS integer
@@ -1336,21 +1344,9 @@ COMMENT ON VIEW headrace.audit_logs IS 'The trail under the watermark service''s
 -- headrace.survey_lanes(text[],text[],jsonb,integer,integer,integer) RETURNS TABLE(precedence integer, lane_id integer, run_at timestamptz, seq bigint, only_once boolean, wait_seconds double precision)
 --   in functions/survey_lanes.sql
 
--- Claims what is due in the highest priority that has something, in one round trip.
--- headrace.take_first(integer,text[],text[],jsonb,integer,integer) RETURNS TABLE(seq bigint, run_at timestamptz, lane_id integer, precedence integer, attempt integer, task_id varchar, claimed_at timestamptz, user_id varchar, task_type varchar, payload jsonb, retries integer, max_attempts integer, timeout_seconds integer, trace_id varchar, current_step varchar, schedule_uid varchar, grace_seconds integer, extension_seconds integer)
---   in functions/take_first.sql
-
--- Claims waiting tasks of these lanes for a worker.
--- headrace.take_tasks(integer,integer[],integer[],timestamptz[],bigint[],integer[],integer) RETURNS TABLE(seq bigint, run_at timestamptz, lane_id integer, precedence integer, attempt integer, task_id varchar, claimed_at timestamptz, user_id varchar, task_type varchar, payload jsonb, retries integer, max_attempts integer, timeout_seconds integer, trace_id varchar, current_step varchar, schedule_uid varchar, grace_seconds integer, extension_seconds integer)
---   in functions/take_tasks.sql
-
 -- Whether a task may go from one status to another (or stay).
 -- headrace.task_may_move(text,text) RETURNS boolean
 --   in functions/task_may_move.sql
-
--- Trigger: notifies headrace_configs with the key that changed.
--- headrace.tell_of_config() RETURNS trigger
---   in functions/tell_of_config.sql
 
 -- Trigger: moves updated_at.
 -- headrace.touch_updated_at() RETURNS trigger
@@ -1364,9 +1360,13 @@ COMMENT ON VIEW headrace.audit_logs IS 'The trail under the watermark service''s
 -- headrace.typeid_month(text) RETURNS date
 --   in functions/typeid_month.sql
 
+-- headrace.unclaim_tasks(integer,bigint[],integer[]) RETURNS SETOF bigint
+--   in functions/unclaim_tasks.sql
+
 -- The labels of a lane whose tasks wait for their type to be declared. No worker has such a label, and no task can ask for it: it has a space.
 -- headrace.undeclared() RETURNS jsonb
 --   in functions/undeclared.sql
 
--- headrace.untake_tasks(integer,bigint[],integer[]) RETURNS SETOF bigint
---   in functions/untake_tasks.sql
+-- Runs that wait for a slot, as many as there are slots.
+-- headrace.waiting_executions(text[]) RETURNS TABLE(uid text, execution_uid text, scheduled_at timestamptz)
+--   in functions/waiting_executions.sql

@@ -75,7 +75,7 @@ async def test_a_claim_whose_answer_is_lost_runs_all_the_same(bench: Bench, shak
     async def work(context: TaskContext, payload: Any) -> None: ...
 
     tasks = [await bench.submit("work") for _ in range(3)]
-    shaky.lose_answer = store.TAKE
+    shaky.lose_answer = store.CLAIM
     async with bench.working(lease=LONG):
         rows = await bench.over(*tasks)
     assert {(row["status"], row["attempt"], row["retries"]) for row in rows} == {("SUCCEEDED", 1, 0)}
@@ -91,8 +91,8 @@ async def test_a_claim_of_two_priorities_that_breaks_in_the_middle_loses_nothing
 
     async def break_at_the_second(sql: str, *args: object) -> list[Row]:
         nonlocal calls
-        calls += sql == store.TAKE
-        if sql == store.TAKE and calls == 2:
+        calls += sql == store.CLAIM
+        if sql == store.CLAIM and calls == 2:
             raise DatabaseUnavailable
         return await original(sql, *args)
 
@@ -105,7 +105,7 @@ async def test_a_claim_of_two_priorities_that_breaks_in_the_middle_loses_nothing
 @asynccontextmanager
 async def claim_in_flight(bench: Bench, shaky: Shaky) -> AsyncIterator[None]:
     """A worker that has claimed something and does not know it yet; it is stopped at the block's end."""
-    shaky.delay_answer = (store.TAKE, 0.5)
+    shaky.delay_answer = (store.CLAIM, 0.5)
     async with bench.working(lease=LONG):
         async with asyncio.timeout(60):
             while not await held(shaky):
@@ -151,7 +151,7 @@ async def test_what_a_stop_cannot_give_back_is_left_to_the_reaper(bench: Bench, 
     async with asyncio.timeout(60):
         while await held(shaky) < 4 or worker.running < 1:
             await asyncio.sleep(0.01)
-        shaky.refuse = store.UNTAKE
+        shaky.refuse = store.UNCLAIM
         stop.set()
         while not worker._stopping:
             await asyncio.sleep(0.001)

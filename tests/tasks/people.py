@@ -11,10 +11,10 @@ from headrace.tasks.catalog import Catalog, RegistryCatalog
 from headrace.tasks.model import Claimed
 from headrace.tasks.service import Tasks
 from headrace.tasks.worker import store
+from headrace.tasks.worker.claiming import Claimer
 from headrace.tasks.worker.config import WorkerConfig
 from headrace.tasks.worker.feeding import _claimed
 from headrace.tasks.worker.store import Identity
-from headrace.tasks.worker.sweep import Sweep
 from tests.tasks.conftest import Bench
 
 
@@ -70,8 +70,8 @@ async def hire(bench: Bench, **changes: Any) -> Identity:
 
 async def take(bench: Bench, worker: Identity, *, most: int = 100) -> list[Claimed]:
     """Let a worker claim what it can; nothing runs."""
-    sweep = Sweep(bench.db, queues=None, types=bench.registry.names, labels={})
-    return [_claimed(row) for row in await sweep.take(worker, most=most, now_startable=most)]
+    sweep = Claimer(bench.db, queues=None, types=bench.registry.names, labels={})
+    return [_claimed(row) for row in await sweep.claim(worker, most=most, now_startable=most)]
 
 
 async def places(db: Database, task_id: str) -> list[Row]:

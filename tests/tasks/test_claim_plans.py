@@ -18,7 +18,7 @@ WHERE schemaname = 'headrace' AND relname IN ('tasks', 'task_queue')
 
 
 async def claim(tx: Tx, worker: store.Identity, most: int) -> list[int]:
-    rows = await tx.fetch(store.TAKE_FIRST, worker.number, None, ["noop"], {}, most, most)
+    rows = await tx.fetch(store.CLAIM_FIRST, worker.number, None, ["noop"], {}, most, most)
     return [row["seq"] for row in rows]
 
 

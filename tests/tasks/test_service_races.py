@@ -255,15 +255,15 @@ async def test_whoever_sleeps_is_woken_by_what_goes_back(bench: Bench) -> None:
         assert (await anext(notes)).resumed
         await bench.submit("quick")
         assert (await anext(notes)).payload == ""
-        assert await store.untake(bench.db, busy, await take(bench, busy))
+        assert await store.unclaim(bench.db, busy, await take(bench, busy))
         assert (await anext(notes)).payload == ""
         (claimed,) = await take(bench, busy)
         async with bench.db.transaction() as tx:
-            assert await store.return_tasks(tx, busy, [Ending(claimed, Outcome.SNOOZED)])
+            assert await store.requeue_tasks(tx, busy, [Ending(claimed, Outcome.SNOOZED)])
         assert (await anext(notes)).payload == ""
 
         # Nobody is called for nothing, nor by himself.
-        assert not await store.untake(bench.db, busy, [claimed])
-        assert await store.untake(bench.db, sleeper, await take(bench, sleeper))
+        assert not await store.unclaim(bench.db, busy, [claimed])
+        assert await store.unclaim(bench.db, sleeper, await take(bench, sleeper))
         await bench.db.fetch_alone("SELECT pg_notify('headrace_tasks', 'the next')")
         assert (await anext(notes)).payload == "the next"

@@ -10,7 +10,7 @@ import pytest
 from headrace.ids import SYSTEM_USER
 from headrace.tasks.context import TaskContext
 from headrace.tasks.model import TaskSpec
-from headrace.tasks.worker.sweep import Sweep
+from headrace.tasks.worker.claiming import Claimer
 from tests.tasks.conftest import Bench
 from tests.tasks.people import hire
 
@@ -52,7 +52,7 @@ async def test_what_is_taken_ahead_does_not_overtake_a_higher_priority_with_one_
         async with bench.db.transaction() as tx:
             specs = [TaskSpec("often")] * 5 + [TaskSpec("once")] * 3 + [TaskSpec("often")] * 5
             tasks += await bench.submitter.submit_many(tx, specs, user_id=SYSTEM_USER)
-        worker._feeder._sweep.look_again()  # as it does by itself after a while
+        worker._feeder._claimer.refresh()  # as it does by itself after a while
         go_on.set()
         await bench.over(*tasks)
     assert order[60:63] == ["once"] * 3
@@ -115,11 +115,11 @@ async def test_of_single_attempts_no_more_are_taken_than_can_start(bench: Bench,
             await bench.submit("once", user_id=user)
             await bench.submit("work", user_id=user)
     worker = await hire(bench)
-    sweep = Sweep(bench.db, queues=None, types=["once", "work"], labels={})
+    sweep = Claimer(bench.db, queues=None, types=["once", "work"], labels={})
     if woken:
         sweep.exhausted = True
         sweep.wake()
-    rows = await sweep.take(worker, most=40, now_startable=4)
+    rows = await sweep.claim(worker, most=40, now_startable=4)
     assert [row["task_type"] for row in rows[:5]] == ["once"] * 4 + ["work"]
     assert {row["task_type"] for row in rows[5:]} == {"work"}
 

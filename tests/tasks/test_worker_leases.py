@@ -57,8 +57,8 @@ async def test_a_late_worker_cannot_finish_a_reclaimed_task(bench: Bench) -> Non
         lease=lease, concurrency=1
     ) as late:  # its hand is full: it asks for nothing, learns nothing
         await begun.wait()
-        await late._heart.stop()
-        late._heart.alive_until = time.monotonic() + 3600  # a paused process does not notice that time goes by
+        await late._heartbeat.stop()
+        late._heartbeat.alive_until = time.monotonic() + 3600  # a paused process does not notice that time goes by
         async with bench.working(lease=lease):
             (row,) = await bench.over(task)
             wake.set()
@@ -95,7 +95,7 @@ async def test_a_worker_whose_loop_dies_stops_its_heart(bench: Bench, monkeypatc
     monkeypatch.setattr(worker._feeder, "run", die)
     with pytest.raises(ExceptionGroup):
         await worker.run(asyncio.Event())
-    assert not worker._heart._thread.is_alive()
+    assert not worker._heartbeat._thread.is_alive()
 
 
 async def test_a_step_that_a_dead_worker_was_in_is_ended_with_its_attempt(bench: Bench) -> None:

@@ -19,11 +19,11 @@ from headrace.tasks.registry import Registry
 from headrace.tasks.service import Tasks
 from headrace.tasks.submit import Submitter
 from headrace.tasks.worker import store
+from headrace.tasks.worker.claiming import Claimer
 from headrace.tasks.worker.endings import Writer
 from headrace.tasks.worker.feeding import _claimed
 from headrace.tasks.worker.reporting import LeaseReporter
 from headrace.tasks.worker.store import Identity
-from headrace.tasks.worker.sweep import Sweep
 from tests.tasks.people import caller_of, enter
 from tests.tasks.state_machine.model import KEY_LIMIT, OVER, Mismatch, Model, Task
 
@@ -122,12 +122,12 @@ class Engine:
 
     async def take(self, worker: int, most: int, *, once: bool) -> list[Claimed] | str:
         """Take what there is; ``once`` only of the first priority, for that is one transaction and the rest others."""
-        sweep = Sweep(self.db, queues=None, types=self.registry.names, labels={})
+        sweep = Claimer(self.db, queues=None, types=self.registry.names, labels={})
         if once:
             await sweep._survey()
             sweep._lanes = [lane for lane in sweep._lanes if lane.precedence == sweep._lanes[0].precedence]
         try:
-            rows = await sweep.take(self.identities[worker], most=most, now_startable=most)
+            rows = await sweep.claim(self.identities[worker], most=most, now_startable=most)
         except WorkerGone:
             return "gone"
         return [_claimed(row) for row in rows]

@@ -96,7 +96,7 @@ class Machine(Moves):
             if bool(went) != model.untake(worker, claim):
                 raise Mismatch(f"{went} went back")
 
-        self._do(Op(lambda: store.untake(self._engine.db, self._engine.identities[worker], [claim]), fits, "untake"))
+        self._do(Op(lambda: store.unclaim(self._engine.db, self._engine.identities[worker], [claim]), fits, "untake"))
         # Its number is given out again: what was never started must not look like a later start.
         self._claims.remove((worker, claim))
 

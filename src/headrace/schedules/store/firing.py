@@ -25,7 +25,7 @@ async def lock_due(tx: Tx, *, now: datetime | None, limit: int, but: Sequence[st
 
 
 # A statement of its own, after the locks: it sees what the last holders committed.
-LOOK = "SELECT uid, active, waiting, fired FROM headrace.look_at_schedules($1, $2, $3)"
+LOOK = "SELECT uid, active, waiting, fired FROM headrace.inspect_schedules($1, $2, $3)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,11 +120,11 @@ async def time_until(tx: Tx, due: datetime) -> timedelta:
 # Runs that wait for a slot, as many as there are slots. The schedules are locked by the caller.
 HELD = f"""
 SELECT {PLAN_COLUMNS}, held.execution_uid
-FROM headrace.held_executions($1) AS held
+FROM headrace.waiting_executions($1) AS held
 JOIN headrace.scheduled_tasks AS schedule ON schedule.uid = held.uid
 ORDER BY schedule.uid, held.scheduled_at
 """
-GIVE_TASKS = "SELECT headrace.give_tasks($1, $2)"
+GIVE_TASKS = "SELECT headrace.attach_tasks($1, $2)"
 WAITING = """
 SELECT task_uid, execution_uid FROM headrace.task_executions
 WHERE task_uid = ANY ($1::varchar[]) AND state = 'pending' AND task_id IS NULL

@@ -17,7 +17,7 @@ class WorkerConfig:
     lease: timedelta = timedelta(seconds=15)
     poll_every: timedelta = timedelta(seconds=1)
     listen: bool = True  # False: poll only, for a database behind a transaction pooler
-    most_in_hand: int = 4000
+    most_prefetched: int = 4000
     batch: int = 2000
     # How many ends may wait to be written before no further handler starts: they run again if the worker is killed.
     most_unwritten: int = 1000

@@ -62,7 +62,7 @@ class Writer:
         started = await self._find_started(tx, worker, given)
         done: list[Ending] = []
         if back:
-            returned = await store.return_tasks(tx, worker, back)
+            returned = await store.requeue_tasks(tx, worker, back)
             done += [each for each in back if each.claimed.seq in returned]
             # What did not go back is canceled, or no longer ours; for the latter this changes nothing either.
             final += [_canceled(each) for each in back if each.claimed.seq not in returned]
@@ -87,7 +87,7 @@ class Writer:
             delay=timedelta(seconds=30),
         )
         async with self._db.transaction() as tx:
-            return bool(await store.return_tasks(tx, worker, [waiting]))
+            return bool(await store.requeue_tasks(tx, worker, [waiting]))
 
     async def _find_started(self, tx: Tx, worker: Identity, endings: Sequence[Ending]) -> set[int]:
         """Whose start was told already, by seq. Only those are asked for of which this process cannot know."""

@@ -1,9 +1,8 @@
-"""Keeping the worker's hand filled: neither empty while there is work, nor hoarding what others could run."""
+"""Prefetching for the worker: neither empty while there is work, nor hoarding what others could run."""
 
 import asyncio
 import time
-from collections import deque
-from collections.abc import Callable, Sequence, Sized
+from collections.abc import Callable, Sequence
 from contextlib import aclosing, suppress
 
 from headrace import logs
@@ -13,10 +12,11 @@ from headrace.tasks.errors import WorkerGone
 from headrace.tasks.model import Claimed
 from headrace.tasks.registry import Registry
 from headrace.tasks.worker import store
+from headrace.tasks.worker.claiming import Claimer
 from headrace.tasks.worker.config import WorkerConfig
+from headrace.tasks.worker.load import Load
+from headrace.tasks.worker.lost_replies import LostReplies
 from headrace.tasks.worker.store import Identity
-from headrace.tasks.worker.sweep import Sweep
-from headrace.tasks.worker.unheard import Unheard
 from headrace.tasks.worker.writing import WriteBehind
 
 log = logs.get(__name__)
@@ -35,20 +35,18 @@ class Feeder:
         registry: Registry,
         config: WorkerConfig,
         *,
-        hand: deque[Claimed],
-        running: Sized,
+        load: Load,
         ends: WriteBehind,
         arrived: Callable[[], None],
         gone: Callable[[], None],
     ) -> None:
         self._db = db
         self._config = config
-        self._hand = hand
-        self._running = running
+        self._load = load
         self._ends = ends
         self._arrived = arrived
         self._gone = gone
-        self._sweep = Sweep(db, queues=config.queues, types=registry.names, labels=dict(config.labels))
+        self._claimer = Claimer(db, queues=config.queues, types=registry.names, labels=dict(config.labels))
         self._seconds = 1.0  # that a handler takes, smoothed; slow until it is known better
         self._asleep = False
         self._patience = _FIRST_PATIENCE_S
@@ -56,7 +54,7 @@ class Feeder:
         self._woken = asyncio.Event()
         self._stopping = False
         self._claiming = asyncio.Lock()
-        self._unheard = Unheard(db)
+        self._lost_replies = LostReplies(db)
         self._to_cancel: list[Claimed] = []
         self.worker: Identity | None = None
         self.room = asyncio.Event()
@@ -77,16 +75,16 @@ class Feeder:
     def _startable(self) -> int:
         if self._ends.full:  # nothing starts before something is written
             return 0
-        return max(0, self._config.concurrency - len(self._running) - len(self._hand))
+        return max(0, self._config.concurrency - len(self._load))
 
     @property
     def _wanted(self) -> int:
         """How many to take now: what starts at once, and what will have started before the next claim is back."""
         ahead = self._config.concurrency * self._config.ahead.total_seconds() / max(self._seconds, 1e-6)
-        target = min(self._config.most_in_hand, self._config.concurrency + int(ahead))
-        in_hand = len(self._hand) + len(self._running)
+        target = min(self._config.most_prefetched, self._config.concurrency + int(ahead))
+        taken_on = len(self._load)
         # Not before half is gone: small claims cost as much as large ones.
-        return min(self._config.batch, target - in_hand) if in_hand <= target // 2 or self._startable else 0
+        return min(self._config.batch, target - taken_on) if taken_on <= target // 2 or self._startable else 0
 
     async def run(self) -> None:
         while True:
@@ -100,30 +98,30 @@ class Feeder:
                 taken = await self._claim(worker, wanted)
             if taken is None:
                 await asyncio.sleep(0.3)
-            elif taken < wanted and self._sweep.exhausted:
+            elif taken < wanted and self._claimer.exhausted:
                 await self._pause(worker, taken)
 
     async def _pause(self, worker: Identity, taken: int) -> None:
         """Nothing more can be taken now: until one of ours is over, or until there is something else."""
-        if self._sweep.held_back and self._startable == 0:
+        if self._claimer.held_back and self._startable == 0:
             await self.room.wait()
-        elif not (self._sweep.held_back and taken):
+        elif not (self._claimer.held_back and taken):
             await self._rest(worker)
 
     async def _claim(self, worker: Identity, wanted: int) -> int | None:
-        """Take tasks and put them into the hand; gives how many, None if that did not work."""
+        """Claim tasks ahead of their start; gives how many, None if that did not work."""
         try:
-            rows = await self._unheard.find(worker)
+            rows = await self._lost_replies.find(worker)
             if not rows:
-                rows = await self._sweep.take(worker, most=wanted, now_startable=self._startable)
-                self._unheard.note(rows)
+                rows = await self._claimer.claim(worker, most=wanted, now_startable=self._startable)
+                self._lost_replies.note(rows)
         except WorkerGone:
             self.worker = None
             self._gone()
             return None
         except HeadraceError as exc:
             log.warning("worker.claim_failed", error=exc.code)
-            self._unheard.expect()
+            self._lost_replies.expect()
             return None
         await self._receive(worker, rows)
         return len(rows)
@@ -134,9 +132,9 @@ class Feeder:
             return
         tasks = [_claimed(row) for row in rows]
         if self._stopping or worker is not self.worker:
-            self._to_cancel += await self._untake(worker, tasks)
+            self._to_cancel += await self._unclaim(worker, tasks)
             return
-        self._hand.extend(tasks)
+        self._load.prefetched.extend(tasks)
         self._arrived()
         await asyncio.sleep(0)  # they begin before anything else is asked for
         await self._note_busy(worker)
@@ -162,7 +160,7 @@ class Feeder:
             self._patience = _FIRST_PATIENCE_S
             return
         self._patience = min(self._patience * 2, self._config.poll_every.total_seconds())
-        due = self._sweep.next_due
+        due = self._claimer.next_due
         pause = self._patience if due is None else min(self._patience, max(0.001, due - time.monotonic()))
         with suppress(TimeoutError):
             # Not wait_for: in Python 3.11 it swallows a cancellation that comes together with the event.
@@ -175,24 +173,23 @@ class Feeder:
                 if note.channel != "headrace_tasks":
                     self.cancels.set()
                 if note.channel != "headrace_cancel":
-                    self._sweep.wake()
+                    self._claimer.wake()
                     self._woken.set()
 
     async def stop(self) -> list[Claimed]:
-        """Take no more and give the hand back; gives those that somebody wants canceled instead."""
+        """Claim no more and give back what has not started; gives those that somebody wants canceled instead."""
         self._stopping = True
-        hand = list(self._hand)
-        self._hand.clear()
-        left = await self._untake(self.worker, hand) if hand and self.worker else []
+        prefetched = self._load.drop_prefetched()
+        left = await self._unclaim(self.worker, prefetched) if prefetched and self.worker else []
         # A claim under way may have been carried out already: it is given back when its answer is here.
         with suppress(TimeoutError):
             async with asyncio.timeout(_CLAIM_WITHIN_S), self._claiming:
                 left += self._to_cancel
         return left
 
-    async def _untake(self, worker: Identity, tasks: list[Claimed]) -> list[Claimed]:
+    async def _unclaim(self, worker: Identity, tasks: list[Claimed]) -> list[Claimed]:
         with suppress(Unavailable):
-            gone = await store.untake(self._db, worker, tasks)
+            gone = await store.unclaim(self._db, worker, tasks)
             return [each for each in tasks if each.seq not in gone]
         return []  # the reaper will find them
 

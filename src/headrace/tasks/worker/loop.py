@@ -22,8 +22,9 @@ from headrace.tasks.worker.config import WorkerConfig
 from headrace.tasks.worker.endings import FINAL, Writer
 from headrace.tasks.worker.feeding import Feeder
 from headrace.tasks.worker.figures import Figures
-from headrace.tasks.worker.heart import Heart
+from headrace.tasks.worker.heartbeat import Heartbeat
 from headrace.tasks.worker.isolated import Isolated
+from headrace.tasks.worker.load import Load
 from headrace.tasks.worker.reporting import LeaseReporter
 from headrace.tasks.worker.runs import Run, StopReason, ending_when_stopped, execute
 from headrace.tasks.worker.store import Identity
@@ -56,9 +57,7 @@ class Worker:
         self._config = config
         self._writer = Writer(db, registry, followers)
         self._isolated = Isolated(config)
-        self._hand: deque[Claimed] = deque()
-        # By claim, not by task: after a lost lease the next attempt may begin here before the last one has stopped.
-        self._runs: dict[tuple[int, int], Run] = {}
+        self._load = Load()
         self._stopping = False
         self._idle: deque[asyncio.Future[None]] = deque()
         self._settled = asyncio.Event()
@@ -72,17 +71,16 @@ class Worker:
             config,
             self.figures,
             worker=lambda: self.identity,
-            more_to_come=lambda: bool(self._hand),
+            more_to_come=lambda: bool(self._load.prefetched),
             wrote=self._on_written,
         )
         self.identity: Identity
-        self._heart: Heart
+        self._heartbeat: Heartbeat
         self._feeder = Feeder(
             db,
             registry,
             config,
-            hand=self._hand,
-            running=self._runs,
+            load=self._load,
             ends=self._ends,
             arrived=self._wake_runners,
             gone=self._given_up,
@@ -91,7 +89,7 @@ class Worker:
 
     @property
     def running(self) -> int:
-        return len(self._runs)
+        return len(self._load.runs)
 
     # -- life
 
@@ -103,7 +101,7 @@ class Worker:
             await self._work_until(stop)
         finally:
             # Also when a loop of ours died: a heart that went on would keep from others what nobody works on.
-            await self._heart.stop()
+            await self._heartbeat.stop()
             await self._isolated.close()
         with suppress(HeadraceError):
             if not await store.say_stopped(self._db, self.identity):
@@ -171,7 +169,7 @@ class Worker:
     async def _let_go(self) -> None:
         """End the runners. A handler that is deaf to it gets its grace and is left: it must not keep the worker."""
         self._closed = True
-        grace = max((run.grace.total_seconds() for run in self._runs.values()), default=0.0)
+        grace = max((run.grace.total_seconds() for run in self._load.runs.values()), default=0.0)
         for runner in self._runners:
             runner.cancel()
         if self._runners:
@@ -195,10 +193,10 @@ class Worker:
                 concurrency=config.concurrency,
                 lease=config.lease,
             )
-        self._heart = Heart(
-            self._db.config, self.identity, config.lease, lambda: (len(self._runs), self.figures.finished)
+        self._heartbeat = Heartbeat(
+            self._db.config, self.identity, config.lease, lambda: (len(self._load.runs), self.figures.finished)
         )
-        self._heart.start()
+        self._heartbeat.start()
         self._reporter = LeaseReporter(
             self._db, self.identity, self._registry, self._followers, self._writer, config.result_limit
         )
@@ -206,41 +204,46 @@ class Worker:
         log.info("worker.entered", worker_id=self.identity.id, types=len(self._registry))
 
     async def _enter_again(self) -> None:
-        """The lease is lost: nothing in hand is ours any more. Drop it all and start afresh."""
-        log.warning("worker.lease_lost", worker_id=self.identity.id, running=len(self._runs))
+        """The lease is lost: nothing that was claimed is ours any more. Drop it all and start afresh."""
+        log.warning("worker.lease_lost", worker_id=self.identity.id, running=len(self._load.runs))
         self._feeder.worker = None
-        self._hand.clear()
+        self._load.drop_prefetched()
         self._ends.drop()
-        for run in list(self._runs.values()):
+        for run in list(self._load.runs.values()):
             run.ask_to_stop(StopReason.LEASE_LOST)
-        await self._heart.stop()
+        await self._heartbeat.stop()
         await self._enter()
 
     async def _wind_down(self) -> None:
         self._stopping = True
-        log.info("worker.stopping", worker_id=self.identity.id, running=len(self._runs), in_hand=len(self._hand))
+        log.info(
+            "worker.stopping",
+            worker_id=self.identity.id,
+            running=len(self._load.runs),
+            prefetched=len(self._load.prefetched),
+        )
         with suppress(HeadraceError):
             await store.say_stopping(self._db, self.identity)
         for each in await self._feeder.stop():
             self._ends.add(Ending(each, Outcome.CANCELED))
         await self._until_settled(self._config.shutdown_timeout.total_seconds())
-        for run in self._runs.values():
+        for run in self._load.runs.values():
             run.ask_to_stop(StopReason.SHUTDOWN)
         # Whoever does not stop within its grace is abandoned; then nothing runs any more and all is written.
-        grace = max((run.grace.total_seconds() for run in self._runs.values()), default=0.0)
+        grace = max((run.grace.total_seconds() for run in self._load.runs.values()), default=0.0)
         await self._until_settled(grace + 10)
 
     async def _until_settled(self, seconds: float) -> None:
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
-                while self._runs or self._ends.unwritten:
+                while self._load.runs or self._ends.unwritten:
                     self._settled.clear()
                     await self._settled.wait()
 
     # -- running
 
     def _given_up(self) -> None:
-        self._heart.given_up = True  # the next tick enters again
+        self._heartbeat.given_up = True  # the next tick enters again
 
     def _add_runner(self) -> None:
         # Not in the group, which waits for all of its own: a handler may never end.
@@ -263,11 +266,11 @@ class Worker:
         assert me is not None
         turns = 0
         while True:
-            while not self._hand or self._ends.full:
+            while not self._load.prefetched or self._ends.full:
                 self._feeder.room.set()
                 self._idle.append(waiting := asyncio.get_running_loop().create_future())
                 await waiting
-            claimed = self._hand.popleft()
+            claimed = self._load.prefetched.popleft()
             self._feeder.room.set()
             run = self._begin(claimed, me)
             ending = await execute(run, self._reporter, self._isolated, self._config)
@@ -283,7 +286,7 @@ class Worker:
 
     def _wake_runners(self) -> None:
         # Only as many as there is work for: waking a hundred for one task would keep that one waiting.
-        for _ in range(min(len(self._hand), len(self._idle))):
+        for _ in range(min(len(self._load.prefetched), len(self._idle))):
             waiting = self._idle.popleft()
             if not waiting.done():
                 waiting.set_result(None)
@@ -293,14 +296,14 @@ class Worker:
         facts = Facts(claimed, task_type.steps, self._config.scratch, stop := asyncio.Event())
         on_loop = me if task_type.isolation == "async" else None
         run = Run(claimed, task_type, facts, stop, time.monotonic(), task=on_loop)
-        # It may have lain in the hand behind slow ones; its deadline counts from here, or from when it has a process.
+        # It may have waited behind slow ones; its deadline counts from here, or from when it has a process.
         run.begin()
         run.waiting = task_type.isolation == "process"
-        self._runs[claimed.seq, claimed.attempt] = run
+        self._load.runs[claimed.seq, claimed.attempt] = run
         return run
 
     def _over(self, run: Run, ending: Ending | None) -> None:
-        del self._runs[run.claimed.seq, run.claimed.attempt]
+        del self._load.runs[run.claimed.seq, run.claimed.attempt]
         self._feeder.learn(time.monotonic() - run.started)
         if ending is None or run.reason is StopReason.LEASE_LOST:
             self._settled.set()
@@ -317,14 +320,14 @@ class Worker:
     async def _look_after_runs(self) -> None:
         while True:
             await asyncio.sleep(_TICK_S)
-            self._heart.loop_turned()
+            self._heartbeat.loop_turned()
             try:
-                if self._heart.lost and not self._stopping:
+                if self._heartbeat.lost and not self._stopping:
                     await self._enter_again()
                 await self._show_starts()
             except HeadraceError as exc:
                 log.warning("worker.tick_failed", error=exc.code)
-            for run in list(self._runs.values()):
+            for run in list(self._load.runs.values()):
                 if run.out_of_time:
                     run.ask_to_stop(StopReason.TIMEOUT)
                 if run.overdue and run.task is not None:
@@ -334,7 +337,7 @@ class Worker:
         since = time.monotonic() - _SHOW_AFTER_S
         unseen = [
             run
-            for run in self._runs.values()
+            for run in self._load.runs.values()
             if run.started < since and not run.waiting and not run.claimed.start_told and not run.start_refused
         ]
         if unseen:
@@ -370,7 +373,7 @@ class Worker:
                 async with asyncio.timeout(self._config.poll_every.total_seconds()):
                     await self._feeder.cancels.wait()
             self._feeder.cancels.clear()
-            if not self._runs and not self._hand:
+            if not self._load.runs and not self._load.prefetched:
                 continue
             try:
                 wanted = await store.cancels(self._db, self.identity)
@@ -380,9 +383,9 @@ class Worker:
             self._cancel(wanted)
 
     def _cancel(self, seqs: set[int]) -> None:
-        for run in self._runs.values():
+        for run in self._load.runs.values():
             if run.claimed.seq in seqs:
                 run.ask_to_stop(StopReason.CANCELED)
-        for each in [each for each in self._hand if each.seq in seqs]:
-            self._hand.remove(each)
+        for each in [each for each in self._load.prefetched if each.seq in seqs]:
+            self._load.prefetched.remove(each)
             self._ends.add(Ending(each, Outcome.CANCELED))

@@ -98,19 +98,19 @@ async def survey(
     return await db.fetch_alone(SURVEY, queues, types, labels, *after, most)
 
 
-TAKE = "SELECT * FROM headrace.take_tasks($1, $2, $3, $4, $5, $6, $7)"
+CLAIM = "SELECT * FROM headrace.claim_tasks($1, $2, $3, $4, $5, $6, $7)"
 
 
-async def take(db: Database, worker: Identity, lanes: Sequence[Any], shares: Sequence[int], *, most: int) -> list[Row]:
-    """Claim up to ``most`` tasks from these lanes (see sweep.Lane); ``WorkerGone`` if we are no longer a worker."""
+async def claim(db: Database, worker: Identity, lanes: Sequence[Any], shares: Sequence[int], *, most: int) -> list[Row]:
+    """Claim up to ``most`` tasks from these lanes (see claiming.Lane); ``WorkerGone`` if we are no longer a worker."""
     floors = [list(column) for column in zip(*((e.lane_id, e.precedence, e.run_at, e.seq) for e in lanes), strict=True)]
-    return await _claim(db, TAKE, worker.number, *floors, shares, most)
+    return await _fetch_claims(db, CLAIM, worker.number, *floors, shares, most)
 
 
-TAKE_FIRST = "SELECT * FROM headrace.take_first($1, $2, $3, $4, $5, $6)"
+CLAIM_FIRST = "SELECT * FROM headrace.claim_first($1, $2, $3, $4, $5, $6)"
 
 
-async def take_first(
+async def claim_first(
     db: Database,
     worker: Identity,
     *,
@@ -121,10 +121,10 @@ async def take_first(
     startable: int,
 ) -> list[Row]:
     """Claim what is due in the highest priority, without a survey before it."""
-    return await _claim(db, TAKE_FIRST, worker.number, queues, types, labels, most, startable)
+    return await _fetch_claims(db, CLAIM_FIRST, worker.number, queues, types, labels, most, startable)
 
 
-async def _claim(db: Database, sql: str, *args: object) -> list[Row]:
+async def _fetch_claims(db: Database, sql: str, *args: object) -> list[Row]:
     try:
         return await db.fetch_alone(sql, *args)
     except asyncpg.PostgresError as exc:
@@ -133,7 +133,7 @@ async def _claim(db: Database, sql: str, *args: object) -> list[Row]:
         raise
 
 
-UNHEARD = """
+LOST_CLAIMS = """
 SELECT q.seq, q.attempt, q.task_id, q.claimed_at, task.user_id, task.task_type, task.payload, task.retries,
        task.max_attempts, task.timeout_seconds, task.trace_id, task.schedule_uid, task.grace_seconds,
        task.extension_seconds
@@ -144,15 +144,17 @@ ORDER BY q.seq
 """
 
 
-async def unheard(db: Database, worker: Identity, *, after: datetime | None, but: Collection[datetime]) -> list[Row]:
-    """What we hold of later claims than ``after``, but for these: as TAKE would have given it."""
-    return await db.fetch_alone(UNHEARD, worker.number, after, list(but))
+async def lost_claims(
+    db: Database, worker: Identity, *, after: datetime | None, exclude: Collection[datetime]
+) -> list[Row]:
+    """What we hold of later claims than ``after``, except these: as CLAIM would have given it."""
+    return await db.fetch_alone(LOST_CLAIMS, worker.number, after, list(exclude))
 
 
 # Others who sleep are woken: we give back because we stop, or are no longer who took it.
-UNTAKE = """
+UNCLAIM = """
 WITH back AS MATERIALIZED (
-  SELECT headrace.untake_tasks($1, $2, $3) AS seq
+  SELECT headrace.unclaim_tasks($1, $2, $3) AS seq
 ), woken AS MATERIALIZED (
   SELECT pg_notify('headrace_tasks', '')
   FROM headrace.workers
@@ -163,9 +165,9 @@ SELECT back.seq FROM back LEFT JOIN woken ON true
 """
 
 
-async def untake(db: Database, worker: Identity, tasks: Sequence[Claimed]) -> set[int]:
+async def unclaim(db: Database, worker: Identity, tasks: Sequence[Claimed]) -> set[int]:
     """Give back what was never started; gives the seqs of those that went back."""
-    rows = await db.fetch_alone(UNTAKE, worker.number, [each.seq for each in tasks], [each.attempt for each in tasks])
+    rows = await db.fetch_alone(UNCLAIM, worker.number, [each.seq for each in tasks], [each.attempt for each in tasks])
     return {row["seq"] for row in rows}
 
 
@@ -215,7 +217,7 @@ async def finish(on: Tx | Database, worker: Identity, endings: Sequence[Ending])
 # each attempt that ended so, therefore none that calls for the next.
 RETURN = """
 WITH back AS MATERIALIZED (
-  SELECT seq FROM headrace.return_tasks($1, $2, $3, $4, $5, $6, $7, $8)
+  SELECT seq FROM headrace.requeue_tasks($1, $2, $3, $4, $5, $6, $7, $8)
 ), woken AS MATERIALIZED (
   SELECT pg_notify('headrace_tasks', '')
   FROM headrace.workers
@@ -229,7 +231,7 @@ _RETURNED_AT_ONCE = 200
 _LONGEST_DELAY = timedelta(days=36525)
 
 
-async def return_tasks(tx: Tx, worker: Identity, endings: Sequence[Ending]) -> set[int]:
+async def requeue_tasks(tx: Tx, worker: Identity, endings: Sequence[Ending]) -> set[int]:
     """Put tasks back to wait; gives the seqs that were still ours and that nobody wants canceled."""
     returned: set[int] = set()
     for start in range(0, len(endings), _RETURNED_AT_ONCE):

@@ -1,6 +1,6 @@
 -- Tasks that were taken and never started go back as if nothing had happened; gives those that did. One that somebody
 -- wants to cancel does not go back; the caller ends it.
-CREATE OR REPLACE FUNCTION headrace.untake_tasks(worker_number integer, seqs bigint[], attempts integer[]) RETURNS SETOF bigint
+CREATE OR REPLACE FUNCTION headrace.unclaim_tasks(worker_number integer, seqs bigint[], attempts integer[]) RETURNS SETOF bigint
 LANGUAGE sql VOLATILE
 SET enable_seqscan = off SET plan_cache_mode = force_custom_plan SET jit = off
 AS $$

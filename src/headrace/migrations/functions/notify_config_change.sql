@@ -1,5 +1,5 @@
 -- By the table itself: a value that somebody changes with psql counts at once, too.
-CREATE OR REPLACE FUNCTION headrace.tell_of_config() RETURNS trigger
+CREATE OR REPLACE FUNCTION headrace.notify_config_change() RETURNS trigger
 LANGUAGE plpgsql
 AS $$
 BEGIN
@@ -10,4 +10,4 @@ BEGIN
   RETURN NULL;
 END
 $$;
-COMMENT ON FUNCTION headrace.tell_of_config() IS 'Trigger: notifies headrace_configs with the key that changed.';
+COMMENT ON FUNCTION headrace.notify_config_change() IS 'Trigger: notifies headrace_configs with the key that changed.';

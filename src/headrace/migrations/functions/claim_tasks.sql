@@ -10,7 +10,7 @@
 -- Up to PostgreSQL 17, a step that is switched off and needed all the same counts as ten thousand million to the planner,
 -- and what costs so much is compiled before it runs: a claim took 200 ms instead of one. So whatever steers its plans has
 -- jit = off.
-CREATE OR REPLACE FUNCTION headrace.take_tasks(
+CREATE OR REPLACE FUNCTION headrace.claim_tasks(
   worker_number integer, lanes integer[], precedences integer[], floor_run_at timestamptz[], floor_seq bigint[],
   shares integer[], most integer
 )
@@ -100,4 +100,4 @@ BEGIN
   END LOOP;
 END
 $$;
-COMMENT ON FUNCTION headrace.take_tasks(integer, integer[], integer[], timestamptz[], bigint[], integer[], integer) IS 'Claims waiting tasks of these lanes for a worker.';
+COMMENT ON FUNCTION headrace.claim_tasks(integer, integer[], integer[], timestamptz[], bigint[], integer[], integer) IS 'Claims waiting tasks of these lanes for a worker.';

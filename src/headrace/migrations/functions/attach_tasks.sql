@@ -1,4 +1,4 @@
-CREATE OR REPLACE FUNCTION headrace.give_tasks(uids text[], task_ids text[])
+CREATE OR REPLACE FUNCTION headrace.attach_tasks(uids text[], task_ids text[])
 RETURNS void
 LANGUAGE plpgsql VOLATILE SET enable_seqscan = off SET jit = off
 AS $$
@@ -9,5 +9,5 @@ BEGIN
   WHERE run.execution_uid = given.execution_uid AND run.state = 'pending' AND run.task_id IS NULL;
 END
 $$;
-COMMENT ON FUNCTION headrace.give_tasks(text[], text[]) IS 'Notes the tasks of runs that waited for a slot.';
-GRANT EXECUTE ON FUNCTION headrace.give_tasks(text[], text[]) TO headrace_app;
+COMMENT ON FUNCTION headrace.attach_tasks(text[], text[]) IS 'Notes the tasks of runs that waited for a slot.';
+GRANT EXECUTE ON FUNCTION headrace.attach_tasks(text[], text[]) TO headrace_app;

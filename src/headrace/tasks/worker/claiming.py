@@ -1,7 +1,7 @@
 """Where to take tasks from next: highest priority first, users in turns, each lane in the order of submission.
 
 A survey finds the lanes that have work and the first row of each. Between surveys the floors move along with what was
-taken, so that a claim starts where the last one ended instead of walking over rows that are gone but that a long
+claimed, so that a claim starts where the last one ended instead of walking over rows that are gone but that a long
 transaction elsewhere keeps vacuum from removing. A survey costs that walk, so it is made as often as it is cheap.
 """
 
@@ -33,7 +33,7 @@ class Lane:
     due_at: float  # monotonic
 
 
-class Sweep:
+class Claimer:
     def __init__(
         self, db: Database, *, queues: Sequence[str] | None, types: Sequence[str], labels: dict[str, str]
     ) -> None:
@@ -46,29 +46,29 @@ class Sweep:
         self._turn = _FIRST
         self._gave_last: dict[int, int] = {}  # by precedence
         self._woken = False
-        self.exhausted = False  # whether the last claim left nothing behind that could be taken now
+        self.exhausted = False  # whether the last claim left nothing behind that could be claimed now
         self.held_back = False  # whether it left what may be tried only once, and could not have started at once
 
-    def look_again(self) -> None:
+    def refresh(self) -> None:
         """Something new may be there: survey before the next claim."""
         self._stale_at = 0.0
 
     def wake(self) -> None:
         """Something has just come: whatever is first, the quickest way."""
         self._woken = True
-        self.look_again()
+        self.refresh()
 
     @property
     def next_due(self) -> float | None:
         """When the first task that is not due yet will be, on the monotonic clock."""
         return min((lane.due_at for lane in self._lanes if lane.due_at > time.monotonic()), default=None)
 
-    async def take(self, worker: Identity, *, most: int, now_startable: int) -> list[Row]:
+    async def claim(self, worker: Identity, *, most: int, now_startable: int) -> list[Row]:
         """Claim up to ``most``; of tasks that have a single attempt only as many as can start now."""
         woken, self._woken = self._woken, False
         # Only after a claim that left nothing behind: where there is a backlog, lanes further on have their turn, too.
         if woken and self.exhausted:
-            first = await store.take_first(
+            first = await store.claim_first(
                 self._db,
                 worker,
                 queues=self._queues,
@@ -82,28 +82,28 @@ class Sweep:
                 return _once_first(first)
         if time.monotonic() >= self._stale_at:
             await self._survey()
-        taken: list[Row] = []
+        claimed: list[Row] = []
         self.held_back = False
         room = most
         for _, group in groupby(self._lanes, key=lambda lane: lane.precedence):
             lanes = self._in_turns([lane for lane in group if lane.due_at <= time.monotonic()])
             if lanes:
-                taken += await self._take_from(worker, lanes, room - len(taken), now_startable - len(taken))
-            if self.held_back:  # what is taken ahead of a lower priority would start before it
+                claimed += await self._claim_from(worker, lanes, room - len(claimed), now_startable - len(claimed))
+            if self.held_back:  # what is claimed ahead of a lower priority would start before it
                 room = min(room, now_startable)
             # Lower priorities come only when the higher ones have nothing left to give.
-            if len(taken) >= room:
+            if len(claimed) >= room:
                 break
-        self.exhausted = len(taken) < most
+        self.exhausted = len(claimed) < most
         if self.exhausted:
-            self.look_again()
-        return taken
+            self.refresh()
+        return claimed
 
     def _in_turns(self, lanes: list[Lane]) -> list[Lane]:
         """From behind the lane that gave last: a worker that takes one at a time would never come to the others."""
         return sorted(lanes, key=lambda lane: (lane.lane_id <= self._gave_last.get(lane.precedence, -1), lane.lane_id))
 
-    async def _take_from(self, worker: Identity, lanes: list[Lane], most: int, now_startable: int) -> list[Row]:
+    async def _claim_from(self, worker: Identity, lanes: list[Lane], most: int, now_startable: int) -> list[Row]:
         share = -(-most // len(lanes))
         shares = []
         for lane in lanes:
@@ -113,7 +113,7 @@ class Sweep:
                 now_startable -= shares[-1]
         if not any(shares):
             return []
-        rows = await store.take(self._db, worker, lanes, shares, most=most)
+        rows = await store.claim(self._db, worker, lanes, shares, most=most)
         floors = {lane.lane_id: lane for lane in lanes}
         for row in rows:
             lane = floors[row["lane_id"]]
@@ -124,10 +124,10 @@ class Sweep:
 
     async def _survey(self) -> None:
         started = time.monotonic()
-        rows = await self._look(_FIRST)
+        rows = await self._survey_after(_FIRST)
         if len(rows) == _LANES:
             # More lanes than one look sees: a second one goes on where the last stopped, so that each has its turn.
-            further = await self._look(max(self._turn, _key(rows[-1])))
+            further = await self._survey_after(max(self._turn, _key(rows[-1])))
             self._turn = _key(further[-1]) if len(further) == _LANES else _FIRST
             rows += further
         now = time.monotonic()
@@ -144,14 +144,14 @@ class Sweep:
         ]
         self._stale_at = now + max(_AT_LEAST_EVERY_S, _SHARE_OF_TIME * (now - started))
 
-    async def _look(self, after: tuple[int, int]) -> list[Row]:
+    async def _survey_after(self, after: tuple[int, int]) -> list[Row]:
         return await store.survey(
             self._db, queues=self._queues, types=self._types, labels=self._labels, after=after, most=_LANES
         )
 
 
 def _once_first(rows: list[Row]) -> list[Row]:
-    """Those that have a single attempt start before those that were taken together with them."""
+    """Those that have a single attempt start before those that were claimed together with them."""
     return sorted(rows, key=lambda row: row["max_attempts"] > 1)
 
 

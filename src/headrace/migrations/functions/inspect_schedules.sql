@@ -1,6 +1,6 @@
 -- Runs that wait have an index of their own, in their order. Where statistics say that hardly anything is pending, the
 -- one on states looks as good, and reads what everybody's schedules have pending, for each of them. It would have to sort.
-CREATE OR REPLACE FUNCTION headrace.look_at_schedules(uids text[], first_dues timestamptz[], last_dues timestamptz[])
+CREATE OR REPLACE FUNCTION headrace.inspect_schedules(uids text[], first_dues timestamptz[], last_dues timestamptz[])
 RETURNS TABLE (uid text, active bigint, waiting boolean, fired timestamptz[])
 LANGUAGE plpgsql STABLE ROWS 1000
 SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off
@@ -31,5 +31,5 @@ BEGIN
   ) AS fired;
 END
 $$;
-COMMENT ON FUNCTION headrace.look_at_schedules(text[], timestamptz[], timestamptz[]) IS 'How many runs of each schedule take up a slot, whether others wait for one, and which due times between two have fired.';
-GRANT EXECUTE ON FUNCTION headrace.look_at_schedules(text[], timestamptz[], timestamptz[]) TO headrace_app;
+COMMENT ON FUNCTION headrace.inspect_schedules(text[], timestamptz[], timestamptz[]) IS 'How many runs of each schedule take up a slot, whether others wait for one, and which due times between two have fired.';
+GRANT EXECUTE ON FUNCTION headrace.inspect_schedules(text[], timestamptz[], timestamptz[]) TO headrace_app;

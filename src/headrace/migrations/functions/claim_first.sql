@@ -1,6 +1,6 @@
 -- One round trip for a worker that was just woken: survey and claim at once. What else there is, the next survey finds.
 -- Lanes come in no fixed order: where a limit has one slot free at a time, the first of them would get it every time.
-CREATE OR REPLACE FUNCTION headrace.take_first(
+CREATE OR REPLACE FUNCTION headrace.claim_first(
   worker_number integer, queues text[], types text[], worker_labels jsonb, most integer, startable integer
 )
 RETURNS TABLE (
@@ -44,7 +44,7 @@ BEGIN
     );
   END IF;
   RETURN QUERY
-  SELECT * FROM headrace.take_tasks(worker_number, due.lanes, due.precedences, due.run_ats, due.seqs, shares, most);
+  SELECT * FROM headrace.claim_tasks(worker_number, due.lanes, due.precedences, due.run_ats, due.seqs, shares, most);
 END
 $$;
-COMMENT ON FUNCTION headrace.take_first(integer, text[], text[], jsonb, integer, integer) IS 'Claims what is due in the highest priority that has something, in one round trip.';
+COMMENT ON FUNCTION headrace.claim_first(integer, text[], text[], jsonb, integer, integer) IS 'Claims what is due in the highest priority that has something, in one round trip.';

@@ -1,4 +1,4 @@
-CREATE OR REPLACE FUNCTION headrace.held_executions(uids text[])
+CREATE OR REPLACE FUNCTION headrace.waiting_executions(uids text[])
 RETURNS TABLE (uid text, execution_uid text, scheduled_at timestamptz)
 LANGUAGE plpgsql STABLE ROWS 100
 SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off
@@ -23,5 +23,5 @@ BEGIN
   ) AS held;
 END
 $$;
-COMMENT ON FUNCTION headrace.held_executions(text[]) IS 'Runs that wait for a slot, as many as there are slots.';
-GRANT EXECUTE ON FUNCTION headrace.held_executions(text[]) TO headrace_app;
+COMMENT ON FUNCTION headrace.waiting_executions(text[]) IS 'Runs that wait for a slot, as many as there are slots.';
+GRANT EXECUTE ON FUNCTION headrace.waiting_executions(text[]) TO headrace_app;

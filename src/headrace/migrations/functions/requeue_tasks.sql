@@ -1,6 +1,6 @@
 -- Tasks go back to wait: after a failure that may be tried again, a snooze, an interruption. One that somebody wants to
 -- cancel does not go back; the caller ends it. For batches of some hundreds: see finish_tasks about joins.
-CREATE OR REPLACE FUNCTION headrace.return_tasks(
+CREATE OR REPLACE FUNCTION headrace.requeue_tasks(
   worker_number integer, seqs bigint[], attempts integer[], outcomes text[], delays interval[], spends boolean[],
   error_codes text[], error_messages text[]
 )
@@ -30,4 +30,4 @@ AS $$
   )
   SELECT seq, task_id FROM written
 $$;
-COMMENT ON FUNCTION headrace.return_tasks(integer, bigint[], integer[], text[], interval[], boolean[], text[], text[]) IS 'Puts tasks that a worker holds back into the queue.';
+COMMENT ON FUNCTION headrace.requeue_tasks(integer, bigint[], integer[], text[], interval[], boolean[], text[], text[]) IS 'Puts tasks that a worker holds back into the queue.';

@@ -1,7 +1,7 @@
 """Claims whose answer never came: the line broke, and perhaps the tasks are ours all the same.
 
-Nobody else would ever find them: this worker lives, its heart beats, and what it holds is not looked for. So it asks,
-until the statement cannot be under way any more. Claims are told apart by their time, which is that of one transaction.
+Nobody else would ever find them: this worker renews its lease, and what it holds is not looked for. So it asks, until
+the statement cannot be under way any more. Claims are told apart by their time, which is that of one transaction.
 """
 
 import time
@@ -16,11 +16,11 @@ from headrace.tasks.worker.store import Identity
 _ASK_EVERY_S = 1.0
 
 
-class Unheard:
+class LostReplies:
     def __init__(self, db: Database) -> None:
         self._db = db
         self._last: datetime | None = None  # every claim up to this one was answered
-        self._heard: set[datetime] = set()  # and of the later ones these
+        self._answered: set[datetime] = set()  # and of the later ones these
         self._until: float | None = None
         self._ask_at = 0.0
 
@@ -32,7 +32,7 @@ class Unheard:
     def note(self, rows: Sequence[Row]) -> None:
         """These came, in the order in which they were claimed."""
         if self._until is not None:
-            self._heard.update(row["claimed_at"] for row in rows)
+            self._answered.update(row["claimed_at"] for row in rows)
         elif rows:
             # Never back, should the clock be set back: what is known must not be found again.
             self._last = max(self._last or rows[-1]["claimed_at"], rows[-1]["claimed_at"])
@@ -42,11 +42,11 @@ class Unheard:
         now = time.monotonic()
         if self._until is None or now < self._ask_at:
             return []
-        found = await store.unheard(self._db, worker, after=self._last, but=self._heard)
+        found = await store.lost_claims(self._db, worker, after=self._last, exclude=self._answered)
         self._ask_at = now + _ASK_EVERY_S
-        self._heard.update(row["claimed_at"] for row in found)
+        self._answered.update(row["claimed_at"] for row in found)
         if now > self._until:
-            self._last = max(self._heard, default=self._last)
-            self._heard.clear()
+            self._last = max(self._answered, default=self._last)
+            self._answered.clear()
             self._until = None
         return found

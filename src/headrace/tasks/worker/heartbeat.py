@@ -20,7 +20,7 @@ log = logs.get(__name__)
 _STUCK_AFTER_S = 300.0
 
 
-class Heart:
+class Heartbeat:
     """Beats for one worker until it is stopped or given up.
 
     ``alive_until`` is when the lease ends at the latest by our own clock, counted from before the beat was sent.
