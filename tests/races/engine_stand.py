@@ -72,7 +72,6 @@ class Mortal:
 def own_folder() -> Iterator[Path]:
     folder = Path(tempfile.mkdtemp(prefix="hr-", dir=room())).resolve()
     folder.chmod(0o755)
-    copy_cluster(migrated_cluster(), folder / "postgres")
     try:
         yield folder
     finally:
@@ -82,6 +81,7 @@ def own_folder() -> Iterator[Path]:
 @contextmanager
 def mortal_server(where: Path | None = None) -> Iterator[Mortal]:
     with nullcontext(where) if where else own_folder() as folder:
+        copy_cluster(migrated_cluster(), folder / "postgres")
         config = embedded.EmbeddedConfig(
             folder / "postgres", settings={"fsync": "on", "synchronous_commit": "on", "max_connections": "200"}
         )
