@@ -3,5 +3,5 @@
 >>> sight = look(picture)
 >>> restoration = solve(picture, sight)
 
-MODEL_CARD.md beside this file says what the model was made from, how well it sees, and where it does not.
+docs/why/eye-model-card.md says what the model was made from, how well it sees, and where it does not.
 """

@@ -22,7 +22,7 @@ _LEAST_COPY, _HIDDEN, _VERY_WIDE = 500_000, 0.006, 0.5
 _LARGE = 3_000_000
 
 # On the probability, in 255ths: where a fine look is worth while, and what a mark must hold.
-# Chosen so that clean photographs stay untouched (MODEL_CARD.md).
+# Chosen so that clean photographs stay untouched (docs/why/eye-model-card.md).
 _WORTH, _HIGH = 200, 200
 _FEWEST = 60  # pixels over _WORTH that are worth it
 _COARSELY = 0.7  # how much the coarse look counts beside the fine one
@@ -41,7 +41,7 @@ class _Rule(NamedTuple):
 _LOOSELY, _FIRMLY, _REPEATED = _Rule(60, 1.5, 1.5), _Rule(140, 3.0, 1.5), _Rule(80, -1.5, -1.5, 0, 0)
 
 # The picture's score from the size of what was seen (its logarithm), and from what the fine and the coarse look said of
-# it, by the mean of their odds: false alarms are small, or doubtful, or only one look sees them. See MODEL_CARD.md.
+# it, by the mean of their odds: false alarms are small, or doubtful, or only one look sees them. See the model card.
 _BY_SIZE, _BY_FINE, _BY_COARSE, _OFFSET = 1.02, 0.68, 0.53, -5.73
 _BY_REPEATS = 3.0  # no clean photograph has false alarms that repeat
 
