@@ -15,7 +15,7 @@ from pathlib import Path
 
 from headrace import embedded, migrations
 from headrace.database import DatabaseConfig
-from headrace.migrations import definitions, runner
+from headrace.migrations import definitions, script
 from headrace.migrations.definitions import Stale
 from tests.memory import room
 
@@ -35,7 +35,7 @@ def migrated_cluster() -> Path:
 
 def schema() -> str:
     """All that a migrated database is made from."""
-    return runner.script(migrations.available(), stale=Stale(others=definitions.known()))
+    return script.render(migrations.available(), stale=Stale(others=definitions.known()))
 
 
 def copy_cluster(source: Path, home: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from headrace import migrations
 from headrace.database import DatabaseConfig
-from headrace.migrations import definitions, runner
+from headrace.migrations import definitions, runner, script
 from headrace.migrations.definitions import Definition
 from tests.conftest import MakeDatabase, TestServer
 from tests.migrations.catalog import describe
@@ -202,11 +202,11 @@ async def test_the_printed_script_does_the_same(server: TestServer, make_databas
             await connection.close()
 
     everything = await migrations.status(config(server, by_hand))
-    await run(runner.script(everything.pending, stale=everything.stale))
+    await run(script.render(everything.pending, stale=everything.stale))
     await migrations.migrate(config(server, by_us), lock_timeout=NOW)
     assert await describe(config(server, by_hand)) == await describe(config(server, by_us))
     await migrations.verify_current(config(server, by_hand))
-    await run(runner.script(reversed(migrations.available()), down=True))
+    await run(script.render(reversed(migrations.available()), down=True))
     assert await describe(config(server, by_hand)) == {}
 
 

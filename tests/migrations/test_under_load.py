@@ -13,7 +13,7 @@ import pytest
 from headrace import audit, ids, migrations
 from headrace.audit import Action, Resource, ResourceType, Who
 from headrace.database import Database, DatabaseConfig, connect_alone
-from headrace.migrations import runner
+from headrace.migrations import runner, script
 from headrace.migrations.files import Migration, statements
 from headrace.migrations.months import month_by_month
 from tests.conftest import ROOT, TestServer
@@ -185,7 +185,7 @@ async def test_an_index_by_months_goes_on_where_it_was_broken_off(
 async def test_psql_does_what_the_printed_script_says(
     server: TestServer, db: Database, taught: Sequence[Migration]
 ) -> None:
-    code, _, err = await run_psql(server.url(name_of(db)), runner.script(taught))
+    code, _, err = await run_psql(server.url(name_of(db)), script.render(taught))
     assert code == 0, err
     await check_result(db)
 

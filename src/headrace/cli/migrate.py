@@ -8,7 +8,7 @@ import typer
 from headrace import migrations
 from headrace.cli.output import Json, Yes, out, print_json, print_table, progress, say
 from headrace.cli.wiring import database_of, load_settings, run
-from headrace.migrations.runner import script
+from headrace.migrations import script
 
 
 def migrate(
@@ -30,7 +30,7 @@ def migrate(
             return
         if sql:
             steps = _steps(found, to=to, down=down)
-            out.print(script(steps, stale=found.stale, down=down), markup=False, soft_wrap=True)
+            out.print(script.render(steps, stale=found.stale, down=down), markup=False, soft_wrap=True)
             return
         if down and not yes:
             typer.confirm(

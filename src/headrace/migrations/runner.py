@@ -10,7 +10,7 @@ Through a transaction pooler there is no session to hold a lock or a setting: th
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -194,37 +194,6 @@ async def roll_back(
         return todo
 
 
-def script(migrations: Iterable[Migration], *, stale: Stale | None = None, down: bool = False) -> str:
-    """The same as one SQL script for psql, for a database administrator who applies changes by hand."""
-    migrations = list(migrations)
-    stale = stale or Stale()
-    parts = [] if down else [f"{PREPARE.strip()}\n", _in_transaction(stale.new_functions, definitions.BEFORE_TABLES)]
-    for migration in migrations:
-        text, book = (migration.down, _unbook_sql(migration)) if down else (migration.up, _book_sql(migration))
-        if in_transaction(text):
-            body = f"BEGIN;\n{text.rstrip()}\n{book}\nCOMMIT;\n"
-        else:
-            body = "\n".join([*map(_for_psql, statements(text)), book, ""])
-        parts.append(f"-- {migration}\n{body}")
-    if not down:
-        parts.append(_in_transaction(stale.others))
-    elif migrations:
-        parts.append(f"{CLOSE_BOOKS if migrations[-1].number == 1 else definitions.FORGET_ALL_BUT_FUNCTIONS}\n")
-    return "\n".join(part for part in parts if part)
-
-
-def _in_transaction(changed: Iterable[Definition], prefix: str = "") -> str:
-    text = definitions.creation(changed)
-    return f"BEGIN;\n{prefix}{text}COMMIT;\n" if text else ""
-
-
-def _for_psql(statement: str) -> str:
-    if (parts := month_by_month(statement)) is None:
-        return statement.rstrip()
-    parent, months = parts
-    return f"{parent};\n{months} \\gexec"
-
-
 # -- below: one connection, one file
 
 
@@ -350,14 +319,6 @@ UNBOOK = "DELETE FROM headrace.schema_migrations WHERE number = $1"
 
 def _booking(migration: Migration) -> tuple[object, ...]:
     return migration.number, migration.name, migration.checksum
-
-
-def _book_sql(migration: Migration) -> str:
-    return BOOK.replace("$1, $2, $3", f"{migration.number}, '{migration.name}', '{migration.checksum}'") + ";"
-
-
-def _unbook_sql(migration: Migration) -> str:
-    return UNBOOK.replace("$1", str(migration.number)) + ";"
 
 
 async def _define(
