@@ -1,3 +1,4 @@
+-- For reading, not for running: partitions, sequences and the schema itself are left out.
 -- Rendered from the catalog of a migrated database by `make docs`; edit src/headrace/migrations instead:
 -- NNNN_package.up.sql has the tables, functions/, triggers/ and views/ a file for each definition.
 
@@ -8,7 +9,7 @@ CREATE TABLE headrace.account_deletions (
   status varchar(16) NOT NULL DEFAULT 'WAITING',
   status_before varchar(16) NOT NULL,
   due_at timestamptz NOT NULL,
-  steps_done text[] NOT NULL DEFAULT '{}'[],
+  steps_done text[] NOT NULL DEFAULT '{}'::text[],
   attempt integer NOT NULL DEFAULT 0,
   next_try_at timestamptz NOT NULL,
   obstacle varchar(255),
@@ -47,7 +48,7 @@ CREATE TABLE headrace.api_keys (
   name varchar(64) NOT NULL,
   key_hash bytea NOT NULL,
   key_hint varchar(16) NOT NULL,
-  scopes text[] NOT NULL DEFAULT '{}'[],
+  scopes text[] NOT NULL DEFAULT '{}'::text[],
   expires_at timestamptz,
   last_used_at timestamptz,
   revoked_at timestamptz,
@@ -171,7 +172,7 @@ CREATE INDEX idx_audit_events_timestamp ON ONLY headrace.audit_events USING btre
 CREATE INDEX idx_audit_events_user ON ONLY headrace.audit_events USING btree ((("user" ->> 'uid')), "timestamp" DESC);
 CREATE INDEX idx_audit_events_username ON ONLY headrace.audit_events USING btree ((("user" ->> 'username')), "timestamp" DESC);
 CREATE INDEX idx_audit_logs_action_created_at ON ONLY headrace.audit_events USING btree (action, created_at DESC);
-CREATE INDEX idx_audit_logs_actor_created_at ON ONLY headrace.audit_events USING btree (actor_type, ((("user" ->> 'uid'))(64)), created_at DESC);
+CREATE INDEX idx_audit_logs_actor_created_at ON ONLY headrace.audit_events USING btree (actor_type, ((("user" ->> 'uid'))::varchar(64)), created_at DESC);
 CREATE INDEX idx_audit_logs_trace_id ON ONLY headrace.audit_events USING btree (trace_id);
 CREATE TRIGGER tr_audit_events_refuse_rewriting BEFORE DELETE OR UPDATE ON headrace.audit_events FOR EACH ROW EXECUTE FUNCTION headrace.refuse_rewriting();
 CREATE TRIGGER tr_audit_events_refuse_truncate BEFORE TRUNCATE ON headrace.audit_events FOR EACH STATEMENT EXECUTE FUNCTION headrace.refuse_rewriting();
@@ -834,7 +835,7 @@ CREATE TABLE headrace.task_types (
   max_attempts integer NOT NULL DEFAULT 3,
   timeout_seconds integer,
   emits_events boolean NOT NULL DEFAULT true,
-  followers text[] NOT NULL DEFAULT '{}'[],
+  followers text[] NOT NULL DEFAULT '{}'::text[],
   max_running integer,
   max_running_per_key integer,
   payload_schema jsonb,
@@ -1173,72 +1174,75 @@ CREATE VIEW headrace.audit_logs AS
         CASE
             WHEN (("user" ->> 'type') = 'user') THEN ("user" ->> 'uid')
             ELSE NULL::text
-        END)(64) AS user_id,
+        END)::varchar(64) AS user_id,
     actor_type,
-    (("user" ->> 'uid'))(64) AS actor_id,
+    (("user" ->> 'uid'))::varchar(64) AS actor_id,
     action,
-    (resource_type)(32) AS target_type,
-    ((resource ->> 'identifier'))(64) AS target_id,
+    (resource_type)::varchar(32) AS target_type,
+    ((resource ->> 'identifier'))::varchar(64) AS target_id,
     (client_ip)::inet AS ip,
     user_agent,
     trace_id,
-    (request_id)(64) AS request_id,
+    (request_id)::varchar(64) AS request_id,
     jsonb_strip_nulls(jsonb_build_object('event_id', id, 'username', ("user" -> 'username'), 'resource', (resource -> 'data'), 'diff', diff_object, 'data', data, 'request_method', request_method, 'space_path', space_path)) AS detail_json,
     created_at
    FROM headrace.audit_events;
+GRANT SELECT ON headrace.audit_logs TO headrace_app;
 COMMENT ON VIEW headrace.audit_logs IS 'The trail under the watermark service''s names. Written only through audit_events.';
+COMMENT ON COLUMN headrace.audit_logs.user_id IS 'Null when a service or nobody known acted.';
+COMMENT ON COLUMN headrace.audit_logs.detail_json IS 'What the trail knows beyond these columns: event_id, username, resource, diff, data, request_method, space_path.';
 
 -- Whether a deletion may go from one status to another (or stay).
--- headrace.account_deletion_may_move(text,text) RETURNS boolean
+-- headrace.account_deletion_may_move(source text, target text) RETURNS boolean
 --   in functions/account_deletion_may_move.sql
 
 -- Gives a new partition what PostgreSQL does not pass on: names of indexes, TRUNCATE triggers, rights, the owner.
--- headrace.adopt_partition(regclass,regclass) RETURNS void
+-- headrace.adopt_partition(parent regclass, partition regclass) RETURNS void
 --   in functions/adopt_partition.sql; for the owner alone
 
 -- Whether an archive may go from one state to another (or stay).
--- headrace.archive_may_move(text,text) RETURNS boolean
+-- headrace.archive_may_move(source text, target text) RETURNS boolean
 --   in functions/archive_may_move.sql
 
 -- Notes the tasks of runs that waited for a slot.
--- headrace.attach_tasks(text[],text[]) RETURNS void
+-- headrace.attach_tasks(uids text[], task_ids text[]) RETURNS void
 --   in functions/attach_tasks.sql
 
 -- Fills a column in batches by id: CALL headrace.backfill('headrace.things', 'tenant = owner', 'tenant IS NULL').
--- headrace.backfill(regclass,text,text,integer) RETURNS nothing
+-- headrace.backfill(IN target regclass, IN assignment text, IN missing text, IN batch integer DEFAULT 1000)
 --   in functions/backfill.sql; for the owner alone
 
 -- Refuses what headrace.submit cannot take.
--- headrace.check_submission(text,jsonb,text,text,integer,timestamptz,integer,integer,text,jsonb,text) RETURNS void
+-- headrace.check_submission(type text, payload jsonb, title text, queue text, priority integer, run_at timestamptz, max_attempts integer, timeout_seconds integer, limit_key text, labels jsonb, idempotency_key text) RETURNS void
 --   in functions/check_submission.sql
 
 -- Claims what is due in the highest priority that has something, in one round trip.
--- headrace.claim_first(integer,text[],text[],jsonb,integer,integer) RETURNS TABLE(seq bigint, run_at timestamptz, lane_id integer, precedence integer, attempt integer, task_id varchar, claimed_at timestamptz, user_id varchar, task_type varchar, payload jsonb, retries integer, max_attempts integer, timeout_seconds integer, trace_id varchar, current_step varchar, schedule_uid varchar, grace_seconds integer, extension_seconds integer)
+-- headrace.claim_first(worker_number integer, queues text[], types text[], worker_labels jsonb, most integer, startable integer) RETURNS TABLE(seq bigint, run_at timestamptz, lane_id integer, precedence integer, attempt integer, task_id varchar, claimed_at timestamptz, user_id varchar, task_type varchar, payload jsonb, retries integer, max_attempts integer, timeout_seconds integer, trace_id varchar, current_step varchar, schedule_uid varchar, grace_seconds integer, extension_seconds integer)
 --   in functions/claim_first.sql
 
--- headrace.claim_submission_key(text,text,text,text) RETURNS text
+-- headrace.claim_submission_key(user_id text, idempotency_key text, digest text, task_id text) RETURNS text
 --   in functions/claim_submission_key.sql
 
 -- Claims waiting tasks of these lanes for a worker.
--- headrace.claim_tasks(integer,integer[],integer[],timestamptz[],bigint[],integer[],integer) RETURNS TABLE(seq bigint, run_at timestamptz, lane_id integer, precedence integer, attempt integer, task_id varchar, claimed_at timestamptz, user_id varchar, task_type varchar, payload jsonb, retries integer, max_attempts integer, timeout_seconds integer, trace_id varchar, current_step varchar, schedule_uid varchar, grace_seconds integer, extension_seconds integer)
+-- headrace.claim_tasks(worker_number integer, lanes integer[], precedences integer[], floor_run_at timestamptz[], floor_seq bigint[], shares integer[], most integer) RETURNS TABLE(seq bigint, run_at timestamptz, lane_id integer, precedence integer, attempt integer, task_id varchar, claimed_at timestamptz, user_id varchar, task_type varchar, payload jsonb, retries integer, max_attempts integer, timeout_seconds integer, trace_id varchar, current_step varchar, schedule_uid varchar, grace_seconds integer, extension_seconds integer)
 --   in functions/claim_tasks.sql
 
 -- Makes the missing monthly partitions from the month of first to the month of last; says how many. For the owner; run it as often as you like.
--- headrace.create_month_partitions(regclass,date,date) RETURNS integer
+-- headrace.create_month_partitions(parent regclass, first date, last date) RETURNS integer
 --   in functions/create_month_partitions.sql; for the owner alone
 
 -- Writes one outbox event for each change of a task, in the order given.
--- headrace.emit_task_events(text[],text[],text[],integer[]) RETURNS void
+-- headrace.emit_task_events(event_ids text[], event_types text[], task_ids text[], attempts integer[]) RETURNS void
 --   in functions/emit_task_events.sql
 
 -- Whether a run may go from one state to another (or stay).
--- headrace.execution_may_move(text,text) RETURNS boolean
+-- headrace.execution_may_move(source text, target text) RETURNS boolean
 --   in functions/execution_may_move.sql
 
--- headrace.fence(bigint,integer) RETURNS bigint
+-- headrace.fence(seq bigint, attempt integer) RETURNS bigint
 --   in functions/fence.sql
 
--- headrace.fences(bigint[],integer[]) RETURNS bigint[]
+-- headrace.fences(seqs bigint[], attempts integer[]) RETURNS bigint[]
 --   in functions/fences.sql
 
 -- A run is its schedule's owner's.
@@ -1246,54 +1250,54 @@ COMMENT ON VIEW headrace.audit_logs IS 'The trail under the watermark service''s
 --   in functions/fill_execution_owner.sql
 
 -- Writes the end of tasks that a worker holds; gives those that it did hold. Without statuses all have succeeded.
--- headrace.finish_tasks(integer,text,bigint[],integer[],text[],jsonb[],text[],text[]) RETURNS SETOF bigint
+-- headrace.finish_tasks(worker_number integer, worker_name text, seqs bigint[], attempts integer[], statuses text[], results jsonb[], error_codes text[], error_messages text[]) RETURNS SETOF bigint
 --   in functions/finish_tasks.sql
 
 -- Moves the runs of schedules together with their tasks.
--- headrace.follow_executions(text[],text[],text[],timestamptz[],integer[],text[],boolean[],text[],text[],text[],text[]) RETURNS SETOF text
+-- headrace.follow_executions(task_ids text[], schedule_uids text[], workers text[], starts timestamptz[], timeouts integer[], states text[], agains boolean[], fresh_uids text[], results text[], messages text[], stacks text[]) RETURNS SETOF text
 --   in functions/follow_executions.sql
 
--- headrace.free_slots(text,text,integer) RETURNS integer
+-- headrace.free_slots(scope text, name text, most integer) RETURNS integer
 --   in functions/free_slots.sql
 
 -- Writes down runs that were fired, those that were refused as failed.
--- headrace.insert_executions(text[],text[],text[],text[],text[],text[],timestamptz[],text[],text,text,timestamptz) RETURNS void
+-- headrace.insert_executions(schedule_uids text[], user_ids text[], names text[], types text[], uids text[], task_ids text[], dues timestamptz[], refusals text[], trigger text, triggered_by text, at timestamptz) RETURNS void
 --   in functions/insert_executions.sql
 
 -- How many runs of each schedule take up a slot, whether others wait for one, and which due times between two have fired.
--- headrace.inspect_schedules(text[],timestamptz[],timestamptz[]) RETURNS TABLE(uid text, active bigint, waiting boolean, fired timestamptz[])
+-- headrace.inspect_schedules(uids text[], first_dues timestamptz[], last_dues timestamptz[]) RETURNS TABLE(uid text, active bigint, waiting boolean, fired timestamptz[])
 --   in functions/inspect_schedules.sql
 
 -- A Unix millisecond as an instant, exactly.
--- headrace.instant_of_millis(bigint) RETURNS timestamptz
+-- headrace.instant_of_millis(millis bigint) RETURNS timestamptz
 --   in functions/instant_of_millis.sql
 
 -- What an audit event must be: true, or an error that names the rule which is broken.
--- headrace.is_audit_event(text,bigint,timestamptz,text,text,jsonb,jsonb,jsonb,text) RETURNS boolean
+-- headrace.is_audit_event(id text, millis bigint, created_at timestamptz, action text, resource_type text, resource jsonb, principal jsonb, diff_object jsonb, client_ip text) RETURNS boolean
 --   in functions/is_audit_event.sql
 
 -- The number of a lane, made if it is new; to be remembered only after the commit.
--- headrace.lane(text,text,text,text,jsonb,boolean) RETURNS integer
+-- headrace.lane(queue text, task_type text, user_id text, limit_key text, labels jsonb, only_once boolean) RETURNS integer
 --   in functions/lane.sql
 
 -- The ten letters of a TypeID that hold this Unix millisecond.
--- headrace.letters_of_millis(bigint) RETURNS text
+-- headrace.letters_of_millis(millis bigint) RETURNS text
 --   in functions/letters_of_millis.sql
 
 -- The limit key of a task, by the limit_key of its type; null for none.
--- headrace.limit_key(text,jsonb,text) RETURNS text
+-- headrace.limit_key(rule text, payload jsonb, user_id text) RETURNS text
 --   in functions/limit_key.sql
 
 -- Whether a lock may go from one state to another (or stay).
--- headrace.lock_may_move(text,text) RETURNS boolean
+-- headrace.lock_may_move(source text, target text) RETURNS boolean
 --   in functions/lock_may_move.sql
 
 -- Makes the first month that is missing, from this one to three ahead; null when none is.
--- headrace.make_month_ahead(regclass) RETURNS date
+-- headrace.make_month_ahead(parent regclass) RETURNS date
 --   in functions/make_month_ahead.sql
 
 -- A fresh TypeID by the database's clock.
--- headrace.new_id(text) RETURNS text
+-- headrace.new_id(prefix text) RETURNS text
 --   in functions/new_id.sql
 
 -- Trigger: notifies headrace_configs with the key that changed.
@@ -1321,31 +1325,31 @@ COMMENT ON VIEW headrace.audit_logs IS 'The trail under the watermark service''s
 --   in functions/refuse_state_move.sql
 
 -- Puts tasks that a worker holds back into the queue.
--- headrace.requeue_tasks(integer,bigint[],integer[],text[],interval[],boolean[],text[],text[]) RETURNS TABLE(seq bigint, task_id varchar)
+-- headrace.requeue_tasks(worker_number integer, seqs bigint[], attempts integer[], outcomes text[], delays interval[], spends boolean[], error_codes text[], error_messages text[]) RETURNS TABLE(seq bigint, task_id varchar)
 --   in functions/requeue_tasks.sql
 
 -- Gives waiting tasks that were submitted before their type was declared what the type says; gives how many.
--- headrace.settle_tasks(text[],integer) RETURNS integer
+-- headrace.settle_tasks(types text[], most integer) RETURNS integer
 --   in functions/settle_tasks.sql
 
 -- Locks these claims of a worker and gives those whose start is on the task's row.
--- headrace.started_tasks(integer,bigint[],integer[]) RETURNS SETOF bigint
+-- headrace.started_tasks(worker_number integer, seqs bigint[], attempts integer[]) RETURNS SETOF bigint
 --   in functions/started_tasks.sql
 
 -- The request_hash of a submission in idempotency_keys.
--- headrace.submission_digest(text,jsonb,text,text,integer,timestamptz,integer,integer,text,jsonb,text) RETURNS text
+-- headrace.submission_digest(type text, payload jsonb, title text, queue text, priority integer, run_at timestamptz, max_attempts integer, timeout_seconds integer, limit_key text, labels jsonb, schedule_uid text) RETURNS text
 --   in functions/submission_digest.sql
 
 -- Submits a task in the caller's transaction and gives its id; with an idempotency key the same one again. What is left out is as the type says.
--- headrace.submit(text,jsonb,text,text,text,integer,timestamptz,integer,integer,text,jsonb,text,text,text) RETURNS text
+-- headrace.submit(type text, payload jsonb DEFAULT '{}'::jsonb, user_id text DEFAULT NULL::text, title text DEFAULT NULL::text, queue text DEFAULT NULL::text, priority integer DEFAULT NULL::integer, run_at timestamptz DEFAULT NULL::timestamptz, max_attempts integer DEFAULT NULL::integer, timeout_seconds integer DEFAULT NULL::integer, limit_key text DEFAULT NULL::text, labels jsonb DEFAULT NULL::jsonb, trace_id text DEFAULT NULL::text, idempotency_key text DEFAULT NULL::text, schedule_uid text DEFAULT NULL::text) RETURNS text
 --   in functions/submit.sql
 
 -- Lanes with waiting tasks that a worker of these queues, types and labels can take from; wait_seconds > 0 for one that is not due yet.
--- headrace.survey_lanes(text[],text[],jsonb,integer,integer,integer) RETURNS TABLE(precedence integer, lane_id integer, run_at timestamptz, seq bigint, only_once boolean, wait_seconds double precision)
+-- headrace.survey_lanes(queues text[], types text[], worker_labels jsonb, after_precedence integer, after_lane integer, most integer) RETURNS TABLE(precedence integer, lane_id integer, run_at timestamptz, seq bigint, only_once boolean, wait_seconds double precision)
 --   in functions/survey_lanes.sql
 
 -- Whether a task may go from one status to another (or stay).
--- headrace.task_may_move(text,text) RETURNS boolean
+-- headrace.task_may_move(source text, target text) RETURNS boolean
 --   in functions/task_may_move.sql
 
 -- Trigger: moves updated_at.
@@ -1353,14 +1357,15 @@ COMMENT ON VIEW headrace.audit_logs IS 'The trail under the watermark service''s
 --   in functions/touch_updated_at.sql
 
 -- The Unix millisecond inside a TypeID.
--- headrace.typeid_millis(text) RETURNS bigint
+-- headrace.typeid_millis(id text) RETURNS bigint
 --   in functions/typeid_millis.sql
 
 -- The first day (UTC) of the month inside a TypeID.
--- headrace.typeid_month(text) RETURNS date
+-- headrace.typeid_month(id text) RETURNS date
 --   in functions/typeid_month.sql
 
--- headrace.unclaim_tasks(integer,bigint[],integer[]) RETURNS SETOF bigint
+-- Gives back tasks that were claimed and never started; gives those that went back.
+-- headrace.unclaim_tasks(worker_number integer, seqs bigint[], attempts integer[]) RETURNS SETOF bigint
 --   in functions/unclaim_tasks.sql
 
 -- The labels of a lane whose tasks wait for their type to be declared. No worker has such a label, and no task can ask for it: it has a space.
@@ -1368,5 +1373,5 @@ COMMENT ON VIEW headrace.audit_logs IS 'The trail under the watermark service''s
 --   in functions/undeclared.sql
 
 -- Runs that wait for a slot, as many as there are slots.
--- headrace.waiting_executions(text[]) RETURNS TABLE(uid text, execution_uid text, scheduled_at timestamptz)
+-- headrace.waiting_executions(uids text[]) RETURNS TABLE(uid text, execution_uid text, scheduled_at timestamptz)
 --   in functions/waiting_executions.sql

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from headrace.database import Row, Tx
 
 HEADER = """\
+-- For reading, not for running: partitions, sequences and the schema itself are left out.
 -- Rendered from the catalog of a migrated database by `make docs`; edit src/headrace/migrations instead:
 -- NNNN_package.up.sql has the tables, functions/, triggers/ and views/ a file for each definition.
 """
@@ -73,7 +74,7 @@ ORDER BY relname
 """
 # Their bodies are in functions/, and nowhere else.
 FUNCTIONS = """
-SELECT proname AS name, oid::regprocedure::text AS signature, pg_get_function_result(oid) AS result,
+SELECT proname AS name, pg_get_function_arguments(oid) AS arguments, pg_get_function_result(oid) AS result,
        obj_description(oid, 'pg_proc') AS comment, has_function_privilege('headrace_app', oid, 'EXECUTE') AS granted
 FROM pg_proc
 WHERE pronamespace = 'headrace'::regnamespace
@@ -87,17 +88,18 @@ async def render(tx: Tx) -> str:
     oids = [table["oid"] for table in tables]
     parts = [await _by_table(tx, query, oids) for query in (COLUMNS, CONSTRAINTS, INDEXES, TRIGGERS, GRANTS)]
     pages = [HEADER, *(_table(table, *(part.get(table["oid"], []) for part in parts)) for table in tables)]
-    pages += [_view(view) for view in await tx.fetch(VIEWS)]
+    pages += [await _view(tx, view) for view in await tx.fetch(VIEWS)]
     pages += [_function(function) for function in await tx.fetch(FUNCTIONS)]
     return _legible("\n\n".join(page.rstrip() for page in pages) + "\n")
 
 
 def _legible(text: str) -> str:
     """The catalog spells out every cast; people do not write them."""
-    text = text.replace("timestamp with time zone", "timestamptz").replace("::character varying", "")
-    text = re.sub(r"\((\w+(?:\.\w+)?)\)::text", r"\1", text)
+    text = text.replace("timestamp with time zone", "timestamptz")
+    text = re.sub(r"::character varying(?!\()(\[\])?", "", text)
+    text = re.sub(r"\((\w+(?:\.\w+)?)\)::text(?!\[)", r"\1", text)
     text = re.sub(r"= ANY \(\(ARRAY\[(.*?)\]\)::text\[\]\)", r"IN (\1)", text)
-    return text.replace("character varying", "varchar").replace("'::text", "'")
+    return re.sub(r"'::text(?!\[)", "'", text.replace("character varying", "varchar"))
 
 
 async def _by_table(tx: Tx, query: str, oids: Sequence[int]) -> dict[int, list[Row]]:
@@ -135,15 +137,23 @@ def _column(column: Row) -> str:
     return " ".join(words)
 
 
-def _view(view: Row) -> str:
+async def _view(tx: Tx, view: Row) -> str:
     name = f"headrace.{view['name']}"
-    return "\n".join([f"CREATE VIEW {name} AS\n{view['text']}", *_comments(f"VIEW {name}", view["comment"])])
+    columns, grants = await tx.fetch(COLUMNS, [view["oid"]]), await tx.fetch(GRANTS, [view["oid"]])
+    lines = [
+        f"CREATE VIEW {name} AS\n{view['text']}",
+        *(f"GRANT {row['text']} ON {name} TO headrace_app;" for row in grants),
+        *_comments(f"VIEW {name}", view["comment"]),
+        *(line for row in columns for line in _comments(f"COLUMN {name}.{row['name']}", row["comment"])),
+    ]
+    return "\n".join(lines)
 
 
 def _function(function: Row) -> str:
     lines = [
         f"-- {function['comment']}" if function["comment"] else "",
-        f"-- {function['signature']} RETURNS {function['result'] or 'nothing'}",
+        f"-- headrace.{function['name']}({function['arguments']})"
+        + (f" RETURNS {function['result']}" if function["result"] else ""),
         f"--   in functions/{function['name']}.sql{'' if function['granted'] else '; for the owner alone'}",
     ]
     return "\n".join(line for line in lines if line)

@@ -1,4 +1,6 @@
--- Take tasks for a worker: from each lane its share, in order, skipping what others are taking at this moment. The floor
+-- Claim tasks for a worker: from each lane its share, by run_at and then in the order of submission, skipping what others
+-- are claiming at this moment. The order of lanes is the caller's: by precedence (survey_lanes), then users in turns
+-- (tasks/worker/claiming.py). The floor
 -- of a lane is where the caller knows its first row to be: dead rows before it, which vacuum may not be allowed to
 -- remove, are not walked over again.
 --

@@ -1,5 +1,6 @@
 -- Runs move with their tasks: starts, ends, the row of the next attempt, and the schedule's counts. One entry for each
--- task; a column that does not apply is null. Gives the schedules that have runs waiting for a slot, for one may be free.
+-- task; a column that does not apply is null. Runs that never get a task are counted elsewhere: COUNT_REFUSED in
+-- schedules/store/firing.py, CANCEL_HELD in schedules/store/executions.py. Gives the schedules that have runs waiting for a slot, for one may be free.
 --
 -- Written like finish_tasks, so that no statistics can spoil it: rows are looked up one by one.
 CREATE OR REPLACE FUNCTION headrace.follow_executions(

@@ -1,4 +1,5 @@
--- A seal that follows none, or that claims numbers which nobody has, would keep all later events from being sealed.
+-- Refuses a seal that does not chain to the last one, or that covers numbers which were not given out yet: accepting it
+-- would keep every later event from being sealed.
 CREATE OR REPLACE FUNCTION headrace.refuse_loose_seal() RETURNS trigger
 LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp

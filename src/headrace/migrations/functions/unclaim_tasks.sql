@@ -10,3 +10,4 @@ AS $$
     AND headrace.fence(q.seq, q.attempt) = ANY (headrace.fences(seqs, attempts))
   RETURNING q.seq
 $$;
+COMMENT ON FUNCTION headrace.unclaim_tasks(integer, bigint[], integer[]) IS 'Gives back tasks that were claimed and never started; gives those that went back.';

@@ -180,7 +180,7 @@ async def read_figures(tx: Tx, schedule_uid: str) -> Figures:
     return Figures(*row)
 
 
-# Through running, as the drawn states have it: two statements, for no row is updated twice in one.
+# The allowed states are pending, running, cancelled, and one statement cannot update a row twice: so there are two.
 START_HELD = """
 UPDATE headrace.task_executions
 SET state = 'running', run_by = 'nobody', started_at = clock_timestamp(), updated_at = now()

@@ -61,7 +61,7 @@ async def set_asleep(db: Database, worker: Identity, *, asleep: bool) -> None:
 
 
 STOPPING = "UPDATE headrace.workers SET stopping_at = now() WHERE number = $1 AND ended_at IS NULL"
-# After this the claim that was under way is through, and no other begins before the commit.
+# This row lock waits for the claim that is under way, and keeps new ones away until we commit.
 HOLD_WORKER = "SELECT FROM headrace.workers WHERE number = $1 FOR UPDATE"
 STOPPED = """
 UPDATE headrace.workers SET ended_at = now(), ending = 'STOPPED'
@@ -213,8 +213,8 @@ async def finish(on: Tx | Database, worker: Identity, endings: Sequence[Ending])
         raise
 
 
-# Whoever sleeps is woken, ourselves, too: a slot of a limit may be free, and what went back will be due. One call for
-# each attempt that ended so, therefore none that calls for the next.
+# Wakes sleeping workers, also this one: a slot of a limit may be free, and what went back will be due. A wake-up leads to
+# a claim and not to another return, so this cannot go on for ever.
 RETURN = """
 WITH back AS MATERIALIZED (
   SELECT seq FROM headrace.requeue_tasks($1, $2, $3, $4, $5, $6, $7, $8)
