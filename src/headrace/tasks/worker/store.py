@@ -213,8 +213,8 @@ async def finish(on: Tx | Database, worker: Identity, endings: Sequence[Ending])
         raise
 
 
-# Wakes sleeping workers, also this one: a slot of a limit may be free, and what went back will be due. A wake-up leads to
-# a claim and not to another return, so this cannot go on for ever.
+# Wakes sleeping workers, also this one: a slot of a limit may be free, and what went back will be due. A wake-up leads
+# to a claim and not to another return, so this cannot go on for ever.
 RETURN = """
 WITH back AS MATERIALIZED (
   SELECT seq FROM headrace.requeue_tasks($1, $2, $3, $4, $5, $6, $7, $8)
