@@ -9,6 +9,7 @@ from pathlib import Path
 from headrace.database import Database
 from tests.attack import invariants
 from tests.attack.model import Broken
+from tests.attack.task_invariants import DELETED
 from tests.chaos.load import Promises
 from tests.e2e.program import Program, log_in
 from tests.races.engine_stand import ROOT
@@ -52,9 +53,11 @@ async def broken(db: Database, promises: Promises, journal: Path) -> list[Broken
     for holds, sql in OWN.items():
         if rows := await db.fetch_alone(f"SELECT * FROM ({sql}) AS offending LIMIT 5"):
             found.append(Broken(holds, [dict(row) for row in rows]))
-    there = {row["id"] for row in await db.fetch_alone("SELECT id FROM headrace.tasks")}
+    there = {row["id"] for row in await db.fetch_alone(f"SELECT id FROM headrace.tasks UNION ALL {DELETED}")}
     if lost := [task for task in promises.tasks.values() if task not in there]:
-        found.append(Broken("a task that somebody was promised is there", [{"id": task} for task in lost[:5]]))
+        found.append(
+            Broken("a task that somebody was promised is there, or was deleted", [{"id": task} for task in lost[:5]])
+        )
     counters = (await db.fetch_alone("SELECT count(*) AS number FROM books.counters"))[0]["number"]
     if counters < promises.counted:
         found.append(Broken("nothing counted was lost", [{"promised": promises.counted, "there": counters}]))
