@@ -32,8 +32,17 @@ class Purge:
 
 
 async def purge(db: Database, purges: Sequence[Purge]) -> dict[str, int]:
-    """One pass over all of them; gives how many rows went, by name."""
-    return {each.name: await _in_batches(db, each) for each in purges}
+    """One pass over all of them; gives how many rows went, by name. One that fails keeps none of the others from going."""
+    gone: dict[str, int] = {}
+    failed: list[Exception] = []
+    for each in purges:
+        try:
+            gone[each.name] = await _in_batches(db, each)
+        except Exception as exc:  # raised below, with the others
+            failed.append(exc)
+    if failed:
+        raise failed[0] if len(failed) == 1 else ExceptionGroup("several purges failed", failed)
+    return gone
 
 
 async def _in_batches(db: Database, each: Purge) -> int:
@@ -42,6 +51,6 @@ async def _in_batches(db: Database, each: Purge) -> int:
         async with db.transaction() as tx:
             batch = await each.run(tx, BATCH)
         gone += batch
-        if batch < BATCH:
+        if batch == 0:
             break
     return gone

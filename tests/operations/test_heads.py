@@ -152,3 +152,16 @@ async def test_sealing_goes_on_where_heads_cannot_be_kept(db: Database, fill: Fi
     (tmp_path / "file").unlink()
     assert await sealer.run_once() == Sealed()
     assert len(await heads.list_heads()) == 1, "the next round tries again"
+
+
+async def test_a_copy_under_another_number_raises_no_false_alarm(
+    db: Database,
+    fill: Fill,  # noqa: F811
+    tmp_path: Path,
+) -> None:
+    heads = heads_in(StorageConfig(f"file://{tmp_path}"))
+    await sealed(db, fill, heads)
+    (head,) = await heads.list_heads()
+    genuine = tmp_path / head.name
+    genuine.with_name(genuine.name.replace(f"{head.number:012}", f"{999:012}")).write_bytes(genuine.read_bytes())
+    assert (await verifying.verify(db, against=Against(keys=SIGNED, heads=heads))).finding is None

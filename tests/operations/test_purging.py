@@ -1,10 +1,12 @@
 """What has served its time goes, and nothing else."""
 
+import pytest
+
 from headrace import ids
 from headrace.accounts.config import ThrottleConfig
 from headrace.assembly.retention import purges
-from headrace.database import Database
-from headrace.purging import purge
+from headrace.database import Database, DatabaseBusy, Tx
+from headrace.purging import Purge, purge
 
 FILL = """
 INSERT INTO headrace.idempotency_keys (scope, idempotency_key, request_hash, http_status, expires_at)
@@ -39,3 +41,18 @@ async def test_old_rows_go_in_batches_and_new_ones_stay(db: Database) -> None:
         "deleted_tasks": 0,
     }
     assert not any((await purge(db, purges(ThrottleConfig()))).values())
+
+
+async def test_one_that_fails_keeps_none_of_the_others_from_going(db: Database) -> None:
+    async def fail(tx: Tx, limit: int) -> int:
+        raise DatabaseBusy
+
+    went: list[int] = []
+
+    async def go(tx: Tx, limit: int) -> int:
+        went.append(limit)
+        return 0
+
+    with pytest.raises(DatabaseBusy):
+        await purge(db, [Purge("first", fail), Purge("second", go)])
+    assert went

@@ -148,3 +148,39 @@ async def test_purging_needs_no_more_than_the_application_s_rights_and_retiring_
     with pytest.raises(asyncpg.InsufficientPrivilegeError):
         async with db.transaction() as tx:
             await tx.execute("ALTER TABLE headrace.audit_events DETACH PARTITION headrace.audit_events_y2025m03")
+
+
+TASKS = """
+INSERT INTO headrace.tasks (id, user_id, task_type, title, status, created_at, finished_at)
+SELECT 'tsk_' || state || days, $1, 'x', 'x', state, now() - days * interval '1 day',
+       CASE WHEN state <> 'QUEUED' THEN now() - days * interval '1 day' END
+FROM unnest(ARRAY['SUCCEEDED', 'QUEUED']) AS state, unnest(ARRAY[89, 91]) AS days
+"""
+LINES = "INSERT INTO headrace.task_logs (task_id, status) SELECT $1, 'LOG' FROM generate_series(1, $2::integer)"
+
+
+async def test_tasks_go_after_ninety_days_with_their_logs_however_many(db: Database) -> None:  # W-18
+    async with db.transaction() as tx:
+        await tx.execute(TASKS, ids.SYSTEM_USER)
+        await tx.execute(LINES, "tsk_SUCCEEDED91", 450)
+        await tx.execute(LINES, "tsk_SUCCEEDED89", 3)
+    assert (await purge_rows(db, ROWS["tasks"], RetentionConfig().tasks)).removed_rows == 0, "some lines go first"
+    for _ in range(2):
+        await purge_rows(db, ROWS["tasks"], RetentionConfig().tasks)
+    async with db.transaction() as tx:
+        left = await tx.fetch("SELECT id FROM headrace.tasks ORDER BY id")
+        assert [row["id"] for row in left] == ["tsk_QUEUED89", "tsk_QUEUED91", "tsk_SUCCEEDED89"]
+        assert await tx.fetchval("SELECT count(*) FROM headrace.task_logs") == 3
+
+
+async def test_workers_that_ended_go_after_seven_days(db: Database) -> None:
+    async with db.transaction() as tx:
+        await tx.execute(
+            "INSERT INTO headrace.workers (id, host, pid, types, concurrency, lease, ended_at, ending) "
+            "SELECT 'wrk_' || days, 'h', 1, '{}'::text[], 1, interval '15 s', now() - days * interval '1 day', 'STOPPED' "
+            "FROM unnest(ARRAY[6, 8]) AS days UNION ALL SELECT 'wrk_alive', 'h', 1, '{}', 1, '15 s', NULL, NULL"
+        )
+    assert (await purge_rows(db, ROWS["workers"], RetentionConfig().workers)).removed_rows == 1
+    async with db.transaction() as tx:
+        left = await tx.fetch("SELECT id FROM headrace.workers ORDER BY id")
+    assert [row["id"] for row in left] == ["wrk_6", "wrk_alive"]

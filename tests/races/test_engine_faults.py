@@ -153,7 +153,7 @@ async def test_what_a_stop_cannot_give_back_is_left_to_the_reaper(bench: Bench, 
             await asyncio.sleep(0.01)
         shaky.refuse = store.UNCLAIM
         stop.set()
-        while not worker._stopping:
+        while worker._load.prefetched:
             await asyncio.sleep(0.001)
         release.set()
         await running

@@ -1,15 +1,19 @@
 """Tasks that SQL submits before any worker has declared their type: the type decides, not a guess. D-02."""
 
 import asyncio
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from headrace.access import Role
+from headrace.database import Tx
 from headrace.tasks import service, settling
 from headrace.tasks.catalog import declare_types
 from headrace.tasks.context import TaskContext
+from headrace.tasks.followers import Followers
+from headrace.tasks.model import Transition
 from tests.tasks.conftest import AT_ONCE, Bench
 from tests.tasks.people import person, tasks_of
 from tests.tasks.sql import caller, nothing, row_of, submit
@@ -153,3 +157,20 @@ async def test_several_workers_settle_thousands_in_batches_each_once(
     assert settled == len(tasks)
     rows = [await bench.row(task) for task in tasks]
     assert {(row["max_attempts"], row["version"]) for row in rows} == {(7, rows[0]["version"])}
+
+
+async def test_a_type_that_others_must_move_with_takes_none_of_those_that_came_before(bench: Bench) -> None:  # W-06
+    """Its followers never heard of their creation, so they must not hear of their end."""
+
+    class Silent:
+        async def follow(self, tx: Tx, transitions: Sequence[Transition]) -> None:  # noqa: ARG002
+            raise AssertionError(transitions)
+
+    task = await submit(bench.db, "pay")
+    bench.followers = Followers({"ledger": Silent()})
+    bench.registry.task("pay", followers=("ledger",))(nothing)
+    assert await settle(bench) == 1
+    (row,) = await bench.over(task)
+    assert (row["status"], row["error_code"], row["queue_seq"]) == ("FAILED", "FATAL", None)
+    assert "must be submitted over the API" in row["error_message"]
+    assert await bench.logged(task) == [(0, "FAILED")]

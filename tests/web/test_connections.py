@@ -248,7 +248,8 @@ async def test_of_one_address_the_oldest_quiet_connection_makes_way() -> None:
         assert (await clients[1].ask(b"TP/1.1\r\nHost: t\r\n\r\n")).status == 200
 
 
-async def test_slow_bodies_of_one_address_make_way_too() -> None:
+async def test_slow_bodies_of_one_address_make_way_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_PATIENCE_S", 0.0)
     async with serving(replace(PATIENT, per_address=3)) as stand:
         for _ in range(3):
             client = await stand.connect()
@@ -407,3 +408,28 @@ async def test_a_body_that_breaks_off_in_nonsense_is_refused_once() -> None:
         answer = await client.ask(b"nonsense\r\n")
         assert answer.status == 400
         assert await client.closed() == b""
+
+
+@dataclass(eq=False)
+class Stub:
+    """A connection of which only the table knows."""
+
+    address: str | None = "127.0.0.1"
+    phase: Phase = Phase.HEAD
+    since: float = 0.0
+    dropped: bool = False
+
+    def expire(self) -> None: ...
+
+    def drop(self) -> None:
+        self.dropped = True
+
+
+def test_of_a_full_address_an_idle_connection_makes_way_before_an_upload() -> None:
+    table = Connections(replace(PATIENT, per_address=2))
+    upload, idle, newcomer = Stub(), Stub(), Stub()
+    for each, phase in ((upload, Phase.BODY), (idle, Phase.IDLE)):
+        assert table.open(each) is None
+        table.enter(each, phase)
+    assert table.open(newcomer) is None
+    assert (upload.dropped, idle.dropped) == (False, True)

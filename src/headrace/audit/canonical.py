@@ -60,6 +60,11 @@ def micros(at: datetime) -> int:
     return (at - _EPOCH) // timedelta(microseconds=1)
 
 
+def instant(at: int) -> datetime:
+    """The instant of so many microseconds; the other way round of ``micros``."""
+    return _EPOCH + timedelta(microseconds=at)
+
+
 def _as_jsonb(value: Any) -> str:
     if isinstance(value, dict):
         ordered = sorted(value.items(), key=lambda item: (len(item[0].encode()), item[0].encode()))

@@ -2,13 +2,14 @@
 
 import hashlib
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
+from typing import Any, Self
 
 from headrace import ids
 from headrace.audit import merkle
-from headrace.audit.canonical import CANONICAL, micros
+from headrace.audit.canonical import CANONICAL, instant, micros
 from headrace.audit.model import EventId
 from headrace.database import Row, Tx
 
@@ -44,6 +45,24 @@ class Seal:
         facts = (self.number, self.month, self.after_seq, self.last_seq, self.events)
         lines = (FORMAT, *facts, self.root.hex(), self.previous.hex(), micros(self.sealed_at))
         return hashlib.sha256("\n".join(map(str, lines)).encode()).digest()
+
+    @classmethod
+    def from_json(cls, line: Mapping[str, Any]) -> Self:
+        """What ``as_json`` gave; ValueError, KeyError or TypeError if it is something else."""
+        signed_by, signature = line["signed_by"], line["signature"]
+        return cls(
+            number=int(line["number"]),
+            month=date.fromisoformat(line["month"]),
+            after_seq=int(line["after_seq"]),
+            last_seq=int(line["last_seq"]),
+            events=int(line["events"]),
+            root=bytes.fromhex(line["root"]),
+            previous=bytes.fromhex(line["previous"]),
+            sealed_at=instant(int(line["sealed_at"])),
+            chain=bytes.fromhex(line["chain"]),
+            signed_by=None if signed_by is None else bytes.fromhex(signed_by),
+            signature=None if signature is None else bytes.fromhex(signature),
+        )
 
     def as_json(self) -> dict[str, object]:
         """One line of an export, and a part of every proof."""

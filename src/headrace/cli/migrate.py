@@ -30,7 +30,7 @@ def migrate(
             return
         if sql:
             steps = _steps(found, to=to, down=down)
-            out.print(script.render(steps, stale=found.stale, down=down), markup=False, soft_wrap=True)
+            out.print(script.for_psql(steps, stale=found.stale, down=down), markup=False, soft_wrap=True)
             return
         if down and not yes:
             typer.confirm(

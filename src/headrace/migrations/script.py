@@ -9,7 +9,7 @@ from headrace.migrations.months import month_by_month
 
 
 def render(migrations: Iterable[Migration], *, stale: Stale | None = None, down: bool = False) -> str:
-    """The same as one SQL script for psql, for a database administrator who applies changes by hand."""
+    """What ``migrate`` or ``roll_back`` would run, as one SQL script."""
     migrations = list(migrations)
     stale = stale or Stale()
     parts = (
@@ -27,6 +27,12 @@ def render(migrations: Iterable[Migration], *, stale: Stale | None = None, down:
     elif migrations:
         parts.append(f"{runner.CLOSE_BOOKS if migrations[-1].number == 1 else definitions.FORGET_ALL_BUT_FUNCTIONS}\n")
     return "\n".join(part for part in parts if part)
+
+
+def for_psql(migrations: Iterable[Migration], *, stale: Stale, down: bool = False) -> str:
+    """The same for psql, which by itself would go on after an error, and book a migration that failed."""
+    text = render(migrations, stale=stale, down=down)
+    return f"\\set ON_ERROR_STOP on\nSET lock_timeout = '5s';\n\n{text}" if text else ""
 
 
 def _in_transaction(changed: Iterable[Definition], prefix: str = "") -> str:

@@ -20,8 +20,7 @@ import orjson
 from headrace.audit.heads import Head, KeptHeads, Signature
 from headrace.audit.seals import Seal
 from headrace.embedded import files
-from headrace.operations.errors import ArchiveNotFound
-from headrace.storage import Storage, StorageConfig, StorageUnreachable
+from headrace.storage import ObjectNotFound, Storage, StorageConfig, StorageUnreachable
 
 FOLDER = "audit_heads"
 _NAME = re.compile(rf"{FOLDER}/\d{{4}}-\d\d-\d\d/(\d{{12}})-([0-9a-f]{{64}})\.json")
@@ -56,7 +55,7 @@ class FolderHeads:
 
     async def read_signature(self, head: Head) -> Signature | None:
         try:
-            return _signature(await asyncio.to_thread((self._folder / head.name).read_bytes))
+            return _signature(head, await asyncio.to_thread((self._folder / head.name).read_bytes))
         except FileNotFoundError:
             return None
         except OSError as exc:
@@ -99,8 +98,8 @@ class BucketHeads:
 
     async def read_signature(self, head: Head) -> Signature | None:
         try:
-            return _signature(await (await self._storage()).read_bytes(head.name))
-        except ArchiveNotFound:
+            return _signature(head, await (await self._storage()).read_bytes(head.name))
+        except ObjectNotFound:
             return None
 
     async def _storage(self) -> Storage:
@@ -123,9 +122,12 @@ def _heads(names: Sequence[str]) -> list[Head]:
     return [Head(int(match[1]), bytes.fromhex(match[2]), name) for match, name in found if match]
 
 
-def _signature(content: bytes) -> Signature | None:
+def _signature(head: Head, content: bytes) -> Signature | None:
+    """The signature, if the file holds the seal that its name says: a copy under another number proves nothing."""
     try:
-        seal = orjson.loads(content)
-        return Signature(bytes.fromhex(seal["signed_by"]), bytes.fromhex(seal["signature"]))
+        seal = Seal.from_json(orjson.loads(content))
     except (ValueError, KeyError, TypeError):
         return None
+    if (seal.number, seal.expected_chain()) != (head.number, head.chain):
+        return None
+    return None if seal.signed_by is None or seal.signature is None else Signature(seal.signed_by, seal.signature)

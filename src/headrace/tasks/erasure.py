@@ -1,5 +1,5 @@
-"""What tasks forget of a user whose account goes. The rows stay, since ledger and trail refer to them, without anything
-that the user or a handler wrote into them."""
+"""What tasks forget of a user whose account goes: at once everything that the user or a handler wrote into them. The
+blank rows count as deleted and are purged soon after; ledger and trail keep their ids."""
 
 from collections.abc import AsyncGenerator, Sequence
 from datetime import UTC, datetime

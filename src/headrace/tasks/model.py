@@ -197,6 +197,10 @@ class Claimed:
     over: bool = False  # its end is being written: nothing that its handler still reports counts
     finished_in: bool = False  # whether its handler has finished it in a transaction of its own, which may be undone
 
+    @property
+    def is_last_attempt(self) -> bool:
+        return self.retries + 1 >= self.max_attempts
+
 
 @dataclass(slots=True)
 class Ending:

@@ -4,22 +4,15 @@ Often, and not once a night: what comes in at thousands a second must go at the 
 """
 
 from headrace.purging import Purge, RowRetention
-from headrace.tasks.store.tasks import purge_deleted
+from headrace.tasks.store.tasks import PURGE, purge_deleted
 
 TASKS = RowRetention(
     "tasks",
-    # By created_at, which has an index; the few that were submitted long ago and are not over are passed over. Steps
-    # and results go with their task, logs have no foreign key, and runs of schedules keep their row without the task.
-    """
-WITH over AS (
-  SELECT id FROM headrace.tasks
-  WHERE created_at < $1 AND finished_at < $1
-  ORDER BY created_at LIMIT $2 FOR UPDATE SKIP LOCKED
-), logs AS (
-  DELETE FROM headrace.task_logs WHERE task_id = ANY (ARRAY(SELECT id FROM over))
-)
-DELETE FROM headrace.tasks WHERE id = ANY (ARRAY(SELECT id FROM over))
-""",
+    # By created_at, which has an index; the few that were submitted long ago and are not over are passed over. Runs of
+    # schedules keep their row without the task.
+    PURGE.format(
+        chosen="SELECT id FROM headrace.tasks WHERE created_at < $1 AND finished_at < $1 ORDER BY created_at LIMIT $2"
+    ),
     cron="*/10 * * * *",
     description="Removes tasks that ended long ago, with their logs and steps.",
 )

@@ -191,7 +191,7 @@ async def retry_task(tx: Tx, tasks: Tasks, caller: Caller, task_id: str, *, expe
 
 
 async def delete_task(tx: Tx, caller: Caller, task_id: str, *, expected: int | None = None) -> None:
-    """Remove a task that is over from sight; ``TaskNotOver`` before that. Its row stays until retention takes it."""
+    """Remove a task that is over from sight; ``TaskNotOver`` before that. It is gone within minutes."""
     old, _ = await _hold(tx, caller, task_id, expected)
     if not old.status.is_over:
         raise TaskNotOver(status=old.status)

@@ -4,13 +4,12 @@ Only the type knows how often they may be tried, for how long, in which queue, w
 limit. Until a worker that has the type is there they wait where nobody takes from: an ordinary claim pays nothing.
 """
 
-import asyncio
 from collections.abc import Sequence
 from datetime import timedelta
 
 from headrace import logs
 from headrace.database import Database
-from headrace.errors import HeadraceError
+from headrace.loops import repeat
 
 log = logs.get(__name__)
 
@@ -31,10 +30,9 @@ async def run_once(db: Database, types: Sequence[str]) -> int:
 
 async def run(db: Database, types: Sequence[str], every: timedelta) -> None:
     """Settle again and again: a transaction that was open while the type was declared may have submitted without it."""
-    while True:
-        try:
-            if settled := await run_once(db, types):
-                log.info("tasks.settled", count=settled)
-        except HeadraceError as exc:
-            log.warning("settling.failed", error=exc.code)
-        await asyncio.sleep(every.total_seconds())
+
+    async def settle() -> None:
+        if settled := await run_once(db, types):
+            log.info("tasks.settled", count=settled)
+
+    await repeat(settle, every, failed="settling.failed")

@@ -153,8 +153,8 @@ class Connections:
         own, most = connection.address, self._limits.per_address
         if own is not None and self._count_of[own] >= most:
             # Behind one address there may be many people: who keeps us waiting makes way, not who is new.
-            if (waiting := self._waiting_of.get(own)) is not None:
-                self._drop(next(iter(waiting)), Reason.MADE_ROOM)
+            if (found := self._to_make_way(own)) is not None:
+                self._drop(found, Reason.MADE_ROOM)
             if self._count_of[own] >= most:
                 self.closed[Reason.ADDRESS_FULL] += 1
                 return TooManyConnections(retry_after=timedelta(seconds=1))
@@ -220,6 +220,12 @@ class Connections:
         if (found := self._oldest(_QUIET)) is not None:
             self._drop(found, reason)
         return found is not None
+
+    def _to_make_way(self, address: str) -> Connection | None:
+        """Of this address the one that has been quiet for longest; an upload or a slow reader only after a while."""
+        waiting = self._waiting_of.get(address, OrderedDict())
+        quiet = next((each for each in waiting if each.phase in _QUIET), None)
+        return quiet or next((each for each in waiting if each.since + _PATIENCE_S <= time.monotonic()), None)
 
     def _drop_waiting(self) -> bool:
         """Give up a request that waits for its client, for the sake of one that does not."""

@@ -136,10 +136,11 @@ class GuardedProtocol(H11Protocol):
         return self.cycle
 
     def _phase_now(self, *, received: bool) -> Phase:
-        if self.flow.write_paused:
-            return Phase.STALLED
+        # First: who was refused and does not read has no more time than others who are being closed.
         if self._refused or self.transport.is_closing():
             return Phase.CLOSING
+        if self.flow.write_paused:
+            return Phase.STALLED
         if (request := self._latest) is None:
             return Phase.HEAD
         if not request.response_complete:

@@ -27,6 +27,23 @@ BEGIN
   LOOP
     SELECT * INTO known FROM headrace.task_types WHERE name = waiting.task_type;
     SELECT * INTO task FROM headrace.tasks WHERE id = waiting.task_id;
+    -- As submit would have refused it: a follower that never heard of its creation must not hear of its end.
+    IF cardinality(known.followers) > 0 THEN
+      DELETE FROM headrace.task_queue WHERE seq = waiting.seq;
+      UPDATE headrace.tasks AS written
+      SET status = 'FAILED', error_code = 'FATAL', queue_seq = NULL, finished_at = now(), updated_at = now(),
+          error_message = 'Its type has followers (' || array_to_string(known.followers, ', ')
+                          || '): it must be submitted over the API or by a program, not in SQL.',
+          left_to_type = NULL, version = written.version + 1
+      WHERE written.id = task.id;
+      INSERT INTO headrace.task_logs (task_id, attempt, status, message)
+      VALUES (task.id, 0, 'FAILED', 'Submitted in SQL before its type was declared, which has followers.');
+      IF known.emits_events THEN
+        PERFORM headrace.emit_task_events(ARRAY[headrace.new_id('evt')], ARRAY['task.failed'], ARRAY[task.id::text], ARRAY[0]);
+      END IF;
+      settled := settled + 1;
+      CONTINUE;
+    END IF;
     IF 'queue' = ANY (task.left_to_type) THEN
       task.queue := known.queue;
     END IF;

@@ -120,7 +120,7 @@ WHERE uid = $1 AND deleted_at IS NULL
 
 
 async def delete_schedule(tx: Tx, uid: str) -> None:
-    """Nobody finds it any more, and it fires no more. The caller has locked it; ``bury`` does the rest."""
+    """Nobody finds it any more, and it fires no more. The caller has locked it; ``purge_runs`` does the rest."""
     await tx.execute(DELETE, uid)
 
 

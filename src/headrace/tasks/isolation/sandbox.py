@@ -45,7 +45,8 @@ def confine(*, network: bool) -> list[str]:
         return ["privileges", "reach"] + ["network"] * (not network)
     libc = ctypes.CDLL(None, use_errno=True)
     missing = []
-    _drop_capabilities(libc)
+    if not _drop_capabilities(libc):
+        missing.append("capabilities")
     if libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0:
         missing.append("privileges")
     if not _leave_others_alone(libc):
@@ -55,21 +56,21 @@ def confine(*, network: bool) -> list[str]:
     return missing
 
 
-def _drop_capabilities(libc: ctypes.CDLL) -> None:
-    """Root's: from those it has, and from those that a program which it starts would get back."""
+def _drop_capabilities(libc: ctypes.CDLL) -> bool:
+    """Root's: of those it has, and of those that a program which it starts would get back. Whether they are gone."""
     for number in _CAPABILITIES:
         libc.prctl(_PR_CAPBSET_DROP, number, 0, 0, 0)  # refused for who is not root, and has none
     header = ctypes.create_string_buffer(struct.pack("=Ii", _CAPABILITIES_VERSION, 0))
     sets = ctypes.create_string_buffer(24)
     if libc.capget(header, sets) != 0:
-        return
+        return False
     # Effective, permitted and inheritable ones, the lower 32 of each first.
     words = list(struct.unpack("=6I", sets.raw[:24]))
     for number in _CAPABILITIES:
         half = number // 32 * 3
         for index in range(half, half + 3):
             words[index] &= ~(1 << number % 32)
-    libc.capset(header, struct.pack("=6I", *words))
+    return bool(libc.capset(header, struct.pack("=6I", *words)) == 0)
 
 
 def _leave_others_alone(libc: ctypes.CDLL) -> bool:

@@ -177,15 +177,27 @@ class StepLine:
     created_at: datetime
 
 
-# Steps and results go with their task; logs have no foreign key.
-PURGE_DELETED = """
-WITH deleted AS (
-  SELECT id FROM headrace.tasks WHERE deleted_at IS NOT NULL ORDER BY deleted_at LIMIT $1 FOR UPDATE SKIP LOCKED
-), logs AS (
-  DELETE FROM headrace.task_logs WHERE task_id = ANY (ARRAY(SELECT id FROM deleted))
+# Steps and results go with their task; logs have no foreign key. A task may have written millions of lines: of such a
+# one some lines go each time, and the task with the last of them.
+PURGE = """
+WITH chosen AS MATERIALIZED (
+  {chosen} FOR UPDATE SKIP LOCKED
+), lines AS MATERIALIZED (
+  SELECT chosen.id AS task_id, found.ids
+  FROM chosen
+  CROSS JOIN LATERAL (
+    SELECT array_agg(line.id) AS ids
+    FROM (SELECT id FROM headrace.task_logs WHERE task_id = chosen.id ORDER BY id LIMIT 200) AS line
+  ) AS found
+), removed AS (
+  DELETE FROM headrace.task_logs WHERE id = ANY (ARRAY(SELECT unnest(ids) FROM lines))
 )
-DELETE FROM headrace.tasks WHERE id = ANY (ARRAY(SELECT id FROM deleted))
+DELETE FROM headrace.tasks
+WHERE id = ANY (ARRAY(SELECT task_id FROM lines WHERE coalesce(cardinality(ids), 0) < 200))
 """
+PURGE_DELETED = PURGE.format(
+    chosen="SELECT id FROM headrace.tasks WHERE deleted_at IS NOT NULL ORDER BY deleted_at LIMIT $1"
+)
 
 
 async def purge_deleted(tx: Tx, limit: int) -> int:

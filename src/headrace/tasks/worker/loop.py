@@ -338,7 +338,12 @@ class Worker:
         unseen = [
             run
             for run in self._load.runs.values()
-            if run.started < since and not run.waiting and not run.claimed.start_told and not run.start_refused
+            if run.started < since
+            and not run.waiting
+            and not run.claimed.start_told
+            and not run.start_refused
+            # One that its handler finishes is locked until the handler commits: nobody else's start shall wait for it.
+            and not run.claimed.finished_in
         ]
         if unseen:
             await self._tell_starts(unseen)

@@ -116,9 +116,10 @@ class WriteBehind:
         self._figures.failed += sum(each.outcome is Outcome.FAILED for each in batch)
 
     async def _put_aside(self, worker: Identity, ending: Ending) -> None:
-        """An end that cannot be written (a follower refuses it): the task waits, and is tried again later."""
+        """An end that cannot be written (a follower refuses it): the task waits, and is tried again later. Its last
+        attempt is not run once more: its end is offered again for as long as the task is ours."""
         try:
-            if await self._writer.put_aside(worker, ending):
+            if not ending.claimed.is_last_attempt and await self._writer.put_aside(worker, ending):
                 return
         except (HeadraceError, asyncpg.PostgresError) as exc:
             log.warning("task.not_put_aside", task_id=ending.claimed.task_id, error=type(exc).__name__)
