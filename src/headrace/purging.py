@@ -32,13 +32,13 @@ class Purge:
 
 
 async def purge(db: Database, purges: Sequence[Purge]) -> dict[str, int]:
-    """One pass over all of them; gives how many rows went, by name. One that fails keeps none of the others from going."""
+    """One pass over all of them; gives how many rows went, by name. One that fails does not stop the others."""
     gone: dict[str, int] = {}
     failed: list[Exception] = []
     for each in purges:
         try:
             gone[each.name] = await _in_batches(db, each)
-        except Exception as exc:  # raised below, with the others
+        except Exception as exc:  # noqa: BLE001 - raised below, with the others
             failed.append(exc)
     if failed:
         raise failed[0] if len(failed) == 1 else ExceptionGroup("several purges failed", failed)
