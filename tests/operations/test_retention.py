@@ -177,7 +177,8 @@ async def test_workers_that_ended_go_after_seven_days(db: Database) -> None:
     async with db.transaction() as tx:
         await tx.execute(
             "INSERT INTO headrace.workers (id, host, pid, types, concurrency, lease, ended_at, ending) "
-            "SELECT 'wrk_' || days, 'h', 1, '{}'::text[], 1, interval '15 s', now() - make_interval(days => days), 'STOPPED' "
+            "SELECT 'wrk_' || days, 'h', 1, '{}'::text[], 1, interval '15 s', now() - make_interval(days => days), "
+            "'STOPPED' "
             "FROM unnest(ARRAY[6, 8]) AS days UNION ALL SELECT 'wrk_alive', 'h', 1, '{}', 1, '15 s', NULL, NULL"
         )
     assert (await purge_rows(db, ROWS["workers"], RetentionConfig().workers)).removed_rows == 1
