@@ -383,6 +383,7 @@ CREATE INDEX idx_outbox_events_aggregate ON headrace.outbox_events USING btree (
 CREATE INDEX idx_outbox_events_event_type_created_at ON headrace.outbox_events USING btree (event_type, created_at DESC);
 CREATE INDEX idx_outbox_events_open ON headrace.outbox_events USING btree (aggregate_type, aggregate_id, id) WHERE (status IN ('PENDING', 'FAILED'));
 CREATE INDEX idx_outbox_events_status_next_retry_at ON headrace.outbox_events USING btree (status, next_retry_at);
+CREATE TRIGGER tr_outbox_events_status BEFORE UPDATE OF status ON headrace.outbox_events FOR EACH ROW WHEN ((NOT headrace.outbox_event_may_move(old.status, new.status))) EXECUTE FUNCTION headrace.refuse_state_move('status');
 GRANT SELECT, INSERT, UPDATE, DELETE ON headrace.outbox_events TO headrace_app;
 COMMENT ON TABLE headrace.outbox_events IS 'Events to publish, at least once and in order for one aggregate.';
 COMMENT ON COLUMN headrace.outbox_events.event_id IS 'TypeID evt_…: the id receivers drop repeats by.';
@@ -1291,6 +1292,10 @@ COMMENT ON VIEW headrace.audit_logs IS 'The trail under the watermark service''s
 -- A fresh TypeID by the database's clock.
 -- headrace.new_id(text) RETURNS text
 --   in functions/new_id.sql
+
+-- Whether an event may go from one state to another (or stay).
+-- headrace.outbox_event_may_move(text,text) RETURNS boolean
+--   in functions/outbox_event_may_move.sql
 
 -- Trigger: the product's own account stays.
 -- headrace.refuse_deleting_system_user() RETURNS trigger
