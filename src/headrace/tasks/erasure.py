@@ -1,5 +1,5 @@
-"""What tasks forget of a user whose account goes. The rows stay, since ledger and trail refer to them, without anything
-that the user or a handler wrote into them."""
+"""What tasks forget of a user whose account goes: anything that the user or a handler wrote into them, at once. The rows
+are marked deleted, and the next purge removes them; ledger and trail know the task by its id alone."""
 
 from collections.abc import AsyncGenerator, Sequence
 from datetime import UTC, datetime
