@@ -1,5 +1,5 @@
-"""What tasks forget of a user whose account goes: anything that the user or a handler wrote into them, at once. The rows
-are marked deleted, and the next purge removes them; ledger and trail know the task by its id alone."""
+"""What tasks forget of a user whose account goes: anything that the user or a handler wrote into them, at once. Their
+rows are marked deleted, and the next purge removes them; ledger and trail know a task by its id alone."""
 
 from collections.abc import AsyncGenerator, Sequence
 from datetime import UTC, datetime
