@@ -384,6 +384,7 @@ CREATE INDEX idx_outbox_events_aggregate ON headrace.outbox_events USING btree (
 CREATE INDEX idx_outbox_events_event_type_created_at ON headrace.outbox_events USING btree (event_type, created_at DESC);
 CREATE INDEX idx_outbox_events_open ON headrace.outbox_events USING btree (aggregate_type, aggregate_id, id) WHERE (status IN ('PENDING', 'FAILED'));
 CREATE INDEX idx_outbox_events_status_next_retry_at ON headrace.outbox_events USING btree (status, next_retry_at);
+CREATE TRIGGER tr_outbox_events_status BEFORE UPDATE OF status ON headrace.outbox_events FOR EACH ROW WHEN ((NOT headrace.outbox_event_may_move(old.status, new.status))) EXECUTE FUNCTION headrace.refuse_state_move('status');
 GRANT SELECT, INSERT, UPDATE, DELETE ON headrace.outbox_events TO headrace_app;
 COMMENT ON TABLE headrace.outbox_events IS 'Events to publish, at least once and in order for one aggregate.';
 COMMENT ON COLUMN headrace.outbox_events.event_id IS 'TypeID evt_…: the id receivers drop repeats by.';
@@ -1303,6 +1304,10 @@ COMMENT ON COLUMN headrace.audit_logs.detail_json IS 'What the trail knows beyon
 -- Trigger: notifies headrace_configs with the key that changed.
 -- headrace.notify_config_change() RETURNS trigger
 --   in functions/notify_config_change.sql
+
+-- Whether an event may go from one state to another (or stay).
+-- headrace.outbox_event_may_move(source text, target text) RETURNS boolean
+--   in functions/outbox_event_may_move.sql
 
 -- Trigger: the product's own account stays.
 -- headrace.refuse_deleting_system_user() RETURNS trigger

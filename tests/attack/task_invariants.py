@@ -193,4 +193,14 @@ EVENTS = [
         WHERE event.aggregate_id NOT IN (SELECT id FROM headrace.tasks UNION ALL {DELETED})
         """,
     ),
+    Invariant(
+        "no event was published before an earlier one of its aggregate that still waits",
+        ("outbox_events",),
+        """
+        SELECT event.event_id, event.aggregate_id, earlier.event_id AS overtaken
+        FROM headrace.outbox_events AS event
+        JOIN headrace.outbox_events AS earlier USING (aggregate_type, aggregate_id)
+        WHERE event.status = 'PUBLISHED' AND earlier.status IN ('PENDING', 'FAILED') AND earlier.id < event.id
+        """,
+    ),
 ]

@@ -107,6 +107,9 @@ DAMAGE = {
     "each outcome was told of once": f"{UNTELL} 'task.succeeded'",
     "a task's events begin with its creation": f"{UNTELL} 'task.created'",
     "an event of a task is of a task": "UPDATE outbox_events SET aggregate_id = 'tsk_nobody'",
+    "no event was published before": """
+        UPDATE outbox_events SET status = 'PUBLISHED', published_at = now() WHERE event_type = 'task.started'
+        """,
     "a due time has one chain": "UPDATE task_executions SET retry_count = 1",
     "a schedule's statistics": "UPDATE scheduled_tasks SET total_executions = total_executions + 1",
     "never more runs at once": """

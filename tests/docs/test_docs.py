@@ -201,6 +201,7 @@ DRAWN = {
     "task_executions": "execution_may_move",
     "task_locks": "lock_may_move",
     "archives": "archive_may_move",
+    "outbox_events": "outbox_event_may_move",
 }
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from headrace import settings
 from headrace.settings import BadSettings
+from headrace.settings.rendering import groups
 
 
 @pytest.fixture(autouse=True)
@@ -92,3 +93,22 @@ def test_every_setting_is_documented_and_the_page_shows_defaults_only(monkeypatc
     page = settings.reference_page()
     assert all(f"`HEADRACE_{name.upper()}`" in page for name in settings.Settings.model_fields)
     assert "9001" not in page
+
+
+def test_groups_share_no_name_and_together_are_the_settings() -> None:
+    """Of two fields or checks of one name only one would be there, and nobody would notice."""
+    fields = [name for group in groups() for name in group.model_fields]
+    checks = [name for group in groups() for name in group.__pydantic_decorators__.model_validators]
+    assert fields == list(settings.Settings.model_fields)
+    assert len(set(fields)) == len(fields)
+    assert len(set(checks)) == len(checks) == len(settings.Settings.__pydantic_decorators__.model_validators)
+
+
+def test_every_check_between_settings_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HEADRACE_DATABASE_OWNER_URL", "postgresql://o@h/d")
+    with pytest.raises(BadSettings, match="set database_url, too"):
+        settings.load()
+    monkeypatch.delenv("HEADRACE_DATABASE_OWNER_URL")
+    monkeypatch.setenv("HEADRACE_ARCHIVE_S3_ACCESS_KEY", "k")
+    with pytest.raises(BadSettings, match="archive_s3_secret_key go together"):
+        settings.load()

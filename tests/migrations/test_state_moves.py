@@ -29,6 +29,12 @@ TASK_MOVES: Moves = {
 EXECUTION_ENDS = ["success", "failure", "timeout", "cancelled", "interrupted"]
 EXECUTION_MOVES: Moves = {"pending": ["running"], "running": EXECUTION_ENDS} | {end: [] for end in EXECUTION_ENDS}
 DELETION_MOVES: Moves = {"WAITING": ["RUNNING", "CANCELED"], "RUNNING": ["COMPLETED"], "COMPLETED": [], "CANCELED": []}
+EVENT_MOVES: Moves = {
+    "PENDING": ["PUBLISHED", "FAILED", "DEAD"],
+    "FAILED": ["PUBLISHED", "DEAD"],
+    "DEAD": ["PENDING"],  # by hand
+    "PUBLISHED": [],
+}
 LOCK_MOVES: Moves = {"active": ["released", "expired"], "released": [], "expired": []}
 
 
@@ -58,6 +64,10 @@ def lock_in(state: str) -> Columns:
     return {"state": state, "released_at": LATER if state == "released" else None}
 
 
+def event_in(status: str) -> Columns:
+    return {"status": status, "published_at": LATER if status == "PUBLISHED" else None}
+
+
 @pytest.mark.both
 @pytest.mark.parametrize(
     ("table", "moves", "columns_of", "trigger"),
@@ -65,6 +75,7 @@ def lock_in(state: str) -> Columns:
         ("tasks", TASK_MOVES, task_in, "tr_tasks_status"),
         ("task_executions", EXECUTION_MOVES, execution_in, "tr_task_executions_state"),  # S-10
         ("task_locks", LOCK_MOVES, lock_in, "tr_task_locks_state"),  # S-13
+        ("outbox_events", EVENT_MOVES, event_in, "tr_outbox_events_status"),  # W-12
         ("account_deletions", DELETION_MOVES, deletion_in, "tr_account_deletions_status"),  # W-16
     ],
 )

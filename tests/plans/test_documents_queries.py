@@ -15,6 +15,7 @@ import asyncpg
 import pytest
 
 from headrace.database import Tx
+from headrace.outbox import claims
 from tests.conftest import TestServer, rolled_back
 from tests.plans.generated import generate
 
@@ -31,6 +32,7 @@ class Query:
 
 
 USER = "u_0000000001000000000000000c"
+_DUE_EVENTS = claims.DUE_HEADS.format(status="PENDING").replace("$1", "NULL").replace("$2", "100")
 QUERIES = [
     # -- 002 §7
     Query(
@@ -149,6 +151,9 @@ QUERIES = [
         "SELECT * FROM headrace.task_logs WHERE task_id = (SELECT max(id) FROM headrace.tasks) ORDER BY id",
         "idx_task_logs_task",
     ),
+    # -- the relay's: what is due, and whether an earlier event of its aggregate waits (W-12)
+    Query(_DUE_EVENTS, "idx_outbox_events_status_next_retry_at"),
+    Query(_DUE_EVENTS, "idx_outbox_events_open"),
 ]
 
 MOST_PAGES = 1_000  # of some hundred thousand, at a million rows

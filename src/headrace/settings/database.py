@@ -1,0 +1,43 @@
+"""How to reach PostgreSQL, and how long to put up with it."""
+
+from datetime import timedelta
+from typing import ClassVar, Self
+
+from pydantic import PositiveInt, SecretStr, model_validator
+
+from headrace.settings.kinds import Duration, Group, ServerTimeout, setting
+
+
+class DatabaseSettings(Group):
+    title: ClassVar[str] = "Database"
+
+    database_url: SecretStr | None = setting(
+        "`postgresql://user:password@host:port/database` of a PostgreSQL 15 or newer. The user should be a member of "
+        "`headrace_app`. Unset, `headrace up` runs an embedded one.",
+        None,
+    )
+    database_owner_url: SecretStr | None = setting(
+        "The same database as a user who may change the schema (a member of `headrace_owner`); `headrace migrate` uses "
+        "it. Unset, the one above.",
+        None,
+    )
+    database_pool_min: PositiveInt = setting("Connections that each process keeps open.", 1)
+    database_pool_max: PositiveInt = setting("Connections that each process opens at the most.", 10)
+    database_connect_timeout: Duration = setting(
+        "How long to wait for a connection, new or from the pool.", timedelta(seconds=5)
+    )
+    database_statement_timeout: ServerTimeout = setting(
+        "How long a statement may run before PostgreSQL ends it.", timedelta(seconds=30)
+    )
+    database_migrate_lock_timeout: ServerTimeout = setting(
+        "How long a migration waits for a table that is in use before it gives up, so that nobody queues up behind it.",
+        timedelta(seconds=5),
+    )
+
+    @model_validator(mode="after")
+    def _check_database(self) -> Self:
+        if self.database_pool_min > self.database_pool_max:
+            raise ValueError("database_pool_min must not exceed database_pool_max")
+        if self.database_owner_url is not None and self.database_url is None:
+            raise ValueError("database_owner_url alone is not enough: set database_url, too")
+        return self

@@ -1,0 +1,69 @@
+"""Settings as people read them."""
+
+from datetime import timedelta
+
+from pydantic import ByteSize, SecretStr
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource
+
+from headrace.settings.kinds import PREFIX, UNITS, Group
+from headrace.settings.loading import Settings
+
+
+def shown(value: object) -> str | None:
+    """A value as a person would write it; a secret as dots."""
+    match value:
+        case None:
+            return None
+        case SecretStr():
+            return "••••••"
+        case timedelta():
+            seconds = value.total_seconds()
+            unit = next((u for u in ("d", "h", "m", "s") if seconds % UNITS[u] == 0), "ms")
+            return f"{seconds / UNITS[unit]:g}{unit}"
+        case ByteSize():
+            return value.human_readable(separator=" ")
+        case tuple():
+            return ",".join(str(part) for part in value)
+        case _:
+            return str(value)
+
+
+def groups() -> list[type[Group]]:
+    """In the order of the page."""
+    return [base for base in reversed(Settings.__bases__) if issubclass(base, Group)]
+
+
+def reference_page() -> str:
+    """``docs/reference/settings.md``."""
+    lines = [
+        "# Settings",
+        "",
+        "<!-- Rendered from src/headrace/settings by `make docs`; edit there. -->",
+        "",
+        "Set each as an environment variable, or by its name in lower case without the prefix in `headrace.toml` (or "
+        "the file that `HEADRACE_CONFIG` names). Variables win over the file. Durations are written `500ms`, `30s`, "
+        "`15m`, `24h`, `7d`; sizes `64KiB`, `10MiB`; lists are separated by commas. Unknown names are refused. "
+        "`headrace settings show` prints what is in force.",
+    ]
+    defaults = _Defaults()
+    for group in groups():
+        lines += ["", f"## {group.title}", "", "| setting | default | meaning |", "|---|---|---|"]
+        for name, field in group.model_fields.items():
+            default = shown(getattr(defaults, name))
+            lines.append(f"| `{PREFIX}{name.upper()}` | {f'`{default}`' if default else '–'} | {field.description} |")
+    return "\n".join(lines) + "\n"
+
+
+class _Defaults(Settings):
+    """Neither the environment nor a file: a reader's own settings must not get into the documentation."""
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],  # noqa: ARG003
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,  # noqa: ARG003
+        dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003
+        file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        return (init_settings,)

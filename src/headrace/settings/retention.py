@@ -1,0 +1,61 @@
+"""How long tables keep what, and where the archive is."""
+
+from datetime import timedelta
+from typing import ClassVar, Self
+
+from pydantic import HttpUrl, SecretStr, model_validator
+
+from headrace.settings.kinds import Group, Keep, setting
+
+
+class RetentionSettings(Group):
+    title: ClassVar[str] = "Retention"
+
+    retention_audit: Keep = setting(
+        "How long audit events stay in the database before their month goes to the archive. `forever` keeps them here; "
+        "so it does in the settings below.",
+        timedelta(days=180),
+    )
+    retention_deliveries: Keep = setting(
+        "The same for webhook deliveries. A month with an open delivery stays.", timedelta(days=180)
+    )
+    retention_ledger: Keep = setting(
+        "The same for the usage ledger. A month that explains an entitlement that has not ended stays.",
+        timedelta(days=5 * 365),
+    )
+    retention_executions: Keep = setting(
+        "How long ended runs of schedules are kept; then they are deleted.", timedelta(days=90)
+    )
+    retention_locks: Keep = setting(
+        "How long released and expired locks are kept; then they are deleted.", timedelta(days=7)
+    )
+    retention_outbox: Keep = setting(
+        "How long events that were published, or given up, are kept; then they are deleted.",
+        timedelta(days=30),
+    )
+    retention_tasks: Keep = setting(
+        "How long tasks that are over are kept, with their logs and steps; then they are deleted.",
+        timedelta(days=90),
+    )
+    retention_workers: Keep = setting(
+        "How long workers that have ended are kept; then they are deleted.", timedelta(days=7)
+    )
+    archive_url: str | None = setting(
+        "Where retired months are kept: a folder, or `s3://bucket/prefix` of anything that speaks S3. Unset, `archive` "
+        "in the data folder.",
+        None,
+    )
+    archive_s3_endpoint: HttpUrl | None = setting(
+        "Where the S3 service answers, if it is not Amazon's: `http://minio:9000`.", None
+    )
+    archive_s3_region: str | None = setting("The bucket's region. Unset, `AWS_REGION`.", None)
+    archive_s3_access_key: SecretStr | None = setting(
+        "The S3 access key. Unset, what `AWS_…` variables or the machine's own role say.", None
+    )
+    archive_s3_secret_key: SecretStr | None = setting("The S3 secret key, with the access key.", None)
+
+    @model_validator(mode="after")
+    def _check_archive(self) -> Self:
+        if (self.archive_s3_access_key is None) != (self.archive_s3_secret_key is None):
+            raise ValueError("archive_s3_access_key and archive_s3_secret_key go together: set both or none")
+        return self
