@@ -722,7 +722,7 @@ CREATE TABLE headrace.task_locks (
   updated_at timestamptz NOT NULL DEFAULT now(),
   user_id varchar(64) NOT NULL DEFAULT 'u_00000000000000000000000000',
   CONSTRAINT task_locks_pkey PRIMARY KEY (id),
-  CONSTRAINT uk_task_locks_key_fence UNIQUE (user_id, lock_key, fence),
+  CONSTRAINT uk_task_locks_key_fence UNIQUE (lock_key, user_id, fence),
   CONSTRAINT fk_task_locks_users_user_id FOREIGN KEY (user_id) REFERENCES headrace.users(id),
   CONSTRAINT ck_task_locks_expires_at CHECK ((expires_at > acquired_at)),
   CONSTRAINT ck_task_locks_fence CHECK ((fence > 0)),
@@ -733,8 +733,8 @@ CREATE TABLE headrace.task_locks (
 CREATE INDEX idx_task_locks_expires_at ON headrace.task_locks USING btree (expires_at);
 CREATE INDEX idx_task_locks_holder ON headrace.task_locks USING btree (holder_id);
 CREATE UNIQUE INDEX idx_task_locks_key ON headrace.task_locks USING btree (user_id, lock_key) WHERE (state = 'active');
-CREATE INDEX idx_task_locks_state ON headrace.task_locks USING btree (state);
-CREATE INDEX idx_task_locks_user ON headrace.task_locks USING btree (user_id, id);
+CREATE INDEX idx_task_locks_state ON headrace.task_locks USING btree (state, id);
+CREATE INDEX idx_task_locks_user ON headrace.task_locks USING btree (user_id, state, id);
 CREATE TRIGGER tr_task_locks_state BEFORE UPDATE OF state ON headrace.task_locks FOR EACH ROW WHEN ((NOT headrace.lock_may_move(old.state, new.state))) EXECUTE FUNCTION headrace.refuse_state_move('state');
 CREATE TRIGGER tr_task_locks_touch BEFORE UPDATE ON headrace.task_locks FOR EACH ROW WHEN ((NOT (new.updated_at IS DISTINCT FROM old.updated_at))) EXECUTE FUNCTION headrace.touch_updated_at();
 GRANT SELECT, INSERT, UPDATE, DELETE ON headrace.task_locks TO headrace_app;
@@ -926,7 +926,7 @@ CREATE INDEX idx_tasks_asset_id ON headrace.tasks USING btree (input_asset_id) W
 CREATE INDEX idx_tasks_created_at ON headrace.tasks USING btree (created_at);
 CREATE INDEX idx_tasks_deleted_at ON headrace.tasks USING btree (deleted_at) WHERE (deleted_at IS NOT NULL);
 CREATE INDEX idx_tasks_status_updated_at ON headrace.tasks USING btree (status, updated_at DESC);
-CREATE INDEX idx_tasks_user_created_at ON headrace.tasks USING btree (user_id, created_at DESC) WHERE (deleted_at IS NULL);
+CREATE INDEX idx_tasks_user_created_at ON headrace.tasks USING btree (user_id DESC, created_at DESC);
 CREATE INDEX idx_tasks_user_status_created_at ON headrace.tasks USING btree (user_id, status, created_at DESC);
 CREATE TRIGGER tr_tasks_status BEFORE UPDATE OF status ON headrace.tasks FOR EACH ROW WHEN ((NOT headrace.task_may_move(old.status, new.status))) EXECUTE FUNCTION headrace.refuse_state_move('status');
 CREATE TRIGGER tr_tasks_touch BEFORE UPDATE ON headrace.tasks FOR EACH ROW WHEN ((NOT (new.updated_at IS DISTINCT FROM old.updated_at))) EXECUTE FUNCTION headrace.touch_updated_at();
