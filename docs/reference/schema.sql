@@ -450,6 +450,33 @@ COMMENT ON TABLE headrace.retention_runs IS 'The last run of retention over each
 COMMENT ON COLUMN headrace.retention_runs.finished_at IS 'Null while it runs, and after it was killed.';
 COMMENT ON COLUMN headrace.retention_runs.error IS 'Why it could not do all it should.';
 
+CREATE TABLE headrace.row_archives (
+  id varchar(64) NOT NULL,
+  table_name varchar(63) NOT NULL,
+  location text NOT NULL,
+  row_count bigint NOT NULL,
+  min_id text NOT NULL,
+  max_id text NOT NULL,
+  min_at timestamptz NOT NULL,
+  max_at timestamptz NOT NULL,
+  size_bytes bigint NOT NULL,
+  sha256 character(64) NOT NULL,
+  created_at timestamptz NOT NULL DEFAULT now(),
+  CONSTRAINT row_archives_pkey PRIMARY KEY (id),
+  CONSTRAINT uk_row_archives_location UNIQUE (location),
+  CONSTRAINT ck_row_archives_at CHECK ((min_at <= max_at)),
+  CONSTRAINT ck_row_archives_row_count CHECK ((row_count > 0)),
+  CONSTRAINT ck_row_archives_sha256 CHECK ((sha256 ~ '^[0-9a-f]{64}$')),
+  CONSTRAINT ck_row_archives_size_bytes CHECK ((size_bytes > 0))
+);
+CREATE INDEX idx_row_archives_table_name_max_at ON headrace.row_archives USING btree (table_name, max_at DESC);
+GRANT SELECT, INSERT ON headrace.row_archives TO headrace_app;
+COMMENT ON TABLE headrace.row_archives IS 'Files of rows that are deleted: the summary that stays online. Written by the commit that deletes them.';
+COMMENT ON COLUMN headrace.row_archives.location IS 'The object''s name below HEADRACE_ARCHIVE_URL.';
+COMMENT ON COLUMN headrace.row_archives.min_id IS 'Of execution_uid, event_id or lock_key, as is max_id.';
+COMMENT ON COLUMN headrace.row_archives.min_at IS 'Of created_at, as is max_at.';
+COMMENT ON COLUMN headrace.row_archives.sha256 IS 'Of the Parquet file, which was read back before its rows were deleted.';
+
 CREATE TABLE headrace.scheduled_tasks (
   uid varchar(255) NOT NULL,
   user_id varchar(64) NOT NULL DEFAULT 'u_00000000000000000000000000',

@@ -15,12 +15,28 @@ _BATCHES = 100  # in one pass; the rest waits for the next
 
 @dataclass(frozen=True, slots=True)
 class RowRetention:
-    """Rows of one table that are deleted once they are old enough: how old, is a setting."""
+    """Rows of one table that are deleted once they are old enough: how old, is a setting.
+
+    ``name`` is the column that people know a row by, where rows can be written to the archive before they go. ``along``
+    are tables whose rows go with them and that no foreign key sees to, with the column that names the row.
+    """
 
     table: str
-    delete: str  # SQL: deletes at most $2 rows that were over before $1; leaves alone what others have locked
+    due: str  # SQL: the keys of at most $2 rows that were over before $1, locked; leaves alone what others have locked
     cron: str
     description: str
+    key: str = "id"
+    name: str | None = None
+    along: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def delete(self) -> str:
+        """SQL: deletes what is due."""
+        keys = f"ANY (ARRAY(SELECT {self.key} FROM due))"
+        others = "".join(
+            f", gone_{table} AS (DELETE FROM headrace.{table} WHERE {column} = {keys})" for table, column in self.along
+        )
+        return f"WITH due AS ({self.due}){others} DELETE FROM headrace.{self.table} WHERE {self.key} = {keys}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -80,6 +80,9 @@ Duration = Annotated[timedelta, BeforeValidator(_duration), Field(gt=timedelta(0
 ServerTimeout = Annotated[Duration, Field(le=timedelta(days=24))]
 Keep = Annotated[Annotated[timedelta, Field(gt=timedelta(0))] | None, BeforeValidator(_keep)]
 Words = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_comma_separated)]
+ArchivedRows = Annotated[
+    tuple[Literal["task_executions", "outbox_events", "task_locks"], ...], NoDecode, BeforeValidator(_comma_separated)
+]
 Networks = Annotated[tuple[IPv4Network | IPv6Network, ...], NoDecode, BeforeValidator(_networks)]
 # None at all is a choice, too.
 OptionalDuration = Annotated[timedelta, BeforeValidator(_duration), Field(ge=timedelta(0), le=timedelta(days=365))]
@@ -377,6 +380,12 @@ class Settings(BaseSettings):
     )
     retention_workers: Keep = _setting(
         "Retention", "How long workers that have ended are kept; then they are deleted.", timedelta(days=7)
+    )
+    retention_archive_rows: ArchivedRows = _setting(
+        "Retention",
+        "Tables whose rows are written to the archive before they are deleted, separated by commas: `task_executions`, "
+        "`outbox_events`, `task_locks`. What is in a file there outlives the deletion of an account.",
+        (),
     )
     archive_url: str | None = _setting(
         "Retention",

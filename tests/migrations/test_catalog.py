@@ -290,6 +290,7 @@ LESS = {
     "schema_migrations": {"SELECT"},
     "schema_definitions": {"SELECT"},
     "archives": {"SELECT"},  # the owner's own book
+    "row_archives": {"SELECT", "INSERT"},  # what was deleted and where it is: only ever added to
 }
 RIGHTS = """
 SELECT relname, relispartition, array_agg(privilege) FILTER (WHERE has_table_privilege('headrace_app', oid, privilege))

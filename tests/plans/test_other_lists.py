@@ -122,7 +122,7 @@ def lists() -> Iterator[tuple[str, List]]:
     """Every list with every combination of its filters, on the first page and on a later one."""
     middle = datetime.now(UTC) - timedelta(hours=2)
     for mark in (None, (middle, "x")):
-        page = {"older_than": mark, "limit": LIMIT}
+        page: dict[str, Any] = {"older_than": mark, "limit": LIMIT}
         for status, role in itertools.product((None, *UserStatus), (None, *Role)):
             yield f"users {status} {role}", partial(users.list_users, status=status, role=role, **page)
         for deletion in (None, *DeletionStatus):

@@ -11,29 +11,24 @@ TASKS = RowRetention(
     # By created_at, which has an index; the few that were submitted long ago and are not over are passed over. Steps
     # and results go with their task, logs have no foreign key, and runs of schedules keep their row without the task.
     """
-WITH over AS (
-  SELECT id FROM headrace.tasks
-  WHERE created_at < $1 AND finished_at < $1
-  ORDER BY created_at LIMIT $2 FOR UPDATE SKIP LOCKED
-), logs AS (
-  DELETE FROM headrace.task_logs WHERE task_id = ANY (ARRAY(SELECT id FROM over))
-)
-DELETE FROM headrace.tasks WHERE id = ANY (ARRAY(SELECT id FROM over))
+SELECT id FROM headrace.tasks
+WHERE created_at < $1 AND finished_at < $1
+ORDER BY created_at LIMIT $2 FOR UPDATE SKIP LOCKED
 """,
     cron="*/10 * * * *",
     description="Removes tasks that ended long ago, with their logs and steps.",
+    along=(("task_logs", "task_id"),),
 )
 WORKERS = RowRetention(
     "workers",
     """
-DELETE FROM headrace.workers WHERE number IN (
-  SELECT number FROM headrace.workers
-  WHERE ended_at < $1
-  ORDER BY number LIMIT $2 FOR UPDATE SKIP LOCKED
-)
+SELECT number FROM headrace.workers
+WHERE ended_at < $1
+ORDER BY number LIMIT $2 FOR UPDATE SKIP LOCKED
 """,
     cron="0 3 * * *",
     description="Removes workers that ended long ago.",
+    key="number",
 )
 # What its owner has deleted is gone within minutes, payload, result and logs.
 DELETED = Purge("deleted_tasks", purge_deleted)
