@@ -758,7 +758,7 @@ CREATE TABLE headrace.task_locks (
   CONSTRAINT ck_task_locks_state CHECK ((state IN ('active', 'expired', 'released')))
 );
 CREATE INDEX idx_task_locks_expires_at ON headrace.task_locks USING btree (expires_at);
-CREATE INDEX idx_task_locks_holder ON headrace.task_locks USING btree (holder_id);
+CREATE INDEX idx_task_locks_holder ON headrace.task_locks USING btree (holder_id, id);
 CREATE UNIQUE INDEX idx_task_locks_key ON headrace.task_locks USING btree (user_id, lock_key) WHERE (state = 'active');
 CREATE INDEX idx_task_locks_state ON headrace.task_locks USING btree (state, id);
 CREATE INDEX idx_task_locks_user ON headrace.task_locks USING btree (user_id, state, id);

@@ -70,7 +70,7 @@ SELECT 'sch_' || n % 200 + 1, CASE WHEN n % 200 < 20 THEN 'u_7' ELSE 'u_8' END, 
        CASE WHEN n % 499 = 0 THEN 'manual' ELSE 'scheduled' END, 'u_1'
 FROM generate_series(1, :rows) AS n;
 """
-MOST_DISCARDED = 500
+MOST_DISCARDED = 1_000
 LIMIT = 21
 
 
@@ -108,10 +108,9 @@ class Explaining(Tx):
 
     plan: dict[str, Any]
 
-    async def fetch(self, sql: str, *args: object) -> list[Any]:  # type: ignore[override]
-        self.plan = json.loads(await self.connection.fetchval(f"EXPLAIN (ANALYZE, FORMAT JSON) {sql}", *args))[0][
-            "Plan"
-        ]
+    async def fetch(self, sql: str, *args: object) -> list[Any]:
+        found = await self.connection.fetchval(f"EXPLAIN (ANALYZE, FORMAT JSON) {sql}", *args)
+        self.plan = json.loads(found)[0]["Plan"]
         return []
 
 

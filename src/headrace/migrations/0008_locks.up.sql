@@ -32,7 +32,7 @@ CREATE UNIQUE INDEX idx_task_locks_key ON headrace.task_locks (user_id, lock_key
 CREATE INDEX idx_task_locks_user ON headrace.task_locks (user_id, state, id);
 CREATE INDEX idx_task_locks_state ON headrace.task_locks (state, id);
 CREATE INDEX idx_task_locks_expires_at ON headrace.task_locks (expires_at);
-CREATE INDEX idx_task_locks_holder ON headrace.task_locks (holder_id);
+CREATE INDEX idx_task_locks_holder ON headrace.task_locks (holder_id, id);
 
 COMMENT ON TABLE headrace.task_locks IS 'Who holds and who held which lock.';
 COMMENT ON COLUMN headrace.task_locks.user_id IS 'Whose lock it is; the system''s own by default.';

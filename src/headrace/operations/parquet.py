@@ -11,15 +11,17 @@ from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
+import asyncpg
 import orjson
 
 from headrace.database import Tx
 from headrace.extras import load
 from headrace.operations.errors import ArchiveDamaged
 from headrace.operations.model import Archived, Summary
-from headrace.operations.owner import Connection
+
+Connection: TypeAlias = "asyncpg.Connection[Any] | asyncpg.pool.PoolConnectionProxy[Any]"
 
 _BATCH = 500  # rows at once: whatever else this process does waits for no more than a few milliseconds
 _ROW_GROUP = 100_000  # rows that a reader can skip by their minimum and maximum
