@@ -11,6 +11,7 @@ from headrace.assembly.retention import ROWS
 from headrace.database import Database, DatabaseConfig
 from headrace.operations.config import RetentionConfig
 from headrace.operations.errors import ArchiveDamaged
+from headrace.operations.health import look
 from headrace.operations.retention import purge_rows, retain
 from headrace.operations.row_archives import archive_rows
 from headrace.purging import RowRetention
@@ -153,3 +154,17 @@ async def test_a_file_that_reads_back_differently_deletes_nothing(
     with pytest.raises(ArchiveDamaged):
         await archive_rows(db, Damaging(place), rule, line())
     assert (await names(db, rule), await noted(db)) == (before, [])
+
+
+async def test_without_an_archive_to_write_to_the_rows_stay_and_the_run_says_why(
+    db: Database, tmp_path: Path, rule: RowRetention
+) -> None:
+    before = await names(db, rule)
+    (tmp_path / "a file").write_text("and no folder")
+    run = await purge_rows(db, rule, KEEP, archive=StorageConfig(f"file://{tmp_path / 'a file'}"))
+    assert run.removed_rows == 0
+    assert "cannot be read or written" in (run.error or "")
+    assert await names(db, rule) == before
+    (told,) = (await look(db)).runs
+    assert told.error == run.error
+    assert told.finished_at is not None

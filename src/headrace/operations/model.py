@@ -178,7 +178,8 @@ class Retention:
     removed_rows: int
     retired: tuple[Retired, ...] = ()
     kept: tuple[MonthKept, ...] = ()
+    obstacle: str | None = None  # why rows could not be archived, and so stay
 
     @property
     def error(self) -> str | None:
-        return "; ".join(f"{month.period:%Y-%m}: {month.reason}" for month in self.kept) or None
+        return self.obstacle or "; ".join(f"{month.period:%Y-%m}: {month.reason}" for month in self.kept) or None

@@ -118,11 +118,10 @@ async def purge_rows(
         await store.start_run(tx, table_name, now=now)
         line = None if keep is None else (now or await tx.fetchval("SELECT now()")) - keep
     if archive is not None and line is not None:
-        storage, more = Storage(archive), True
-        while more:
-            gone, more = await archive_rows(db, storage, rule, line)
-            removed += gone
-        line = None
+        run = await _archive_and_purge(db, rule, line, archive)
+        async with db.transaction() as tx:
+            await store.finish_run(tx, run)
+        return run
     while line is not None:
         async with db.transaction() as tx:
             gone = await tx.count(rule.delete, line, batch)
@@ -134,6 +133,19 @@ async def purge_rows(
     async with db.transaction() as tx:
         await store.finish_run(tx, run)
     return run
+
+
+async def _archive_and_purge(db: Database, rule: RowRetention, line: datetime, archive: StorageConfig) -> Retention:
+    removed, more = 0, True
+    try:
+        storage = Storage(archive)
+        while more:
+            gone, more = await archive_rows(db, storage, rule, line)
+            removed += gone
+    except HeadraceError as exc:
+        log.warning("retention.kept", table=rule.table, error=exc.code)
+        return Retention(rule.table, removed, obstacle=exc.message)
+    return Retention(rule.table, removed)
 
 
 async def retain(
