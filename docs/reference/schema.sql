@@ -452,6 +452,33 @@ COMMENT ON TABLE headrace.retention_runs IS 'The last run of retention over each
 COMMENT ON COLUMN headrace.retention_runs.finished_at IS 'Null while it runs, and after it was killed.';
 COMMENT ON COLUMN headrace.retention_runs.error IS 'Why it could not do all it should.';
 
+CREATE TABLE headrace.row_archives (
+  id varchar(64) NOT NULL,
+  table_name varchar(63) NOT NULL,
+  location text NOT NULL,
+  row_count bigint NOT NULL,
+  min_id text NOT NULL,
+  max_id text NOT NULL,
+  min_at timestamptz NOT NULL,
+  max_at timestamptz NOT NULL,
+  size_bytes bigint NOT NULL,
+  sha256 character(64) NOT NULL,
+  created_at timestamptz NOT NULL DEFAULT now(),
+  CONSTRAINT row_archives_pkey PRIMARY KEY (id),
+  CONSTRAINT uk_row_archives_location UNIQUE (location),
+  CONSTRAINT ck_row_archives_at CHECK ((min_at <= max_at)),
+  CONSTRAINT ck_row_archives_row_count CHECK ((row_count > 0)),
+  CONSTRAINT ck_row_archives_sha256 CHECK ((sha256 ~ '^[0-9a-f]{64}$')),
+  CONSTRAINT ck_row_archives_size_bytes CHECK ((size_bytes > 0))
+);
+CREATE INDEX idx_row_archives_table_name_max_at ON headrace.row_archives USING btree (table_name, max_at DESC);
+GRANT SELECT, INSERT ON headrace.row_archives TO headrace_app;
+COMMENT ON TABLE headrace.row_archives IS 'Files of rows that are deleted: the summary that stays online. Written by the commit that deletes them.';
+COMMENT ON COLUMN headrace.row_archives.location IS 'The object''s name below HEADRACE_ARCHIVE_URL.';
+COMMENT ON COLUMN headrace.row_archives.min_id IS 'Of execution_uid, event_id or lock_key, as is max_id.';
+COMMENT ON COLUMN headrace.row_archives.min_at IS 'Of created_at, as is max_at.';
+COMMENT ON COLUMN headrace.row_archives.sha256 IS 'Of the Parquet file, which was read back before its rows were deleted.';
+
 CREATE TABLE headrace.scheduled_tasks (
   uid varchar(255) NOT NULL,
   user_id varchar(64) NOT NULL DEFAULT 'u_00000000000000000000000000',
@@ -724,7 +751,7 @@ CREATE TABLE headrace.task_locks (
   updated_at timestamptz NOT NULL DEFAULT now(),
   user_id varchar(64) NOT NULL DEFAULT 'u_00000000000000000000000000',
   CONSTRAINT task_locks_pkey PRIMARY KEY (id),
-  CONSTRAINT uk_task_locks_key_fence UNIQUE (user_id, lock_key, fence),
+  CONSTRAINT uk_task_locks_key_fence UNIQUE (lock_key, user_id, fence),
   CONSTRAINT fk_task_locks_users_user_id FOREIGN KEY (user_id) REFERENCES headrace.users(id),
   CONSTRAINT ck_task_locks_expires_at CHECK ((expires_at > acquired_at)),
   CONSTRAINT ck_task_locks_fence CHECK ((fence > 0)),
@@ -733,10 +760,10 @@ CREATE TABLE headrace.task_locks (
   CONSTRAINT ck_task_locks_state CHECK ((state IN ('active', 'expired', 'released')))
 );
 CREATE INDEX idx_task_locks_expires_at ON headrace.task_locks USING btree (expires_at);
-CREATE INDEX idx_task_locks_holder ON headrace.task_locks USING btree (holder_id);
+CREATE INDEX idx_task_locks_holder ON headrace.task_locks USING btree (holder_id, id);
 CREATE UNIQUE INDEX idx_task_locks_key ON headrace.task_locks USING btree (user_id, lock_key) WHERE (state = 'active');
-CREATE INDEX idx_task_locks_state ON headrace.task_locks USING btree (state);
-CREATE INDEX idx_task_locks_user ON headrace.task_locks USING btree (user_id, id);
+CREATE INDEX idx_task_locks_state ON headrace.task_locks USING btree (state, id);
+CREATE INDEX idx_task_locks_user ON headrace.task_locks USING btree (user_id, state, id);
 CREATE TRIGGER tr_task_locks_state BEFORE UPDATE OF state ON headrace.task_locks FOR EACH ROW WHEN ((NOT headrace.lock_may_move(old.state, new.state))) EXECUTE FUNCTION headrace.refuse_state_move('state');
 CREATE TRIGGER tr_task_locks_touch BEFORE UPDATE ON headrace.task_locks FOR EACH ROW WHEN ((NOT (new.updated_at IS DISTINCT FROM old.updated_at))) EXECUTE FUNCTION headrace.touch_updated_at();
 GRANT SELECT, INSERT, UPDATE, DELETE ON headrace.task_locks TO headrace_app;
@@ -928,7 +955,7 @@ CREATE INDEX idx_tasks_asset_id ON headrace.tasks USING btree (input_asset_id) W
 CREATE INDEX idx_tasks_created_at ON headrace.tasks USING btree (created_at);
 CREATE INDEX idx_tasks_deleted_at ON headrace.tasks USING btree (deleted_at) WHERE (deleted_at IS NOT NULL);
 CREATE INDEX idx_tasks_status_updated_at ON headrace.tasks USING btree (status, updated_at DESC);
-CREATE INDEX idx_tasks_user_created_at ON headrace.tasks USING btree (user_id, created_at DESC) WHERE (deleted_at IS NULL);
+CREATE INDEX idx_tasks_user_created_at ON headrace.tasks USING btree (user_id DESC, created_at DESC);
 CREATE INDEX idx_tasks_user_status_created_at ON headrace.tasks USING btree (user_id, status, created_at DESC);
 CREATE TRIGGER tr_tasks_status BEFORE UPDATE OF status ON headrace.tasks FOR EACH ROW WHEN ((NOT headrace.task_may_move(old.status, new.status))) EXECUTE FUNCTION headrace.refuse_state_move('status');
 CREATE TRIGGER tr_tasks_touch BEFORE UPDATE ON headrace.tasks FOR EACH ROW WHEN ((NOT (new.updated_at IS DISTINCT FROM old.updated_at))) EXECUTE FUNCTION headrace.touch_updated_at();

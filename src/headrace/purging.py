@@ -10,17 +10,51 @@ from dataclasses import dataclass
 from headrace.database import Database, Tx
 
 BATCH = 1000
+_LINES = 200  # of one row, in one statement
 _BATCHES = 100  # in one pass; the rest waits for the next
 
 
 @dataclass(frozen=True, slots=True)
 class RowRetention:
-    """Rows of one table that are deleted once they are old enough: how old, is a setting."""
+    """Rows of one table that are deleted once they are old enough: how old, is a setting.
+
+    ``name`` is the column that people know a row by, where rows can be written to the archive before they go. ``lines``
+    is a table whose rows go with them and that no foreign key sees to, and the column that names the row.
+    """
 
     table: str
-    delete: str  # SQL: deletes at most $2 rows that were over before $1; leaves alone what others have locked
+    due: str  # SQL: the keys of at most $2 rows that were over before $1, locked; leaves alone what others have locked
     cron: str
     description: str
+    key: str = "id"
+    name: str | None = None
+    lines: tuple[str, str] | None = None
+
+    @property
+    def delete(self) -> str:
+        """SQL: deletes what is due."""
+        if self.lines is not None:
+            return delete_with_lines(self.table, self.due, *self.lines)
+        return f"WITH due AS ({self.due}) DELETE FROM headrace.{self.table} WHERE {self.key} = ANY (ARRAY(TABLE due))"
+
+
+def delete_with_lines(table: str, due: str, lines: str, column: str) -> str:
+    """SQL: deletes rows with what another table says of them. There may be millions of lines of one row: then some of
+    them go each time, and the row with the last."""
+    return f"""
+WITH due AS MATERIALIZED ({due}), said AS MATERIALIZED (
+  SELECT due.id, found.lines
+  FROM due
+  CROSS JOIN LATERAL (
+    SELECT array_agg(line.id) AS lines
+    FROM (SELECT id FROM headrace.{lines} WHERE {column} = due.id ORDER BY id LIMIT {_LINES}) AS line
+  ) AS found
+), removed AS (
+  DELETE FROM headrace.{lines} WHERE id = ANY (ARRAY(SELECT unnest(said.lines) FROM said))
+)
+DELETE FROM headrace.{table}
+WHERE id = ANY (ARRAY(SELECT said.id FROM said WHERE coalesce(cardinality(said.lines), 0) < {_LINES}))
+"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -173,6 +173,7 @@ NOT_READ = {
     "login_throttles": "counts that may be lost or late",
     "queues": "what people said of queues; nothing follows from it",
     "rate_limits": "unlogged: a crash empties it, and it may be behind",
+    "row_archives": "only added to, in the commit that deletes the rows; its files verified by tests/operations",
     "retention_runs": "what retention did last, for people",
     "schema_migrations": "the runner's own, checked by tests/migrations",
     "schema_definitions": "the runner's own, checked by tests/migrations",

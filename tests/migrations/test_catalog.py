@@ -72,6 +72,8 @@ DECIDED = {
     ),
     "001 task_locks: idx_task_locks_key unique (lock_key) where state = 'active': "
     "unique (user_id, lock_key) where state = 'active'": "a key is a name among its owner's: no stranger is in the way",
+    "001 task_locks: idx_task_locks_state (state): (state, id)": "the same searches, and the locks come in order",
+    "001 task_locks: idx_task_locks_holder (holder_id): (holder_id, id)": "the same searches, in order as well",
     "001 task_locks: idx_task_locks_acquired_at (acquired_at): missing": TAG_ONLY + "nothing asks by it",
     "001 task_locks: idx_task_locks_created_at (created_at): missing": TAG_ONLY + "nothing asks by it",
     "001 task_locks: idx_task_locks_updated_at (updated_at): missing": TAG_ONLY + "each renewal would move it",
@@ -289,6 +291,7 @@ LESS = {
     "schema_migrations": {"SELECT"},
     "schema_definitions": {"SELECT"},
     "archives": {"SELECT"},  # the owner's own book
+    "row_archives": {"SELECT", "INSERT"},  # what was deleted and where it is: only ever added to
 }
 RIGHTS = """
 SELECT relname, relispartition, array_agg(privilege) FILTER (WHERE has_table_privilege('headrace_app', oid, privilege))

@@ -301,6 +301,7 @@ def retention_config(chosen: Settings) -> RetentionConfig:
         outbox_events=chosen.retention_outbox,
         tasks=chosen.retention_tasks,
         workers=chosen.retention_workers,
+        archived_rows=chosen.retention_archive_rows,
     )
 
 

@@ -6,13 +6,12 @@ from headrace.purging import Purge, RowRetention
 LOCKS = RowRetention(
     "task_locks",
     """
-DELETE FROM headrace.task_locks WHERE id IN (
-  SELECT id FROM headrace.task_locks
-  WHERE expires_at < $1 AND state <> 'active' AND coalesce(released_at, expires_at) < $1
-  ORDER BY expires_at LIMIT $2 FOR UPDATE SKIP LOCKED
-)
+SELECT id FROM headrace.task_locks
+WHERE expires_at < $1 AND state <> 'active' AND coalesce(released_at, expires_at) < $1
+ORDER BY expires_at LIMIT $2 FOR UPDATE SKIP LOCKED
 """,
     cron="0 3 * * *",
     description="Removes locks that were released or expired long ago; their fences stay.",
+    name="lock_key",
 )
 EXPIRED = Purge("locks", expire)  # not deleted: noted as expired

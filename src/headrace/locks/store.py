@@ -4,7 +4,7 @@ Times are ``clock_timestamp()``, not the transaction's start: who waited for the
 ended, and the history must not say that two held it at once.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -150,25 +150,29 @@ class Filter:
     state: LockState | None = None
 
 
-# An active row whose time is over is expired, though nobody has come yet to write it down.
-_IN_STATE: Mapping[LockState, str] = {
-    LockState.ACTIVE: "state = 'active' AND expires_at > clock_timestamp()",
-    LockState.EXPIRED: "(state = 'expired' OR state = 'active' AND expires_at <= clock_timestamp())",
-    LockState.RELEASED: "state = 'released'",
+# In which rows a lock of this state is: an active row whose time is over is expired, though nobody has come yet to
+# write it down.
+_IN_STATE: Mapping[LockState, Sequence[str]] = {
+    LockState.ACTIVE: ("state = 'active' AND expires_at > clock_timestamp()",),
+    LockState.EXPIRED: ("state = 'expired'", "state = 'active' AND expires_at <= clock_timestamp()"),
+    LockState.RELEASED: ("state = 'released'",),
 }
+_EVERY_STATE = ("state = 'active'", "state = 'expired'", "state = 'released'")
 
 
 async def list_locks(tx: Tx, wanted: Filter, *, before: int | None = None, limit: int) -> list[Lock]:
     """Locks, newest first: those that are held and those that were."""
     where = Where().eq("user_id", wanted.user_id).eq("lock_key", wanted.key).eq("holder_id", wanted.holder)
     where = where.below("id", before)
-    clauses = [*where.clauses, *([_IN_STATE[wanted.state]] if wanted.state else [])]
-    rows = await tx.fetch(
-        f"SELECT {_COLUMNS} FROM headrace.task_locks {'WHERE' if clauses else ''} {' AND '.join(clauses)} "
-        f"ORDER BY id DESC LIMIT ${where.next}",
-        *where.args,
-        limit,
-    )
+    # One walk for each state, merged: a user's locks come in order state by state, and everybody's as well.
+    states = _IN_STATE[wanted.state] if wanted.state else _EVERY_STATE if wanted.user_id else ("true",)
+    walks = [
+        f"(SELECT {_COLUMNS} FROM headrace.task_locks WHERE {' AND '.join((*where.clauses, state))} "
+        f"ORDER BY id DESC LIMIT ${where.next})"
+        for state in states
+    ]
+    merged = f"SELECT * FROM ({' UNION ALL '.join(walks)}) AS lock ORDER BY id DESC LIMIT ${where.next}"
+    rows = await tx.fetch(merged, *where.args, limit)
     return [_lock_of(row) for row in rows]
 
 

@@ -81,7 +81,8 @@ CREATE TABLE headrace.tasks (
 );
 -- Also serves user and status alone (idx_tasks_user_status of the dispatch service).
 CREATE INDEX idx_tasks_user_status_created_at ON headrace.tasks (user_id, status, created_at DESC);
-CREATE INDEX idx_tasks_user_created_at ON headrace.tasks (user_id, created_at DESC) WHERE deleted_at IS NULL;
+-- DESC twice: a list by status asks for the user upwards, and so never walks here over tasks of other statuses.
+CREATE INDEX idx_tasks_user_created_at ON headrace.tasks (user_id DESC, created_at DESC);
 CREATE INDEX idx_tasks_status_updated_at ON headrace.tasks (status, updated_at DESC);
 CREATE INDEX idx_tasks_asset_id ON headrace.tasks (input_asset_id) WHERE input_asset_id IS NOT NULL;
 CREATE INDEX idx_tasks_created_at ON headrace.tasks (created_at);

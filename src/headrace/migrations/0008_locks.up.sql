@@ -19,7 +19,8 @@ CREATE TABLE headrace.task_locks (
   -- A lock's key is a name among its owner's: nobody can take, hold up or even see a stranger's lock.
   user_id            varchar(64) NOT NULL DEFAULT 'u_00000000000000000000000000',
   CONSTRAINT fk_task_locks_users_user_id FOREIGN KEY (user_id) REFERENCES headrace.users (id),
-  CONSTRAINT uk_task_locks_key_fence UNIQUE (user_id, lock_key, fence),
+  -- The key first, so that it also finds one key's locks whoever owns them.
+  CONSTRAINT uk_task_locks_key_fence UNIQUE (lock_key, user_id, fence),
   CONSTRAINT ck_task_locks_expires_at CHECK (expires_at > acquired_at),
   CONSTRAINT ck_task_locks_released_at CHECK (
     (released_at IS NOT NULL) = (state = 'released') AND (released_at >= acquired_at OR released_at IS NULL)
@@ -27,11 +28,11 @@ CREATE TABLE headrace.task_locks (
 );
 -- This is the lock: one active row for a key. A plain UNIQUE would forbid the history.
 CREATE UNIQUE INDEX idx_task_locks_key ON headrace.task_locks (user_id, lock_key) WHERE state = 'active';
--- An owner's locks, newest first; everybody's go by the primary key.
-CREATE INDEX idx_task_locks_user ON headrace.task_locks (user_id, id);
-CREATE INDEX idx_task_locks_state ON headrace.task_locks (state);
+-- An owner's locks and everybody's, state by state and the newest first; those of every state go by the primary key.
+CREATE INDEX idx_task_locks_user ON headrace.task_locks (user_id, state, id);
+CREATE INDEX idx_task_locks_state ON headrace.task_locks (state, id);
 CREATE INDEX idx_task_locks_expires_at ON headrace.task_locks (expires_at);
-CREATE INDEX idx_task_locks_holder ON headrace.task_locks (holder_id);
+CREATE INDEX idx_task_locks_holder ON headrace.task_locks (holder_id, id);
 
 COMMENT ON TABLE headrace.task_locks IS 'Who holds and who held which lock.';
 COMMENT ON COLUMN headrace.task_locks.user_id IS 'Whose lock it is; the system''s own by default.';

@@ -104,6 +104,34 @@ COMMENT ON COLUMN headrace.archives.verified_at IS 'When the file was last read 
 COMMENT ON COLUMN headrace.archives.restored_as IS 'The table that its rows were put back into, while that is there.';
 
 
+-- Rows that were written to the archive before they were deleted, a file for each batch.
+CREATE TABLE headrace.row_archives (
+  id                 varchar(64) PRIMARY KEY,
+  table_name         varchar(63) NOT NULL,
+  location           text NOT NULL,
+  row_count          bigint NOT NULL
+                     CONSTRAINT ck_row_archives_row_count CHECK (row_count > 0),
+  min_id             text NOT NULL,
+  max_id             text NOT NULL,
+  min_at             timestamptz NOT NULL,
+  max_at             timestamptz NOT NULL,
+  size_bytes         bigint NOT NULL
+                     CONSTRAINT ck_row_archives_size_bytes CHECK (size_bytes > 0),
+  sha256             char(64) NOT NULL
+                     CONSTRAINT ck_row_archives_sha256 CHECK (sha256 ~ '^[0-9a-f]{64}$'),
+  created_at         timestamptz NOT NULL DEFAULT now(),
+  CONSTRAINT uk_row_archives_location UNIQUE (location),
+  CONSTRAINT ck_row_archives_at CHECK (min_at <= max_at)
+);
+CREATE INDEX idx_row_archives_table_name_max_at ON headrace.row_archives (table_name, max_at DESC);
+
+COMMENT ON TABLE headrace.row_archives IS 'Files of rows that are deleted: the summary that stays online. Written by the commit that deletes them.';
+COMMENT ON COLUMN headrace.row_archives.location IS 'The object''s name below HEADRACE_ARCHIVE_URL.';
+COMMENT ON COLUMN headrace.row_archives.min_id IS 'Of execution_uid, event_id or lock_key, as is max_id.';
+COMMENT ON COLUMN headrace.row_archives.min_at IS 'Of created_at, as is max_at.';
+COMMENT ON COLUMN headrace.row_archives.sha256 IS 'Of the Parquet file, which was read back before its rows were deleted.';
+
+
 CREATE TABLE headrace.retention_runs (
   table_name         varchar(63) PRIMARY KEY,
   started_at         timestamptz NOT NULL DEFAULT now(),
@@ -123,4 +151,6 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON headrace.system_configs, headrace.tech_r
 GRANT USAGE ON SEQUENCE headrace.system_configs_id_seq, headrace.tech_risk_ledger_id_seq TO headrace_app;
 -- Only the owner retires months, and only it writes about them.
 GRANT SELECT ON headrace.archives TO headrace_app;
+-- Rows are deleted by the application; it can add to the list, and take nothing back.
+GRANT SELECT, INSERT ON headrace.row_archives TO headrace_app;
 GRANT SELECT, INSERT, UPDATE, DELETE ON headrace.retention_runs TO headrace_app;

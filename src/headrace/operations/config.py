@@ -16,6 +16,7 @@ class RetentionConfig:
     outbox_events: timedelta | None = timedelta(days=30)
     tasks: timedelta | None = timedelta(days=90)
     workers: timedelta | None = timedelta(days=7)
+    archived_rows: tuple[str, ...] = ()  # tables whose rows are written to the archive before they are deleted
 
     def keep(self, table: str) -> timedelta | None:
         kept: timedelta | None = getattr(self, table)

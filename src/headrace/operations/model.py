@@ -4,8 +4,29 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from enum import StrEnum
+from typing import Protocol
 
 from headrace.operations.errors import NotMonthly
+
+
+class Archived(Protocol):
+    """A table whose rows are written to files: ``key`` orders them, ``id_column`` is what people know them by."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def key(self) -> tuple[str, ...]: ...
+    @property
+    def id_column(self) -> str: ...
+
+
+@dataclass(frozen=True, slots=True)
+class RowTable:
+    """A table whose rows leave a batch at a time."""
+
+    name: str
+    key: tuple[str, ...]
+    id_column: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +178,8 @@ class Retention:
     removed_rows: int
     retired: tuple[Retired, ...] = ()
     kept: tuple[MonthKept, ...] = ()
+    obstacle: str | None = None  # why rows could not be archived, and so stay
 
     @property
     def error(self) -> str | None:
-        return "; ".join(f"{month.period:%Y-%m}: {month.reason}" for month in self.kept) or None
+        return self.obstacle or "; ".join(f"{month.period:%Y-%m}: {month.reason}" for month in self.kept) or None

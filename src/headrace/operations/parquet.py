@@ -11,15 +11,17 @@ from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
+import asyncpg
 import orjson
 
 from headrace.database import Tx
 from headrace.extras import load
 from headrace.operations.errors import ArchiveDamaged
-from headrace.operations.model import MonthlyTable, Summary
-from headrace.operations.owner import Connection
+from headrace.operations.model import Archived, Summary
+
+Connection: TypeAlias = "asyncpg.Connection[Any] | asyncpg.pool.PoolConnectionProxy[Any]"
 
 _BATCH = 500  # rows at once: whatever else this process does waits for no more than a few milliseconds
 _ROW_GROUP = 100_000  # rows that a reader can skip by their minimum and maximum
@@ -81,22 +83,28 @@ async def list_columns(connection: Connection, table: str) -> list[Column]:
     return [Column(**row) for row in await connection.fetch(LIST_COLUMNS, table)]
 
 
-def _schema(pa: Any, table: MonthlyTable, columns: Sequence[Column]) -> Any:
+def _schema(pa: Any, table: Archived, columns: Sequence[Column]) -> Any:
     described = orjson.dumps({"table": table.name, "columns": [asdict(column) for column in columns]})
     fields = [pa.field(column.name, column.arrow_type(pa)) for column in columns]
     return pa.schema(fields, metadata={_METADATA: described})
 
 
 async def _batches(
-    connection: Connection, table: MonthlyTable, name: str, columns: Sequence[Column], schema: Any
+    connection: Connection,
+    table: Archived,
+    name: str,
+    columns: Sequence[Column],
+    schema: Any,
+    only: Sequence[object] | None = None,
 ) -> AsyncGenerator[Any, None]:
-    """The rows of a table in the order of their key, as Arrow batches.
+    """The rows of a table, or ``only`` those with these keys, in the order of their key, as Arrow batches.
 
     Whoever may leave before the end closes it: until then the connection is in its transaction.
     """
     pa = load("pyarrow", extra="archive")
     reading = ", ".join(column.reading for column in columns)
-    sql = f"SELECT {reading} FROM headrace.{name} ORDER BY {', '.join(table.key)}"
+    which = "" if only is None else f"WHERE {table.key[0]} = ANY ($1)"
+    sql = f"SELECT {reading} FROM headrace.{name} {which} ORDER BY {', '.join(table.key)}"
 
     def convert(rows: Sequence[Any]) -> Any:
         arrays = [
@@ -106,12 +114,12 @@ async def _batches(
         return pa.record_batch(arrays, schema=schema)
 
     async with connection.transaction():  # a cursor lives in one, and sees one snapshot from its first row to its last
-        cursor = await connection.cursor(sql)
+        cursor = await connection.cursor(sql, *([] if only is None else [only]))
         while rows := await cursor.fetch(_BATCH):
             yield await asyncio.to_thread(convert, rows)
 
 
-async def read_table(connection: Connection, table: MonthlyTable, name: str) -> AsyncGenerator[Any, None]:
+async def read_table(connection: Connection, table: Archived, name: str) -> AsyncGenerator[Any, None]:
     """The rows of a table as they would be in a file, as Arrow batches; close it as ``_batches``."""
     columns = await list_columns(connection, name)
     schema = _schema(load("pyarrow", extra="archive"), table, columns)
@@ -127,13 +135,15 @@ def _number_of(pa: Any, kept: Any) -> Any:
     return pa.int32() if pa.types.is_date32(kept) else kept
 
 
-async def write(connection: Connection, table: MonthlyTable, name: str, file: Path) -> Summary:
-    """Write all rows of the table ``name`` into ``file``, and say what is in it."""
+async def write(
+    connection: Connection, table: Archived, name: str, file: Path, *, only: Sequence[object] | None = None
+) -> Summary:
+    """Write all rows of the table ``name``, or ``only`` those with these keys, into ``file``; say what is in it."""
     pa, pq = load("pyarrow", extra="archive"), load("pyarrow.parquet", extra="archive")
     columns = await list_columns(connection, name)
     schema = _schema(pa, table, columns)
     extremes = _Extremes(table)
-    async with aclosing(_batches(connection, table, name, columns, schema)) as batches:
+    async with aclosing(_batches(connection, table, name, columns, schema, only)) as batches:
         with pq.ParquetWriter(file, schema, compression="zstd", compression_level=9) as writer:
             waiting: list[Any] = []
             async for batch in batches:
@@ -151,7 +161,7 @@ async def write(connection: Connection, table: MonthlyTable, name: str, file: Pa
 class _Extremes:
     """How many rows went by, and the least and greatest of their ids and times."""
 
-    def __init__(self, table: MonthlyTable) -> None:
+    def __init__(self, table: Archived) -> None:
         self._names = (table.id_column, _TIME_COLUMN)
         self._compute = load("pyarrow.compute", extra="archive")
         self._seen: dict[str, list[Any]] = {name: [] for name in self._names}
@@ -207,7 +217,7 @@ class ParquetFile:
         self._file.close()
 
 
-async def find_difference(connection: Connection, table: MonthlyTable, name: str, file: ParquetFile) -> str | None:
+async def find_difference(connection: Connection, table: Archived, name: str, file: ParquetFile) -> str | None:
     """What differs between a table and a file, row by row and value by value; None when nothing does."""
     columns = await list_columns(connection, name)
     if columns != file.columns:

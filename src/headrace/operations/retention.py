@@ -25,6 +25,7 @@ from headrace.operations.model import (
     starts,
 )
 from headrace.operations.retiring import Step, retire_month
+from headrace.operations.row_archives import archive_rows
 from headrace.purging import BATCH, RowRetention
 from headrace.storage import Storage, StorageConfig
 
@@ -101,14 +102,26 @@ async def due_months(
 
 
 async def purge_rows(
-    db: Database, rule: RowRetention, keep: timedelta | None, *, now: datetime | None = None, batch: int = BATCH
+    db: Database,
+    rule: RowRetention,
+    keep: timedelta | None,
+    *,
+    archive: StorageConfig | None = None,
+    now: datetime | None = None,
+    batch: int = BATCH,
 ) -> Retention:
-    """Delete the table's finished rows that are older than ``keep``, in batches that nobody has to wait for."""
+    """Delete the table's finished rows that are older than ``keep``, in batches that nobody has to wait for; where
+    there is an ``archive``, they are in it before they go."""
     table_name = rule.table
     removed = 0
     async with db.transaction() as tx:
         await store.start_run(tx, table_name, now=now)
         line = None if keep is None else (now or await tx.fetchval("SELECT now()")) - keep
+    if archive is not None and line is not None:
+        run = await _archive_and_purge(db, rule, line, archive)
+        async with db.transaction() as tx:
+            await store.finish_run(tx, run)
+        return run
     while line is not None:
         async with db.transaction() as tx:
             gone = await tx.count(rule.delete, line, batch)
@@ -120,6 +133,19 @@ async def purge_rows(
     async with db.transaction() as tx:
         await store.finish_run(tx, run)
     return run
+
+
+async def _archive_and_purge(db: Database, rule: RowRetention, line: datetime, archive: StorageConfig) -> Retention:
+    removed, more = 0, True
+    try:
+        storage = Storage(archive)
+        while more:
+            gone, more = await archive_rows(db, storage, rule, line)
+            removed += gone
+    except HeadraceError as exc:
+        log.warning("retention.kept", table=rule.table, error=exc.code)
+        return Retention(rule.table, removed, obstacle=exc.message)
+    return Retention(rule.table, removed)
 
 
 async def retain(
@@ -137,5 +163,6 @@ async def retain(
     """One run of retention over one table: rows go by ``rules``, months of the others whole."""
     keep = config.keep(table_name)
     if table_name in rules:
-        return await purge_rows(db, rules[table_name], keep, now=now)
+        archive = storage if table_name in config.archived_rows else None
+        return await purge_rows(db, rules[table_name], keep, archive=archive, now=now)
     return await retire_expired(db, owner, storage, table_name, keep, who=who, now=now, on_step=on_step)

@@ -7,7 +7,7 @@ A group is one module of this package, for one package of the product. Its field
 import re
 from datetime import timedelta
 from ipaddress import IPv4Network, IPv6Network, ip_network
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
@@ -49,6 +49,9 @@ Duration = Annotated[timedelta, BeforeValidator(_duration), Field(gt=timedelta(0
 ServerTimeout = Annotated[Duration, Field(le=timedelta(days=24))]
 Keep = Annotated[Annotated[timedelta, Field(gt=timedelta(0))] | None, BeforeValidator(_keep)]
 Words = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_comma_separated)]
+ArchivedRows = Annotated[
+    tuple[Literal["task_executions", "outbox_events", "task_locks"], ...], NoDecode, BeforeValidator(_comma_separated)
+]
 Networks = Annotated[tuple[IPv4Network | IPv6Network, ...], NoDecode, BeforeValidator(_networks)]
 # None at all is a choice, too.
 OptionalDuration = Annotated[timedelta, BeforeValidator(_duration), Field(ge=timedelta(0), le=timedelta(days=365))]

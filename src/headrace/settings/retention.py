@@ -5,7 +5,7 @@ from typing import ClassVar, Self
 
 from pydantic import HttpUrl, SecretStr, model_validator
 
-from headrace.settings.kinds import Group, Keep, setting
+from headrace.settings.kinds import ArchivedRows, Group, Keep, setting
 
 
 class RetentionSettings(Group):
@@ -39,6 +39,11 @@ class RetentionSettings(Group):
     )
     retention_workers: Keep = setting(
         "How long workers that have ended are kept; then they are deleted.", timedelta(days=7)
+    )
+    retention_archive_rows: ArchivedRows = setting(
+        "Tables whose rows are written to the archive before they are deleted, separated by commas: `task_executions`, "
+        "`outbox_events`, `task_locks`. What is in a file there outlives the deletion of an account.",
+        (),
     )
     archive_url: str | None = setting(
         "Where retired months are kept: a folder, or `s3://bucket/prefix` of anything that speaks S3. Unset, `archive` "

@@ -4,29 +4,31 @@ Often, and not once a night: what comes in at thousands a second must go at the 
 """
 
 from headrace.purging import Purge, RowRetention
-from headrace.tasks.store.tasks import PURGE, purge_deleted
+from headrace.tasks.store.tasks import purge_deleted
 
 TASKS = RowRetention(
     "tasks",
-    # By created_at, which has an index; the few that were submitted long ago and are not over are passed over. Runs of
-    # schedules keep their row without the task.
-    PURGE.format(
-        chosen="SELECT id FROM headrace.tasks WHERE created_at < $1 AND finished_at < $1 ORDER BY created_at LIMIT $2"
-    ),
+    # By created_at, which has an index; the few that were submitted long ago and are not over are passed over. Steps
+    # and results go with their task, logs have no foreign key, and runs of schedules keep their row without the task.
+    """
+SELECT id FROM headrace.tasks
+WHERE created_at < $1 AND finished_at < $1
+ORDER BY created_at LIMIT $2 FOR UPDATE SKIP LOCKED
+""",
     cron="*/10 * * * *",
     description="Removes tasks that ended long ago, with their logs and steps.",
+    lines=("task_logs", "task_id"),
 )
 WORKERS = RowRetention(
     "workers",
     """
-DELETE FROM headrace.workers WHERE number IN (
-  SELECT number FROM headrace.workers
-  WHERE ended_at < $1
-  ORDER BY number LIMIT $2 FOR UPDATE SKIP LOCKED
-)
+SELECT number FROM headrace.workers
+WHERE ended_at < $1
+ORDER BY number LIMIT $2 FOR UPDATE SKIP LOCKED
 """,
     cron="0 3 * * *",
     description="Removes workers that ended long ago.",
+    key="number",
 )
 # What its owner has deleted is gone within minutes, payload, result and logs.
 DELETED = Purge("deleted_tasks", purge_deleted)

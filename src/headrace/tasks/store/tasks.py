@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from headrace.database import Row, Tx
+from headrace.purging import delete_with_lines
 from headrace.sql import Mark, Where
 from headrace.tasks.model import Task, TaskId, TaskStatus
 
@@ -92,12 +93,15 @@ def listing(wanted: Filter, *, older_than: Mark | None = None, limit: int) -> tu
     Of one user's tasks by status, and of one user's or everybody's without, rows come in order from the index. The
     other filters are applied to what the walk meets.
     """
+    by_status = wanted.user_id is not None and wanted.statuses is not None
     # The user is part of the order, though there is only one: so only an index that begins with the user gives it. By
-    # an index on the time alone the walk would lead over everybody else's tasks, without a bound.
-    order = "ORDER BY user_id, created_at DESC, id DESC" if wanted.user_id else "ORDER BY created_at DESC, id DESC"
+    # an index on the time alone the walk would lead over everybody else's tasks, without a bound. Upwards only the
+    # index with the status gives it, downwards only the one without: no walk leads over tasks of other statuses.
+    user = "" if wanted.user_id is None else "user_id, " if by_status else "user_id DESC, "
+    order = f"ORDER BY {user}created_at DESC, id DESC"
     walks: list[str] = []
     args: tuple[object, ...] = ()
-    for status in wanted.statuses if wanted.user_id and wanted.statuses is not None else [None]:
+    for status in wanted.statuses if by_status and wanted.statuses is not None else [None]:
         where = _walk(Where(first=len(args) + 1), wanted, status, older_than)
         walks.append(
             f"(SELECT *, row_number() OVER ({order}) AS walked FROM headrace.tasks {where.sql} {order} LIMIT {WALK})"
@@ -117,8 +121,6 @@ def _walk(where: Where, wanted: Filter, status: TaskStatus | None, older_than: M
     if wanted.user_id is not None:
         # Twice, and so as = ANY: the planner would drop a plain equality from the order.
         where = where.among("user_id", [wanted.user_id, wanted.user_id]).eq("status", status)
-        if status is None:
-            where = where.is_null("deleted_at")  # a part of that index's definition
     return (
         where.since("created_at", wanted.created_since)
         .until("created_at", wanted.created_until)
@@ -177,26 +179,11 @@ class StepLine:
     created_at: datetime
 
 
-# Steps and results go with their task; logs have no foreign key. A task may have written millions of lines: of such a
-# one some lines go each time, and the task with the last of them.
-PURGE = """
-WITH chosen AS MATERIALIZED (
-  {chosen} FOR UPDATE SKIP LOCKED
-), lines AS MATERIALIZED (
-  SELECT chosen.id AS task_id, found.ids
-  FROM chosen
-  CROSS JOIN LATERAL (
-    SELECT array_agg(line.id) AS ids
-    FROM (SELECT id FROM headrace.task_logs WHERE task_id = chosen.id ORDER BY id LIMIT 200) AS line
-  ) AS found
-), removed AS (
-  DELETE FROM headrace.task_logs WHERE id = ANY (ARRAY(SELECT unnest(ids) FROM lines))
-)
-DELETE FROM headrace.tasks
-WHERE id = ANY (ARRAY(SELECT task_id FROM lines WHERE coalesce(cardinality(ids), 0) < 200))
-"""
-PURGE_DELETED = PURGE.format(
-    chosen="SELECT id FROM headrace.tasks WHERE deleted_at IS NOT NULL ORDER BY deleted_at LIMIT $1"
+PURGE_DELETED = delete_with_lines(
+    "tasks",
+    "SELECT id FROM headrace.tasks WHERE deleted_at IS NOT NULL ORDER BY deleted_at LIMIT $1 FOR UPDATE SKIP LOCKED",
+    "task_logs",
+    "task_id",
 )
 
 
