@@ -652,7 +652,7 @@ CREATE TABLE headrace.task_executions (
   CONSTRAINT ck_task_executions_execution_uid CHECK ((execution_uid ~ '^exe_[0-7][0-9a-hjkmnp-tv-z]{25}$')),
   CONSTRAINT ck_task_executions_finished_at CHECK ((((finished_at IS NOT NULL) = (state IN ('success', 'failure', 'timeout', 'cancelled', 'interrupted'))) AND ((finished_at >= started_at) OR (finished_at IS NULL)))),
   CONSTRAINT ck_task_executions_progress CHECK (((progress >= 0) AND (progress <= 100))),
-  CONSTRAINT ck_task_executions_result CHECK ((octet_length(result) <= (65536 + 64))),
+  CONSTRAINT ck_task_executions_result CHECK ((octet_length(result) <= 65536)),
   CONSTRAINT ck_task_executions_retry_count CHECK ((retry_count >= 0)),
   CONSTRAINT ck_task_executions_started CHECK (
 CASE

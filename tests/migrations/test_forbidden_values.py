@@ -160,7 +160,7 @@ REFUSED: list[tuple[str, dict[str, object], str]] = [
     ("task_executions", {"retry_count": -1}, "ck_task_executions_retry_count"),
     ("task_executions", {"trigger_type": "webhook"}, "ck_task_executions_trigger_type"),
     ("task_executions", {"trigger_type": "manual"}, "ck_task_executions_trigger_by"),
-    ("task_executions", {"result": "x" * (65536 + 65)}, "ck_task_executions_result"),
+    ("task_executions", {"result": "x" * 65537}, "ck_task_executions_result"),
     ("task_executions", {"error_stack": "x" * 10241}, "ck_task_executions_error_stack"),
     ("task_executions", {"task_uid": "sch_none"}, "fk_task_executions_scheduled_tasks_task_uid"),
     ("task_executions", {"task_id": "tsk_none"}, "fk_task_executions_tasks_task_id"),
