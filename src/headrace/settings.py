@@ -38,6 +38,7 @@ from headrace.errors import Invalid
 PREFIX = "HEADRACE_"
 # Names with the prefix that are not settings: where the file lies, and what the tests and scripts use.
 _NOT_SETTINGS = re.compile(r"HEADRACE_(CONFIG|LOCK_FENCE|LOCK_TOKEN|TEST_\w+|SETUP_\w+)")
+FOREVER = "forever"
 _UNITS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400}
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)?")
 
@@ -67,7 +68,7 @@ def _comma_separated(value: object) -> object:
 
 
 def _keep(value: object) -> object:
-    return None if value == "forever" else _duration(value)
+    return None if value == FOREVER else _duration(value)
 
 
 def _networks(value: object) -> object:
@@ -481,6 +482,14 @@ def shown(value: object) -> str | None:
             return ",".join(str(part) for part in value)
         case _:
             return str(value)
+
+
+def shown_as(name: str, value: object) -> str | None:
+    """The value of this setting as a person would write it: one that keeps rows says ``forever`` for no end."""
+    keeps = any(
+        isinstance(each, BeforeValidator) and each.func is _keep for each in Settings.model_fields[name].metadata
+    )
+    return FOREVER if value is None and keeps else shown(value)
 
 
 def reference_page() -> str:
