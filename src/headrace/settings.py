@@ -281,6 +281,13 @@ class Settings(BaseSettings):
         1000,
     )
 
+    task_type_lifetime: Keep = _setting(
+        "Scheduler",
+        "How long a task type counts as registered after a program last declared it, or a worker that has it was last "
+        "alive. Schedules of other types are neither made, changed nor enabled. `forever` forgets none.",
+        timedelta(days=7),
+    )
+
     # -- Accounts
     registration: Literal["open", "closed"] = _setting(
         "Accounts", "Whether strangers may register. When closed, an admin makes accounts with the CLI.", "open"

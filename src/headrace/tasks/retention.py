@@ -25,12 +25,22 @@ DELETE FROM headrace.tasks WHERE id = ANY (ARRAY(SELECT id FROM over))
 )
 WORKERS = RowRetention(
     "workers",
+    # When its types were last seen outlives it: what may be scheduled depends on that (Catalog.check_registered).
     """
-DELETE FROM headrace.workers WHERE number IN (
-  SELECT number FROM headrace.workers
+WITH ended AS (
+  SELECT number, types, heartbeat_at FROM headrace.workers
   WHERE ended_at < $1
   ORDER BY number LIMIT $2 FOR UPDATE SKIP LOCKED
+), seen AS (
+  SELECT name, max(heartbeat_at) AS at FROM ended, unnest(types) AS name GROUP BY name
+), locked AS (
+  SELECT type.name, seen.at
+  FROM headrace.task_types AS type JOIN seen ON seen.name = type.name AND seen.at > type.seen_at
+  ORDER BY type.name FOR NO KEY UPDATE OF type
+), noted AS (
+  UPDATE headrace.task_types AS type SET seen_at = locked.at FROM locked WHERE type.name = locked.name
 )
+DELETE FROM headrace.workers WHERE number = ANY (ARRAY(SELECT number FROM ended))
 """,
     cron="0 3 * * *",
     description="Removes workers that ended long ago.",
