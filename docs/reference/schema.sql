@@ -386,6 +386,7 @@ CREATE INDEX idx_outbox_events_status_next_retry_at ON headrace.outbox_events US
 GRANT SELECT, INSERT, UPDATE, DELETE ON headrace.outbox_events TO headrace_app;
 COMMENT ON TABLE headrace.outbox_events IS 'Events to publish, at least once and in order for one aggregate.';
 COMMENT ON COLUMN headrace.outbox_events.event_id IS 'TypeID evt_…: the id receivers drop repeats by.';
+COMMENT ON COLUMN headrace.outbox_events.headers_json IS '{trace_id, request_id}, where known: sent on beside the payload.';
 COMMENT ON COLUMN headrace.outbox_events.next_retry_at IS 'Not before this time; while a relay has the event, its lease ends here.';
 
 CREATE TABLE headrace.plans (
@@ -1218,7 +1219,7 @@ COMMENT ON VIEW headrace.audit_logs IS 'The trail under the watermark service''s
 --   in functions/create_month_partitions.sql; for the owner alone
 
 -- Writes one outbox event for each change of a task, in the order given.
--- headrace.emit_task_events(text[],text[],text[],integer[]) RETURNS void
+-- headrace.emit_task_events(text[],text[],text[],integer[],text[]) RETURNS void
 --   in functions/emit_task_events.sql
 
 -- Whether a run may go from one state to another (or stay).

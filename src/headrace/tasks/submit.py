@@ -186,6 +186,7 @@ class Submitter:
                         draft.user_id,
                         attempt=0,
                         schedule_uid=draft.spec.schedule_uid,
+                        request_id=draft.spec.request_id,
                     ),
                 )
                 for draft in drafts
