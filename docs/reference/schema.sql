@@ -1046,6 +1046,7 @@ CREATE TABLE headrace.users (
   CONSTRAINT uk_users_wechat_openid UNIQUE (wechat_openid),
   CONSTRAINT ck_users_credential CHECK ((((username IS NOT NULL) AND (password_hash IS NOT NULL)) OR (wechat_openid IS NOT NULL) OR (status = 'DELETED'))),
   CONSTRAINT ck_users_deleted CHECK (((deleted_at IS NOT NULL) = (status = 'DELETED'))),
+  CONSTRAINT ck_users_mobile CHECK ((mobile ~ '^\+[1-9][0-9]{6,14}$')),
   CONSTRAINT ck_users_role CHECK ((role IN ('USER', 'ADMIN'))),
   CONSTRAINT ck_users_status CHECK ((status IN ('ACTIVE', 'SUSPENDED', 'DELETED'))),
   CONSTRAINT ck_users_system CHECK (((id <> 'u_00000000000000000000000000') OR ((status = 'ACTIVE') AND (role = 'ADMIN') AND (password_hash = '!') AND (wechat_openid IS NULL)))),

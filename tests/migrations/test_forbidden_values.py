@@ -32,6 +32,8 @@ REFUSED: list[tuple[str, dict[str, object], str]] = [
     ("users", {"status": "DELETED"}, "ck_users_deleted"),
     ("users", {"deleted_at": NOW}, "ck_users_deleted"),
     ("users", {"role": "ROOT"}, "ck_users_role"),
+    ("users", {"mobile": "0301234567"}, "ck_users_mobile"),
+    ("users", {"mobile": "+49 301234567"}, "ck_users_mobile"),
     ("users", {"password_hash": None}, "ck_users_credential"),
     ("users", {"username": None}, "ck_users_credential"),
     ("users", {"username": ""}, "ck_users_username"),
