@@ -1,4 +1,4 @@
-"""States move only as drawn, whoever writes. S-10, S-13, W-04."""
+"""States move only as drawn, whoever writes. S-10, S-13."""
 
 from collections.abc import Callable
 from itertools import product
