@@ -388,6 +388,7 @@ CREATE TRIGGER tr_outbox_events_status BEFORE UPDATE OF status ON headrace.outbo
 GRANT SELECT, INSERT, UPDATE, DELETE ON headrace.outbox_events TO headrace_app;
 COMMENT ON TABLE headrace.outbox_events IS 'Events to publish, at least once and in order for one aggregate.';
 COMMENT ON COLUMN headrace.outbox_events.event_id IS 'TypeID evt_…: the id receivers drop repeats by.';
+COMMENT ON COLUMN headrace.outbox_events.headers_json IS '{trace_id, request_id}, where known: sent on beside the payload.';
 COMMENT ON COLUMN headrace.outbox_events.next_retry_at IS 'Not before this time; while a relay has the event, its lease ends here.';
 
 CREATE TABLE headrace.plans (
@@ -681,7 +682,7 @@ CREATE TABLE headrace.task_executions (
   CONSTRAINT ck_task_executions_execution_uid CHECK ((execution_uid ~ '^exe_[0-7][0-9a-hjkmnp-tv-z]{25}$')),
   CONSTRAINT ck_task_executions_finished_at CHECK ((((finished_at IS NOT NULL) = (state IN ('success', 'failure', 'timeout', 'cancelled', 'interrupted'))) AND ((finished_at >= started_at) OR (finished_at IS NULL)))),
   CONSTRAINT ck_task_executions_progress CHECK (((progress >= 0) AND (progress <= 100))),
-  CONSTRAINT ck_task_executions_result CHECK ((octet_length(result) <= (65536 + 64))),
+  CONSTRAINT ck_task_executions_result CHECK ((octet_length(result) <= 65536)),
   CONSTRAINT ck_task_executions_retry_count CHECK ((retry_count >= 0)),
   CONSTRAINT ck_task_executions_started CHECK (
 CASE
@@ -870,6 +871,7 @@ CREATE TABLE headrace.task_types (
   description text NOT NULL DEFAULT '',
   created_at timestamptz NOT NULL DEFAULT now(),
   updated_at timestamptz NOT NULL DEFAULT now(),
+  seen_at timestamptz NOT NULL DEFAULT now(),
   limit_key varchar(255),
   CONSTRAINT task_types_pkey PRIMARY KEY (name),
   CONSTRAINT ck_task_types_limit_key CHECK ((limit_key ~ '^(user|payload(\.[A-Za-z_][A-Za-z0-9_-]*)+)$')),
@@ -879,11 +881,12 @@ CREATE TABLE headrace.task_types (
   CONSTRAINT ck_task_types_queue CHECK ((queue <> '')),
   CONSTRAINT ck_task_types_timeout_seconds CHECK ((timeout_seconds > 0))
 );
-CREATE TRIGGER tr_task_types_touch BEFORE UPDATE ON headrace.task_types FOR EACH ROW WHEN ((NOT (new.updated_at IS DISTINCT FROM old.updated_at))) EXECUTE FUNCTION headrace.touch_updated_at();
+CREATE TRIGGER tr_task_types_touch BEFORE UPDATE ON headrace.task_types FOR EACH ROW WHEN (((NOT (new.updated_at IS DISTINCT FROM old.updated_at)) AND (NOT (new.seen_at IS DISTINCT FROM old.seen_at)))) EXECUTE FUNCTION headrace.touch_updated_at();
 GRANT SELECT, INSERT, UPDATE, DELETE ON headrace.task_types TO headrace_app;
 COMMENT ON TABLE headrace.task_types IS 'What workers have registered: how a task of each type is queued, checked and limited, for submitters that do not have the code.';
 COMMENT ON COLUMN headrace.task_types.followers IS 'Who moves with its tasks, besides the outbox: for a worker that settles what another, dead one held, and does not have its code.';
 COMMENT ON COLUMN headrace.task_types.payload_schema IS 'JSON Schema of the payload; null takes anything.';
+COMMENT ON COLUMN headrace.task_types.seen_at IS 'When a program last declared it, to the hour, or a worker that is no longer listed was last alive with it.';
 COMMENT ON COLUMN headrace.task_types.limit_key IS 'What the limit key of a task is: user, or payload.FIELD, a path into the payload; null: what is given with it.';
 
 CREATE TABLE headrace.tasks (
@@ -1072,6 +1075,7 @@ CREATE TABLE headrace.users (
   CONSTRAINT uk_users_wechat_openid UNIQUE (wechat_openid),
   CONSTRAINT ck_users_credential CHECK ((((username IS NOT NULL) AND (password_hash IS NOT NULL)) OR (wechat_openid IS NOT NULL) OR (status = 'DELETED'))),
   CONSTRAINT ck_users_deleted CHECK (((deleted_at IS NOT NULL) = (status = 'DELETED'))),
+  CONSTRAINT ck_users_mobile CHECK ((mobile ~ '^\+[1-9][0-9]{6,14}$')),
   CONSTRAINT ck_users_role CHECK ((role IN ('USER', 'ADMIN'))),
   CONSTRAINT ck_users_status CHECK ((status IN ('ACTIVE', 'SUSPENDED', 'DELETED'))),
   CONSTRAINT ck_users_system CHECK (((id <> 'u_00000000000000000000000000') OR ((status = 'ACTIVE') AND (role = 'ADMIN') AND (password_hash = '!') AND (wechat_openid IS NULL)))),
@@ -1260,7 +1264,7 @@ COMMENT ON COLUMN headrace.audit_logs.detail_json IS 'What the trail knows beyon
 --   in functions/create_month_partitions.sql; for the owner alone
 
 -- Writes one outbox event for each change of a task, in the order given.
--- headrace.emit_task_events(event_ids text[], event_types text[], task_ids text[], attempts integer[]) RETURNS void
+-- headrace.emit_task_events(event_ids text[], event_types text[], task_ids text[], attempts integer[], request_ids text[] DEFAULT NULL::text[]) RETURNS void
 --   in functions/emit_task_events.sql
 
 -- Whether a run may go from one state to another (or stay).

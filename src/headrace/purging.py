@@ -29,13 +29,15 @@ class RowRetention:
     key: str = "id"
     name: str | None = None
     lines: tuple[str, str] | None = None
+    also: str = ""  # further parts of the statement, with what is due as ``due``
 
     @property
     def delete(self) -> str:
         """SQL: deletes what is due."""
         if self.lines is not None:
             return delete_with_lines(self.table, self.due, *self.lines)
-        return f"WITH due AS ({self.due}) DELETE FROM headrace.{self.table} WHERE {self.key} = ANY (ARRAY(TABLE due))"
+        keys = f"ANY (ARRAY(SELECT {self.key} FROM due))"
+        return f"WITH due AS ({self.due}){self.also} DELETE FROM headrace.{self.table} WHERE {self.key} = {keys}"
 
 
 def delete_with_lines(table: str, due: str, lines: str, column: str) -> str:

@@ -125,7 +125,7 @@ async def test_nothing_personal_is_left_and_it_is_told_once(
     async with db.transaction() as tx:
         await api_keys.create_api_key(tx, caller, name="of grace.hopper", scopes={Scope.TASKS_READ})
         await tx.execute(
-            "UPDATE headrace.users SET email = 'grace.hopper@example.org', mobile = '+49 30 1234567', "
+            "UPDATE headrace.users SET email = 'grace.hopper@example.org', mobile = '+49301234567', "
             "wechat_openid = 'open-grace.hopper' WHERE id = $1",
             user.id,
         )

@@ -395,7 +395,7 @@ async def test_nothing_is_open_without_a_credential(app: FastAPI, client: httpx.
             reply = await client.request(method, path.replace("{", "").replace("}", ""))
             assert reply.status_code == 401, (method, path)
             asked += 1
-    assert asked == 23
+    assert asked == 24
 
 
 def test_every_route_is_described(app: FastAPI) -> None:
@@ -468,3 +468,46 @@ async def test_an_account_is_deleted_and_kept_over_http(client: httpx.AsyncClien
     again = await client.post(f"{url}/deletion", json={"at_once": True}, headers=root)
     assert again.json()["due_at"] == again.json()["created_at"]
     assert (await client.post("/v1/auth/login", json=BODY | {"keep_account": True})).status_code == 403
+
+
+NUMBER = "+49301234567"
+
+
+async def test_a_telephone_number_is_its_owner_s_alone(
+    client: httpx.AsyncClient, db: Database, make_user: MakeUser
+) -> None:
+    await register(client)
+    await make_user("root", role=Role.ADMIN)
+    ada, root = await bearer(client), await bearer(client, "root")
+    said = await client.patch("/v1/me", json={"mobile": "+49 (30) 123-45.67"}, headers=ada | {"If-Match": '"0"'})
+    assert (said.status_code, said.json()["mobile"], said.headers["ETag"]) == (200, NUMBER, '"1"')
+    me = (await client.get("/v1/me", headers=ada)).json()["user"]
+    assert me["mobile"] == NUMBER
+    again = await client.patch("/v1/me", json={"mobile": NUMBER}, headers=ada)
+    assert again.headers["ETag"] == '"1"', "the same again changes nothing"
+    stale = await client.patch("/v1/me", json={"mobile": None}, headers=ada | {"If-Match": '"0"'})
+    assert stale.status_code == 412
+
+    body = {"name": "k", "scopes": ["account:write", "account:read"], "expires_at": None}
+    key = (await client.post("/v1/api-keys", json=body, headers=ada)).json()["key"]
+    program = {"Authorization": f"Bearer {key}"}
+    assert (await client.get("/v1/me", headers=program)).json()["user"]["mobile"] is None
+    refused = await client.patch("/v1/me", json={"mobile": None}, headers=program)
+    assert (refused.status_code, refused.json()["code"]) == (403, "session_needed")
+    for path in ("/v1/admin/users", f"/v1/admin/users/{me['id']}"):
+        assert "1234567" not in (await client.get(path, headers=root)).text
+
+    (changed,) = await events(db, "updated")
+    assert '"mobile":"(changed)"' in changed["diff_object"]["new_object"]
+    assert "1234567" not in await everything_in(db)
+    gone = await client.patch("/v1/me", json={"mobile": None}, headers=ada)
+    assert gone.json()["mobile"] is None
+
+
+async def test_what_is_no_telephone_number_is_refused(client: httpx.AsyncClient) -> None:
+    await register(client)
+    ada = await bearer(client)
+    for wrong in ("030 1234567", "+0301234567", "+49", "+123456", "+1234567890123456", "+49 30 ABC", "+٤٩٣٠١٢٣٤٥٦"):
+        reply = await client.patch("/v1/me", json={"mobile": wrong}, headers=ada)
+        assert (reply.status_code, reply.json()["code"]) == (400, "invalid_mobile"), wrong
+        assert reply.json()["details"] == {"field": "mobile"}

@@ -37,6 +37,7 @@ NOUNS = {
 # Where path and method say too little.
 NEEDS = {
     "GET /v1/me": ANY,
+    "PATCH /v1/me": SESSION,
     "POST /v1/auth/logout": SESSION,
     "POST /v1/auth/password": SESSION,
     "POST /v1/me/deletion": SESSION,
@@ -50,6 +51,7 @@ NEEDS = {
 # Changes that neither name a row in the path nor create one, and whose they are.
 OF_CALLER = {
     "DELETE /v1/sessions": "the caller's own, all but this one",
+    "PATCH /v1/me": "the caller's own",
     "POST /v1/schedules/preview": "nothing is stored",
 }
 BY_BODY = {"POST /v1/locks/renew", "POST /v1/locks/release"}  # the body names a row: a foreign one must look like none

@@ -9,12 +9,18 @@ from pathlib import Path
 import asyncpg
 import pytest
 
+from headrace import ids
+from headrace.assembly.retention import ROWS as RULES
 from headrace.database import Database, DatabaseConfig
+from headrace.operations.model import MONTHLY
+from headrace.settings import Settings
 from tests.cli.conftest import Call, Place
+from tests.cli.test_admin import fetch
 from tests.conftest import TestServer
 from tests.operations import bucket
 from tests.operations.bucket import ACCESS_KEY, SECRET_KEY, Bucket
 from tests.operations.months import fill_audit, make_month
+from tests.operations.test_retention import EXECUTION, LOCKS, OUTBOX
 
 NAME = "audit_events_y2025m03"
 
@@ -76,6 +82,34 @@ def test_the_life_of_a_month(call: Call, old: Place, tmp_path: Path) -> None:  #
     assert f"✗ {NAME}: " in damaged.out
     assert call("archive", "restore", NAME, settings=place).code != 0
     assert "is not the file that was written" in call("archive", "query", sql, settings=place).err
+
+
+def test_what_is_to_be_kept_for_ever_is_kept(call: Call, old: Place, tmp_path: Path) -> None:  # W-18
+    fetch(old, EXECUTION.replace("$1", f"'{ids.new('sch')}'").replace("$2", f"'{ids.SYSTEM_USER}'"))
+    fetch(old, LOCKS)
+    fetch(old, OUTBOX)
+    place = {**old.settings, "HEADRACE_ARCHIVE_URL": str(tmp_path / "cold")}
+    keeps = [name for name in Settings.model_fields if name.startswith("retention_")]
+    forever = {**place, **{f"HEADRACE_{name.upper()}": "forever" for name in keeps}}
+
+    kept = call("partitions", "expire", "--json", settings=forever)
+    assert kept.code == 0, kept.err
+    assert {run["table"]: (run["removed_rows"], run["error"]) for run in json.loads(kept.out)} == dict.fromkeys(
+        (*RULES, *MONTHLY), (0, None)
+    )
+    assert not (tmp_path / "cold").exists()
+    doctor = json.loads(call("doctor", "--json", settings=forever).out)
+    assert next(each for each in doctor if each["check"] == "retention")["verdict"] == "ok"
+    shown = json.loads(call("settings", "show", "--json", settings=forever).out)
+    assert {shown[name] for name in keeps} == {"forever"}
+
+    gone = json.loads(call("partitions", "expire", "--json", settings=place).out)
+    assert {run["table"]: run["removed_rows"] for run in gone if run["removed_rows"]} == {
+        "audit_events": 3,
+        "task_executions": 2,
+        "task_locks": 2,
+        "outbox_events": 2,
+    }, "the same rows go without the word"
 
 
 @pytest.mark.parametrize(

@@ -55,6 +55,25 @@ def test_a_schedule_is_made_listed_changed_and_deleted(headrace: Headrace, migra
     ]
 
 
+def test_a_type_that_nobody_runs_is_warned_of_and_one_that_is_long_gone_refused(
+    headrace: Headrace, call: Call, migrated: Place
+) -> None:  # S-02
+    made = headrace("schedules", "create", "nightly", "greet", "--cron", "@daily")
+    assert made.code == 0
+    assert "warning: its runs will wait. No worker is alive." in made.err
+    uid = made.out.strip()
+    shown = json.loads(headrace("schedules", "show", uid, "--json").out)
+    assert [warning["code"] for warning in shown["warnings"]] == ["no_worker"]
+    _run(migrated, "UPDATE headrace.task_types SET seen_at = now() - interval '8 days'")
+    for words in (["create", "other", "greet", "--cron", "@daily"], ["update", uid, "--priority", "1"]):
+        refused = headrace("schedules", *words)
+        assert (refused.code, "'greet' is no longer registered" in refused.err) == (2, True), refused.err
+    assert headrace("schedules", "disable", uid).code == 0
+    assert headrace("schedules", "enable", uid).code == 2
+    longer = {**migrated.settings, "HEADRACE_TASK_TYPE_LIFETIME": "30d"}
+    assert call("schedules", "enable", uid, settings=longer).code == 0
+
+
 @pytest.mark.parametrize(
     ("words", "code", "says"),
     [

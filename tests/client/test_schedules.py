@@ -56,6 +56,19 @@ async def test_a_schedule_from_its_making_to_its_end(client: Client) -> None:
     assert gone.value.code == "schedule_not_found"
 
 
+async def test_a_type_that_nobody_runs_is_warned_of_and_one_that_is_long_gone_refused(
+    client: Client, bench: Bench
+) -> None:  # S-02
+    made = await client.schedules.create(NIGHTLY)
+    assert [(warning.code, warning.text) for warning in made.warnings] == [("no_worker", "No worker is alive.")]
+    await bench.db.fetch_alone("UPDATE headrace.task_types SET seen_at = now() - interval '8 days'")
+    with pytest.raises(ApiError, match="no longer registered"):
+        await client.schedules.update(made.uid, priority=1)
+    assert (await client.schedules.disable(made.uid)).warnings == ()
+    with pytest.raises(ApiError, match="no longer registered"):
+        await client.schedules.enable(made.uid)
+
+
 async def test_runs_are_started_listed_explained_and_canceled(client: Client) -> None:
     made = await client.schedules.create(NIGHTLY)
     run = await client.schedules.run(made.uid, key="now")

@@ -119,7 +119,7 @@ async def test_no_search_path_leads_around_the_rules_of_the_trail(owner_tx: Tx) 
         await insert(owner_tx, "audit_events", created_at=MONTH_AFTER, timestamp=later)
 
 
-async def test_one_idempotency_key_is_one_entry_over_all_months(tx: Tx) -> None:  # W-10
+async def test_one_idempotency_key_is_one_entry_over_all_months(tx: Tx) -> None:
     """The key is (user, key, period), and there is no second period that a key could have."""
     await insert_all_before(tx, "usage_ledger")
     await insert(tx, "usage_ledger")
@@ -127,14 +127,14 @@ async def test_one_idempotency_key_is_one_entry_over_all_months(tx: Tx) -> None:
         await insert(tx, "usage_ledger", id=ids.new("led", at=MONTH_AFTER), period=date(2026, 12, 1))
 
 
-async def test_one_delivery_is_one_row_over_all_months(tx: Tx) -> None:  # W-13
+async def test_one_delivery_is_one_row_over_all_months(tx: Tx) -> None:
     await insert_all_before(tx, "webhook_deliveries")
     await insert(tx, "webhook_deliveries")
     with pytest.raises(asyncpg.CheckViolationError, match="_period"):
         await insert(tx, "webhook_deliveries", period=date(2026, 12, 1))
 
 
-async def test_a_hold_is_committed_once_and_released_once(tx: Tx) -> None:  # W-10
+async def test_a_hold_is_committed_once_and_released_once(tx: Tx) -> None:
     await insert_all_before(tx, "usage_ledger")
     await insert(tx, "usage_ledger")
 

@@ -1,4 +1,4 @@
-"""Whatever must not be in the database is refused by the database. W-01, S-02, S-10, S-13, A-02, W-10, W-15, W-21."""
+"""Whatever must not be in the database is refused by the database. W-01, S-02, S-10, S-13, A-02, W-15, W-21."""
 
 import re
 from collections.abc import AsyncIterator
@@ -32,6 +32,8 @@ REFUSED: list[tuple[str, dict[str, object], str]] = [
     ("users", {"status": "DELETED"}, "ck_users_deleted"),
     ("users", {"deleted_at": NOW}, "ck_users_deleted"),
     ("users", {"role": "ROOT"}, "ck_users_role"),
+    ("users", {"mobile": "0301234567"}, "ck_users_mobile"),
+    ("users", {"mobile": "+49 301234567"}, "ck_users_mobile"),
     ("users", {"password_hash": None}, "ck_users_credential"),
     ("users", {"username": None}, "ck_users_credential"),
     ("users", {"username": ""}, "ck_users_username"),
@@ -160,7 +162,7 @@ REFUSED: list[tuple[str, dict[str, object], str]] = [
     ("task_executions", {"retry_count": -1}, "ck_task_executions_retry_count"),
     ("task_executions", {"trigger_type": "webhook"}, "ck_task_executions_trigger_type"),
     ("task_executions", {"trigger_type": "manual"}, "ck_task_executions_trigger_by"),
-    ("task_executions", {"result": "x" * (65536 + 65)}, "ck_task_executions_result"),
+    ("task_executions", {"result": "x" * 65537}, "ck_task_executions_result"),
     ("task_executions", {"error_stack": "x" * 10241}, "ck_task_executions_error_stack"),
     ("task_executions", {"task_uid": "sch_none"}, "fk_task_executions_scheduled_tasks_task_uid"),
     ("task_executions", {"task_id": "tsk_none"}, "fk_task_executions_tasks_task_id"),
@@ -173,7 +175,7 @@ REFUSED: list[tuple[str, dict[str, object], str]] = [
     ("task_locks", {"released_at": LATER}, "ck_task_locks_released_at"),
     ("task_locks", {"state": "released", "released_at": NOW.replace(year=2000)}, "ck_task_locks_released_at"),
     ("lock_fences", {"fence": 0}, "ck_lock_fences_fence"),
-    # W-10, W-11
+    # what is paid for
     ("plans", {"price_cents": -1}, "ck_plans_price_cents"),
     ("plans", {"monthly_quota": -1}, "ck_plans_monthly_quota"),
     ("subscriptions", {"status": "FREE"}, "ck_subscriptions_status"),
@@ -201,7 +203,7 @@ REFUSED: list[tuple[str, dict[str, object], str]] = [
         "ck_usage_ledger_hold_period",
     ),
     ("usage_ledger", {"entitlement_id": "ent_none"}, "fk_usage_ledger_entitlements_entitlement_id"),
-    # W-13
+    # webhooks
     ("webhook_endpoints", {"status": "BROKEN"}, "ck_webhook_endpoints_status"),
     ("webhook_endpoints", {"timeout_ms": 999}, "ck_webhook_endpoints_timeout_ms"),
     ("webhook_endpoints", {"timeout_ms": 30001}, "ck_webhook_endpoints_timeout_ms"),
@@ -328,7 +330,7 @@ TWICE: list[tuple[str, dict[str, object], str | None]] = [
     ("task_locks", {"fence": 2, "state": "expired"}, None),
     ("task_locks", {"state": "expired"}, "uk_task_locks_key_fence"),
     ("plans", {"id": "pln_2"}, "uk_plans_name"),
-    ("subscriptions", {"id": "sub_2"}, "uk_subscriptions_external_order_id"),  # W-11
+    ("subscriptions", {"id": "sub_2"}, "uk_subscriptions_external_order_id"),
     ("subscriptions", {"id": "sub_2", "external_order_id": None}, None),
     ("entitlements", {"id": "ent_2"}, "uk_entitlements_subscription_period"),
     ("entitlements", {"id": "ent_2", "subscription_id": None}, None),

@@ -1,4 +1,4 @@
-"""States move only as drawn, whoever writes. S-10, S-13, W-04."""
+"""States move only as drawn, whoever writes. S-10, S-13."""
 
 from collections.abc import Callable
 from itertools import product
@@ -118,14 +118,14 @@ async def test_deleting_a_schedule_takes_its_history_and_leaves_its_tasks(tx: Tx
 
 async def test_updated_at_moves_by_itself_and_can_be_set(tx: Tx) -> None:  # D-01
     await insert(tx, "users", updated_at=NOW)
-    await tx.execute("UPDATE headrace.users SET mobile = '1' WHERE username = 'ada'")
+    await tx.execute("UPDATE headrace.users SET mobile = '+4930000001' WHERE username = 'ada'")
     moved = await tx.fetchval("SELECT updated_at FROM headrace.users WHERE username = 'ada'")
     assert moved != NOW
-    await tx.execute("UPDATE headrace.users SET mobile = '2', updated_at = $1 WHERE username = 'ada'", LATER)
+    await tx.execute("UPDATE headrace.users SET mobile = '+4930000002', updated_at = $1 WHERE username = 'ada'", LATER)
     assert await tx.fetchval("SELECT updated_at FROM headrace.users WHERE username = 'ada'") == LATER
 
 
 async def test_updated_at_moves_within_one_transaction_too(tx: Tx) -> None:  # D-01
     await insert(tx, "users")
-    await tx.execute("UPDATE headrace.users SET mobile = '1' WHERE username = 'ada'")
+    await tx.execute("UPDATE headrace.users SET mobile = '+4930000001' WHERE username = 'ada'")
     assert await tx.fetchval("SELECT updated_at > created_at FROM headrace.users WHERE username = 'ada'")

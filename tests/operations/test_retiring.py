@@ -348,7 +348,7 @@ SELECT 'e', $1, id, 1, 1, '2025-03-01', now() + interval '1 day', 'ACTIVE' FROM 
 
 async def test_the_ledger_stays_while_it_explains_something_and_then_leaves(
     db: Database, owner: DatabaseConfig, place: StorageConfig
-) -> None:  # W-10, W-17
+) -> None:  # W-17
     async with db.transaction() as tx:
         await tx.execute(ENTITLEMENT, ids.SYSTEM_USER)
         await tx.execute(LEDGER, ids.new("led", at=datetime(2025, 3, 9, tzinfo=UTC)), ids.SYSTEM_USER, "e")

@@ -8,14 +8,16 @@ from headrace.database import Database, Tx
 from headrace.outbox import Event
 
 WRITTEN = """
-SELECT event_id, event_type, event_version, aggregate_type, aggregate_id, trace_id, payload_json, status, retry_count,
-       next_retry_at <= now() AS due
+SELECT event_id, event_type, event_version, aggregate_type, aggregate_id, trace_id, payload_json, headers_json, status,
+       retry_count, next_retry_at <= now() AS due
 FROM headrace.outbox_events ORDER BY id
 """
 
 
 async def test_an_event_is_written_as_given_and_is_due_at_once(tx: Tx) -> None:
-    event = Event("plan.changed", "plan", "pln_1", {"name": "Größe", "units": [1, 2]}, version=3, trace_id="t-1")
+    event = Event(
+        "plan.changed", "plan", "pln_1", {"name": "Größe", "units": [1, 2]}, version=3, trace_id="t-1", request_id="r-1"
+    )
     await outbox.append(tx, [event])
     [row] = await tx.fetch(WRITTEN)
     assert dict(row) == {
@@ -26,11 +28,24 @@ async def test_an_event_is_written_as_given_and_is_due_at_once(tx: Tx) -> None:
         "aggregate_id": "pln_1",
         "trace_id": "t-1",
         "payload_json": {"name": "Größe", "units": [1, 2]},
+        "headers_json": {"trace_id": "t-1", "request_id": "r-1"},
         "status": "PENDING",
         "retry_count": 0,
         "due": True,
     }
     assert ids.check(event.id, "evt")
+
+
+async def test_headers_hold_what_is_known_or_are_none(tx: Tx) -> None:
+    await outbox.append(
+        tx,
+        [
+            Event("a.b", "a", "a_1", {}),
+            Event("a.b", "a", "a_1", {}, trace_id="t"),
+            Event("a.b", "a", "a_1", {}, request_id="r"),
+        ],
+    )
+    assert [row["headers_json"] for row in await tx.fetch(WRITTEN)] == [None, {"trace_id": "t"}, {"request_id": "r"}]
 
 
 async def test_a_batch_keeps_its_order(tx: Tx) -> None:

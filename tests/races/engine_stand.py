@@ -191,6 +191,8 @@ class AnyType:
 
     constant = True
 
+    async def check_registered(self, tx: object, name: str) -> None: ...
+
     async def get(self, tx: object, name: str) -> KnownType:  # noqa: ARG002
         return KnownType(
             name=name,

@@ -92,6 +92,12 @@ class Clockwork(Bench):
                     return rows
                 await asyncio.sleep(0.02)
 
+    async def until_alive(self) -> None:
+        """Once a worker has joined."""
+        async with asyncio.timeout(60):
+            while not await self.db.fetch_alone("SELECT FROM headrace.workers WHERE ended_at IS NULL"):
+                await asyncio.sleep(0.02)
+
     async def until_done(self, uid: str, count: int, seconds: float = 60) -> list[Row]:
         """The first so many runs, once they have succeeded; more may have come up."""
         async with asyncio.timeout(seconds):

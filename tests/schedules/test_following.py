@@ -265,10 +265,28 @@ async def test_long_results_and_stacks_are_cut_and_marked(clockwork: Clockwork) 
         (cut,) = await clockwork.until_runs(wordy.uid, "success")
         (stack,) = await clockwork.until_runs(wrong.uid, "failure")
     assert cut["result"].endswith("ü…[cut: 100,002 bytes]")
-    assert RESULT_LIMIT < len(cut["result"].encode()) <= RESULT_LIMIT + 64
+    assert RESULT_LIMIT - 1 <= len(cut["result"].encode()) <= RESULT_LIMIT
     assert len(stack["error_stack"].encode()) <= STACK_LIMIT
     assert stack["error_stack"].startswith("[cut: ")
     assert stack["error_stack"].endswith("ü")
+
+
+async def test_a_stack_of_exactly_10_kb_is_kept_whole(clockwork: Clockwork) -> None:  # S-12
+    @clockwork.registry.task("exact")
+    async def exact(_: TaskContext, length: int) -> None:
+        raise ValueError("a" * length)
+
+    # What Python writes around the message depends on where this file lies.
+    short = await clockwork.create("short", "exact", data=1, max_retries=0)
+    async with clockwork.working():
+        await by_hand(clockwork, short.uid)
+        (first,) = await clockwork.until_runs(short.uid, "failure")
+        room = STACK_LIMIT - len(first["error_stack"].encode())
+        whole = await clockwork.create("whole", "exact", data=1 + room, max_retries=0)
+        await by_hand(clockwork, whole.uid)
+        (kept,) = await clockwork.until_runs(whole.uid, "failure")
+    assert len(kept["error_stack"].encode()) == STACK_LIMIT
+    assert kept["error_stack"].startswith("Traceback")
 
 
 async def test_the_trail_says_where_a_run_stands(clockwork: Clockwork) -> None:

@@ -214,3 +214,10 @@ async def test_a_name_is_unique(ada: httpx.AsyncClient, eve: httpx.AsyncClient) 
     assert taken.json()["details"] == {"fields": ["name"]}
     other = await create(eve, name="Other")
     assert (await eve.patch(f"/v1/schedules/{other['uid']}", json={"name": "Nightly"})).status_code == 409
+
+
+async def test_a_run_by_hand_tells_of_its_request(ada: httpx.AsyncClient, clockwork: Clockwork) -> None:
+    made = await create(ada)
+    await ada.post(f"/v1/schedules/{made['uid']}/run", headers={"X-Request-ID": "mine-0001"})
+    rows = await clockwork.db.fetch_alone("SELECT event_type, headers_json FROM headrace.outbox_events")
+    assert [(row["event_type"], row["headers_json"]["request_id"]) for row in rows] == [("task.created", "mine-0001")]

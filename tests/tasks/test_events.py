@@ -1,12 +1,14 @@
-"""Tasks tell of themselves through the outbox: what, when, in which order, and nothing more. D-09."""
+"""Tasks tell of themselves through the outbox: what, when, in which order, and nothing more."""
 
 import asyncio
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 
 from headrace import ids
+from headrace.access import Caller
 from headrace.database import Database, Tx
 from headrace.tasks.context import TaskContext
 from headrace.tasks.errors import Fatal, Snooze
@@ -14,7 +16,9 @@ from headrace.tasks.events import OutboxFollower
 from headrace.tasks.followers import Followers
 from headrace.tasks.model import Change, TaskSpec, Transition
 from headrace.tasks.registry import Backoff
+from headrace.tasks.service import cancel_task, retry_task, submit_task
 from tests.tasks.conftest import Bench
+from tests.tasks.people import person, tasks_of
 
 AT_ONCE = Backoff(first=timedelta(0))
 FIELDS = {
@@ -209,3 +213,35 @@ async def test_an_event_for_a_task_that_is_not_there_is_refused(tx: Tx) -> None:
     gone = Transition(Change.SUCCEEDED, ids.new("tsk"), "noop", ids.SYSTEM_USER, attempt=1)
     with pytest.raises(Exception, match="events for 1 tasks, but 0 are there"):
         await OutboxFollower().follow(tx, [gone])
+
+
+HEADERS = "SELECT event_type, trace_id, headers_json FROM headrace.outbox_events WHERE aggregate_id = $1 ORDER BY id"
+
+
+async def test_events_carry_the_trace_and_the_request_that_made_them(telling: Bench) -> None:
+    @telling.registry.task("noop")
+    async def noop(context: TaskContext, payload: Any) -> None: ...
+
+    ada, tasks = await person(telling), tasks_of(telling)
+
+    def asking(request_id: str) -> Caller:
+        return replace(ada, who=replace(ada.who, request_id=request_id, trace_id="trace-1"))
+
+    async with telling.db.transaction() as tx:
+        task = await submit_task(tx, tasks, asking("req-1"), TaskSpec("noop"))
+        await cancel_task(tx, tasks, asking("req-2"), task.id)
+        await retry_task(tx, tasks, asking("req-3"), task.id)
+    async with telling.working():
+        await telling.over(task.id)
+    rows = await telling.db.fetch_alone(HEADERS, task.id)
+    assert [(row["event_type"].removeprefix("task."), row["headers_json"].get("request_id")) for row in rows] == [
+        ("created", "req-1"),
+        ("canceled", "req-2"),
+        ("revived", "req-3"),
+        ("started", None),
+        ("succeeded", None),
+    ]
+    assert {row["headers_json"]["trace_id"] for row in rows} == {"trace-1"}
+
+    silent = await telling.submit("noop")
+    assert [row["headers_json"] for row in await telling.db.fetch_alone(HEADERS, silent)] == [None]

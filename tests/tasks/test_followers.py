@@ -1,4 +1,4 @@
-"""Whoever moves with a task: in which order they are called, and what happens where one is missing. W-06…W-08."""
+"""Whoever moves with a task: in which order they are called, and what happens where one is missing."""
 
 import asyncio
 from collections.abc import Sequence

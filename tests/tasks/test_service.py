@@ -177,7 +177,7 @@ async def test_an_administrator_sees_all_and_the_look_is_audited(bench: Bench) -
     assert event["user"]["uid"] == root.user_id
 
 
-async def test_canceling_what_waits_ends_it_at_once(bench: Bench) -> None:  # W-08
+async def test_canceling_what_waits_ends_it_at_once(bench: Bench) -> None:
     ada = await person(bench)
     task = await submit(bench, ada)
     canceled = await cancel(bench, ada, task.id)

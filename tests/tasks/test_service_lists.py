@@ -127,7 +127,7 @@ async def test_a_list_leaves_payload_and_result_out_and_shows_who_has_just_been_
     assert [task.status for task in queued.tasks] == [TaskStatus.QUEUED, TaskStatus.RUNNING]
 
 
-async def test_logs_and_steps_come_in_order_a_page_at_a_time(bench: Bench) -> None:  # D-05, W-04
+async def test_logs_and_steps_come_in_order_a_page_at_a_time(bench: Bench) -> None:  # D-05
     @bench.registry.task("report.build", max_attempts=2)
     async def build(context: TaskContext, payload: Any) -> None:
         for number in range(5):

@@ -67,7 +67,7 @@ async def check(bench: Bench) -> Counter[str]:
     for row in rows:
         over = row["status"] in ("SUCCEEDED", "FAILED", "CANCELED")
         assert row["ends"] == row["again"] + over, dict(row)
-    assert {row["aggregate_id"]: row["count"] for row in told} == ends  # W-08
+    assert {row["aggregate_id"]: row["count"] for row in told} == ends
     return Counter(row["status"] for row in rows)
 
 

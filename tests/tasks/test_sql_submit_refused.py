@@ -48,7 +48,7 @@ async def test_what_cannot_be_is_refused_in_words(db: Database, subtests: pytest
             assert await count(db, "tasks") == 0
 
 
-async def test_a_type_that_others_must_move_with_is_refused_here(db: Database) -> None:  # W-06
+async def test_a_type_that_others_must_move_with_is_refused_here(db: Database) -> None:
     await db.fetch_alone("INSERT INTO headrace.task_types (name, followers) VALUES ('report', '{ledger}')")
     with pytest.raises(asyncpg.PostgresError, match="cannot be submitted in SQL: ledger must move with it"):
         await submit(db, name="report")

@@ -41,7 +41,7 @@ async def test_a_time_that_would_be_an_infinity_is_refused(bench: Bench, run_at:
         await bench.submit("work", run_at=run_at)
 
 
-async def test_a_media_task_is_submitted_by_whoever_knows_its_file(bench: Bench) -> None:  # W-03
+async def test_a_media_task_is_submitted_by_whoever_knows_its_file(bench: Bench) -> None:
     @bench.registry.task("IMAGE", steps=MEDIA_STEPS)
     async def remove(context: TaskContext, payload: Any) -> str:
         return "clean"

@@ -133,6 +133,11 @@ async def _(world: World) -> Sent:
     return Sent(body={"current_password": PASSWORD, "new_password": f"{PASSWORD} 2"}, token=token)
 
 
+@recipe("PATCH /v1/me")
+async def _(world: World) -> Sent:
+    return Sent(body={"mobile": "+49 30 1234567"}, token=(await world.session())[0])
+
+
 @recipe("DELETE /v1/sessions")
 async def _(world: World) -> Sent:
     token, user = await world.session()

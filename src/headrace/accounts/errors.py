@@ -1,8 +1,8 @@
 """What accounts refuse.
 
 NotFound         UserNotFound · SessionNotFound · ApiKeyNotFound · DeletionNotFound
-Invalid          InvalidUsername · InvalidEmail · InvalidPassword · WrongPassword · InvalidScopes · InvalidExpiry
-                 InvalidWeChatCode
+Invalid          InvalidUsername · InvalidEmail · InvalidMobile · InvalidPassword · WrongPassword · InvalidScopes
+                 InvalidExpiry · InvalidWeChatCode
 Conflict         UsernameTaken · ApiKeyNameTaken · LastAdmin · NoPassword · DeletionPending · DeletionStarted
 Denied           RegistrationClosed · AccountSuspended · AccountBeingDeleted · CsrfFailed · SessionNeeded
                  WeChatBlocked · WeChatOff
@@ -48,6 +48,12 @@ class InvalidEmail(Invalid):
     """This is not an e-mail address."""
 
     code = "invalid_email"
+
+
+class InvalidMobile(Invalid):
+    """A telephone number begins with + and the country, and has 7 to 15 digits: +49 30 1234567."""
+
+    code = "invalid_mobile"
 
 
 class InvalidPassword(Invalid):

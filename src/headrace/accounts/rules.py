@@ -1,10 +1,10 @@
-"""What usernames, passwords and e-mail addresses must look like. No I/O."""
+"""What usernames, passwords, e-mail addresses and telephone numbers must look like. No I/O."""
 
 import re
 import unicodedata
 
 from headrace.accounts.config import PasswordConfig
-from headrace.accounts.errors import InvalidEmail, InvalidPassword, InvalidUsername
+from headrace.accounts.errors import InvalidEmail, InvalidMobile, InvalidPassword, InvalidUsername
 
 RESERVED = frozenset({"system", "anonymous"})
 # Free for those whom an administrator or the CLI names so; a stranger could pass for the operator.
@@ -13,6 +13,9 @@ KEPT_BACK = frozenset({"admin", "administrator", "root", "headrace"})
 USERNAME_LONGEST = 64
 PASSWORD_LONGEST_BYTES = 1024
 _EMAIL = re.compile(r"[^@\s\x00-\x1f\x7f]{1,64}@[^@\s\x00-\x1f\x7f]+\.[^@\s.\x00-\x1f\x7f]+")
+# E.164, as ck_users_mobile has it; people write it with blanks, hyphens, dots and brackets.
+_MOBILE = re.compile(r"\+[1-9][0-9]{6,14}", re.ASCII)
+_MOBILE_PUNCTUATION = str.maketrans("", "", " \u00a0-.()/")
 # Letters and marks that are drawn as nothing: two names could look alike. (ck_users_username has them too.)
 _INVISIBLE = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]")
 
@@ -52,6 +55,15 @@ def check_email(email: str | None) -> str | None:
         return None
     if len(text) > 255 or not _EMAIL.fullmatch(text):
         raise InvalidEmail(field="email")
+    return text
+
+
+def check_mobile(mobile: str | None) -> str | None:
+    """The number as it is stored, ``+`` and digits, or ``InvalidMobile``; nothing takes it away."""
+    if mobile is None or not (text := mobile.strip().translate(_MOBILE_PUNCTUATION)):
+        return None
+    if not _MOBILE.fullmatch(text):
+        raise InvalidMobile(field="mobile")
     return text
 
 

@@ -5,7 +5,7 @@ from typing import Annotated, Self
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, SecretStr, model_validator
 
-from headrace.access import Role, Scope
+from headrace.access import Caller, Role, Scope
 from headrace.accounts.model import ApiKey, Deletion, DeletionStatus, LoggedIn, Session, User, UserStatus
 from headrace.accounts.model import ApiKeyMade as Made
 from headrace.edge.text import Text
@@ -26,6 +26,14 @@ Username = Annotated[
     ),
 ]
 Email = Annotated[Text, Field(max_length=255, examples=["ada@example.org"])]
+Mobile = Annotated[
+    Text,
+    Field(
+        max_length=64,
+        description="With the country: `+` and 7 to 15 digits. Blanks, hyphens, dots and brackets are left out.",
+        examples=["+49 30 1234567"],
+    ),
+]
 # The rules for new passwords depend on the settings; this only bounds what is read.
 Password = Annotated[SecretStr, Field(min_length=1, max_length=1024, examples=["a long phrase is best"])]
 
@@ -64,6 +72,12 @@ class WeChatIn(_Body):
 class PasswordIn(_Body):
     current_password: Password
     new_password: Password
+
+
+class ProfileIn(_Body):
+    """What to change about yourself."""
+
+    mobile: Annotated[Mobile | None, Field(description="Null takes it away.")]
 
 
 class DeleteMeIn(_Body):
@@ -122,10 +136,23 @@ class UserOut(BaseModel):
         return cls.model_validate(user, from_attributes=True)
 
 
+class OwnUserOut(UserOut):
+    """A user, to themselves."""
+
+    mobile: str | None = Field(
+        default=None, description="Shown to you alone, and not to an API key of yours.", examples=["+49301234567"]
+    )
+
+    @classmethod
+    def to(cls, caller: Caller, user: User) -> Self:
+        shown = cls.of(user)
+        return shown if caller.session_id is not None else shown.model_copy(update={"mobile": None})
+
+
 class MeOut(BaseModel):
     """Who is calling, and with what."""
 
-    user: UserOut
+    user: OwnUserOut
     session_id: str | None = Field(description="Null for an API key.", examples=[_SESSION_ID])
     api_key_id: str | None = Field(description="Null for a session.", examples=[None])
     scopes: list[str] | None = Field(description="What the API key may do; null for a session, which may do all.")

@@ -7,15 +7,17 @@ from typing import Annotated, Any
 import typer
 
 from headrace.cli.operator import Desk, at_desk
-from headrace.cli.output import Json, Yes, out, print_json, print_table
+from headrace.cli.output import Json, Yes, out, print_json, print_table, say
 from headrace.cli.submit import read_payload
 from headrace.cli.times import instant
 from headrace.cli.worker import pairs
+from headrace.database import Tx
 from headrace.errors import Invalid
 from headrace.schedules import service
 from headrace.schedules.model import MisfirePolicy, Schedule, ScheduleSpec
-from headrace.schedules.schemas import ExecutionOut, ScheduleOut, StatisticsOut
+from headrace.schedules.schemas import ExecutionOut, ScheduleItemOut, ScheduleOut, StatisticsOut
 from headrace.schedules.store.schedules import ScheduleFilter
+from headrace.schedules.warnings import warnings_of
 
 app = typer.Typer(help="Schedules: make, change, enable, disable and run them.", no_args_is_help=True)
 
@@ -68,14 +70,15 @@ def create(
         max_retries, max_concurrent, priority,
     )  # fmt: skip
     spec = ScheduleSpec(name, task_type, **given, enabled=not disabled)
-    schedule = at_desk(
+    made = at_desk(
         "schedules create",
-        lambda desk: _in_transaction(desk, lambda tx: service.create_schedule(tx, desk.tasks, desk.caller, spec)),
+        lambda desk: _warned(desk, lambda tx: service.create_schedule(tx, desk.tasks, desk.caller, spec)),
     )
     if json:
-        _print(schedule, json=True)
+        _print(made, json=True)
     else:
-        out.print(schedule.uid, markup=False)
+        _say_warnings(made)
+        out.print(made.uid, markup=False)
 
 
 @app.command()
@@ -110,7 +113,7 @@ def update(
         raise Invalid("Nothing to change: name at least one of the options.")
     schedule = at_desk(
         "schedules update",
-        lambda desk: _in_transaction(
+        lambda desk: _warned(
             desk,
             lambda tx: service.update_schedule(tx, desk.tasks, desk.caller, uid, changes, expected=version),
         ),
@@ -131,7 +134,7 @@ def list_(
     wanted = ScheduleFilter(None, task_type, enabled, pairs(labels), name)
     found = at_desk("schedules list", lambda desk: _list(desk, wanted, limit))
     if json:
-        print_json([ScheduleOut.of(schedule).model_dump(mode="json") for schedule in found])
+        print_json([ScheduleItemOut.of(schedule).model_dump(mode="json") for schedule in found])
         return
     print_table(
         ("uid", "name", "type", "when", "next run", "done", "failed", ""),
@@ -154,7 +157,13 @@ def list_(
 @app.command()
 def show(uid: Uid, json: Json = False) -> None:
     """Everything about one schedule."""
-    _print(_get("schedules show", uid), json=json)
+    _print(
+        at_desk(
+            "schedules show",
+            lambda desk: _warned(desk, lambda tx: service.get_schedule(tx, desk.caller, uid)),
+        ),
+        json=json,
+    )
 
 
 @app.command()
@@ -234,20 +243,19 @@ async def _in_transaction(desk: Desk, act: Callable[[Any], Awaitable[Any]]) -> A
         return await act(tx)
 
 
-def _get(command: str, uid: str) -> Schedule:
-    found: Schedule = at_desk(
-        command, lambda desk: _in_transaction(desk, lambda tx: service.get_schedule(tx, desk.caller, uid))
-    )
-    return found
+async def _warned(desk: Desk, act: Callable[[Tx], Awaitable[Schedule]]) -> ScheduleOut:
+    """A schedule as the API shows it, with what is worth saying about it."""
+    async with desk.db.transaction() as tx:
+        schedule = await act(tx)
+        return ScheduleOut.warned(schedule, await warnings_of(tx, desk.tasks, schedule))
 
 
 def _change(command: str, verb: Callable[..., Awaitable[Schedule]], uid: str, *, json: bool) -> None:
-    schedule: Schedule = at_desk(
-        command, lambda desk: _in_transaction(desk, lambda tx: verb(tx, desk.tasks, desk.caller, uid))
-    )
+    schedule = at_desk(command, lambda desk: _warned(desk, lambda tx: verb(tx, desk.tasks, desk.caller, uid)))
     if json:
         _print(schedule, json=True)
     else:
+        _say_warnings(schedule)
         state = f"enabled, due {_time(schedule.next_run)}" if schedule.enabled and schedule.next_run else "disabled"
         out.print(f"{uid} is {state}", markup=False)
 
@@ -305,13 +313,18 @@ def _given(
 # -- showing
 
 
-def _print(schedule: Schedule, *, json: bool) -> None:
-    shown = ScheduleOut.of(schedule)
+def _print(shown: ScheduleOut, *, json: bool) -> None:
     if json:
         print_json(shown.model_dump(mode="json"))
         return
-    fields = shown.model_dump().items()
+    _say_warnings(shown)
+    fields = shown.model_dump(exclude={"warnings"}).items()
     print_table(("field", "value"), [(name, _plain(value)) for name, value in fields if value not in (None, {})])
+
+
+def _say_warnings(shown: ScheduleOut) -> None:
+    for warning in shown.warnings:
+        say(f"warning: its runs will wait. {warning.text}", style="yellow")
 
 
 def _when(schedule: Schedule) -> str:

@@ -4,7 +4,7 @@ import typer
 
 from headrace.cli.output import Json, print_json, print_table
 from headrace.cli.wiring import load_settings
-from headrace.settings import PREFIX, Settings, shown
+from headrace.settings import PREFIX, Settings, shown_as
 
 app = typer.Typer(help="What this deployment has chosen.", no_args_is_help=True)
 
@@ -18,7 +18,7 @@ def _group() -> None:
 def show(json: Json = False) -> None:
     """Every setting with its present value; secrets are hidden."""
     settings = load_settings()
-    values = {name: shown(getattr(settings, name)) for name in Settings.model_fields}
+    values = {name: shown_as(name, getattr(settings, name)) for name in Settings.model_fields}
     if json:
         print_json(values)
         return

@@ -215,7 +215,7 @@ def _key(name: str, text: str) -> bytes:
 
 def open_tasks(chosen: Settings) -> Tasks:
     """What the verbs of tasks work with, in a process that does not have the programs' code."""
-    catalog, following = StoredCatalog(), followers()
+    catalog, following = StoredCatalog(lifetime=chosen.task_type_lifetime), followers()
     return Tasks(Submitter(catalog, following, submit_config(chosen)), catalog, following)
 
 

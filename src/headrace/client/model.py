@@ -266,6 +266,11 @@ class Schedule(_Answer):
     created_at: datetime | None = None
     updated_at: datetime | None = None
     version: int = 0
+    warnings: tuple[Reason, ...] = ()  # why its runs would wait; lists leave them out
+
+    @classmethod
+    def of(cls, data: Mapping[str, Any]) -> Self:
+        return super(Schedule, cls).of({**data, "warnings": tuple(map(Reason.of, data.get("warnings", ())))})
 
 
 @dataclass(frozen=True, slots=True)

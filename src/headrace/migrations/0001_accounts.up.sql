@@ -3,7 +3,8 @@
 CREATE TABLE headrace.users (
   id                 varchar(64) PRIMARY KEY,
   wechat_openid      varchar(128),
-  mobile             varchar(32),
+  mobile             varchar(32)
+                     CONSTRAINT ck_users_mobile CHECK (mobile ~ '^\+[1-9][0-9]{6,14}$'),  -- E.164
   status             varchar(16) NOT NULL DEFAULT 'ACTIVE'
                      CONSTRAINT ck_users_status CHECK (status IN ('ACTIVE', 'SUSPENDED', 'DELETED')),
   username           varchar(64),

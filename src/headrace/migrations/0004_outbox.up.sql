@@ -31,6 +31,7 @@ CREATE INDEX idx_outbox_events_open ON headrace.outbox_events (aggregate_type, a
 
 COMMENT ON TABLE headrace.outbox_events IS 'Events to publish, at least once and in order for one aggregate.';
 COMMENT ON COLUMN headrace.outbox_events.event_id IS 'TypeID evt_…: the id receivers drop repeats by.';
+COMMENT ON COLUMN headrace.outbox_events.headers_json IS '{trace_id, request_id}, where known: sent on beside the payload.';
 COMMENT ON COLUMN headrace.outbox_events.next_retry_at IS 'Not before this time; while a relay has the event, its lease ends here.';
 
 GRANT SELECT, INSERT, UPDATE, DELETE ON headrace.outbox_events TO headrace_app;

@@ -196,12 +196,14 @@ CREATE TABLE headrace.task_types (
   description         text NOT NULL DEFAULT '',
   created_at          timestamptz NOT NULL DEFAULT now(),
   updated_at          timestamptz NOT NULL DEFAULT now(),
+  seen_at             timestamptz NOT NULL DEFAULT now(),
   limit_key           varchar(255)
                       CONSTRAINT ck_task_types_limit_key CHECK (limit_key ~ '^(user|payload(\.[A-Za-z_][A-Za-z0-9_-]*)+)$')
 );
 COMMENT ON TABLE headrace.task_types IS 'What workers have registered: how a task of each type is queued, checked and limited, for submitters that do not have the code.';
 COMMENT ON COLUMN headrace.task_types.followers IS 'Who moves with its tasks, besides the outbox: for a worker that settles what another, dead one held, and does not have its code.';
 COMMENT ON COLUMN headrace.task_types.limit_key IS 'What the limit key of a task is: user, or payload.FIELD, a path into the payload; null: what is given with it.';
+COMMENT ON COLUMN headrace.task_types.seen_at IS 'When a program last declared it, to the hour, or a worker that is no longer listed was last alive with it.';
 COMMENT ON COLUMN headrace.task_types.payload_schema IS 'JSON Schema of the payload; null takes anything.';
 
 

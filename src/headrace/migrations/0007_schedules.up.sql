@@ -105,9 +105,8 @@ CREATE TABLE headrace.task_executions (
                      CONSTRAINT ck_task_executions_state CHECK (state IN (
                        'pending', 'running', 'success', 'failure', 'timeout', 'cancelled', 'interrupted'
                      )),
-  -- 64 bytes more for the mark that says it was cut
   result             text
-                     CONSTRAINT ck_task_executions_result CHECK (octet_length(result) <= 65536 + 64),
+                     CONSTRAINT ck_task_executions_result CHECK (octet_length(result) <= 65536),
   error_message      text,
   error_stack        text
                      CONSTRAINT ck_task_executions_error_stack CHECK (octet_length(error_stack) <= 10240),

@@ -23,7 +23,14 @@ class Event:
     payload: Mapping[str, Any]
     version: int = 1  # of the payload's form: a change that a receiver could stumble over is a new one
     trace_id: str | None = None
+    request_id: str | None = None  # of the request that made it happen, where one did
     id: EventId = field(default_factory=_new_id)
+
+    @property
+    def headers(self) -> Mapping[str, str] | None:
+        """What goes beside the payload to whoever receives it, for their logs and ours."""
+        given = {"trace_id": self.trace_id, "request_id": self.request_id}
+        return {name: value for name, value in given.items() if value is not None} or None
 
     def __post_init__(self) -> None:
         if not (self.type and self.aggregate_type and self.aggregate_id):

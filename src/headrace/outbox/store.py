@@ -8,11 +8,12 @@ from headrace.outbox.model import Event
 # In the order given: the ids of the rows are the order in which one aggregate's events are told.
 APPEND = """
 INSERT INTO headrace.outbox_events
-  (event_id, event_type, event_version, aggregate_type, aggregate_id, trace_id, payload_json, status)
-SELECT event_id, event_type, event_version, aggregate_type, aggregate_id, trace_id, payload, 'PENDING'
-FROM unnest($1::varchar[], $2::varchar[], $3::integer[], $4::varchar[], $5::varchar[], $6::varchar[], $7::jsonb[])
-  WITH ORDINALITY
-  AS given (event_id, event_type, event_version, aggregate_type, aggregate_id, trace_id, payload, position)
+  (event_id, event_type, event_version, aggregate_type, aggregate_id, trace_id, payload_json, headers_json, status)
+SELECT event_id, event_type, event_version, aggregate_type, aggregate_id, trace_id, payload, headers, 'PENDING'
+FROM unnest(
+  $1::varchar[], $2::varchar[], $3::integer[], $4::varchar[], $5::varchar[], $6::varchar[], $7::jsonb[], $8::jsonb[]
+) WITH ORDINALITY
+  AS given (event_id, event_type, event_version, aggregate_type, aggregate_id, trace_id, payload, headers, position)
 ORDER BY position
 """
 
@@ -33,4 +34,5 @@ async def append(tx: Tx, events: Sequence[Event]) -> None:
         [event.aggregate_id for event in events],
         [event.trace_id for event in events],
         [dict(event.payload) for event in events],
+        [event.headers for event in events],
     )

@@ -1,4 +1,7 @@
-"""What of a result and of an error is kept with a run: bounded, and visibly so. S-12."""
+"""What of a result and of an error is kept with a run: bounded, and visibly so. S-12.
+
+Limits count bytes of UTF-8, and the mark of a cut is within them; no character is cut in two.
+"""
 
 RESULT_LIMIT = 65_536
 STACK_LIMIT = 10_240
@@ -13,7 +16,8 @@ def result_text(result: bytes | None) -> str | None:
         return None
     if len(result) <= RESULT_LIMIT:
         return result.decode()
-    return f"{result[:RESULT_LIMIT].decode(errors='ignore')}…[cut: {len(result):,} bytes]"
+    mark = f"…[cut: {len(result):,} bytes]"
+    return result[: RESULT_LIMIT - len(mark.encode())].decode(errors="ignore") + mark
 
 
 def error_texts(text: str | None) -> tuple[str | None, str | None]:

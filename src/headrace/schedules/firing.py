@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
+from headrace.audit import Who
 from headrace.database import Row, Tx
 from headrace.schedules import due
 from headrace.schedules.due import Due, MisfireConfig, Rhythm
@@ -137,10 +138,10 @@ async def _count_refused(tx: Tx, refused: Sequence[Run], at: datetime) -> None:
     await tx.execute(store.COUNT_REFUSED, uids, [run.refused and run.refused.message for run in refused], at)
 
 
-async def fire_by_hand(tx: Tx, submitter: Submitter, plan: Plan, *, by: str, now: datetime) -> Run:
+async def fire_by_hand(tx: Tx, submitter: Submitter, plan: Plan, *, by: str, who: Who, now: datetime) -> Run:
     """One run at once, beside the schedule's own times. The caller has locked the schedule."""
     standings = await store.look(tx, [plan.uid], [None], [None])
-    run = Run(plan, new_execution_uid())
+    run = Run(plan, new_execution_uid(), who=who)
     await _start_what_may(tx, submitter, [run], standings)
     await insert_runs(tx, [run], [now], trigger=Trigger.MANUAL, trigger_by=by)
     return run

@@ -15,7 +15,7 @@ from headrace.tasks.catalog import Catalog
 from headrace.tasks.errors import PayloadInvalid, TaskSpecInvalid, UnknownTaskType
 from headrace.tasks.limit_keys import limit_key
 from headrace.tasks.model import LABEL
-from headrace.tasks.submit import check_is_open
+from headrace.tasks.submit import check_is_open, is_own
 
 OWN_NAMES = "headrace:"
 DATA_LIMIT = 10_240
@@ -37,6 +37,8 @@ async def check_spec(tx: Tx, catalog: Catalog, spec: ScheduleSpec, *, user_id: s
     try:
         check_is_open(spec.type, user_id)
         known = await catalog.get(tx, spec.type)
+        if not is_own(spec.type):
+            await catalog.check_registered(tx, spec.type)
     except (TaskSpecInvalid, UnknownTaskType) as exc:
         raise ScheduleInvalid(exc.message, fields=["type"]) from None
     try:

@@ -1,5 +1,6 @@
 """Schedules and runs as the API shows them."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated, Any, Self
 
@@ -12,6 +13,7 @@ from headrace.schedules.executions import RunExplanation
 from headrace.schedules.model import Execution, ExecutionState, MisfirePolicy, Schedule, ScheduleSpec, Trigger
 from headrace.schedules.service import Statistics
 from headrace.tasks.schemas import Instant, Labels, ReasonOut
+from headrace.tasks.why import Reason
 
 SCHEDULE_UID = "sch_01h455vb4pex5vsknk084sn02q"
 EXECUTION_UID = "exe_01h455vb4pex5vsknk084sn02q"
@@ -120,8 +122,8 @@ class ScheduleChangeIn(_Body):
         return {name: value for name, value in given.items() if value is not None or name in _MAY_BE_NULL}
 
 
-class ScheduleOut(BaseModel):
-    """A schedule and how it has done."""
+class ScheduleItemOut(BaseModel):
+    """A schedule and how it has done, as lists have it."""
 
     uid: str = Field(examples=[SCHEDULE_UID])
     user_id: str
@@ -159,8 +161,26 @@ class ScheduleOut(BaseModel):
         # One name for a thing over the whole API; the table keeps the document's.
         renamed = {"cron": schedule.cron_expr}
         return cls.model_validate(
-            {name: renamed[name] if name in renamed else getattr(schedule, name) for name in cls.model_fields}
+            {
+                name: renamed[name] if name in renamed else getattr(schedule, name)
+                for name in ScheduleItemOut.model_fields
+            }
         )
+
+
+class ScheduleOut(ScheduleItemOut):
+    """A schedule and how it has done."""
+
+    warnings: list[ReasonOut] = Field(
+        default=[],
+        description="Why its runs would wait: no worker that is alive takes them. None while it is disabled.",
+    )
+
+    @classmethod
+    def warned(cls, schedule: Schedule, warnings: Sequence[Reason]) -> Self:
+        shown = cls.of(schedule)
+        shown.warnings = [ReasonOut(code=each.code, text=each.text, facts=each.facts) for each in warnings]
+        return shown
 
 
 class PreviewIn(_Body):

@@ -210,7 +210,7 @@ async def run_schedule(tx: Tx, tasks: Tasks, caller: Caller, uid: str, *, now: d
     schedule = await _hold(tx, caller, uid, None)
     plan = Plan(**{name: getattr(schedule, name) for name in Plan.__dataclass_fields__})
     at = await store.clock(tx, now)
-    run = await fire_by_hand(tx, tasks.submitter, plan, by=caller.user_id, now=at)
+    run = await fire_by_hand(tx, tasks.submitter, plan, by=caller.user_id, who=caller.who, now=at)
     execution = await runs_store.find_execution(tx, run.execution_uid)
     if execution is None:
         raise ExecutionNotFound

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
+from headrace.audit import Who
 from headrace.database import Row, Tx
 from headrace.errors import HeadraceError, Invalid
 from headrace.tasks.model import TaskSpec
@@ -19,6 +20,13 @@ class Run:
     execution_uid: str
     task_id: str | None = None
     refused: HeadraceError | None = None
+    who: Who | None = None  # who runs it by hand: their request is told with its events
+
+    def spec(self) -> TaskSpec:
+        spec = self.schedule.spec()
+        if self.who is not None:
+            spec.trace_id, spec.request_id = self.who.trace_id, self.who.request_id
+        return spec
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +80,7 @@ async def submit_runs(tx: Tx, submitter: Submitter, runs: Iterable[Run]) -> None
 async def _submit(tx: Tx, submitter: Submitter, runs: Sequence[Run], user_id: str) -> None:
     try:
         # Refusals come before anything is written: the transaction goes on.
-        task_ids = await submitter.submit_many(tx, [run.schedule.spec() for run in runs], user_id=user_id)
+        task_ids = await submitter.submit_many(tx, [run.spec() for run in runs], user_id=user_id)
     except Invalid as refused:
         if len(runs) == 1:
             runs[0].refused = refused

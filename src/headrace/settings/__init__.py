@@ -9,6 +9,16 @@ Only the edge (``cli``) reads settings; everything else is handed values or smal
 
 from headrace.settings.kinds import PREFIX, Duration
 from headrace.settings.loading import BadSettings, Settings, config_file, load
-from headrace.settings.rendering import reference_page, shown
+from headrace.settings.rendering import reference_page, shown, shown_as
 
-__all__ = ["PREFIX", "BadSettings", "Duration", "Settings", "config_file", "load", "reference_page", "shown"]
+__all__ = [
+    "PREFIX",
+    "BadSettings",
+    "Duration",
+    "Settings",
+    "config_file",
+    "load",
+    "reference_page",
+    "shown",
+    "shown_as",
+]

@@ -13,6 +13,7 @@ from pydantic import BeforeValidator, Field
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 PREFIX = "HEADRACE_"
+FOREVER = "forever"
 UNITS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400}
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)?")
 
@@ -35,8 +36,8 @@ def _comma_separated(value: object) -> object:
     return value
 
 
-def _keep(value: object) -> object:
-    return None if value == "forever" else _duration(value)
+def keep(value: object) -> object:
+    return None if value == FOREVER else _duration(value)
 
 
 def _networks(value: object) -> object:
@@ -47,7 +48,7 @@ def _networks(value: object) -> object:
 Duration = Annotated[timedelta, BeforeValidator(_duration), Field(gt=timedelta(0))]
 # PostgreSQL keeps its own in milliseconds of 32 bits: not quite 25 days.
 ServerTimeout = Annotated[Duration, Field(le=timedelta(days=24))]
-Keep = Annotated[Annotated[timedelta, Field(gt=timedelta(0))] | None, BeforeValidator(_keep)]
+Keep = Annotated[Annotated[timedelta, Field(gt=timedelta(0))] | None, BeforeValidator(keep)]
 Words = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_comma_separated)]
 ArchivedRows = Annotated[
     tuple[Literal["task_executions", "outbox_events", "task_locks"], ...], NoDecode, BeforeValidator(_comma_separated)

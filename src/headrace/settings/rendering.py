@@ -2,10 +2,10 @@
 
 from datetime import timedelta
 
-from pydantic import ByteSize, SecretStr
+from pydantic import BeforeValidator, ByteSize, SecretStr
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource
 
-from headrace.settings.kinds import PREFIX, UNITS, Group
+from headrace.settings.kinds import FOREVER, PREFIX, UNITS, Group, keep
 from headrace.settings.loading import Settings
 
 
@@ -26,6 +26,14 @@ def shown(value: object) -> str | None:
             return ",".join(str(part) for part in value)
         case _:
             return str(value)
+
+
+def shown_as(name: str, value: object) -> str | None:
+    """The value of this setting as a person would write it: one that keeps rows says ``forever`` for no end."""
+    keeps = any(
+        isinstance(each, BeforeValidator) and each.func is keep for each in Settings.model_fields[name].metadata
+    )
+    return FOREVER if value is None and keeps else shown(value)
 
 
 def groups() -> list[type[Group]]:

@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field, PositiveInt
 
-from headrace.settings.kinds import Duration, Group, setting
+from headrace.settings.kinds import Duration, Group, Keep, setting
 
 
 class SchedulerSettings(Group):
@@ -24,4 +24,9 @@ class SchedulerSettings(Group):
     scheduler_catch_up: PositiveInt = setting(
         "How many missed due times of a schedule with the policy `all` are made up for at the most.",
         1000,
+    )
+    task_type_lifetime: Keep = setting(
+        "How long a task type counts as registered after a program last declared it, or a worker that has it was last "
+        "alive. Schedules of other types are neither made, changed nor enabled. `forever` forgets none.",
+        timedelta(days=7),
     )

@@ -4,6 +4,7 @@ database, for a process that does not have the code (the API, a program in anoth
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import timedelta
 from functools import lru_cache
 from typing import Any, Protocol
 
@@ -36,6 +37,9 @@ class Catalog(Protocol):
     async def get(self, tx: Tx, name: str) -> KnownType:
         """The type of this name; ``UnknownTaskType`` if nobody has ever registered it."""
 
+    async def check_registered(self, tx: Tx, name: str) -> None:
+        """``UnknownTaskType`` for a type that nobody has, or has had lately: what is planned with it would wait."""
+
 
 class RegistryCatalog:
     """The types of this very program."""
@@ -47,6 +51,9 @@ class RegistryCatalog:
 
     async def get(self, tx: Tx, name: str) -> KnownType:  # noqa: ARG002
         return known_type(self._registry.get(name))
+
+    async def check_registered(self, tx: Tx, name: str) -> None:
+        await self.get(tx, name)
 
 
 @lru_cache(maxsize=1024)
@@ -68,16 +75,29 @@ GET_TYPE = """
 SELECT name, queue, priority, max_attempts, timeout_seconds, emits_events, limit_key, followers, payload_schema
 FROM headrace.task_types WHERE name = $1
 """
+# Declared by whoever has its code, or alive in a worker: whichever was later, by the database's clock.
+LAST_SEEN = """
+SELECT seen.at, seen.at >= now() - $2::interval AS lately
+FROM headrace.task_types AS type
+CROSS JOIN LATERAL (
+  SELECT greatest(type.seen_at, max(heartbeat_at)) AS at FROM headrace.workers WHERE type.name = ANY (types)
+) AS seen
+WHERE type.name = $1
+"""
 LIST_TYPE_NAMES = "SELECT name FROM headrace.task_types ORDER BY name LIMIT 50"
 
 
 class StoredCatalog:
-    """The types that workers have registered in the database; remembered for a few seconds."""
+    """The types that programs have declared in the database; remembered for a few seconds.
+
+    One that nobody has declared or run for ``lifetime`` is no longer registered; None never forgets.
+    """
 
     constant = False
 
-    def __init__(self, *, remember_seconds: float = 5) -> None:
+    def __init__(self, *, remember_seconds: float = 5, lifetime: timedelta | None = timedelta(days=7)) -> None:
         self._remember = remember_seconds
+        self._lifetime = lifetime
         self._known: dict[str, tuple[float, KnownType]] = {}
 
     async def get(self, tx: Tx, name: str) -> KnownType:
@@ -93,6 +113,18 @@ class StoredCatalog:
         known = _from_row(row)
         self._known[name] = (time.monotonic() + self._remember, known)
         return known
+
+    async def check_registered(self, tx: Tx, name: str) -> None:
+        await self.get(tx, name)
+        if self._lifetime is None:
+            return
+        seen = await tx.fetchrow(LAST_SEEN, name, self._lifetime)
+        if seen is not None and not seen["lately"]:
+            when = f"{seen['at']:%Y-%m-%d %H:%M} UTC"
+            raise UnknownTaskType(
+                f"The task type {name!r} is no longer registered: nobody has declared it, and no worker that has it "
+                f"was alive, since {when}. Start a worker that has it."
+            )
 
 
 def _from_row(row: Row) -> KnownType:
@@ -142,6 +174,14 @@ WHERE (known.queue, known.priority, known.max_attempts, known.timeout_seconds, k
   IS DISTINCT FROM ($2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
 """
 
+# To the hour, and nobody waits: whoever has a row locked notes the same.
+NOTE_SEEN = """
+UPDATE headrace.task_types SET seen_at = now() WHERE name = ANY (ARRAY(
+  SELECT name FROM headrace.task_types WHERE name = ANY ($1) AND seen_at < now() - interval '1 hour'
+  FOR NO KEY UPDATE SKIP LOCKED
+))
+"""
+
 
 async def declare_types(tx: Tx, registry: Registry) -> None:
     """Tell the database what this program can run, so that every process agrees on limits and can check payloads.
@@ -168,5 +208,6 @@ async def declare_types(tx: Tx, registry: Registry) -> None:
         )
         if changed and (declared.max_running or declared.max_running_per_key):
             limited.append(known.name)
+    await tx.execute(NOTE_SEEN, [declared.name for declared in registry])
     if limited:  # last: nobody claims from here to the commit, and whoever waits for a type must not hold claims back
         await count_running_tasks(tx, types=limited)

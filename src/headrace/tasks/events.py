@@ -10,7 +10,7 @@ from headrace import ids
 from headrace.database import Tx
 from headrace.tasks.model import Transition
 
-EMIT = "SELECT headrace.emit_task_events($1, $2, $3, $4)"
+EMIT = "SELECT headrace.emit_task_events($1, $2, $3, $4, $5)"
 
 
 class OutboxFollower:
@@ -23,4 +23,5 @@ class OutboxFollower:
             [transition.change for transition in transitions],
             [transition.task_id for transition in transitions],
             [transition.attempt for transition in transitions],
+            [transition.request_id for transition in transitions],
         )

@@ -79,6 +79,7 @@ class TaskSpec:
     limit_key: str | None = None  # refused for a type that computes it itself
     labels: Mapping[str, str] = field(default_factory=dict)
     trace_id: str | None = None
+    request_id: str | None = None  # told with the event of its making, and not kept
     schedule_uid: str | None = None
     idempotency_key: str | None = None
     media: Media | None = None  # for the media types, and only for them
@@ -156,6 +157,7 @@ class Transition:
     progress: int | None = None  # for PROGRESSED
     timeout_seconds: int | None = None  # of this attempt
     extended_seconds: int | None = None  # for EXTENDED: by how much more
+    request_id: str | None = None  # of the request that made it; a worker's have none
 
 
 class Outcome(StrEnum):

@@ -22,13 +22,25 @@ ORDER BY created_at LIMIT $2 FOR UPDATE SKIP LOCKED
 WORKERS = RowRetention(
     "workers",
     """
-SELECT number FROM headrace.workers
+SELECT number, types, heartbeat_at FROM headrace.workers
 WHERE ended_at < $1
 ORDER BY number LIMIT $2 FOR UPDATE SKIP LOCKED
 """,
     cron="0 3 * * *",
     description="Removes workers that ended long ago.",
     key="number",
+    # When its types were last seen outlives it: what may be scheduled depends on that (Catalog.check_registered).
+    also="""
+, seen AS (
+  SELECT name, max(heartbeat_at) AS at FROM due, unnest(types) AS name GROUP BY name
+), locked AS (
+  SELECT type.name, seen.at
+  FROM headrace.task_types AS type JOIN seen ON seen.name = type.name AND seen.at > type.seen_at
+  ORDER BY type.name FOR NO KEY UPDATE OF type
+), noted AS (
+  UPDATE headrace.task_types AS type SET seen_at = locked.at FROM locked WHERE type.name = locked.name
+)
+""",
 )
 # What its owner has deleted is gone within minutes, payload, result and logs.
 DELETED = Purge("deleted_tasks", purge_deleted)

@@ -91,7 +91,7 @@ class _Undo(Exception):
 
 
 def _from(caller: Caller, spec: TaskSpec) -> TaskSpec:
-    """The spec with the request's trace; a limit key counts among the caller's own tasks.
+    """The spec with the request's trace and id; a limit key counts among the caller's own tasks.
 
     Or anybody could use up the slots of somebody else's key. Administrators' keys are shared by all.
     """
@@ -99,6 +99,7 @@ def _from(caller: Caller, spec: TaskSpec) -> TaskSpec:
     return replace(
         spec,
         trace_id=caller.who.trace_id if spec.trace_id is None else spec.trace_id,
+        request_id=caller.who.request_id,
         limit_key=key if key is None or caller.is_admin else f"{caller.user_id}/{key}",
     )
 
@@ -149,16 +150,16 @@ async def cancel_task(tx: Tx, tasks: Tasks, caller: Caller, task_id: str, *, exp
         return old
     if old.status.is_over:
         raise TaskOver(f"The task is over already: it {_ENDED[old.status]}.", status=old.status)
-    if not await _cancel(tx, tasks, old, place):
+    if not await _cancel(tx, tasks, old, place, request_id=caller.who.request_id):
         return old
     return await _changed(tx, caller, old, "cancel")
 
 
-async def _cancel(tx: Tx, tasks: Tasks, task: Task, place: Place | None) -> bool:
+async def _cancel(tx: Tx, tasks: Tasks, task: Task, place: Place | None, *, request_id: str | None = None) -> bool:
     """End it or ask its worker to; False if that was asked before. The caller has locked it, and it is not over."""
     if place is None or place.worker is None:
         await moves.cancel_waiting(tx, task.id, place, message="Canceled while it waited.")
-        await _follow(tx, tasks, task, Change.CANCELED)
+        await _follow(tx, tasks, task, Change.CANCELED, request_id)
         return True
     if task.cancel_requested_at is None:
         await moves.ask_to_cancel(tx, task.id, place)
@@ -186,7 +187,7 @@ async def retry_task(tx: Tx, tasks: Tasks, caller: Caller, task_id: str, *, expe
     if old.status is TaskStatus.SUCCEEDED:
         raise TaskOver("The task succeeded: submit another one to do it again.", status=old.status)
     await moves.requeue(tx, old.id, message="Tried again by hand.")
-    await _follow(tx, tasks, old, Change.REVIVED)
+    await _follow(tx, tasks, old, Change.REVIVED, caller.who.request_id)
     return await _changed(tx, caller, old, "retry")
 
 
@@ -231,9 +232,15 @@ async def _changed(tx: Tx, caller: Caller, old: Task, verb: str) -> Task:
     return new
 
 
-async def _follow(tx: Tx, tasks: Tasks, task: Task, change: Change) -> None:
+async def _follow(tx: Tx, tasks: Tasks, task: Task, change: Change, request_id: str | None) -> None:
     moved = Transition(
-        change, task.id, task.task_type, task.user_id, attempt=task.attempt, schedule_uid=task.schedule_uid
+        change,
+        task.id,
+        task.task_type,
+        task.user_id,
+        attempt=task.attempt,
+        schedule_uid=task.schedule_uid,
+        request_id=request_id,
     )
     await tasks.followers.follow(tx, [(await _known(tx, tasks, task), moved)])
 

@@ -8,7 +8,9 @@ from headrace.database import Json
 
 # The deepest nesting: beyond this recursive readers in other languages fall over.
 _DEPTH = 100
-_MESSAGE_LIMIT = 10_000
+# Bytes, more than a run keeps of a stack (schedules/cutting.py): what fits there must arrive there whole.
+_MESSAGE_LIMIT = 16_384
+_ELLIPSIS = "…"
 
 
 class NotStorable(ValueError):
@@ -37,8 +39,10 @@ def encode(value: Any, *, limit: int) -> Json:
 
 def text(message: str) -> str:
     """Text that PostgreSQL takes: no NUL, no half characters, not endless; the end of a traceback says most."""
-    plain = message.replace("\0", "\N{REPLACEMENT CHARACTER}").encode("utf-8", "replace").decode()
-    return plain if len(plain) <= _MESSAGE_LIMIT else f"…{plain[-_MESSAGE_LIMIT:]}"
+    encoded = message.replace("\0", "\N{REPLACEMENT CHARACTER}").encode("utf-8", "replace")
+    if len(encoded) <= _MESSAGE_LIMIT:
+        return encoded.decode()
+    return _ELLIPSIS + encoded[-(_MESSAGE_LIMIT - len(_ELLIPSIS.encode())) :].decode(errors="ignore")
 
 
 def _has_nul(value: Any) -> bool:

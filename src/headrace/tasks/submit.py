@@ -186,6 +186,7 @@ class Submitter:
                         draft.user_id,
                         attempt=0,
                         schedule_uid=draft.spec.schedule_uid,
+                        request_id=draft.spec.request_id,
                     ),
                 )
                 for draft in drafts
@@ -313,9 +314,14 @@ def _column(values: tuple[Any, ...]) -> tuple[Any, ...] | None:
     return None if values[0] is None else values[:1]
 
 
+def is_own(type_name: str) -> bool:
+    """Whether it is a type of the product's own (retention, purging): every worker has it."""
+    return type_name.startswith(_OWN_TYPES)
+
+
 def check_is_open(type_name: str, user_id: str) -> None:
-    """Refuse the product's own types (retention, purging) to everybody but the product."""
-    if type_name.startswith(_OWN_TYPES) and user_id != ids.SYSTEM_USER:
+    """Refuse the product's own types to everybody but the product."""
+    if is_own(type_name) and user_id != ids.SYSTEM_USER:
         raise TaskSpecInvalid(f"{type_name} is for the product itself: an administrator can run its schedule instead.")
 
 

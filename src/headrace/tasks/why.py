@@ -1,6 +1,6 @@
 """Why is this not running? Everything that stands between a task and its start, for people and for programs."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -73,14 +73,26 @@ async def explain(tx: Tx, caller: Caller, task_id: str) -> Explanation:
                 {"queue": standing.queue, "since": standing.paused_at},
             )
         )
-    workers = [each for each in await workers_store.list_workers(tx, limit=_MOST_WORKERS) if each.takes_tasks]
-    fit = [each for each in workers if _fits(each, standing)]
+    workers = await _at_work(tx)
+    fit = [each for each in workers if _fits(each, standing.task_type, standing.queue, standing.labels)]
     if not fit:
-        reasons.append(await _nobody(tx, standing, workers))
+        reasons.append(await _nobody(tx, standing.task_type, standing.queue, standing.labels, workers))
     reasons += await _limits(tx, standing)
     if not reasons:
         reasons = await _its_turn(tx, standing, fit)
     return Explanation(task, reasons)
+
+
+async def nobody_takes(tx: Tx, task_type: str, queue: str, labels: Mapping[str, str]) -> Reason | None:
+    """Why no worker that is alive would take such a task; None if one would."""
+    workers = await _at_work(tx)
+    if any(_fits(each, task_type, queue, labels) for each in workers):
+        return None
+    return await _nobody(tx, task_type, queue, labels, workers)
+
+
+async def _at_work(tx: Tx) -> Sequence[SeenWorker]:
+    return [each for each in await workers_store.list_workers(tx, limit=_MOST_WORKERS) if each.takes_tasks]
 
 
 def _not_waiting(task: Task) -> Reason:
@@ -118,41 +130,41 @@ def _not_due(task: Task, run_at: datetime) -> Reason:
     )
 
 
-def _fits(worker: SeenWorker, standing: Standing) -> bool:
-    return (
-        standing.task_type in worker.types and worker.takes_queue(standing.queue) and worker.has_labels(standing.labels)
-    )
+def _fits(worker: SeenWorker, task_type: str, queue: str, labels: Mapping[str, str]) -> bool:
+    return task_type in worker.types and worker.takes_queue(queue) and worker.has_labels(labels)
 
 
-async def _nobody(tx: Tx, standing: Standing, workers: Sequence[SeenWorker]) -> Reason:
+async def _nobody(
+    tx: Tx, task_type: str, queue: str, labels: Mapping[str, str], workers: Sequence[SeenWorker]
+) -> Reason:
     """Why no worker takes it: the first thing that none of them has."""
     if not workers:
-        seen = await store.last_seen(tx, standing.task_type)
-        return Reason(Code.NO_WORKER, "No worker is alive.", {"type": standing.task_type, "last_seen_at": seen})
-    of_type = [each for each in workers if standing.task_type in each.types]
+        seen = await store.last_seen(tx, task_type)
+        return Reason(Code.NO_WORKER, "No worker is alive.", {"type": task_type, "last_seen_at": seen})
+    of_type = [each for each in workers if task_type in each.types]
     if not of_type:
-        seen = await store.last_seen(tx, standing.task_type)
+        seen = await store.last_seen(tx, task_type)
         types = _some(name for each in workers for name in each.types)
         when = "never been seen" if seen is None else f"not been seen since {_time(seen)}"
         return Reason(
             Code.NO_WORKER_FOR_TYPE,
-            f"No worker that is alive knows the type {standing.task_type}; one that does has {when}. "
+            f"No worker that is alive knows the type {task_type}; one that does has {when}. "
             f"Known are: {', '.join(types) or 'none'}.",
-            {"type": standing.task_type, "last_seen_at": seen, "known_types": types},
+            {"type": task_type, "last_seen_at": seen, "known_types": types},
         )
-    of_queue = [each for each in of_type if each.takes_queue(standing.queue)]
+    of_queue = [each for each in of_type if each.takes_queue(queue)]
     if not of_queue:
         queues = _some(name for each in of_type for name in each.queues or ())
         return Reason(
             Code.NO_WORKER_FOR_QUEUE,
-            f"No worker for {standing.task_type} takes from the queue {standing.queue}, only from {', '.join(queues)}.",
-            {"queue": standing.queue, "taken_queues": queues},
+            f"No worker for {task_type} takes from the queue {queue}, only from {', '.join(queues)}.",
+            {"queue": queue, "taken_queues": queues},
         )
-    wanted = ", ".join(f"{name}={value}" for name, value in sorted(standing.labels.items()))
+    wanted = ", ".join(f"{name}={value}" for name, value in sorted(labels.items()))
     return Reason(
         Code.NO_WORKER_WITH_LABELS,
-        f"No worker for {standing.task_type} and the queue {standing.queue} has the labels {wanted}.",
-        {"labels": dict(standing.labels)},
+        f"No worker for {task_type} and the queue {queue} has the labels {wanted}.",
+        {"labels": dict(labels)},
     )
 
 

@@ -5,13 +5,14 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Request, Response
 
 from headrace.access import PreconditionFailed
-from headrace.accounts import login, password_change, registration, sessions, tokens
+from headrace.accounts import login, password_change, profile, registration, sessions, tokens
 from headrace.accounts.errors import (
     AccountBeingDeleted,
     AccountSuspended,
     BadCredentials,
     CsrfFailed,
     InvalidEmail,
+    InvalidMobile,
     InvalidPassword,
     InvalidUsername,
     InvalidWeChatCode,
@@ -28,12 +29,23 @@ from headrace.accounts.errors import (
 )
 from headrace.accounts.model import LoggedIn
 from headrace.accounts.routes.given import Ours
-from headrace.accounts.schemas import LoginIn, LoginOut, MeOut, PasswordIn, RegisterIn, UserOut, WeChatIn
+from headrace.accounts.schemas import (
+    LoginIn,
+    LoginOut,
+    MeOut,
+    OwnUserOut,
+    PasswordIn,
+    ProfileIn,
+    RegisterIn,
+    UserOut,
+    WeChatIn,
+)
 from headrace.accounts.service import Accounts
 from headrace.database import Tx
 from headrace.edge.authorization import Anyone, SignedIn
 from headrace.edge.cookies import forget, remember
-from headrace.edge.etags import etag
+from headrace.edge.errors import InvalidIfMatch
+from headrace.edge.etags import ExpectedVersion, etag
 from headrace.edge.idempotency import ONCE, Answer, Once, idempotent
 from headrace.edge.limits import bucket_of, take
 from headrace.edge.problem_details import problems
@@ -162,12 +174,28 @@ async def me(caller: SignedIn, db: Db, ours: Ours, response: Response) -> MeOut:
         user = await sessions.get_self(tx, caller)
     response.headers["ETag"] = etag(user.version)
     return MeOut(
-        user=UserOut.of(user),
+        user=OwnUserOut.to(caller, user),
         session_id=caller.session_id,
         api_key_id=caller.api_key_id,
         scopes=None if caller.scopes is None else sorted(caller.scopes),
         csrf_token=tokens.csrf(ours.csrf_key, caller.session_id) if caller.session_id else None,
     )
+
+
+@router.patch(
+    "/me",
+    response_model=OwnUserOut,
+    summary="Change what is known of you",
+    responses=problems(InvalidMobile, SessionNeeded, CsrfFailed, PreconditionFailed, InvalidIfMatch),
+)
+async def change_me(
+    body: ProfileIn, caller: SignedIn, db: Db, expected: ExpectedVersion, response: Response
+) -> OwnUserOut:
+    """Set or take away your telephone number. Only its form is checked: nobody is called, nobody logs in with it."""
+    async with db.transaction() as tx:
+        user = await profile.change_mobile(tx, caller, body.mobile, expected=expected)
+    response.headers["ETag"] = etag(user.version)
+    return OwnUserOut.to(caller, user)
 
 
 def _welcome(request: Request, response: Response, ours: Accounts, logged_in: LoggedIn) -> LoginOut:

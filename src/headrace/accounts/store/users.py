@@ -135,6 +135,15 @@ async def set_password(tx: Tx, user: User, password_hash: str) -> User:
     return _changed(await tx.fetchrow(SET_PASSWORD, user.id, user.version, password_hash))
 
 
+SET_MOBILE = f"""
+UPDATE headrace.users SET mobile = $3, version = version + 1 WHERE id = $1 AND version = $2 RETURNING {COLUMNS}
+"""
+
+
+async def set_mobile(tx: Tx, user: User, mobile: str | None) -> User:
+    return _changed(await tx.fetchrow(SET_MOBILE, user.id, user.version, mobile))
+
+
 SET_STATUS = f"""
 UPDATE headrace.users SET status = $3, version = version + 1 WHERE id = $1 AND version = $2 RETURNING {COLUMNS}
 """

@@ -1,7 +1,9 @@
 -- Tells of what has just happened to tasks, from their rows: called after the change, in its transaction, so that the row
 -- lock of a task puts its events in order. A start is often told together with the end; it says what was true then.
-CREATE OR REPLACE FUNCTION headrace.emit_task_events(event_ids text[], event_types text[], task_ids text[], attempts integer[])
-RETURNS void
+-- A change that no request made, such as a worker's, has no request id.
+CREATE OR REPLACE FUNCTION headrace.emit_task_events(
+  event_ids text[], event_types text[], task_ids text[], attempts integer[], request_ids text[] DEFAULT NULL
+) RETURNS void
 LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog
 SET timezone = 'UTC'
@@ -13,7 +15,7 @@ DECLARE
   told integer;
 BEGIN
   INSERT INTO headrace.outbox_events
-    (event_id, event_type, event_version, aggregate_type, aggregate_id, trace_id, payload_json, status)
+    (event_id, event_type, event_version, aggregate_type, aggregate_id, trace_id, payload_json, headers_json, status)
   SELECT given.event_id, given.event_type, 1, 'task', task.id, task.trace_id,
     jsonb_build_object(
       'task_id', task.id,
@@ -44,9 +46,11 @@ BEGIN
       'started_at', task.started_at,
       'finished_at', CASE WHEN moment.is_later THEN task.finished_at END
     ),
+    CASE WHEN num_nonnulls(task.trace_id, given.request_id) > 0
+         THEN jsonb_strip_nulls(jsonb_build_object('trace_id', task.trace_id, 'request_id', given.request_id)) END,
     'PENDING'
-  FROM unnest(event_ids, event_types, task_ids, attempts) WITH ORDINALITY
-       AS given (event_id, event_type, task_id, attempt, position)
+  FROM unnest(event_ids, event_types, task_ids, attempts, request_ids) WITH ORDINALITY
+       AS given (event_id, event_type, task_id, attempt, request_id, position)
   CROSS JOIN LATERAL (
     SELECT given.event_type = 'task.started' AS is_start, given.event_type NOT IN ('task.created', 'task.started') AS is_later
   ) AS moment
@@ -58,6 +62,6 @@ BEGIN
   END IF;
 END
 $$;
-COMMENT ON FUNCTION headrace.emit_task_events(text[], text[], text[], integer[]) IS 'Writes one outbox event for each change of a task, in the order given.';
-REVOKE EXECUTE ON FUNCTION headrace.emit_task_events(text[], text[], text[], integer[]) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION headrace.emit_task_events(text[], text[], text[], integer[]) TO headrace_app;
+COMMENT ON FUNCTION headrace.emit_task_events(text[], text[], text[], integer[], text[]) IS 'Writes one outbox event for each change of a task, in the order given.';
+REVOKE EXECUTE ON FUNCTION headrace.emit_task_events(text[], text[], text[], integer[], text[]) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION headrace.emit_task_events(text[], text[], text[], integer[], text[]) TO headrace_app;

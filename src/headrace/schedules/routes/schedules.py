@@ -29,12 +29,15 @@ from headrace.schedules.schemas import (
     PreviewIn,
     ScheduleChangeIn,
     ScheduleIn,
+    ScheduleItemOut,
     ScheduleOut,
     StatisticsOut,
     TimesOut,
 )
 from headrace.schedules.store.schedules import ScheduleFilter
+from headrace.schedules.warnings import warnings_of
 from headrace.tasks.model import LABEL
+from headrace.tasks.service import Tasks
 
 router = APIRouter(prefix="/schedules", tags=["Schedules"])
 
@@ -51,12 +54,15 @@ Count = Annotated[int, Query(ge=1, le=MOST_TIMES, description="How many.")]
     "", status_code=201, response_model=ScheduleOut, summary="Make a schedule", responses=problems(*_REFUSED, *ONCE)
 )
 async def create_schedule(body: ScheduleIn, caller: Writer, db: Db, ours: Ours, once: CreateOnce) -> Response:
-    """Make a schedule. What breaks a rule is named in `details.fields`."""
+    """Make a schedule. What breaks a rule is named in `details.fields`. The type must be registered: declared by a
+    program, or alive in a worker, within `HEADRACE_TASK_TYPE_LIFETIME`; where no worker takes it now, `warnings` says
+    so."""
 
     async def act(tx: Tx) -> Answer:
         schedule = await service.create_schedule(tx, ours, caller, body.spec())
         headers = {"Location": f"/v1/schedules/{schedule.uid}", "ETag": etag(schedule.version)}
-        return Answer(ScheduleOut.of(schedule), status=201, headers=headers)
+        shown = ScheduleOut.warned(schedule, await warnings_of(tx, ours, schedule))
+        return Answer(shown, status=201, headers=headers)
 
     return await once.run(db, act)
 
@@ -74,7 +80,7 @@ async def preview_schedule(body: PreviewIn, caller: Reader, db: Db) -> TimesOut:
 
 
 @router.get(
-    "", response_model=Page[ScheduleOut], summary="List schedules", responses=problems(InvalidCursor, AdminOnly)
+    "", response_model=Page[ScheduleItemOut], summary="List schedules", responses=problems(InvalidCursor, AdminOnly)
 )
 async def list_schedules(
     caller: Reader,
@@ -87,7 +93,7 @@ async def list_schedules(
         list[Label] | None, Query(max_length=8, description="`key=value`; send it several times for several.")
     ] = None,
     user_id: Owner = None,
-) -> Page[ScheduleOut]:
+) -> Page[ScheduleItemOut]:
     """Schedules, newest first."""
     owner = owner_of(caller, user_id)
     listing = paging.of(
@@ -97,13 +103,13 @@ async def list_schedules(
     wanted = ScheduleFilter(owner, type, enabled, labels, name)
     async with db.transaction() as tx:
         found = await service.list_schedules(tx, caller, wanted, older_than=listing.after, limit=listing.fetch)
-    return listing.page(found, mark=lambda schedule: (schedule.created_at, schedule.uid), item=ScheduleOut.of)
+    return listing.page(found, mark=lambda schedule: (schedule.created_at, schedule.uid), item=ScheduleItemOut.of)
 
 
 @router.get("/{uid}", response_model=ScheduleOut, summary="Read a schedule", responses=problems(ScheduleNotFound))
-async def get_schedule(uid: ScheduleUidPath, caller: Reader, db: Db, response: Response) -> ScheduleOut:
+async def get_schedule(uid: ScheduleUidPath, caller: Reader, db: Db, ours: Ours, response: Response) -> ScheduleOut:
     async with db.transaction() as tx:
-        return _shown(response, await service.get_schedule(tx, caller, uid))
+        return await _shown(tx, ours, response, await service.get_schedule(tx, caller, uid))
 
 
 @router.patch(
@@ -121,7 +127,8 @@ async def update_schedule(
     """Change some of it. What runs goes on as it began."""
     async with db.transaction() as tx:
         changes = body.changes()
-        return _shown(response, await service.update_schedule(tx, ours, caller, uid, changes, expected=expected))
+        schedule = await service.update_schedule(tx, ours, caller, uid, changes, expected=expected)
+        return await _shown(tx, ours, response, schedule)
 
 
 @router.delete("/{uid}", status_code=204, summary="Delete a schedule", responses=problems(*_CHANGE))
@@ -131,14 +138,17 @@ async def delete_schedule(uid: ScheduleUidPath, caller: Writer, db: Db, expected
         await service.delete_schedule(tx, caller, uid, expected=expected)
 
 
-@router.post("/{uid}/enable", response_model=ScheduleOut, summary="Enable a schedule", responses=problems(*_CHANGE))
+@router.post(
+    "/{uid}/enable", response_model=ScheduleOut, summary="Enable a schedule", responses=problems(*_CHANGE, *_REFUSED)
+)
 async def enable_schedule(
     uid: ScheduleUidPath, caller: Writer, db: Db, ours: Ours, expected: ExpectedVersion, response: Response
 ) -> ScheduleOut:
     """Let it run from now on. What was due while it was disabled is not made up for; a single run whose time has
     passed is late, and `misfire_policy` says what becomes of it."""
     async with db.transaction() as tx:
-        return _shown(response, await service.enable_schedule(tx, ours, caller, uid, expected=expected))
+        schedule = await service.enable_schedule(tx, ours, caller, uid, expected=expected)
+        return await _shown(tx, ours, response, schedule)
 
 
 @router.post("/{uid}/disable", response_model=ScheduleOut, summary="Disable a schedule", responses=problems(*_CHANGE))
@@ -147,7 +157,8 @@ async def disable_schedule(
 ) -> ScheduleOut:
     """Let it fire no more. What runs or waits goes on."""
     async with db.transaction() as tx:
-        return _shown(response, await service.disable_schedule(tx, ours, caller, uid, expected=expected))
+        schedule = await service.disable_schedule(tx, ours, caller, uid, expected=expected)
+        return await _shown(tx, ours, response, schedule)
 
 
 @router.post(
@@ -189,6 +200,6 @@ async def get_schedule_statistics(uid: ScheduleUidPath, caller: Reader, db: Db) 
         return StatisticsOut.of(await service.get_statistics(tx, caller, uid))
 
 
-def _shown(response: Response, schedule: Schedule) -> ScheduleOut:
+async def _shown(tx: Tx, ours: Tasks, response: Response, schedule: Schedule) -> ScheduleOut:
     response.headers["ETag"] = etag(schedule.version)
-    return ScheduleOut.of(schedule)
+    return ScheduleOut.warned(schedule, await warnings_of(tx, ours, schedule))

@@ -1,0 +1,31 @@
+"""What people say about themselves."""
+
+from headrace import audit
+from headrace.access import Caller, check_version
+from headrace.accounts import rules
+from headrace.accounts.errors import SessionNeeded, UserNotFound
+from headrace.accounts.model import User
+from headrace.accounts.registration import user_resource
+from headrace.accounts.store import users as store
+from headrace.audit import Action
+from headrace.database import Tx
+
+
+async def change_mobile(tx: Tx, caller: Caller, mobile: str | None, *, expected: int | None = None) -> User:
+    """Set or remove the caller's telephone number; ``InvalidMobile`` for what is none. The same again changes nothing.
+
+    For a login alone: an API key is for programs, and has no say about the person. The trail tells that it was changed,
+    and no number.
+    """
+    if caller.session_id is None:
+        raise SessionNeeded
+    number = rules.check_mobile(mobile)
+    old = await store.lock_user(tx, caller.user_id)
+    if old is None:
+        raise UserNotFound
+    check_version(old.version, expected)
+    if old.mobile == number:
+        return old
+    new = await store.set_mobile(tx, old, number)
+    await audit.record(tx, caller.who, Action.UPDATED, user_resource(new), old=old, new=new)
+    return new
