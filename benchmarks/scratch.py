@@ -9,7 +9,7 @@ from pathlib import Path
 
 import asyncpg
 
-from headrace import embedded, migrations
+from headrace import embedded_postgres, migrations
 from headrace.database import DatabaseConfig
 
 
@@ -17,7 +17,7 @@ from headrace.database import DatabaseConfig
 def scratch_server() -> Iterator[str]:
     """The URL of a migrated database of a fresh server, as a superuser: resetting between rounds needs one."""
     with tempfile.TemporaryDirectory(prefix="headrace-bench-") as folder:
-        config = embedded.EmbeddedConfig(
+        config = embedded_postgres.EmbeddedConfig(
             data_dir=Path(folder),
             settings={
                 "shared_buffers": "1GB",
@@ -26,7 +26,7 @@ def scratch_server() -> Iterator[str]:
                 "checkpoint_timeout": "30min",
             },
         )
-        with embedded.attach(config) as server:
+        with embedded_postgres.attach(config) as server:
             asyncio.run(
                 migrations.migrate(
                     DatabaseConfig(server.owner_url), lock_timeout=timedelta(seconds=5), report=lambda _: None

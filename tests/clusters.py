@@ -13,7 +13,7 @@ from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 
-from headrace import embedded, migrations
+from headrace import embedded_postgres, migrations
 from headrace.database import DatabaseConfig
 from headrace.migrations import definitions, script
 from headrace.migrations.definitions import Stale
@@ -42,14 +42,14 @@ def copy_cluster(source: Path, home: Path) -> None:
     subprocess.run(["cp", "-a", source, home], check=True)
 
 
-def _migrate(server: embedded.Server) -> None:
+def _migrate(server: embedded_postgres.Server) -> None:
     config = DatabaseConfig(server.owner_url)
     asyncio.run(migrations.migrate(config, lock_timeout=timedelta(seconds=5), report=lambda _: None))
 
 
-def _kept(kind: str, source: str, fill: Callable[[embedded.Server], None]) -> Path:
+def _kept(kind: str, source: str, fill: Callable[[embedded_postgres.Server], None]) -> Path:
     # How clusters are made is part of what one is made from.
-    programs = sorted(Path(embedded.__path__[0]).glob("*.py"))
+    programs = sorted(Path(embedded_postgres.__path__[0]).glob("*.py"))
     made_from = source + "".join(program.read_text() for program in programs)
     kept = _KEPT / f"{kind}-{hashlib.sha256(made_from.encode()).hexdigest()[:12]}"
     _KEPT.mkdir(parents=True, exist_ok=True)
@@ -62,13 +62,15 @@ def _kept(kind: str, source: str, fill: Callable[[embedded.Server], None]) -> Pa
     return kept
 
 
-def _make(kept: Path, fill: Callable[[embedded.Server], None]) -> None:
+def _make(kept: Path, fill: Callable[[embedded_postgres.Server], None]) -> None:
     # Elsewhere, and then moved at once: one that was interrupted must not look like one.
     folder = Path(tempfile.mkdtemp(prefix="hr-", dir=room()))
     draft = kept.with_name(f"draft-{kept.name}")
     try:
         folder.chmod(0o755)
-        with embedded.attach(embedded.EmbeddedConfig(folder / "postgres", settings=_MAKING)) as server:
+        with embedded_postgres.attach(
+            embedded_postgres.EmbeddedConfig(folder / "postgres", settings=_MAKING)
+        ) as server:
             fill(server)
         shutil.rmtree(draft, ignore_errors=True)
         copy_cluster(folder / "postgres", draft)

@@ -27,7 +27,7 @@ import psycopg
 import pytest
 import structlog
 
-from headrace import embedded, migrations
+from headrace import embedded_postgres, migrations
 from headrace.audit import ANONYMOUS, ActorType, Who
 from headrace.database import Database, DatabaseConfig, Tx
 from tests.clusters import schema
@@ -107,7 +107,7 @@ def server() -> Iterator[TestServer]:
         return
     with (
         in_memory(ROOT / ".pytest_cache" / "headrace") as folder,
-        embedded.attach(embedded.EmbeddedConfig(data_dir=folder, settings=HASTY)) as running,
+        embedded_postgres.attach(embedded_postgres.EmbeddedConfig(data_dir=folder, settings=HASTY)) as running,
     ):
         yield TestServer(running.superuser_url, folder)
 

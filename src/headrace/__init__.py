@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from headrace.client import Client, SyncClient
-    from headrace.embedding.program import Headrace
+    from headrace.library.program import Headrace
     from headrace.tasks.context import TaskContext
     from headrace.tasks.errors import Fatal, Snooze
     from headrace.tasks.registry import Registry
@@ -23,7 +23,7 @@ __all__ = ["Client", "Fatal", "Headrace", "Registry", "Snooze", "SyncClient", "T
 _HOMES = {
     "Client": "headrace.client",
     "SyncClient": "headrace.client",
-    "Headrace": "headrace.embedding.program",
+    "Headrace": "headrace.library.program",
     "Registry": "headrace.tasks.registry",
     "TaskContext": "headrace.tasks.context",
     "Fatal": "headrace.tasks.errors",

@@ -1,4 +1,4 @@
-"""Against a server that speaks as WeChat's does."""
+"""VerifyMode a server that speaks as WeChat's does."""
 
 import asyncio
 import contextlib

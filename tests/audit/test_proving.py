@@ -10,7 +10,7 @@ from headrace import ids
 from headrace.audit import errors, merkle, proving, seals, verifying
 from headrace.audit.findings import Flaw
 from headrace.audit.sealing import Sealer
-from headrace.audit.verifying import Against
+from headrace.audit.verifying import VerifyMode
 from headrace.database import Database
 from tests.audit.conftest import Fill, Tamper
 from tests.audit.tampering import KEY, MARCH, finding
@@ -27,18 +27,18 @@ async def test_a_month_from_an_archive_is_verified_by_the_same_function(
     archived = [dict(row) for row in await db.fetch_alone("SELECT * FROM headrace.audit_events ORDER BY seq LIMIT 20")]
     await tamper("DELETE FROM headrace.audit_events WHERE created_at < '2026-04-01'")
 
-    def archive(rows: list[dict[str, Any]]) -> Against:
+    def archive(rows: list[dict[str, Any]]) -> VerifyMode:
         async def read(month: date) -> Any:
             assert month == MARCH
             for row in rows:
                 yield row
 
-        return Against(retired=march, archive=read)
+        return VerifyMode(retired=march, archive=read)
 
     async def march() -> set[date]:
         return {MARCH}
 
-    verified = await verifying.verify(db, against=Against(retired=march))
+    verified = await verifying.verify(db, against=VerifyMode(retired=march))
     assert (verified.events, verified.not_looked_at, verified.finding) == (3, [MARCH], None)
     verified = await verifying.verify(db, against=archive(archived))
     assert (verified.events, verified.not_looked_at, verified.finding) == (23, [], None)

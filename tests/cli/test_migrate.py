@@ -10,7 +10,7 @@ import pytest
 
 from headrace import migrations
 from headrace.database import DatabaseConfig
-from headrace.embedded import binaries
+from headrace.embedded_postgres import binaries
 from headrace.migrations import definitions
 from tests.cli.conftest import Call, Place
 from tests.conftest import TestServer

@@ -20,7 +20,7 @@ import psutil
 import pytest
 
 from headrace.cli.program import ProgramNotLoaded, load_program
-from headrace.cli.supervising import worker_command
+from headrace.cli.supervisor import worker_command
 from headrace.cli.worker import _names, pairs
 from headrace.errors import Invalid
 from tests.cli.conftest import Call, Place

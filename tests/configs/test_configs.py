@@ -14,7 +14,7 @@ from headrace.audit import Who
 from headrace.configs import cache, erasure, keys, service, store
 from headrace.configs.cache import Configs
 from headrace.configs.errors import ConfigNotFound, InvalidConfigScope, InvalidConfigValue, UnknownConfigKey
-from headrace.configs.model import Config, ConfigScope, Place
+from headrace.configs.model import Config, ConfigScope, ConfigTarget
 from headrace.configs.registry import ConfigKey, Registry
 from headrace.database import Database, DatabaseConfig, Note, Row, Tx
 from headrace.ids import InvalidId
@@ -30,12 +30,12 @@ class Sizes(BaseModel):
 SIZES: ConfigKey[Sizes] = ConfigKey("sizes", Sizes, Sizes(), "How large things may be.")
 REGISTRY = Registry([*keys.GENERAL, SIZES])
 ADA = ids.new("u")
-GLOBAL, TENANT, USER = Place(), Place(ConfigScope.TENANT, "acme"), Place(ConfigScope.USER, ADA)
+GLOBAL, TENANT, USER = ConfigTarget(), ConfigTarget(ConfigScope.TENANT, "acme"), ConfigTarget(ConfigScope.USER, ADA)
 
 
-async def put(db: Database, who: Who, place: Place, value: object, **options: Any) -> Config:
+async def put(db: Database, who: Who, target: ConfigTarget, value: object, **options: Any) -> Config:
     async with db.transaction() as tx:
-        return await service.set_config(tx, REGISTRY, who, "sizes", place, value, **options)
+        return await service.set_config(tx, REGISTRY, who, "sizes", target, value, **options)
 
 
 async def trail(db: Database) -> list[Row]:
@@ -108,11 +108,11 @@ async def test_an_unknown_key_is_refused_with_the_one_that_was_meant(db: Databas
 def test_a_scope_says_whose_value_it_is() -> None:
     for scope, scope_id in ((ConfigScope.GLOBAL, "acme"), (ConfigScope.TENANT, ""), (ConfigScope.USER, "")):
         with pytest.raises(InvalidConfigScope):
-            Place(scope, scope_id)
+            ConfigTarget(scope, scope_id)
     with pytest.raises(InvalidConfigScope):
-        Place(ConfigScope.TENANT, "x" * 65)
+        ConfigTarget(ConfigScope.TENANT, "x" * 65)
     with pytest.raises(InvalidId):
-        Place(ConfigScope.USER, "ada")
+        ConfigTarget(ConfigScope.USER, "ada")
     assert service.identifier("sizes", USER) == f"sizes@USER:{ADA}"
 
 
@@ -144,8 +144,8 @@ async def test_the_narrower_scope_wins_and_what_is_not_active_does_not_count(
     db: Database, held: Configs, who: Who
 ) -> None:
     assert await pages(held) == 10  # the default
-    for place, value in ((GLOBAL, 1), (TENANT, 2), (USER, 3)):
-        await put(db, who, place, {"pages": value})
+    for target, value in ((GLOBAL, 1), (TENANT, 2), (USER, 3)):
+        await put(db, who, target, {"pages": value})
         await eventually(held, value)
     assert await pages(held, user=ids.new("u")) == 2
     assert await pages(held, user=None, tenant=None) == 1
@@ -212,8 +212,8 @@ async def test_a_value_that_no_longer_fits_is_as_good_as_none(db: Database) -> N
 
 
 async def test_when_an_account_goes_its_values_go(db: Database, who: Who) -> None:  # W-16
-    for place in (GLOBAL, USER):
-        await put(db, who, place, {"pages": 20})
+    for target in (GLOBAL, USER):
+        await put(db, who, target, {"pages": 20})
     assert [gone async for gone in erasure.ForgetConfigs().erase(db, ADA)] == [1]
     async with db.transaction() as tx:
         assert [each.config_scope for each in await service.list_configs(tx, limit=10)] == ["GLOBAL"]

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from headrace.embedded import account as accounts
-from headrace.embedded.account import Account
-from headrace.embedded.errors import PrivilegesMissing
+from headrace.embedded_postgres import account as accounts
+from headrace.embedded_postgres.account import Account
+from headrace.embedded_postgres.errors import PrivilegesMissing
 from tests.e2e.program import Program, is_deserted, running_in
 from tests.memory import room
 

@@ -17,8 +17,8 @@ from pathlib import Path
 import httpx
 import psutil
 
-from headrace.embedded.account import Account, become
-from headrace.embedded.model import Layout
+from headrace.embedded_postgres.account import Account, become
+from headrace.embedded_postgres.model import Layout
 
 # Real Argon2id, as cheap as it gets, for tests that are not about passwords.
 CHEAP = {"HEADRACE_ARGON2_TIME_COST": "1", "HEADRACE_ARGON2_MEMORY": "64KiB", "HEADRACE_ARGON2_PARALLELISM": "1"}

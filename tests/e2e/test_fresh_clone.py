@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from headrace.embedded.account import Account, become
+from headrace.embedded_postgres.account import Account, become
 from tests.e2e.conftest import MakeFolder, Start
 from tests.e2e.program import Program, is_deserted, log_in, patience, running_in
 

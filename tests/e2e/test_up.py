@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from headrace.embedded.account import Account
+from headrace.embedded_postgres.account import Account
 from tests.clusters import copy_cluster, migrated_cluster
 from tests.e2e.conftest import MakeFolder, Start
 from tests.e2e.program import (

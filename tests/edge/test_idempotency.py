@@ -12,7 +12,7 @@ from fastapi import APIRouter, Depends, Request, Response
 
 from headrace import ids
 from headrace.database import Database, Tx
-from headrace.edge import kept_answers
+from headrace.edge import stored_answers
 from headrace.edge.authorization import Anyone
 from headrace.edge.idempotency import Answer, Once, idempotent
 from headrace.edge.services import Db
@@ -242,7 +242,7 @@ async def test_expired_keys_are_reaped_in_portions(db: Database) -> None:
     counts = []
     for _ in range(3):
         async with db.transaction() as tx:
-            counts.append(await kept_answers.reap(tx, 2))
+            counts.append(await stored_answers.reap(tx, 2))
     assert counts == [2, 1, 0]
     assert [row["idempotency_key"] for row in await rows(db)] == ["new"]
 

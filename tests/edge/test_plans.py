@@ -4,7 +4,7 @@ import pytest
 
 from headrace import ids
 from headrace.database import Row, Tx
-from headrace.edge import idempotency, kept_answers
+from headrace.edge import idempotency, stored_answers
 
 ROWS = """
 INSERT INTO headrace.idempotency_keys (scope, user_id, idempotency_key, request_hash, http_status, expires_at)
@@ -45,6 +45,6 @@ async def test_a_key_is_found_by_its_unique_index(explaining: Explaining, user_i
 
 
 async def test_expired_keys_are_found_by_when_they_expire(explaining: Explaining) -> None:
-    await kept_answers.reap(explaining, 100)
+    await stored_answers.reap(explaining, 100)
     assert "idx_idempotency_keys_expires_at" in explaining.plan
     assert "Seq Scan" not in explaining.plan

@@ -7,7 +7,7 @@ import pytest
 from headrace import ids
 from headrace.audit import Who
 from headrace.audit.sealing import Sealer
-from headrace.audit.verifying import Against
+from headrace.audit.verifying import VerifyMode
 from headrace.database import Database, DatabaseConfig
 from headrace.operations import archives
 from headrace.operations.model import Retired
@@ -85,8 +85,8 @@ async def stop_after(last: str, owner: DatabaseConfig, place: StorageConfig) -> 
         await retire(owner, place, on_step=stop)
 
 
-def archive_of(db: Database, owner: DatabaseConfig, place: StorageConfig) -> Against:
-    return Against(
+def archive_of(db: Database, owner: DatabaseConfig, place: StorageConfig) -> VerifyMode:
+    return VerifyMode(
         retired=lambda: archives.list_months(db, "audit_events"),
         archive=lambda month: archives.read_month(db, owner, Storage(place), "audit_events", month),
     )

@@ -12,7 +12,7 @@ from headrace.audit.findings import Flaw
 from headrace.audit.heads import KeptHeads
 from headrace.audit.sealing import Sealed, Sealer
 from headrace.audit.signing import SigningKey
-from headrace.audit.verifying import Against
+from headrace.audit.verifying import VerifyMode
 from headrace.database import Database
 from headrace.operations.heads import FOLDER, BucketHeads, heads_in
 from headrace.storage import StorageConfig, StorageUnreachable
@@ -63,7 +63,7 @@ async def test_an_end_that_was_cut_off_is_noticed(
     keys: frozenset[bytes],
 ) -> None:
     await sealed(db, fill, heads)
-    against = Against(keys=keys, heads=heads)
+    against = VerifyMode(keys=keys, heads=heads)
     whole = await verifying.verify(db, against=against)
     assert (whole.finding, whole.heads, whole.numbers_without_event) == (None, 1, 0)
     for sql in attack:
@@ -86,15 +86,15 @@ async def test_without_heads_a_key_does_not_say_that_all_is_well(
     heads: KeptHeads,
 ) -> None:
     await sealed(db, fill, None)
-    found = (await verifying.verify(db, against=Against(keys=SIGNED, heads=heads))).finding
+    found = (await verifying.verify(db, against=VerifyMode(keys=SIGNED, heads=heads))).finding
     assert found is not None
     assert (found.flaw, "No signed head" in found.message) == (Flaw.HEAD, True)
-    assert (await verifying.verify(db, against=Against(heads=heads))).finding is None
+    assert (await verifying.verify(db, against=VerifyMode(heads=heads))).finding is None
     assert await Sealer(db, KEY, heads=heads).run_once() == Sealed(), "nothing to seal, and yet the head is kept"
-    assert (await verifying.verify(db, against=Against(keys=SIGNED, heads=heads))).finding is None
+    assert (await verifying.verify(db, against=VerifyMode(keys=SIGNED, heads=heads))).finding is None
     for sql in EMPTY:
         await tamper(sql)
-    found = (await verifying.verify(db, against=Against(keys=SIGNED))).finding
+    found = (await verifying.verify(db, against=VerifyMode(keys=SIGNED))).finding
     assert found is not None
     assert found.message == "The trail is empty, and yet numbers up to 20 were given to its events."
 
@@ -123,8 +123,8 @@ async def test_where_a_key_is_known_a_head_that_it_has_not_signed_is_no_alarm(
     await heads.keep(made_up)
     await heads.keep(replace(made_up, signed_by=KEY.public, number=98))
     await heads.keep(replace(made_up, signed_by=None, signature=None, number=97))
-    assert (await verifying.verify(db, against=Against(keys=SIGNED, heads=heads))).finding is None
-    found = (await verifying.verify(db, against=Against(heads=heads))).finding
+    assert (await verifying.verify(db, against=VerifyMode(keys=SIGNED, heads=heads))).finding is None
+    found = (await verifying.verify(db, against=VerifyMode(heads=heads))).finding
     assert found is not None
     assert found.flaw is Flaw.CUT, "without a key everything is believed"
 
@@ -147,7 +147,7 @@ async def test_sealing_goes_on_where_heads_cannot_be_kept(db: Database, fill: Fi
     assert await sealer.run_once() == Sealed(seals=1, events=5)
     with pytest.raises(StorageUnreachable):
         await verifying.verify(
-            db, against=Against(keys=SIGNED, heads=BucketHeads(StorageConfig(f"file://{tmp_path}/file")))
+            db, against=VerifyMode(keys=SIGNED, heads=BucketHeads(StorageConfig(f"file://{tmp_path}/file")))
         )
     (tmp_path / "file").unlink()
     assert await sealer.run_once() == Sealed()
@@ -164,4 +164,4 @@ async def test_a_copy_under_another_number_raises_no_false_alarm(
     (head,) = await heads.list_heads()
     genuine = tmp_path / head.name
     genuine.with_name(genuine.name.replace(f"{head.number:012}", f"{999:012}")).write_bytes(genuine.read_bytes())
-    assert (await verifying.verify(db, against=Against(keys=SIGNED, heads=heads))).finding is None
+    assert (await verifying.verify(db, against=VerifyMode(keys=SIGNED, heads=heads))).finding is None

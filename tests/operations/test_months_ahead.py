@@ -10,7 +10,7 @@ from headrace import ids
 from headrace.audit import Who
 from headrace.database import Database, DatabaseConfig, connect_alone
 from headrace.operations import figures
-from headrace.operations.health import look
+from headrace.operations.health import read_health
 from headrace.operations.model import MONTHLY, next_month
 from headrace.operations.months_ahead import make_months_ahead
 from tests.conftest import ROOT, TestServer, may_date_events
@@ -40,10 +40,10 @@ async def without_future(server: TestServer, db: Database) -> list[str]:
 @pytest.mark.both
 async def test_the_application_makes_the_months_that_are_missing(server: TestServer, db: Database) -> None:
     missing = await without_future(server, db)
-    assert set((await look(db)).months_ahead.values()) == {0}
+    assert set((await read_health(db)).months_ahead.values()) == {0}
     made = await asyncio.gather(*(make_months_ahead(db, Who.system()) for _ in range(3)))
     assert sorted(name for one in made for name in one.partitions) == sorted(missing), "each once"
-    health = await look(db)
+    health = await read_health(db)
     assert set(health.months_ahead.values()) == {3}
     async with db.transaction() as tx:
         assert await tx.fetchval("SELECT count(*) FROM headrace.audit_events WHERE action = 'created'") == len(missing)
@@ -61,7 +61,7 @@ async def test_rows_without_a_month_are_an_alarm(server: TestServer, db: Databas
         await tx.execute(STRAY, ids.new("aud"), {"type": "task", "identifier": "x"})
     problem = (await make_months_ahead(db, Who.system())).problems
     assert problem == ("audit_events: its default partition holds rows of the month that is to be made",)
-    health = await look(db)
+    health = await read_health(db)
     assert health.default_rows == {"audit_events": 1, "usage_ledger": 0, "webhook_deliveries": 0}
     shown = {figure.name: figure.values for figure in figures.figures_of(health)}
     assert shown["headrace_partition_default_rows"]["audit_events",] == 1
@@ -79,6 +79,6 @@ async def test_strays_come_home_as_the_page_says(server: TestServer, db: Databas
     async with connect_alone(DatabaseConfig(server.url(name_of(db)))) as connection:
         await connection.execute("SET ROLE headrace_owner")
         await connection.execute(sql)
-    assert set((await look(db)).default_rows.values()) == {0}
+    assert set((await read_health(db)).default_rows.values()) == {0}
     assert await fingerprint(db, "audit_events") == before == await fingerprint(db, "audit_events_y2026m01")
     assert await fingerprint(db, "audit_events_default") is None

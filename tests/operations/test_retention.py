@@ -9,7 +9,7 @@ from headrace import ids
 from headrace.assembly.retention import ROWS
 from headrace.database import Database, DatabaseConfig
 from headrace.operations.config import RetentionConfig
-from headrace.operations.health import look
+from headrace.operations.health import read_health
 from headrace.operations.model import MONTHLY, ArchiveState
 from headrace.operations.retention import due_months, purge_rows, retain, retire_expired
 from headrace.storage import StorageConfig
@@ -46,14 +46,14 @@ async def test_old_months_leave_and_the_run_is_told(
     run = await retain(db, owner, place, RetentionConfig(), ROWS, "audit_events")
     assert [gone.archive.period for gone in run.retired] == [MONTH, date(2025, 4, 1)]
     assert (run.removed_rows, run.error) == (50, None)
-    health = await look(db)
+    health = await read_health(db)
     (told,) = health.runs
     assert (told.table_name, told.removed_rows, told.removed_total, told.error) == ("audit_events", 50, 50, None)
     assert told.finished_at is not None
     assert health.archives == {ArchiveState.DROPPED: 2}
     again = await retain(db, owner, place, RetentionConfig(), ROWS, "audit_events")
     assert (again.removed_rows, again.retired) == (0, ())
-    (told,) = (await look(db)).runs
+    (told,) = (await read_health(db)).runs
     assert (told.removed_rows, told.removed_total) == (0, 50)
 
 
@@ -69,7 +69,7 @@ async def test_a_month_that_cannot_go_does_not_keep_the_others(
     run = await retire_expired(db, owner, place, "audit_events", 180 * DAY)
     assert [gone.archive.period for gone in run.retired] == [date(2025, 4, 1)]
     assert [kept.period for kept in run.kept] == [MONTH]
-    (told,) = (await look(db)).runs
+    (told,) = (await read_health(db)).runs
     assert (told.error or "").startswith("2025-03: The file of audit_events_y2025m03")
 
 
@@ -128,7 +128,7 @@ async def test_events_that_were_told_go_after_thirty_days(db: Database) -> None:
     async with db.transaction() as tx:
         await tx.execute(OUTBOX)
     assert (await purge_rows(db, ROWS["outbox_events"], RetentionConfig().outbox_events)).removed_rows == 2
-    oldest = (await look(db)).oldest_unpublished
+    oldest = (await read_health(db)).oldest_unpublished
     assert oldest is not None
     assert oldest > 31 * DAY - timedelta(minutes=1)
     async with db.transaction() as tx:

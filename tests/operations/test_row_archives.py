@@ -11,7 +11,7 @@ from headrace.assembly.retention import ROWS
 from headrace.database import Database, DatabaseConfig
 from headrace.operations.config import RetentionConfig
 from headrace.operations.errors import ArchiveDamaged
-from headrace.operations.health import look
+from headrace.operations.health import read_health
 from headrace.operations.retention import purge_rows, retain
 from headrace.operations.row_archives import archive_rows
 from headrace.purging import RowRetention
@@ -165,6 +165,6 @@ async def test_without_an_archive_to_write_to_the_rows_stay_and_the_run_says_why
     assert run.removed_rows == 0
     assert "cannot be read or written" in (run.error or "")
     assert await names(db, rule) == before
-    (told,) = (await look(db)).runs
+    (told,) = (await read_health(db)).runs
     assert told.error == run.error
     assert told.finished_at is not None

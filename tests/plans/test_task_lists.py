@@ -183,7 +183,7 @@ LOOK_UPS: dict[str, tuple[str, tuple[object, ...]]] = {
     "its steps": (tasks.LIST_STEPS, (TASK, 0, 21)),
     "its place": (moves.LOCK_PLACE, (TASK,)),
     "where watched tasks stand": (watching.FIND_POSITIONS, ([TASK] * 50,)),
-    "where it stands in the queue": (obstacles.FIND_STANDING, (TASK,)),
+    "where it stands in the queue": (obstacles.FIND_POSITION, (TASK,)),
     "who takes up a limit": (obstacles.FIND_HOLDERS, ("queue", "q1", USER)),
     "what goes first": (obstacles.COUNT_AHEAD, (0, 5, datetime.now(UTC), 10**9, ["common"])),
     "the names of queues": (queues.LIST_RULES, (100,)),

@@ -19,10 +19,10 @@ from urllib.parse import urlsplit, urlunsplit
 
 import asyncpg
 
-from headrace import embedded, ids
+from headrace import embedded_postgres, ids
 from headrace.database import Database
-from headrace.embedded import postmaster
-from headrace.embedded.model import Layout
+from headrace.embedded_postgres import postmaster
+from headrace.embedded_postgres.model import Layout
 from headrace.errors import Unavailable
 from headrace.tasks.catalog import KnownType
 from headrace.tasks.followers import Followers
@@ -48,7 +48,7 @@ GRANT SELECT, INSERT, UPDATE ON ALL TABLES IN SCHEMA books TO headrace_app;
 class Mortal:
     """A PostgreSQL of a test's own that syncs what it commits, and that its keeper brings back when it is killed."""
 
-    def __init__(self, server: embedded.Server, home: Path) -> None:
+    def __init__(self, server: embedded_postgres.Server, home: Path) -> None:
         self.url = server.app_url
         self._superuser_url = server.superuser_url.removesuffix("/postgres") + "/headrace"
         self._layout = Layout(home)
@@ -82,10 +82,10 @@ def own_folder() -> Iterator[Path]:
 def mortal_server(where: Path | None = None) -> Iterator[Mortal]:
     with nullcontext(where) if where else own_folder() as folder:
         copy_cluster(migrated_cluster(), folder / "postgres")
-        config = embedded.EmbeddedConfig(
+        config = embedded_postgres.EmbeddedConfig(
             folder / "postgres", settings={"fsync": "on", "synchronous_commit": "on", "max_connections": "200"}
         )
-        with embedded.attach(config) as server:
+        with embedded_postgres.attach(config) as server:
             mortal = Mortal(server, folder / "postgres")
             asyncio.run(mortal.run(BOOKS))
             yield mortal

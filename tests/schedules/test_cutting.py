@@ -5,7 +5,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from headrace.schedules.cutting import RESULT_LIMIT, STACK_LIMIT, error_texts, result_text
+from headrace.schedules.truncation import RESULT_LIMIT, STACK_LIMIT, error_texts, result_text
 from headrace.tasks import storable
 
 # Letters of one to four bytes; shifted by a few, so that a cut falls onto every byte of one.

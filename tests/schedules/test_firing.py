@@ -184,9 +184,11 @@ async def test_catching_up_with_very_much_is_not_one_transaction(
 
 def test_more_may_be_caught_up_with_than_is_looked_at_in_one_pass() -> None:
     now = NOON + timedelta(minutes=10_500, seconds=5)
-    looked = due.look(due.Rhythm("* * * * *"), NOON, now, MisfirePolicy.ALL, MisfireConfig(most=10_100))
+    looked = due.decide(due.Rhythm("* * * * *"), NOON, now, MisfirePolicy.ALL, MisfireConfig(most=10_100))
     assert (len(looked.fire), looked.skipped, looked.next_run) == (0, 1, NOON + MINUTE)
-    looked = due.look(due.Rhythm("* * * * *"), NOON + 500 * MINUTE, now, MisfirePolicy.ALL, MisfireConfig(most=10_100))
+    looked = due.decide(
+        due.Rhythm("* * * * *"), NOON + 500 * MINUTE, now, MisfirePolicy.ALL, MisfireConfig(most=10_100)
+    )
     assert (len(looked.fire), looked.skipped, looked.next_run) == (10_001, 0, NOON + 10_501 * MINUTE)
 
 

@@ -9,9 +9,9 @@ import pytest
 
 from headrace.database import Row
 from headrace.errors import Conflict
-from headrace.schedules.cutting import RESULT_LIMIT, STACK_LIMIT
 from headrace.schedules.executions import cancel_execution
 from headrace.schedules.service import run_schedule, update_schedule
+from headrace.schedules.truncation import RESULT_LIMIT, STACK_LIMIT
 from headrace.tasks.context import TaskContext
 from headrace.tasks.errors import ExtensionRefused, Fatal, Snooze
 from headrace.tasks.model import Claimed

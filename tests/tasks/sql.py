@@ -11,7 +11,7 @@ import asyncpg
 import pytest
 
 from headrace.database import Database, Row
-from headrace.embedded import binaries
+from headrace.embedded_postgres import binaries
 from headrace.errors import HeadraceError
 from headrace.tasks.context import TaskContext
 

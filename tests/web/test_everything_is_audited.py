@@ -14,7 +14,7 @@ from fastapi import FastAPI
 
 from headrace import settings
 from headrace.cli.serving import application
-from headrace.cli.wiring import Place
+from headrace.cli.wiring import Deployment
 from headrace.database import Database, DatabaseConfig
 from headrace.tasks.catalog import declare_types
 from headrace.tasks.context import TaskContext
@@ -345,7 +345,7 @@ async def whole_api(database_url: str, **choices: Any) -> AsyncIterator[tuple[Wo
         **choices,
     )
     config = DatabaseConfig(database_url, role="test")
-    place = Place(config, config, embedded=False)
+    place = Deployment(config, config, embedded=False)
     async with server, application(chosen, place, stand.SECRET) as app, await Database.connect(config) as db:
         registry = Registry()
 

@@ -59,7 +59,7 @@ class Verified:
 
 
 @dataclass(frozen=True, slots=True)
-class Against:
+class VerifyMode:
     """What is known from elsewhere: keys that may have signed, seals that were exported, heads that were kept, months
     that were retired."""
 
@@ -71,14 +71,14 @@ class Against:
 
 
 async def verify(
-    db: Database, *, month: date | None = None, against: Against | None = None, report: Report = lambda *_: None
+    db: Database, *, month: date | None = None, against: VerifyMode | None = None, report: Report = lambda *_: None
 ) -> Verified:
     """Recompute every seal (of one month, if given; the chain is always checked whole)."""
-    return await _Verification(db, month, against or Against(), report).run()
+    return await _Verification(db, month, against or VerifyMode(), report).run()
 
 
 class _Verification:
-    def __init__(self, db: Database, month: date | None, against: Against, report: Report) -> None:
+    def __init__(self, db: Database, month: date | None, against: VerifyMode, report: Report) -> None:
         self._db = db
         self._month = month
         self._against = against

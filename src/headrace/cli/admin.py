@@ -17,7 +17,7 @@ from headrace.audit import SYSTEM, ActorType, Who
 from headrace.cli import deletions
 from headrace.cli.output import Json, out, print_json, progress
 from headrace.cli.people import get_user
-from headrace.cli.wiring import Place, accounts_config, database_of, load_settings, run, secret_key
+from headrace.cli.wiring import Deployment, accounts_config, database_of, load_settings, run, secret_key
 from headrace.database import Database
 from headrace.errors import Invalid
 from headrace.settings import Settings
@@ -45,8 +45,11 @@ def create(
     """Make an administrator. A password that is made up is shown once."""
     settings = load_settings()
     password = _read_password() if password_stdin else None
-    with progress("looking at the database") as report, database_of(settings, role="admin", report=report) as place:
-        name, made = run(_create(settings, place, username, email, password))
+    with (
+        progress("looking at the database") as report,
+        database_of(settings, role="admin", report=report) as deployment,
+    ):
+        name, made = run(_create(settings, deployment, username, email, password))
     _print_made(name, None if password else made, json=json)
 
 
@@ -55,15 +58,18 @@ def reset_password(username: Username, password_stdin: PasswordStdin = False, js
     """Give a user another password and end all their sessions."""
     settings = load_settings()
     password = _read_password() if password_stdin else None
-    with progress("looking at the database") as report, database_of(settings, role="admin", report=report) as place:
-        made = run(_reset(settings, place, username, password))
+    with (
+        progress("looking at the database") as report,
+        database_of(settings, role="admin", report=report) as deployment,
+    ):
+        made = run(_reset(settings, deployment, username, password))
     _print_made(username, None if password else made, json=json)
 
 
 async def _create(
-    settings: Settings, place: Place, username: str, email: str | None, password: str | None
+    settings: Settings, deployment: Deployment, username: str, email: str | None, password: str | None
 ) -> tuple[str, str]:
-    async with _open(settings, place) as (db, known):
+    async with _open(settings, deployment) as (db, known):
         chosen = password or generate(known.config.passwords)
         new = await registration.prepare(
             known, username=username, password=chosen, email=email, role=Role.ADMIN, by_operator=True
@@ -73,8 +79,8 @@ async def _create(
         return new.username, chosen
 
 
-async def _reset(settings: Settings, place: Place, username: str, password: str | None) -> str:
-    async with _open(settings, place) as (db, known):
+async def _reset(settings: Settings, deployment: Deployment, username: str, password: str | None) -> str:
+    async with _open(settings, deployment) as (db, known):
         chosen = password or generate(known.config.passwords)
         async with db.transaction() as tx:
             user = await get_user(tx, _operator(), username)
@@ -83,11 +89,11 @@ async def _reset(settings: Settings, place: Place, username: str, password: str 
 
 
 @asynccontextmanager
-async def _open(settings: Settings, place: Place) -> AsyncIterator[tuple[Database, service.Accounts]]:
-    await migrations.verify_current(place.app)
-    secret = secret_key(settings, make=place.embedded)
+async def _open(settings: Settings, deployment: Deployment) -> AsyncIterator[tuple[Database, service.Accounts]]:
+    await migrations.verify_current(deployment.app)
+    secret = secret_key(settings, make=deployment.embedded)
     async with (
-        await Database.connect(place.app) as db,
+        await Database.connect(deployment.app) as db,
         service.open_accounts(accounts_config(settings), secret=secret) as known,
     ):
         yield db, known

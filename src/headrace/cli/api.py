@@ -7,9 +7,9 @@ import typer
 
 from headrace import migrations
 from headrace.cli import serving
-from headrace.cli.maintaining import maintenance_loops
+from headrace.cli.maintenance import maintenance_loops
 from headrace.cli.output import progress, say
-from headrace.cli.wiring import Place, database_of, load_settings, run, secret_key
+from headrace.cli.wiring import Deployment, database_of, load_settings, run, secret_key
 from headrace.settings import Settings
 
 Host = Annotated[str | None, typer.Option(help="The address to listen on (HEADRACE_API_HOST).")]
@@ -22,14 +22,14 @@ def api(host: Host = None, port: Port = None) -> None:
     secret = secret_key(settings)
     with serving.listen(settings) as listening, ExitStack() as stack:
         with progress("looking at the database") as report:
-            place = stack.enter_context(database_of(settings, role="api", report=report))
-            run(migrations.verify_current(place.app))
-        run(_serve(settings, place, secret, listening))
+            deployment = stack.enter_context(database_of(settings, role="api", report=report))
+            run(migrations.verify_current(deployment.app))
+        run(_serve(settings, deployment, secret, listening))
 
 
-async def _serve(settings: Settings, place: Place, secret: bytes, listening: serving.Listening) -> None:
+async def _serve(settings: Settings, deployment: Deployment, secret: bytes, listening: serving.Listening) -> None:
     stop = serving.stop_on_signals()
-    async with maintenance_loops(settings, place), serving.application(settings, place, secret) as app:
+    async with maintenance_loops(settings, deployment), serving.application(settings, deployment, secret) as app:
         host, port = listening.socket.getsockname()[:2]
         say(f"API at {listening.url} (listening on {host}, port {port})")
         await serving.serve(app, listening, settings, stop=stop)

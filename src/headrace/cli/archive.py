@@ -5,7 +5,7 @@ from typing import Annotated, TypeVar
 
 import typer
 
-from headrace.cli.operator import Desk, at_desk
+from headrace.cli.operator import OperatorSession, as_operator
 from headrace.cli.output import Json, number_of, out, print_json, print_table, progress, say
 from headrace.cli.times import month_of
 from headrace.cli.wiring import archive_config
@@ -32,11 +32,11 @@ def list_(
 ) -> None:
     """Every archive, with what is in it."""
 
-    async def act(desk: Desk) -> Sequence[Archive]:
-        async with desk.db.transaction(readonly=True) as tx:
+    async def act(session: OperatorSession) -> Sequence[Archive]:
+        async with session.db.transaction(readonly=True) as tx:
             return await list_archives(tx, table=table, limit=_MANY)
 
-    found = at_desk("archive list", act)
+    found = as_operator("archive list", act)
     if json:
         print_json([ArchiveOut.of(archive).model_dump(mode="json") for archive in found])
         return
@@ -75,9 +75,9 @@ def verify(
 ) -> None:
     """Read files back and compare them with what was written; exits with 1 if one is damaged or missing."""
 
-    async def act(desk: Desk) -> list[tuple[Archive, str | None]]:
-        storage = Storage(archive_config(desk.settings))
-        async with desk.db.transaction(readonly=True) as tx:
+    async def act(session: OperatorSession) -> list[tuple[Archive, str | None]]:
+        storage = Storage(archive_config(session.settings))
+        async with session.db.transaction(readonly=True) as tx:
             written = [ArchiveState.ARCHIVED, ArchiveState.DROPPED]
             chosen = (
                 [await archives.get_archive(tx, name)] if name else await list_archives(tx, states=written, limit=_MANY)
@@ -87,12 +87,12 @@ def verify(
             for number, archive in enumerate(chosen, 1):
                 report(f"reading {archive.name} ({number} of {len(chosen)})")
                 try:
-                    found.append((await archives.verify(desk.place.owner, storage, archive), None))
+                    found.append((await archives.verify(session.deployment.owner, storage, archive), None))
                 except (ArchiveDamaged, ArchiveNotFound) as exc:
                     found.append((archive, exc.message))
         return found
 
-    found = at_desk("archive verify", act)
+    found = as_operator("archive verify", act)
     if json:
         print_json([{"id": archive.id, "name": archive.name, "problem": problem} for archive, problem in found])
     else:
@@ -108,8 +108,8 @@ def restore(name: Name, json: Json = False) -> None:
     table = _on_archive(
         "archive restore",
         name,
-        lambda desk, archive: archives.restore(
-            desk.place.owner, Storage(archive_config(desk.settings)), archive, who=desk.caller.who
+        lambda session, archive: archives.restore(
+            session.deployment.owner, Storage(archive_config(session.settings)), archive, who=session.caller.who
         ),
     )
     if json:
@@ -122,19 +122,21 @@ def restore(name: Name, json: Json = False) -> None:
 def discard(name: Name) -> None:
     """Drop the table that an archive was restored into; the archive stays."""
     _on_archive(
-        "archive discard", name, lambda desk, archive: archives.discard(desk.place.owner, archive, who=desk.caller.who)
+        "archive discard",
+        name,
+        lambda session, archive: archives.discard(session.deployment.owner, archive, who=session.caller.who),
     )
     out.print(f"{name} is only in the archive again", markup=False)
 
 
-def _on_archive(command: str, name: str, verb: Callable[[Desk, Archive], Awaitable[T]]) -> T:
-    async def act(desk: Desk) -> T:
-        async with desk.db.transaction(readonly=True) as tx:
+def _on_archive(command: str, name: str, verb: Callable[[OperatorSession, Archive], Awaitable[T]]) -> T:
+    async def act(session: OperatorSession) -> T:
+        async with session.db.transaction(readonly=True) as tx:
             archive = await archives.get_archive(tx, name)
         with progress(f"working on {archive.name}"):
-            return await verb(desk, archive)
+            return await verb(session, archive)
 
-    return at_desk(command, act)
+    return as_operator(command, act)
 
 
 @app.command()
@@ -146,17 +148,17 @@ def query(
 ) -> None:
     """Ask archived months in SQL, without restoring them: SELECT action, count(*) FROM audit_events GROUP BY action."""
 
-    async def act(desk: Desk) -> archives.Answer:
+    async def act(session: OperatorSession) -> archives.Answer:
         with progress("asking the archives"):
             return await archives.query(
-                desk.db,
-                Storage(archive_config(desk.settings)),
+                session.db,
+                Storage(archive_config(session.settings)),
                 sql,
                 since=month_of(since) if since else None,
                 until=month_of(until) if until else None,
             )
 
-    answer = at_desk("archive query", act)
+    answer = as_operator("archive query", act)
     if json:
         print_json([dict(zip(answer.columns, row, strict=True)) for row in answer.rows])
     else:

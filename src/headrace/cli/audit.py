@@ -15,9 +15,9 @@ from headrace.audit import Action, ResourceType, exporting, sealing, seals, sign
 from headrace.audit.events import Event, EventFilter, count_events, list_events
 from headrace.audit.exporting import ExportFormat
 from headrace.audit.sealing import Sealed
-from headrace.audit.verifying import Against, Verified
+from headrace.audit.verifying import Verified, VerifyMode
 from headrace.cli import audit_import
-from headrace.cli.operator import Desk, at_desk
+from headrace.cli.operator import OperatorSession, as_operator
 from headrace.cli.output import Json, number_of, out, print_json, print_table, progress_bar, say
 from headrace.cli.people import user_id_of
 from headrace.cli.times import instant_or_utc, month_of
@@ -68,12 +68,12 @@ def list_(
     """List events, newest first."""
     wanted = _filter(action, type_, resource, address, request, since, until, search)
 
-    async def act(desk: Desk) -> list[Event]:
-        chosen = await _by(desk, wanted, user)
-        async with desk.db.transaction() as tx:
-            return await service.list_events(tx, desk.caller, chosen, limit=limit)
+    async def act(session: OperatorSession) -> list[Event]:
+        chosen = await _by(session, wanted, user)
+        async with session.db.transaction() as tx:
+            return await service.list_events(tx, session.caller, chosen, limit=limit)
 
-    found = at_desk("audit list", act)
+    found = as_operator("audit list", act)
     if json:
         print_json([exporting.as_json(event) for event in found])
         return
@@ -98,11 +98,11 @@ def list_(
 def show(event: EventArgument) -> None:
     """Everything about one event, as JSON."""
 
-    async def act(desk: Desk) -> Event:
-        async with desk.db.transaction() as tx:
-            return await service.get_event(tx, desk.caller, event)
+    async def act(session: OperatorSession) -> Event:
+        async with session.db.transaction() as tx:
+            return await service.get_event(tx, session.caller, event)
 
-    print_json(exporting.as_json(at_desk("audit show", act)))
+    print_json(exporting.as_json(as_operator("audit show", act)))
 
 
 @app.command()
@@ -124,18 +124,18 @@ def export(
     """Write events to a file, newest first, whatever their number."""
     wanted = _filter(action, type_, resource, address, request, since, until, search)
 
-    async def act(desk: Desk) -> int:
-        chosen = await _by(desk, wanted, user)
-        total = await _count(desk.db, chosen)
+    async def act(session: OperatorSession) -> int:
+        chosen = await _by(session, wanted, user)
+        total = await _count(session.db, chosen)
         done = 0
         with _writing(output) as stream, progress_bar("exporting") as report:
-            async for count, part in await service.export(desk.db, desk.caller, chosen, format_):
+            async for count, part in await service.export(session.db, session.caller, chosen, format_):
                 stream.write(part)
                 done += count
                 report(done, max(done, total))
         return done
 
-    done = at_desk("audit export", act)
+    done = as_operator("audit export", act)
     say(f"{number_of(done, 'event')} exported")
 
 
@@ -162,22 +162,22 @@ def verify(
     exported = _read_roots(roots) if roots else {}
     chosen = month_of(month) if month else None
 
-    async def act(desk: Desk) -> Verified:
+    async def act(session: OperatorSession) -> Verified:
         def rows(of: date) -> AsyncGenerator[Mapping[str, Any], None]:
-            storage = Storage(archive_config(desk.settings))
-            return archives.read_month(desk.db, desk.place.owner, storage, "audit_events", of)
+            storage = Storage(archive_config(session.settings))
+            return archives.read_month(session.db, session.deployment.owner, storage, "audit_events", of)
 
-        against = Against(
+        against = VerifyMode(
             keys=keys,
             exported=exported,
-            retired=lambda: archives.list_months(desk.db, "audit_events"),
+            retired=lambda: archives.list_months(session.db, "audit_events"),
             archive=rows,
-            heads=audit_heads(desk.settings),
+            heads=audit_heads(session.settings),
         )
         with progress_bar("verifying") as report:
-            return await verifying.verify(desk.db, month=chosen, against=against, report=report)
+            return await verifying.verify(session.db, month=chosen, against=against, report=report)
 
-    found = at_desk("audit verify", act)
+    found = as_operator("audit verify", act)
     if json:
         print_json(
             {
@@ -205,22 +205,22 @@ def verify(
 def proof(event: EventArgument) -> None:
     """Prove that an event was sealed as it is; `examples/check_proof.py` checks it without Headrace."""
 
-    async def act(desk: Desk) -> dict[str, object]:
-        async with desk.db.transaction() as tx:
-            return await service.prove_event(tx, desk.caller, event)
+    async def act(session: OperatorSession) -> dict[str, object]:
+        async with session.db.transaction() as tx:
+            return await service.prove_event(tx, session.caller, event)
 
-    print_json(at_desk("audit proof", act))
+    print_json(as_operator("audit proof", act))
 
 
 @app.command()
 def roots(output: Output = None) -> None:
     """Write every seal as a line of JSON: kept elsewhere, it shows whether the trail was cut off or replaced."""
 
-    async def act(desk: Desk) -> int:
+    async def act(session: OperatorSession) -> int:
         number = 0
         with _writing(output) as stream:
             while True:
-                async with desk.db.transaction(readonly=True) as tx:
+                async with session.db.transaction(readonly=True) as tx:
                     page = await seals.list_after(tx, number, limit=_SEALS_PAGE)
                 for seal in page:
                     stream.write(orjson.dumps(seal.as_json(), option=orjson.OPT_APPEND_NEWLINE))
@@ -228,7 +228,7 @@ def roots(output: Output = None) -> None:
                     return page[-1].number if page else number
                 number = page[-1].number
 
-    done = at_desk("audit roots", act)
+    done = as_operator("audit roots", act)
     say(f"{number_of(done, 'seal')} written")
 
 
@@ -237,8 +237,8 @@ def seal(json: Json = False) -> None:
     """Seal what has been committed, without waiting for the next time. A trail that is signed needs the key."""
     key = signing_key(load_settings())
 
-    async def act(desk: Desk) -> Sealed:
-        sealer = sealing.Sealer(desk.db, key, heads=audit_heads(desk.settings))
+    async def act(session: OperatorSession) -> Sealed:
+        sealer = sealing.Sealer(session.db, key, heads=audit_heads(session.settings))
         if not await sealer.may_go_on():
             raise Conflict(
                 "The last seal is signed, and this one would not be: set HEADRACE_AUDIT_SIGNING_KEY as it is for the"
@@ -246,7 +246,7 @@ def seal(json: Json = False) -> None:
             )
         return await sealer.run_once()
 
-    done = at_desk("audit seal", act)
+    done = as_operator("audit seal", act)
     if json:
         print_json(done)
     elif done.waiting:
@@ -306,15 +306,15 @@ def _filter(
     return EventFilter(action, type_, resource, None, address, request, first, end, text)
 
 
-async def _by(desk: Desk, wanted: EventFilter, user: str | None) -> EventFilter:
+async def _by(session: OperatorSession, wanted: EventFilter, user: str | None) -> EventFilter:
     """The same, of this user alone."""
     if user is None:
         return wanted
     try:
-        return replace(wanted, user_id=await user_id_of(desk, user))
+        return replace(wanted, user_id=await user_id_of(session, user))
     except (NotFound, Invalid):
         # Strangers and those of an imported trail have no account here.
-        async with desk.db.transaction(readonly=True) as tx:
+        async with session.db.transaction(readonly=True) as tx:
             if not await list_events(tx, EventFilter(user_id=user), limit=1):
                 raise
         return replace(wanted, user_id=user)

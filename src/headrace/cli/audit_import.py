@@ -15,7 +15,7 @@ from headrace.audit.importing.importer import ImportPlan, ImportReport, import_t
 from headrace.audit.importing.mapping import Names
 from headrace.cli.operator import operator
 from headrace.cli.output import Json, out, print_json, progress, progress_bar, say
-from headrace.cli.wiring import Place, database_of, load_settings, run
+from headrace.cli.wiring import Deployment, database_of, load_settings, run
 from headrace.database import Database, DatabaseConfig, connect_alone
 from headrace.errors import Invalid
 from headrace.settings import Duration
@@ -59,8 +59,8 @@ def import_(
     settings = load_settings()
     with ExitStack() as stack:
         with progress("looking at the database") as report:
-            place = stack.enter_context(database_of(settings, role="audit import", report=report))
-        done, renamed = run(_import(place, legacy, plan, rename=rename and not dry_run))
+            deployment = stack.enter_context(database_of(settings, role="audit import", report=report))
+        done, renamed = run(_import(deployment, legacy, plan, rename=rename and not dry_run))
     if json:
         print_json(_as_json(plan, done, renamed))
     else:
@@ -70,13 +70,13 @@ def import_(
 
 
 async def _import(
-    place: Place, legacy: DatabaseConfig, plan: ImportPlan, *, rename: bool
+    deployment: Deployment, legacy: DatabaseConfig, plan: ImportPlan, *, rename: bool
 ) -> tuple[ImportReport, str | None]:
-    await migrations.verify_current(place.app)
-    async with await Database.connect(place.app) as db, connect_alone(legacy) as connection:
+    await migrations.verify_current(deployment.app)
+    async with await Database.connect(deployment.app) as db, connect_alone(legacy) as connection:
         with progress_bar("importing") as report:
             who = operator("audit import")
-            done = await import_trail(db, place.owner, connection, plan, who=who, report=report)
+            done = await import_trail(db, deployment.owner, connection, plan, who=who, report=report)
         renaming = rename and done.counts_agree
         return done, await rename_to_backup(connection, plan.table, done) if renaming else None
 

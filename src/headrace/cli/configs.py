@@ -7,11 +7,11 @@ import orjson
 import typer
 
 from headrace.assembly.config_registry import config_keys
-from headrace.cli.operator import Desk, at_desk
+from headrace.cli.operator import OperatorSession, as_operator
 from headrace.cli.output import Json, out, print_json, print_table
 from headrace.cli.people import user_id_of
 from headrace.configs import service
-from headrace.configs.model import Config, ConfigScope, Place
+from headrace.configs.model import Config, ConfigScope, ConfigTarget
 from headrace.configs.schemas import ConfigKeyOut, ConfigOut
 from headrace.errors import Invalid
 
@@ -42,23 +42,23 @@ def list_(
 ) -> None:
     """Values that are set, newest first."""
 
-    async def act(desk: Desk) -> Sequence[Config]:
-        async with desk.db.transaction(readonly=True) as tx:
+    async def act(session: OperatorSession) -> Sequence[Config]:
+        async with session.db.transaction(readonly=True) as tx:
             return await service.list_configs(tx, key=key, limit=limit)
 
-    _print_all(at_desk("configs list", act), json=json)
+    _print_all(as_operator("configs list", act), json=json)
 
 
 @app.command()
 def show(key: Key, tenant: Tenant = None, user: User = None, json: Json = False) -> None:
     """The value that is set for exactly this scope."""
 
-    async def act(desk: Desk) -> Config:
-        place = await _place(desk, tenant, user)
-        async with desk.db.transaction(readonly=True) as tx:
-            return await service.get_config(tx, key, place)
+    async def act(session: OperatorSession) -> Config:
+        target = await _place(session, tenant, user)
+        async with session.db.transaction(readonly=True) as tx:
+            return await service.get_config(tx, key, target)
 
-    _print(at_desk("configs show", act), json=json)
+    _print(as_operator("configs show", act), json=json)
 
 
 @app.command("set")
@@ -72,24 +72,24 @@ def set_(
     """Set a value for everyone, a tenant or a user; the narrower wins."""
     given = _parse(value)
 
-    async def act(desk: Desk) -> Config:
-        place = await _place(desk, tenant, user)
-        async with desk.db.transaction() as tx:
-            return await service.set_config(tx, config_keys(), desk.caller.who, key, place, given)
+    async def act(session: OperatorSession) -> Config:
+        target = await _place(session, tenant, user)
+        async with session.db.transaction() as tx:
+            return await service.set_config(tx, config_keys(), session.caller.who, key, target, given)
 
-    _print(at_desk("configs set", act), json=json)
+    _print(as_operator("configs set", act), json=json)
 
 
 @app.command()
 def unset(key: Key, tenant: Tenant = None, user: User = None) -> None:
     """Remove a value: the wider scope's holds then, or the default."""
 
-    async def act(desk: Desk) -> None:
-        place = await _place(desk, tenant, user)
-        async with desk.db.transaction() as tx:
-            await service.unset_config(tx, desk.caller.who, key, place)
+    async def act(session: OperatorSession) -> None:
+        target = await _place(session, tenant, user)
+        async with session.db.transaction() as tx:
+            await service.unset_config(tx, session.caller.who, key, target)
 
-    at_desk("configs unset", act)
+    as_operator("configs unset", act)
     out.print(f"{key} is unset", markup=False)
 
 
@@ -106,20 +106,20 @@ def disable(key: Key, tenant: Tenant = None, user: User = None, json: Json = Fal
 
 
 def _switch(command: str, key: str, tenant: str | None, user: str | None, *, is_active: bool) -> Config:
-    async def act(desk: Desk) -> Config:
-        place = await _place(desk, tenant, user)
-        async with desk.db.transaction() as tx:
-            return await service.set_active(tx, desk.caller.who, key, place, is_active=is_active)
+    async def act(session: OperatorSession) -> Config:
+        target = await _place(session, tenant, user)
+        async with session.db.transaction() as tx:
+            return await service.set_active(tx, session.caller.who, key, target, is_active=is_active)
 
-    return at_desk(command, act)
+    return as_operator(command, act)
 
 
-async def _place(desk: Desk, tenant: str | None, user: str | None) -> Place:
+async def _place(session: OperatorSession, tenant: str | None, user: str | None) -> ConfigTarget:
     if tenant is not None and user is not None:
         raise Invalid("A value is for a tenant or for a user, not for both: leave one of --tenant and --user out.")
     if user is not None:
-        return Place(ConfigScope.USER, await user_id_of(desk, user))
-    return Place() if tenant is None else Place(ConfigScope.TENANT, tenant)
+        return ConfigTarget(ConfigScope.USER, await user_id_of(session, user))
+    return ConfigTarget() if tenant is None else ConfigTarget(ConfigScope.TENANT, tenant)
 
 
 def _parse(text: str) -> Any:

@@ -11,7 +11,7 @@ from headrace.accounts.deletion.machine import Deletions
 from headrace.accounts.model import Deletion, DeletionStatus
 from headrace.accounts.schemas import DeletionOut
 from headrace.assembly.erasers import erasers
-from headrace.cli.operator import Desk, at_desk
+from headrace.cli.operator import OperatorSession, as_operator
 from headrace.cli.output import Json, Yes, out, print_json, print_table
 from headrace.cli.people import get_user
 from headrace.cli.wiring import accounts_config
@@ -30,19 +30,19 @@ def delete(
     """Delete an account: nobody gets in from now on; the data goes when the grace period is over."""
     if not yes:
         typer.confirm(f"Delete the account {user}?", abort=True, err=True)
-    _print(at_desk("admin delete", lambda desk: _delete(desk, user, at_once=at_once)), json=json)
+    _print(as_operator("admin delete", lambda session: _delete(session, user, at_once=at_once)), json=json)
 
 
 def keep(user: Name, json: Json = False) -> None:
     """Undo the deletion of an account that has not begun."""
 
-    async def act(desk: Desk) -> Deletion:
-        async with desk.db.transaction() as tx:
-            found = await get_user(tx, desk.caller.who, user)
-            await service.keep_account(tx, desk.caller.who, found.id)
-            return await service.get_deletion(tx, desk.caller.who, found.id)
+    async def act(session: OperatorSession) -> Deletion:
+        async with session.db.transaction() as tx:
+            found = await get_user(tx, session.caller.who, user)
+            await service.keep_account(tx, session.caller.who, found.id)
+            return await service.get_deletion(tx, session.caller.who, found.id)
 
-    _print(at_desk("admin keep", act), json=json)
+    _print(as_operator("admin keep", act), json=json)
 
 
 def deletions(
@@ -52,11 +52,11 @@ def deletions(
 ) -> None:
     """List deletions of accounts, newest first."""
 
-    async def act(desk: Desk) -> Sequence[Deletion]:
-        async with desk.db.transaction() as tx:
-            return await service.list_deletions(tx, desk.caller.who, status=status, limit=limit)
+    async def act(session: OperatorSession) -> Sequence[Deletion]:
+        async with session.db.transaction() as tx:
+            return await service.list_deletions(tx, session.caller.who, status=status, limit=limit)
 
-    found = at_desk("admin deletions", act)
+    found = as_operator("admin deletions", act)
     if json:
         print_json([DeletionOut.of(each).model_dump(mode="json") for each in found])
         return
@@ -75,18 +75,18 @@ def deletions(
     )
 
 
-async def _delete(desk: Desk, name: str, *, at_once: bool) -> Deletion:
-    config = accounts_config(desk.settings).deletion
-    async with desk.db.transaction() as tx:
-        user = await get_user(tx, desk.caller.who, name)
+async def _delete(session: OperatorSession, name: str, *, at_once: bool) -> Deletion:
+    config = accounts_config(session.settings).deletion
+    async with session.db.transaction() as tx:
+        user = await get_user(tx, session.caller.who, name)
         grace = timedelta(0) if at_once else config.grace
-        await service.delete_account(tx, desk.caller.who, user.id, grace=grace)
+        await service.delete_account(tx, session.caller.who, user.id, grace=grace)
     if at_once:
-        machine = Deletions(desk.db, erasers(desk.tasks), config)
+        machine = Deletions(session.db, erasers(session.tasks), config)
         while await machine.run_once():  # others that are due, too: somebody has to
             pass
-    async with desk.db.transaction() as tx:
-        return await service.get_deletion(tx, desk.caller.who, user.id)
+    async with session.db.transaction() as tx:
+        return await service.get_deletion(tx, session.caller.who, user.id)
 
 
 def _print(deletion: Deletion, *, json: bool) -> None:

@@ -13,12 +13,12 @@ import typer
 from headrace import migrations
 from headrace.accounts.store import deletions
 from headrace.cli.output import Json, out, print_json, progress
-from headrace.cli.wiring import Place, data_folder, database_of, load_settings, retention_config, run, secret_key
+from headrace.cli.wiring import Deployment, data_folder, database_of, load_settings, retention_config, run, secret_key
 from headrace.database import Database
 from headrace.errors import HeadraceError
 from headrace.operations import model, retention
 from headrace.operations.config import RetentionConfig
-from headrace.operations.health import list_tables, look
+from headrace.operations.health import list_tables, read_health
 from headrace.settings import Settings
 
 _LITTLE_SPACE = 2 * 1024**3
@@ -56,9 +56,9 @@ def doctor(json: Json = False) -> None:
         with (
             _noting(findings, "database"),
             progress("looking at the database") as report,
-            database_of(settings, role="doctor", report=report) as place,
+            database_of(settings, role="doctor", report=report) as deployment,
         ):
-            findings += run(_look_at_database(place, settings))
+            findings += run(_look_at_database(deployment, settings))
     if json:
         print_json([asdict(finding) for finding in findings])
     else:
@@ -92,10 +92,10 @@ def _secret(settings: Settings) -> Finding:
     return Finding("secret key", Verdict.GOOD, "there")
 
 
-async def _look_at_database(place: Place, settings: Settings) -> list[Finding]:
+async def _look_at_database(deployment: Deployment, settings: Settings) -> list[Finding]:
     findings: list[Finding] = []
-    async with await Database.connect(place.app) as db:
-        findings.append(Finding("database", Verdict.GOOD, f"{place.app.place} answers"))
+    async with await Database.connect(deployment.app) as db:
+        findings.append(Finding("database", Verdict.GOOD, f"{deployment.app.place} answers"))
         checks: Sequence[tuple[str, Callable[[Database], Awaitable[Finding]]]] = [
             ("version", _version),
             ("clock", _clock),
@@ -108,7 +108,7 @@ async def _look_at_database(place: Place, settings: Settings) -> list[Finding]:
             ("retention", lambda db: _retention(db, retention_config(settings))),
         ]
         with _noting(findings, "schema"):
-            findings.append(await _schema(place))
+            findings.append(await _schema(deployment))
         for name, check in checks:
             with _noting(findings, name):
                 findings.append(await check(db))
@@ -123,12 +123,12 @@ async def _version(db: Database) -> Finding:
     return Finding("version", Verdict.GOOD, f"PostgreSQL {version // 10000}.{version % 10000}")
 
 
-async def _schema(place: Place) -> Finding:
+async def _schema(deployment: Deployment) -> Finding:
     try:
-        await migrations.verify_current(place.app)
+        await migrations.verify_current(deployment.app)
     except HeadraceError as exc:
         return Finding("schema", Verdict.BAD, exc.message)
-    changed = (await migrations.status(place.app)).changed
+    changed = (await migrations.status(deployment.app)).changed
     if changed:
         return Finding(
             "schema", Verdict.WARNING, f"{changed[0].number:04}_{changed[0].name} was edited after it was applied"
@@ -172,7 +172,7 @@ async def _rights(db: Database) -> Finding:
 
 
 async def _partitions(db: Database) -> Finding:
-    health = await look(db)
+    health = await read_health(db)
     strays = [table for table, rows in health.default_rows.items() if rows]
     if strays:
         return Finding(
@@ -197,7 +197,7 @@ async def _partitions(db: Database) -> Finding:
 
 
 async def _sealing(db: Database, every: timedelta) -> Finding:
-    waited = (await look(db)).unsealed_for
+    waited = (await read_health(db)).unsealed_for
     if waited is None:
         return Finding("sealing", Verdict.GOOD, "every event of the audit trail is sealed")
     if waited < _ROUNDS_MISSED * every:
@@ -226,7 +226,7 @@ async def _vacuum(db: Database) -> Finding:
 
 
 async def _outbox(db: Database) -> Finding:
-    waiting = (await look(db)).oldest_unpublished
+    waiting = (await read_health(db)).oldest_unpublished
     if waiting is None:
         return Finding("outbox", Verdict.GOOD, "no event waits")
     # Not a warning as long as no part of Headrace takes events out: there is nothing to mend.
@@ -238,7 +238,7 @@ async def _outbox(db: Database) -> Finding:
 
 
 async def _retention(db: Database, config: RetentionConfig) -> Finding:
-    health = await look(db)
+    health = await read_health(db)
     failing = [f"{run.table_name}: {run.error}" for run in health.runs if run.error]
     if failing:
         return Finding("retention", Verdict.WARNING, "; ".join(failing))

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from headrace.cli.operator import Desk, at_desk
+from headrace.cli.operator import OperatorSession, as_operator
 from headrace.cli.output import Json, out, print_json, print_table
 from headrace.cli.times import instant_or_utc
 from headrace.errors import Conflict, NotFound
@@ -48,7 +48,7 @@ def list_(
         None if since is None else instant_or_utc(since, "--since"),
         None if until is None else instant_or_utc(until, "--until"),
     )
-    found = at_desk("executions list", lambda desk: _list(desk, wanted, limit))
+    found = as_operator("executions list", lambda session: _list(session, wanted, limit))
     if json:
         print_json([ExecutionItemOut.of(run).model_dump(mode="json") for run in found])
         return
@@ -74,11 +74,11 @@ def list_(
 def show(uid: Uid, json: Json = False) -> None:
     """Everything about one run."""
 
-    async def act(desk: Desk) -> Execution:
-        async with desk.db.transaction() as tx:
-            return await executions.get_execution(tx, desk.caller, uid)
+    async def act(session: OperatorSession) -> Execution:
+        async with session.db.transaction() as tx:
+            return await executions.get_execution(tx, session.caller, uid)
 
-    shown = ExecutionOut.of(at_desk("executions show", act))
+    shown = ExecutionOut.of(as_operator("executions show", act))
     if json:
         print_json(shown.model_dump(mode="json"))
         return
@@ -96,18 +96,18 @@ def show(uid: Uid, json: Json = False) -> None:
 def cancel(uids: Uids, json: Json = False) -> None:
     """Cancel runs: one that waits is over at once, one that runs is told to stop."""
 
-    async def act(desk: Desk) -> list[Execution]:
+    async def act(session: OperatorSession) -> list[Execution]:
         cancelled = []
-        async with desk.db.transaction() as tx:  # all of them or none
+        async with session.db.transaction() as tx:  # all of them or none
             for uid in uids:
                 try:
-                    cancelled.append(await executions.cancel_execution(tx, desk.tasks, desk.caller, uid))
+                    cancelled.append(await executions.cancel_execution(tx, session.tasks, session.caller, uid))
                 except (NotFound, Conflict) as exc:
                     others = " The others are as they were." if len(uids) > 1 else ""
                     raise type(exc)(f"{uid}: {exc.message}{others}") from exc
         return cancelled
 
-    cancelled = at_desk("executions cancel", act)
+    cancelled = as_operator("executions cancel", act)
     if json:
         print_json([ExecutionOut.of(run).model_dump(mode="json") for run in cancelled])
         return
@@ -120,11 +120,11 @@ def cancel(uids: Uids, json: Json = False) -> None:
 def why(uid: Uid, json: Json = False) -> None:
     """Why a run is not running: the first reason is the one to look at first."""
 
-    async def act(desk: Desk) -> RunExplanation:
-        async with desk.db.transaction() as tx:
-            return await executions.explain_execution(tx, desk.caller, uid)
+    async def act(session: OperatorSession) -> RunExplanation:
+        async with session.db.transaction() as tx:
+            return await executions.explain_execution(tx, session.caller, uid)
 
-    explained = at_desk("executions why", act)
+    explained = as_operator("executions why", act)
     if json:
         print_json(RunWhyOut.of(explained).model_dump(mode="json"))
         return
@@ -133,13 +133,13 @@ def why(uid: Uid, json: Json = False) -> None:
         out.print(f"  {reason.text}", markup=False, soft_wrap=True)
 
 
-async def _list(desk: Desk, wanted: ExecutionFilter, limit: int) -> Sequence[Execution]:
+async def _list(session: OperatorSession, wanted: ExecutionFilter, limit: int) -> Sequence[Execution]:
     found: list[Execution] = []
     mark = None
-    async with desk.db.transaction() as tx:
+    async with session.db.transaction() as tx:
         while len(found) < limit:
             asked = min(_PAGE, limit - len(found))
-            page = await executions.list_executions(tx, desk.caller, wanted, older_than=mark, limit=asked)
+            page = await executions.list_executions(tx, session.caller, wanted, older_than=mark, limit=asked)
             found += page.executions
             if page.resume is None and len(page.executions) < asked:
                 break

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from headrace.cli.operator import Desk, at_desk
+from headrace.cli.operator import OperatorSession, as_operator
 from headrace.cli.output import Json, out, print_json, print_table, say
 from headrace.cli.people import user_id_of
 from headrace.errors import Invalid
@@ -36,11 +36,11 @@ def list_(
 ) -> None:
     """Everybody's locks, newest first: those that are held and those that were."""
 
-    async def act(desk: Desk) -> Sequence[Lock]:
-        async with desk.db.transaction() as tx:
-            return await service.list_locks(tx, desk.caller, store.Filter(None, key, state=state), limit=limit)
+    async def act(session: OperatorSession) -> Sequence[Lock]:
+        async with session.db.transaction() as tx:
+            return await service.list_locks(tx, session.caller, store.Filter(None, key, state=state), limit=limit)
 
-    found = [LockOut.of(lock) for lock in at_desk("locks list", act)]
+    found = [LockOut.of(lock) for lock in as_operator("locks list", act)]
     if json:
         print_json([lock.model_dump(mode="json") for lock in found])
         return
@@ -66,16 +66,16 @@ def list_(
 def acquire(key: Key, ttl: Ttl = 30, wait: Wait = 0, purpose: Purpose = None, json: Json = False) -> None:
     """Take one of the system's locks and print its token."""
 
-    async def act(desk: Desk) -> Grant:
+    async def act(session: OperatorSession) -> Grant:
         async def attempt() -> Grant:
-            async with desk.db.transaction() as tx:
+            async with session.db.transaction() as tx:
                 return await service.acquire_lock(
-                    tx, desk.caller, key, ttl=timedelta(seconds=ttl), holder=_holder(), purpose=purpose
+                    tx, session.caller, key, ttl=timedelta(seconds=ttl), holder=_holder(), purpose=purpose
                 )
 
         return await taking.when_free(attempt, wait=timedelta(seconds=wait))
 
-    granted = GrantOut.granted(at_desk("locks acquire", act))
+    granted = GrantOut.granted(as_operator("locks acquire", act))
     if json:
         print_json(granted.model_dump(mode="json"))
     else:
@@ -86,22 +86,22 @@ def acquire(key: Key, ttl: Ttl = 30, wait: Wait = 0, purpose: Purpose = None, js
 def renew(key: Key, token: Token, ttl: Ttl = 30, json: Json = False) -> None:
     """Hold on to a lock."""
 
-    async def act(desk: Desk) -> Lock:
-        async with desk.db.transaction() as tx:
-            return await service.renew_lock(tx, desk.caller, key, token, ttl=timedelta(seconds=ttl))
+    async def act(session: OperatorSession) -> Lock:
+        async with session.db.transaction() as tx:
+            return await service.renew_lock(tx, session.caller, key, token, ttl=timedelta(seconds=ttl))
 
-    _print(at_desk("locks renew", act), "renewed", json=json)
+    _print(as_operator("locks renew", act), "renewed", json=json)
 
 
 @app.command()
 def release(key: Key, token: Token, json: Json = False) -> None:
     """Let a lock go."""
 
-    async def act(desk: Desk) -> Lock:
-        async with desk.db.transaction() as tx:
-            return await service.release_lock(tx, desk.caller, key, token)
+    async def act(session: OperatorSession) -> Lock:
+        async with session.db.transaction() as tx:
+            return await service.release_lock(tx, session.caller, key, token)
 
-    _print(at_desk("locks release", act), "released", json=json)
+    _print(as_operator("locks release", act), "released", json=json)
 
 
 @app.command("force-release")
@@ -112,12 +112,12 @@ def force_release(
 ) -> None:
     """Take a lock away from whoever holds it; audited."""
 
-    async def act(desk: Desk) -> Lock:
-        owner = desk.caller.user_id if user is None else await user_id_of(desk, user)
-        async with desk.db.transaction() as tx:
-            return await service.force_release_lock(tx, desk.caller, key, user_id=owner)
+    async def act(session: OperatorSession) -> Lock:
+        owner = session.caller.user_id if user is None else await user_id_of(session, user)
+        async with session.db.transaction() as tx:
+            return await service.force_release_lock(tx, session.caller, key, user_id=owner)
 
-    _print(at_desk("locks force-release", act), "taken away", json=json)
+    _print(as_operator("locks force-release", act), "taken away", json=json)
 
 
 @app.command("run", context_settings={"ignore_unknown_options": True})
@@ -137,14 +137,14 @@ def run_(
     if command[0].startswith("-"):
         raise Invalid(f"There is no option {command[0]} here; the command comes after --.")
 
-    async def act(desk: Desk) -> int:
+    async def act(session: OperatorSession) -> int:
         span = timedelta(seconds=ttl)
         async with holding.hold(
-            desk.db, key, ttl=span, wait=timedelta(seconds=wait), purpose=purpose or command[0][:255]
+            session.db, key, ttl=span, wait=timedelta(seconds=wait), purpose=purpose or command[0][:255]
         ) as lock:
             return await _run(command, {"HEADRACE_LOCK_FENCE": str(lock.fence), "HEADRACE_LOCK_TOKEN": lock.token})
 
-    raise typer.Exit(at_desk("locks run", act))
+    raise typer.Exit(as_operator("locks run", act))
 
 
 async def _run(command: Sequence[str], more: dict[str, str]) -> int:

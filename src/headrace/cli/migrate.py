@@ -23,8 +23,8 @@ def migrate(
     settings = load_settings()
     with ExitStack() as stack:
         with progress("looking at the database") as report:
-            place = stack.enter_context(database_of(settings, role="migrate", report=report, make=True))
-            found = run(migrations.status(place.owner))
+            deployment = stack.enter_context(database_of(settings, role="migrate", report=report, make=True))
+            found = run(migrations.status(deployment.owner))
         if status:
             _print_status(found, json=json)
             return
@@ -40,7 +40,9 @@ def migrate(
             )
         move = migrations.roll_back if down else migrations.migrate
         with progress("moving the schema") as report:
-            done = run(move(place.owner, to=to, lock_timeout=settings.database_migrate_lock_timeout, report=report))
+            done = run(
+                move(deployment.owner, to=to, lock_timeout=settings.database_migrate_lock_timeout, report=report)
+            )
     if json:
         print_json({"direction": "down" if down else "up", "applied": [str(step) for step in done]})
     else:

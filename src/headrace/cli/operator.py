@@ -10,7 +10,7 @@ from headrace import ids, migrations
 from headrace.access import Caller, Role
 from headrace.audit import SYSTEM, ActorType, Who
 from headrace.cli.output import progress
-from headrace.cli.wiring import Place, database_of, load_settings, open_tasks, run
+from headrace.cli.wiring import Deployment, database_of, load_settings, open_tasks, run
 from headrace.database import Database
 from headrace.settings import Settings
 from headrace.tasks.service import Tasks
@@ -19,35 +19,39 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Desk:
+class OperatorSession:
     """The database, the tasks in it, and who sits before them."""
 
     db: Database
     tasks: Tasks
     caller: Caller
-    place: Place
+    deployment: Deployment
     settings: Settings
 
 
-def at_desk(command: str, act: Callable[[Desk], Awaitable[T]]) -> T:
+def as_operator(command: str, act: Callable[[OperatorSession], Awaitable[T]]) -> T:
     """Do this on the database of the settings."""
     settings = load_settings()
     with ExitStack() as stack:
         with progress("looking at the database") as report:
-            place = stack.enter_context(database_of(settings, role=command, report=report))
-        return run(_act(settings, place, command, act))
+            deployment = stack.enter_context(database_of(settings, role=command, report=report))
+        return run(_act(settings, deployment, command, act))
 
 
-async def _act(settings: Settings, place: Place, command: str, act: Callable[[Desk], Awaitable[T]]) -> T:
-    async with _open(settings, place, command) as desk:
-        return await act(desk)
+async def _act(
+    settings: Settings, deployment: Deployment, command: str, act: Callable[[OperatorSession], Awaitable[T]]
+) -> T:
+    async with _open(settings, deployment, command) as session:
+        return await act(session)
 
 
 @asynccontextmanager
-async def _open(settings: Settings, place: Place, command: str) -> AsyncIterator[Desk]:
-    await migrations.verify_current(place.app)
-    async with await Database.connect(place.app) as db:
-        yield Desk(db, open_tasks(settings), Caller(operator(command), ids.SYSTEM_USER, Role.ADMIN), place, settings)
+async def _open(settings: Settings, deployment: Deployment, command: str) -> AsyncIterator[OperatorSession]:
+    await migrations.verify_current(deployment.app)
+    async with await Database.connect(deployment.app) as db:
+        yield OperatorSession(
+            db, open_tasks(settings), Caller(operator(command), ids.SYSTEM_USER, Role.ADMIN), deployment, settings
+        )
 
 
 def operator(command: str) -> Who:

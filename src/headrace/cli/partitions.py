@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from headrace.assembly.retention import ROWS
-from headrace.cli.operator import Desk, at_desk
+from headrace.cli.operator import OperatorSession, as_operator
 from headrace.cli.output import Json, number_of, out, print_json, print_table, progress
 from headrace.cli.times import month_of
 from headrace.cli.wiring import archive_config, retention_config
@@ -28,11 +28,11 @@ Month = Annotated[str, typer.Argument(metavar="MONTH", help="The month, as 2026-
 def list_(json: Json = False) -> None:
     """Every month of every table, with its size."""
 
-    async def act(desk: Desk) -> Sequence[Partition]:
-        async with desk.db.transaction(readonly=True) as tx:
+    async def act(session: OperatorSession) -> Sequence[Partition]:
+        async with session.db.transaction(readonly=True) as tx:
             return await list_partitions(tx)
 
-    partitions = at_desk("partitions list", act)
+    partitions = as_operator("partitions list", act)
     if json:
         print_json([PartitionOut.of(partition).model_dump(mode="json") for partition in partitions])
         return
@@ -56,10 +56,10 @@ def list_(json: Json = False) -> None:
 def ahead(json: Json = False) -> None:
     """Make the months missing up to three ahead, as APIs and schedulers do; exits with 1 if one cannot be made."""
 
-    async def act(desk: Desk) -> Made:
-        return await months_ahead.make_months_ahead(desk.db, desk.caller.who)
+    async def act(session: OperatorSession) -> Made:
+        return await months_ahead.make_months_ahead(session.db, session.caller.who)
 
-    made = at_desk("partitions ahead", act)
+    made = as_operator("partitions ahead", act)
     if json:
         print_json({"made": made.partitions, "problems": made.problems})
     else:
@@ -85,19 +85,19 @@ def retire(
 ) -> None:
     """Take one month out of its table and into the archive, from wherever an earlier run left it."""
 
-    async def act(desk: Desk) -> Retired:
+    async def act(session: OperatorSession) -> Retired:
         with progress(f"retiring {table} {month}") as report:
             return await retiring.retire_month(
-                desk.place.owner,
-                Storage(archive_config(desk.settings)),
+                session.deployment.owner,
+                Storage(archive_config(session.settings)),
                 table,
                 month_of(month),
-                who=desk.caller.who,
+                who=session.caller.who,
                 write_again=write_again,
                 on_step=report,
             )
 
-    gone = at_desk("partitions retire", act)
+    gone = as_operator("partitions retire", act)
     if json:
         print_json(
             {
@@ -125,20 +125,27 @@ def expire(
 ) -> None:
     """Let go of what is older than the settings keep, as schedules do at night. Exits with 1 if something stayed."""
 
-    async def act(desk: Desk) -> Sequence[Retention]:
-        config, storage = retention_config(desk.settings), archive_config(desk.settings)
+    async def act(session: OperatorSession) -> Sequence[Retention]:
+        config, storage = retention_config(session.settings), archive_config(session.settings)
         tables = [*ROWS, *model.MONTHLY]
         if table is not None and table not in tables:
             raise Invalid(f"{table} has no time to keep; these have: {', '.join(tables)}.")
         with progress("looking for what is too old") as report:
             return [
                 await retention.retain(
-                    desk.db, desk.place.owner, storage, config, ROWS, name, who=desk.caller.who, on_step=report
+                    session.db,
+                    session.deployment.owner,
+                    storage,
+                    config,
+                    ROWS,
+                    name,
+                    who=session.caller.who,
+                    on_step=report,
                 )
                 for name in ([table] if table else tables)
             ]
 
-    runs = at_desk("partitions expire", act)
+    runs = as_operator("partitions expire", act)
     if json:
         print_json([RetentionOut.of(run).model_dump(mode="json") for run in runs])
     else:

@@ -4,7 +4,7 @@ from headrace import ids
 from headrace.accounts import administration
 from headrace.accounts.model import User
 from headrace.audit import SYSTEM, Who
-from headrace.cli.operator import Desk
+from headrace.cli.operator import OperatorSession
 from headrace.database import Tx
 from headrace.errors import Invalid, NotFound
 
@@ -21,14 +21,14 @@ async def get_user(tx: Tx, who: Who, name: str) -> User:
     return found[0]
 
 
-async def user_id_of(desk: Desk, name: str) -> str:
+async def user_id_of(session: OperatorSession, name: str) -> str:
     """The id of whoever is meant. An id stands for itself: what is left of a deleted user has it still."""
     if _is_id(name):
         return name
     if name == SYSTEM.username:
         return SYSTEM.uid
-    async with desk.db.transaction() as tx:
-        return (await get_user(tx, desk.caller.who, name)).id
+    async with session.db.transaction() as tx:
+        return (await get_user(tx, session.caller.who, name)).id
 
 
 def _is_id(name: str) -> bool:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from headrace.cli.operator import Desk, at_desk
+from headrace.cli.operator import OperatorSession, as_operator
 from headrace.cli.output import Json, out, print_json, print_table
 from headrace.tasks.queues import Queue, list_queues, list_workers, pause_queue, resume_queue
 from headrace.tasks.schemas import QueueOut, QueueRulesOut, WorkerOut
@@ -22,11 +22,11 @@ QueueName = Annotated[str, typer.Argument(metavar="QUEUE", help="The queue's nam
 def list_(json: Json = False) -> None:
     """Every queue, and what is in it."""
 
-    async def act(desk: Desk) -> Sequence[Queue]:
-        async with desk.db.transaction(readonly=True) as tx:
+    async def act(session: OperatorSession) -> Sequence[Queue]:
+        async with session.db.transaction(readonly=True) as tx:
             return await list_queues(tx)
 
-    queues = [QueueOut.counted(queue) for queue in at_desk("queues list", act)]
+    queues = [QueueOut.counted(queue) for queue in as_operator("queues list", act)]
     if json:
         print_json([queue.model_dump(mode="json") for queue in queues])
         return
@@ -65,11 +65,11 @@ def resume(queue: QueueName, json: Json = False) -> None:
 
 
 def _change(command: str, verb: Callable[..., Awaitable[QueueRules]], name: str, said: str, *, json: bool) -> None:
-    async def act(desk: Desk) -> QueueRules:
-        async with desk.db.transaction() as tx:
-            return await verb(tx, desk.caller, name)
+    async def act(session: OperatorSession) -> QueueRules:
+        async with session.db.transaction() as tx:
+            return await verb(tx, session.caller, name)
 
-    rules = at_desk(command, act)
+    rules = as_operator(command, act)
     if json:
         print_json(QueueRulesOut.of(rules).model_dump(mode="json"))
     else:
@@ -79,11 +79,11 @@ def _change(command: str, verb: Callable[..., Awaitable[QueueRules]], name: str,
 def workers(json: Json = False) -> None:
     """Worker processes that have not ended."""
 
-    async def act(desk: Desk) -> Sequence[SeenWorker]:
-        async with desk.db.transaction(readonly=True) as tx:
+    async def act(session: OperatorSession) -> Sequence[SeenWorker]:
+        async with session.db.transaction(readonly=True) as tx:
             return await list_workers(tx)
 
-    found = at_desk("workers", act)
+    found = as_operator("workers", act)
     if json:
         print_json([WorkerOut.of(worker).model_dump(mode="json") for worker in found])
         return

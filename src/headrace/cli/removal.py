@@ -109,5 +109,5 @@ def _told(report: Report) -> str:
         return f"no mark seen (score {report.score:.2f})"
     first = report.regions[0]
     count = len(report.regions)
-    place = f"{first.width} x {first.height} at {first.left}, {first.top}"
-    return f"a mark in {count} part{'s' * (count > 1)}, score {report.score:.2f}, the surest {place}"
+    deployment = f"{first.width} x {first.height} at {first.left}, {first.top}"
+    return f"a mark in {count} part{'s' * (count > 1)}, score {report.score:.2f}, the surest {deployment}"

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from headrace.cli.operator import Desk, at_desk
+from headrace.cli.operator import OperatorSession, as_operator
 from headrace.cli.output import Json, out, print_json, print_table
 from headrace.errors import Invalid
 from headrace.risks import service
@@ -39,24 +39,24 @@ def list_(
 ) -> None:
     """List risks, newest first."""
 
-    async def act(desk: Desk) -> Sequence[Risk]:
-        async with desk.db.transaction(readonly=True) as tx:
+    async def act(session: OperatorSession) -> Sequence[Risk]:
+        async with session.db.transaction(readonly=True) as tx:
             return await service.list_risks(
                 tx, statuses=status or None, severities=severity or None, owner=owner, trace_id=trace, limit=limit
             )
 
-    _print_all(at_desk("risks list", act), json=json)
+    _print_all(as_operator("risks list", act), json=json)
 
 
 @app.command()
 def board(owner: Annotated[str | None, typer.Option(help="Only this owner's.")] = None, json: Json = False) -> None:
     """How many risks are not closed, the gravest first."""
 
-    async def act(desk: Desk) -> Sequence[Square]:
-        async with desk.db.transaction(readonly=True) as tx:
+    async def act(session: OperatorSession) -> Sequence[Square]:
+        async with session.db.transaction(readonly=True) as tx:
             return await service.board(tx, owner=owner)
 
-    squares = at_desk("risks board", act)
+    squares = as_operator("risks board", act)
     if json:
         print_json(BoardOut.of(squares).model_dump(mode="json"))
         return
@@ -70,11 +70,11 @@ def board(owner: Annotated[str | None, typer.Option(help="Only this owner's.")] 
 def show(risk_id: RiskId, json: Json = False) -> None:
     """Everything about one risk."""
 
-    async def act(desk: Desk) -> Risk:
-        async with desk.db.transaction(readonly=True) as tx:
+    async def act(session: OperatorSession) -> Risk:
+        async with session.db.transaction(readonly=True) as tx:
             return await service.get_risk(tx, risk_id)
 
-    _print(at_desk("risks show", act), json=json)
+    _print(as_operator("risks show", act), json=json)
 
 
 @app.command()
@@ -92,11 +92,11 @@ def add(
     refs = {"trace_ids": traces or [], "links": []}
     facts = Facts(category, severity, RiskStatus.OPEN, trigger, plan, owner, refs)
 
-    async def act(desk: Desk) -> Risk:
-        async with desk.db.transaction() as tx:
-            return await service.create_risk(tx, desk.caller.who, facts, risk_id=risk_id)
+    async def act(session: OperatorSession) -> Risk:
+        async with session.db.transaction() as tx:
+            return await service.create_risk(tx, session.caller.who, facts, risk_id=risk_id)
 
-    _print(at_desk("risks add", act), json=json)
+    _print(as_operator("risks add", act), json=json)
 
 
 @app.command()
@@ -123,22 +123,22 @@ def change(
     if not changes:
         raise Invalid("Nothing to change: name at least one of the options.")
 
-    async def act(desk: Desk) -> Risk:
-        async with desk.db.transaction() as tx:
-            return await service.change_risk(tx, desk.caller.who, risk_id, changes)
+    async def act(session: OperatorSession) -> Risk:
+        async with session.db.transaction() as tx:
+            return await service.change_risk(tx, session.caller.who, risk_id, changes)
 
-    _print(at_desk("risks change", act), json=json)
+    _print(as_operator("risks change", act), json=json)
 
 
 @app.command()
 def remove(risk_id: RiskId) -> None:
     """Strike out a risk that was entered in error; close one that is over."""
 
-    async def act(desk: Desk) -> None:
-        async with desk.db.transaction() as tx:
-            await service.delete_risk(tx, desk.caller.who, risk_id)
+    async def act(session: OperatorSession) -> None:
+        async with session.db.transaction() as tx:
+            await service.delete_risk(tx, session.caller.who, risk_id)
 
-    at_desk("risks remove", act)
+    as_operator("risks remove", act)
     out.print(f"{risk_id} is struck out", markup=False)
 
 
@@ -146,11 +146,11 @@ def remove(risk_id: RiskId) -> None:
 def traces(risk_id: RiskId, json: Json = False) -> None:
     """The audit events that a risk refers to, newest first."""
 
-    async def act(desk: Desk) -> Sequence[Trace]:
-        async with desk.db.transaction() as tx:
-            return await service.list_traces(tx, desk.caller.who, risk_id, limit=1000)
+    async def act(session: OperatorSession) -> Sequence[Trace]:
+        async with session.db.transaction() as tx:
+            return await service.list_traces(tx, session.caller.who, risk_id, limit=1000)
 
-    found = at_desk("risks traces", act)
+    found = as_operator("risks traces", act)
     if json:
         print_json([TraceOut.of(trace).model_dump(mode="json") for trace in found])
         return

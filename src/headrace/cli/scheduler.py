@@ -5,10 +5,10 @@ import os
 from contextlib import ExitStack
 
 from headrace import migrations
-from headrace.cli.maintaining import maintenance_loops
+from headrace.cli.maintenance import maintenance_loops
 from headrace.cli.output import progress, say
 from headrace.cli.waiting import until_reachable
-from headrace.cli.wiring import Place, database_of, load_settings, run, scheduling
+from headrace.cli.wiring import Deployment, database_of, load_settings, run, scheduling
 from headrace.cli.worker import stop_on_signals
 from headrace.settings import Settings
 
@@ -18,15 +18,15 @@ def scheduler() -> None:
     settings = load_settings()
     with ExitStack() as stack:
         with progress("looking at the database") as said:
-            place = stack.enter_context(database_of(settings, role="scheduler", report=said))
-            run(until_reachable(lambda: migrations.verify_current(place.app), say=say))
-        fired = run(_fire(settings, place))
+            deployment = stack.enter_context(database_of(settings, role="scheduler", report=said))
+            run(until_reachable(lambda: migrations.verify_current(deployment.app), say=say))
+        fired = run(_fire(settings, deployment))
     say(f"stopped; {fired:,} runs fired")
 
 
-async def _fire(settings: Settings, place: Place) -> int:
+async def _fire(settings: Settings, deployment: Deployment) -> int:
     stop: asyncio.Event = stop_on_signals(at_once=lambda: os._exit(130))
-    async with maintenance_loops(settings, place), scheduling(settings, place) as firing:
+    async with maintenance_loops(settings, deployment), scheduling(settings, deployment) as firing:
         say("firing schedules; Ctrl-C stops")
         await stop.wait()
     return firing.fired

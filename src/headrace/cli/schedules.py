@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from headrace.cli.operator import Desk, at_desk
+from headrace.cli.operator import OperatorSession, as_operator
 from headrace.cli.output import Json, Yes, out, print_json, print_table, say
 from headrace.cli.submit import read_payload
 from headrace.cli.times import instant
@@ -70,9 +70,9 @@ def create(
         max_retries, max_concurrent, priority,
     )  # fmt: skip
     spec = ScheduleSpec(name, task_type, **given, enabled=not disabled)
-    made = at_desk(
+    made = as_operator(
         "schedules create",
-        lambda desk: _warned(desk, lambda tx: service.create_schedule(tx, desk.tasks, desk.caller, spec)),
+        lambda session: _warned(session, lambda tx: service.create_schedule(tx, session.tasks, session.caller, spec)),
     )
     if json:
         _print(made, json=True)
@@ -111,11 +111,11 @@ def update(
         changes["name"] = name
     if not changes:
         raise Invalid("Nothing to change: name at least one of the options.")
-    schedule = at_desk(
+    schedule = as_operator(
         "schedules update",
-        lambda desk: _warned(
-            desk,
-            lambda tx: service.update_schedule(tx, desk.tasks, desk.caller, uid, changes, expected=version),
+        lambda session: _warned(
+            session,
+            lambda tx: service.update_schedule(tx, session.tasks, session.caller, uid, changes, expected=version),
         ),
     )
     _print(schedule, json=json)
@@ -132,7 +132,7 @@ def list_(
 ) -> None:
     """List schedules, newest first."""
     wanted = ScheduleFilter(None, task_type, enabled, pairs(labels), name)
-    found = at_desk("schedules list", lambda desk: _list(desk, wanted, limit))
+    found = as_operator("schedules list", lambda session: _list(session, wanted, limit))
     if json:
         print_json([ScheduleItemOut.of(schedule).model_dump(mode="json") for schedule in found])
         return
@@ -158,9 +158,9 @@ def list_(
 def show(uid: Uid, json: Json = False) -> None:
     """Everything about one schedule."""
     _print(
-        at_desk(
+        as_operator(
             "schedules show",
-            lambda desk: _warned(desk, lambda tx: service.get_schedule(tx, desk.caller, uid)),
+            lambda session: _warned(session, lambda tx: service.get_schedule(tx, session.caller, uid)),
         ),
         json=json,
     )
@@ -183,9 +183,9 @@ def delete(uid: Uid, yes: Yes = False) -> None:
     """Remove a schedule with its history; what runs goes on as a task."""
     if not yes:
         typer.confirm(f"Delete {uid} and its history?", abort=True)
-    at_desk(
+    as_operator(
         "schedules delete",
-        lambda desk: _in_transaction(desk, lambda tx: service.delete_schedule(tx, desk.caller, uid)),
+        lambda session: _in_transaction(session, lambda tx: service.delete_schedule(tx, session.caller, uid)),
     )
     out.print(f"{uid} is deleted", markup=False)
 
@@ -193,9 +193,11 @@ def delete(uid: Uid, yes: Yes = False) -> None:
 @app.command("run")
 def run_now(uid: Uid, json: Json = False) -> None:
     """Run a schedule once, now, beside its own times."""
-    execution = at_desk(
+    execution = as_operator(
         "schedules run",
-        lambda desk: _in_transaction(desk, lambda tx: service.run_schedule(tx, desk.tasks, desk.caller, uid)),
+        lambda session: _in_transaction(
+            session, lambda tx: service.run_schedule(tx, session.tasks, session.caller, uid)
+        ),
     )
     if json:
         print_json(ExecutionOut.of(execution).model_dump(mode="json"))
@@ -210,9 +212,9 @@ def next_(
     json: Json = False,
 ) -> None:
     """Print when a schedule is due next."""
-    times = at_desk(
+    times = as_operator(
         "schedules next",
-        lambda desk: _in_transaction(desk, lambda tx: service.upcoming(tx, desk.caller, uid, count=count)),
+        lambda session: _in_transaction(session, lambda tx: service.upcoming(tx, session.caller, uid, count=count)),
     )
     if json:
         print_json([at.isoformat() for at in times])
@@ -224,9 +226,9 @@ def next_(
 @app.command()
 def statistics(uid: Uid, json: Json = False) -> None:
     """How a schedule has done."""
-    found = at_desk(
+    found = as_operator(
         "schedules statistics",
-        lambda desk: _in_transaction(desk, lambda tx: service.get_statistics(tx, desk.caller, uid)),
+        lambda session: _in_transaction(session, lambda tx: service.get_statistics(tx, session.caller, uid)),
     )
     shown = StatisticsOut.of(found)
     if json:
@@ -238,20 +240,22 @@ def statistics(uid: Uid, json: Json = False) -> None:
 # -- acting
 
 
-async def _in_transaction(desk: Desk, act: Callable[[Any], Awaitable[Any]]) -> Any:
-    async with desk.db.transaction() as tx:
+async def _in_transaction(session: OperatorSession, act: Callable[[Any], Awaitable[Any]]) -> Any:
+    async with session.db.transaction() as tx:
         return await act(tx)
 
 
-async def _warned(desk: Desk, act: Callable[[Tx], Awaitable[Schedule]]) -> ScheduleOut:
+async def _warned(session: OperatorSession, act: Callable[[Tx], Awaitable[Schedule]]) -> ScheduleOut:
     """A schedule as the API shows it, with what is worth saying about it."""
-    async with desk.db.transaction() as tx:
+    async with session.db.transaction() as tx:
         schedule = await act(tx)
-        return ScheduleOut.warned(schedule, await warnings_of(tx, desk.tasks, schedule))
+        return ScheduleOut.warned(schedule, await warnings_of(tx, session.tasks, schedule))
 
 
 def _change(command: str, verb: Callable[..., Awaitable[Schedule]], uid: str, *, json: bool) -> None:
-    schedule = at_desk(command, lambda desk: _warned(desk, lambda tx: verb(tx, desk.tasks, desk.caller, uid)))
+    schedule = as_operator(
+        command, lambda session: _warned(session, lambda tx: verb(tx, session.tasks, session.caller, uid))
+    )
     if json:
         _print(schedule, json=True)
     else:
@@ -260,12 +264,12 @@ def _change(command: str, verb: Callable[..., Awaitable[Schedule]], uid: str, *,
         out.print(f"{uid} is {state}", markup=False)
 
 
-async def _list(desk: Desk, wanted: ScheduleFilter, limit: int) -> Sequence[Schedule]:
+async def _list(session: OperatorSession, wanted: ScheduleFilter, limit: int) -> Sequence[Schedule]:
     found: list[Schedule] = []
     mark = None
-    async with desk.db.transaction() as tx:
+    async with session.db.transaction() as tx:
         while page := await service.list_schedules(
-            tx, desk.caller, wanted, older_than=mark, limit=min(_PAGE, limit - len(found))
+            tx, session.caller, wanted, older_than=mark, limit=min(_PAGE, limit - len(found))
         ):
             found += page
             mark = (found[-1].created_at, found[-1].uid)

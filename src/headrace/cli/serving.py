@@ -18,7 +18,7 @@ from headrace import logs, migrations
 from headrace.accounts import service
 from headrace.assembly.config_registry import config_keys, offer
 from headrace.assembly.routers import RouteDeps, routers
-from headrace.cli.wiring import Place, accounts_config, open_tasks
+from headrace.cli.wiring import Deployment, accounts_config, open_tasks
 from headrace.configs import cache
 from headrace.database import Database
 from headrace.edge.cookies import CookieConfig
@@ -111,12 +111,12 @@ def _url(settings: Settings, port: int) -> str:
 
 
 @asynccontextmanager
-async def application(settings: Settings, place: Place, secret: bytes) -> AsyncIterator[FastAPI]:
+async def application(settings: Settings, deployment: Deployment, secret: bytes) -> AsyncIterator[FastAPI]:
     """The app on an open database."""
     https = settings.api_public_url is not None and settings.api_public_url.scheme == "https"
     # One that is frozen while it changes a schedule must not make others miss its due times.
-    patience = min(place.app.idle_in_transaction_timeout, settings.scheduler_misfire_after / 2)
-    connection = replace(place.app.for_role("api"), idle_in_transaction_timeout=patience)
+    patience = min(deployment.app.idle_in_transaction_timeout, settings.scheduler_misfire_after / 2)
+    connection = replace(deployment.app.for_role("api"), idle_in_transaction_timeout=patience)
     async with (
         await Database.connect(connection) as db,
         service.open_accounts(accounts_config(settings), secret=secret) as known,

@@ -12,7 +12,7 @@ import orjson
 import typer
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
-from headrace.cli.operator import Desk, at_desk
+from headrace.cli.operator import OperatorSession, as_operator
 from headrace.cli.output import Json, err, out, print_json, say
 from headrace.cli.tasks import print_task
 from headrace.cli.times import instant
@@ -65,7 +65,7 @@ def submit(
         labels=pairs(labels),
         idempotency_key=key,
     )
-    task = at_desk("submit", lambda desk: _submit(desk, spec, wait=wait))
+    task = as_operator("submit", lambda session: _submit(session, spec, wait=wait))
     if not wait:
         _print_submitted(task, json=json)
         return
@@ -79,29 +79,29 @@ def submit(
         raise typer.Exit(1)
 
 
-async def _submit(desk: Desk, spec: TaskSpec, *, wait: bool) -> Task:
-    async with desk.db.transaction() as tx:
-        task = await service.submit_task(tx, desk.tasks, desk.caller, spec)
+async def _submit(session: OperatorSession, spec: TaskSpec, *, wait: bool) -> Task:
+    async with session.db.transaction() as tx:
+        task = await service.submit_task(tx, session.tasks, session.caller, spec)
     if not wait:
         return task
     say(f"submitted {task.id}")
     try:
-        return await _wait(desk, task)
+        return await _wait(session, task)
     except asyncio.CancelledError:
         say(f"the task goes on; `headrace tasks show {task.id}` tells what became of it")
         raise
 
 
-async def _wait(desk: Desk, task: Task) -> Task:
+async def _wait(session: OperatorSession, task: Task) -> Task:
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
     with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as bar:
         shown = bar.add_task(task.task_type, total=100)
         asked_at = monotonic()
         while True:
-            async with desk.db.transaction() as tx:
-                task = await service.get_task(tx, desk.caller, task.id)
+            async with session.db.transaction() as tx:
+                task = await service.get_task(tx, session.caller, task.id)
                 waits = task.status is TaskStatus.QUEUED and monotonic() - asked_at > _ASK_WHY_AFTER_S
-                reasons = (await explain(tx, desk.caller, task.id)).reasons if waits else ()
+                reasons = (await explain(tx, session.caller, task.id)).reasons if waits else ()
             if task.status.is_over:
                 return task
             if waits:

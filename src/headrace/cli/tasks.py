@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from headrace.cli.operator import Desk, at_desk
+from headrace.cli.operator import OperatorSession, as_operator
 from headrace.cli.output import Json, out, print_json, print_table
 from headrace.cli.people import user_id_of
 from headrace.errors import Conflict, NotFound
@@ -40,12 +40,12 @@ def list_(
 ) -> None:
     """List tasks, newest first."""
 
-    async def act(desk: Desk) -> Sequence[Task]:
-        owner = None if user is None else await user_id_of(desk, user)
+    async def act(session: OperatorSession) -> Sequence[Task]:
+        owner = None if user is None else await user_id_of(session, user)
         statuses = sorted(set(status)) if status else None
-        return await _list(desk, Filter(user_id=owner, statuses=statuses, task_type=type_, queue=queue), limit)
+        return await _list(session, Filter(user_id=owner, statuses=statuses, task_type=type_, queue=queue), limit)
 
-    found = at_desk("tasks list", act)
+    found = as_operator("tasks list", act)
     if json:
         print_json([TaskItemOut.of(task).model_dump(mode="json") for task in found])
         return
@@ -70,11 +70,11 @@ def list_(
 def show(task_id: TaskId, json: Json = False) -> None:
     """Everything about one task."""
 
-    async def act(desk: Desk) -> Task:
-        async with desk.db.transaction() as tx:
-            return await service.get_task(tx, desk.caller, task_id)
+    async def act(session: OperatorSession) -> Task:
+        async with session.db.transaction() as tx:
+            return await service.get_task(tx, session.caller, task_id)
 
-    print_task(at_desk("tasks show", act), json=json)
+    print_task(as_operator("tasks show", act), json=json)
 
 
 @app.command()
@@ -92,7 +92,7 @@ def retry(task_ids: TaskIds, json: Json = False) -> None:
 @app.command()
 def logs(task_id: TaskId, json: Json = False) -> None:
     """How each attempt ended and what the handler wrote, oldest first."""
-    lines = at_desk("tasks logs", lambda desk: _logs(desk, task_id))
+    lines = as_operator("tasks logs", lambda session: _logs(session, task_id))
     if json:
         print_json([LogOut.of(line).model_dump(mode="json") for line in lines])
         return
@@ -105,11 +105,11 @@ def logs(task_id: TaskId, json: Json = False) -> None:
 def why(task_id: TaskId, json: Json = False) -> None:
     """Why a task is not running: the first reason is the one to look at first."""
 
-    async def act(desk: Desk) -> Explanation:
-        async with desk.db.transaction() as tx:
-            return await explain(tx, desk.caller, task_id)
+    async def act(session: OperatorSession) -> Explanation:
+        async with session.db.transaction() as tx:
+            return await explain(tx, session.caller, task_id)
 
-    explained = at_desk("tasks why", act)
+    explained = as_operator("tasks why", act)
     if json:
         print_json(WhyOut.of(explained).model_dump(mode="json"))
         return
@@ -121,13 +121,13 @@ def why(task_id: TaskId, json: Json = False) -> None:
 # -- acting
 
 
-async def _list(desk: Desk, wanted: Filter, limit: int) -> Sequence[Task]:
+async def _list(session: OperatorSession, wanted: Filter, limit: int) -> Sequence[Task]:
     found: list[Task] = []
     mark = None
-    async with desk.db.transaction() as tx:
+    async with session.db.transaction() as tx:
         while len(found) < limit:
             page = await service.list_tasks(
-                tx, desk.caller, wanted, older_than=mark, limit=min(_PAGE, limit - len(found))
+                tx, session.caller, wanted, older_than=mark, limit=min(_PAGE, limit - len(found))
             )
             found += page.tasks
             if page.resume is None and len(page.tasks) < _PAGE:
@@ -136,29 +136,29 @@ async def _list(desk: Desk, wanted: Filter, limit: int) -> Sequence[Task]:
     return found
 
 
-async def _logs(desk: Desk, task_id: str) -> Sequence[LogLine]:
+async def _logs(session: OperatorSession, task_id: str) -> Sequence[LogLine]:
     lines: list[LogLine] = []
-    async with desk.db.transaction() as tx:
+    async with session.db.transaction() as tx:
         while page := await service.list_logs(
-            tx, desk.caller, task_id, after=lines[-1].id if lines else 0, limit=_PAGE
+            tx, session.caller, task_id, after=lines[-1].id if lines else 0, limit=_PAGE
         ):
             lines += page
     return lines
 
 
 def _change(command: str, verb: Callable[..., Awaitable[Task]], task_ids: Sequence[str], *, json: bool) -> None:
-    async def act(desk: Desk) -> list[Task]:
+    async def act(session: OperatorSession) -> list[Task]:
         changed = []
-        async with desk.db.transaction() as tx:  # all of them or none
+        async with session.db.transaction() as tx:  # all of them or none
             for task_id in task_ids:
                 try:
-                    changed.append(await verb(tx, desk.tasks, desk.caller, task_id))
+                    changed.append(await verb(tx, session.tasks, session.caller, task_id))
                 except (NotFound, Conflict) as exc:
                     others = " The others are as they were." if len(task_ids) > 1 else ""
                     raise type(exc)(f"{task_id}: {exc.message}{others}") from exc
         return changed
 
-    changed = at_desk(command, act)
+    changed = as_operator(command, act)
     if json:
         print_json([TaskOut.of(task).model_dump(mode="json") for task in changed])
         return

@@ -18,11 +18,11 @@ from headrace.accounts import administration, service
 from headrace.accounts.administration import FirstAdmin
 from headrace.cli import serving
 from headrace.cli.api import Host, Port
-from headrace.cli.maintaining import maintenance_loops
+from headrace.cli.maintenance import maintenance_loops
 from headrace.cli.output import out, progress, say
-from headrace.cli.supervising import Supervisor, supervised, worker_command
+from headrace.cli.supervisor import Supervisor, supervised, worker_command
 from headrace.cli.wiring import (
-    Place,
+    Deployment,
     Report,
     accounts_config,
     data_folder,
@@ -34,7 +34,7 @@ from headrace.cli.wiring import (
     secret_key,
 )
 from headrace.database import Database
-from headrace.embedded import files
+from headrace.embedded_postgres import files
 from headrace.settings import Settings
 
 App = Annotated[
@@ -56,19 +56,19 @@ def up(host: Host = None, port: Port = None, app: App = None) -> None:
             lock.flush()
             theirs = settings.database_url is not None
             with progress("looking at the database" if theirs else "starting PostgreSQL") as report:
-                place = stack.enter_context(database_of(settings, role="up", report=report, make=True))
+                deployment = stack.enter_context(database_of(settings, role="up", report=report, make=True))
                 secret = secret_key(settings, make=True)
-                admin = run(_prepare(settings, place, secret, report))
-            run(_serve(settings, place, secret, listening, app, admin=admin, started=started))
-            say("stopping PostgreSQL" if place.embedded else "stopping")
+                admin = run(_prepare(settings, deployment, secret, report))
+            run(_serve(settings, deployment, secret, listening, app, admin=admin, started=started))
+            say("stopping PostgreSQL" if deployment.embedded else "stopping")
     say(f"stopped; the data stays in {settings.data_dir}")
 
 
-async def _prepare(settings: Settings, place: Place, secret: bytes, report: Report) -> FirstAdmin | None:
+async def _prepare(settings: Settings, deployment: Deployment, secret: bytes, report: Report) -> FirstAdmin | None:
     """The schema and the first administrator, who is given only if it was made just now."""
-    await migrations.migrate(place.owner, lock_timeout=settings.database_migrate_lock_timeout, report=report)
+    await migrations.migrate(deployment.owner, lock_timeout=settings.database_migrate_lock_timeout, report=report)
     async with (
-        await Database.connect(place.app) as db,
+        await Database.connect(deployment.app) as db,
         service.open_accounts(accounts_config(settings), secret=secret) as known,
     ):
         return await administration.ensure_first_admin(db, known)
@@ -76,7 +76,7 @@ async def _prepare(settings: Settings, place: Place, secret: bytes, report: Repo
 
 async def _serve(
     settings: Settings,
-    place: Place,
+    deployment: Deployment,
     secret: bytes,
     listening: serving.Listening,
     program: str | None,
@@ -86,22 +86,22 @@ async def _serve(
 ) -> None:
     stop = serving.stop_on_signals()
     async with (
-        _working(settings, place, program, stop),
-        scheduling(settings, place),
-        maintenance_loops(settings, place),
-        serving.application(settings, place, secret) as app,
+        _working(settings, deployment, program, stop),
+        scheduling(settings, deployment),
+        maintenance_loops(settings, deployment),
+        serving.application(settings, deployment, secret) as app,
     ):
         _greet(listening.url, admin, settings, seconds=monotonic() - started)
         await serving.serve(app, listening, settings, stop=stop)
 
 
 def _working(
-    settings: Settings, place: Place, program: str | None, stop: asyncio.Event
+    settings: Settings, deployment: Deployment, program: str | None, stop: asyncio.Event
 ) -> AbstractAsyncContextManager[None]:
     """A worker beside the API, in a process of its own: a busy handler must not keep requests waiting. Without a
     program there are only the product's own tasks, which are no trouble here."""
     if program is None:
-        return maintaining(settings, place)
+        return maintaining(settings, deployment)
     return supervised(Supervisor(worker_command(program), 1), stop=stop)
 
 

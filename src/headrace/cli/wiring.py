@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import uvloop
 
-from headrace import embedded, logs, settings
+from headrace import embedded_postgres, logs, settings
 from headrace.accounts.config import (
     AccountsConfig,
     DeletionConfig,
@@ -26,7 +26,7 @@ from headrace.assembly.followers import followers
 from headrace.audit import signing
 from headrace.audit.heads import KeptHeads
 from headrace.database import Database, DatabaseConfig
-from headrace.embedded import files
+from headrace.embedded_postgres import files
 from headrace.errors import HeadraceError, Invalid, Unavailable
 from headrace.operations.config import RetentionConfig
 from headrace.operations.heads import heads_in
@@ -69,7 +69,7 @@ class DatabaseMissing(Unavailable):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Deployment:
     """The database of this deployment: as the application, and as the one who may change its schema."""
 
     app: DatabaseConfig
@@ -90,7 +90,7 @@ def run(work: Coroutine[Any, Any, T]) -> T:
 
 
 @contextmanager
-def database_of(chosen: Settings, *, role: str, report: Report, make: bool = False) -> Iterator[Place]:
+def database_of(chosen: Settings, *, role: str, report: Report, make: bool = False) -> Iterator[Deployment]:
     """The database that the settings name; without one the embedded PostgreSQL, started if need be.
 
     Only who says ``make`` gets a new one: a command in the wrong folder shall not leave a database there.
@@ -98,9 +98,9 @@ def database_of(chosen: Settings, *, role: str, report: Report, make: bool = Fal
     if chosen.database_url is not None:
         app_url = chosen.database_url.get_secret_value()
         owner_url = chosen.database_owner_url.get_secret_value() if chosen.database_owner_url else app_url
-        yield _place(chosen, role, app_url, owner_url, embedded=False)
+        yield _deployment(chosen, role, app_url, owner_url, embedded=False)
         return
-    config = embedded.EmbeddedConfig(
+    config = embedded_postgres.EmbeddedConfig(
         data_dir=chosen.data_dir.resolve(),
         binaries=chosen.postgres_binaries,
         port=chosen.postgres_port,
@@ -108,16 +108,16 @@ def database_of(chosen: Settings, *, role: str, report: Report, make: bool = Fal
     )
     if make:
         data_folder(chosen)
-    elif not embedded.is_made(config):
+    elif not embedded_postgres.is_made(config):
         raise DatabaseMissing(
             f"There is no database in {config.data_dir} yet: `headrace up` makes one. If yours is elsewhere, go to its"
             " folder, set HEADRACE_DATA_DIR, or HEADRACE_DATABASE_URL."
         )
-    with embedded.attach(config, report=report) as server:
-        yield _place(chosen, role, server.app_url, server.owner_url, embedded=True)
+    with embedded_postgres.attach(config, report=report) as server:
+        yield _deployment(chosen, role, server.app_url, server.owner_url, embedded=True)
 
 
-def _place(chosen: Settings, role: str, app_url: str, owner_url: str, *, embedded: bool) -> Place:
+def _deployment(chosen: Settings, role: str, app_url: str, owner_url: str, *, embedded: bool) -> Deployment:
     def config(url: str) -> DatabaseConfig:
         return DatabaseConfig(
             url=url,
@@ -128,7 +128,7 @@ def _place(chosen: Settings, role: str, app_url: str, owner_url: str, *, embedde
             statement_timeout=chosen.database_statement_timeout,
         )
 
-    return Place(config(app_url), config(owner_url), embedded)
+    return Deployment(config(app_url), config(owner_url), embedded)
 
 
 def data_folder(chosen: Settings) -> Path:
@@ -246,13 +246,13 @@ def scheduler_config(chosen: Settings) -> SchedulerConfig:
 
 
 @asynccontextmanager
-async def scheduling(chosen: Settings, place: Place) -> AsyncIterator[Scheduler]:
+async def scheduling(chosen: Settings, deployment: Deployment) -> AsyncIterator[Scheduler]:
     """A scheduler at work on a few connections of its own."""
     # A scheduler that is frozen while it fires must not keep its schedules from the others for long.
-    config = replace(place.app.for_role("scheduler"), pool_max=3, idle_in_transaction_timeout=FROZEN_FOR)
+    config = replace(deployment.app.for_role("scheduler"), pool_max=3, idle_in_transaction_timeout=FROZEN_FOR)
     stop = asyncio.Event()
     async with await Database.connect(config) as db, asyncio.TaskGroup() as group:
-        await ensure_schedules(db, with_maintenance(Registry(), maintenance(chosen, place, db)), retention.ROWS)
+        await ensure_schedules(db, with_maintenance(Registry(), maintenance(chosen, deployment, db)), retention.ROWS)
         scheduler = Scheduler(
             db, Submitter(StoredCatalog(), followers(), submit_config(chosen)), scheduler_config(chosen)
         )
@@ -264,11 +264,11 @@ async def scheduling(chosen: Settings, place: Place) -> AsyncIterator[Scheduler]
             await asyncio.wait([firing])
 
 
-def maintenance(chosen: Settings, place: Place, db: Database) -> Maintenance:
+def maintenance(chosen: Settings, deployment: Deployment, db: Database) -> Maintenance:
     """What the product's own tasks work with."""
     return Maintenance(
         db=db,
-        owner=place.owner,
+        owner=deployment.owner,
         storage=archive_config(chosen),
         retention=retention_config(chosen),
         rows=retention.ROWS,
@@ -277,13 +277,13 @@ def maintenance(chosen: Settings, place: Place, db: Database) -> Maintenance:
 
 
 @asynccontextmanager
-async def maintaining(chosen: Settings, place: Place) -> AsyncIterator[None]:
+async def maintaining(chosen: Settings, deployment: Deployment) -> AsyncIterator[None]:
     """A worker for the product's own tasks alone, in this process: they wait for the database most of the time."""
     config = replace(worker_config(chosen, queues=[QUEUE], labels={}), concurrency=_OWN_TASKS_AT_ONCE)
-    connection = replace(place.app.for_role("worker"), pool_max=6, idle_in_transaction_timeout=config.lease)
+    connection = replace(deployment.app.for_role("worker"), pool_max=6, idle_in_transaction_timeout=config.lease)
     stop = asyncio.Event()
     async with await Database.connect(connection) as db, asyncio.TaskGroup() as group:
-        working = Worker(db, with_maintenance(Registry(), maintenance(chosen, place, db)), followers(), config)
+        working = Worker(db, with_maintenance(Registry(), maintenance(chosen, deployment, db)), followers(), config)
         group.create_task(working.run(stop))
         try:
             yield
@@ -306,9 +306,9 @@ def retention_config(chosen: Settings) -> RetentionConfig:
 
 
 def archive_config(chosen: Settings) -> StorageConfig:
-    place = chosen.archive_url or str(chosen.data_dir / "archive")
-    if "://" not in place:
-        return StorageConfig(f"file://{Path(place).resolve()}")
+    url = chosen.archive_url or str(chosen.data_dir / "archive")
+    if "://" not in url:
+        return StorageConfig(f"file://{Path(url).resolve()}")
     options: dict[str, str] = {}
     if chosen.archive_s3_endpoint is not None:
         options["endpoint"] = str(chosen.archive_s3_endpoint).rstrip("/")
@@ -317,7 +317,7 @@ def archive_config(chosen: Settings) -> StorageConfig:
     if chosen.archive_s3_access_key is not None and chosen.archive_s3_secret_key is not None:
         options["access_key_id"] = chosen.archive_s3_access_key.get_secret_value()
         options["secret_access_key"] = chosen.archive_s3_secret_key.get_secret_value()
-    return StorageConfig(place, options)
+    return StorageConfig(url, options)
 
 
 def _wechat_config(chosen: Settings) -> WeChatConfig | None:

@@ -16,9 +16,9 @@ from headrace.assembly.followers import followers
 from headrace.cli.figures import Display, Totals, display_for, reporting
 from headrace.cli.output import Json, err, number_of, progress, say
 from headrace.cli.program import load_program
-from headrace.cli.supervising import Supervisor, supervised, worker_command
+from headrace.cli.supervisor import Supervisor, supervised, worker_command
 from headrace.cli.waiting import until_reachable
-from headrace.cli.wiring import Place, database_of, load_settings, maintenance, run, worker_config
+from headrace.cli.wiring import Deployment, database_of, load_settings, maintenance, run, worker_config
 from headrace.database import Database
 from headrace.errors import Invalid
 from headrace.operations.maintenance import with_maintenance
@@ -67,37 +67,39 @@ def worker(
     registry = Registry() if app is None else load_program(app)
     config = worker_config(settings, queues=names, labels=offers)
     with ExitStack() as stack:
-        place = _database(settings, stack, quiet=figures_fd is not None)
+        deployment = _database(settings, stack, quiet=figures_fd is not None)
         display = stack.enter_context(display_for(settings, json=json, pipe=figures_fd))
-        done = run(_work(settings, place, registry, config, display))
+        done = run(_work(settings, deployment, registry, config, display))
     if figures_fd is None:
         say(f"stopped; {number_of(done, 'task')} done")
 
 
-def _database(settings: Settings, stack: ExitStack, *, quiet: bool = False) -> Place:
+def _database(settings: Settings, stack: ExitStack, *, quiet: bool = False) -> Deployment:
     with nullcontext(_say_nothing) if quiet else progress("looking at the database") as said:
-        place = stack.enter_context(database_of(settings, role="worker", report=said))
-        run(until_reachable(lambda: migrations.verify_current(place.app), say=say))
-    return place
+        deployment = stack.enter_context(database_of(settings, role="worker", report=said))
+        run(until_reachable(lambda: migrations.verify_current(deployment.app), say=say))
+    return deployment
 
 
 def _say_nothing(_: str) -> None:
     """The supervisor has said it for all."""
 
 
-async def _work(settings: Settings, place: Place, program: Registry, config: WorkerConfig, display: Display) -> int:
+async def _work(
+    settings: Settings, deployment: Deployment, program: Registry, config: WorkerConfig, display: Display
+) -> int:
     stop = stop_on_signals(at_once=lambda: os._exit(130))
     # One that is frozen while it writes has lost its lease after this; what it locked must not stay so for longer.
-    connection = replace(place.app, idle_in_transaction_timeout=config.lease)
+    connection = replace(deployment.app, idle_in_transaction_timeout=config.lease)
     async with await until_reachable(lambda: Database.connect(connection), say=say) as db:
-        working = Worker(db, with_maintenance(program, maintenance(settings, place, db)), followers(), config)
+        working = Worker(db, with_maintenance(program, maintenance(settings, deployment, db)), followers(), config)
 
-        def look() -> tuple[int, Totals]:
+        def totals() -> tuple[int, Totals]:
             figures = working.figures
             return 1, Totals(working.running, figures.finished, figures.failed, figures.lost)
 
         with _past_deaf_handlers(working):
-            async with reporting(display, look, db, config.queues, stop=stop):
+            async with reporting(display, totals, db, config.queues, stop=stop):
                 await working.run(stop)
         return working.figures.finished
 
@@ -137,7 +139,7 @@ def _supervise(
     json: bool,
 ) -> None:
     with ExitStack() as stack:
-        place = _database(settings, stack)
+        deployment = _database(settings, stack)
         display = stack.enter_context(display_for(settings, json=json))
         supervisor = Supervisor(
             worker_command(app, *options),
@@ -145,19 +147,21 @@ def _supervise(
             relay=err.is_terminal,
             environment={"HEADRACE_LOG_FORMAT": _child_log_format(settings), "PYTHONUNBUFFERED": "1"},
         )
-        run(_watch(place, display, supervisor, queues))
-    say(f"stopped; {number_of(supervisor.look()[1].finished, 'task')} done")
+        run(_watch(deployment, display, supervisor, queues))
+    say(f"stopped; {number_of(supervisor.totals()[1].finished, 'task')} done")
 
 
-async def _watch(place: Place, display: Display, supervisor: Supervisor, queues: Sequence[str] | None) -> None:
+async def _watch(
+    deployment: Deployment, display: Display, supervisor: Supervisor, queues: Sequence[str] | None
+) -> None:
     def end_at_once() -> None:
         supervisor.kill()
         os._exit(130)
 
     stop = stop_on_signals(at_once=end_at_once)
     async with (
-        await Database.connect(place.app) as db,
-        reporting(display, supervisor.look, db, queues, stop=stop),
+        await Database.connect(deployment.app) as db,
+        reporting(display, supervisor.totals, db, queues, stop=stop),
         supervised(supervisor, stop=stop),
     ):
         await stop.wait()

@@ -20,7 +20,7 @@ from headrace.client.retrying import RetryPolicy
 from headrace.client.schedules import Executions, Schedules
 from headrace.client.streaming import ServerEvent, read_events
 from headrace.client.verbs import Verbs, part
-from headrace.patience import patience
+from headrace.deadlines import deadline
 
 OnProgress = Callable[[Task], Awaitable[None] | None]
 
@@ -131,7 +131,7 @@ class Client(Verbs):
 
         ``on_progress`` is called with the task whenever something about it has changed.
         """
-        async with patience(task_id, within), aclosing(self.follow(task_id)) as states:
+        async with deadline(task_id, within), aclosing(self.follow(task_id)) as states:
             async for task in states:
                 told = on_progress(task) if on_progress is not None else None
                 if inspect.isawaitable(told):

@@ -96,8 +96,8 @@ def _unreachable(exc: httpx.TransportError) -> Unreachable:
     # Without the URL's query or the key: only where it was sent, and what went wrong.
     try:
         url = exc.request.url
-        place = f"{url.scheme}://{url.netloc.decode()}"
+        deployment = f"{url.scheme}://{url.netloc.decode()}"
     except RuntimeError:  # the error came before there was a request
-        place = "The server"
+        deployment = "The server"
     what = str(exc) or type(exc).__name__
-    return Unreachable(f"{place} cannot be reached: {what}.")
+    return Unreachable(f"{deployment} cannot be reached: {what}.")

@@ -13,7 +13,7 @@ from headrace.client.errors import LockHeld, LockLost
 from headrace.client.model import Lock
 from headrace.client.verbs import Verbs, given
 from headrace.errors import HeadraceError
-from headrace.keeping import RENEWED_AFTER, kept
+from headrace.leases import RENEWED_AFTER, holding
 
 _TTL = timedelta(seconds=30)
 _LONGEST_WAIT_S = 20.0  # of one request; the server allows 30
@@ -59,7 +59,7 @@ class Locks(Verbs):
                 raise
             else:
                 break
-        async with kept(_Held(self, lock, ttl), asked_at=asked_at):
+        async with holding(_Held(self, lock, ttl), asked_at=asked_at):
             yield lock
 
     async def _let_go_of_what_was_given(self, ask: Callable[[], Awaitable[Lock]]) -> None:
@@ -135,7 +135,7 @@ class _Held:
         async with asyncio.timeout(self.ttl.total_seconds() * RENEWED_AFTER):
             await self._locks.renew(self._lock, ttl=self.ttl)
 
-    async def let_go(self) -> None:
+    async def release(self) -> None:
         try:
             async with asyncio.timeout(self.ttl.total_seconds()):
                 await self._locks.release(self._lock)

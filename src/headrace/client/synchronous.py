@@ -14,7 +14,7 @@ from headrace.client.asynchronous import Client
 from headrace.client.model import LogLine, NewTask, Queue, QueueRules, Step, Task, Why, Worker
 from headrace.client.retrying import RetryPolicy
 from headrace.client.synchronous_schedules import SyncExecutions, SyncLocks, SyncSchedules
-from headrace.patience import not_over
+from headrace.deadlines import not_over
 
 T = TypeVar("T")
 

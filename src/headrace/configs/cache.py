@@ -36,24 +36,24 @@ class Configs:
 
     async def get(self, key: ConfigKey[T], *, user_id: str | None = None, tenant_id: str | None = None) -> T:
         """The value that holds for this user and tenant: the narrowest that is set and active, or the default."""
-        place = (key.name, user_id, tenant_id)
-        known = self._known.get(place)
+        target = (key.name, user_id, tenant_id)
+        known = self._known.get(target)
         if known is not None and known[0] > time.monotonic():
-            self._known.move_to_end(place)
+            self._known.move_to_end(target)
             found = known[1]
         else:
-            found = await self._read(place)
+            found = await self._read(target)
         return key.default if found is None else key.read(found[0])
 
-    async def _read(self, place: _Known) -> tuple[Any] | None:
-        name, user_id, tenant_id = place
+    async def _read(self, target: _Known) -> tuple[Any] | None:
+        name, user_id, tenant_id = target
         changes = self._changes
         async with self._db.transaction(readonly=True) as tx:
             found = await store.resolve(tx, name, user_id=user_id, tenant_id=tenant_id)
         # What was read while somebody changed it may be the old value, and the note has come already.
         if changes == self._changes:
-            self._known[place] = (time.monotonic() + self._longest, found)
-            self._known.move_to_end(place)
+            self._known[target] = (time.monotonic() + self._longest, found)
+            self._known.move_to_end(target)
             if len(self._known) > _MOST:
                 self._known.popitem(last=False)
         return found
@@ -64,8 +64,8 @@ class Configs:
         if note.resumed:
             self._known.clear()
             return
-        for place in [place for place in self._known if place[0] == note.payload]:
-            del self._known[place]
+        for target in [target for target in self._known if target[0] == note.payload]:
+            del self._known[target]
 
     async def run(self) -> None:
         """Listen for changes for ever."""

@@ -21,7 +21,7 @@ _LONGEST_ID = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ConfigTarget:
     """For whom a value holds."""
 
     scope: ConfigScope = ConfigScope.GLOBAL
@@ -52,5 +52,5 @@ class Config:
     updated_at: datetime
 
     @property
-    def place(self) -> Place:
-        return Place(self.config_scope, self.scope_id)
+    def target(self) -> ConfigTarget:
+        return ConfigTarget(self.config_scope, self.scope_id)

@@ -8,7 +8,7 @@ from headrace.access import PreconditionFailed
 from headrace.configs import service
 from headrace.configs.cache import Configs
 from headrace.configs.errors import ConfigNotFound, InvalidConfigScope, InvalidConfigValue, UnknownConfigKey
-from headrace.configs.model import Config, ConfigScope, Place
+from headrace.configs.model import Config, ConfigScope, ConfigTarget
 from headrace.configs.registry import Registry
 from headrace.configs.schemas import CapabilitiesOut, ConfigIn, ConfigKeyOut, ConfigOut, Offer
 from headrace.edge.authorization import Admin, MaybeCaller
@@ -109,7 +109,7 @@ async def get_config(
 ) -> ConfigOut:
     """The value that is set for exactly this scope."""
     async with db.transaction(readonly=True) as tx:
-        return _shown(response, await service.get_config(tx, key, Place(scope, scope_id)))
+        return _shown(response, await service.get_config(tx, key, ConfigTarget(scope, scope_id)))
 
 
 @admin.put(
@@ -136,7 +136,7 @@ async def set_config(
             keys,
             caller.who,
             key,
-            Place(scope, scope_id),
+            ConfigTarget(scope, scope_id),
             body.value,
             is_active=body.is_active,
             expected=expected,
@@ -155,7 +155,7 @@ async def unset_config(
 ) -> None:
     """Remove a value: the wider scope's holds then, or the default."""
     async with db.transaction() as tx:
-        await service.unset_config(tx, caller.who, key, Place(scope, scope_id), expected=expected)
+        await service.unset_config(tx, caller.who, key, ConfigTarget(scope, scope_id), expected=expected)
 
 
 def _shown(response: Response, config: Config) -> ConfigOut:

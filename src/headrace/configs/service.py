@@ -7,7 +7,7 @@ from headrace.access import PreconditionFailed, check_version
 from headrace.audit import Action, Resource, ResourceType, Who
 from headrace.configs import store
 from headrace.configs.errors import ConfigNotFound
-from headrace.configs.model import Config, ConfigScope, Place
+from headrace.configs.model import Config, ConfigScope, ConfigTarget
 from headrace.configs.registry import Registry
 from headrace.database import Tx
 from headrace.sql import Mark
@@ -20,7 +20,7 @@ async def set_config(
     registry: Registry,
     who: Who,
     key: str,
-    place: Place,
+    target: ConfigTarget,
     value: object,
     *,
     is_active: bool = True,
@@ -32,10 +32,10 @@ async def set_config(
     ``expected`` version any more.
     """
     checked = registry.get(key).check(value)
-    old = await store.lock_config(tx, key, place)
+    old = await store.lock_config(tx, key, target)
     if old is None:
         check_version(_NONE_YET, expected)
-        made = await store.insert_config(tx, key, place, checked, is_active=is_active)
+        made = await store.insert_config(tx, key, target, checked, is_active=is_active)
         if made is None:
             raise PreconditionFailed
         await audit.record(tx, who, Action.CREATED, _resource(made), new=made)
@@ -47,25 +47,25 @@ async def set_config(
 
 
 async def set_active(
-    tx: Tx, who: Who, key: str, place: Place, *, is_active: bool, expected: int | None = None
+    tx: Tx, who: Who, key: str, target: ConfigTarget, *, is_active: bool, expected: int | None = None
 ) -> Config:
     """Let a value hold, or no longer: then the wider scope's does."""
-    old = await _lock(tx, key, place, expected)
+    old = await _lock(tx, key, target, expected)
     if old.is_active is is_active:
         return old
     return await _update(tx, who, old, old.config_value, is_active=is_active)
 
 
-async def unset_config(tx: Tx, who: Who, key: str, place: Place, *, expected: int | None = None) -> None:
+async def unset_config(tx: Tx, who: Who, key: str, target: ConfigTarget, *, expected: int | None = None) -> None:
     """Remove a value: the wider scope's holds, or the default. Also for keys that are no longer known."""
-    old = await _lock(tx, key, place, expected)
+    old = await _lock(tx, key, target, expected)
     if not await store.delete_config(tx, old):
         raise PreconditionFailed
     await audit.record(tx, who, Action.DELETED, _resource(old), old=old)
 
 
-async def get_config(tx: Tx, key: str, place: Place) -> Config:
-    found = await store.find_config(tx, key, place)
+async def get_config(tx: Tx, key: str, target: ConfigTarget) -> Config:
+    found = await store.find_config(tx, key, target)
     if found is None:
         raise ConfigNotFound
     return found
@@ -87,8 +87,8 @@ async def list_configs(
     )
 
 
-async def _lock(tx: Tx, key: str, place: Place, expected: int | None) -> Config:
-    old = await store.lock_config(tx, key, place)
+async def _lock(tx: Tx, key: str, target: ConfigTarget, expected: int | None) -> Config:
+    old = await store.lock_config(tx, key, target)
     if old is None:
         raise ConfigNotFound
     check_version(old.version, expected)
@@ -105,10 +105,10 @@ async def _update(tx: Tx, who: Who, old: Config, value: Any, *, is_active: bool)
     return new
 
 
-def identifier(key: str, place: Place) -> str:
+def identifier(key: str, target: ConfigTarget) -> str:
     """What the trail knows a value by: ``features``, ``features@USER:u_…``."""
-    return key if place.scope is ConfigScope.GLOBAL else f"{key}@{place}"
+    return key if target.scope is ConfigScope.GLOBAL else f"{key}@{target}"
 
 
 def _resource(config: Config) -> Resource:
-    return Resource(ResourceType.SYSTEM_CONFIG, identifier(config.config_key, config.place))
+    return Resource(ResourceType.SYSTEM_CONFIG, identifier(config.config_key, config.target))

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from headrace.configs.model import Config, ConfigScope, Place
+from headrace.configs.model import Config, ConfigScope, ConfigTarget
 from headrace.database import Row, Tx
 from headrace.sql import Mark, Where
 
@@ -19,14 +19,14 @@ SELECT {COLUMNS} FROM headrace.system_configs WHERE config_key = $1 AND config_s
 """
 
 
-async def find_config(tx: Tx, key: str, place: Place) -> Config | None:
-    row = await tx.fetchrow(FIND, key, place.scope, place.id)
+async def find_config(tx: Tx, key: str, target: ConfigTarget) -> Config | None:
+    row = await tx.fetchrow(FIND, key, target.scope, target.id)
     return None if row is None else config_of(row)
 
 
-async def lock_config(tx: Tx, key: str, place: Place) -> Config | None:
+async def lock_config(tx: Tx, key: str, target: ConfigTarget) -> Config | None:
     """As it is, and as it stays until this transaction ends."""
-    row = await tx.fetchrow(f"{FIND} FOR NO KEY UPDATE", key, place.scope, place.id)
+    row = await tx.fetchrow(f"{FIND} FOR NO KEY UPDATE", key, target.scope, target.id)
     return None if row is None else config_of(row)
 
 
@@ -38,9 +38,9 @@ RETURNING {COLUMNS}
 """
 
 
-async def insert_config(tx: Tx, key: str, place: Place, value: Any, *, is_active: bool) -> Config | None:
+async def insert_config(tx: Tx, key: str, target: ConfigTarget, value: Any, *, is_active: bool) -> Config | None:
     """None if somebody else has just set it."""
-    row = await tx.fetchrow(INSERT, key, place.scope, place.id, value, is_active)
+    row = await tx.fetchrow(INSERT, key, target.scope, target.id, value, is_active)
     return None if row is None else config_of(row)
 
 

@@ -1,7 +1,7 @@
 """``async with hold(db, "key") as lock``: a lock for as long as a block runs.
 
 It is renewed in the background; when it is lost, the block is canceled and ``LockLost`` raised in its place
-(``headrace.keeping``). A process that was paused can still do a thing or two before it notices. What must not happen
+(``headrace.leases``). A process that was paused can still do a thing or two before it notices. What must not happen
 then is refused by whoever is written to: in this database by ``lock.confirm(tx)`` in the transaction of the write,
 elsewhere by ``lock.fence``, a number that only grows for a key.
 """
@@ -16,7 +16,7 @@ from datetime import timedelta
 from headrace import ids, logs
 from headrace.database import Database, Tx
 from headrace.errors import HeadraceError
-from headrace.keeping import kept
+from headrace.leases import holding
 from headrace.locks import taking
 from headrace.locks.errors import LockLost
 from headrace.locks.model import Claim, Grant
@@ -52,7 +52,7 @@ class Held:
             log.warning("lock.not_renewed", key=self.key, error=exc.code)
             raise
 
-    async def let_go(self) -> None:
+    async def release(self) -> None:
         """Release it; ``LockLost`` when somebody has ended it. Who cannot reach the database leaves it to expire."""
         try:
             async with asyncio.timeout(self.ttl.total_seconds()), self._db.transaction() as tx:
@@ -100,8 +100,8 @@ async def hold(
     except asyncio.CancelledError:
         if given is not None:  # its commit was under way, and may have arrived
             with suppress(LockLost):
-                await Held(db, given, ttl).let_go()
+                await Held(db, given, ttl).release()
         raise
     held = Held(db, grant, ttl)
-    async with kept(held, asked_at=asked_at):
+    async with holding(held, asked_at=asked_at):
         yield held

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 from headrace.database import Database
 from headrace.edge.services import Figure
-from headrace.operations.health import Health, look
+from headrace.operations.health import Health, read_health
 
 _GOOD_FOR_S = 15.0  # however many scrapers there are, the database is asked no oftener
 
@@ -21,7 +21,7 @@ class HealthFigures:
     async def __call__(self) -> Sequence[Figure]:
         async with self._lock:
             if self._known is None or time.monotonic() - self._known[0] > _GOOD_FOR_S:
-                self._known = (time.monotonic(), figures_of(await look(self._db)))
+                self._known = (time.monotonic(), figures_of(await read_health(self._db)))
             return self._known[1]
 
 

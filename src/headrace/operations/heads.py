@@ -19,7 +19,7 @@ import orjson
 
 from headrace.audit.heads import Head, KeptHeads, Signature
 from headrace.audit.seals import Seal
-from headrace.embedded import files
+from headrace.embedded_postgres import files
 from headrace.storage import ObjectNotFound, Storage, StorageConfig, StorageUnreachable
 
 FOLDER = "audit_heads"

@@ -78,7 +78,7 @@ FROM headrace.retention_runs ORDER BY table_name
 """
 
 
-async def look(db: Database) -> Health:
+async def read_health(db: Database) -> Health:
     """Look at everything at once; a few milliseconds, whatever is in the tables."""
     async with db.transaction(readonly=True) as tx:
         now: datetime = await tx.fetchval("SELECT now()")

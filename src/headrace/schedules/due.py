@@ -67,7 +67,7 @@ class Due:
     next_run: datetime | None
 
 
-def look(rhythm: Rhythm, next_run: datetime, now: datetime, policy: MisfirePolicy, config: MisfireConfig) -> Due:
+def decide(rhythm: Rhythm, next_run: datetime, now: datetime, policy: MisfirePolicy, config: MisfireConfig) -> Due:
     """What of a schedule is due. It is called with the schedule's row locked, so each time is looked at once."""
     missed = now - next_run > config.after
     if missed and rhythm.interval is not None:

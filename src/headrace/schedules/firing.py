@@ -15,7 +15,7 @@ from headrace.schedules import due
 from headrace.schedules.due import Due, MisfireConfig, Rhythm
 from headrace.schedules.model import MisfirePolicy, Trigger, new_execution_uid
 from headrace.schedules.store import firing as store
-from headrace.schedules.store.firing import Standing
+from headrace.schedules.store.firing import ScheduleActivity
 from headrace.schedules.submission import Plan, Run, submit_runs
 from headrace.tasks.submit import Submitter
 
@@ -49,7 +49,7 @@ async def fire_due(
         return Fired()
     looked = _as_many_as_fit([_look(row, misfires) for row in rows])
     rows = rows[: len(looked)]
-    standings = await store.look(
+    standings = await store.inspect_schedules(
         tx,
         [row["uid"] for row in rows],
         [found.fire[0] if found.fire else None for found in looked],
@@ -76,7 +76,7 @@ async def fire_due(
 
 def _look(row: Row, misfires: MisfireConfig) -> Due:
     rhythm = Rhythm(row["cron_expr"], row["interval"], row["timezone"])
-    return due.look(rhythm, row["next_run"], row["at"], MisfirePolicy(row["misfire_policy"]), misfires)
+    return due.decide(rhythm, row["next_run"], row["at"], MisfirePolicy(row["misfire_policy"]), misfires)
 
 
 def _as_many_as_fit(looked: Sequence[Due]) -> Sequence[Due]:
@@ -89,7 +89,9 @@ def _as_many_as_fit(looked: Sequence[Due]) -> Sequence[Due]:
     return looked
 
 
-async def _start_what_may(tx: Tx, submitter: Submitter, runs: Sequence[Run], standings: Mapping[str, Standing]) -> None:
+async def _start_what_may(
+    tx: Tx, submitter: Submitter, runs: Sequence[Run], standings: Mapping[str, ScheduleActivity]
+) -> None:
     """Submit the tasks of runs for which there is a slot. The others wait without a task, and are in nobody's way."""
     taken = {uid: each.active for uid, each in standings.items()}
     now_startable = []
@@ -140,7 +142,7 @@ async def _count_refused(tx: Tx, refused: Sequence[Run], at: datetime) -> None:
 
 async def fire_by_hand(tx: Tx, submitter: Submitter, plan: Plan, *, by: str, who: Who, now: datetime) -> Run:
     """One run at once, beside the schedule's own times. The caller has locked the schedule."""
-    standings = await store.look(tx, [plan.uid], [None], [None])
+    standings = await store.inspect_schedules(tx, [plan.uid], [None], [None])
     run = Run(plan, new_execution_uid(), who=who)
     await _start_what_may(tx, submitter, [run], standings)
     await insert_runs(tx, [run], [now], trigger=Trigger.MANUAL, trigger_by=by)

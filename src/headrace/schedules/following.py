@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from headrace.database import Tx
-from headrace.schedules.cutting import error_texts, result_text
 from headrace.schedules.errors import RunOfSchedule
 from headrace.schedules.firing import release_held
 from headrace.schedules.model import ExecutionState, new_execution_uid
+from headrace.schedules.truncation import error_texts, result_text
 from headrace.tasks.model import Change, ErrorCode, Transition
 from headrace.tasks.submit import Submitter
 

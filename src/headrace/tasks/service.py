@@ -19,7 +19,7 @@ from headrace.tasks.followers import Followers
 from headrace.tasks.model import Change, Task, TaskSpec, TaskStatus, Transition
 from headrace.tasks.store import moves
 from headrace.tasks.store import tasks as store
-from headrace.tasks.store.moves import Place
+from headrace.tasks.store.moves import QueueRow
 from headrace.tasks.store.tasks import Filter, Found, LogLine, StepLine
 from headrace.tasks.submit import Submitter
 
@@ -145,24 +145,26 @@ async def cancel_task(tx: Tx, tasks: Tasks, caller: Caller, task_id: str, *, exp
 
     Canceling twice changes nothing. ``TaskOver`` if it ended otherwise before; a running one may still do so.
     """
-    old, place = await _hold(tx, caller, task_id, expected)
+    old, queue_row = await _hold(tx, caller, task_id, expected)
     if old.status is TaskStatus.CANCELED:
         return old
     if old.status.is_over:
         raise TaskOver(f"The task is over already: it {_ENDED[old.status]}.", status=old.status)
-    if not await _cancel(tx, tasks, old, place, request_id=caller.who.request_id):
+    if not await _cancel(tx, tasks, old, queue_row, request_id=caller.who.request_id):
         return old
     return await _changed(tx, caller, old, "cancel")
 
 
-async def _cancel(tx: Tx, tasks: Tasks, task: Task, place: Place | None, *, request_id: str | None = None) -> bool:
+async def _cancel(
+    tx: Tx, tasks: Tasks, task: Task, queue_row: QueueRow | None, *, request_id: str | None = None
+) -> bool:
     """End it or ask its worker to; False if that was asked before. The caller has locked it, and it is not over."""
-    if place is None or place.worker is None:
-        await moves.cancel_waiting(tx, task.id, place, message="Canceled while it waited.")
+    if queue_row is None or queue_row.worker is None:
+        await moves.cancel_waiting(tx, task.id, queue_row, message="Canceled while it waited.")
         await _follow(tx, tasks, task, Change.CANCELED, request_id)
         return True
     if task.cancel_requested_at is None:
-        await moves.ask_to_cancel(tx, task.id, place)
+        await moves.ask_to_cancel(tx, task.id, queue_row)
         return True
     return False
 
@@ -170,10 +172,10 @@ async def _cancel(tx: Tx, tasks: Tasks, task: Task, place: Place | None, *, requ
 async def stop_task(tx: Tx, tasks: Tasks, task_id: str) -> None:
     """Cancel a task whose owner goes; nothing to do if it is over. The trail hears of it from whoever deletes the
     account, and not of the task's title."""
-    place = await moves.lock_task(tx, task_id)
+    queue_row = await moves.lock_task(tx, task_id)
     task = await store.find_task(tx, task_id)
     if task is not None and not task.status.is_over:
-        await _cancel(tx, tasks, task, place)
+        await _cancel(tx, tasks, task, queue_row)
 
 
 async def retry_task(tx: Tx, tasks: Tasks, caller: Caller, task_id: str, *, expected: int | None = None) -> Task:
@@ -217,13 +219,13 @@ async def _reach(tx: Tx, caller: Caller, task_id: str) -> Task:
     return task
 
 
-async def _hold(tx: Tx, caller: Caller, task_id: str, expected: int | None) -> tuple[Task, Place | None]:
+async def _hold(tx: Tx, caller: Caller, task_id: str, expected: int | None) -> tuple[Task, QueueRow | None]:
     """The task as it is and stays until this transaction ends, and its place in the queue."""
     await _reach(tx, caller, task_id)  # before the locks: nobody holds up what they may not see
-    place = await moves.lock_task(tx, task_id)
+    queue_row = await moves.lock_task(tx, task_id)
     task = await _get(tx, task_id)
     check_version(task.version, expected)
-    return task, place
+    return task, queue_row
 
 
 async def _changed(tx: Tx, caller: Caller, old: Task, verb: str) -> Task:

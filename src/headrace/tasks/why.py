@@ -12,7 +12,7 @@ from headrace.tasks.model import Task, TaskStatus
 from headrace.tasks.service import get_task
 from headrace.tasks.store import obstacles as store
 from headrace.tasks.store import workers as workers_store
-from headrace.tasks.store.obstacles import LimitScope, Standing
+from headrace.tasks.store.obstacles import LimitScope, QueuePosition
 from headrace.tasks.store.workers import SeenWorker
 
 _MOST_WORKERS = 1000
@@ -59,7 +59,7 @@ class Explanation:
 async def explain(tx: Tx, caller: Caller, task_id: str) -> Explanation:
     """Why this task is not running. What keeps it from starting comes first, then what goes before it."""
     task = await get_task(tx, caller, task_id)
-    standing = await store.find_standing(tx, task.id)
+    standing = await store.find_position(tx, task.id)
     if standing is None:
         return Explanation(task, [_not_waiting(task)])
     reasons: list[Reason] = []
@@ -168,7 +168,7 @@ async def _nobody(
     )
 
 
-async def _limits(tx: Tx, standing: Standing) -> list[Reason]:
+async def _limits(tx: Tx, standing: QueuePosition) -> list[Reason]:
     limits = (
         (LimitScope.QUEUE, standing.queue, standing.queue, standing.queue_limit),
         (LimitScope.TYPE, standing.task_type, standing.task_type, standing.type_limit),
@@ -193,7 +193,7 @@ async def _limits(tx: Tx, standing: Standing) -> list[Reason]:
     return reached
 
 
-async def _its_turn(tx: Tx, standing: Standing, fit: Sequence[SeenWorker]) -> list[Reason]:
+async def _its_turn(tx: Tx, standing: QueuePosition, fit: Sequence[SeenWorker]) -> list[Reason]:
     """Nothing keeps it from starting: is it the workers, or what goes before it?"""
     reasons = []
     slots, running = sum(each.concurrency for each in fit), sum(each.running for each in fit)

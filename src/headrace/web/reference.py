@@ -57,7 +57,7 @@ These concern the machine that Headrace runs on, and never reach a client of the
 |---|---|---|
 """
 
-_LOCAL = ("headrace.cli.", "headrace.embedded.", "headrace.migrations.", "headrace.settings")
+_LOCAL = ("headrace.cli.", "headrace.embedded_postgres.", "headrace.migrations.", "headrace.settings")
 
 
 def errors_page() -> str:

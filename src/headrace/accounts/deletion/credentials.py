@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator
 
 from headrace.accounts.store import deletions as store
 from headrace.database import Database
-from headrace.edge import kept_answers
+from headrace.edge import stored_answers
 
 
 class ForgetCredentials:
@@ -17,5 +17,5 @@ class ForgetCredentials:
             gone = await store.delete_credentials(tx, user_id)
         yield gone
         async with db.transaction() as tx:
-            gone = await kept_answers.forget_user(tx, user_id)
+            gone = await stored_answers.forget_user(tx, user_id)
         yield gone

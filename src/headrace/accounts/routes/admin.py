@@ -21,7 +21,7 @@ from headrace.accounts.errors import (
 from headrace.accounts.model import User, UserStatus
 from headrace.accounts.passwords import generate
 from headrace.accounts.registration import prepare, register
-from headrace.accounts.routes.given import Ours
+from headrace.accounts.routes.given import AccountsDep
 from headrace.accounts.schemas import AdminUserIn, ResetPasswordIn, RoleIn, UserOut, UserWithPasswordOut
 from headrace.database import Tx
 from headrace.edge.authorization import Admin
@@ -76,12 +76,12 @@ async def get_user(user_id: str, caller: Admin, db: Db, response: Response) -> U
     summary="Make a user",
     responses=problems(InvalidUsername, InvalidEmail, InvalidPassword, UsernameTaken, CsrfFailed, PasswordsBusy, *ONCE),
 )
-async def create_user(body: AdminUserIn, caller: Admin, db: Db, ours: Ours, once: CreateOnce) -> Response:
+async def create_user(body: AdminUserIn, caller: Admin, db: Db, deps: AccountsDep, once: CreateOnce) -> Response:
     """Make an account for somebody, also where registration is closed."""
     chosen = body.password.get_secret_value() if body.password else None
-    password = chosen or generate(ours.config.passwords)
+    password = chosen or generate(deps.config.passwords)
     new = await prepare(
-        ours, username=body.username, password=password, email=body.email, role=body.role, by_operator=True
+        deps, username=body.username, password=password, email=body.email, role=body.role, by_operator=True
     )
 
     async def act(tx: Tx) -> Answer:
@@ -141,14 +141,14 @@ async def reset_user_password(
     body: ResetPasswordIn,
     caller: Admin,
     db: Db,
-    ours: Ours,
+    deps: AccountsDep,
     expected: ExpectedVersion,
     response: Response,
 ) -> UserWithPasswordOut:
     """Give a user another password, for instance because they forgot theirs. All their sessions end."""
     chosen = body.password.get_secret_value() if body.password else None
-    password = chosen or generate(ours.config.passwords)
-    user = await administration.reset_password(db, ours, caller.who, user_id, password, expected=expected)
+    password = chosen or generate(deps.config.passwords)
+    user = await administration.reset_password(db, deps, caller.who, user_id, password, expected=expected)
     return UserWithPasswordOut(user=_shown(response, user), password=None if chosen else password)
 
 

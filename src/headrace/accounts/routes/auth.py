@@ -28,7 +28,7 @@ from headrace.accounts.errors import (
     WrongPassword,
 )
 from headrace.accounts.model import LoggedIn
-from headrace.accounts.routes.given import Ours
+from headrace.accounts.routes.given import AccountsDep
 from headrace.accounts.schemas import (
     LoginIn,
     LoginOut,
@@ -65,16 +65,16 @@ RegisterOnce = Annotated[Once, Depends(idempotent("accounts.register"))]
         InvalidUsername, InvalidEmail, InvalidPassword, UsernameTaken, RegistrationClosed, PasswordsBusy, *ONCE
     ),
 )
-async def register(body: RegisterIn, who: Anyone, db: Db, ours: Ours, once: RegisterOnce) -> Response:
+async def register(body: RegisterIn, who: Anyone, db: Db, deps: AccountsDep, once: RegisterOnce) -> Response:
     """Make an account with a username and a password. It does not log in: that is the next request.
 
     The username is kept in lower case. Closed installations answer `registration_closed`.
     """
-    registration.refuse_if_closed(ours)
+    registration.refuse_if_closed(deps)
     stranger = bucket_of(user_id=None, client_ip=who.client_ip)
-    await take(db, f"register:{stranger}", ours.config.registration_limit)
+    await take(db, f"register:{stranger}", deps.config.registration_limit)
     new = await registration.prepare(
-        ours, username=body.username, password=body.password.get_secret_value(), email=body.email
+        deps, username=body.username, password=body.password.get_secret_value(), email=body.email
     )
 
     async def act(tx: Tx) -> Answer:
@@ -90,7 +90,9 @@ async def register(body: RegisterIn, who: Anyone, db: Db, ours: Ours, once: Regi
     summary="Log in",
     responses=problems(BadCredentials, AccountSuspended, AccountBeingDeleted, LoginPaused, PasswordsBusy),
 )
-async def log_in(body: LoginIn, who: Anyone, db: Db, ours: Ours, request: Request, response: Response) -> LoginOut:
+async def log_in(
+    body: LoginIn, who: Anyone, db: Db, deps: AccountsDep, request: Request, response: Response
+) -> LoginOut:
     """Open a session with a username and a password.
 
     Browsers get two cookies: the session, which scripts cannot read, and the CSRF token, which they send back as
@@ -100,13 +102,13 @@ async def log_in(body: LoginIn, who: Anyone, db: Db, ours: Ours, request: Reques
     """
     logged_in = await login.log_in(
         db,
-        ours,
+        deps,
         who,
         username=body.username,
         password=body.password.get_secret_value(),
         keep_account=body.keep_account,
     )
-    return _welcome(request, response, ours, logged_in)
+    return _welcome(request, response, deps, logged_in)
 
 
 @router.post(
@@ -124,11 +126,11 @@ async def log_in(body: LoginIn, who: Anyone, db: Db, ours: Ours, request: Reques
     ),
 )
 async def log_in_with_wechat(
-    body: WeChatIn, who: Anyone, db: Db, ours: Ours, request: Request, response: Response
+    body: WeChatIn, who: Anyone, db: Db, deps: AccountsDep, request: Request, response: Response
 ) -> LoginOut:
     """Open a session for whoever WeChat says this code stands for; the first time this makes the account."""
-    logged_in = await login.log_in_with_wechat(db, ours, who, code=body.code, keep_account=body.keep_account)
-    return _welcome(request, response, ours, logged_in)
+    logged_in = await login.log_in_with_wechat(db, deps, who, code=body.code, keep_account=body.keep_account)
+    return _welcome(request, response, deps, logged_in)
 
 
 @router.post("/auth/logout", status_code=204, summary="Log out", responses=problems(SessionNeeded, CsrfFailed))
@@ -154,11 +156,11 @@ async def log_out(caller: SignedIn, db: Db, request: Request, response: Response
         PasswordsBusy,
     ),
 )
-async def change_password(body: PasswordIn, caller: SignedIn, db: Db, ours: Ours, response: Response) -> UserOut:
+async def change_password(body: PasswordIn, caller: SignedIn, db: Db, deps: AccountsDep, response: Response) -> UserOut:
     """Replace your password. All your other sessions end; this one goes on, and API keys stay as they are."""
     user = await password_change.change_password(
         db,
-        ours,
+        deps,
         caller,
         current=body.current_password.get_secret_value(),
         new=body.new_password.get_secret_value(),
@@ -168,7 +170,7 @@ async def change_password(body: PasswordIn, caller: SignedIn, db: Db, ours: Ours
 
 
 @router.get("/me", response_model=MeOut, summary="Who am I")
-async def me(caller: SignedIn, db: Db, ours: Ours, response: Response) -> MeOut:
+async def me(caller: SignedIn, db: Db, deps: AccountsDep, response: Response) -> MeOut:
     """The user behind this request and what it was made with."""
     async with db.transaction(readonly=True) as tx:
         user = await sessions.get_self(tx, caller)
@@ -178,7 +180,7 @@ async def me(caller: SignedIn, db: Db, ours: Ours, response: Response) -> MeOut:
         session_id=caller.session_id,
         api_key_id=caller.api_key_id,
         scopes=None if caller.scopes is None else sorted(caller.scopes),
-        csrf_token=tokens.csrf(ours.csrf_key, caller.session_id) if caller.session_id else None,
+        csrf_token=tokens.csrf(deps.csrf_key, caller.session_id) if caller.session_id else None,
     )
 
 
@@ -198,13 +200,13 @@ async def change_me(
     return OwnUserOut.to(caller, user)
 
 
-def _welcome(request: Request, response: Response, ours: Accounts, logged_in: LoggedIn) -> LoginOut:
-    csrf = tokens.csrf(ours.csrf_key, logged_in.session.id)
+def _welcome(request: Request, response: Response, deps: Accounts, logged_in: LoggedIn) -> LoginOut:
+    csrf = tokens.csrf(deps.csrf_key, logged_in.session.id)
     remember(
         response,
         services_of(request).cookies,
         token=logged_in.token,
         csrf=csrf,
-        lifetime=ours.config.sessions.lifetime,
+        lifetime=deps.config.sessions.lifetime,
     )
     return LoginOut.of(logged_in, csrf=csrf)

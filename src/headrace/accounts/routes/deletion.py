@@ -23,7 +23,7 @@ from headrace.accounts.errors import (
     WrongPassword,
 )
 from headrace.accounts.model import DeletionStatus
-from headrace.accounts.routes.given import Ours
+from headrace.accounts.routes.given import AccountsDep
 from headrace.accounts.schemas import DeleteMeIn, DeleteUserIn, DeletionOut, UserOut
 from headrace.edge.authorization import Admin, SignedIn
 from headrace.edge.cookies import forget
@@ -58,7 +58,7 @@ admin_router = APIRouter(prefix="/admin", tags=["Administration"])
     ),
 )
 async def delete_me(
-    body: DeleteMeIn, caller: SignedIn, db: Db, ours: Ours, request: Request, response: Response
+    body: DeleteMeIn, caller: SignedIn, db: Db, deps: AccountsDep, request: Request, response: Response
 ) -> DeletionOut:
     """Ask for the end of your account. With this answer all your sessions have ended, this one too, and your API keys
     are revoked.
@@ -67,9 +67,9 @@ async def delete_me(
     are canceled, your files, results and personal data removed, and there is no way back. The username becomes free.
     """
     if body.password is not None:
-        asked = await deletion.delete_own_account(db, ours, caller, password=body.password.get_secret_value())
+        asked = await deletion.delete_own_account(db, deps, caller, password=body.password.get_secret_value())
     else:
-        asked = await deletion.delete_own_wechat_account(db, ours, caller, code=body.code or "")
+        asked = await deletion.delete_own_wechat_account(db, deps, caller, code=body.code or "")
     forget(response, services_of(request).cookies)
     return DeletionOut.of(asked)
 
@@ -81,10 +81,10 @@ async def delete_me(
     summary="Delete a user",
     responses=problems(UserNotFound, LastAdmin, CsrfFailed),
 )
-async def delete_user(user_id: str, body: DeleteUserIn, caller: Admin, db: Db, ours: Ours) -> DeletionOut:
+async def delete_user(user_id: str, body: DeleteUserIn, caller: Admin, db: Db, deps: AccountsDep) -> DeletionOut:
     """Ask for the end of somebody's account, as they can themselves. Asking again changes nothing; with `at_once` it
     begins now. Only an administrator can undo it."""
-    grace = timedelta(0) if body.at_once else ours.config.deletion.grace
+    grace = timedelta(0) if body.at_once else deps.config.deletion.grace
     async with db.transaction() as tx:
         return DeletionOut.of(await deletion.delete_account(tx, caller.who, user_id, grace=grace))
 

@@ -15,6 +15,6 @@ async def _accounts(request: Request) -> Accounts:
     return accounts
 
 
-Ours = Annotated[Accounts, Depends(_accounts)]
+AccountsDep = Annotated[Accounts, Depends(_accounts)]
 Reader = Annotated[Caller, Depends(scoped(Scope.ACCOUNT_READ))]
 Writer = Annotated[Caller, Depends(scoped(Scope.ACCOUNT_WRITE))]

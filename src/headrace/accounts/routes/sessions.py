@@ -4,7 +4,7 @@ from fastapi import APIRouter, Request, Response
 
 from headrace.accounts import sessions
 from headrace.accounts.errors import CsrfFailed, SessionNotFound
-from headrace.accounts.routes.given import Ours, Reader, Writer
+from headrace.accounts.routes.given import AccountsDep, Reader, Writer
 from headrace.accounts.schemas import EndedOut, SessionOut
 from headrace.edge.cookies import forget
 from headrace.edge.errors import InvalidCursor
@@ -16,12 +16,12 @@ router = APIRouter(prefix="/sessions", tags=["Sessions"])
 
 
 @router.get("", response_model=Page[SessionOut], summary="List sessions", responses=problems(InvalidCursor))
-async def list_sessions(caller: Reader, db: Db, ours: Ours, paging: Paging) -> Page[SessionOut]:
+async def list_sessions(caller: Reader, db: Db, deps: AccountsDep, paging: Paging) -> Page[SessionOut]:
     """Where you are logged in, newest first."""
     listing = paging.of("sessions", owner=caller.user_id)
     async with db.transaction(readonly=True) as tx:
         rows = await sessions.list_sessions(
-            tx, ours.config.sessions, caller, older_than=listing.after, limit=listing.fetch
+            tx, deps.config.sessions, caller, older_than=listing.after, limit=listing.fetch
         )
     return listing.page(
         rows,
@@ -31,10 +31,10 @@ async def list_sessions(caller: Reader, db: Db, ours: Ours, paging: Paging) -> P
 
 
 @router.get("/{session_id}", response_model=SessionOut, summary="Read a session", responses=problems(SessionNotFound))
-async def get_session(session_id: str, caller: Reader, db: Db, ours: Ours) -> SessionOut:
+async def get_session(session_id: str, caller: Reader, db: Db, deps: AccountsDep) -> SessionOut:
     """One place where you are logged in."""
     async with db.transaction(readonly=True) as tx:
-        session = await sessions.get_session(tx, ours.config.sessions, caller, session_id)
+        session = await sessions.get_session(tx, deps.config.sessions, caller, session_id)
     return SessionOut.of(session, current=caller.session_id)
 
 

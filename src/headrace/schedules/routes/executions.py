@@ -12,7 +12,7 @@ from headrace.edge.services import Db
 from headrace.schedules import executions
 from headrace.schedules.errors import ExecutionNotFound, ExecutionOver
 from headrace.schedules.model import ExecutionState, Trigger
-from headrace.schedules.routes.given import ExecutionUidPath, Ours, Owner, Reader, Word, Writer, owner_of
+from headrace.schedules.routes.dependencies import ExecutionUidPath, Owner, Reader, TasksDep, Word, Writer, owner_of
 from headrace.schedules.schemas import ExecutionItemOut, ExecutionOut, RunWhyOut
 from headrace.schedules.store.executions import ExecutionFilter
 from headrace.tasks.errors import TaskChanged
@@ -79,11 +79,11 @@ async def get_execution(execution_uid: ExecutionUidPath, caller: Reader, db: Db)
     summary="Cancel a run",
     responses=problems(ExecutionNotFound, ExecutionOver, TaskChanged),
 )
-async def cancel_execution(execution_uid: ExecutionUidPath, caller: Writer, db: Db, ours: Ours) -> ExecutionOut:
+async def cancel_execution(execution_uid: ExecutionUidPath, caller: Writer, db: Db, deps: TasksDep) -> ExecutionOut:
     """Cancel a run. One that waits is over at once. One that runs is told to stop, and is over when its handler has
     stopped, or was killed. Canceling again changes nothing."""
     async with db.transaction() as tx:
-        return ExecutionOut.of(await executions.cancel_execution(tx, ours, caller, execution_uid))
+        return ExecutionOut.of(await executions.cancel_execution(tx, deps, caller, execution_uid))
 
 
 @router.get(

@@ -22,7 +22,7 @@ from headrace.schedules.errors import (
     TimezoneUnknown,
 )
 from headrace.schedules.model import Schedule
-from headrace.schedules.routes.given import Ours, Owner, Reader, ScheduleUidPath, Word, Writer, owner_of
+from headrace.schedules.routes.dependencies import Owner, Reader, ScheduleUidPath, TasksDep, Word, Writer, owner_of
 from headrace.schedules.schemas import (
     MOST_TIMES,
     ExecutionOut,
@@ -53,15 +53,15 @@ Count = Annotated[int, Query(ge=1, le=MOST_TIMES, description="How many.")]
 @router.post(
     "", status_code=201, response_model=ScheduleOut, summary="Make a schedule", responses=problems(*_REFUSED, *ONCE)
 )
-async def create_schedule(body: ScheduleIn, caller: Writer, db: Db, ours: Ours, once: CreateOnce) -> Response:
+async def create_schedule(body: ScheduleIn, caller: Writer, db: Db, deps: TasksDep, once: CreateOnce) -> Response:
     """Make a schedule. What breaks a rule is named in `details.fields`. The type must be registered: declared by a
     program, or alive in a worker, within `HEADRACE_TASK_TYPE_LIFETIME`; where no worker takes it now, `warnings` says
     so."""
 
     async def act(tx: Tx) -> Answer:
-        schedule = await service.create_schedule(tx, ours, caller, body.spec())
+        schedule = await service.create_schedule(tx, deps, caller, body.spec())
         headers = {"Location": f"/v1/schedules/{schedule.uid}", "ETag": etag(schedule.version)}
-        shown = ScheduleOut.warned(schedule, await warnings_of(tx, ours, schedule))
+        shown = ScheduleOut.warned(schedule, await warnings_of(tx, deps, schedule))
         return Answer(shown, status=201, headers=headers)
 
     return await once.run(db, act)
@@ -107,9 +107,9 @@ async def list_schedules(
 
 
 @router.get("/{uid}", response_model=ScheduleOut, summary="Read a schedule", responses=problems(ScheduleNotFound))
-async def get_schedule(uid: ScheduleUidPath, caller: Reader, db: Db, ours: Ours, response: Response) -> ScheduleOut:
+async def get_schedule(uid: ScheduleUidPath, caller: Reader, db: Db, deps: TasksDep, response: Response) -> ScheduleOut:
     async with db.transaction() as tx:
-        return await _shown(tx, ours, response, await service.get_schedule(tx, caller, uid))
+        return await _shown(tx, deps, response, await service.get_schedule(tx, caller, uid))
 
 
 @router.patch(
@@ -120,15 +120,15 @@ async def update_schedule(
     body: ScheduleChangeIn,
     caller: Writer,
     db: Db,
-    ours: Ours,
+    deps: TasksDep,
     expected: ExpectedVersion,
     response: Response,
 ) -> ScheduleOut:
     """Change some of it. What runs goes on as it began."""
     async with db.transaction() as tx:
         changes = body.changes()
-        schedule = await service.update_schedule(tx, ours, caller, uid, changes, expected=expected)
-        return await _shown(tx, ours, response, schedule)
+        schedule = await service.update_schedule(tx, deps, caller, uid, changes, expected=expected)
+        return await _shown(tx, deps, response, schedule)
 
 
 @router.delete("/{uid}", status_code=204, summary="Delete a schedule", responses=problems(*_CHANGE))
@@ -142,23 +142,23 @@ async def delete_schedule(uid: ScheduleUidPath, caller: Writer, db: Db, expected
     "/{uid}/enable", response_model=ScheduleOut, summary="Enable a schedule", responses=problems(*_CHANGE, *_REFUSED)
 )
 async def enable_schedule(
-    uid: ScheduleUidPath, caller: Writer, db: Db, ours: Ours, expected: ExpectedVersion, response: Response
+    uid: ScheduleUidPath, caller: Writer, db: Db, deps: TasksDep, expected: ExpectedVersion, response: Response
 ) -> ScheduleOut:
     """Let it run from now on. What was due while it was disabled is not made up for; a single run whose time has
     passed is late, and `misfire_policy` says what becomes of it."""
     async with db.transaction() as tx:
-        schedule = await service.enable_schedule(tx, ours, caller, uid, expected=expected)
-        return await _shown(tx, ours, response, schedule)
+        schedule = await service.enable_schedule(tx, deps, caller, uid, expected=expected)
+        return await _shown(tx, deps, response, schedule)
 
 
 @router.post("/{uid}/disable", response_model=ScheduleOut, summary="Disable a schedule", responses=problems(*_CHANGE))
 async def disable_schedule(
-    uid: ScheduleUidPath, caller: Writer, db: Db, ours: Ours, expected: ExpectedVersion, response: Response
+    uid: ScheduleUidPath, caller: Writer, db: Db, deps: TasksDep, expected: ExpectedVersion, response: Response
 ) -> ScheduleOut:
     """Let it fire no more. What runs or waits goes on."""
     async with db.transaction() as tx:
-        schedule = await service.disable_schedule(tx, ours, caller, uid, expected=expected)
-        return await _shown(tx, ours, response, schedule)
+        schedule = await service.disable_schedule(tx, deps, caller, uid, expected=expected)
+        return await _shown(tx, deps, response, schedule)
 
 
 @router.post(
@@ -168,11 +168,11 @@ async def disable_schedule(
     summary="Run a schedule now",
     responses=problems(ScheduleNotFound, *ONCE),
 )
-async def run_schedule(uid: ScheduleUidPath, caller: Writer, db: Db, ours: Ours, once: RunOnce) -> Response:
+async def run_schedule(uid: ScheduleUidPath, caller: Writer, db: Db, deps: TasksDep, once: RunOnce) -> Response:
     """Run it once, beside its own times. With `max_concurrent` runs under way it waits as `pending`."""
 
     async def act(tx: Tx) -> Answer:
-        execution = await service.run_schedule(tx, ours, caller, uid)
+        execution = await service.run_schedule(tx, deps, caller, uid)
         headers = {"Location": f"/v1/executions/{execution.execution_uid}"}
         return Answer(ExecutionOut.of(execution), status=201, headers=headers)
 
@@ -200,6 +200,6 @@ async def get_schedule_statistics(uid: ScheduleUidPath, caller: Reader, db: Db) 
         return StatisticsOut.of(await service.get_statistics(tx, caller, uid))
 
 
-async def _shown(tx: Tx, ours: Tasks, response: Response, schedule: Schedule) -> ScheduleOut:
+async def _shown(tx: Tx, deps: Tasks, response: Response, schedule: Schedule) -> ScheduleOut:
     response.headers["ETag"] = etag(schedule.version)
-    return ScheduleOut.warned(schedule, await warnings_of(tx, ours, schedule))
+    return ScheduleOut.warned(schedule, await warnings_of(tx, deps, schedule))

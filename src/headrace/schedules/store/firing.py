@@ -25,11 +25,11 @@ async def lock_due(tx: Tx, *, now: datetime | None, limit: int, but: Sequence[st
 
 
 # A statement of its own, after the locks: it sees what the last holders committed.
-LOOK = "SELECT uid, active, waiting, fired FROM headrace.inspect_schedules($1, $2, $3)"
+INSPECT = "SELECT uid, active, waiting, fired FROM headrace.inspect_schedules($1, $2, $3)"
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class ScheduleActivity:
     """How many runs of a schedule take up a slot, whether others wait for one, and which of the due times that were
     asked about have fired already."""
 
@@ -41,11 +41,11 @@ class Standing:
         return self.waiting and self.active < max_concurrent
 
 
-async def look(
+async def inspect_schedules(
     tx: Tx, uids: Sequence[str], first_dues: Sequence[datetime | None], last_dues: Sequence[datetime | None]
-) -> dict[str, Standing]:
-    rows = await tx.fetch(LOOK, uids, first_dues, last_dues)
-    return {row["uid"]: Standing(row["active"], row["waiting"], frozenset(row["fired"] or ())) for row in rows}
+) -> dict[str, ScheduleActivity]:
+    rows = await tx.fetch(INSPECT, uids, first_dues, last_dues)
+    return {row["uid"]: ScheduleActivity(row["active"], row["waiting"], frozenset(row["fired"] or ())) for row in rows}
 
 
 # By the wall clock, after the locks: ends of one schedule are dated in the order in which they are counted.

@@ -7,11 +7,11 @@ from headrace.tasks.routes import changes, events, queues, tasks
 from headrace.tasks.service import Tasks
 
 
-def create_router(ours: Tasks, watch: Watch) -> APIRouter:
+def create_router(deps: Tasks, watch: Watch) -> APIRouter:
     """Every route of this package, served with these tasks and this watch."""
 
     async def give(request: Request) -> None:
-        request.state.tasks = ours
+        request.state.tasks = deps
         request.state.watch = watch
 
     router = APIRouter(prefix="/v1", dependencies=[Depends(give)])

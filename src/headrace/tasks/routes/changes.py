@@ -23,7 +23,7 @@ from headrace.tasks.errors import (
     UnknownTaskType,
 )
 from headrace.tasks.model import Task
-from headrace.tasks.routes.given import Ours, TaskIdPath, Writer
+from headrace.tasks.routes.dependencies import TaskIdPath, TasksDep, Writer
 from headrace.tasks.schemas import BatchIn, BatchOut, TaskIn, TaskOut
 
 router = APIRouter(prefix="/tasks", tags=["Tasks"])
@@ -35,11 +35,11 @@ _CHANGE = (TaskNotFound, TaskChanged, PreconditionFailed, InvalidIfMatch)
 
 
 @router.post("", status_code=201, response_model=TaskOut, summary="Submit a task", responses=problems(*_REFUSED, *ONCE))
-async def submit_task(body: TaskIn, caller: Writer, db: Db, ours: Ours, once: SubmitOnce) -> Response:
+async def submit_task(body: TaskIn, caller: Writer, db: Db, deps: TasksDep, once: SubmitOnce) -> Response:
     """Submit a task. The payload is checked against the type: what does not fit is named."""
 
     async def act(tx: Tx) -> Answer:
-        task = await service.submit_task(tx, ours, caller, body.spec())
+        task = await service.submit_task(tx, deps, caller, body.spec())
         headers = {"Location": f"/v1/tasks/{task.id}", "ETag": etag(task.version)}
         return Answer(TaskOut.of(task), status=201, headers=headers, task_id=task.id)
 
@@ -53,12 +53,12 @@ async def submit_task(body: TaskIn, caller: Writer, db: Db, ours: Ours, once: Su
     summary="Submit many tasks",
     responses=problems(*_REFUSED, *ONCE),
 )
-async def submit_tasks(body: BatchIn, caller: Writer, db: Db, ours: Ours, once: SubmitBatchOnce) -> Response:
+async def submit_tasks(body: BatchIn, caller: Writer, db: Db, deps: TasksDep, once: SubmitBatchOnce) -> Response:
     """Submit up to a thousand tasks: all of them or none. `details.index` says which one was refused."""
 
     async def act(tx: Tx) -> Answer:
         specs = [task.spec() for task in body.tasks]
-        return Answer(BatchOut(ids=await service.submit_tasks(tx, ours, caller, specs)), status=201)
+        return Answer(BatchOut(ids=await service.submit_tasks(tx, deps, caller, specs)), status=201)
 
     return await once.run(db, act)
 
@@ -67,12 +67,12 @@ async def submit_tasks(body: BatchIn, caller: Writer, db: Db, ours: Ours, once: 
     "/{task_id}/cancel", response_model=TaskOut, summary="Cancel a task", responses=problems(*_CHANGE, TaskOver)
 )
 async def cancel_task(
-    task_id: TaskIdPath, caller: Writer, db: Db, ours: Ours, expected: ExpectedVersion, response: Response
+    task_id: TaskIdPath, caller: Writer, db: Db, deps: TasksDep, expected: ExpectedVersion, response: Response
 ) -> TaskOut:
     """Cancel a task. One that waits is over at once. One that runs is told to stop: `cancel_requested_at` is set, and
     it is over when its handler has stopped, or was killed. Canceling again changes nothing."""
     async with db.transaction() as tx:
-        return _shown(response, await service.cancel_task(tx, ours, caller, task_id, expected=expected))
+        return _shown(response, await service.cancel_task(tx, deps, caller, task_id, expected=expected))
 
 
 @router.post(
@@ -82,11 +82,11 @@ async def cancel_task(
     responses=problems(*_CHANGE, TaskOver, TaskNotOver),
 )
 async def retry_task(
-    task_id: TaskIdPath, caller: Writer, db: Db, ours: Ours, expected: ExpectedVersion, response: Response
+    task_id: TaskIdPath, caller: Writer, db: Db, deps: TasksDep, expected: ExpectedVersion, response: Response
 ) -> TaskOut:
     """Send a task that failed or was canceled into its queue again. Steps that are done are not done again."""
     async with db.transaction() as tx:
-        return _shown(response, await service.retry_task(tx, ours, caller, task_id, expected=expected))
+        return _shown(response, await service.retry_task(tx, deps, caller, task_id, expected=expected))
 
 
 @router.delete("/{task_id}", status_code=204, summary="Delete a task", responses=problems(*_CHANGE, TaskNotOver))

@@ -18,7 +18,7 @@ from headrace.tasks import live, service
 from headrace.tasks.errors import TaskNotFound
 from headrace.tasks.live import EVENT_ID, Event, Kind, MaySee, TooManyStreams, event_id
 from headrace.tasks.model import Task, TaskStatus
-from headrace.tasks.routes.given import Reader, TaskIdPath, Watching
+from headrace.tasks.routes.dependencies import Reader, TaskIdPath, Watching
 from headrace.tasks.schemas import LogOut, TaskItemOut
 
 router = APIRouter(prefix="/tasks", tags=["Tasks"])

@@ -13,7 +13,7 @@ from headrace.edge.problem_details import problems
 from headrace.edge.services import Db
 from headrace.tasks import queues
 from headrace.tasks.errors import QueueNotFound
-from headrace.tasks.routes.given import Reader
+from headrace.tasks.routes.dependencies import Reader
 from headrace.tasks.schemas import LimitIn, QueueOut, QueueRulesOut, TaskTypeOut, WorkerOut
 from headrace.tasks.store.queues import QueueRules
 

@@ -13,7 +13,7 @@ from headrace.edge.services import Db
 from headrace.tasks import service
 from headrace.tasks.errors import TaskNotFound
 from headrace.tasks.model import TaskStatus
-from headrace.tasks.routes.given import Reader, TaskIdPath
+from headrace.tasks.routes.dependencies import Reader, TaskIdPath
 from headrace.tasks.schemas import Instant, LogOut, StepOut, TaskItemOut, TaskOut, WhyOut
 from headrace.tasks.store.tasks import Filter
 from headrace.tasks.why import explain

@@ -7,7 +7,7 @@ from headrace.tasks.errors import TaskChanged
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class QueueRow:
     """A task's row in the queue; ``worker`` is the number of the one that runs it."""
 
     seq: int
@@ -24,16 +24,16 @@ FOR UPDATE
 LOCK_TASK = "SELECT queue_seq FROM headrace.tasks WHERE id = $1 FOR NO KEY UPDATE"
 
 
-async def lock_task(tx: Tx, task_id: str) -> Place | None:
+async def lock_task(tx: Tx, task_id: str) -> QueueRow | None:
     """Keep a task as it is until the transaction ends; gives its place in the queue, None when it has none.
 
     ``TaskChanged`` if somebody sent it into the queue again between the two locks.
     """
     row = await tx.fetchrow(LOCK_PLACE, task_id)
-    place = None if row is None else Place(row["seq"], row["worker"])
-    if await tx.fetchval(LOCK_TASK, task_id) != (None if place is None else place.seq):
+    queue_row = None if row is None else QueueRow(row["seq"], row["worker"])
+    if await tx.fetchval(LOCK_TASK, task_id) != (None if queue_row is None else queue_row.seq):
         raise TaskChanged
-    return place
+    return queue_row
 
 
 LEAVE_QUEUE = "DELETE FROM headrace.task_queue WHERE seq = $1 AND worker IS NULL"
@@ -48,9 +48,9 @@ WHERE id = $1 AND status IN ('UPLOADED', 'QUEUED')
 """
 
 
-async def cancel_waiting(tx: Tx, task_id: str, place: Place | None, *, message: str) -> None:
+async def cancel_waiting(tx: Tx, task_id: str, queue_row: QueueRow | None, *, message: str) -> None:
     """End a task that nobody runs. The caller has locked it."""
-    if place is not None and await tx.count(LEAVE_QUEUE, place.seq) == 0:
+    if queue_row is not None and await tx.count(LEAVE_QUEUE, queue_row.seq) == 0:
         raise TaskChanged
     if await tx.count(CANCEL_WAITING, task_id, message) == 0:
         raise TaskChanged
@@ -70,9 +70,9 @@ SELECT pg_notify('headrace_cancel', '') FROM noted
 """
 
 
-async def ask_to_cancel(tx: Tx, task_id: str, place: Place) -> None:
+async def ask_to_cancel(tx: Tx, task_id: str, queue_row: QueueRow) -> None:
     """Tell the worker that runs it to stop. The caller has locked it."""
-    if not await tx.fetch(ASK_TO_CANCEL, task_id, place.seq):
+    if not await tx.fetch(ASK_TO_CANCEL, task_id, queue_row.seq):
         raise TaskChanged
 
 

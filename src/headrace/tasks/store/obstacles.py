@@ -9,7 +9,7 @@ from headrace.database import Tx
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class QueuePosition:
     """Where a waiting task stands in the queue, and what was said about its queue and its type."""
 
     seq: int
@@ -28,7 +28,7 @@ class Standing:
     key_limit: int | None
 
 
-FIND_STANDING = """
+FIND_POSITION = """
 SELECT q.seq, q.run_at, q.run_at <= now() AS due, q.precedence, q.lane_id, lane.queue, lane.task_type, lane.user_id,
        lane.limit_key, coalesce(task.labels, '{}'), queue.paused_at, queue.max_running, type.max_running,
        CASE WHEN lane.limit_key <> '' THEN type.max_running_per_key END
@@ -41,10 +41,10 @@ WHERE task.id = $1 AND q.worker IS NULL
 """
 
 
-async def find_standing(tx: Tx, task_id: str) -> Standing | None:
+async def find_position(tx: Tx, task_id: str) -> QueuePosition | None:
     """None for a task that does not wait."""
-    row = await tx.fetchrow(FIND_STANDING, task_id)
-    return None if row is None else Standing(*row)
+    row = await tx.fetchrow(FIND_POSITION, task_id)
+    return None if row is None else QueuePosition(*row)
 
 
 LAST_SEEN = "SELECT max(heartbeat_at) FROM headrace.workers WHERE $1 = ANY (types)"
@@ -130,7 +130,7 @@ SELECT higher.number, earlier.number, greatest(higher.number, earlier.number) < 
 """
 
 
-async def count_ahead(tx: Tx, standing: Standing, *, types: Sequence[str]) -> Ahead:
+async def count_ahead(tx: Tx, standing: QueuePosition, *, types: Sequence[str]) -> Ahead:
     """What goes before this task, of the ``types`` that its workers run."""
     row = await tx.fetchrow(
         COUNT_AHEAD, standing.precedence, standing.lane_id, standing.run_at, standing.seq, list(types)

@@ -1,0 +1,53 @@
+"""What has to be done whoever runs: by every API process and every scheduler, beside what they are there for."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from datetime import timedelta
+
+from headrace.accounts.deletion import machine
+from headrace.assembly.erasers import erasers
+from headrace.assembly.followers import followers
+from headrace.audit.sealing import Sealer
+from headrace.cli.wiring import FROZEN_FOR, Deployment, accounts_config, audit_heads, open_tasks, signing_key
+from headrace.database import Database
+from headrace.operations.months_ahead import keep_ahead
+from headrace.settings import Settings
+from headrace.tasks.reaping import Reaper
+from headrace.tasks.registry import Registry
+
+_CONNECTIONS = 4
+_REAP_EVERY = timedelta(seconds=5)
+_DELETE_EVERY = timedelta(seconds=5)
+_LOOK_AHEAD_EVERY = timedelta(hours=1)
+
+
+@asynccontextmanager
+async def maintenance_loops(settings: Settings, deployment: Deployment) -> AsyncIterator[None]:
+    """Look for dead workers (the last one's death must not need another worker to be noticed), seal the audit trail,
+    keep the months ahead, and carry out deletions of accounts.
+
+    None of it needs a worker, or a queue that somebody may have paused. Any number of processes may do it at once:
+    locks and leases in the database leave each piece of work to one of them.
+    """
+    config = replace(
+        deployment.app.for_role("maintenance"),
+        pool_min=0,
+        pool_max=_CONNECTIONS,
+        idle_in_transaction_timeout=FROZEN_FOR,
+    )
+    async with await Database.connect(config) as db, asyncio.TaskGroup() as group:
+        deletions = machine.Deletions(db, erasers(open_tasks(settings)), accounts_config(settings).deletion)
+        sealer = Sealer(db, signing_key(settings), heads=audit_heads(settings))
+        loops = [
+            group.create_task(Reaper(db, Registry(), followers()).run(_REAP_EVERY)),
+            group.create_task(sealer.run(settings.audit_seal_interval)),
+            group.create_task(keep_ahead(db, _LOOK_AHEAD_EVERY)),
+            group.create_task(deletions.run(_DELETE_EVERY)),
+        ]
+        try:
+            yield
+        finally:
+            for loop in loops:
+                loop.cancel()

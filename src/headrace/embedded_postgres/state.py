@@ -1,0 +1,21 @@
+"""The keeper's word about the server, in a file for those who attach later."""
+
+import json
+from dataclasses import asdict
+
+from headrace.embedded_postgres import files
+from headrace.embedded_postgres.model import Layout, Phase, State
+
+
+def write(layout: Layout, state: State) -> None:
+    """Replace what was said before."""
+    files.write(layout.state, json.dumps(asdict(state)) + "\n")
+
+
+def read(layout: Layout) -> State | None:
+    """Read the last word; None when there is none. It is worth nothing unless a keeper lives."""
+    try:
+        said = json.loads(layout.state.read_text())
+        return State(Phase(said["phase"]), int(said["port"]), str(said["version"]), str(said["note"]))
+    except (OSError, ValueError, KeyError, TypeError):
+        return None

@@ -1,0 +1,198 @@
+"""What cannot be done is said in one line that tells what to do."""
+
+import os
+import shutil
+import socket
+import subprocess
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from headrace.embedded_postgres import EmbeddedConfig, attach, binaries, cluster, flocks, postmaster
+from headrace.embedded_postgres import account as accounts
+from headrace.embedded_postgres.account import Account
+from headrace.embedded_postgres.errors import (
+    BinariesMissing,
+    DidNotStart,
+    DiskFull,
+    FolderNotWritable,
+    FolderUnusable,
+    OtherMajorVersion,
+    PortTaken,
+    RunsDifferently,
+)
+from headrace.embedded_postgres.model import Layout
+from tests.embedded_postgres.conftest import QUICK, User, ask, needs_root, running
+
+
+def test_a_port_that_was_asked_for_and_is_taken(config: EmbeddedConfig, layout: Layout) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(PortTaken, match=f"port {port} is taken .*name another port"):
+            attach(replace(config, port=port))
+    assert running(layout) == []
+    with attach(replace(config, port=port)) as server:
+        assert server.port == port
+        with pytest.raises(RunsDifferently, match=f"already runs on port {port}, not {port + 1}"):
+            attach(replace(config, port=port + 1))
+        assert ask(server.app_url, "SELECT 1") == 1
+
+
+def test_a_port_that_is_taken_while_the_server_starts(config: EmbeddedConfig, layout: Layout) -> None:
+    """As when a copy of the folder, which remembers the same port, is started beside it at the same moment."""
+    attach(config).close()
+    programs = binaries.choose(binaries.list_folders(None), data_major=cluster.data_major(layout), prefer_first=False)
+    account = accounts.choose(layout, run_as=None)
+    if account is not None:
+        account = accounts.with_reach(account, home=layout.home, programs=[programs.bin / "postgres"])
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        cluster.write_configuration(layout, port=taken.getsockname()[1], settings=QUICK)
+        for _ in range(3):  # what it says comes from another process, sooner or later
+            lock = flocks.open_lock(layout.server_lock)
+            assert flocks.lock(lock, within=60)
+            child = postmaster.start(layout, programs, account, lock=lock)
+            os.close(lock)
+            with pytest.raises(PortTaken):
+                postmaster.wait_until_ready(layout, child, go_on=lambda: True)
+
+
+def test_a_folder_that_is_not_ours_to_write(base: Path, user: Callable[..., User], ordinary: Account | None) -> None:
+    base.chmod(0o555)
+    refused = user(account=ordinary)
+    assert refused.said["error"] == FolderNotWritable.code
+    assert "chown" in refused.said["message"]
+    assert list(base.iterdir()) == []
+
+
+@pytest.mark.usefixtures("made")
+@needs_root
+def test_a_data_folder_that_root_made(home: Path, user: Callable[..., User], ordinary: Account) -> None:
+    with user():
+        refused = user(account=ordinary)
+        assert refused.said["error"] == FolderNotWritable.code
+
+
+def test_a_file_in_the_folders_place(fresh: EmbeddedConfig) -> None:
+    fresh.data_dir.write_text("not a folder")
+    with pytest.raises(FolderUnusable, match="is not a folder"):
+        attach(fresh)
+    with pytest.raises(FolderUnusable):
+        attach(replace(fresh, data_dir=fresh.data_dir / "below"))
+    fresh.data_dir.unlink()
+
+
+def test_something_else_in_the_clusters_place(fresh: EmbeddedConfig, layout: Layout) -> None:
+    layout.cluster.mkdir(parents=True)
+    (layout.cluster / "letters").write_text("to be kept")
+    with pytest.raises(FolderUnusable, match="holds files but no PostgreSQL data"):
+        attach(fresh)
+    assert (layout.cluster / "letters").exists()
+    layout.cluster.rename(layout.home / "elsewhere")
+    layout.cluster.symlink_to(layout.home / "elsewhere")
+    with pytest.raises(FolderUnusable, match="is a link"):
+        attach(fresh)
+
+
+def test_data_of_a_version_that_is_not_here(config: EmbeddedConfig, layout: Layout) -> None:
+    attach(config).close()
+    (layout.cluster / "PG_VERSION").write_text("12\n")
+    with pytest.raises(OtherMajorVersion, match=r"written by PostgreSQL 12, but only .*pg_upgrade or pg_dump"):
+        attach(config)
+
+
+def test_data_of_an_older_version_is_run_by_that_version(fresh: EmbeddedConfig) -> None:
+    versions = {binaries.version_of(folder): folder for folder in binaries.list_folders(None)}
+    if len(versions) < 2:
+        pytest.skip("the wheel brings one version only")
+    newest, oldest = max(versions), min(versions)
+    with attach(replace(fresh, binaries=versions[oldest])) as server:
+        assert server.version == oldest
+        ask(server.owner_url, "CREATE TABLE kept (n int)")
+    for given in (None, versions[newest]):
+        with attach(replace(fresh, binaries=given)) as server:
+            assert server.version == oldest
+            assert ask(server.owner_url, "SELECT count(*) FROM kept") == 0
+
+
+def test_no_programs(fresh: EmbeddedConfig, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(BinariesMissing, match="does not hold initdb and postgres"):
+        attach(replace(fresh, binaries=Path("/usr/share")))
+    monkeypatch.setattr(binaries, "_WHEEL", "not_installed_here")
+    with pytest.raises(BinariesMissing, match="pip install"):
+        attach(fresh)
+
+
+def test_a_setting_that_the_server_does_not_take(config: EmbeddedConfig, layout: Layout) -> None:
+    with pytest.raises(DidNotStart, match="invalid value for parameter") as refused:
+        attach(replace(config, settings={**QUICK, "work_mem": "a lot"}))
+    assert "\n" not in refused.value.message
+    assert running(layout) == []
+
+
+def _programs(folder: Path, *, initdb: str) -> Path:
+    """Make programs that do as the test says."""
+    folder.mkdir()
+    for name, text in {"postgres": "echo 'postgres (PostgreSQL) 18.4'", "initdb": initdb}.items():
+        (folder / name).write_text(f"#!/bin/sh\n{text}\n")
+        (folder / name).chmod(0o755)
+    return folder
+
+
+def test_a_disk_that_fills_up_while_the_cluster_is_made(base: Path, fresh: EmbeddedConfig, layout: Layout) -> None:
+    said = '[ "$1" = -V ] || { echo "could not write to file: No space left on device" >&2; exit 1; }'
+    with pytest.raises(DiskFull, match="free some space"):
+        attach(replace(fresh, binaries=_programs(base / "bin", initdb=said)))
+    assert not layout.cluster.exists()
+    with attach(fresh) as server:
+        assert ask(server.app_url, "SELECT 1") == 1
+
+
+def test_an_initdb_that_fails_is_quoted(base: Path, fresh: EmbeddedConfig) -> None:
+    said = '[ "$1" = -V ] || { echo "initdb: error: the moon is full" >&2; exit 1; }'
+    with pytest.raises(DidNotStart, match="initdb failed: initdb: error: the moon is full"):
+        attach(replace(fresh, binaries=_programs(base / "bin", initdb=said)))
+
+
+@pytest.fixture
+def small_disk(base: Path) -> Iterator[Callable[[int], Path]]:
+    """Mounts a file system of so many megabytes."""
+    folder = base / "disk"
+    folder.mkdir()
+
+    def mount(megabytes: int) -> Path:
+        done = subprocess.run(
+            ["mount", "-t", "tmpfs", "-o", f"size={megabytes}m", "tmpfs", folder], capture_output=True, check=False
+        )
+        if done.returncode != 0:
+            pytest.skip("no file system can be mounted here")
+        return folder
+
+    yield mount
+    subprocess.run(["umount", folder], capture_output=True, check=False)
+
+
+@needs_root
+@pytest.mark.parametrize("megabytes", [1, 8, 45])
+def test_a_disk_too_small_for_a_cluster(small_disk: Callable[[int], Path], megabytes: int) -> None:
+    disk = small_disk(megabytes)
+    with pytest.raises(DiskFull, match="is full: free some space"):
+        attach(EmbeddedConfig(disk / "postgres", settings=QUICK))
+    assert not (disk / "postgres" / "cluster").exists()
+
+
+@needs_root
+def test_a_disk_that_is_full_when_the_server_starts(small_disk: Callable[[int], Path]) -> None:
+    disk = small_disk(150)
+    config = EmbeddedConfig(disk / "postgres", settings=QUICK)
+    with attach(config) as server:
+        ask(server.owner_url, "CREATE TABLE kept (n int)")
+    with (disk / "filler").open("wb", buffering=0) as filler:
+        os.posix_fallocate(filler.fileno(), 0, shutil.disk_usage(disk).free)
+    with pytest.raises(DiskFull, match="free some space and start again"):
+        attach(config)
+    assert running(Layout(disk / "postgres")) == []
+    (disk / "filler").unlink()
+    with attach(config) as server:
+        assert ask(server.owner_url, "SELECT count(*) FROM kept") == 0
