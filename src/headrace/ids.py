@@ -4,7 +4,8 @@
 >>> time_of(task)                  # the millisecond it was made in
 >>> check(task, "tsk")             # the same id, or InvalidId
 
-Ids from one process grow strictly, so a batch keeps its order. Order between processes is only as good as their
+Ids from one process grow strictly, so a batch keeps its order; only a clock that is set back by more than ten seconds
+begins anew. Order between processes is only as good as their
 clocks: page by ids, never prove an order with them.
 """
 
@@ -27,6 +28,7 @@ _VALUES = {letter: value for value, letter in enumerate(_ALPHABET)}
 _SHAPE = re.compile(r"([a-z](?:[a-z_]{0,61}[a-z])?)_([0-7][0-9a-hjkmnp-tv-z]{25})")
 
 _RANDOM_BITS = 74
+_SET_BACK_MILLIS = 10_000
 _last_millis = 0
 _last_random = 0
 _last_prefix = ""  # the last millisecond as the ten letters that stand for it
@@ -88,14 +90,15 @@ def _fresh_random() -> int:
 
 
 def _next() -> str:
-    """The 26 letters of an id that is larger than all before it in this process."""
+    """The 26 letters of an id that is larger than those before it in this process."""
     global _last_millis, _last_random, _last_prefix, _last_high, _last_middle, _randomness
     millis = time.time_ns() // 1_000_000
     with _lock:
-        if millis > _last_millis:
+        # A clock that was far ahead and is mended is followed: ids of the future would be refused where they are dated.
+        if millis > _last_millis or millis < _last_millis - _SET_BACK_MILLIS:
             _last_millis, _last_random = millis, _fresh_random()
             _last_prefix = "".join([_PAIRS[millis >> shift & 1023] for shift in range(40, -1, -10)])
-        else:  # the same millisecond, or a clock that was set back: count on by a step nobody can guess
+        else:  # the same millisecond, or a clock that was set back a little: count on by a step nobody can guess
             if not _randomness:
                 _randomness = os.urandom(256)  # a call for each id would cost as much as the rest of it
             _last_random += 1 + int.from_bytes(_randomness[:4])

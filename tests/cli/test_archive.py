@@ -89,7 +89,9 @@ def test_what_is_to_be_kept_for_ever_is_kept(call: Call, old: Place, tmp_path: P
     fetch(old, LOCKS)
     fetch(old, OUTBOX)
     place = {**old.settings, "HEADRACE_ARCHIVE_URL": str(tmp_path / "cold")}
-    keeps = [name for name in Settings.model_fields if name.startswith("retention_")]
+    keeps = [
+        name for name in Settings.model_fields if name.startswith("retention_") and name != "retention_archive_rows"
+    ]
     forever = {**place, **{f"HEADRACE_{name.upper()}": "forever" for name in keeps}}
 
     kept = call("partitions", "expire", "--json", settings=forever)

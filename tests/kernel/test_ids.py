@@ -1,6 +1,7 @@
 """Ids carry their kind and their time, keep the order they were made in, and refuse what is not one."""
 
 import os
+import time
 import uuid
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
@@ -49,10 +50,19 @@ def test_ids_of_one_process_grow_also_from_many_threads() -> None:
     assert len({each for batch in batches for each in batch}) == 16000
 
 
-def test_a_clock_set_back_does_not_disturb_the_order(monkeypatch: pytest.MonkeyPatch) -> None:
-    before = ids.new("tsk")
-    monkeypatch.setattr("headrace.ids.time.time_ns", lambda: 1_000_000)
+def test_a_clock_set_back_a_little_does_not_disturb_the_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    before, earlier = ids.new("tsk"), time.time_ns() - 5 * 10**9
+    monkeypatch.setattr("headrace.ids.time.time_ns", lambda: earlier)
     assert ids.new("tsk") > before
+
+
+def test_a_clock_that_was_days_ahead_and_is_mended_is_followed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else whatever is dated by its id, as the audit trail is, would be refused until the process is started anew."""
+    ahead = time.time_ns() + 2 * 86400 * 10**9
+    with monkeypatch.context() as wrong:
+        wrong.setattr("headrace.ids.time.time_ns", lambda: ahead)
+        ids.new("tsk")
+    assert abs(ids.time_of(ids.new("tsk")) - datetime.now(UTC)) < timedelta(seconds=60)
 
 
 def test_a_forked_child_makes_other_ids() -> None:
