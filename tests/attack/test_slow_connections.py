@@ -72,7 +72,9 @@ def attack(api: Program, opened: list[socket.socket], number: int, *, addresses:
 
 def let_in(api: Program) -> int:
     port = httpx.URL(api.url()).port
-    return sum(each.laddr.port == port for each in api.process_info.net_connections("tcp4") if each.raddr)
+    return sum(
+        each.laddr.port == port and each.status == "ESTABLISHED" for each in api.process_info.net_connections("tcp4")
+    )
 
 
 def is_closed(connection: socket.socket) -> bool:
