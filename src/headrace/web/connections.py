@@ -85,6 +85,7 @@ _PATIENCE_S = 1.0
 # So many descriptors must be free, for the database, files and children.
 _SPARE_FILES = 8
 _LOG_EVERY_S = 10.0
+_AT_ONCE = 5  # closed in one turn of the loop
 
 
 class Connection(Protocol):
@@ -194,15 +195,20 @@ class Connections:
 
     # -- closing
 
-    def tick(self) -> None:
-        """Close those whose time is over, once a second or so."""
-        now = time.monotonic()
+    def tick(self) -> bool:
+        """Close those whose time is over, once a second or so; True if there are more than one turn of the loop takes:
+        thousands who came together go together, and nobody else shall wait for them."""
+        now, ended = time.monotonic(), 0
         for phase, reason in _EXPIRES.items():
             waiting = self._phases[phase]
             while waiting and (first := next(iter(waiting))).since + self._timeouts[phase] <= now:
+                if ended == _AT_ONCE:
+                    return True
                 self._end(first, reason)
+                ended += 1
         self._mind_descriptors()
         self._tell(now)
+        return False
 
     def _end(self, connection: Connection, reason: Reason) -> None:
         self.closed[reason] += 1
