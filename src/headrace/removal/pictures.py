@@ -27,7 +27,6 @@ _GIGABYTES, _GIGABYTES_A_TILE = 4, 1
 _TWO_THREADS = {"OPENBLAS_NUM_THREADS": "2", "OPENCV_FOR_THREADS_NUM": "2"}
 MOST_PIXELS = 250_000_000
 _UNREADABLE, _DAMAGED, _UNWRITABLE = 65, 69, 73
-_POOR = 0.2  # results of less confidence are better looked at
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +149,7 @@ def _work(order: Order) -> dict[str, Any]:
     _give_back_memory()
     removed = restoration.refused is None
     report |= {"removed": removed, "reason": restoration.refused,
-               "confidence": restoration.confidence, "poor": removed and restoration.confidence < _POOR,
+               "confidence": restoration.confidence, "poor": restoration.poor,
                "computed": restoration.inverted, "invented": restoration.filled,
                "notes": original.notes if removed else []}  # fmt: skip
     if removed:

@@ -7,7 +7,7 @@ MODEL_CARD.md beside this file says what the model was made from, how well it se
 """
 
 from headrace.removal.eye.looking import look
-from headrace.removal.eye.model import Region, Restoration, Sight
+from headrace.removal.eye.model import Hints, Region, Restoration, Sight
 from headrace.removal.eye.solving import solve
 
-__all__ = ["Region", "Restoration", "Sight", "look", "solve"]
+__all__ = ["Hints", "Region", "Restoration", "Sight", "look", "solve"]

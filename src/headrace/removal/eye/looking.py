@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headrace.removal.eye import islands, repeats, scales
-from headrace.removal.eye.model import JOIN, MOST_PIXELS, Levels, Mask, Picture, Region, Sight, loosened, shrunk
+from headrace.removal.eye.model import JOIN, MOST_PIXELS, Hints, Levels, Mask, Picture, Region, Sight, loosened, shrunk
 from headrace.removal.eye.repeats import ODDS
 from headrace.removal.eye.tiles import Box, Copy, Eye, cut_up
 
@@ -46,7 +46,7 @@ _BY_SIZE, _BY_FINE, _BY_COARSE, _OFFSET = 1.02, 0.68, 0.53, -5.73
 _BY_REPEATS = 3.0  # no clean photograph has false alarms that repeat
 
 
-def look(image: NDArray[np.generic], *, threads: int = 2) -> Sight:
+def look(image: NDArray[np.generic], *, threads: int = 2, hints: Hints | None = None) -> Sight:
     """What mark the image carries, if any: grey, RGB or RGBA of 8 or 16 bits, of any size.
 
     The same image gives the same sight, whatever the number of threads; fewer than two are two.

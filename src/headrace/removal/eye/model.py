@@ -16,6 +16,7 @@ Level = TypeVar("Level", np.uint8, np.float32)
 
 MOST_PIXELS = 25_000_000  # of a picture whose planes have its size
 JOIN = 9  # strokes this near, in pixels, belong together
+POOR = 0.2  # results of less confidence are better looked at
 
 
 def shrunk(picture: NDArray[Level], step: int) -> NDArray[Level]:
@@ -45,6 +46,13 @@ class Region:
     height: int
     score: float
     pixels: int
+
+
+@dataclass(frozen=True, slots=True)
+class Hints:
+    """What somebody knows of the mark: boxes (left, top, width, height) that hold all of it."""
+
+    boxes: tuple[tuple[int, int, int, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,3 +131,8 @@ class Restoration:
     inverted: int  # pixels computed
     filled: int  # pixels invented
     refused: str | None = None
+
+    @property
+    def poor(self) -> bool:
+        """Whether the result should be looked at before it is used."""
+        return self.refused is None and self.confidence < POOR
