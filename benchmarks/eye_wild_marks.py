@@ -82,7 +82,9 @@ def _emblem(rng: Rng) -> list[Plane]:
         cv2.fillPoly(shape, [np.array([(160, 10), (310, 290), (10, 290)])], 1.0, cv2.LINE_AA)
         cv2.circle(sign, (160, 200), 52, 1.0, -1, cv2.LINE_AA)
     elif kind == 2:
-        cv2.fillPoly(shape, [np.array([(160, 8), (296, 84), (296, 236), (160, 312), (24, 236), (24, 84)])], 1.0, cv2.LINE_AA)
+        cv2.fillPoly(
+            shape, [np.array([(160, 8), (296, 84), (296, 236), (160, 312), (24, 236), (24, 84)])], 1.0, cv2.LINE_AA
+        )
         letters = ink(str(rng.choice(["K", "VX", "海", "A3"])), rng, weight=700)
         sign = placed(letters, (320, 320), (160, 160), min(150, 180 * letters.shape[0] / letters.shape[1]), 0)
     else:
@@ -163,7 +165,11 @@ def date_stamp(size: Size, rng: Rng) -> Mark:
     high = max(12, _unit(size) * rng.uniform(32, 55))
     core = _in_corner(shape, size, high, rng, right=True)
     hue = np.array((1.0, rng.uniform(0.35, 0.7), rng.uniform(0.05, 0.25)))
-    glow = _plain(np.clip(_blurred(core, high * rng.uniform(0.12, 0.3)) * 1.6, 0, 1), rng.uniform(0.35, 0.7), hue * np.array((1, 0.6, 0.4)))
+    glow = _plain(
+        np.clip(_blurred(core, high * rng.uniform(0.12, 0.3)) * 1.6, 0, 1),
+        rng.uniform(0.35, 0.7),
+        hue * np.array((1, 0.6, 0.4)),
+    )
     return _over(glow, _plain(_blurred(core, high * 0.02), rng.uniform(0.85, 1), np.clip(hue * 1.05, 0, 1)))
 
 
@@ -280,7 +286,9 @@ def band(size: Size, rng: Rng) -> Mark:
     words = placed(shape, size, (size[1] / 2, middle), _fitted(shape, size, thick * 0.55), angle)
     dark = rng.random() < 0.6
     plate = BLACK if dark else WHITE if rng.random() < 0.5 else rng.random(3)
-    return _over(_plain(strip, rng.uniform(0.35, 0.8), plate), _plain(words, rng.uniform(0.8, 1), WHITE if dark else BLACK))
+    return _over(
+        _plain(strip, rng.uniform(0.35, 0.8), plate), _plain(words, rng.uniform(0.8, 1), WHITE if dark else BLACK)
+    )
 
 
 def plate(size: Size, rng: Rng) -> Mark:

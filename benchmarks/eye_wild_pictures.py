@@ -41,7 +41,7 @@ def fetch(to: Path, mirrors: Path | None) -> int:
             for target, blob in wanted:
                 content = _git(repository, "cat-file", "blob", blob)
                 # A blob's name is the hash of its content: what came is what was named.
-                if hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest() != blob:  # noqa: S324
+                if hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest() != blob:
                     raise ValueError(f"{name} holds something else as {blob}")
                 target.parent.mkdir(parents=True, exist_ok=True)
                 target.write_bytes(content)

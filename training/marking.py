@@ -154,17 +154,17 @@ class Marker:
     def _bands(self, layers: Layers, text: _Text) -> None:
         """A band or a plate behind the letters, from edge to edge or as long as they are."""
         dice, rng = self._dice, self._dice.rng
-        some = text.some(np.where(text.repeated, 0.0, 0.2), dice)
+        some = text.some(np.where(text.repeated, 0.0, 0.28), dice)
         n = len(some)
         if n == 0:
             return
         at = torch.from_numpy(some).to(dice.device)
         length = self._letters.widths[text.index[some]] * text.height[some] / self._letters.height
-        half = np.where(dice.chance(0.45, n), 9e3, length * 0.5 + text.height[some] * rng.uniform(0.1, 0.6, n))
-        thick = at_each(text.height[some] * rng.uniform(0.5, 0.9, n), dice)
+        half = np.where(dice.chance(0.55, n), 9e3, length * 0.5 + text.height[some] * rng.uniform(0.1, 0.6, n))
+        thick = at_each(text.height[some] * rng.uniform(0.5, 1.2, n), dice)
         plate = (at_each(half, dice) - text.u[at].abs() + 0.5).clamp(0, 1)
         plate = (plate * (thick - text.v[at].abs() + 0.5).clamp(0, 1))[:, None]
-        alpha = plate * dice.column(np.where(dice.chance(0.35, n), 1, rng.uniform(0.15, 0.95, n)))
+        alpha = plate * dice.column(np.where(dice.chance(0.35, n), 1, rng.uniform(0.25, 0.95, n)))
         opposite = np.where(dice.chance(0.7, n)[:, None], 1 - text.colour[some], dice.colours(n, light=0.3))
         layers.put(text.which[some], alpha, alpha * dice.tensor(opposite).view(n, 3, 1, 1))
         text.alpha[some] = np.maximum(text.alpha[some], 0.5)
@@ -172,7 +172,7 @@ class Marker:
     def _glows(self, layers: Layers, text: _Text) -> None:
         """Light or dark that spreads wide around the letters: a shadow all round, or the ink's own hue."""
         dice, rng = self._dice, self._dice.rng
-        some = text.some(np.where(text.repeated, 0.03, 0.2), dice)
+        some = text.some(np.where(text.repeated, 0.03, 0.26), dice)
         n = len(some)
         if n == 0:
             return
@@ -215,7 +215,7 @@ class Marker:
     def _outlines(self, layers: Layers, text: _Text) -> None:
         """A line around the letters; some letters are nothing but their outline."""
         dice, rng = self._dice, self._dice.rng
-        some = text.some(0.2, dice)
+        some = text.some(np.where(text.repeated, 0.15, 0.3), dice)
         n = len(some)
         if n == 0:
             return
@@ -228,7 +228,7 @@ class Marker:
         for width in np.unique(widths):
             these = torch.from_numpy(np.nonzero(widths == width)[0]).to(dice.device)
             grown[these] = fn.max_pool2d(ink[these], 2 * int(width) + 1, 1, int(width))
-        hollow = dice.chance(0.45, n)
+        hollow = dice.chance(0.55, n)
         alpha = (grown - ink).clamp(0, 1) * dice.column(text.alpha[some] * np.where(hollow, 1, rng.uniform(0.5, 1, n)))
         light = text.colour[some].mean(1, keepdims=True) > 0.4
         other = np.where(light, rng.uniform(0, 0.3, (n, 1)), rng.uniform(0.7, 1, (n, 1))) * np.ones((1, 3))

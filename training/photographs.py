@@ -31,8 +31,8 @@ LONGEST = {"photo": 900, "hand": 900, "plain": 900, "screen": 1100, "text": 1000
 @dataclass(frozen=True)
 class Photograph:
     name: str
-    # photo, plain (drawn, little detail), screen and text (which belongs to the picture), hand (a photograph that the eye is
-    # never taught with), or calibration: kept out of training, to choose thresholds and fit the score with.
+    # photo, plain (drawn, little detail), screen and text (which belongs to the picture), hand (a photograph that the
+    # eye is never taught with), or calibration: kept out of training, to choose thresholds and fit the score with.
     role: str
     licence: str
     image: Image.Image

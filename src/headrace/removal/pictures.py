@@ -13,12 +13,15 @@ import sys
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from headrace.removal import formats, places
+from headrace.removal import comparison, formats, places
 from headrace.removal.errors import ModelDamaged, PictureUnreadable, RemovalMissing, TargetUnusable
 from headrace.tasks.isolation import confinement
 from headrace.tasks.registry import ProcessLimits
+
+if TYPE_CHECKING:
+    from headrace.removal.eye import Region, Sight
 
 # Pictures of 25 megapixels, the largest that are worked on at their full size, need most: under 2 GB. Address space
 # counts what is only reserved, too, and comes to 3. Each two threads more look at one more tile at a time.
@@ -33,10 +36,16 @@ _UNREADABLE, _DAMAGED, _UNWRITABLE = 65, 69, 73
 class Order:
     source: str
     result: str | None = None  # None is look only
-    mask: str | None = None
+    mask: str | None = None  # where the mark's pixels go
     threads: int = 2
     least_score: float = 0.5
     force: bool = False  # replace files that are there
+    boxes: tuple[tuple[int, int, int, int], ...] = ()  # left, top, width, height: the mark is in these
+    keep: tuple[tuple[int, int, int, int], ...] = ()  # nothing in these is changed
+    known: str | None = None  # a picture that is white where the mark is
+    only: tuple[int, ...] = ()  # numbers of regions, from 1; none is all
+    strength: float = 1.0  # how much of the change is made
+    compare: str | None = None  # before, mask and after beside each other
 
 
 def carry_out(order: Order) -> dict[str, Any]:
@@ -52,11 +61,16 @@ def carry_out(order: Order) -> dict[str, Any]:
         places.require_result(Path(order.result), source, force=order.force)
     if order.mask is not None:
         places.require_mask(Path(order.mask), source, force=order.force)
+    if order.compare is not None:
+        places.require_mask(Path(order.compare), source, force=order.force, what="comparison")
+    if order.known is not None:
+        places.require_source(Path(order.known))
     with (
         places.written_at_once(order.result, force=order.force) as result,
         places.written_at_once(order.mask, force=order.force) as mask,
+        places.written_at_once(order.compare, force=order.force) as compare,
     ):
-        return _told_by_child(order, replace(order, result=result, mask=mask))
+        return _told_by_child(order, replace(order, result=result, mask=mask, compare=compare))
 
 
 def _environment() -> dict[str, str]:
@@ -124,27 +138,28 @@ class _Failed(Exception):
 
 
 def _work(order: Order) -> dict[str, Any]:
-    import numpy as np
-    from PIL import Image
-
     from headrace.removal.eye import look, solve
 
     picture, original, kind = _read(order)
-    sight = look(picture, threads=order.threads)
+    sight = look(picture, threads=order.threads, hints=_hints(order, picture))
     _give_back_memory()
+    sight, seen = _chosen(order, sight)
     report: dict[str, Any] = {
         "width": sight.width,
         "height": sight.height,
         "score": round(sight.score, 4),
-        "regions": [asdict(region) for region in sight.regions],
+        "seen": bool(seen),
+        "regions": [asdict(region) for region in seen],
         "covered": round(sight.covered, 6),
     }
     if order.mask is not None:
-        with _writing():
-            Image.fromarray(sight.mask_tight.astype(np.uint8) * 255).save(order.mask, "PNG")
+        _save_plane(sight.mask_tight, order.mask)
     if order.result is None:
         return report
-    restoration = solve(picture, sight, least_score=order.least_score, in_place=True)
+    before = comparison.small(picture) if order.compare else None
+    mark = comparison.small(comparison.as_picture(sight.mask_tight)) if order.compare else None
+    marked = picture.copy() if order.strength != 1 else None
+    restoration = solve(picture, sight, least_score=order.least_score, in_place=True, threads=order.threads)
     del sight
     _give_back_memory()
     removed = restoration.refused is None
@@ -153,9 +168,57 @@ def _work(order: Order) -> dict[str, Any]:
                "computed": restoration.inverted, "invented": restoration.filled,
                "notes": original.notes if removed else []}  # fmt: skip
     if removed:
+        result = (
+            restoration.picture if marked is None else comparison.blended(marked, restoration.picture, order.strength)
+        )
         with _writing():
-            formats.write(restoration.picture, original, order.result, kind)
+            formats.write(result, original, order.result, kind)
+            if order.compare is not None and before is not None and mark is not None:
+                comparison.save(order.compare, before, mark, comparison.small(result))
     return report
+
+
+def _hints(order: Order, picture: Any) -> Any:
+    """What the order tells of the mark, if anything."""
+    from headrace.removal.eye import Hints
+
+    if not (order.boxes or order.keep or order.known):
+        return None
+    mask = None
+    if order.known is not None:
+        try:
+            mask = comparison.read_mask(order.known)
+        except (OSError, ValueError, SyntaxError) as exc:
+            raise _Failed(f"{order.known} is not a picture that can be read: {exc}", _UNREADABLE) from exc
+        if mask.shape != picture.shape[:2]:
+            size = f"{picture.shape[1]} x {picture.shape[0]}"
+            raise _Failed(f"{order.known} has another size than the picture, which has {size} pixels", _UNREADABLE)
+    boxes, keep = (tuple((left, top, wide, high) for left, top, wide, high in b) for b in (order.boxes, order.keep))
+    try:
+        return Hints(boxes=boxes, keep=keep, mask=mask)
+    except ValueError as exc:
+        raise _Failed(str(exc), _UNREADABLE) from exc
+
+
+def _chosen(order: Order, sight: "Sight") -> "tuple[Sight, list[Region]]":
+    """The sight without what is not wanted, and the regions that are likely enough: those that removal takes off."""
+    seen = [region for region in sight.regions if region.score >= order.least_score]
+    if order.only:
+        numbers = [n for n in order.only if 0 < n <= len(seen)]
+        if len(numbers) < len(order.only):
+            raise _Failed(
+                f"there are {len(seen)} regions, numbered from 1 as `headrace detect` lists them", _UNREADABLE
+            )
+        sight = sight.only(numbers)  # the likeliest come first: numbers are the same
+        seen = list(sight.regions)
+    return sight, seen
+
+
+def _save_plane(mask: Any, target: str) -> None:
+    from PIL import Image
+
+    with _writing():
+        Image.fromarray(comparison.as_picture(mask)).convert("L").save(target, "PNG")
 
 
 def _read(order: Order) -> tuple[Any, formats.Original, str]:

@@ -1,5 +1,6 @@
 """What the eye sees, and what solving gives."""
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -16,6 +17,7 @@ Level = TypeVar("Level", np.uint8, np.float32)
 
 MOST_PIXELS = 25_000_000  # of a picture whose planes have its size
 JOIN = 9  # strokes this near, in pixels, belong together
+LEAST_SCORE = 0.5  # what is less likely a mark is left alone
 POOR = 0.2  # results of less confidence are better looked at
 
 
@@ -49,13 +51,6 @@ class Region:
 
 
 @dataclass(frozen=True, slots=True)
-class Hints:
-    """What somebody knows of the mark: boxes (left, top, width, height) that hold all of it."""
-
-    boxes: tuple[tuple[int, int, int, int], ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class Sight:
     """Where a mark is and what it is made of: picture = (1 - alpha) clean + alpha colour.
 
@@ -69,6 +64,7 @@ class Sight:
     step: int
     tight: Mask
     loose: Mask
+    sure: NDArray[np.uint8]  # how likely what a pixel belongs to is a mark, 0 to 255
     likely: NDArray[np.uint8]  # the probability, 0 to 255
     strength: NDArray[np.uint8]  # alpha, 0 to 255
     tint: Picture  # colour times alpha
@@ -87,6 +83,27 @@ class Sight:
         """The same masks and planes, shared, as those of the smaller copy that was looked at."""
         height, width = self.tight.shape
         return replace(self, height=height, width=width, step=1)
+
+    def only(self, numbers: Collection[int]) -> "Sight":
+        """The same without the regions that are not named; the first is number 1."""
+        kept = [self.regions[n - 1] for n in numbers if 0 < n <= len(self.regions)]
+        if len(kept) != len(numbers):
+            raise ValueError(f"there are {len(self.regions)} regions, numbered from 1")
+        mine = np.zeros(self.tight.shape, np.bool_)
+        for region in kept:
+            rows = slice(region.top // self.step, -(-(region.top + region.height) // self.step))
+            columns = slice(region.left // self.step, -(-(region.left + region.width) // self.step))
+            # Boxes may overlap; what a group has in common is how sure it is.
+            same = np.abs(self.sure[rows, columns].astype(np.int16) - round(255 * region.score)) <= 1
+            mine[rows, columns] |= same
+        tight = self.tight & mine
+        finer = self.finer and self.finer.only(
+            [self.finer.regions.index(r) + 1 for r in kept if r in self.finer.regions]
+        )
+        score = max((region.score for region in kept), default=0.0)
+        return replace(
+            self, tight=tight, loose=self.loose & loosened(tight), regions=tuple(kept), score=score, finer=finer
+        )
 
     @property
     def mask_tight(self) -> Mask:
