@@ -10,7 +10,7 @@ from headrace.removal.eye.model import Levels, Mask, Picture, Sight, loosened
 from headrace.removal.eye.tiles import Box, Eye, cut_up
 
 _AROUND = 128  # pixels beside what was changed that are looked at
-_MOST = 9_000_000  # pixels that are looked at; more would take too long
+_MOST = 3_000_000  # pixels that are looked at; more would take too long
 _NEAR = 0.35  # what belongs to a mark lies no further from it than so much of its shorter side,
 _NEAREST, _FURTHEST = 10, 60  # but in these limits
 _LEFT, _FEWEST = 128, 40  # the probability, in 255ths, from which on something is left, and so many pixels of it
@@ -29,6 +29,8 @@ def check(result: Picture, sight: Sight, *, threads: int) -> Check | None:
     seen, looked = Eye(threads, frugal=False).fine(result, boxes)
     before = float(sight.likely[sight.loose].astype(np.float64).sum())
     near = _near(sight) & looked
+    if sight.may is not None:
+        near &= sight.may
     after = float(seen[0][near].astype(np.float64).sum())
     left = min(1.0, after / max(before, 1.0))
     over = near & (seen[0] >= _LEFT)
@@ -60,6 +62,8 @@ def _near(sight: Sight) -> Mask:
 
 def _rest(sight: Sight, seen: Levels, over: Mask) -> Sight:
     loose = loosened(over)
+    if sight.may is not None:
+        loose &= sight.may
     return replace(
         sight,
         tight=over,

@@ -22,7 +22,9 @@ _ALIKE, _ALONG = 10.0, 0.5
 _HIDES, _SPECK, _SPECKS = 0.75, 64, 0.02
 
 
-def claim(picture: Picture, seen: Levels, tight: Mask, sure: Levels, regions: Iterable[Region]) -> None:
+def claim(
+    picture: Picture, seen: Levels, tight: Mask, regions: Iterable[Region], sure: Levels | None = None
+) -> None:
     """Enters overlooked parts of strong marks into ``tight``, and what they are made of into the planes ``seen``."""
     height, width = tight.shape
     for region in regions:
@@ -32,7 +34,8 @@ def claim(picture: Picture, seen: Levels, tight: Mask, sure: Levels, regions: It
             part = picture[rows, columns].astype(np.float32)
             found = _claimed(part, seen[:, rows, columns], tight[rows, columns], most=region.pixels)
             tight[rows, columns] |= found
-            sure[rows, columns][found] = round(255 * region.score)
+            if sure is not None:
+                sure[rows, columns][found] = round(255 * region.score)
 
 
 def _claimed(picture: NDArray[np.float32], seen: Levels, tight: Mask, *, most: int) -> Mask:

@@ -21,9 +21,11 @@ _REACH, _SHORTEST = 0.8, 12  # parts no further apart than so much of their shor
 SHOWN = 0.2  # what is less likely a mark is not told of
 # Of a group: its size (logarithm of pixels), the mean of its odds by the fine and the coarse look, the share that is
 # strong, how much of its box it fills, how far from a corner it is (shares of the picture), in how many parts it
-# comes, the odds that a tenth of it exceeds, and how many other parts there are (a page is full of them).
-_WEIGHTS = np.array([1.106, 0.833, 0.323, 0.867, 3.177, -5.627, 0.154, 0.578, -1.061])
-_OFFSET = -6.409 - 1.4  # at even odds one clean photograph in thirty is touched
+# comes, the odds that a tenth of it exceeds, how many other parts there are (a page is full of them), and its size as a
+# share of the picture's (logarithm).
+_WEIGHTS = np.array([-0.342, 2.224, 0.388, -4.032, 2.699, -6.307, -0.229, 0.795, -0.664, 1.624])
+_LARGEST = 1_200_000  # pixels of the pictures that it was fitted to; in larger ones a mark is not less likely
+_OFFSET = 2.035 - 1.0  # at even odds one clean photograph in thirty is touched
 
 
 class Judged(NamedTuple):
@@ -123,6 +125,7 @@ def _features(parts: _Parts, group: NDArray[np.intp], size: tuple[int, ...]) -> 
         np.log10(len(group)),
         ODDS[int(np.percentile(chance, 90))],
         np.log10(1 + max(0, others)),
+        np.log10(pixels / min(size[0] * size[1], _LARGEST)),
     ])  # fmt: skip
 
 

@@ -1,6 +1,7 @@
 """Finding a mark: a coarse look at everything, then a fine one where something was seen."""
 
 import math
+from dataclasses import replace
 from typing import NamedTuple
 
 import cv2
@@ -45,17 +46,23 @@ def look(image: NDArray[np.generic], *, threads: int = 2, hints: Hints | None = 
     picture = as_picture(image)
     height, width = picture.shape[:2]
     step = 1 if height * width <= MOST_PIXELS else 2 ** math.ceil(math.log2(height * width / _MANY_PIXELS) / 2)
-    eye = (
-        HintedEye(threads, frugal=step > 1, hints=hints, size=(height, width))
-        if hints
-        else Eye(threads, frugal=step > 1)
-    )
     canvas = picture if step == 1 else shrunk(picture, step)
-    if hints is not None and hints.mask is not None:
-        if hints.mask.shape != (height, width):
-            raise ValueError("the mask has another size than the image")
-        found = _given(Eye(threads, frugal=step > 1), canvas, shrunk_mask(hints.mask, canvas.shape[:2]))
-        return _sight(found, step, height, width, None) or _nothing(height, width, step, canvas.shape[:2])
+    eye, size = Eye(threads, frugal=step > 1), (height, width)
+    if hints is None:
+        return _looked(eye, canvas, step, size)
+    hinted = HintedEye(threads, frugal=step > 1, hints=hints, size=size)
+    if hints.mask is None:
+        return _within(_looked(hinted, canvas, step, size), hinted)
+    if hints.mask.shape != size:
+        raise ValueError("the mask has another size than the image")
+    found = _given(eye, canvas, shrunk_mask(hints.mask, canvas.shape[:2]))
+    sight = _within(_sight(found, step, height, width, None) or _nothing(height, width, step, canvas.shape[:2]), hinted)
+    return replace(sight, may=sight.loose)
+
+
+def _looked(eye: Eye, canvas: Picture, step: int, size: tuple[int, int]) -> Sight:
+    """What is seen on the canvas, ``step`` times smaller than the picture, and on copies of it."""
+    height, width = size
     half = eye.halved(canvas)
     quarter = eye.halved(half.canvas) if half and half.canvas[..., 0].size > _LARGE else None
     found = _found(eye, canvas, half, quarter)
@@ -70,6 +77,13 @@ def look(image: NDArray[np.generic], *, threads: int = 2, hints: Hints | None = 
         found, step, half, quarter = wider, 2 * step, quarter, None
         hidden, wide = 4 * hidden, 4 * wide  # each copy has a quarter of the detail
     return _sight(found, step, height, width, finer) or _nothing(height, width, step, canvas.shape[:2])
+
+
+def _within(sight: Sight, eye: HintedEye) -> Sight:
+    """The same with nothing changed where the hints forbid it, not even the margin of a mark."""
+    may = eye.allowed(sight.tight.shape)
+    finer = _within(sight.finer, eye) if sight.finer else None
+    return replace(sight, tight=sight.tight & may, loose=sight.loose & may, may=may, finer=finer)
 
 
 class _Found(NamedTuple):
@@ -95,7 +109,7 @@ def _found(eye: Eye, canvas: Picture, half: Copy | None, quarter: Copy | None) -
     boxes = cut_up(*size) if everywhere or coarse is None else _tiles_around(coarse)
     seen, looked = eye.fine(canvas, boxes)
     judged = _made_out(seen, seen[0] if coarse is None else coarse, looked, eye.prior)
-    islands.claim(canvas, seen, judged.tight, judged.sure, judged.regions)
+    islands.claim(canvas, seen, judged.tight, judged.regions, judged.sure)
     return _Found(seen, *judged)
 
 
@@ -128,7 +142,7 @@ def _found_wider(copy: Copy, smaller: Copy, larger: Mask, hidden: float, wide: f
         judged = _made_out(seen, coarse, everywhere)
     if not judged.regions:  # without the rest it is no mark by itself
         return None
-    islands.claim(copy.canvas, seen, judged.tight, judged.sure, judged.regions)
+    islands.claim(copy.canvas, seen, judged.tight, judged.regions, judged.sure)
     return _Found(seen, *judged)
 
 
@@ -152,7 +166,6 @@ def _sight(found: _Found, step: int, height: int, width: int, finer: Sight | Non
         step,
         tight,
         loose,
-        found.sure,
         seen[0] * loose,
         seen[1] * loose,
         np.ascontiguousarray(np.moveaxis(seen[2:5], 0, 2)) * loose[..., None],
@@ -160,13 +173,14 @@ def _sight(found: _Found, step: int, height: int, width: int, finer: Sight | Non
         found.score,
         (*(_scaled(region, step, height, width) for region in found.regions), *(finer.regions if finer else ())),
         finer,
+        found.sure,
     )
 
 
 def _nothing(height: int, width: int, step: int, size: tuple[int, ...]) -> Sight:
     empty = np.zeros(size, np.uint8)
     mask = empty.view(np.bool_)
-    return Sight(height, width, step, mask, mask, empty, empty, empty, np.zeros((*size, 3), np.uint8), empty, 0.0, ())
+    return Sight(height, width, step, mask, mask, empty, empty, np.zeros((*size, 3), np.uint8), empty, 0.0, ())
 
 
 def _made_out(seen: Levels, coarse: Levels, looked: Mask, prior: float = 0.0) -> Judged:

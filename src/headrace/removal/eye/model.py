@@ -18,7 +18,7 @@ Level = TypeVar("Level", np.uint8, np.float32)
 MOST_PIXELS = 25_000_000  # of a picture whose planes have its size
 JOIN = 9  # strokes this near, in pixels, belong together
 LEAST_SCORE = 0.5  # what is less likely a mark is left alone
-POOR = 0.2  # results of less confidence are better looked at
+POOR = 0.3  # results of less confidence are better looked at
 
 
 def shrunk(picture: NDArray[Level], step: int) -> NDArray[Level]:
@@ -64,7 +64,6 @@ class Sight:
     step: int
     tight: Mask
     loose: Mask
-    sure: NDArray[np.uint8]  # how likely what a pixel belongs to is a mark, 0 to 255
     likely: NDArray[np.uint8]  # the probability, 0 to 255
     strength: NDArray[np.uint8]  # alpha, 0 to 255
     tint: Picture  # colour times alpha
@@ -72,6 +71,8 @@ class Sight:
     score: float
     regions: tuple[Region, ...]
     finer: "Sight | None" = None
+    sure: NDArray[np.uint8] | None = None  # how likely what a pixel belongs to is a mark, 0 to 255; None is certainly
+    may: Mask | None = None  # where alone anything may change; None is everywhere
 
     @property
     def covered(self) -> float:
@@ -94,8 +95,8 @@ class Sight:
             rows = slice(region.top // self.step, -(-(region.top + region.height) // self.step))
             columns = slice(region.left // self.step, -(-(region.left + region.width) // self.step))
             # Boxes may overlap; what a group has in common is how sure it is.
-            same = np.abs(self.sure[rows, columns].astype(np.int16) - round(255 * region.score)) <= 1
-            mine[rows, columns] |= same
+            sure = np.uint8(255) if self.sure is None else self.sure[rows, columns]
+            mine[rows, columns] |= np.abs(sure - np.float32(255 * region.score)) <= 1
         tight = self.tight & mine
         finer = self.finer and self.finer.only(
             [self.finer.regions.index(r) + 1 for r in kept if r in self.finer.regions]

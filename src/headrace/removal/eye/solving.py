@@ -71,7 +71,7 @@ def solve(
     account = _take_off(copy, left_over.as_seen, frugal=sight.height * sight.width > MOST_PIXELS)
     if account.computed + account.invented == 0:
         return Restoration(picture, 0.0, 0, 0, refused="The mark could not be taken off without leaving a trace.")
-    left = _looked_again(copy, taken, account, threads=threads)
+    left = _looked_again(copy, taken, account, grow=sight.step == 1, threads=threads)
     if sight.step > 1:
         enlarge(result, copy, replace(sight, tight=sight.tight & account.solved, loose=account.solved))
     # A mark that stays in part is not gone: blocks that were kept, regions that were too doubtful.
@@ -81,12 +81,12 @@ def solve(
     return Restoration(result, confidence, round(pixels * account.computed), round(pixels * account.invented))
 
 
-def _looked_again(picture: Picture, taken: Sight, account: _Account, *, threads: int) -> float:
+def _looked_again(picture: Picture, taken: Sight, account: _Account, *, grow: bool, threads: int) -> float:
     """How much of the mark is still seen. What had been overlooked is taken off, too, and put back if that is worse."""
     first = check(picture, taken, threads=threads)
     if first is None:
         return _UNKNOWN
-    if first.rest is None:
+    if first.rest is None or not grow:
         return first.left
     before = picture.copy()
     more = _take_off(picture, first.rest)
@@ -152,7 +152,7 @@ def _take_off(picture: Picture, left_over: Sight, *, frugal: bool = False) -> _A
 def _certain(sight: Sight, least_score: float) -> Sight:
     """A copy of the sight, to be used up, without the regions that are too doubtful by themselves."""
     tight, loose = sight.tight.copy(), sight.loose.copy()
-    if any(region.score < least_score for region in sight.regions):
+    if sight.sure is not None and any(region.score < least_score for region in sight.regions):
         tight &= sight.sure >= 255 * least_score
         loose &= loosened(tight)
     return replace(sight, tight=tight, loose=loose)
