@@ -144,8 +144,15 @@ def signature(size: Size, rng: Rng) -> Mark:
 
 
 _SEGMENTS = ("abcdef", "bc", "abged", "abgcd", "fgbc", "afgcd", "afgedc", "abc", "abcdefg", "abcdfg")
-_LINES = {"a": (0, 0, 1, 0), "b": (1, 0, 1, 1), "c": (1, 1, 1, 2), "d": (0, 2, 1, 2), "e": (0, 1, 0, 2), "f": (0, 0, 0, 1),
-          "g": (0, 1, 1, 1)}  # fmt: skip
+_LINES = {
+    "a": (0, 0, 1, 0),
+    "b": (1, 0, 1, 1),
+    "c": (1, 1, 1, 2),
+    "d": (0, 2, 1, 2),
+    "e": (0, 1, 0, 2),
+    "f": (0, 0, 0, 1),
+    "g": (0, 1, 1, 1),
+}
 
 
 def date_stamp(size: Size, rng: Rng) -> Mark:

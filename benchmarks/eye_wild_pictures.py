@@ -7,12 +7,11 @@ most say nothing of single pictures. ``--mirrors`` names a folder of git directo
 """
 
 import argparse
-import hashlib
 import json
-import subprocess
-import tempfile
 from pathlib import Path
 from typing import Any
+
+from training.repositories import blobs
 
 LISTED = Path(__file__).with_name("eye_wild.json")
 FOLDER = Path(".headrace/eye-wild")
@@ -36,32 +35,12 @@ def fetch(to: Path, mirrors: Path | None) -> int:
         wanted = [(target, blob) for target, blob in wanted if not target.exists()]
         if not wanted:
             continue
-        with tempfile.TemporaryDirectory() as folder:
-            repository = _repository(name, Path(folder), mirrors)
-            for target, blob in wanted:
-                content = _git(repository, "cat-file", "blob", blob)
-                # A blob's name is the hash of its content: what came is what was named.
-                if hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest() != blob:
-                    raise ValueError(f"{name} holds something else as {blob}")
-                target.parent.mkdir(parents=True, exist_ok=True)
-                target.write_bytes(content)
-                written += 1
+        contents = blobs(name, [blob for _, blob in wanted], mirrors)
+        for (target, _), content in zip(wanted, contents, strict=True):
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(content)
+            written += 1
     return written
-
-
-def _repository(name: str, folder: Path, mirrors: Path | None) -> Path:
-    if mirrors is not None:
-        kept = mirrors / name.replace("/", "+") / "repo"
-        return kept / ".git" if (kept / ".git").is_dir() else kept
-    # Blobs come one by one, when they are asked for.
-    address = f"https://github.com/{name}.git"
-    command = ["git", "clone", "--quiet", "--bare", "--filter=blob:none", address, str(folder / "repo")]
-    subprocess.run(command, check=True)
-    return folder / "repo"
-
-
-def _git(repository: Path, *words: str) -> bytes:
-    return subprocess.run(["git", "-C", str(repository), *words], check=True, capture_output=True).stdout
 
 
 def main() -> None:

@@ -22,9 +22,7 @@ _ALIKE, _ALONG = 10.0, 0.5
 _HIDES, _SPECK, _SPECKS = 0.75, 64, 0.02
 
 
-def claim(
-    picture: Picture, seen: Levels, tight: Mask, regions: Iterable[Region], sure: Levels | None = None
-) -> None:
+def claim(picture: Picture, seen: Levels, tight: Mask, regions: Iterable[Region], sure: Levels | None = None) -> None:
     """Enters overlooked parts of strong marks into ``tight``, and what they are made of into the planes ``seen``."""
     height, width = tight.shape
     for region in regions:

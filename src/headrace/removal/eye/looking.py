@@ -27,7 +27,7 @@ _LARGE = 3_000_000
 _WORTH = 140
 _FEWEST = 20  # pixels over _WORTH that are worth it
 _SMALL = 2_000_000  # pixels of pictures that are looked at finely all over: the coarse look misses small marks
-# Copies of a repeated mark: where they begin, and the mean of their odds by the fine look and in part by the coarse one.
+# Copies of a repeated mark: where they begin, and the mean of their odds by the fine look and partly by the coarse one.
 _LOW, _ODDS, _COARSELY = 80, -1.5, 0.7
 _DRAWN = 30  # on the probability: where the eye sees less of a mark that somebody drew, it says nothing of its alpha
 

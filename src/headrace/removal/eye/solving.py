@@ -50,7 +50,8 @@ def solve(
 
     Changes no pixel outside the sight's loose mask, but for what a second look shows to belong to the mark. Refuses,
     with a reason, where no mark was seen, where it is less certain than ``least_score``, and where the result still
-    shows it; regions that are less certain by themselves stay. ``in_place`` writes into ``picture``, for pictures that fill half the memory.
+    shows it; regions that are less certain by themselves stay. ``in_place`` writes into ``picture``, for pictures that
+    fill half the memory.
     """
     if picture.shape != (sight.height, sight.width, 3):
         raise ValueError("the sight belongs to another picture")
