@@ -33,7 +33,8 @@ def check(result: Picture, sight: Sight, *, threads: int) -> Check | None:
         near &= sight.may
     after = float(seen[0][near].astype(np.float64).sum())
     left = min(1.0, after / max(before, 1.0))
-    over = near & (seen[0] >= _LEFT)
+    # Only beside what was taken off: what shows inside it, through an opening, was left on purpose.
+    over = near & ~sight.loose & (seen[0] >= _LEFT)
     rest = _rest(sight, seen, over) if int(over.sum()) >= _FEWEST else None
     return Check(left, rest)
 

@@ -102,9 +102,14 @@ class Sight:
             [self.finer.regions.index(r) + 1 for r in kept if r in self.finer.regions]
         )
         score = max((region.score for region in kept), default=0.0)
-        return replace(
-            self, tight=tight, loose=self.loose & loosened(tight), regions=tuple(kept), score=score, finer=finer
-        )
+        loose = self.loose & loosened(tight)
+        sight = self.besides(self.loose & ~loose)
+        return replace(sight, tight=tight, loose=loose, regions=tuple(kept), score=score, finer=finer)
+
+    def besides(self, barred: Mask) -> "Sight":
+        """A copy, with masks of its own, for which nothing may change there."""
+        may = ~barred if self.may is None else self.may & ~barred
+        return replace(self, tight=self.tight.copy(), loose=self.loose.copy(), may=may)
 
     @property
     def mask_tight(self) -> Mask:

@@ -68,7 +68,7 @@ def solve(
         return Restoration(picture, 0.0, 0, 0, refused="Each part of the mark is too doubtful by itself.")
     result = picture if in_place else picture.copy()
     copy = result if sight.step == 1 else shrunk(picture, sight.step)
-    taken = replace(left_over.as_seen, tight=left_over.tight.copy(), loose=left_over.loose.copy())
+    taken = left_over.as_seen.besides(sight.loose & ~left_over.loose)
     account = _take_off(copy, left_over.as_seen, frugal=sight.height * sight.width > MOST_PIXELS)
     if account.computed + account.invented == 0:
         return Restoration(picture, 0.0, 0, 0, refused="The mark could not be taken off without leaving a trace.")
