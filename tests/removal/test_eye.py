@@ -154,3 +154,15 @@ def test_a_mark_that_stays_in_part_is_told_by_the_confidence(marked: Picture, mo
     whole, partly = solved(), solved(1, 2)
     assert partly.inverted + partly.filled < whole.inverted + whole.filled
     assert partly.confidence < 0.95 * whole.confidence
+
+
+def test_what_spans_the_picture_without_repeating_is_asked_about(marked: Picture) -> None:
+    sight = look(marked)
+    height, width = marked.shape[:2]
+    spans = dataclasses.replace(sight, regions=(Region(0, 0, width, height, 0.9, 5000),), repeated=False)
+    asked = solve(marked, spans)
+    assert asked.refused
+    assert asked.refused.startswith("Needs review")
+    assert np.array_equal(asked.picture, marked)
+    assert solve(marked, spans, least_score=0).refused is None
+    assert solve(marked, dataclasses.replace(spans, repeated=True)).refused is None

@@ -33,6 +33,7 @@ class Judged(NamedTuple):
     tight: Mask
     sure: Levels  # how likely a pixel's group is a mark, in 255ths
     score: float  # of the likeliest
+    repeated: bool = False  # whether copies of it lie on a lattice
 
 
 class _Parts(NamedTuple):

@@ -94,6 +94,7 @@ class _Found(NamedTuple):
     tight: Mask
     sure: Levels  # how likely each pixel's group is a mark
     score: float
+    repeated: bool
 
 
 def _found(eye: Eye, canvas: Picture, half: Copy | None, quarter: Copy | None) -> _Found:
@@ -121,7 +122,7 @@ def _given(eye: Eye, canvas: Picture, tight: Mask) -> _Found:
     seen[0][tight] = 255
     seen[1][hidden] = 255
     seen[2:5, hidden] = canvas[hidden].T
-    return _Found(seen, _regions(tight, 1.0), tight, tight.view(np.uint8) * np.uint8(255), 1.0)
+    return _Found(seen, _regions(tight, 1.0), tight, tight.view(np.uint8) * np.uint8(255), 1.0, False)
 
 
 def _found_wider(copy: Copy, smaller: Copy, larger: Mask, hidden: float, wide: float) -> _Found | None:
@@ -174,6 +175,7 @@ def _sight(found: _Found, step: int, height: int, width: int, finer: Sight | Non
         (*(_scaled(region, step, height, width) for region in found.regions), *(finer.regions if finer else ())),
         finer,
         found.sure,
+        repeated=found.repeated,
     )
 
 
@@ -199,7 +201,7 @@ def _made_out(seen: Levels, coarse: Levels, looked: Mask, prior: float = 0.0) ->
     score = _score(seen[0][tight], together.coarse[tight])
     sure = np.maximum(single.sure, (255 * score * copies).astype(np.uint8))
     regions = [*_regions(copies, score), *single.regions]
-    return Judged(sorted(regions, key=lambda r: (-r.score, r.top, r.left)), tight, sure, score)
+    return Judged(sorted(regions, key=lambda r: (-r.score, r.top, r.left)), tight, sure, score, True)
 
 
 def _copies(likely: Levels, coarse: Levels) -> Mask:

@@ -18,6 +18,7 @@ Level = TypeVar("Level", np.uint8, np.float32)
 MOST_PIXELS = 25_000_000  # of a picture whose planes have its size
 JOIN = 9  # strokes this near, in pixels, belong together
 LEAST_SCORE = 0.5  # what is less likely a mark is left alone
+_MUCH, _ALL_OVER = 0.18, 0.7  # of the picture: what a single mark hardly covers, and what hardly any spans
 POOR = 0.3  # results of less confidence are better looked at
 
 
@@ -73,11 +74,22 @@ class Sight:
     finer: "Sight | None" = None
     sure: NDArray[np.uint8] | None = None  # how likely what a pixel belongs to is a mark, 0 to 255; None is certainly
     may: Mask | None = None  # where alone anything may change; None is everywhere
+    repeated: bool = False  # whether copies of the mark lie on a lattice
 
     @property
     def covered(self) -> float:
         """The share of the picture that may be changed."""
         return float(self.loose.mean()) + (self.finer.covered if self.finer else 0.0)
+
+    @property
+    def widespread(self) -> bool:
+        """Whether one thing covers much of the picture without repeating: a map, a fence, a page rather than a mark."""
+        pixels = self.height * self.width
+        return not self.repeated and any(
+            region.pixels > _MUCH * pixels or region.width * region.height > _ALL_OVER * pixels
+            for region in self.regions
+            if region.score >= LEAST_SCORE
+        )
 
     @property
     def as_seen(self) -> "Sight":

@@ -28,6 +28,10 @@ from headrace.removal.eye.openings import bare, may_be_bare, windows
 _BLOCK, _LEAN_BLOCK = 1024, 384
 # A result whose edges along the mark stand out more than this, beside the marked picture's, is worse than none.
 _RESIDUE = 1.0
+_REVIEW = (
+    "Needs review: what looks like a mark covers much of the picture and may belong to it. Say where the mark is (--box), "
+    "or take off all of it (--least-score 0)."
+)
 _UNKNOWN = 0.25  # what may be left where a second look would take too long
 
 
@@ -62,6 +66,8 @@ def solve(
         return _solved_with_finer(picture, sight, sight.finer, how)
     if sight.score < least_score:
         return Restoration(picture, 0.0, 0, 0, refused=f"The mark is too doubtful: score {sight.score:.2f}.")
+    if sight.widespread and sight.may is None and least_score > 0:
+        return Restoration(picture, 0.0, 0, 0, refused=_REVIEW)
     left_over = _certain(sight, least_score)
     doubtful = sight.loose.sum() - left_over.loose.sum()
     if not left_over.tight.any():
