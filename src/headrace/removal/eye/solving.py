@@ -29,8 +29,8 @@ _BLOCK, _LEAN_BLOCK = 1024, 384
 # A result whose edges along the mark stand out more than this, beside the marked picture's, is worse than none.
 _RESIDUE = 1.0
 _REVIEW = (
-    "Needs review: what looks like a mark covers much of the picture and may belong to it. Say where the mark is (--box), "
-    "or take off all of it (--least-score 0)."
+    "Needs review: what looks like a mark covers much of the picture and may belong to it. Say where the mark is "
+    "(--box), or take off all of it (--least-score 0)."
 )
 _UNKNOWN = 0.25  # what may be left where a second look would take too long
 
