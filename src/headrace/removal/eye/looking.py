@@ -153,7 +153,7 @@ def _besides(found: _Found, half: Copy, wider: Mask) -> _Found:
     size = found.tight.shape
     apart = cv2.resize(taken, size[::-1], interpolation=cv2.INTER_NEAREST) == 0
     coarse = _enlarged(half.seen[0], size)
-    return _Found(found.seen, *judge(found.seen[0] * (found.tight & apart), coarse))
+    return _Found(found.seen, *judge(found.seen[0] * apart, coarse))
 
 
 def _sight(found: _Found, step: int, height: int, width: int, finer: Sight | None) -> Sight | None:
