@@ -5,12 +5,13 @@ import numpy as np
 import pytest
 
 from headrace.removal.eye import Hints, look, solve
-from headrace.removal.eye.model import Picture
+from headrace.removal.eye.model import Mask, Picture
 
 
-def _changed(marked: Picture, hints: Hints) -> np.ndarray:
+def _changed(marked: Picture, hints: Hints) -> Mask:
     sight = look(marked, hints=hints)
-    return (solve(marked, sight).picture != marked).any(2)
+    changed: Mask = (solve(marked, sight).picture != marked).any(2)
+    return changed
 
 
 def test_nothing_is_changed_outside_a_box(marked: Picture) -> None:
