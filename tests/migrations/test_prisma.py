@@ -3,6 +3,8 @@
 import re
 from pathlib import Path
 
+import pytest
+
 from headrace.database import Tx
 from headrace.migrations import ddl, prisma
 
@@ -11,6 +13,8 @@ PAGE = REFERENCE / "schema.prisma"
 
 
 async def test_the_page_of_sql_is_that_of_the_migrations(owner_tx: Tx) -> None:
+    if owner_tx.connection.get_server_version().major < 16:
+        pytest.skip("PostgreSQL 15 writes a view with its table's name before each column")
     assert (REFERENCE / "schema.sql").read_text() == await ddl.render(owner_tx), "run `make docs`"
 
 
