@@ -20,7 +20,7 @@ class WorkerConfig:
     most_prefetched: int = 4000
     batch: int = 2000
     # How many ends may wait to be written before no further handler starts: they run again if the worker is killed.
-    most_unwritten: int = 1000
+    most_unwritten: int = 3000
     # How long ahead it takes: enough to bridge a claim's round trip, too little to hoard.
     ahead: timedelta = timedelta(milliseconds=150)
     shutdown_timeout: timedelta = timedelta(seconds=30)
