@@ -4,9 +4,8 @@ import asyncio
 import itertools
 import os
 import signal
-import sys
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from datetime import timedelta
 from pathlib import Path
 
@@ -22,8 +21,8 @@ from headrace.tasks.events import OutboxFollower
 from headrace.tasks.followers import Followers
 from headrace.tasks.model import TaskSpec
 from headrace.tasks.submit import Submitter
-from tests.conftest import ROOT
 from tests.e2e.program import CHEAP, SECRET_KEY, Program
+from tests.races.nursery import Start, nursery
 
 # Transactions of the deletion that ``doomed_user`` asks for, from the claim to the end.
 TRANSACTIONS = 38
@@ -32,30 +31,11 @@ SOME = POINTS[::5]  # sixteen of them
 
 STEPS = ["schedules", "tasks.cancel", "tasks.erase", "locks", "configs", "accounts.credentials"]
 
-CarryOut = Callable[[int, str], Awaitable[int]]
-
 
 @pytest.fixture
-async def carry_out(database_url: str) -> AsyncIterator[CarryOut]:
-    """``await carry_out(7, "before")`` is a process that dies before its seventh commit; gives how it ended."""
-    nursery = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "tests.races.deletion_process", database_url),
-        cwd=ROOT,
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-    )
-    assert nursery.stdin is not None
-    assert nursery.stdout is not None
-    told, ending = nursery.stdin, nursery.stdout
-
-    async def start(number: int, when: str) -> int:
-        told.write(f"{number} {when}\n".encode())
-        async with asyncio.timeout(60):
-            return int(await ending.readline())
-
-    yield start
-    told.close()
-    await nursery.wait()
+async def carry_out(database_url: str) -> AsyncIterator[Start]:
+    async with nursery("tests.races.deletion_process", database_url) as starting:
+        yield starting
 
 
 _numbers = itertools.count()
@@ -128,7 +108,7 @@ async def check_gone_once(db: Database, user_id: str) -> None:
 @pytest.mark.parametrize("points", [SOME, pytest.param(POINTS, marks=pytest.mark.slow)], ids=["some", "every"])
 @pytest.mark.timeout(300)
 async def test_killed_at_any_point_it_completes_afterwards_once(
-    db: Database, carry_out: CarryOut, points: list[tuple[int, str]]
+    db: Database, carry_out: Start, points: list[tuple[int, str]]
 ) -> None:
     for number, when in points:
         user_id = await doomed_user(db)
@@ -137,13 +117,13 @@ async def test_killed_at_any_point_it_completes_afterwards_once(
         await check_gone_once(db, user_id)
 
 
-async def test_the_points_are_all_there_are(db: Database, carry_out: CarryOut) -> None:
+async def test_the_points_are_all_there_are(db: Database, carry_out: Start) -> None:
     user_id = await doomed_user(db)
     assert await carry_out(TRANSACTIONS, "after") == -signal.SIGKILL
     await check_gone_once(db, user_id)  # the last of them was the end
 
 
-async def test_killed_ten_times_in_a_row_it_completes_once(db: Database, carry_out: CarryOut) -> None:
+async def test_killed_ten_times_in_a_row_it_completes_once(db: Database, carry_out: Start) -> None:
     user_id = await doomed_user(db)
     for number in (1, 1, 2, 3, 4, 2, 5, 3, 4, 2):
         assert await carry_out(number, "before") == -signal.SIGKILL

@@ -4,8 +4,7 @@ import asyncio
 import itertools
 import random
 import signal
-import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 
 import pytest
 
@@ -13,34 +12,15 @@ from headrace import outbox
 from headrace.database import Database
 from headrace.outbox import Event
 from headrace.outbox.relay import Relay, RelayConfig, Relayed
-from tests.conftest import ROOT
 from tests.outbox.recording import Recording, check_each_once_in_order, relay_all, write
+from tests.races.nursery import Start, nursery
 from tests.races.relay_program import HASTY
-
-Start = Callable[[int, str], Awaitable[int]]
 
 
 @pytest.fixture
 async def start(database_url: str) -> AsyncIterator[Start]:
-    """``await start(3, "before")`` is a relay that dies before its third commit; gives how it ended."""
-    nursery = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "tests.races.relay_program", database_url),
-        cwd=ROOT,
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-    )
-    assert nursery.stdin is not None
-    assert nursery.stdout is not None
-    told, ending = nursery.stdin, nursery.stdout
-
-    async def start(number: int, when: str) -> int:
-        told.write(f"{number} {when}\n".encode())
-        async with asyncio.timeout(60):
-            return int(await ending.readline())
-
-    yield start
-    told.close()
-    await nursery.wait()
+    async with nursery("tests.races.relay_program", database_url) as starting:
+        yield starting
 
 
 async def test_killed_around_any_commit_nothing_is_lost_or_doubled(db: Database, start: Start) -> None:

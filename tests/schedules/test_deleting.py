@@ -19,10 +19,8 @@ from headrace.schedules.service import (
     ensure_schedule,
     get_schedule,
     list_schedules,
+    purge_deleted,
     run_schedule,
-)
-from headrace.schedules.service import (
-    purge_deleted as bury_deleted,
 )
 from headrace.schedules.store.executions import ExecutionFilter
 from headrace.schedules.store.schedules import ScheduleFilter
@@ -90,10 +88,10 @@ async def test_who_dies_while_it_goes_leaves_the_rest_to_the_next(clockwork: Clo
     while True:
         with pytest.raises(ZeroDivisionError):  # before its commit
             async with clockwork.db.transaction() as tx:
-                await bury_deleted(tx, 200)
+                await purge_deleted(tx, 200)
                 raise ZeroDivisionError
         async with clockwork.db.transaction() as tx:
-            steps.append(await bury_deleted(tx, 200))
+            steps.append(await purge_deleted(tx, 200))
         if steps[-1] == 0:
             break
     assert steps == [200, 200, 200, 2, 0]
@@ -108,9 +106,9 @@ async def test_what_moves_at_this_moment_is_not_waited_for(clockwork: Clockwork)
         await worker.execute("UPDATE headrace.task_executions SET progress = 5 WHERE task_uid = $1", made.uid)
         await delete(clockwork, made.uid)
         async with clockwork.db.transaction() as tx:
-            assert await bury_deleted(tx, 100) == 0
+            assert await purge_deleted(tx, 100) == 0
     async with clockwork.db.transaction() as tx:
-        assert await bury_deleted(tx, 100) == 2
+        assert await purge_deleted(tx, 100) == 2
 
 
 async def test_what_runs_goes_on_and_what_waits_never_starts(clockwork: Clockwork) -> None:

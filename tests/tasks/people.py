@@ -70,8 +70,8 @@ async def hire(bench: Bench, **changes: Any) -> Identity:
 
 async def take(bench: Bench, worker: Identity, *, most: int = 100) -> list[Claimed]:
     """Let a worker claim what it can; nothing runs."""
-    sweep = Claimer(bench.db, queues=None, types=bench.registry.names, labels={})
-    return [_claimed(row) for row in await sweep.claim(worker, most=most, now_startable=most)]
+    claimer = Claimer(bench.db, queues=None, types=bench.registry.names, labels={})
+    return [_claimed(row) for row in await claimer.claim(worker, most=most, now_startable=most)]
 
 
 async def places(db: Database, task_id: str) -> list[Row]:

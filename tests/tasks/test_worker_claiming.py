@@ -115,11 +115,11 @@ async def test_of_single_attempts_no_more_are_taken_than_can_start(bench: Bench,
             await bench.submit("once", user_id=user)
             await bench.submit("work", user_id=user)
     worker = await hire(bench)
-    sweep = Claimer(bench.db, queues=None, types=["once", "work"], labels={})
+    claimer = Claimer(bench.db, queues=None, types=["once", "work"], labels={})
     if woken:
-        sweep.exhausted = True
-        sweep.wake()
-    rows = await sweep.claim(worker, most=40, now_startable=4)
+        claimer.exhausted = True
+        claimer.wake()
+    rows = await claimer.claim(worker, most=40, now_startable=4)
     assert [row["task_type"] for row in rows[:5]] == ["once"] * 4 + ["work"]
     assert {row["task_type"] for row in rows[5:]} == {"work"}
 

@@ -20,7 +20,7 @@ COMMANDS = {
     ),
     "scheduler": Entry(
         "headrace.cli.scheduler:scheduler",
-        "Fire schedules when they are due, and do the upkeep that an API does. Any number share the work.",
+        "Fire schedules when they are due, and do the maintenance that an API does. Any number share the work.",
     ),
     "submit": Entry("headrace.cli.submit:submit", "Submit a task and print its id."),
     "detect": Entry("headrace.cli.removal:detect", "Look for a watermark in a picture; exits with 1 if there is none."),

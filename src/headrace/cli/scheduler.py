@@ -14,7 +14,7 @@ from headrace.settings import Settings
 
 
 def scheduler() -> None:
-    """Fire schedules when they are due, and do the upkeep that an API does. Any number share the work."""
+    """Fire schedules when they are due, and do the maintenance that an API does. Any number share the work."""
     settings = load_settings()
     with ExitStack() as stack:
         with progress("looking at the database") as said:

@@ -122,12 +122,12 @@ class Engine:
 
     async def take(self, worker: int, most: int, *, once: bool) -> list[Claimed] | str:
         """Take what there is; ``once`` only of the first priority, for that is one transaction and the rest others."""
-        sweep = Claimer(self.db, queues=None, types=self.registry.names, labels={})
+        claimer = Claimer(self.db, queues=None, types=self.registry.names, labels={})
         if once:
-            await sweep._survey()
-            sweep._lanes = [lane for lane in sweep._lanes if lane.precedence == sweep._lanes[0].precedence]
+            await claimer._survey()
+            claimer._lanes = [lane for lane in claimer._lanes if lane.precedence == claimer._lanes[0].precedence]
         try:
-            rows = await sweep.claim(self.identities[worker], most=most, now_startable=most)
+            rows = await claimer.claim(self.identities[worker], most=most, now_startable=most)
         except WorkerGone:
             return "gone"
         return [_claimed(row) for row in rows]

@@ -87,16 +87,16 @@ class Machine(Moves):
         self._do(Op(lambda: self._engine.finish_in(worker, claim, roll_back=roll_back), fits, "finish_in"))
 
     @rule(choice=CHOICE)
-    def untake(self, choice: int) -> None:
+    def unclaim(self, choice: int) -> None:
         worker, claim = self._claim(choice)
         if self._model.holds(worker, claim) and self._model.tasks[claim.task_id].status != "QUEUED":
             return  # a worker gives back only what it has not started
 
         def fits(model: Model, went: set[int]) -> None:
-            if bool(went) != model.untake(worker, claim):
+            if bool(went) != model.unclaim(worker, claim):
                 raise Mismatch(f"{went} went back")
 
-        self._do(Op(lambda: store.unclaim(self._engine.db, self._engine.identities[worker], [claim]), fits, "untake"))
+        self._do(Op(lambda: store.unclaim(self._engine.db, self._engine.identities[worker], [claim]), fits, "unclaim"))
         # Its number is given out again: what was never started must not look like a later start.
         self._claims.remove((worker, claim))
 

@@ -112,7 +112,7 @@ class Model:
             task.status, task.shown_worker, task.seq = outcome, worker, None
         return True
 
-    def untake(self, worker: int, claim: Claimed) -> bool:
+    def unclaim(self, worker: int, claim: Claimed) -> bool:
         task = self.tasks[claim.task_id]
         if not self.holds(worker, claim) or task.cancel_requested:
             return False
