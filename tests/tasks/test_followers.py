@@ -10,6 +10,7 @@ from headrace.tasks.catalog import KnownType
 from headrace.tasks.errors import FollowerMissing
 from headrace.tasks.followers import Followers
 from headrace.tasks.model import Change, Transition
+from headrace.tasks.worker import writing
 from tests.tasks.conftest import Bench
 
 
@@ -75,3 +76,33 @@ async def test_a_move_that_nobody_here_can_follow_is_refused_before_anything_is_
     with pytest.raises(FollowerMissing, match="ledger"):
         await followers.follow(tx, [(known("counts"), moved("a")), (known("ledger"), moved("b"))])
     assert calls == []
+
+
+class Picky:
+    """Refuses the first ends that it is told of."""
+
+    def __init__(self, refusals: int) -> None:
+        self._left = refusals
+
+    async def follow(self, tx: Tx, transitions: Sequence[Transition]) -> None:  # noqa: ARG002
+        if self._left and any(each.change is Change.SUCCEEDED for each in transitions):
+            self._left -= 1
+            raise RuntimeError("the books are closed")
+
+
+async def test_the_last_attempt_is_not_run_again_because_its_end_is_refused(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it did outside is done: its end is offered again until it is taken."""
+    monkeypatch.setattr(writing, "_WRITE_AGAIN_S", 0.05)
+    bench.followers = Followers({"ledger": Picky(3)})
+    ran: list[int] = []
+
+    @bench.registry.task("pay", max_attempts=1, followers=("ledger",))
+    async def pay(_context: object, _payload: object) -> None:
+        ran.append(1)
+
+    task = await bench.submit("pay")
+    async with bench.working():
+        (row,) = await bench.over(task, seconds=60)
+    assert (row["status"], row["attempt"], ran) == ("SUCCEEDED", 1, [1])
