@@ -62,6 +62,7 @@ class Facts:
     scratch_root: Path
     cancel: asyncio.Event | Any = field(repr=False)  # something with is_set()
     scratch_made: bool = False
+    descriptors: tuple[int, ...] = ()  # of open files that a child process is handed
 
 
 class _Common:
@@ -102,6 +103,11 @@ class _Common:
         folder.mkdir(parents=True, exist_ok=True)
         self._facts.scratch_made = True
         return folder
+
+    @property
+    def descriptors(self) -> tuple[int, ...]:
+        """Of the open files that were handed to this run. They are closed when it is over."""
+        return self._facts.descriptors
 
     def _check_step(self, name: str) -> None:
         if self._facts.steps and name not in self._facts.steps:

@@ -100,6 +100,7 @@ class TaskType:
     limits: ProcessLimits = ProcessLimits()
     environment: tuple[str, ...] = ()  # NAME passes on the worker's variable, NAME=value sets one
     network: bool = True  # False: no socket can be made (Linux on x86-64 and arm64)
+    files: bool = True  # False: nothing can be opened but Python, libraries and PYTHONPATH (Linux 5.19)
     payload: TypeAdapter[Any] | None = None
     result: TypeAdapter[Any] | None = None
     description: str = ""

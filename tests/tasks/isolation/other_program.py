@@ -1,6 +1,11 @@
 """Types that are in no program: as a part of the product declares them, in a module of its own."""
 
+import ctypes
 import os
+import socket
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from headrace.tasks.context import BlockingTaskContext
@@ -35,3 +40,33 @@ registered_before = hidden
 
 def hidden(context: BlockingTaskContext, payload: Any) -> None:  # type: ignore[no-redef]
     raise AssertionError("not the one that was registered")
+
+
+shut_in = Registry()
+
+
+@shut_in.task("shut_in", isolation="process", network=False, files=False)
+def run_shut_in(context: BlockingTaskContext, payload: dict[str, str]) -> dict[str, Any]:
+    (handed,) = context.descriptors
+    with os.fdopen(handed, "r+b", closefd=False) as file:
+        text = file.read().decode().rstrip("!")
+        file.write(b"!")
+    return {
+        "handed": text,
+        "descriptors": sorted(entry.name for entry in Path("/proc/self/fd").iterdir()),
+        "has_landlock": ctypes.CDLL(None).syscall(444, None, 0, 1) >= 2,
+        "read": _outcome(Path(payload["secret"]).read_text),
+        "list": _outcome(lambda: list(Path(payload["folder"]).iterdir())),
+        "write": _outcome(Path(payload["folder"], "new").touch),
+        "run": _outcome(lambda: subprocess.run(["/bin/true"], check=False)),
+        "reopen": _outcome(Path(f"/proc/self/fd/{handed}").read_text),
+        "socket": _outcome(socket.socket),
+    }
+
+
+def _outcome(attempt: Callable[[], object]) -> str | None:
+    try:
+        attempt()
+    except OSError as exc:
+        return type(exc).__name__
+    return None

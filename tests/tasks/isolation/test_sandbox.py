@@ -14,6 +14,7 @@ import pytest
 from headrace.tasks.isolation.children import Children
 from headrace.tasks.isolation.environment import clean_environment
 from headrace.tasks.isolation.errors import Crashed
+from headrace.tasks.isolation.single import Standalone
 from headrace.tasks.registry import BadTaskType, ProcessLimits, Registry
 from tests.tasks.isolation import other_program
 from tests.tasks.isolation.stand import Stand, appearing, closing, eventually, is_gone
@@ -42,10 +43,10 @@ async def test_a_child_has_nothing_of_the_workers(tmp_path: Path, monkeypatch: p
             found = await Stand(children, tmp_path).run("looks_around")
     finally:
         os.close(inheritable)
-    null, out, err, link = found["descriptors"]
+    null, out, err, *links = found["descriptors"]
     assert (null, out) == ("/dev/null", err)
     assert out.startswith("pipe:")
-    assert link.startswith("socket:")
+    assert [link.partition(":")[0] for link in links] == ["socket", "socket"]  # for messages, and for open files
     assert "swordfish" not in str(found)
     assert not found["environment"].keys() & SECRETS.keys()
     # LC_CTYPE is Python's own doing where no language is set.
@@ -177,3 +178,26 @@ async def test_settings_of_headrace_cannot_be_declared(environment: list[str], w
 async def test_a_limit_is_a_positive_number() -> None:
     with pytest.raises(BadTaskType, match="open_files must be at least 1"):
         ProcessLimits(open_files=0)
+
+
+@linux
+async def test_a_child_without_files_can_use_what_it_is_handed_and_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:  # W-05
+    monkeypatch.setenv("PYTHONPATH", str(Path.cwd()))  # what is on it can be imported
+    secret, handed = tmp_path / "secret", tmp_path / "handed"
+    secret.write_text("swordfish")
+    handed.write_text("hello")
+    async with Standalone(size=1) as processes:
+        with handed.open("r+b") as file:
+            order = {"secret": str(secret), "folder": str(tmp_path)}
+            found = await processes.run(other_program.shut_in.get("shut_in"), order, descriptors=(file.fileno(),))
+            again = await processes.run(other_program.shut_in.get("shut_in"), order, descriptors=(file.fileno(),))
+        assert len(processes.pids) == 1
+    if not found["has_landlock"]:
+        pytest.skip("this kernel has no Landlock")
+    assert found["handed"] == again["handed"] == "hello"
+    assert handed.read_text() == "hello!!"
+    denied = {found[name] for name in ("read", "list", "write", "run", "reopen", "socket")}
+    assert denied == {"PermissionError"}
+    assert found["descriptors"] == again["descriptors"]  # what one run was handed is closed before the next

@@ -1,4 +1,5 @@
-"""A child process: ``python -P -m headrace.tasks.isolation.child SOCKET WORKER_PID network|no-network``.
+"""A child process: ``python -P -m headrace.tasks.isolation.child SOCKET SOCKET WORKER_PID network|no-network
+files|no-files``; the first socket is for messages, the second for open files.
 
 Imports handlers by their addresses and runs one task after the other in its main thread. A second thread listens to the
 worker, so that a wish to stop is heard while a handler is busy. Its environment is that of environment.py; standard
@@ -28,6 +29,7 @@ from headrace.tasks import addresses, storable
 from headrace.tasks.context import BlockingTaskContext, Facts, StepRecord, TaskContext
 from headrace.tasks.errors import Fatal, LeaseLost, PayloadInvalid, TaskCanceled
 from headrace.tasks.isolation import confinement, endings, wire
+from headrace.tasks.isolation.sandbox import Powers
 from headrace.tasks.isolation.stopping import StopOnce
 from headrace.tasks.isolation.wire import Message
 from headrace.tasks.model import Claimed
@@ -44,7 +46,13 @@ class Run:
         self.limits = ProcessLimits(**order["limits"])
         self.result_limit: int = order["limit"]
         self.stop_asked = threading.Event()
-        self.facts = Facts(self.claimed, tuple(order["steps"]), Path(order["scratch"]), self.stop_asked)
+        self.facts = Facts(
+            self.claimed,
+            tuple(order["steps"]),
+            Path(order["scratch"]),
+            self.stop_asked,
+            descriptors=link.take_descriptors(order["descriptors"]),
+        )
         self.over = False
         self._link = link
         self._lock = threading.Lock()
@@ -132,8 +140,9 @@ class Reports:
 class Link:
     """The connection to the worker."""
 
-    def __init__(self, connection: socket.socket) -> None:
+    def __init__(self, connection: socket.socket, files: socket.socket) -> None:
         self._connection = connection
+        self._files = files
         self._sending = threading.Lock()
         self._numbers = itertools.count(1)
         self._waiting: dict[int, Future[Message]] = {}
@@ -145,6 +154,14 @@ class Link:
         packed = wire.pack(message)
         with self._sending:
             self._connection.sendall(packed)
+
+    def take_descriptors(self, count: int) -> tuple[int, ...]:
+        """The open files of a run: they were sent before it."""
+        if count == 0:
+            return ()
+        _, descriptors, _, _ = socket.recv_fds(self._files, 1, count)
+        assert len(descriptors) == count
+        return tuple(descriptors)
 
     def call(self, run: int, verb: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> "Future[Message]":
         number, answer = next(self._numbers), Future[Message]()
@@ -178,6 +195,9 @@ class Link:
     def _perform(self, run: Run) -> None:
         end = perform(run, self._handlers[run.address])
         self._run, run.over = None, True
+        for descriptor in run.facts.descriptors:
+            with contextlib.suppress(OSError):  # closed by the handler
+                os.close(descriptor)
         for stream in (sys.stdout, sys.stderr):
             with contextlib.suppress(OSError, ValueError):  # closed by the handler: its own affair
                 stream.flush()
@@ -243,12 +263,12 @@ def _ending_with(task_type: TaskType, result: Any, limit: int) -> Message:
         return endings.of_bad_result(f"The result does not fit {task_type.name}: {exc}")
 
 
-def main(connection: socket.socket, worker_pid: int, *, network: bool) -> None:
+def main(connection: socket.socket, files: socket.socket, worker_pid: int, powers: Powers) -> None:
     faulthandler.enable(all_threads=False)  # where a handler was when it crashed
-    missing = confinement.settle(worker_pid, network=network)
+    missing = confinement.settle(worker_pid, powers)
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(line_buffering=True, errors="backslashreplace")  # type: ignore[union-attr]
-    link = Link(connection)
+    link = Link(connection, files)
     order = wire.receive(connection)
     if order is None:
         return
@@ -261,7 +281,13 @@ def main(connection: socket.socket, worker_pid: int, *, network: bool) -> None:
 
 
 if __name__ == "__main__":
-    _, _descriptor, _worker, _network = sys.argv
-    # Passing it on made it inheritable; what a handler starts must not hold the connection.
-    os.set_inheritable(int(_descriptor), False)
-    main(socket.socket(fileno=int(_descriptor)), int(_worker), network=_network == "network")
+    _, _talk, _files, _worker, _network, _reading = sys.argv
+    for _descriptor in (int(_talk), int(_files)):
+        # Passing it on made it inheritable; what a handler starts must not hold the connection.
+        os.set_inheritable(_descriptor, False)
+    main(
+        socket.socket(fileno=int(_talk)),
+        socket.socket(fileno=int(_files)),
+        int(_worker),
+        Powers(network=_network == "network", files=_reading == "files"),
+    )

@@ -23,7 +23,7 @@ _POLITE = (signal.SIGTERM, signal.SIGINT)
 _forking = threading.local()
 
 
-def settle(worker_pid: int, *, network: bool) -> list[str]:
+def settle(worker_pid: int, powers: sandbox.Powers) -> list[str]:
     """Do once what holds for the whole life of this process; gives what the kernel could not do, see sandbox.py."""
     _die_with(worker_pid)
     resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
@@ -33,7 +33,7 @@ def settle(worker_pid: int, *, network: bool) -> list[str]:
     for number in _POLITE:
         signal.signal(number, _leave_it_to_the_worker)
     os.register_at_fork(before=_hold_signals, after_in_parent=_release_signals, after_in_child=_default_signals)
-    return sandbox.confine(network=network)
+    return sandbox.confine(powers)
 
 
 @contextlib.contextmanager

@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 
 from headrace.tasks.errors import BadResult, Fatal, LeaseLost, PayloadInvalid, Snooze, TaskCanceled
-from headrace.tasks.isolation.errors import Crashed, HandlerFailed
+from headrace.tasks.isolation.errors import CrashCause, Crashed, HandlerFailed
 from headrace.tasks.isolation.wire import Message, text
 
 # Frames of ours and of asyncio between the process's start and the handler say nothing about its failure.
@@ -70,7 +70,10 @@ def value_of(end: Message) -> Any:
         case "bad_payload":
             raise PayloadInvalid(end["message"], fields=end["fields"])
         case "no_memory":
-            raise Crashed(f"It ran out of memory: its type's memory_bytes, or the machine's.\n{end['traceback']}")
+            raise Crashed(
+                f"It ran out of memory: its type's memory_bytes, or the machine's.\n{end['traceback']}",
+                cause=CrashCause.MEMORY,
+            )
         case kind:
             raise _PLAIN[kind](end["message"])
 

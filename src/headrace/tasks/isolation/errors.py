@@ -13,6 +13,7 @@ HeadraceError
 """
 
 from datetime import timedelta
+from enum import StrEnum
 from typing import ClassVar
 
 from headrace.errors import HeadraceError, Unavailable
@@ -36,11 +37,23 @@ class HandlerFailed(HeadraceError):
         super().__init__(f"{type_name}: {message}" if message else type_name)
 
 
+class CrashCause(StrEnum):
+    """What a process died of."""
+
+    TIME = "time"  # it ran, or computed, longer than it may
+    MEMORY = "memory"
+    ITSELF = "itself"  # a fault in it, or somebody killed it
+
+
 class Crashed(HeadraceError):
     """The process of the handler died."""
 
     code = "crashed"
     error_code: ClassVar[ErrorCode] = ErrorCode.CRASHED
+
+    def __init__(self, message: str, *, cause: CrashCause = CrashCause.ITSELF) -> None:
+        super().__init__(message)
+        self.cause = cause
 
 
 class ReportFailed(HeadraceError):

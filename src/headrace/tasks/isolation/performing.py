@@ -7,7 +7,7 @@ from typing import Any
 from headrace.tasks.context import Facts, Reporter
 from headrace.tasks.errors import TaskCanceled
 from headrace.tasks.isolation import endings, wire
-from headrace.tasks.isolation.errors import Crashed, Killed
+from headrace.tasks.isolation.errors import CrashCause, Crashed, Killed
 from headrace.tasks.isolation.process import Child
 from headrace.tasks.isolation.wire import Message
 from headrace.tasks.model import Claimed
@@ -32,6 +32,7 @@ async def perform(
     """Run the task in the child. Afterwards its handler runs no more, or the child is not ``clean`` and must go."""
     number = child.begin()
     limits = task_type.limits
+    child.hand_over(facts.descriptors)
     order = {
         "do": "run",
         "run": number,
@@ -40,6 +41,7 @@ async def perform(
         "claimed": claimed,
         "steps": facts.steps,
         "scratch": str(facts.scratch_root),
+        "descriptors": len(facts.descriptors),
         "limit": min(result_limit, wire.LARGEST // 2),
     }
     talk = asyncio.create_task(_converse(child, order, claimed, reporter))
@@ -48,7 +50,9 @@ async def perform(
         over: list[asyncio.Future[Any]] = [talk, child.exited]
         await asyncio.wait([*over, asked], timeout=limits.wall_seconds, return_when=asyncio.FIRST_COMPLETED)
         if not any(each.done() for each in (*over, asked)):
-            raise Crashed(f"It was killed: it ran longer than its process may, {limits.wall_seconds} s.")
+            raise Crashed(
+                f"It was killed: it ran longer than its process may, {limits.wall_seconds} s.", cause=CrashCause.TIME
+            )
         if asked.done() and not talk.done():
             child.tell({"do": "stop", "run": number})
             await asyncio.wait(over, timeout=grace.total_seconds(), return_when=asyncio.FIRST_COMPLETED)
@@ -62,7 +66,9 @@ async def perform(
             talk.cancel()
             await asyncio.wait([talk], timeout=_AFTERMATH)  # a report under way is taken back, not left behind
     if end is None:
-        raise Killed if child.killed else Crashed(f"Its process {child.fate()}.{child.last_lines()}")
+        if child.killed:
+            raise Killed
+        raise Crashed(f"Its process {child.fate()}.{child.last_lines()}", cause=child.cause())
     child.end(end["memory"])
     if end["kind"] == "no_memory":
         child.clean = False  # who knows what it could not allocate

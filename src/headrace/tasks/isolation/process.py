@@ -15,7 +15,7 @@ from headrace import logs
 from headrace.tasks.errors import LeaseLost
 from headrace.tasks.isolation import wire
 from headrace.tasks.isolation.environment import clean_environment
-from headrace.tasks.isolation.errors import ProgramBroken
+from headrace.tasks.isolation.errors import CrashCause, ProgramBroken
 from headrace.tasks.isolation.guardian import Guardian
 from headrace.tasks.isolation.output import Forward, Output
 from headrace.tasks.isolation.wire import Message
@@ -32,10 +32,11 @@ class ChildKind:
 
     environment: tuple[str, ...] = ()
     network: bool = True
+    files: bool = True
 
     @classmethod
     def of(cls, task_type: TaskType) -> "ChildKind":
-        return cls(tuple(sorted(task_type.environment)), task_type.network)
+        return cls(tuple(sorted(task_type.environment)), task_type.network, task_type.files)
 
 
 class Child:
@@ -57,6 +58,7 @@ class Child:
         self._writer: asyncio.StreamWriter | None = None
         self._pidfd = -1
         self._ours, theirs = socket.socketpair()
+        self._files, their_files = socket.socketpair()
         try:
             # In this thread, and not in one of a pool: the kernel ties a child's life to the thread that started it.
             self._process = subprocess.Popen(  # noqa: S603 - our own module and our own interpreter
@@ -66,22 +68,26 @@ class Child:
                     "-m",
                     "headrace.tasks.isolation.child",
                     str(theirs.fileno()),
+                    str(their_files.fileno()),
                     str(os.getpid()),
                     "network" if kind.network else "no-network",
+                    "files" if kind.files else "no-files",
                 ],
                 stdin=subprocess.DEVNULL,
                 stdout=self.output.sink,
                 stderr=self.output.sink,
-                pass_fds=[theirs.fileno()],
+                pass_fds=[theirs.fileno(), their_files.fileno()],
                 start_new_session=True,
                 env=clean_environment(kind.environment),
             )
         except BaseException:
             self._ours.close()
+            self._files.close()
             self.output.close()
             raise
         finally:
             theirs.close()
+            their_files.close()
             self.output.close_sink()
         self.pid = self._process.pid
         guardian.watch(self.pid)
@@ -145,6 +151,12 @@ class Child:
         """Answer the report of a thread that outlived its task."""
         self.tell({"do": "reply", "call": call["call"], "refused": wire.pack_refusal(LeaseLost())})
 
+    def hand_over(self, descriptors: Sequence[int]) -> None:
+        """Give it open files, for the run that it is told of next."""
+        if descriptors:
+            with contextlib.suppress(ConnectionError):  # it died: noticed elsewhere
+                socket.send_fds(self._files, [b"f"], descriptors)
+
     def begin(self) -> int:
         """A new task; gives the number of this run."""
         self.clean = False
@@ -183,6 +195,7 @@ class Child:
         self.output.close()
 
     async def _hang_up(self) -> None:
+        self._files.close()
         if self._writer is None:
             self._ours.close()
             return
@@ -203,6 +216,13 @@ class Child:
         if -status == signal.SIGXCPU:
             return f"was killed by {name}: it used more CPU time than it may"
         return f"was killed by {name}"
+
+    def cause(self) -> CrashCause:
+        """What it died of, as far as its status tells."""
+        status = self.exited.result() if self.exited.done() else 0
+        if -status == signal.SIGXCPU:
+            return CrashCause.TIME
+        return CrashCause.MEMORY if -status == signal.SIGKILL and not self.killed else CrashCause.ITSELF
 
     def last_lines(self) -> str:
         lines = self.output.last_lines()

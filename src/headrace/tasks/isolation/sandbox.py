@@ -4,18 +4,21 @@ no new privileges   a program with the setuid bit (sudo, su) runs without it
 no capabilities     where the worker is root: those that reach beyond files (modules, tracing, mounts, limits, clocks)
 no reach            Landlock: neither memory, environment nor open files of processes outside can be read, the worker's
                     above all, and (Linux 6.12) no signal reaches them; files are as free as before
+no files            Landlock, for types with ``files=False``: nothing can be opened, written or run; what Python
+                    itself has to read can be read, and what the process was handed open stays usable
 no network          seccomp, for types with ``network=False``: no socket can be made
 
 Each holds for all that the child starts, and cannot be undone. Where the kernel does not know one, the child runs
 without it and says so.
 """
 
-import contextlib
 import ctypes
 import os
 import platform
 import struct
 import sys
+from dataclasses import dataclass
+from pathlib import Path
 
 _PR_SET_SECCOMP, _PR_SET_NO_NEW_PRIVS, _SECCOMP_MODE_FILTER = 22, 38, 2
 _PR_CAPBSET_DROP, _CAPABILITIES_VERSION = 24, 0x20080522
@@ -27,7 +30,12 @@ _CAPABILITIES = (12, 16, 17, 19, 21, 22, 24, 25, 38, 39, 40, 8)
 _LANDLOCK_CREATE_RULESET, _LANDLOCK_ADD_RULE, _LANDLOCK_RESTRICT_SELF = 444, 445, 446
 _ASK_VERSION = 1
 _RULE_PATH_BENEATH = 1
-_ACCESS_REFER = 1 << 13
+_ACCESS_READ_FILE, _ACCESS_READ_DIR, _ACCESS_REFER = 1 << 2, 1 << 3, 1 << 13
+# All that each version knows of: execute, write, read, list, remove, make and refer; then truncate; then device ioctl.
+_ACCESS_ALL = {2: (1 << 14) - 1, 3: (1 << 15) - 1, 4: (1 << 15) - 1, 5: (1 << 16) - 1}
+_NEWEST = max(_ACCESS_ALL)
+# Beside Python's own folders: libraries of the system, fonts, time zones; what tells how much memory this process has.
+_SYSTEM = ("/usr", "/lib", "/lib64", "/etc/ld.so.cache", "/etc/localtime", "/dev/null", "/dev/urandom", "/proc/self")
 _SCOPE_SIGNAL = 1 << 1
 _KNOWS_REFER, _KNOWS_SCOPES = 2, 6
 
@@ -39,19 +47,27 @@ _IO_URING_SETUP = 425
 _ARCHITECTURES = {"x86_64": (0xC000003E, 41), "aarch64": (0xC00000B7, 198)}
 
 
-def confine(*, network: bool) -> list[str]:
+@dataclass(frozen=True, slots=True)
+class Powers:
+    """What a process keeps, if its type does not give it up."""
+
+    network: bool = True
+    files: bool = True
+
+
+def confine(powers: Powers) -> list[str]:
     """Give up what this process does not need. To be called while it has one thread; gives what could not be done."""
     if sys.platform != "linux":
-        return ["privileges", "reach"] + ["network"] * (not network)
+        return ["privileges", "reach"] + ["network"] * (not powers.network) + ["files"] * (not powers.files)
     libc = ctypes.CDLL(None, use_errno=True)
     missing = []
     if not _drop_capabilities(libc):
         missing.append("capabilities")
     if libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0:
         missing.append("privileges")
-    if not _leave_others_alone(libc):
-        missing.append("reach")
-    if not network and not _give_up_sockets(libc):
+    if not _enter_domain(libc, files=powers.files):
+        missing += ["reach"] + ["files"] * (not powers.files)
+    if not powers.network and not _give_up_sockets(libc):
         missing.append("network")
     return missing
 
@@ -73,32 +89,49 @@ def _drop_capabilities(libc: ctypes.CDLL) -> bool:
     return bool(libc.capset(header, struct.pack("=6I", *words)) == 0)
 
 
-def _leave_others_alone(libc: ctypes.CDLL) -> bool:
+def _enter_domain(libc: ctypes.CDLL, *, files: bool) -> bool:
     """Enter a Landlock domain: who is in one cannot trace, and so not read, a process outside of it."""
     version = libc.syscall(_LANDLOCK_CREATE_RULESET, None, 0, _ASK_VERSION)
     if version < _KNOWS_REFER:
         return False
     # The files' part has to name something. REFER is the one right that a domain takes even if unnamed (renaming from
-    # one folder to another), so it is named here and granted everywhere below.
-    attributes = struct.pack("=Q", _ACCESS_REFER)
+    # one folder to another), so where files stay free it is named here and granted everywhere below.
+    governed = _ACCESS_REFER if files else _ACCESS_ALL[min(version, _NEWEST)]
+    attributes = struct.pack("=Q", governed)
     if version >= _KNOWS_SCOPES:
-        attributes = struct.pack("=QQQ", _ACCESS_REFER, 0, _SCOPE_SIGNAL)
+        attributes = struct.pack("=QQQ", governed, 0, _SCOPE_SIGNAL)
     ruleset = libc.syscall(_LANDLOCK_CREATE_RULESET, attributes, len(attributes), 0)
     if ruleset < 0:
         return False
-    root = -1
     try:
-        root = os.open("/", os.O_PATH | os.O_CLOEXEC)
-        rule = struct.pack("=Qi", _ACCESS_REFER, root)
-        if libc.syscall(_LANDLOCK_ADD_RULE, ruleset, _RULE_PATH_BENEATH, rule, 0) != 0:
+        granted = {"/": _ACCESS_REFER} if files else _readable()
+        if not all(_grant(libc, ruleset, path, rights) for path, rights in granted.items()):
             return False
         return bool(libc.syscall(_LANDLOCK_RESTRICT_SELF, ruleset, 0) == 0)
+    finally:
+        os.close(ruleset)
+
+
+def _readable() -> dict[str, int]:
+    """What Python has to read when it imports something, with the rights to it."""
+    paths = {*_SYSTEM, sys.prefix, sys.base_prefix, sys.exec_prefix, *(entry for entry in sys.path if entry)}
+    return {
+        path: _ACCESS_READ_FILE | (_ACCESS_READ_DIR if Path(path).is_dir() else 0)
+        for path in sorted(paths)
+        if Path(path).exists()
+    }
+
+
+def _grant(libc: ctypes.CDLL, ruleset: int, path: str, rights: int) -> bool:
+    try:
+        descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
     except OSError:
         return False
+    try:
+        rule = struct.pack("=Qi", rights, descriptor)
+        return bool(libc.syscall(_LANDLOCK_ADD_RULE, ruleset, _RULE_PATH_BENEATH, rule, 0) == 0)
     finally:
-        for descriptor in (root, ruleset):
-            with contextlib.suppress(OSError):
-                os.close(descriptor)
+        os.close(descriptor)
 
 
 class _Program(ctypes.Structure):

@@ -1,4 +1,4 @@
-"""One handler in one child process, without a worker or a database: for commands."""
+"""Handlers in child processes without a worker or a database: for commands, and for looking into files."""
 
 import asyncio
 import sys
@@ -6,7 +6,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, Self
 
 from headrace.tasks.context import Facts, StepRecord
 from headrace.tasks.errors import Fatal
@@ -28,23 +28,53 @@ def run_single(task_type: TaskType, payload: Any, *, on_progress: Callable[[int]
 
 
 async def _run(task_type: TaskType, payload: Any, reporter: "_ProgressOnly") -> Any:
-    claimed = Claimed(0, "single", 1, task_type.name, "", payload, 0, 1, None, None, datetime.now(UTC))
-    stop = asyncio.Event()
-    # The current folder is no place for modules here: it holds what somebody works on.
-    children = Children(size=1, path=[entry for entry in sys.path if entry], forward=lambda _: None)
-    with TemporaryDirectory(prefix="headrace-") as scratch:
-        try:
-            return await children.run(
+    async with Standalone(size=1) as processes:
+        return await processes.run(task_type, payload, reporter=reporter)
+
+
+class Standalone:
+    """Up to ``size`` warm child processes that run handlers without a worker or a database."""
+
+    def __init__(self, *, size: int) -> None:
+        # The current folder is no place for modules here: it holds what somebody works on.
+        self._children = Children(size=size, path=[entry for entry in sys.path if entry], forward=lambda _: None)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._children.close()
+
+    @property
+    def pids(self) -> frozenset[int]:
+        """The processes that are there, for metrics and tests."""
+        return self._children.pids
+
+    async def run(
+        self,
+        task_type: TaskType,
+        payload: Any,
+        *,
+        descriptors: tuple[int, ...] = (),
+        result_limit: int = _RESULT_LIMIT,
+        reporter: "_ProgressOnly | None" = None,
+    ) -> Any:
+        """The handler's result as plain JSON values. It is handed ``descriptors``, which stay the caller's to close.
+
+        Raises what ``Children.run`` raises. Canceling this call kills the child at once.
+        """
+        claimed = Claimed(0, "single", 1, task_type.name, "", payload, 0, 1, None, None, datetime.now(UTC))
+        stop = asyncio.Event()
+        with TemporaryDirectory(prefix="headrace-") as scratch:
+            return await self._children.run(
                 task_type,
                 claimed,
-                Facts(claimed, task_type.steps, Path(scratch), stop),
-                reporter,
+                Facts(claimed, task_type.steps, Path(scratch), stop, descriptors=descriptors),
+                reporter or _ProgressOnly(None),
                 stop=stop,
                 grace=timedelta(0),
-                result_limit=_RESULT_LIMIT,
+                result_limit=result_limit,
             )
-        finally:
-            await children.close()
 
 
 class _ProgressOnly:

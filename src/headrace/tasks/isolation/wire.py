@@ -3,7 +3,8 @@
 The worker says   begin   path, logs                           once, at the start
                   load    address                              import this handler
                   run     run, address, claimed, steps,        do this task
-                          scratch, limit, limits
+                          scratch, limit, limits,
+                          descriptors                          how many wait for it in the other socket
                   stop    run                                  it should stop
                   reply   call, value | refused                the answer to a call
 The child says    ready   memory, missing                      the answer to begin: what the kernel could not do

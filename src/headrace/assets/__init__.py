@@ -1,0 +1,1 @@
+"""Files that users bring: taken in, looked into, kept safe, handed out and let go."""

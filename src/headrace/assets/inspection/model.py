@@ -1,0 +1,114 @@
+"""What is known of a file after it was looked into, and how much of one is taken."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+
+class MediaType(StrEnum):
+    """As the documents name them."""
+
+    IMAGE = "IMAGE"
+    VIDEO = "VIDEO"
+    PDF = "PDF"
+    PPT = "PPT"
+
+
+class Format(StrEnum):
+    """What is taken. Anything else is ``file_unknown``."""
+
+    JPEG = "jpeg"
+    PNG = "png"
+    WEBP = "webp"
+    TIFF = "tiff"
+    GIF = "gif"
+    HEIC = "heic"
+    MP4 = "mp4"
+    MOV = "mov"
+    MKV = "mkv"
+    WEBM = "webm"
+    PDF = "pdf"
+    PPTX = "pptx"
+    PPT = "ppt"
+
+    @property
+    def media_type(self) -> MediaType:
+        return _MEDIA[self]
+
+    @property
+    def mime_type(self) -> str:
+        return _MIME[self]
+
+
+_VIDEOS = (Format.MP4, Format.MOV, Format.MKV, Format.WEBM)
+_MEDIA = {
+    **dict.fromkeys(Format, MediaType.IMAGE),
+    **dict.fromkeys(_VIDEOS, MediaType.VIDEO),
+    Format.PDF: MediaType.PDF,
+    Format.PPTX: MediaType.PPT,
+    Format.PPT: MediaType.PPT,
+}
+_MIME = {
+    Format.JPEG: "image/jpeg",
+    Format.PNG: "image/png",
+    Format.WEBP: "image/webp",
+    Format.TIFF: "image/tiff",
+    Format.GIF: "image/gif",
+    Format.HEIC: "image/heic",
+    Format.MP4: "video/mp4",
+    Format.MOV: "video/quicktime",
+    Format.MKV: "video/x-matroska",
+    Format.WEBM: "video/webm",
+    Format.PDF: "application/pdf",
+    Format.PPTX: "application/vnd.openxmlformats-officedocument.presentationml.presentation",
+    Format.PPT: "application/vnd.ms-powerpoint",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What a file is. What its kind does not have is None: a picture has no pages, a presentation no pixels.
+
+    ``width`` and ``height`` are as stored; ``orientation`` is EXIF's number (1 to 8) of how they are to be turned, for
+    a video the one that stands for its rotation. ``pages`` counts a presentation's slides, too. ``frames`` is 1 for a
+    still picture; a video's may be estimated, then ``details["frames_estimated"]`` is true. ``details`` is JSON with
+    what only some kinds have, and ``details["notes"]`` lists what is odd about the file, by words of ``Note``.
+    """
+
+    media_type: MediaType
+    format: Format
+    mime_type: str
+    width: int | None = None
+    height: int | None = None
+    pages: int | None = None
+    frames: int | None = None
+    duration_ms: int | None = None
+    orientation: int | None = None
+    encrypted: bool = False
+    signed: bool = False
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Note(StrEnum):
+    """What is odd about a file that is taken nevertheless."""
+
+    REPAIRED = "repaired"  # its structure was broken and could be put together again
+    NO_END = "no_end"  # its last bytes are missing, and nothing that matters with them
+    BYTES_BEHIND = "bytes_behind"  # something follows its end that readers do not look at
+    BYTES_BEFORE = "bytes_before"  # something comes before its beginning
+    MACROS = "macros"  # it brings programs along; nothing here ever runs them
+    PARTLY_UNREADABLE = "partly_unreadable"  # some pages or frames cannot be shown
+    RIGHTS = "rights"  # it opens without a password, but its owner restricts what may be done with it
+
+
+@dataclass(frozen=True, slots=True)
+class FileLimits:
+    """How much of a file is taken, by plan; None is no limit beyond what the child may use."""
+
+    max_bytes: int | None = 2 * 1024**3
+    max_pixels: int | None = 100_000_000  # of a picture, of a video's frame, of all frames of an animation: see bombs
+    max_pages: int | None = 2_000  # of a PDF or a multi-page TIFF, and slides
+    max_seconds: int | None = 2 * 3600
+    max_frames: int | None = 2_000  # of an animated picture
+    max_unpacked_bytes: int | None = 4 * 1024**3  # of what lies packed in a presentation, altogether

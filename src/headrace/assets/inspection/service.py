@@ -1,0 +1,175 @@
+"""Looking into files, and making previews: always in a child, which is handed the file open and sees no other."""
+
+import asyncio
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Self
+
+from pydantic import TypeAdapter, ValidationError
+
+from headrace.assets.inspection import handlers
+from headrace.assets.inspection.errors import (
+    REFUSALS,
+    FileEmpty,
+    FileRefused,
+    FileTooLarge,
+    InspectionCrashed,
+    InspectionMemory,
+    InspectionTimeout,
+)
+from headrace.assets.inspection.model import Facts, FileLimits
+from headrace.tasks.errors import BadResult, Fatal, TaskCanceled
+from headrace.tasks.isolation.errors import CrashCause, Crashed, HandlerFailed
+from headrace.tasks.isolation.single import Standalone
+from headrace.tasks.registry import ProcessLimits, Registry, TaskType
+
+# Facts are a page of JSON. A child that sends more has been taken over by what it read.
+_RESULT_LIMIT = 64 * 1024
+_FACTS = TypeAdapter(Facts)
+_CAUSES: dict[CrashCause, type[FileRefused]] = {
+    CrashCause.TIME: InspectionTimeout,
+    CrashCause.MEMORY: InspectionMemory,
+    CrashCause.ITSELF: InspectionCrashed,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class InspectorConfig:
+    """How many children there are, and what each may use for one file.
+
+    ``memory_bytes`` is address space on top of the loaded libraries: a picture of 100 million pixels takes 400 MB.
+    """
+
+    processes: int = 2
+    memory_bytes: int = 1024**3
+    cpu_seconds: int = 60
+    wall_seconds: int = 120
+    output_bytes: int = 512 * 1024**2
+
+
+class Inspector:
+    """Looks into files. Belongs to the loop it is first used on.
+
+    Children start when they are first needed, or with ``prepare``, and stay; one that crashed or was killed is
+    replaced.
+    """
+
+    def __init__(self, config: InspectorConfig | None = None) -> None:
+        self._config = config or InspectorConfig()
+        self._processes = Standalone(size=self._config.processes)
+        self._types = _types(self._config)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._processes.__aexit__()
+
+    @property
+    def pids(self) -> frozenset[int]:
+        """The children that are there, for metrics and tests."""
+        return self._processes.pids
+
+    async def prepare(self) -> None:
+        """Start the children and load their libraries, so that the first file need not wait."""
+        await asyncio.gather(*(self._run(handlers.warm_up, {}, ()) for _ in range(self._config.processes)))
+
+    async def inspect(self, path: Path, *, limits: FileLimits) -> Facts:
+        """What the file is; a ``FileRefused`` says why it is not taken."""
+        with _opened(path) as file:
+            size = os.fstat(file).st_size
+            if size == 0:
+                raise FileEmpty
+            if limits.max_bytes is not None and size > limits.max_bytes:
+                raise FileTooLarge(size_bytes=size, max_bytes=limits.max_bytes)
+            return _facts(await self._run(handlers.inspect, asdict(limits), (file,)))
+
+    async def preview(self, path: Path, facts: Facts, target: Path, *, longest_side: int) -> None:
+        """Write a small picture of the file to ``target``, as WebP, upright, no side longer than ``longest_side``.
+
+        A picture, a video's first frame that shows something, the first page, the slide that a presentation keeps as
+        its thumbnail; where there is none, a sheet with the kind of file on it.
+        """
+        with _opened(path) as file, _written(target) as output:
+            order = {"format": facts.format, "longest_side": longest_side}
+            await self._run(handlers.preview, order, (file, output))
+
+    async def strip_location(self, path: Path, target: Path) -> bool:
+        """Write the file without the place where it was taken to ``target``, every pixel as it was.
+
+        False, and nothing is written, if it names no place. Raises ``FileUnsupported`` for kinds that cannot be freed
+        of it: of those, PDF and presentations name none.
+        """
+        with _opened(path) as file, _written(target) as output:
+            stripped = bool(await self._run(handlers.strip_location, {}, (file, output)))
+        if not stripped:
+            await asyncio.to_thread(target.unlink, missing_ok=True)
+        return stripped
+
+    async def _run(self, handler: Any, order: dict[str, Any], files: tuple[int, ...]) -> Any:
+        try:
+            return await self._processes.run(
+                self._types[handler.__name__], order, descriptors=files, result_limit=_RESULT_LIMIT
+            )
+        except Fatal as exc:
+            raise _refusal(exc) from None
+        except Crashed as exc:
+            raise _CAUSES[exc.cause] from exc
+        except (HandlerFailed, BadResult, TaskCanceled) as exc:
+            raise InspectionCrashed from exc
+
+
+def _types(config: InspectorConfig) -> dict[str, TaskType]:
+    registry, types = Registry(), {}
+    limits = ProcessLimits(
+        memory_bytes=config.memory_bytes,
+        cpu_seconds=config.cpu_seconds,
+        file_bytes=config.output_bytes,
+        open_files=64,
+        wall_seconds=config.wall_seconds,
+    )
+    for handler in (handlers.warm_up, handlers.inspect, handlers.preview, handlers.strip_location):
+        name = f"headrace.file_{handler.__name__}"
+        registry.task(name, isolation="process", limits=limits, network=False, files=False)(handler)
+        types[handler.__name__] = registry.get(name)
+    return types
+
+
+def _refusal(exc: Fatal) -> FileRefused:
+    """What a child said. It is believed as far as it names a code of ours."""
+    details = dict(exc.details)
+    kind = REFUSALS.get(str(details.pop("code", "")), InspectionCrashed)
+    numbers = {name: value for name, value in details.items() if isinstance(value, int | str)}
+    return kind(exc.message[:500] or None, **numbers)
+
+
+def _facts(answer: Any) -> Facts:
+    try:
+        return _FACTS.validate_python(answer)
+    except ValidationError as exc:
+        raise InspectionCrashed from exc
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[int]:
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def _written(target: Path) -> Iterator[int]:
+    """Open for the child to write to; gone if it fails."""
+    descriptor = os.open(target, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    try:
+        yield descriptor
+    except BaseException:
+        target.unlink(missing_ok=True)
+        raise
+    finally:
+        os.close(descriptor)
