@@ -4,7 +4,7 @@ import zipfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from xml.etree import ElementTree
+from xml.etree import ElementTree as ET
 
 from headrace.assets.inspection.errors import FileBomb, FileDamaged, FileEncrypted, FileTruncated
 from headrace.assets.inspection.model import FileLimits
@@ -66,7 +66,7 @@ def check_entries(archive: zipfile.ZipFile) -> None:
         raise FileDamaged from exc
 
 
-def read_xml(archive: zipfile.ZipFile, name: str) -> ElementTree.Element | None:
+def read_xml(archive: zipfile.ZipFile, name: str) -> ET.Element | None:
     """One part as XML; None if it is not there. Never with entities, which multiply, or name other files."""
     try:
         entry = archive.getinfo(name)
@@ -81,6 +81,6 @@ def read_xml(archive: zipfile.ZipFile, name: str) -> ElementTree.Element | None:
     if b"<!DOCTYPE" in text or b"<!ENTITY" in text or "<!DOCTYPE".encode("utf-16-le") in text:
         raise FileBomb
     try:
-        return ElementTree.fromstring(text)  # noqa: S314 - without a document type there are no entities
-    except ElementTree.ParseError as exc:
+        return ET.fromstring(text)  # noqa: S314 - without a document type there are no entities
+    except ET.ParseError as exc:
         raise FileDamaged from exc

@@ -6,6 +6,8 @@ from headrace.assets.inspection.errors import FileDamaged, FileTruncated
 from headrace.assets.inspection.source import Source
 
 _MOST_BOXES = 100_000  # a fragmented video has two for each second or so
+# Some writers count a box's header twice. Players do not mind, and no frame is lost by it.
+_MISCOUNT = 64
 _PADDING = frozenset({b"free", b"skip", b"wide", b"uuid", b"udta", b"\0\0\0\0"})
 
 
@@ -40,9 +42,11 @@ def read_layout(source: Source) -> Layout:
         if box is None or not _is_name(box.kind):
             break  # something else stands behind the boxes
         if box.end > source.size:
-            if box.kind in _PADDING:
-                break
-            raise FileTruncated(missing_bytes=box.end - source.size)
+            if box.kind not in _PADDING and box.end - source.size > _MISCOUNT:
+                raise FileTruncated(missing_bytes=box.end - source.size)
+            boxes.append(Box(box.kind, box.offset, source.size - box.offset))
+            at = source.size
+            break
         boxes.append(box)
         at = box.end
         if len(boxes) > _MOST_BOXES:

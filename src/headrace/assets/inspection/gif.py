@@ -26,11 +26,13 @@ class _Walk:
 def inspect(source: Source, limits: FileLimits) -> Facts:
     with source.mapped() as data:
         walk = _walk(data, limits)
-    if walk.frames == 0:
-        raise FileTruncated if walk.end is None else FileDamaged
-    check_frames(walk.frames, limits)
+    if walk.frames == 0 and walk.end is not None:
+        raise FileDamaged
     check_hidden(source, walk.end)
-    decode(source, "GIF")
+    try:
+        decode(source, "GIF")
+    except FileDamaged as exc:
+        raise FileTruncated if walk.frames == 0 else FileDamaged from exc
     behind = walk.end is not None and walk.end < source.size
     animated = walk.frames > 1
     return facts(
@@ -38,7 +40,7 @@ def inspect(source: Source, limits: FileLimits) -> Facts:
         notes=[Note.BYTES_BEHIND] * behind + [Note.NO_END] * (walk.end is None),
         width=walk.width,
         height=walk.height,
-        frames=walk.frames,
+        frames=max(1, walk.frames),  # the only one may lack its last byte
         duration_ms=walk.hundredths * 10 if animated else None,
         orientation=1,
     )

@@ -3,7 +3,7 @@
 import io
 import mmap
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from headrace.assets.inspection.errors import FileBomb, FileDamaged, FileTruncated, FileUnsupported
@@ -32,7 +32,6 @@ class _Segments:
     scans: int = 0
     exif: bytes = b""
     end: int | None = None  # behind the last marker, if it is there
-    extra: list[int] = field(default_factory=list)
 
 
 def inspect(source: Source, limits: FileLimits) -> Facts:
@@ -117,13 +116,13 @@ def _decode(source: Source, *, complete: bool) -> str:
             if "truncated" in str(exc):
                 raise FileTruncated from exc
             raise
-        if not complete and _is_flat(picture):
+        if not complete and _is_filled(picture):
             raise FileTruncated
     return mode
 
 
-def _is_flat(picture: Any) -> bool:
-    """Whether the last row is of one colour: rows that never came are."""
+def _is_filled(picture: Any) -> bool:
+    """Whether the last row is of the one grey that decoders fill rows with that never came."""
     row = picture.convert("L").crop((0, picture.height - 1, picture.width, picture.height))
     low, high = row.getextrema()
-    return bool(low == high)
+    return bool(low == high and abs(low - _GREY) <= 2)

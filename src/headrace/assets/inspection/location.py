@@ -5,6 +5,7 @@ XMP         GPS properties are filled with spaces
 MP4, MOV    boxes that hold a place become empty ones; places in Apple's key list are filled with spaces
 """
 
+import mmap
 import os
 import re
 import zlib
@@ -59,12 +60,12 @@ def _in_picture(source: Source, kind: Format) -> list[Patch]:
     return patches
 
 
-def _exif_starts(source: Source, kind: Format, data: "re.Pattern[bytes] | object") -> list[int]:
+def _exif_starts(source: Source, kind: Format, data: mmap.mmap) -> list[int]:
     """Where EXIF's own header is in the file."""
     if kind is Format.TIFF:
         return [0]
     if kind is Format.JPEG:
-        return [match.end() for match in _EXIF_SEGMENT.finditer(data)]  # type: ignore[arg-type]
+        return [match.end() for match in _EXIF_SEGMENT.finditer(data)]
     if kind is Format.WEBP:
         return _in_riff(source)
     return _in_heic(source, data)
@@ -80,7 +81,7 @@ def _in_riff(source: Source) -> list[int]:
     return starts
 
 
-def _in_heic(source: Source, data: object) -> list[int]:
+def _in_heic(source: Source, data: mmap.mmap) -> list[int]:
     """The library gives EXIF's bytes but not their place: they are looked for."""
     starts = []
     for picture in heic.open_pictures(source):
@@ -88,15 +89,15 @@ def _in_heic(source: Source, data: object) -> list[int]:
         header = max(exif.find(b"II*\0"), exif.find(b"MM\0*"))
         if header < 0:
             continue
-        start = data.find(exif[header:])  # type: ignore[attr-defined]
+        start = data.find(exif[header:])
         if start < 0:
             raise FileUnsupported("The place in this HEIC cannot be taken out: save it as JPEG, and send that.")
         starts.append(start)
     return starts
 
 
-def _in_xmp(data: object, begin: int, end: int) -> Iterator[Patch]:
-    for packet in _XMP.finditer(data, begin, end):  # type: ignore[call-overload]
+def _in_xmp(data: bytes | mmap.mmap, begin: int, end: int) -> Iterator[Patch]:
+    for packet in _XMP.finditer(data, begin, end):
         for place in _XMP_PLACE.finditer(packet.group()):
             yield Patch(packet.start() + place.start(), b" " * len(place.group()))
 
@@ -137,10 +138,10 @@ def _in_boxes(source: Source) -> list[Patch]:
     return patches
 
 
-def _place_boxes(data: object, begin: int, end: int) -> list[Patch]:
+def _place_boxes(data: bytes | mmap.mmap, begin: int, end: int) -> list[Patch]:
     """Boxes with a place become room that is left free."""
     patches = []
-    for match in _PLACE_BOX.finditer(data, begin, end):  # type: ignore[call-overload]
+    for match in _PLACE_BOX.finditer(data, begin, end):
         size = int.from_bytes(match.group(1), "big")
         if 12 <= size <= 1024 and match.start() + size <= end:
             patches.append(Patch(match.start() + 4, b"free" + bytes(size - 8)))

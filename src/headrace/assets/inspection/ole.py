@@ -50,11 +50,13 @@ class Container:
         """Of streams and storages."""
         return frozenset(entry.name for entry in self._entries)
 
-    def read(self, name: str, most: int) -> bytes | None:
-        """A stream's bytes, up to ``most``; None if there is none of that name."""
-        entry = next((each for each in self._entries if each.name == name and each.kind == _STREAM), None)
-        if entry is None:
-            return None
+    def read(self, name: str, most: int) -> Iterator[bytes]:
+        """The bytes, up to ``most``, of each stream of that name: files for two versions of a program have two."""
+        for entry in self._entries:
+            if entry.name == name and entry.kind == _STREAM:
+                yield self._read(entry, most)
+
+    def _read(self, entry: _Entry, most: int) -> bytes:
         wanted = min(entry.size, most)
         if entry.size < 4096:
             return self._read_small(entry.start, wanted)

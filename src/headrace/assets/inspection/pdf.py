@@ -10,6 +10,7 @@ from headrace.assets.inspection.source import Source
 
 _DEEPEST = 32
 _MOST_FIELDS = 5_000
+_MOST_POINTS = 1_000_000
 _NEEDS_CERTIFICATE = ("unsupported encryption filter", "/Adobe.PubSec")
 
 
@@ -25,7 +26,7 @@ def inspect(source: Source, limits: FileLimits) -> Facts:
     except pikepdf.PdfError as exc:
         if any(words in str(exc) for words in _NEEDS_CERTIFICATE):
             raise FileEncrypted("The file is locked with a certificate: send one that is not.") from exc
-        raise _unreadable(source) from exc
+        return _by_drawing(source, limits, exc)
 
 
 def _read(document: Any, source: Source, limits: FileLimits) -> Facts:
@@ -122,6 +123,30 @@ def _get(node: Any, name: str) -> Any:
         return node.get(name) if node is not None else None
     except (AttributeError, TypeError, ValueError, KeyError):
         return None
+
+
+def _by_drawing(source: Source, limits: FileLimits, why: Exception) -> Facts:
+    """What the library that draws pages makes of a file that the other cannot put together: it is more forgiving."""
+    import pypdfium2
+
+    try:
+        document = pypdfium2.PdfDocument(source.open())
+        try:
+            pages = len(document)
+            check_pages(pages, limits)
+            width, height = document[0].get_size()
+        finally:
+            document.close()
+    except (pypdfium2.PdfiumError, ValueError, IndexError):
+        raise _unreadable(source) from why
+    if not (0 < width < _MOST_POINTS and 0 < height < _MOST_POINTS):
+        raise _unreadable(source) from why
+    return facts(
+        Format.PDF,
+        notes=[Note.REPAIRED, Note.PARTLY_UNREADABLE],
+        pages=pages,
+        details={"page_width_pt": round(width, 2), "page_height_pt": round(height, 2)},
+    )
 
 
 def _unreadable(source: Source) -> Exception:

@@ -10,12 +10,13 @@ from headrace.assets.inspection.ole import Container
 from headrace.assets.inspection.sniffing import check_hidden
 from headrace.assets.inspection.source import Source
 
-_DOCUMENT, _SLIDE, _LIST, _SLIDE_PLACE, _DOCUMENT_ATOM = 0x03E8, 0x03EE, 0x0FF0, 0x03F3, 0x03E9
+_DOCUMENT, _LIST, _SLIDE_PLACE, _DOCUMENT_ATOM = 0x03E8, 0x0FF0, 0x03F3, 0x03E9
 _SLIDES_LISTED = 0  # the list's instance: 0 slides, 1 masters, 2 notes
 _ENCRYPTED_TOKEN = 0xF3D1C4DF
 _MOST_BYTES = 256 * 1024**2
 _MASTER_UNITS = 576  # to the inch
 _EMU = 914_400
+_OLD_NAMES = frozenset({"PP40", "Header", "Text_Content", "PersistentStorage Directory"})
 
 
 def inspect(source: Source, limits: FileLimits) -> Facts:
@@ -26,10 +27,13 @@ def inspect(source: Source, limits: FileLimits) -> Facts:
     if "PowerPoint Document" not in names:
         raise _other(names)
     check_hidden(source)
-    if "EncryptedSummary" in names or _is_encrypted(container.read("Current User", 4096) or b""):
+    if "EncryptedSummary" in names or any(map(_is_encrypted, container.read("Current User", 4096))):
         raise FileEncrypted
-    stream = container.read("PowerPoint Document", _MOST_BYTES) or b""
-    slides, size = _read_document(stream)
+    found = [_read_document(stream) for stream in container.read("PowerPoint Document", _MOST_BYTES)]
+    document = next(filter(None, found), None)
+    if document is None:
+        raise _too_old() if names & _OLD_NAMES else FileDamaged()
+    slides, size = document
     check_pages(slides, limits)
     return facts(
         Format.PPT,
@@ -43,30 +47,25 @@ def inspect(source: Source, limits: FileLimits) -> Facts:
 def _other(names: frozenset[str]) -> Exception:
     if names & {"WordDocument", "Workbook", "Book"}:
         return FileUnknown("This is a Word or Excel file, which is not taken: save it as PDF and send that.")
-    if names & {"PP40", "PP97_DUALSTORAGE", "Header"}:
-        return FileUnsupported("This presentation is of PowerPoint 95 or older: save it as PPTX and send that.")
-    return FileUnknown()
+    return _too_old() if names & _OLD_NAMES else FileUnknown()
+
+
+def _too_old() -> FileUnsupported:
+    return FileUnsupported("This presentation is of PowerPoint 95 or older: save it as PPTX and send that.")
 
 
 def _is_encrypted(current_user: bytes) -> bool:
     return len(current_user) >= 16 and int.from_bytes(current_user[12:16], "little") == _ENCRYPTED_TOKEN
 
 
-def _read_document(stream: bytes) -> tuple[int, tuple[int, int] | None]:
-    """How many slides, and how large. Each time it is saved the document is appended anew: the last one counts."""
-    documents, loose, whole = [], 0, False
-    for kind, _instance, begin, end in _records(stream, 0, len(stream)):
-        whole = True
-        if kind == _DOCUMENT:
-            documents.append((begin, end))
-        elif kind == _SLIDE:
-            loose += 1
-    if not whole:
-        raise FileDamaged
+def _read_document(stream: bytes) -> tuple[int, tuple[int, int] | None] | None:
+    """How many slides, and how large; None if it is no presentation.
+
+    Each time it is saved the document is appended anew: the last one counts.
+    """
+    documents = [(begin, end) for kind, _, begin, end in _records(stream, 0, len(stream)) if kind == _DOCUMENT]
     if not documents:
-        if loose:
-            return loose, None
-        raise FileDamaged
+        return None
     begin, end = documents[-1]
     slides, size = 0, None
     for kind, instance, first, last in _records(stream, begin, end):

@@ -2,7 +2,7 @@
 
 import posixpath
 import zipfile
-from xml.etree import ElementTree
+from xml.etree import ElementTree as ET
 
 from headrace.assets.inspection import archives
 from headrace.assets.inspection.errors import FileDamaged, FilePolyglot, FileUnknown, FileUnsupported
@@ -74,7 +74,7 @@ def _main_part(archive: zipfile.ZipFile, names: set[str]) -> tuple[str, str]:
     return _by_default(types, archive, seen)
 
 
-def _by_default(types: ElementTree.Element, archive: zipfile.ZipFile, seen: list[str]) -> tuple[str, str]:
+def _by_default(types: ET.Element, archive: zipfile.ZipFile, seen: list[str]) -> tuple[str, str]:
     """Some writers name the kind for the ending alone, and the part in the relations."""
     kinds = {each.get("ContentType", "").lower() for each in types}
     for known, mime_type in _KINDS.items():
@@ -104,13 +104,13 @@ def _other_archive(names: set[str]) -> str | None:
     return "This is a ZIP archive, which is not taken: unpack it and send the files in it."
 
 
-def _count(root: ElementTree.Element, local: str) -> int:
+def _count(root: ET.Element, local: str) -> int:
     """Elements of that name, whatever their namespace: strict files have another."""
     listed = next((each for each in root if _local(each) == "sldIdLst"), None)
     return 0 if listed is None else sum(_local(each) == local for each in listed)
 
 
-def _slide_size(root: ElementTree.Element) -> tuple[int | None, int | None]:
+def _slide_size(root: ET.Element) -> tuple[int | None, int | None]:
     size = next((each for each in root if _local(each) == "sldSz"), None)
     if size is None:
         return None, None
@@ -125,5 +125,5 @@ def _media(names: set[str]) -> int | None:
     return sum(name.startswith("ppt/media/") for name in names) or None
 
 
-def _local(element: ElementTree.Element) -> str:
+def _local(element: ET.Element) -> str:
     return str(element.tag).rpartition("}")[2]

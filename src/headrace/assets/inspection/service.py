@@ -104,7 +104,7 @@ class Inspector:
         """
         with _opened(path) as file, _written(target) as output:
             answer = await self._run(handlers.strip_location, {}, (file, output))
-            stripped = answer == {"stripped": True}
+            stripped = bool(answer["stripped"])
         if not stripped:
             await asyncio.to_thread(target.unlink, missing_ok=True)
         return stripped

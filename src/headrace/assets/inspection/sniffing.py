@@ -60,12 +60,11 @@ def sniff(source: Source) -> Format:
     """The kind of file; ``FileUnknown`` names what it seems to be."""
     head = source.head
     kind = _by_start(head)
-    pdf = head.find(b"%PDF-", 0, _PDF_WITHIN)
-    if kind is None and pdf >= 0:
+    if kind is None and b"%PDF" in head[:_PDF_WITHIN]:
         return Format.PDF
     if kind is None:
         raise _unknown(source)
-    if pdf > 0:
+    if b"%PDF-" in head[:_PDF_WITHIN]:
         raise FilePolyglot(f"The file is {kind.name} and PDF at once: save it anew with a usual program.")
     return kind
 

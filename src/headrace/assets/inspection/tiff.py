@@ -26,11 +26,10 @@ def inspect(source: Source, limits: FileLimits) -> Facts:
         check_pixels(picture.width, picture.height, limits)
         if _DNG in picture.tag_v2:
             raise _raw()
-        _check_data(picture, source)
         width, height = picture.tag_v2.get(256, picture.width), picture.tag_v2.get(257, picture.height)
         orientation = picture.tag_v2.get(_ORIENTATION, 1)
         details = {"mode": picture.mode, "compression": str(picture.info.get("compression", "")) or None}
-        _load(picture)
+        _load(picture, source)
         pages, readable = _count_pages(picture, limits)
     return facts(
         Format.TIFF,
@@ -44,25 +43,28 @@ def inspect(source: Source, limits: FileLimits) -> Facts:
     )
 
 
-def _load(picture: Any) -> None:
+def _load(picture: Any, source: Source) -> None:
     try:
         picture.load()
     except MemoryError:
         raise
     except Exception as exc:
         # libtiff gives only a number for whatever went wrong inside.
-        raise FileTruncated if "truncated" in str(exc) else FileDamaged from exc
+        missing = _missing_bytes(picture, source)
+        if missing > 0 or "truncated" in str(exc):
+            raise FileTruncated(missing_bytes=missing) from exc
+        raise FileDamaged from exc
 
 
-def _check_data(picture: Any, source: Source) -> None:
-    """Whether the pixels' data lies inside the file."""
-    tags = picture.tag_v2
+def _missing_bytes(picture: Any, source: Source) -> int:
+    """How far behind the file's end its pixels' data would reach."""
+    tags, missing = picture.tag_v2, 0
     for starts, lengths in ((_STRIPS, _STRIP_BYTES), (_TILES, _TILE_BYTES)):
         offsets, counts = tags.get(starts), tags.get(lengths)
         if offsets and counts and isinstance(counts, tuple) and len(offsets) == len(counts):
             end = max(offset + count for offset, count in zip(offsets, counts, strict=True))
-            if end > source.size:
-                raise FileTruncated(missing_bytes=int(end - source.size))
+            missing = max(missing, int(end) - source.size)
+    return missing
 
 
 def _count_pages(picture: Any, limits: FileLimits) -> tuple[int, bool]:

@@ -1,5 +1,6 @@
 """MP4, MOV, MKV, WebM: what the tracks are, and whether a picture comes out of them."""
 
+import itertools
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,7 +21,10 @@ from headrace.assets.inspection.sniffing import check_hidden
 from headrace.assets.inspection.source import Source
 
 _DEMUXER = {Format.MP4: "mov", Format.MOV: "mov", Format.MKV: "matroska", Format.WEBM: "matroska"}
-_PROTECTED = frozenset({"encv", "enca", "drmi"})
+_PROTECTED_TRACK = b"encv"
+_MOST_MOOV = 256 * 1024**2
+# Matroska's numbers of "encoding" and "encryption", near the beginning.
+_ENCODING, _ENCRYPTION = b"\x62\x40", b"\x50\x35"
 _ATTACHED_PICTURE = 0x0400
 # Degrees to the left, as FFmpeg counts them, to EXIF's number.
 _ORIENTATIONS = {0: 1, 90: 8, 180: 3, -180: 3, 270: 6, -90: 6, -270: 8}
@@ -49,6 +53,8 @@ def inspect(source: Source, limits: FileLimits, kind: Format) -> Facts:
         context = stream.codec_context
         check_pixels(context.width, context.height, limits)
         rotation = _first_frame_rotation(container, stream)
+        if rotation is None:
+            raise _no_picture(source, kind)
         packets = _read_packets(source, kind, stream.index, everything=source.size <= _COUNTED_BYTES)
         duration_ms = _duration_ms(container, stream, packets)
         _check_length(duration_ms, limits)
@@ -86,7 +92,8 @@ def opened(source: Source, kind: Format) -> Iterator[Any]:
         raise FileDamaged from exc
     with container:
         for stream in container.streams.video:
-            stream.codec_context.thread_count = 1  # each thread holds frames of its own
+            if stream.codec_context is not None:
+                stream.codec_context.thread_count = 1  # each thread holds frames of its own
         yield container
 
 
@@ -95,6 +102,9 @@ def _check_layout(source: Source, kind: Format) -> int:
     if kind in (Format.MKV, Format.WEBM):
         return read_segment_end(source)
     layout = read_layout(source)
+    for box in layout.boxes:
+        if box.kind == b"moov" and box.size <= _MOST_MOOV and _PROTECTED_TRACK in source.read_at(box.offset, box.size):
+            raise _protected()
     if not layout.has(b"moov"):
         raise FileTruncated(
             "The list of what the video holds is missing, as when a recording or a copy was broken off: send it again "
@@ -108,15 +118,25 @@ def _picture_track(container: Any) -> Any:
     if not streams:
         raise FileUnsupported("There is no picture in this video, only sound or text: send one with a picture.")
     stream = streams[0]
-    if stream.codec_context is not None and stream.codec_context.codec_tag in _PROTECTED:
-        raise FileEncrypted("The video is protected against copying: send one that is not.")
     if stream.codec_context is None:
         raise FileUnsupported("The video is packed in a way that is not known here: save it as H.264 and send that.")
     return stream
 
 
-def _first_frame_rotation(container: Any, stream: Any) -> int:
-    """Decode until one frame comes; how far it is turned."""
+def _protected() -> FileEncrypted:
+    return FileEncrypted("The video is protected against copying: send one that is not.")
+
+
+def _no_picture(source: Source, kind: Format) -> Exception:
+    if kind in (Format.MKV, Format.WEBM):
+        tracks = source.read_at(0, 65_536)
+        if _ENCODING in tracks and _ENCRYPTION in tracks:
+            return _protected()
+    return FileDamaged("No picture comes out of the video: play it, save it anew with a usual program and send that.")
+
+
+def _first_frame_rotation(container: Any, stream: Any) -> int | None:
+    """Decode until one frame comes; how far it is turned. None if none comes."""
     import av
 
     tries = 0
@@ -129,13 +149,14 @@ def _first_frame_rotation(container: Any, stream: Any) -> int:
                 return int(frame.rotation)
         except av.FFmpegError:
             continue  # some recordings begin in the midst of a group of pictures
-    raise FileDamaged("No picture comes out of the video: play it, save it anew with a usual program and send that.")
+    return None
 
 
 def _read_packets(source: Source, kind: Format, index: int, *, everything: bool) -> _Packets:
     import av
 
-    found, times = _Packets(whole=everything), []
+    found = _Packets(whole=everything)
+    times: list[int] = []
     with opened(source, kind) as container:
         stream = container.streams[index]
         try:
@@ -153,13 +174,13 @@ def _read_packets(source: Source, kind: Format, index: int, *, everything: bool)
                     break
         except av.FFmpegError as exc:
             raise FileDamaged from exc
-    found.uneven = _is_uneven(sorted(times), stream)
+    found.uneven = _is_uneven(sorted(times))
     return found
 
 
-def _is_uneven(times: list[int], stream: Any) -> bool:
+def _is_uneven(times: list[int]) -> bool:
     """Whether the steps from frame to frame differ by more than rounding to the track's clock explains."""
-    steps = sorted(later - earlier for earlier, later in zip(times, times[1:], strict=False))
+    steps = sorted(later - earlier for earlier, later in itertools.pairwise(times))
     if len(steps) < 4:
         return False
     # Of a few steps at the beginning and end many files have odd ones: look at the middle of them.
@@ -169,7 +190,7 @@ def _is_uneven(times: list[int], stream: Any) -> bool:
 
 def _duration_ms(container: Any, stream: Any, packets: _Packets) -> int | None:
     if container.duration and container.duration > 0:
-        return round(container.duration / 1000)
+        return int(container.duration // 1000)
     if stream.duration and stream.duration > 0 and stream.time_base:
         return round(float(stream.duration * stream.time_base) * 1000)
     # Recorded in a browser: nobody wrote the duration down when it was over.
