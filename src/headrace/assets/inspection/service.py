@@ -14,13 +14,14 @@ from headrace.assets.inspection import handlers
 from headrace.assets.inspection.errors import (
     REFUSALS,
     FileEmpty,
+    FileMismatch,
     FileRefused,
     FileTooLarge,
     InspectionCrashed,
     InspectionMemory,
     InspectionTimeout,
 )
-from headrace.assets.inspection.model import Facts, FileLimits
+from headrace.assets.inspection.model import Facts, FileLimits, MediaType
 from headrace.tasks.errors import BadResult, Fatal, TaskCanceled
 from headrace.tasks.isolation.errors import CrashCause, Crashed, HandlerFailed
 from headrace.tasks.isolation.single import Standalone
@@ -77,15 +78,22 @@ class Inspector:
         """Start the children and load their libraries, so that the first file need not wait."""
         await asyncio.gather(*(self._run(handlers.warm_up, {}, ()) for _ in range(self._config.processes)))
 
-    async def inspect(self, path: Path, *, limits: FileLimits) -> Facts:
-        """What the file is; a ``FileRefused`` says why it is not taken."""
+    async def inspect(self, path: Path, *, limits: FileLimits, expected: MediaType | None = None) -> Facts:
+        """What the file is; a ``FileRefused`` says why it is not taken. ``expected`` is what somebody said that it is."""
         with _opened(path) as file:
             size = os.fstat(file).st_size
             if size == 0:
                 raise FileEmpty
             if limits.max_bytes is not None and size > limits.max_bytes:
                 raise FileTooLarge(size_bytes=size, max_bytes=limits.max_bytes)
-            return _facts(await self._run(handlers.inspect, asdict(limits), (file,)))
+            facts = _facts(await self._run(handlers.inspect, asdict(limits), (file,)))
+        if expected is not None and facts.media_type is not expected:
+            raise FileMismatch(
+                f"This is a file of the kind {facts.media_type}, not {expected}: send it under its own kind.",
+                media_type=facts.media_type,
+                expected=expected,
+            )
+        return facts
 
     async def preview(self, path: Path, facts: Facts, target: Path, *, longest_side: int) -> None:
         """Write a small picture of the file to ``target``, as WebP, upright, no side longer than ``longest_side``.
