@@ -5,6 +5,7 @@ import io
 import struct
 import tempfile
 import zipfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ _XMP = (
     b'<x:xmpmeta xmlns:x="adobe:ns:meta/"><rdf:RDF xmlns:rdf="r"><rdf:Description xmlns:exif="e" '
     b'exif:GPSLatitude="48,8.5N" exif:GPSLongitude="11,34.6E"/></rdf:RDF></x:xmpmeta>'
 )
-_CONTENT_TYPES = (
+CONTENT_TYPES = (
     '<?xml version="1.0"?><Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types">'
     '<Override PartName="/ppt/presentation.xml" ContentType="application/vnd.openxmlformats-officedocument.'
     'presentationml.presentation.main+xml"/></Types>'
@@ -57,19 +58,32 @@ def jpeg(**options: Any) -> bytes:
 
 
 def video(
-    kind: str, codec: str, *, frames: int = 12, rate: int = 12, rotation: int = 0, step: int = 1, **options: str
+    kind: str,
+    codec: str,
+    *,
+    frames: int = 12,
+    rate: int = 12,
+    rotation: int = 0,
+    times: Sequence[int] | None = None,
+    black: int = 0,
+    place: str | None = None,
+    **options: str,
 ) -> bytes:
+    """A short film; ``times`` are its frames' ticks, ``black`` is how many at its beginning show nothing."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, f"video.{kind}")
         with av.open(str(path), "w", format={"mkv": "matroska"}.get(kind, kind)) as container:
+            if place is not None:
+                container.metadata["location"] = place
             stream: Any = container.add_stream(codec, rate=rate, options=options)
             stream.width, stream.height, stream.pix_fmt = 96, 64, "yuv420p"
             stream.codec_context.thread_count = 1
             if rotation:
                 stream.set_display_rotation(rotation)
             for number in range(frames):
-                frame = av.VideoFrame.from_image(picture().rotate(number * 10))
-                frame.pts = number * step
+                shown = Image.new("RGB", (96, 64)) if number < black else picture().rotate(number * 10)
+                frame = av.VideoFrame.from_image(shown)
+                frame.pts = number if times is None else times[number]
                 container.mux(stream.encode(frame))
             container.mux(stream.encode())
         return path.read_bytes()
@@ -123,7 +137,7 @@ def signed_pdf() -> bytes:
     return target.getvalue()
 
 
-def pptx(slides: int = 3, *, more: dict[str, bytes] | None = None, content_types: str = _CONTENT_TYPES) -> bytes:
+def pptx(slides: int = 3, *, more: dict[str, bytes] | None = None, content_types: str = CONTENT_TYPES) -> bytes:
     listed = "".join(f'<p:sldId id="{256 + number}"/>' for number in range(slides))
     main = (
         '<?xml version="1.0"?><p:presentation xmlns:p="http://schemas.openxmlformats.org/presentationml/2006/main">'

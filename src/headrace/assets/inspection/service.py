@@ -41,13 +41,13 @@ _CAUSES: dict[CrashCause, type[FileRefused]] = {
 class InspectorConfig:
     """How many children there are, and what each may use for one file.
 
-    ``memory_bytes`` is address space on top of the loaded libraries: a picture of 100 million pixels takes 400 MB.
+    ``memory_bytes`` is address space on top of the loaded libraries: a WebP of 100 million pixels takes 1.2 GB of it.
     """
 
     processes: int = 2
-    memory_bytes: int = 1024**3
-    cpu_seconds: int = 60
-    wall_seconds: int = 120
+    memory_bytes: int = 2 * 1024**3
+    cpu_seconds: int = 30
+    wall_seconds: int = 60
     output_bytes: int = 512 * 1024**2
 
 
@@ -79,7 +79,7 @@ class Inspector:
         await asyncio.gather(*(self._run(handlers.warm_up, {}, ()) for _ in range(self._config.processes)))
 
     async def inspect(self, path: Path, *, limits: FileLimits, expected: MediaType | None = None) -> Facts:
-        """What the file is; a ``FileRefused`` says why it is not taken. ``expected`` is what somebody said that it is."""
+        """What the file is; a ``FileRefused`` says why it is not taken. ``expected`` is what it was said to be."""
         with _opened(path) as file:
             size = os.fstat(file).st_size
             if size == 0:

@@ -3,7 +3,7 @@
 from typing import Any
 
 from headrace.assets.inspection.errors import FileDamaged, FileTruncated, FileUnsupported
-from headrace.assets.inspection.findings import check_pages, check_pixels, facts
+from headrace.assets.inspection.findings import check_memory, check_pages, check_pixels, facts
 from headrace.assets.inspection.model import Facts, FileLimits, Format, Note
 from headrace.assets.inspection.sniffing import check_hidden
 from headrace.assets.inspection.source import Source
@@ -24,6 +24,7 @@ def inspect(source: Source, limits: FileLimits) -> Facts:
         raise _unreadable(source) from exc
     with picture:
         check_pixels(picture.width, picture.height, limits)
+        check_memory(picture.width, picture.height, bytes_per_pixel=8)
         if _DNG in picture.tag_v2:
             raise _raw()
         width, height = picture.tag_v2.get(256, picture.width), picture.tag_v2.get(257, picture.height)

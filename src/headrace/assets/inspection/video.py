@@ -10,11 +10,12 @@ from headrace.assets.inspection.boxes import read_layout
 from headrace.assets.inspection.errors import (
     FileDamaged,
     FileEncrypted,
+    FilePolyglot,
     FileTooLong,
     FileTruncated,
     FileUnsupported,
 )
-from headrace.assets.inspection.findings import check_pixels, facts
+from headrace.assets.inspection.findings import check_memory, check_pixels, facts
 from headrace.assets.inspection.matroska import read_segment_end
 from headrace.assets.inspection.model import Facts, FileLimits, Format, Note
 from headrace.assets.inspection.sniffing import check_hidden
@@ -52,6 +53,7 @@ def inspect(source: Source, limits: FileLimits, kind: Format) -> Facts:
         stream = _picture_track(container)
         context = stream.codec_context
         check_pixels(context.width, context.height, limits)
+        check_memory(context.width, context.height, bytes_per_pixel=12)  # some frames are kept to compute others from
         rotation = _first_frame_rotation(container, stream)
         if rotation is None:
             raise _no_picture(source, kind)
@@ -102,6 +104,8 @@ def _check_layout(source: Source, kind: Format) -> int:
     if kind in (Format.MKV, Format.WEBM):
         return read_segment_end(source)
     layout = read_layout(source)
+    if sum(box.kind == b"ftyp" for box in layout.boxes) > 1:
+        raise FilePolyglot("Two files lie in this one, one behind the other: send each by itself.")
     for box in layout.boxes:
         if box.kind == b"moov" and box.size <= _MOST_MOOV and _PROTECTED_TRACK in source.read_at(box.offset, box.size):
             raise _protected()
