@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pikepdf
 
 from tests.assets.inspection import good
-from tests.assets.inspection.old_office import compound_file
+from tests.assets.inspection.old_office import compound_file, presentation_stream
 
 
 def crafted() -> dict[str, tuple[str, bytes]]:
@@ -145,7 +145,7 @@ _HARMS = (
     _truncated, _end_lost, _flipped, _header_harmed, _numbers_blown_up, _header_of_another, _piece_zeroed, _piece_lost,
     _piece_twice, _another_behind,
 )  # fmt: skip
-_SLIDES = {"PowerPoint Document": good.presentation_stream(1)}
+_SLIDES = {"PowerPoint Document": presentation_stream(1)}
 
 
 def _types(kind: str) -> str:

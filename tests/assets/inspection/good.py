@@ -67,7 +67,7 @@ def video(
     times: Sequence[int] | None = None,
     black: int = 0,
     place: str | None = None,
-    **options: str,
+    options: dict[str, str] | None = None,
 ) -> bytes:
     """A short film; ``times`` are its frames' ticks, ``black`` is how many at its beginning show nothing."""
     with tempfile.TemporaryDirectory() as folder:
@@ -82,7 +82,7 @@ def video(
                 stream.set_display_rotation(rotation)
             for number in range(frames):
                 shown = Image.new("RGB", (96, 64)) if number < black else picture().rotate(number * 10)
-                frame = av.VideoFrame.from_image(shown)
+                frame = av.VideoFrame.from_image(shown)  # type: ignore[no-untyped-call]
                 frame.pts = number if times is None else times[number]
                 container.mux(stream.encode(frame))
             container.mux(stream.encode())
@@ -91,10 +91,10 @@ def video(
 
 def heic() -> bytes:
     """One picture coded by HEVC, in the boxes that HEIC wants around it."""
-    film = video("mp4", "libx265", frames=2, **{"x265-params": "log-level=none:bframes=0"})
+    film = video("mp4", "libx265", frames=2, options={"x265-params": "log-level=none:bframes=0"})
     place = film.index(b"hvcC") - 4
     configuration = film[place : place + int.from_bytes(film[place : place + 4], "big")]
-    with av.open(io.BytesIO(film)) as container:
+    with av.open(io.BytesIO(film), "r") as container:
         data = bytes(next(container.demux(container.streams.video[0])))
     properties = _box(b"ipco", configuration + _full(b"ispe", struct.pack(">II", 96, 64)))
     properties += _full(b"ipma", struct.pack(">IHBBB", 1, 1, 2, 0x81, 2))

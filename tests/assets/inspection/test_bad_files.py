@@ -6,6 +6,7 @@ import signal
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
 from headrace.assets.inspection import service
 from headrace.assets.inspection.errors import (
@@ -87,7 +88,7 @@ async def test_a_file_that_crashes_its_reader_is_refused_and_the_child_replaced(
 
 
 async def test_a_file_that_takes_too_much_memory_is_refused(keep: Keep) -> None:  # W-02
-    path = keep(good.packed(good.Image.new("RGB", (6000, 6000)), "WEBP", lossless=True, method=0))
+    path = keep(good.packed(Image.new("RGB", (6000, 6000)), "WEBP", lossless=True, method=0))
     async with Inspector(InspectorConfig(processes=1, memory_bytes=64 * 1024**2)) as inspector:
         with pytest.raises(InspectionMemory, match="too much memory"):
             await inspector.inspect(path, limits=LIMITS)

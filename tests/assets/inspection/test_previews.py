@@ -40,8 +40,8 @@ async def test_a_video_that_begins_in_black_shows_its_first_picture(
     path, target = keep(good.video("mp4", "mpeg4", black=6)), tmp_path / "preview"
     await inspector.preview(path, await inspector.inspect(path, limits=LIMITS), target, longest_side=64)
     with Image.open(target) as preview:
-        low, high = preview.convert("L").getextrema()
-        assert high - low > 60
+        brightness = preview.convert("L").tobytes()
+        assert max(brightness) - min(brightness) > 60
 
 
 async def test_a_presentation_shows_the_picture_that_it_keeps_of_itself(
@@ -52,7 +52,7 @@ async def test_a_presentation_shows_the_picture_that_it_keeps_of_itself(
     await inspector.preview(path, await inspector.inspect(path, limits=LIMITS), target, longest_side=64)
     with Image.open(target) as preview:
         assert preview.size == (64, 36)
-        red_part, green_part, _ = preview.convert("RGB").getpixel((30, 20))
+        red_part, green_part = preview.convert("RGB").tobytes()[:2]
         assert red_part > 150 > green_part
 
 
