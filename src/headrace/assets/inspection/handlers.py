@@ -29,6 +29,7 @@ from headrace.tasks.context import BlockingTaskContext
 from headrace.tasks.errors import Fatal
 from headrace.tasks.isolation.preloading import preloads
 
+LIBRARIES = ("PIL", "av", "pi_heif", "pikepdf", "pypdfium2")
 Reader = Callable[[Source, FileLimits], Facts]
 READERS: dict[Format, Reader] = {
     Format.JPEG: jpeg.inspect,

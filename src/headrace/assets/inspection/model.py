@@ -107,7 +107,7 @@ class FileLimits:
     """How much of a file is taken, by plan; None is no limit beyond what the child may use."""
 
     max_bytes: int | None = 2 * 1024**3
-    max_pixels: int | None = 100_000_000  # of a picture, of a video's frame, of all frames of an animation: see bombs
+    max_pixels: int | None = 100_000_000  # of a picture, of a TIFF's page, of a video's frame
     max_pages: int | None = 2_000  # of a PDF or a multi-page TIFF, and slides
     max_seconds: int | None = 2 * 3600
     max_frames: int | None = 2_000  # of an animated picture

@@ -10,6 +10,7 @@ from typing import Any, Self
 
 from pydantic import TypeAdapter, ValidationError
 
+from headrace import extras
 from headrace.assets.inspection import handlers
 from headrace.assets.inspection.errors import (
     REFUSALS,
@@ -118,6 +119,7 @@ class Inspector:
         return stripped
 
     async def _run(self, handler: Any, order: dict[str, Any], files: tuple[int, ...]) -> Any:
+        extras.require(*handlers.LIBRARIES, extra="files")
         try:
             return await self._processes.run(
                 self._types[handler.__name__], order, descriptors=files, result_limit=_RESULT_LIMIT
