@@ -1,7 +1,7 @@
 """How long it takes to look into a file, with a warm child, and to make its preview: milliseconds. See README.md.
 
-``measure`` is also called by the benchmark of files. Its files are made here: a photograph of 12 megapixels, a PDF of 100
-pages with text and pictures, a video of one minute at 720p.
+``measure`` is also called by the benchmark of files. Its files are made here: a photograph of 12 megapixels, a PDF of
+100 pages with text and pictures, a video of one minute at 720p.
 """
 
 import argparse

@@ -38,6 +38,7 @@ def crafted() -> dict[str, tuple[str, bytes]]:
         "huge png": ("file_too_many_pixels", _png(60_000, 60_000, b"")),
         "huge jpeg": ("file_too_many_pixels", _resized_jpeg(65_500)),
         "huge gif": ("file_too_many_pixels", b"GIF89a" + struct.pack("<HH", 65_000, 65_000) + kinds["gif"][10:]),
+        "gif frame far out": ("file_too_many_pixels", _gif_with_frame_at(60_000)),
         "huge webp": ("file_too_many_pixels", _huge_webp()),
         "huge tiff": ("file_too_many_pixels", _huge_tiff()),
         "many slides": ("file_too_many_pages", good.pptx(2_500)),
@@ -218,6 +219,13 @@ def _huge_tiff() -> bytes:
     for at in range(directory + 2, directory + 2 + 12 * content[directory], 12):
         if int.from_bytes(content[at : at + 2], "little") in (256, 257):
             content[at + 2 : at + 12] = struct.pack("<HII", 4, 1, 200_000)
+    return bytes(content)
+
+
+def _gif_with_frame_at(place: int) -> bytes:
+    content = bytearray(good.packed(good.picture(4, 4, "P"), "GIF"))
+    at = content.index(b",\0\0\0\0\4\0\4\0")
+    content[at + 1 : at + 5] = struct.pack("<HH", place, place)
     return bytes(content)
 
 

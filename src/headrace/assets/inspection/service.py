@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Self
 
+import orjson
 from pydantic import TypeAdapter, ValidationError
 
 from headrace import extras
@@ -31,6 +32,7 @@ from headrace.tasks.registry import ProcessLimits, Registry, TaskType
 # Facts are a page of JSON. A child that sends more has been taken over by what it read.
 _RESULT_LIMIT = 64 * 1024
 _FACTS = TypeAdapter(Facts)
+_MOST = 2**31  # what the database takes
 _CAUSES: dict[CrashCause, type[FileRefused]] = {
     CrashCause.TIME: InspectionTimeout,
     CrashCause.MEMORY: InspectionMemory,
@@ -157,10 +159,17 @@ def _refusal(exc: Fatal) -> FileRefused:
 
 
 def _facts(answer: Any) -> Facts:
+    """What a child said, if it is of the form that facts have: it has read a stranger's file, and may speak for it."""
     try:
-        return _FACTS.validate_python(answer)
+        facts = _FACTS.validate_python(answer)
     except ValidationError as exc:
         raise InspectionCrashed from exc
+    numbers = (facts.width, facts.height, facts.pages, facts.frames, facts.duration_ms, facts.orientation)
+    sensible = all(number is None or 0 <= number < _MOST for number in numbers)
+    fits = facts.media_type is facts.format.media_type and facts.mime_type in facts.format.mime_types
+    if not (sensible and fits) or b"\\u0000" in orjson.dumps(facts.details):
+        raise InspectionCrashed
+    return facts
 
 
 @contextmanager
