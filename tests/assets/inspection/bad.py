@@ -66,6 +66,7 @@ def crafted() -> dict[str, tuple[str, bytes]]:
         "short pdf": ("file_truncated", kinds["pdf-streams"][:60]),
         "pdf without pages": ("file_damaged", good.pdf(0)),
         "png rows missing": ("file_damaged", _png(64, 64, zlib.compress(bytes(100)))),
+        "png without its palette": ("file_damaged", _without_palette()),
         "png with a wrong sum": ("file_damaged", _png(8, 8, zlib.compress(bytes(8 * 25)), error=1)),
         "pptx with a wrong sum": ("file_damaged", _flipped_in_archive()),
     }
@@ -191,6 +192,12 @@ def _chunk(kind: bytes, body: bytes, error: int = 0) -> bytes:
 def _png(width: int, height: int, packed: bytes, *, error: int = 0) -> bytes:
     header = _chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0))
     return b"\x89PNG\r\n\x1a\n" + header + _chunk(b"IDAT", packed, error) + _chunk(b"IEND", b"")
+
+
+def _without_palette() -> bytes:
+    content = good.all_kinds()["png-palette"]
+    at = content.index(b"PLTE") - 4
+    return content[:at] + content[at + 12 + int.from_bytes(content[at : at + 4], "big") :]
 
 
 def _resized_jpeg(side: int) -> bytes:

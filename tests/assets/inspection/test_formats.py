@@ -89,7 +89,7 @@ async def test_what_viewers_show_is_taken_with_a_note(inspector: Inspector, keep
     files = {
         "bytes_behind": [motion_photo, kinds["png"] + b"\n" * 20, kinds["gif"] + b"\0\0"],
         "bytes_before": [b"\r\nmail header\r\n" + document],
-        "no_end": [kinds["jpeg"][:-2], kinds["jpeg-progressive"][:-2], kinds["gif"][:-1]],
+        "no_end": [kinds["png"][:-6], kinds["jpeg"][:-2], kinds["jpeg-progressive"][:-2], kinds["gif"][:-1]],
         "repaired": [document[: document.rindex(b"xref")], document.replace(b"startxref\n", b"startxref\n9")],
     }
     for note, contents in files.items():

@@ -44,6 +44,16 @@ async def test_a_video_that_begins_in_black_shows_its_first_picture(
         assert max(brightness) - min(brightness) > 60
 
 
+async def test_odd_pictures_that_were_taken_have_a_preview(inspector: Inspector, keep: Keep, tmp_path: Path) -> None:
+    kinds, target = good.all_kinds(), tmp_path / "preview"
+    deep = good.packed(Image.new("I;16B", (40, 20), 900), "TIFF")
+    for content in (kinds["jpeg"][:-2], kinds["png"][:-6], kinds["gif"][:-1], deep):
+        path = keep(content)
+        await inspector.preview(path, await inspector.inspect(path, limits=LIMITS), target, longest_side=32)
+        with Image.open(target) as preview:
+            assert max(preview.size) == 32
+
+
 async def test_a_presentation_shows_the_picture_that_it_keeps_of_itself(
     inspector: Inspector, keep: Keep, tmp_path: Path
 ) -> None:

@@ -102,7 +102,8 @@ class Inspector:
         """Write a small picture of the file to ``target``, as WebP, upright, no side longer than ``longest_side``.
 
         A picture, a video's first frame that shows something, the first page, the slide that a presentation keeps as
-        its thumbnail; where there is none, a sheet with the kind of file on it.
+        its thumbnail; where there is none, a sheet with the kind of file on it. ``target`` grows while it is written:
+        let it be a draft's name. It is gone if this fails.
         """
         with _opened(path) as file, _written(target) as output:
             order = {"format": facts.format, "longest_side": longest_side}
