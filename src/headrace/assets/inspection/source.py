@@ -30,8 +30,12 @@ class Source:
 
     def open(self) -> BinaryIO:
         """A file from the beginning, for libraries that want one."""
-        os.lseek(self.descriptor, 0, os.SEEK_SET)
+        self.rewind()
         return os.fdopen(self.descriptor, "rb", closefd=False)
+
+    def rewind(self) -> None:
+        """Back to the beginning, for libraries that take the descriptor itself."""
+        os.lseek(self.descriptor, 0, os.SEEK_SET)
 
     @contextmanager
     def mapped(self) -> Iterator[mmap.mmap]:

@@ -87,7 +87,7 @@ def opened(source: Source, kind: Format) -> Iterator[Any]:
     import av
 
     options = {"fd": str(source.descriptor), "protocol_whitelist": "fd"}
-    source.open()
+    source.rewind()
     try:
         container = av.open("fd:", format=_DEMUXER[kind], options=options, metadata_errors="replace")
     except av.FFmpegError as exc:
