@@ -82,6 +82,17 @@ async def test_a_frame_rate_that_varies_is_noticed(inspector: Inspector, keep: K
     assert (found.details["variable_frame_rate"], found.frames) == (True, 30)
 
 
+async def test_a_recording_without_a_duration_is_measured(
+    inspector: Inspector, keep: Keep
+) -> None:  # as browsers write them
+    content = good.all_kinds()["webm"]
+    duration = content.index(b"\x44\x89\x88")  # the element, and that it has 8 bytes
+    found = await inspector.inspect(
+        keep(content[:duration] + b"\xec\x89" + bytes(9) + content[duration + 11 :]), limits=LIMITS
+    )
+    assert (found.frames, found.duration_ms) == (12, 1000)
+
+
 async def test_what_viewers_show_is_taken_with_a_note(inspector: Inspector, keep: Keep) -> None:
     kinds = good.all_kinds()
     motion_photo = kinds["jpeg"] + kinds["mp4"]
