@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import BinaryIO
 
+from headrace.assets.inspection.errors import InspectionMemory
+
 _HEAD = 4096
 
 
@@ -40,5 +42,9 @@ class Source:
     @contextmanager
     def mapped(self) -> Iterator[mmap.mmap]:
         """All of it as one piece, which counts as memory: not for videos."""
-        with mmap.mmap(self.descriptor, 0, access=mmap.ACCESS_READ) as data:
+        try:
+            data = mmap.mmap(self.descriptor, 0, access=mmap.ACCESS_READ)
+        except OSError as exc:
+            raise InspectionMemory from exc
+        with data:
             yield data
