@@ -11,7 +11,7 @@ from typing import Any, Self
 import orjson
 from pydantic import TypeAdapter, ValidationError
 
-from headrace import extras
+from headrace import extras, logs
 from headrace.assets.inspection import handlers
 from headrace.assets.inspection.errors import (
     REFUSALS,
@@ -28,6 +28,8 @@ from headrace.tasks.errors import BadResult, Fatal, TaskCanceled
 from headrace.tasks.isolation.errors import CrashCause, Crashed, HandlerFailed
 from headrace.tasks.isolation.single import Standalone
 from headrace.tasks.registry import ProcessLimits, Registry, TaskType
+
+log = logs.get(__name__)
 
 # Facts are a page of JSON. A child that sends more has been taken over by what it read.
 _RESULT_LIMIT = 64 * 1024
@@ -130,8 +132,14 @@ class Inspector:
         except Fatal as exc:
             raise _refusal(exc) from None
         except Crashed as exc:
+            log.warning(
+                "inspection.crashed", verb=handler.__name__, cause=exc.cause, error=exc.message.partition("\n")[0]
+            )
             raise _CAUSES[exc.cause] from exc
-        except (HandlerFailed, BadResult, TaskCanceled) as exc:
+        except (HandlerFailed, BadResult) as exc:
+            log.warning("inspection.failed", verb=handler.__name__, error=exc.message.partition("\n")[0])
+            raise InspectionCrashed from exc
+        except TaskCanceled as exc:  # somebody killed it, or it closed while the file waited
             raise InspectionCrashed from exc
 
 
