@@ -14,6 +14,7 @@ from headrace.assets.inspection.errors import (
     FileRefused,
     InspectionCrashed,
     InspectionMemory,
+    InspectionStopped,
     InspectionTimeout,
 )
 from headrace.assets.inspection.model import FileLimits
@@ -93,6 +94,19 @@ async def test_a_file_that_takes_too_much_memory_is_refused(keep: Keep) -> None:
         with pytest.raises(InspectionMemory, match="too much memory"):
             await inspector.inspect(path, limits=LIMITS)
         assert (await inspector.inspect(keep(good.all_kinds()["png"]), limits=LIMITS)).width == 96
+
+
+async def test_a_stop_is_not_blamed_on_the_file(keep: Keep) -> None:
+    path = keep(good.all_kinds()["png"])
+    async with Inspector(InspectorConfig(processes=1)) as inspector:
+        await inspector.inspect(path, limits=LIMITS)
+        (child,) = inspector.pids
+        os.kill(child, signal.SIGSTOP)  # so that both are still there when it closes
+        running, waiting = (asyncio.create_task(inspector.inspect(path, limits=LIMITS)) for _ in range(2))
+        await asyncio.sleep(0.1)
+    for inspection in (running, waiting):
+        with pytest.raises(InspectionStopped, match="send it again"):
+            await inspection
 
 
 async def test_a_broken_preview_leaves_nothing_behind(inspector: Inspector, keep: Keep, tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from headrace.assets.inspection.errors import (
     FileTooLarge,
     InspectionCrashed,
     InspectionMemory,
+    InspectionStopped,
     InspectionTimeout,
 )
 from headrace.assets.inspection.model import Facts, FileLimits, MediaType
@@ -139,8 +140,8 @@ class Inspector:
         except (HandlerFailed, BadResult) as exc:
             log.warning("inspection.failed", verb=handler.__name__, error=exc.message.partition("\n")[0])
             raise InspectionCrashed from exc
-        except TaskCanceled as exc:  # somebody killed it, or it closed while the file waited
-            raise InspectionCrashed from exc
+        except TaskCanceled as exc:  # closed while the file waited or was read: not the file's fault
+            raise InspectionStopped from exc
 
 
 def _types(config: InspectorConfig) -> dict[str, TaskType]:
