@@ -1,0 +1,15 @@
+-- What a task costs, as data: computed alike by every submitter, and settled by the database with the task's end.
+
+ALTER TABLE headrace.task_types ADD COLUMN units varchar(255);
+ALTER TABLE headrace.task_types ADD CONSTRAINT ck_task_types_units
+  CHECK (units ~ '^([1-9][0-9]{0,8}|payload(\.[A-Za-z_][A-Za-z0-9_-]*)+)$') NOT VALID;
+ALTER TABLE headrace.task_types VALIDATE CONSTRAINT ck_task_types_units;
+COMMENT ON COLUMN headrace.task_types.units IS 'What a task costs: a whole number, or payload.FIELD, a path into the payload; null: nothing.';
+
+ALTER TABLE headrace.task_queue ADD COLUMN units integer;
+ALTER TABLE headrace.task_queue ADD COLUMN used integer;
+ALTER TABLE headrace.task_queue ADD CONSTRAINT ck_task_queue_used
+  CHECK (used IS NULL OR (units IS NOT NULL AND used BETWEEN 0 AND units)) NOT VALID;
+ALTER TABLE headrace.task_queue VALIDATE CONSTRAINT ck_task_queue_used;
+COMMENT ON COLUMN headrace.task_queue.units IS 'What the ledger holds for it; null: it costs nothing. Whoever ends the task settles it.';
+COMMENT ON COLUMN headrace.task_queue.used IS 'What its handler says it has used, in this attempt; null: all of it.';
