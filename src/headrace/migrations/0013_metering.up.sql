@@ -13,3 +13,20 @@ ALTER TABLE headrace.task_queue ADD CONSTRAINT ck_task_queue_used
 ALTER TABLE headrace.task_queue VALIDATE CONSTRAINT ck_task_queue_used;
 COMMENT ON COLUMN headrace.task_queue.units IS 'What the ledger holds for it; null: it costs nothing. Whoever ends the task settles it.';
 COMMENT ON COLUMN headrace.task_queue.used IS 'What its handler says it has used, in this attempt; null: all of it.';
+
+
+CREATE TABLE headrace.ledger_verification (
+  id                 smallint PRIMARY KEY DEFAULT 1
+                     CONSTRAINT ck_ledger_verification_id CHECK (id = 1),
+  started_at         timestamptz NOT NULL,
+  finished_at        timestamptz NOT NULL,
+  entries            bigint NOT NULL,
+  entitlements       bigint NOT NULL,
+  archived_months    integer NOT NULL,
+  fault_count        bigint NOT NULL
+                     CONSTRAINT ck_ledger_verification_fault_count CHECK (fault_count >= 0),
+  faults             jsonb NOT NULL
+);
+COMMENT ON TABLE headrace.ledger_verification IS 'What the last look through the ledger found; one row.';
+COMMENT ON COLUMN headrace.ledger_verification.faults IS 'The first hundred.';
+GRANT SELECT, INSERT, UPDATE ON headrace.ledger_verification TO headrace_app;
