@@ -26,6 +26,7 @@ PUBLIC = {
 NOUNS = {
     "api-keys": "account",
     "audit": "audit",
+    "entitlements": "billing",
     "executions": "schedules",
     "locks": "locks",
     "queues": "tasks",
@@ -33,6 +34,7 @@ NOUNS = {
     "sessions": "account",
     "task-types": "tasks",
     "tasks": "tasks",
+    "usage": "billing",
 }
 # Where path and method say too little.
 NEEDS = {

@@ -14,4 +14,4 @@ from tests.tasks.conftest import Bench
 async def bench(db: Database, tmp_path: Path) -> AsyncIterator[Bench]:
     made = Bench(db, tmp_path)
     made.followers = followers()
-    yield made
+    return made

@@ -21,7 +21,12 @@ VALUES ($1, $2, $3, $4, $5, 'CREDIT', 'COMMITTED', 'SUBSCRIPTION_GRANT', $6)
 
 
 async def grant(
-    tx: Tx, user_id: str, units: int, *, starts_in: timedelta = timedelta(days=-1), ends_in: timedelta = timedelta(days=29)
+    tx: Tx,
+    user_id: str,
+    units: int,
+    *,
+    starts_in: timedelta = timedelta(days=-1),
+    ends_in: timedelta = timedelta(days=29),
 ) -> str:
     """Units for a period, as a subscription grants them; gives the entitlement."""
     now = datetime.now(UTC)

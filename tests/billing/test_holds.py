@@ -134,7 +134,8 @@ async def test_an_entitlement_that_ends_while_its_task_runs_is_the_one_that_is_c
     old = await stand.grant_alone(bench.db, ada, 10)
     kept, failed = await submit_both(bench, ada, {"units": 3}, {"units": 3, "do": "fail"})
     await bench.db.fetch_alone(
-        "UPDATE headrace.entitlements SET status = 'EXPIRED', period_end = now() - interval '1 second' WHERE id = $1", old
+        "UPDATE headrace.entitlements SET status = 'EXPIRED', period_end = now() - interval '1 second' WHERE id = $1",
+        old,
     )
     new = await stand.grant_alone(bench.db, ada, 10)
     async with bench.working():
@@ -147,7 +148,8 @@ async def test_without_enough_nothing_is_written_and_the_refusal_says_what_is_mi
     await stand.grant_alone(bench.db, ada, 4)
     with pytest.raises(QuotaExhausted, match=r"costs 6 units and 4 are left") as refused:
         await submit_both(bench, ada, {"units": 3}, {"units": 3})
-    assert refused.value.details["needed"] == 6 and refused.value.details["left"] == 4
+    assert refused.value.details["needed"] == 6
+    assert refused.value.details["left"] == 4
     assert refused.value.details["renews_at"] is not None
     assert await sql.count(bench.db, "tasks") == 0
     assert await sql.count(bench.db, "usage_ledger") == 1  # the grant
@@ -237,4 +239,3 @@ async def test_a_type_without_units_costs_nothing_and_cannot_say_what_it_used(be
 def test_what_is_no_price_is_refused_when_the_type_is_declared(units: Any) -> None:
     with pytest.raises(BadTaskType, match="is no units for render"):
         Registry().task("render", units=units)(render)
-

@@ -20,9 +20,7 @@ class Adjusted:
     entry: Entry
 
 
-async def adjust(
-    tx: Tx, who: Who, entitlement_id: str, units: int, *, reason: str, key: str | None = None
-) -> Adjusted:
+async def adjust(tx: Tx, who: Who, entitlement_id: str, units: int, *, reason: str, key: str | None = None) -> Adjusted:
     """Add ``units`` to an entitlement, or take them away if they are below 0. The same key again changes nothing.
 
     ``QuotaTooSmall`` if so many are not left: what is held or used stays granted.
@@ -44,7 +42,13 @@ async def adjust(
     entry = await ledger.insert_adjustment(tx, old.user_id, old.id, units, key=key or ids.new("key"), reason=reason)
     resource = Resource(ResourceType.ENTITLEMENT, new.id, {"user_id": new.user_id})
     await audit.record(
-        tx, who, Action.UPDATED, resource, old=old, new=new, data={"units": str(units), "entry": entry.id, "reason": reason}
+        tx,
+        who,
+        Action.UPDATED,
+        resource,
+        old=old,
+        new=new,
+        data={"units": str(units), "entry": entry.id, "reason": reason},
     )
     return Adjusted(new, entry)
 

@@ -1,4 +1,4 @@
-"""What was used, when, and for which tasks. Everybody sees their own, administrators everybody's, and that is audited."""
+"""What was used, when, and for which tasks. Each sees their own; administrators see everybody's, which is audited."""
 
 import csv
 import io
@@ -54,9 +54,7 @@ async def list_entitlements(
 ) -> list[Entitlement]:
     """What was granted, with the period that ends last first."""
     await _let_in(tx, caller, user_id, ResourceType.ENTITLEMENT)
-    return await entitlements.list_entitlements(
-        tx, user_id=user_id, status=status, older_than=older_than, limit=limit
-    )
+    return await entitlements.list_entitlements(tx, user_id=user_id, status=status, older_than=older_than, limit=limit)
 
 
 async def get_entitlement(tx: Tx, caller: Caller, entitlement_id: str) -> Entitlement:
@@ -79,7 +77,18 @@ async def _let_in(tx: Tx, caller: Caller, user_id: str | None, type_: ResourceTy
 
 # -- as a file
 
-COLUMNS = ("id", "created_at", "user_id", "task_id", "entitlement_id", "units", "direction", "status", "source", "remark")
+COLUMNS = (
+    "id",
+    "created_at",
+    "user_id",
+    "task_id",
+    "entitlement_id",
+    "units",
+    "direction",
+    "status",
+    "source",
+    "remark",
+)
 # What a spreadsheet would take for a formula; a remark is anybody's text.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 

@@ -1,5 +1,5 @@
-"""Proving that the ledger adds up: for every entitlement total = left + held + committed, for every hold what settles it,
-and for every open hold a task that is not over.
+"""Proving that the ledger adds up: for every entitlement total = left + held + committed, for every hold what settles
+it, and for every open hold a task that is not over.
 
 None of it can be false: the database writes both sides in one transaction. This looks all the same, every day.
 """
@@ -9,6 +9,8 @@ from dataclasses import asdict, dataclass
 from datetime import date, datetime
 from enum import StrEnum
 
+from headrace import audit
+from headrace.audit import Action, Resource, ResourceType, Who
 from headrace.billing.store import verification as store
 from headrace.billing.store.verification import Sums
 from headrace.database import Database, Row, Tx
@@ -54,15 +56,18 @@ class Verification:
     entitlements: int
     archived_months: int  # that were read, too
     fault_count: int
-    faults: Sequence[Fault]  # the first hundred
+    faults: tuple[Fault, ...]  # the first hundred
 
     @property
     def is_clean(self) -> bool:
         return self.fault_count == 0
 
 
-async def verify(db: Database, archived: Archived = Archived()) -> Verification:  # noqa: B008 - it is frozen
-    """Read the whole ledger in one snapshot, and note what was found for ``doctor`` and ``/metrics``."""
+_NO_ARCHIVES = Archived()
+
+
+async def verify(db: Database, who: Who, archived: Archived = _NO_ARCHIVES) -> Verification:
+    """Read the whole ledger in one snapshot, and note what was found for ``doctor`` and ``/metrics``; audited."""
     async with db.transaction(isolation="repeatable_read", readonly=True) as tx:
         started_at: datetime = await tx.fetchval("SELECT clock_timestamp()")
         await tx.execute(store.PREPARE)
@@ -79,6 +84,8 @@ async def verify(db: Database, archived: Archived = Archived()) -> Verification:
             count=len(faults),
             faults=[asdict(fault) for fault in faults[:_SHOWN]],
         )
+        data = {"entries": str(counts["entries"]), "faults": str(len(faults))}
+        await audit.record(tx, who, Action.READ, Resource(ResourceType.LEDGER, "*"), data=data)
         found = await find_last(tx)
     assert found is not None
     return found
@@ -107,8 +114,8 @@ def _unexplained(row: Row) -> Fault:
     return Fault(
         FaultKind.QUOTA_UNEXPLAINED,
         row["id"],
-        f"By the ledger {row['granted']:,} units were granted, {row['held']:,} are held and {row['committed']:,} used, so "
-        f"that {left:,} are left; the entitlement says {row['quota_left']:,} of {row['quota_total']:,}.",
+        f"By the ledger {row['granted']:,} units were granted, {row['held']:,} are held and {row['committed']:,} used: "
+        f"{left:,} are left; the entitlement says {row['quota_left']:,} of {row['quota_total']:,}.",
     )
 
 

@@ -79,6 +79,8 @@ def detail_of(exc: BaseException) -> str | None:
     """PostgreSQL's DETAIL in an error of whichever library."""
     inner = getattr(exc, "orig", None) or exc
     detail = getattr(getattr(inner, "diag", None), "message_detail", None) or getattr(inner, "detail", None)
-    if detail is None and inner.__cause__ is not None:  # SQLAlchemy's asyncpg dialect wraps the driver's error once more
+    if (
+        detail is None and inner.__cause__ is not None
+    ):  # SQLAlchemy's asyncpg dialect wraps the driver's error once more
         return detail_of(inner.__cause__)
     return detail

@@ -4,27 +4,29 @@ from collections import Counter
 from contextlib import aclosing
 from datetime import date
 
+from headrace.audit import Who
 from headrace.billing.store.verification import Sums
 from headrace.billing.verifying import Archived, Fault, FaultKind, Verification, verify
 from headrace.database import Database, DatabaseConfig
 from headrace.operations import archives
 from headrace.operations.errors import ArchiveDamaged
 from headrace.operations.model import next_month
-from headrace.storage import Storage
+from headrace.storage import Storage, StorageConfig
 
 TABLE = "usage_ledger"
 
 
 async def verify_ledger(
-    db: Database, owner: DatabaseConfig, storage: Storage, *, read_archives: bool = True
+    db: Database, who: Who, owner: DatabaseConfig, config: StorageConfig, *, read_archives: bool = True
 ) -> Verification:
     """Verify the ledger; without its archives, those entitlements are left out that ended before they were written."""
     months = sorted(await archives.list_months(db, TABLE))
     if not months:
-        return await verify(db)
+        return await verify(db, who)
     until = next_month(months[-1])
     if not read_archives:
-        return await verify(db, Archived(len(months), until, read=False))
+        return await verify(db, who, Archived(len(months), until, read=False))
+    storage = Storage(config)
     gathered = _Gathered()
     damaged: list[Fault] = []
     for month in months:
@@ -34,7 +36,7 @@ async def verify_ledger(
             damaged.append(Fault(FaultKind.DAMAGED_ARCHIVE, f"{month:%Y-%m}", exc.message))
     # With a month that cannot be read, what it explains cannot be told from what is wrong.
     faults = (*damaged, *gathered.faults)
-    return await verify(db, Archived(len(months), until, read=not damaged, sums=gathered.sums(), faults=faults))
+    return await verify(db, who, Archived(len(months), until, read=not damaged, sums=gathered.sums(), faults=faults))
 
 
 class _Gathered:

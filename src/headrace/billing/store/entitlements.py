@@ -4,8 +4,8 @@ from headrace.billing.model import Balance, Entitlement, EntitlementStatus
 from headrace.database import Row, Tx
 from headrace.sql import Mark, Where
 
-COLUMNS = """id, user_id, plan_id, subscription_id, quota_total, quota_left, period_start, period_end, status, created_at,
-  updated_at"""
+COLUMNS = """id, user_id, plan_id, subscription_id, quota_total, quota_left, period_start, period_end, status,
+  created_at, updated_at"""
 
 
 def entitlement_of(row: Row) -> Entitlement:

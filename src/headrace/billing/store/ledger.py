@@ -11,7 +11,9 @@ from headrace.billing.model import Direction, Entry, EntryStatus, Source, UsedDa
 from headrace.database import Row, Tx
 from headrace.sql import Mark, Where
 
-COLUMNS = """id, user_id, task_id, entitlement_id, hold_id, consume_unit, direction, status, source, remark, created_at"""
+COLUMNS = (
+    """id, user_id, task_id, entitlement_id, hold_id, consume_unit, direction, status, source, remark, created_at"""
+)
 
 
 def entry_of(row: Row) -> Entry:
@@ -29,15 +31,13 @@ def entry_of(row: Row) -> Entry:
 INSERT_ADJUSTMENT = f"""
 INSERT INTO headrace.usage_ledger
   (id, period, user_id, entitlement_id, consume_unit, direction, status, source, idempotency_key, remark)
-VALUES ($1, headrace.typeid_month($1), $2, $3, $4, $5, 'COMMITTED', 'MANUAL_ADJUST',
-        to_char(headrace.typeid_month($1), 'YYYYMM') || ':adjust:' || $6, $7)
+VALUES ($1::varchar, headrace.typeid_month($1::varchar), $2, $3, $4, $5, 'COMMITTED', 'MANUAL_ADJUST',
+        to_char(headrace.typeid_month($1::varchar), 'YYYYMM') || ':adjust:' || $6::text, $7)
 RETURNING {COLUMNS}
 """
 
 
-async def insert_adjustment(
-    tx: Tx, user_id: str, entitlement_id: str, units: int, *, key: str, reason: str
-) -> Entry:
+async def insert_adjustment(tx: Tx, user_id: str, entitlement_id: str, units: int, *, key: str, reason: str) -> Entry:
     """Units above 0 are granted, below 0 taken away; ``AdjustmentKeyReused`` for a key of before."""
     direction = Direction.CREDIT if units > 0 else Direction.DEBIT
     try:
@@ -55,7 +55,7 @@ async def insert_adjustment(
 
 FIND_ADJUSTMENT = f"""
 SELECT {COLUMNS} FROM headrace.usage_ledger
-WHERE user_id = $1 AND idempotency_key = to_char(now() AT TIME ZONE 'UTC', 'YYYYMM') || ':adjust:' || $2
+WHERE user_id = $1 AND idempotency_key = to_char(now() AT TIME ZONE 'UTC', 'YYYYMM') || ':adjust:' || $2::text
 """
 
 

@@ -13,7 +13,8 @@ SELECT set_config('work_mem', '256MB', true), set_config('statement_timeout', '6
        set_config('enable_partitionwise_aggregate', 'on', true)
 """
 COUNT = """
-SELECT (SELECT count(*) FROM headrace.usage_ledger) AS entries, (SELECT count(*) FROM headrace.entitlements) AS entitlements
+SELECT (SELECT count(*) FROM headrace.usage_ledger) AS entries,
+       (SELECT count(*) FROM headrace.entitlements) AS entitlements
 """
 
 
@@ -40,7 +41,9 @@ WITH sums AS (
   FROM headrace.usage_ledger
   GROUP BY entitlement_id
 ), archived AS (
-  SELECT * FROM unnest($1::varchar[], $2::bigint[], $3::bigint[], $4::bigint[]) AS given (entitlement_id, granted, held, committed)
+  SELECT *
+  FROM unnest($1::varchar[], $2::bigint[], $3::bigint[], $4::bigint[])
+       AS given (entitlement_id, granted, held, committed)
 ), explained AS (
   SELECT entitlement_id, sum(granted) AS granted, sum(held) AS held, sum(committed) AS committed
   FROM (SELECT * FROM sums UNION ALL SELECT * FROM archived) AS both_places

@@ -110,7 +110,7 @@ class LeaseReporter:
             await store.add_log(tx, claimed, message.replace("\0", ""))
 
     async def used(self, claimed: Claimed, units: int) -> None:
-        if isinstance(units, bool) or not isinstance(units, int) or units < 0:
+        if type(units) is not int or units < 0:  # from a child anything may come, True too
             raise UnitsRefused(f"Units are a whole number from 0 on, not {units!r}.")
         held = await store.note_used(self._db, self._worker, claimed, min(units, _MOST_UNITS))
         if held is None:

@@ -266,7 +266,7 @@ RETURNING units
 
 
 async def note_used(db: Database, worker: Identity, claimed: Claimed, units: int) -> int | None:
-    """Note what a handler has used, unless it is more than is held; gives what is held. ``LeaseLost``, behind the fence."""
+    """Note what a handler has used, unless it is more than is held; gives what is held. ``LeaseLost`` if not ours."""
     rows = await db.fetch_alone(USED, claimed.seq, worker.number, claimed.attempt, units)
     if not rows:
         raise LeaseLost
