@@ -226,7 +226,8 @@ INSERT INTO headrace.usage_ledger
   (id, period, user_id, task_id, entitlement_id, hold_id, consume_unit, direction, status, source, idempotency_key,
    created_at)
 SELECT entry.id, headrace.typeid_month(hold.id), owner.user_id, 'tsk_' || n, owner.id, entry.hold_id, 1,
-       entry.direction, entry.status, entry.source, to_char(headrace.typeid_month(hold.id), 'YYYYMM') || ':' || entry.id, made.at
+       entry.direction, entry.status, entry.source,
+       to_char(headrace.typeid_month(hold.id), 'YYYYMM') || ':' || entry.id, made.at
 FROM generate_series($1::integer, $2::integer) AS n
 CROSS JOIN LATERAL (SELECT now() - (n % 6) * interval '30 days' - n * interval '1 ms' AS at) AS made
 CROSS JOIN LATERAL (
