@@ -1,6 +1,5 @@
 """A bench with quota: a worker and submitters whose tasks are held and settled."""
 
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -11,7 +10,7 @@ from tests.tasks.conftest import Bench
 
 
 @pytest.fixture
-async def bench(db: Database, tmp_path: Path) -> AsyncIterator[Bench]:
+def bench(db: Database, tmp_path: Path) -> Bench:
     made = Bench(db, tmp_path)
     made.followers = followers()
     return made
