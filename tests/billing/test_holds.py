@@ -12,11 +12,14 @@ from headrace.tasks.catalog import declare_types
 from headrace.tasks.context import BlockingTaskContext, TaskContext
 from headrace.tasks.errors import Fatal, FollowerMissing
 from headrace.tasks.followers import Followers
-from headrace.tasks.model import TaskSpec
+from headrace.tasks.model import Ending, Outcome, TaskSpec
+from headrace.tasks.reaping import Reaper
 from headrace.tasks.registry import BadTaskType, Registry
+from headrace.tasks.worker.endings import Writer
 from tests.billing import stand
 from tests.tasks import sql
 from tests.tasks.conftest import AT_ONCE, Bench
+from tests.tasks.people import hire, take
 
 FULL = ("HELD", 3, "TASK_CREATE")
 
@@ -239,3 +242,55 @@ async def test_a_type_without_units_costs_nothing_and_cannot_say_what_it_used(be
 def test_what_is_no_price_is_refused_when_the_type_is_declared(units: Any) -> None:
     with pytest.raises(BadTaskType, match="is no units for render"):
         Registry().task("render", units=units)(render)
+
+
+async def test_a_worker_that_dies_in_the_last_attempt_costs_nothing(bench: Bench, ada: str) -> None:  # W-08
+    quota = await stand.grant_alone(bench.db, ada, 3)
+    task_id = await bench.submit("render", {"units": 3}, user_id=ada)
+    worker = await hire(bench)
+    [claimed] = await take(bench, worker)
+    await bench.db.fetch_alone("UPDATE headrace.workers SET heartbeat_at = now() - interval '1 day'")
+    await Reaper(bench.db, bench.registry, bench.followers).run_once()
+    assert (await bench.row(task_id))["status"] == "FAILED"
+    assert await stand.left(bench.db, quota) == 3
+    # It comes back after all: nothing that it says counts.
+    late = Ending(claimed, Outcome.SUCCEEDED)
+    assert await Writer(bench.db, bench.registry, bench.followers).write(worker, [late]) == 0
+    assert await stand.entries(bench.db, task_id) == [FULL, ("RELEASED", 3, "TASK_FAIL")]
+
+
+async def test_a_handler_that_finishes_in_its_own_transaction_is_charged_in_it(bench: Bench, ada: str) -> None:  # W-07
+    undone: list[str] = []
+
+    @bench.registry.task("own", units=3, max_attempts=1)
+    async def own(context: TaskContext, payload: dict[str, Any]) -> None:
+        await context.used(2)
+        try:
+            async with bench.db.transaction() as tx:
+                await context.finish_in(tx)
+                if payload.get("undo"):
+                    raise LookupError
+        except LookupError:
+            undone.append(context.task_id)
+            raise Fatal("taken back") from None
+
+    quota = await stand.grant_alone(bench.db, ada, 10)
+    kept, taken_back = [await bench.submit("own", {"undo": undo}, user_id=ada) for undo in (False, True)]
+    async with bench.working():
+        await bench.over(kept, taken_back)
+    assert undone == [taken_back]
+    assert await stand.left(bench.db, quota) == 8
+    assert await stand.entries(bench.db, kept) == [
+        FULL, ("COMMITTED", 2, "TASK_COMPLETE"), ("RELEASED", 1, "TASK_COMPLETE"),
+    ]  # fmt: skip
+    assert await stand.entries(bench.db, taken_back) == [FULL, ("RELEASED", 3, "TASK_FAIL")]
+
+
+async def test_a_batch_of_a_thousand_is_held_at_once(bench: Bench, ada: str) -> None:
+    await stand.grant_alone(bench.db, ada, 2000)
+    async with bench.db.transaction() as tx:
+        task_ids = await bench.submitter.submit_many(tx, [TaskSpec("render", {"units": 2})] * 1000, user_id=ada)
+    rows = await bench.db.fetch_alone("SELECT task_id FROM headrace.usage_ledger WHERE status = 'HELD'")
+    assert {row["task_id"] for row in rows} == set(task_ids)
+    with pytest.raises(QuotaExhausted):
+        await bench.submit("render", {"units": 1}, user_id=ada)

@@ -69,14 +69,14 @@ def _owner(caller: Caller, user_id: str | None) -> str | None:
 async def list_entitlements(
     caller: Reader, db: Db, paging: Paging, status: EntitlementStatus | None = None, user_id: Owner = None
 ) -> Page[EntitlementOut]:
-    """What you may use in which period; the period that ends last comes first."""
+    """What you may use in which period, newest first."""
     owner = _owner(caller, user_id)
     listing = paging.of("entitlements", owner=owner or usage.EVERYBODY, status=status)
     async with db.transaction() as tx:
         found = await usage.list_entitlements(
             tx, caller, user_id=owner, status=status, older_than=listing.after, limit=listing.fetch
         )
-    return listing.page(found, mark=lambda each: (each.period_end, each.id), item=EntitlementOut.of)
+    return listing.page(found, mark=lambda each: (each.created_at, each.id), item=EntitlementOut.of)
 
 
 @router.get(

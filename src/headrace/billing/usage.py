@@ -52,7 +52,7 @@ async def list_entitlements(
     older_than: Mark | None = None,
     limit: int,
 ) -> list[Entitlement]:
-    """What was granted, with the period that ends last first."""
+    """What was granted, newest first."""
     await _let_in(tx, caller, user_id, ResourceType.ENTITLEMENT)
     return await entitlements.list_entitlements(tx, user_id=user_id, status=status, older_than=older_than, limit=limit)
 

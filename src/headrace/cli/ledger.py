@@ -64,7 +64,7 @@ def entitlements(
     limit: Limit = 100,
     json: Json = False,
 ) -> None:
-    """Who may use how much in which period; the period that ends last comes first."""
+    """Who may use how much in which period, newest first."""
 
     async def act(session: OperatorSession) -> Sequence[Entitlement]:
         owner = None if user is None else await user_id_of(session, user)

@@ -48,7 +48,7 @@ class Usage(Verbs):
     async def entitlements(
         self, *, status: str | None = None, user_id: str | None = None
     ) -> AsyncGenerator[Entitlement, None]:
-        """What you may use in which period; the period that ends last comes first."""
+        """What you may use in which period, newest first."""
         async for item in self._pages("/v1/entitlements", {"status": status, "user_id": user_id}):
             yield Entitlement.of(item)
 

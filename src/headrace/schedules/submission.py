@@ -73,18 +73,16 @@ async def submit_runs(tx: Tx, submitter: Submitter, runs: Iterable[Run]) -> None
     by_user: dict[str, list[Run]] = {}
     for run in runs:
         by_user.setdefault(run.schedule.user_id, []).append(run)
+    types = {run.schedule.type for theirs in by_user.values() for run in theirs}
+    metered = {name for name in types if await _is_metered(tx, submitter, name)}
     for user_id, theirs in sorted(by_user.items()):  # in one order: two that fire at once make no deadlock of lanes
-        free: list[Run] = []
-        metered: list[Run] = []
-        for run in theirs:
-            (metered if await _is_metered(tx, submitter, run) else free).append(run)
-        await _submit(tx, submitter, free, user_id)
-        await _submit_metered(tx, submitter, metered, user_id)
+        await _submit(tx, submitter, [run for run in theirs if run.schedule.type not in metered], user_id)
+        await _submit_metered(tx, submitter, [run for run in theirs if run.schedule.type in metered], user_id)
 
 
-async def _is_metered(tx: Tx, submitter: Submitter, run: Run) -> bool:
+async def _is_metered(tx: Tx, submitter: Submitter, type_name: str) -> bool:
     try:
-        return await submitter.is_metered(tx, run.schedule.type)
+        return await submitter.is_metered(tx, type_name)
     except Invalid:
         return False  # it is refused as what it is when it is submitted
 

@@ -1,6 +1,6 @@
 """SQL for the ledger. Holds and settlements are written by headrace.hold_units and headrace.settle_holds alone."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 
 from asyncpg import UniqueViolationError
@@ -82,8 +82,24 @@ SELECT = f"SELECT {COLUMNS} FROM headrace.usage_ledger"
 
 
 def list_statement(wanted: EntryFilter, older_than: Mark | None, limit: int) -> tuple[str, tuple[object, ...]]:
-    where = (
-        Where()
+    """By the index of a user, a task or an entitlement; everybody's by that of statuses, each on its own."""
+    narrow = (wanted.user_id, wanted.task_id, wanted.entitlement_id, wanted.status)
+    statuses = [wanted.status] if any(narrow) else list(EntryStatus)
+    parts: list[str] = []
+    args: tuple[object, ...] = ()
+    for status in statuses:
+        where = _where(replace(wanted, status=status), older_than, first=len(args) + 1)
+        args += (*where.args, limit)
+        parts.append(f"({SELECT} {where.sql} ORDER BY created_at DESC, id DESC LIMIT ${len(args)})")
+    if len(parts) == 1:
+        return parts[0], args
+    together = " UNION ALL ".join(parts)
+    return f"SELECT * FROM ({together}) AS entry ORDER BY created_at DESC, id DESC LIMIT ${len(args)}", args
+
+
+def _where(wanted: EntryFilter, older_than: Mark | None, *, first: int) -> Where:
+    return (
+        Where(first)
         .eq("user_id", wanted.user_id)
         .eq("task_id", wanted.task_id)
         .eq("entitlement_id", wanted.entitlement_id)
@@ -93,8 +109,6 @@ def list_statement(wanted: EntryFilter, older_than: Mark | None, limit: int) -> 
         .until("created_at", wanted.until)
         .older_than(("created_at", "id"), older_than)
     )
-    sql = f"{SELECT} {where.sql} ORDER BY created_at DESC, id DESC LIMIT ${where.next}"
-    return sql, (*where.args, limit)
 
 
 async def list_entries(tx: Tx, wanted: EntryFilter, *, older_than: Mark | None = None, limit: int) -> list[Entry]:
