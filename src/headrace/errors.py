@@ -71,7 +71,7 @@ class Exhausted(HeadraceError):
 
 
 class QuotaExhausted(Exhausted):
-    """This costs more units than are left. ``needed``, ``left`` and ``renews_at`` are among the details.
+    """This costs more units than are left; ``details`` has ``needed``, ``left`` and ``renews_at``.
 
     A kind, and not an error of ``billing``: schedules and programs must tell it from a request that is wrong.
     """

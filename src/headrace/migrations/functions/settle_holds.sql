@@ -31,7 +31,7 @@ BEGIN
         )
       OFFSET 0
     ) AS hold
-    WINDOW so_far AS (PARTITION BY hold.task_id ORDER BY hold.idempotency_key)
+    WINDOW so_far AS (PARTITION BY hold.task_id ORDER BY length(hold.idempotency_key), hold.idempotency_key)  -- by part
   ), settled AS (
     INSERT INTO headrace.usage_ledger
       (id, period, user_id, task_id, entitlement_id, hold_id, consume_unit, direction, status, source, idempotency_key)
