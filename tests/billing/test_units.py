@@ -48,7 +48,7 @@ def in_python(rule: str, payload: Any) -> int | None:
 async def test_python_and_sql_agree_on_what_a_task_costs(tx: Tx) -> None:  # W-06
     cases: list[tuple[str, Any]] = []
 
-    @settings(max_examples=400, derandomize=True, database=None, deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=200, derandomize=True, database=None, deadline=None, suppress_health_check=list(HealthCheck))
     @given(RULES, PAYLOADS)
     def gather(rule: str, payload: Any) -> None:
         cases.append((rule, payload))
@@ -56,7 +56,7 @@ async def test_python_and_sql_agree_on_what_a_task_costs(tx: Tx) -> None:  # W-0
     gather()
     for rule, payload in cases:
         assert in_python(rule, payload) == await in_sql(tx, rule, payload), (rule, payload)
-    assert sum(in_python(*case) is not None for case in cases) > 50
+    assert sum(in_python(*case) is not None for case in cases) > 25
 
 
 @pytest.mark.parametrize("rule", ["1", "17", "999999999", "payload.pages", "payload.video.ten-seconds", "payload._x"])

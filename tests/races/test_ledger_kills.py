@@ -117,4 +117,4 @@ async def test_every_success_is_charged_once_though_everybody_is_killed(mortal: 
 @pytest.mark.timeout(1500)
 async def test_a_minute_of_kills_leaves_a_ledger_that_adds_up(mortal: Mortal, tmp_path: Path) -> None:
     # W-07, W-08, W-10
-    await survive(mortal, tmp_path, seconds=60, at_least=4000, units=50_000, postgres_kills=2, size=3)
+    await survive(mortal, tmp_path, seconds=60, at_least=2000, units=50_000, postgres_kills=2, size=3)
