@@ -14,7 +14,12 @@ LANGUAGE plpgsql VOLATILE
 SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_custom_plan SET jit = off
 AS $$
 DECLARE
-  ended record;
+  done    bigint[];
+  gone    bigint;
+  limited boolean;
+  metered text[];
+  endings text[];
+  used    integer[];
 BEGIN
   WITH held AS MATERIALIZED (
     SELECT given.seq, given.attempt, coalesce(given.status, 'SUCCEEDED') AS status, given.result, given.error_code,
@@ -45,27 +50,26 @@ BEGIN
     INSERT INTO headrace.task_logs (task_id, attempt, status, message)
     SELECT held.task_id, held.attempt, held.status, held.error_message FROM held
   )
-  SELECT array_agg(held.seq) AS seqs, (SELECT count(*) FROM deleted) AS gone,
-         coalesce(bool_or(held.limited), false) AS limited,
-         array_agg(held.task_id::text) FILTER (WHERE held.units IS NOT NULL) AS task_ids,
-         array_agg(held.status) FILTER (WHERE held.units IS NOT NULL) AS statuses,
-         array_agg(held.used) FILTER (WHERE held.units IS NOT NULL) AS used
-  INTO ended
+  SELECT array_agg(held.seq), (SELECT count(*) FROM deleted), coalesce(bool_or(held.limited), false),
+         array_agg(held.task_id::text) FILTER (WHERE held.units IS NOT NULL),
+         array_agg(held.status) FILTER (WHERE held.units IS NOT NULL),
+         array_agg(held.used) FILTER (WHERE held.units IS NOT NULL)
+  INTO done, gone, limited, metered, endings, used
   FROM held;
 
   -- What was ours when the statement began was taken from us before it came to delete it. Nothing counts; try again.
-  IF ended.gone <> coalesce(cardinality(ended.seqs), 0) THEN
+  IF gone <> coalesce(cardinality(done), 0) THEN
     RAISE EXCEPTION 'some of these tasks were taken from worker % meanwhile', worker_number USING ERRCODE = 'HR010';
   END IF;
   -- What they cost is settled with their end, whatever the worker's program knows of it.
-  IF ended.task_ids IS NOT NULL THEN
-    PERFORM headrace.settle_holds(ended.task_ids, ended.statuses, ended.used);
+  IF metered IS NOT NULL THEN
+    PERFORM headrace.settle_holds(metered, endings, used);
   END IF;
   -- A slot of a limit is free again: somebody may sleep because there was none.
-  IF ended.limited AND EXISTS (SELECT FROM headrace.workers WHERE ended_at IS NULL AND asleep) THEN
+  IF limited AND EXISTS (SELECT FROM headrace.workers WHERE ended_at IS NULL AND asleep) THEN
     PERFORM pg_notify('headrace_tasks', '');
   END IF;
-  RETURN QUERY SELECT unnest(ended.seqs);
+  RETURN QUERY SELECT unnest(done);
 END
 $$;
 COMMENT ON FUNCTION headrace.finish_tasks(integer, text, bigint[], integer[], text[], jsonb[], text[], text[]) IS 'Writes the end of tasks that a worker holds; gives those that it did hold. Without statuses all have succeeded.';
