@@ -304,25 +304,29 @@ async def _settle_down(url: str) -> None:
         await connection.close()
 
 
-async def measure(run: Run[Sizes]) -> None:
+PARTS = {"create": creating, "clients": wanting, "drain": draining, "verify": verifying_all}
+
+
+async def measure(run: Run[Sizes], parts: Sequence[str]) -> None:
     config = replace(as_app(run.url), pool_max=CLIENTS + 4)
     async with await Database.connect(config) as db:
         site = Site(db)
         await site.prepare(run.sizes.users)
-        for part in (creating, wanting, draining, verifying_all):
-            console.print(part.__name__.replace("_", " "))
-            await part(run, site)
+        for part in parts:
+            console.print(part)
+            await PARTS[part](run, site)
 
 
 def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--quick", action="store_true", help="smaller sizes, under a minute")
     arguments.add_argument("--json", action="store_true", help="print the figures as JSON, last on standard output")
+    arguments.add_argument("--part", choices=PARTS, help="only this")
     chosen = arguments.parse_args()
     with scratch_server() as url:
         run = Run(url, QUICK if chosen.quick else FULL, digits=2)
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:  # as every process of ours
-            runner.run(measure(run))
+            runner.run(measure(run, [chosen.part] if chosen.part else list(PARTS)))
     print_targets(run.medians(), TARGETS)
     if chosen.json:
         print_json(run.medians())
