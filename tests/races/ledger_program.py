@@ -76,8 +76,13 @@ async def be_clients(db: Database, options: Options, stop: asyncio.Event) -> Non
     registry = registry_of(options)
     catalog, everybody = RegistryCatalog(registry), followers()
     tasks = Tasks(Submitter(catalog, everybody), catalog, everybody)
-    async with db.transaction() as tx:
-        await declare_types(tx, registry)
+    while True:
+        try:
+            async with db.transaction() as tx:
+                await declare_types(tx, registry)
+            break
+        except HeadraceError:  # the database is away at this moment
+            await asyncio.sleep(0.1)
     users: list[str] = options.settings["users"]
 
     async def act() -> None:
