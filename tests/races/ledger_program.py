@@ -72,17 +72,20 @@ async def work(db: Database, options: Options, stop: asyncio.Event) -> None:
             await asyncio.sleep(0.1)
 
 
+async def declare(db: Database, registry: Registry) -> None:
+    while True:
+        try:
+            async with db.transaction() as tx:
+                return await declare_types(tx, registry)
+        except HeadraceError:  # the database is away at this moment
+            await asyncio.sleep(0.1)
+
+
 async def be_clients(db: Database, options: Options, stop: asyncio.Event) -> None:
     registry = registry_of(options)
     catalog, everybody = RegistryCatalog(registry), followers()
     tasks = Tasks(Submitter(catalog, everybody), catalog, everybody)
-    while True:
-        try:
-            async with db.transaction() as tx:
-                await declare_types(tx, registry)
-            break
-        except HeadraceError:  # the database is away at this moment
-            await asyncio.sleep(0.1)
+    await declare(db, registry)
     users: list[str] = options.settings["users"]
 
     async def act() -> None:
