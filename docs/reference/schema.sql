@@ -311,6 +311,23 @@ COMMENT ON COLUMN headrace.idempotency_keys.request_hash IS 'HMAC-SHA-256 of met
 COMMENT ON COLUMN headrace.idempotency_keys.response_json IS 'The body. Where it holds a secret: {"sealed": …}, encrypted together with the headers.';
 COMMENT ON COLUMN headrace.idempotency_keys.result_task_id IS 'The task that came of it. No foreign key: a key lives a day, a task longer; nothing is gained by checking each on the hot path.';
 
+CREATE TABLE headrace.ledger_verification (
+  id smallint NOT NULL DEFAULT 1,
+  started_at timestamptz NOT NULL,
+  finished_at timestamptz NOT NULL,
+  entries bigint NOT NULL,
+  entitlements bigint NOT NULL,
+  archived_months integer NOT NULL,
+  fault_count bigint NOT NULL,
+  faults jsonb NOT NULL,
+  CONSTRAINT ledger_verification_pkey PRIMARY KEY (id),
+  CONSTRAINT ck_ledger_verification_fault_count CHECK ((fault_count >= 0)),
+  CONSTRAINT ck_ledger_verification_id CHECK ((id = 1))
+);
+GRANT SELECT, INSERT, UPDATE, DELETE ON headrace.ledger_verification TO headrace_app;
+COMMENT ON TABLE headrace.ledger_verification IS 'What the last look through the ledger found; one row.';
+COMMENT ON COLUMN headrace.ledger_verification.faults IS 'The first hundred.';
+
 CREATE TABLE headrace.lock_fences (
   lock_key varchar(255) NOT NULL,
   fence bigint NOT NULL,
@@ -799,9 +816,12 @@ CREATE TABLE headrace.task_queue (
   limited boolean NOT NULL DEFAULT false,
   cancel_requested boolean NOT NULL DEFAULT false,
   task_id varchar(64) NOT NULL,
+  units integer,
+  used integer,
   CONSTRAINT task_queue_pkey PRIMARY KEY (seq),
   CONSTRAINT ck_task_queue_attempt CHECK (((attempt >= 0) AND (attempt <= 1048575))),
-  CONSTRAINT ck_task_queue_claim CHECK (((worker IS NULL) = (claimed_at IS NULL)))
+  CONSTRAINT ck_task_queue_claim CHECK (((worker IS NULL) = (claimed_at IS NULL))),
+  CONSTRAINT ck_task_queue_used CHECK (((used IS NULL) OR ((units IS NOT NULL) AND ((used >= 0) AND (used <= units))))) NOT VALID
 ) WITH (fillfactor=70, autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_cost_delay=0);
 CREATE INDEX idx_task_queue_cancel ON headrace.task_queue USING btree (worker) WHERE cancel_requested;
 CREATE INDEX idx_task_queue_limited ON headrace.task_queue USING btree (lane_id) WHERE limited;
@@ -811,6 +831,8 @@ COMMENT ON TABLE headrace.task_queue IS 'One narrow row for each task that is wa
 COMMENT ON COLUMN headrace.task_queue.precedence IS 'The priority with its sign turned, so that the index runs one way.';
 COMMENT ON COLUMN headrace.task_queue.attempt IS 'With worker, the fence of every later write.';
 COMMENT ON COLUMN headrace.task_queue.limited IS 'Whether it takes up a slot of a concurrency limit; slots are counted from these rows, never by a counter.';
+COMMENT ON COLUMN headrace.task_queue.units IS 'What the ledger holds for it; null: it costs nothing. Whoever ends the task settles it.';
+COMMENT ON COLUMN headrace.task_queue.used IS 'What its handler says it has used, in this attempt; null: all of it.';
 
 CREATE TABLE headrace.task_results (
   id bigint NOT NULL DEFAULT nextval('headrace.task_results_id_seq'::regclass),
@@ -873,13 +895,15 @@ CREATE TABLE headrace.task_types (
   updated_at timestamptz NOT NULL DEFAULT now(),
   seen_at timestamptz NOT NULL DEFAULT now(),
   limit_key varchar(255),
+  units varchar(255),
   CONSTRAINT task_types_pkey PRIMARY KEY (name),
   CONSTRAINT ck_task_types_limit_key CHECK ((limit_key ~ '^(user|payload(\.[A-Za-z_][A-Za-z0-9_-]*)+)$')),
   CONSTRAINT ck_task_types_max_attempts CHECK ((max_attempts > 0)),
   CONSTRAINT ck_task_types_max_running CHECK ((max_running > 0)),
   CONSTRAINT ck_task_types_max_running_per_key CHECK ((max_running_per_key > 0)),
   CONSTRAINT ck_task_types_queue CHECK ((queue <> '')),
-  CONSTRAINT ck_task_types_timeout_seconds CHECK ((timeout_seconds > 0))
+  CONSTRAINT ck_task_types_timeout_seconds CHECK ((timeout_seconds > 0)),
+  CONSTRAINT ck_task_types_units CHECK ((units ~ '^([1-9][0-9]{0,8}|payload(\.[A-Za-z_][A-Za-z0-9_-]*)+)$'))
 );
 CREATE TRIGGER tr_task_types_touch BEFORE UPDATE ON headrace.task_types FOR EACH ROW WHEN (((NOT (new.updated_at IS DISTINCT FROM old.updated_at)) AND (NOT (new.seen_at IS DISTINCT FROM old.seen_at)))) EXECUTE FUNCTION headrace.touch_updated_at();
 GRANT SELECT, INSERT, UPDATE, DELETE ON headrace.task_types TO headrace_app;
@@ -888,6 +912,7 @@ COMMENT ON COLUMN headrace.task_types.followers IS 'Who moves with its tasks, be
 COMMENT ON COLUMN headrace.task_types.payload_schema IS 'JSON Schema of the payload; null takes anything.';
 COMMENT ON COLUMN headrace.task_types.seen_at IS 'When a program last declared it, to the hour, or a worker that is no longer listed was last alive with it.';
 COMMENT ON COLUMN headrace.task_types.limit_key IS 'What the limit key of a task is: user, or payload.FIELD, a path into the payload; null: what is given with it.';
+COMMENT ON COLUMN headrace.task_types.units IS 'What a task costs: a whole number, or payload.FIELD, a path into the payload; null: nothing.';
 
 CREATE TABLE headrace.tasks (
   id varchar(64) NOT NULL,
@@ -1271,6 +1296,10 @@ COMMENT ON COLUMN headrace.audit_logs.detail_json IS 'What the trail knows beyon
 -- headrace.execution_may_move(source text, target text) RETURNS boolean
 --   in functions/execution_may_move.sql
 
+-- Ends a waiting task whose type, once declared, cannot take it.
+-- headrace.fail_unsettled(place bigint, task_id text, reason text, emits_events boolean) RETURNS void
+--   in functions/fail_unsettled.sql
+
 -- headrace.fence(seq bigint, attempt integer) RETURNS bigint
 --   in functions/fence.sql
 
@@ -1291,6 +1320,10 @@ COMMENT ON COLUMN headrace.audit_logs.detail_json IS 'What the trail knows beyon
 
 -- headrace.free_slots(scope text, name text, most integer) RETURNS integer
 --   in functions/free_slots.sql
+
+-- Holds what these tasks cost from their users' entitlements; with again for tasks that were held for before.
+-- headrace.hold_units(task_ids text[], user_ids text[], units integer[], hold_ids text[] DEFAULT NULL::text[], again boolean DEFAULT false) RETURNS void
+--   in functions/hold_units.sql
 
 -- Writes down runs that were fired, those that were refused as failed.
 -- headrace.insert_executions(schedule_uids text[], user_ids text[], names text[], types text[], uids text[], task_ids text[], dues timestamptz[], refusals text[], trigger text, triggered_by text, at timestamptz) RETURNS void
@@ -1364,9 +1397,17 @@ COMMENT ON COLUMN headrace.audit_logs.detail_json IS 'What the trail knows beyon
 -- headrace.requeue_tasks(worker_number integer, seqs bigint[], attempts integer[], outcomes text[], delays interval[], spends boolean[], error_codes text[], error_messages text[]) RETURNS TABLE(seq bigint, task_id varchar)
 --   in functions/requeue_tasks.sql
 
+-- Commits or releases what is held for tasks that have ended so; used is what they used of it, null for all.
+-- headrace.settle_holds(task_ids text[], statuses text[], used integer[]) RETURNS void
+--   in functions/settle_holds.sql
+
 -- Gives waiting tasks that were submitted before their type was declared what the type says; gives how many.
 -- headrace.settle_tasks(types text[], most integer) RETURNS integer
 --   in functions/settle_tasks.sql
+
+-- The id of the entry that commits or releases a hold.
+-- headrace.settlement_id(hold_id text, status text) RETURNS text
+--   in functions/settlement_id.sql
 
 -- Locks these claims of a worker and gives those whose start is on the task's row.
 -- headrace.started_tasks(worker_number integer, seqs bigint[], attempts integer[]) RETURNS SETOF bigint
@@ -1407,6 +1448,10 @@ COMMENT ON COLUMN headrace.audit_logs.detail_json IS 'What the trail knows beyon
 -- The labels of a lane whose tasks wait for their type to be declared. No worker has such a label, and no task can ask for it: it has a space.
 -- headrace.undeclared() RETURNS jsonb
 --   in functions/undeclared.sql
+
+-- What a task costs, by the units of its type.
+-- headrace.units(rule text, payload jsonb) RETURNS integer
+--   in functions/units.sql
 
 -- Runs that wait for a slot, as many as there are slots.
 -- headrace.waiting_executions(uids text[]) RETURNS TABLE(uid text, execution_uid text, scheduled_at timestamptz)

@@ -53,6 +53,7 @@ class Scope(StrEnum):
     SCHEDULES_WRITE = "schedules:write"
     LOCKS_READ = "locks:read"
     LOCKS_WRITE = "locks:write"
+    BILLING_READ = "billing:read"
     AUDIT_READ = "audit:read"
     ADMIN = "admin"
 

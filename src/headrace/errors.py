@@ -6,7 +6,8 @@ HeadraceError
 ├── Conflict      right in itself, but not in the present state: read again, then decide
 ├── Denied        who you are does not allow it
 │   └── Unauthenticated   nobody knows who you are
-├── Exhausted     a limit or a quota is reached: later, or with a larger plan
+├── Exhausted     a limit is reached: later
+│   └── QuotaExhausted    it costs more than is left: next period, or with a larger plan
 └── Unavailable   something we depend on does not answer: try again
 
 Packages derive their own errors from the kinds and give each a stable ``code``. The message is safe to show to
@@ -67,6 +68,15 @@ class Exhausted(HeadraceError):
     def __init__(self, message: str | None = None, *, retry_after: timedelta | None = None, **details: object) -> None:
         super().__init__(message, **details)
         self.retry_after = retry_after
+
+
+class QuotaExhausted(Exhausted):
+    """This costs more units than are left; ``details`` has ``needed``, ``left`` and ``renews_at``.
+
+    A kind, and not an error of ``billing``: schedules and programs must tell it from a request that is wrong.
+    """
+
+    code = "quota_exhausted"
 
 
 class Unavailable(HeadraceError):

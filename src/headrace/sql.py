@@ -70,8 +70,8 @@ class Where:
         pair = ", ".join(map(_name, columns))
         return self._and(f"({pair}) < (${self.next}, ${self.next + 1})", *mark)
 
-    def below(self, column: str, number: int | None) -> Self:
-        return self if number is None else self._and(f"{_name(column)} < ${self.next}", number)
+    def below(self, column: str, bound: int | str | None) -> Self:
+        return self if bound is None else self._and(f"{_name(column)} < ${self.next}", bound)
 
     def since(self, column: str, at: datetime | int | None) -> Self:
         return self if at is None else self._and(f"{_name(column)} >= ${self.next}", at)

@@ -149,14 +149,45 @@ AUDIT = [
     ),
 ]
 
-ALL = [*TASKS, *EVENTS, *SCHEDULES, *LOCKS, *ACCOUNTS, *AUDIT]
+LEDGER = [
+    Invariant(
+        "for every entitlement total = left + held + committed, by the ledger alone",
+        ("entitlements", "usage_ledger", "plans"),
+        """
+        SELECT entitlement.id, quota_total, quota_left, entry.granted, entry.taken
+        FROM headrace.entitlements AS entitlement
+        CROSS JOIN LATERAL (
+          SELECT coalesce(sum(CASE direction WHEN 'CREDIT' THEN consume_unit ELSE -consume_unit END)
+                          FILTER (WHERE status = 'COMMITTED' AND hold_id IS NULL), 0) AS granted,
+                 coalesce(sum(CASE status WHEN 'HELD' THEN consume_unit ELSE -consume_unit END)
+                          FILTER (WHERE status IN ('HELD', 'RELEASED')), 0) AS taken
+          FROM headrace.usage_ledger WHERE entitlement_id = entitlement.id
+        ) AS entry
+        WHERE (quota_total, quota_left) <> (entry.granted, entry.granted - entry.taken)
+        """,
+    ),
+    Invariant(
+        "what is held is settled whole, or belongs to a task that is not over",
+        ("usage_ledger", "task_queue"),
+        """
+        SELECT held.id, held.task_id
+        FROM headrace.usage_ledger AS held
+        WHERE held.status = 'HELD'
+          AND held.consume_unit <> coalesce(
+            (SELECT sum(consume_unit) FROM headrace.usage_ledger AS settled WHERE settled.hold_id = held.id), 0)
+          AND (EXISTS (SELECT FROM headrace.usage_ledger AS settled WHERE settled.hold_id = held.id)
+               OR NOT EXISTS (SELECT FROM headrace.task_queue WHERE task_id = held.task_id AND units IS NOT NULL))
+        """,
+    ),
+]
+
+ALL = [*TASKS, *EVENTS, *SCHEDULES, *LOCKS, *ACCOUNTS, *AUDIT, *LEDGER]
 SEALS = "the sealed trail is what it was"
 SEALED_TABLES = ("audit_events", "audit_seals", "audit_leaves")
 
 # Nothing writes these yet. Whoever begins to will find this broken, and adds to ALL what then must hold.
 UNWRITTEN = (
-    "assets", "entitlements", "notifications", "plans", "subscriptions", "task_results", "usage_ledger",
-    "webhook_deliveries", "webhook_endpoints",
+    "assets", "notifications", "subscriptions", "task_results", "webhook_deliveries", "webhook_endpoints",
 )  # fmt: skip
 ALL += [
     Invariant(
@@ -170,6 +201,7 @@ ALL += [
 NOT_READ = {
     "archives": "its moves are guarded by a trigger, its files verified by tests/operations",
     "audit_imports": "how far an import came; only the importer reads it",
+    "ledger_verification": "what the last look through the ledger found, for people",
     "login_throttles": "counts that may be lost or late",
     "queues": "what people said of queues; nothing follows from it",
     "rate_limits": "unlogged: a crash empties it, and it may be behind",

@@ -26,6 +26,7 @@ PUBLIC = {
 NOUNS = {
     "api-keys": "account",
     "audit": "audit",
+    "entitlements": "billing",
     "executions": "schedules",
     "locks": "locks",
     "queues": "tasks",
@@ -33,6 +34,7 @@ NOUNS = {
     "sessions": "account",
     "task-types": "tasks",
     "tasks": "tasks",
+    "usage": "billing",
 }
 # Where path and method say too little.
 NEEDS = {
@@ -56,7 +58,7 @@ OF_CALLER = {
 }
 BY_BODY = {"POST /v1/locks/renew", "POST /v1/locks/release"}  # the body names a row: a foreign one must look like none
 # Names in paths that say whose row it is: the row of somebody else must look like none.
-OWNED = {"task_id", "uid", "execution_uid", "session_id", "api_key_id", "event_id"}
+OWNED = {"task_id", "uid", "execution_uid", "session_id", "api_key_id", "event_id", "entitlement_id"}
 # Names in paths of what belongs to nobody; only administrators come to it.
 SHARED = {"user_id", "risk_id", "archive_id", "key", "name"}
 

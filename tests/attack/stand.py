@@ -70,6 +70,7 @@ async def _archive(world: World) -> str:
 ROWS: dict[str, Make] = {
     "api_key_id": World.api_key,
     "archive_id": _archive,
+    "entitlement_id": World.entitlement,
     "event_id": _event,
     "execution_uid": _execution,
     "key": _config,

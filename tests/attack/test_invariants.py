@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 import asyncpg
 
+from headrace import ids
 from headrace.audit.sealing import Sealer
 from headrace.database import Database
 from headrace.locks.service import acquire_lock, release_lock
@@ -16,6 +17,7 @@ from headrace.tasks.errors import Snooze
 from headrace.tasks.service import cancel_task, delete_task, retry_task
 from tests.attack import invariants
 from tests.attack.model import Invariant
+from tests.billing.stand import grant_alone
 from tests.conftest import TestServer
 from tests.schedules.conftest import Clockwork
 from tests.tasks.conftest import AT_ONCE
@@ -61,11 +63,15 @@ async def work_for_a_day(clockwork: Clockwork) -> None:
     @clockwork.registry.task("job", max_attempts=1)
     async def job(context: TaskContext, payload: Any) -> None: ...
 
+    @clockwork.registry.task("metered", units=2)
+    async def metered(context: TaskContext, payload: Any) -> None: ...
+
+    await grant_alone(db, ids.SYSTEM_USER, 10)
     schedule = await clockwork.create(interval=3600)
     waiting = await clockwork.submit("job", run_at=datetime.now(UTC) + timedelta(days=1))
     async with db.transaction() as tx:
         await cancel_task(tx, clockwork.tasks, clockwork.caller, waiting)
-    tasks = [await clockwork.submit(name) for name in ("job", "shaky", "hopeless", "long")]
+    tasks = [await clockwork.submit(name) for name in ("job", "shaky", "hopeless", "long", "metered")]
     async with clockwork.working():
         await running.wait()
         async with db.transaction() as tx:
@@ -137,6 +143,8 @@ DAMAGE = {
         """,
     "every event of the trail": "ALTER TABLE audit_events DROP CONSTRAINT ck_audit_events_seq; "
     "UPDATE audit_events SET seq = 0 WHERE seq = (SELECT max(seq) FROM audit_events)",
+    "for every entitlement": "UPDATE entitlements SET quota_left = quota_left - 1",
+    "what is held is settled whole": "UPDATE usage_ledger SET consume_unit = 1 WHERE hold_id IS NOT NULL",
     "a task that somebody deleted": "UPDATE tasks SET deleted_at = now() WHERE task_type = 'shaky'",
 }
 

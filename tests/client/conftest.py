@@ -11,6 +11,7 @@ import uvicorn
 
 from headrace import ids
 from headrace.assembly.followers import followers
+from headrace.billing.ledger_routes import router as usage
 from headrace.client import Client, RetryPolicy
 from headrace.locks.routes import router as locks
 from headrace.schedules.routes import create_router as schedules
@@ -26,7 +27,7 @@ from tests.tasks.conftest import Bench, bench
 
 __all__ = ["bench"]
 
-SCOPES = "tasks:read,tasks:write,schedules:read,schedules:write,locks:read,locks:write"
+SCOPES = "tasks:read,tasks:write,schedules:read,schedules:write,locks:read,locks:write,billing:read"
 ADMIN_KEY = f"{ids.SYSTEM_USER},ADMIN,admin,{SCOPES}"
 IMPATIENT = RetryPolicy(retries=0)
 
@@ -57,7 +58,7 @@ async def api(bench: Bench) -> AsyncIterator[str]:
     ours = Tasks(Submitter(catalog, following), catalog, following)
     async with open_watch(bench.db) as watch:
         app = create_app(
-            stand.services(bench.db), WebConfig(), routers=[create_router(ours, watch), schedules(ours), locks]
+            stand.services(bench.db), WebConfig(), routers=[create_router(ours, watch), schedules(ours), locks, usage]
         )
         async with served(app) as url:
             yield url

@@ -23,7 +23,10 @@ def enforced() -> list[Layer]:
 def drawn() -> list[Layer]:
     table = PAGE.read_text().partition("| layer | holds | today |\n|---|---|---|\n")[2].partition("\n\n")[0]
     rows = [row.strip("| ").split(" | ") for row in table.splitlines()]
-    return [dict.fromkeys(re.findall(r"`(\w+)`", names), today == "✓") for names, _, today in rows]
+    return [
+        {name: today == "✓" and not to_come for name, to_come in re.findall(r"`(\w+)`( \(next\))?", names)}
+        for names, _, today in rows
+    ]
 
 
 def test_the_page_has_the_layers_that_are_enforced_in_their_order() -> None:

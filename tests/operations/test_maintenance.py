@@ -15,6 +15,8 @@ from headrace.assembly.followers import followers
 from headrace.assembly.retention import ROWS, purges
 from headrace.database import Database, Row
 from headrace.operations.config import RetentionConfig
+from headrace.operations.figures import figures_of
+from headrace.operations.health import read_health
 from headrace.operations.maintenance import Maintenance, ensure_schedules, schedules_of, uid_of, with_maintenance
 from headrace.schedules import service
 from headrace.schedules.errors import ScheduleInvalid
@@ -29,6 +31,7 @@ from headrace.tasks.service import Tasks
 from headrace.tasks.submit import Submitter
 from headrace.tasks.worker.config import WorkerConfig
 from headrace.tasks.worker.loop import Worker
+from tests.billing.stand import grant_alone
 from tests.tasks.people import caller_of
 
 SCHEDULES = schedules_of(ROWS)
@@ -192,7 +195,9 @@ def test_a_programs_own_types_stay_what_they_are(stand: Any) -> None:
     maintenance = Maintenance(
         stand.db, stand.db.config, StorageConfig("file:///nowhere"), RetentionConfig(), ROWS, purges(ThrottleConfig())
     )
-    assert with_maintenance(program, maintenance).names == ["greet", "headrace.purge", "headrace.retain"]
+    assert with_maintenance(program, maintenance).names == [
+        "greet", "headrace.purge", "headrace.retain", "headrace.verify_ledger",
+    ]  # fmt: skip
     assert program.names == ["greet"]
 
 
@@ -209,3 +214,17 @@ async def test_what_is_the_products_own_is_nobody_elses(stand: Stand, db: Databa
             assert refused.value.details["fields"] == [field]
         with pytest.raises(TaskSpecInvalid):
             await stand.tasks.submitter.submit(tx, TaskSpec("headrace.purge"), user_id=eve.user_id)
+
+
+async def test_the_ledger_is_verified_every_day_and_a_fault_raises_an_alarm(working: Stand) -> None:  # W-10
+    quota = await grant_alone(working.db, ids.SYSTEM_USER, 10)
+    clean = await working.over(await working.run_now("verification of the ledger"))
+    assert clean["state"] == "success"
+    figures = {each.name: each.values for each in figures_of(await read_health(working.db))}
+    assert figures["headrace_ledger_faults"] == {(): 0}
+    assert figures["headrace_ledger_verified_timestamp_seconds"][()] > 0
+    await working.rows("UPDATE headrace.entitlements SET quota_left = 9 WHERE id = $1", quota)
+    faulty = await working.over(await working.run_now("verification of the ledger"))
+    assert "1 things do not add up" in faulty["error_message"]
+    figures = {each.name: each.values for each in figures_of(await read_health(working.db))}
+    assert figures["headrace_ledger_faults"] == {(): 1}

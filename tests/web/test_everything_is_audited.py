@@ -20,6 +20,7 @@ from headrace.tasks.catalog import declare_types
 from headrace.tasks.context import TaskContext
 from headrace.tasks.registry import Registry
 from tests.accounts.test_wechat import FakeWeChat
+from tests.billing.stand import grant_alone
 from tests.edge import stand
 
 PASSWORD = "correct horse battery"
@@ -91,6 +92,10 @@ class World:
         key = (await self.send("POST", "/v1/api-keys", body)).json()
         key_id: str = key["id"]
         return key_id
+
+    async def entitlement(self) -> str:
+        user_id: str = (await self.send("GET", "/v1/me")).json()["user"]["id"]
+        return await grant_alone(self.db, user_id, 10)
 
 
 Recipe = Callable[[World], Awaitable[Sent]]
@@ -296,6 +301,16 @@ async def _(world: World) -> Sent:
 async def _(world: World) -> Sent:
     await world.send("PUT", "/v1/admin/configs/contact", {"value": {}})
     return Sent({"key": "contact"})
+
+
+@recipe("POST /v1/admin/entitlements/{entitlement_id}/adjust")
+async def _(world: World) -> Sent:
+    return Sent({"entitlement_id": await world.entitlement()}, {"units": 5, "reason": "the outage of Monday"})
+
+
+@recipe("POST /v1/admin/ledger/verify")
+async def _(world: World) -> Sent:
+    return Sent()
 
 
 @recipe("POST /v1/admin/risks")

@@ -7,6 +7,7 @@ from fastapi import APIRouter
 
 from headrace.accounts import routes as account_routes
 from headrace.accounts.service import Accounts
+from headrace.billing import ledger_routes
 from headrace.configs import routes as config_routes
 from headrace.configs.cache import Configs
 from headrace.configs.registry import Registry
@@ -39,6 +40,7 @@ def routers(deps: RouteDeps) -> Sequence[APIRouter]:
         task_routes.create_router(deps.tasks, deps.watch),
         schedule_routes.create_router(deps.tasks),
         lock_routes.router,
+        ledger_routes.router,
         audit_routes.router,
         config_routes.create_router(deps.config_keys, deps.configs, deps.offer),
         risk_routes.router,

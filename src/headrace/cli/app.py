@@ -35,6 +35,8 @@ COMMANDS = {
     "queues": Entry("headrace.cli.queues:app", "Queues: what is in them; pause and resume them."),
     "workers": Entry("headrace.cli.queues:workers", "Worker processes that have not ended."),
     "locks": Entry("headrace.cli.locks:app", "Locks: who holds what; take, keep, release one."),
+    "ledger": Entry("headrace.cli.ledger:app", "The ledger: list it, prove that it adds up, adjust a quota."),
+    "usage": Entry("headrace.cli.usage:app", "What was used: by day, for which tasks, what is left; as CSV."),
     "migrate": Entry(
         "headrace.cli.migrate:migrate",
         "Bring the schema to what this program needs. Safe at any time, from any number of processes.",

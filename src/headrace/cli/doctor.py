@@ -105,6 +105,7 @@ async def _look_at_database(deployment: Deployment, settings: Settings) -> list[
             ("deletions", _deletions),
             ("vacuum", _vacuum),
             ("outbox", _outbox),
+            ("ledger", _ledger),
             ("retention", lambda db: _retention(db, retention_config(settings))),
         ]
         with _noting(findings, "schema"):
@@ -235,6 +236,24 @@ async def _outbox(db: Database) -> Finding:
         Verdict.NOTE,
         f"events are kept since {_rounded(waiting)}: nothing publishes them in this version, so none is removed either",
     )
+
+
+async def _ledger(db: Database) -> Finding:
+    health = await read_health(db)
+    last = health.ledger
+    if last is None:
+        return Finding("ledger", Verdict.GOOD, "it has not been verified yet: a schedule does so every night")
+    if not last.is_clean:
+        return Finding(
+            "ledger",
+            Verdict.BAD,
+            f"{last.fault_count:,} things do not add up, such as {last.faults[0].about}: {last.faults[0].message} "
+            "`headrace ledger verify` names them",
+        )
+    ago = health.now - last.finished_at
+    if ago > _LATE:
+        return Finding("ledger", Verdict.WARNING, f"last verified {_rounded(ago)} ago: `headrace ledger verify`")
+    return Finding("ledger", Verdict.GOOD, f"all {last.entries:,} entries add up, {_rounded(ago)} ago")
 
 
 async def _retention(db: Database, config: RetentionConfig) -> Finding:

@@ -11,8 +11,11 @@
 from headrace.client.asynchronous import Client
 from headrace.client.errors import ApiError, Unreachable
 from headrace.client.model import (
+    Balance,
+    Entitlement,
     Execution,
     Held,
+    LedgerEntry,
     Lock,
     LogLine,
     NewSchedule,
@@ -25,6 +28,7 @@ from headrace.client.model import (
     Statistics,
     Step,
     Task,
+    UsedDay,
     Why,
     Worker,
 )
@@ -33,9 +37,12 @@ from headrace.client.synchronous import SyncClient
 
 __all__ = [
     "ApiError",
+    "Balance",
     "Client",
+    "Entitlement",
     "Execution",
     "Held",
+    "LedgerEntry",
     "Lock",
     "LogLine",
     "NewSchedule",
@@ -51,6 +58,7 @@ __all__ = [
     "SyncClient",
     "Task",
     "Unreachable",
+    "UsedDay",
     "Why",
     "Worker",
 ]

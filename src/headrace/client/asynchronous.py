@@ -19,6 +19,7 @@ from headrace.client.model import LogLine, NewTask, Queue, QueueRules, Step, Tas
 from headrace.client.retrying import RetryPolicy
 from headrace.client.schedules import Executions, Schedules
 from headrace.client.streaming import ServerEvent, read_events
+from headrace.client.usage import Usage
 from headrace.client.verbs import Verbs, part
 from headrace.deadlines import deadline
 
@@ -33,8 +34,8 @@ _POLL_FIRST_S, _POLL_LAST_S = 0.1, 2.0
 
 
 class Client(Verbs):
-    """Speaks to one server with one API key; its own verbs are about tasks, ``schedules``, ``executions`` and ``locks``
-    have theirs. Submits are idempotent by themselves: sent again, they happen once.
+    """Speaks to one server with one API key; its own verbs are about tasks, ``schedules``, ``executions``, ``locks``
+    and ``usage`` have theirs. Submits are idempotent by themselves: sent again, they happen once.
 
     Every verb raises the errors of ``headrace.client.errors``; a server that is busy (429, 503) or out of reach is
     asked again, with growing pauses, before that.
@@ -54,6 +55,7 @@ class Client(Verbs):
         self.schedules = Schedules(connection)
         self.executions = Executions(connection)
         self.locks = Locks(connection)
+        self.usage = Usage(connection)
 
     async def close(self) -> None:
         await self._connection.close()

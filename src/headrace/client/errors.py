@@ -5,7 +5,7 @@ HeadraceError
 ├── Invalid ──────────── PayloadInvalid, PayloadTooLarge, UnknownTaskType, TaskInvalid, IdempotencyKeyReused
 ├── Conflict ─────────── TaskOver, TaskNotOver, TaskChanged, LockHeld, LockLost
 ├── Denied ───────────── Unauthenticated, ScopeMissing, AdminOnly
-├── Exhausted ────────── RateLimited
+├── Exhausted ────────── RateLimited, QuotaExhausted
 └── Unavailable ──────── Unreachable
 
 Each is an ``ApiError`` too, except ``Unreachable``, which has no answer to tell of. A code that has no class of its own
@@ -123,6 +123,10 @@ class RateLimited(_Exhausted):
     """Too many requests."""
 
 
+class QuotaExhausted(_Exhausted, errors.QuotaExhausted):
+    """This costs more units than are left; ``details`` has ``needed``, ``left`` and ``renews_at``."""
+
+
 class Unreachable(errors.Unavailable):
     """The server cannot be reached."""
 
@@ -146,9 +150,11 @@ _BY_CODE: Mapping[str, type[ApiError]] = {
     "scope_missing": ScopeMissing,
     "admin_only": AdminOnly,
     "rate_limited": RateLimited,
+    "quota_exhausted": QuotaExhausted,
 }
 _BY_STATUS: Mapping[int, type[ApiError]] = {
     401: Unauthenticated,
+    402: QuotaExhausted,
     403: _Denied,
     404: _NotFound,
     409: _Conflict,

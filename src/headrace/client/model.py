@@ -18,7 +18,7 @@ class _Answer:
 
 
 def _value(name: str, raw: Any) -> Any:
-    if isinstance(raw, str) and (name.endswith("_at") or name in ("since", "next_run")):
+    if isinstance(raw, str) and (name.endswith("_at") or name in ("since", "next_run", "period_start", "period_end")):
         return datetime.fromisoformat(raw)
     return raw
 
@@ -352,3 +352,56 @@ class Lock(_Answer):
     remaining_seconds: float = 0.0
     ttl_seconds: float = 30.0  # what it was taken or renewed for, by this client
     token: str | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Entitlement(_Answer):
+    """Units that may be used in a period."""
+
+    id: str
+    user_id: str
+    plan_id: str
+    quota_total: int
+    quota_left: int
+    period_start: datetime
+    period_end: datetime
+    status: str
+    subscription_id: str | None = None
+    created_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerEntry(_Answer):
+    """Units that were granted, held for a task, used by it or given back."""
+
+    id: str
+    user_id: str
+    units: int
+    direction: str
+    status: str
+    source: str
+    created_at: datetime
+    task_id: str | None = None
+    entitlement_id: str | None = None
+    hold_id: str | None = None
+    remark: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Balance(_Answer):
+    """What can be used now."""
+
+    total: int
+    left: int
+    held: int
+    renews_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class UsedDay(_Answer):
+    """What was charged and given back on one day (UTC)."""
+
+    day: str
+    used: int
+    released: int
+    tasks: int

@@ -24,6 +24,7 @@ from headrace.errors import (
     HeadraceError,
     Invalid,
     NotFound,
+    QuotaExhausted,
     Unauthenticated,
     Unavailable,
 )
@@ -43,6 +44,7 @@ STATUSES: Mapping[type[HeadraceError], int] = {
     Denied: 403,
     Unauthenticated: 401,
     Exhausted: 429,
+    QuotaExhausted: 402,
     Unavailable: 503,
     HeadraceError: 500,
 }

@@ -73,3 +73,14 @@ def message_of(exc: BaseException) -> str:
     primary = getattr(getattr(inner, "diag", None), "message_primary", None) or getattr(inner, "message", None)
     said = str(primary or inner).partition("\n")[0].rpartition(">: ")[2]
     return f"{said[:1].upper()}{said[1:]}."
+
+
+def detail_of(exc: BaseException) -> str | None:
+    """PostgreSQL's DETAIL in an error of whichever library."""
+    inner = getattr(exc, "orig", None) or exc
+    detail = getattr(getattr(inner, "diag", None), "message_detail", None) or getattr(inner, "detail", None)
+    if (
+        detail is None and inner.__cause__ is not None
+    ):  # SQLAlchemy's asyncpg dialect wraps the driver's error once more
+        return detail_of(inner.__cause__)
+    return detail

@@ -6,14 +6,16 @@ from typing import Any
 
 import orjson
 
+from headrace.billing.holds import EXHAUSTED, quota_exhausted
 from headrace.connections import sqlstate_of
 from headrace.errors import HeadraceError
-from headrace.library.connections import message_of
+from headrace.library.connections import detail_of, message_of
 from headrace.tasks import storable
 from headrace.tasks.errors import IdempotencyKeyReused, PayloadInvalid, PayloadTooLarge, TaskSpecInvalid
 from headrace.tasks.limit_keys import limit_key
 from headrace.tasks.model import TaskSpec
 from headrace.tasks.registry import Registry
+from headrace.tasks.units import units
 
 # A parameter of this many tasks is a few megabytes at most.
 ROWS = 1000
@@ -55,8 +57,9 @@ def as_row(spec: TaskSpec, *, user_id: str, registry: Registry | None, payload_l
         raise PayloadTooLarge(f"The payload {exc}.") from None
     except storable.NotStorable as exc:
         raise PayloadInvalid(f"The payload {exc}.") from None
-    if declared is not None:  # only to refuse what is wrong: the database computes the key by the same rule
+    if declared is not None:  # only to refuse what is wrong: the database computes both by the same rules
         limit_key(declared.name, declared.limit_key, spec.limit_key, payload=payload, user_id=user_id)
+        units(declared.name, declared.units_rule, payload)
     row = {
         "type": spec.type,
         "payload": orjson.Fragment(bytes(encoded)),
@@ -88,6 +91,8 @@ def refusals() -> Iterator[None]:
     try:
         yield
     except Exception as exc:
+        if sqlstate_of(exc) == EXHAUSTED:
+            raise quota_exhausted(detail_of(exc)) from exc
         kind = _ERRORS.get(sqlstate_of(exc) or "")
         if kind is None:
             raise

@@ -79,3 +79,9 @@ class RetentionIncomplete(Conflict):
     """What should have gone is still there."""
 
     code = "retention_incomplete"
+
+
+class LedgerFaulty(Conflict):
+    """Something in the ledger does not add up."""
+
+    code = "ledger_faulty"

@@ -5,6 +5,7 @@ import time
 from collections.abc import Sequence
 from datetime import timedelta
 
+from headrace.billing.verifying import Verification
 from headrace.database import Database
 from headrace.edge.services import Figure
 from headrace.operations.health import Health, read_health
@@ -104,6 +105,26 @@ def figures_of(health: Health) -> list[Figure]:
             "1 if the last run of retention left something that is too old.",
             table,
             {(run.table_name,): float(run.error is not None) for run in runs},
+        ),
+        *_ledger_figures(health.ledger),
+    ]
+
+
+def _ledger_figures(last: Verification | None) -> list[Figure]:
+    if last is None:
+        return []
+    return [
+        Figure(
+            "headrace_ledger_faults",
+            "Things in the ledger that did not add up when it was last verified. Alarm above 0.",
+            (),
+            {(): last.fault_count},
+        ),
+        Figure(
+            "headrace_ledger_verified_timestamp_seconds",
+            "When the ledger was last verified. Alarm if that is more than two days ago.",
+            (),
+            {(): last.finished_at.timestamp()},
         ),
     ]
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from headrace.audit import seals
+from headrace.billing.verifying import Verification, find_last
 from headrace.database import Database, Tx
 from headrace.operations import store
 from headrace.operations.model import Partition
@@ -42,6 +43,7 @@ class Health:
     unsealed_for: timedelta | None
     archives: dict[str, int]  # by state
     runs: tuple[RetentionRun, ...]
+    ledger: Verification | None  # the last look through it
 
 
 # Partitions count for their parent; the parent itself holds nothing.
@@ -97,6 +99,7 @@ async def read_health(db: Database) -> Health:
             unsealed_for=await seals.unsealed_for(tx),
             archives={row["state"]: row["count"] for row in await tx.fetch(COUNT_ARCHIVES)},
             runs=tuple(RetentionRun(**row) for row in await tx.fetch(LIST_RUNS)),
+            ledger=await find_last(tx),
         )
 
 

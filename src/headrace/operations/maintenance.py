@@ -19,7 +19,8 @@ from headrace.audit import Who
 from headrace.database import Database, DatabaseConfig
 from headrace.operations import retention
 from headrace.operations.config import RetentionConfig
-from headrace.operations.errors import RetentionIncomplete
+from headrace.operations.errors import LedgerFaulty, RetentionIncomplete
+from headrace.operations.ledger import verify_ledger
 from headrace.purging import Purge, RowRetention, purge
 from headrace.schedules.errors import ScheduleNameTaken
 from headrace.schedules.model import ScheduleSpec
@@ -35,6 +36,7 @@ log = logs.get(__name__)
 QUEUE = "headrace"
 RETAIN = "headrace.retain"
 PURGE = "headrace.purge"
+VERIFY_LEDGER = "headrace.verify_ledger"
 
 _NAMES = uuid.UUID("6f0c1d5e-6b1e-4f3c-9d6e-2f4b8a7c9e10")
 _ONE_AT_A_TIME = "SELECT pg_advisory_xact_lock(hashtextextended('headrace.maintenance', 0))"
@@ -69,6 +71,14 @@ _PURGE = ScheduleSpec(
     max_retries=0,  # the next one comes soon
 )
 
+_VERIFY_LEDGER = ScheduleSpec(
+    name="headrace: verification of the ledger",
+    type=VERIFY_LEDGER,
+    cron="0 4 * * *",
+    description="Reads the whole ledger, its archived months too, and raises an alarm if anything does not add up.",
+    max_duration_seconds=6 * _HOUR,
+)
+
 
 def schedules_of(rows: Mapping[str, RowRetention]) -> Sequence[ScheduleSpec]:
     """What ships, given the tables whose rows are deleted."""
@@ -76,6 +86,7 @@ def schedules_of(rows: Mapping[str, RowRetention]) -> Sequence[ScheduleSpec]:
         *(_retention(table, at="0 2 * * *", what=what) for table, what in _MONTHLY.items()),
         *(_retention(rule.table, at=rule.cron, what=rule.description) for rule in rows.values()),
         _PURGE,
+        _VERIFY_LEDGER,
     )
 
 
@@ -122,6 +133,14 @@ def with_maintenance(program: Registry, maintenance: Maintenance) -> Registry:
     async def remove(_context: TaskContext, _payload: Any) -> dict[str, int]:
         """Remove what has served its time, in small batches."""
         return await purge(maintenance.db, maintenance.purges)
+
+    @registry.task(VERIFY_LEDGER, queue=QUEUE)
+    async def verify(_context: TaskContext, _payload: Any) -> dict[str, int]:
+        """Prove that the ledger adds up; it fails where it does not, so that the run is seen to have failed."""
+        found = await verify_ledger(maintenance.db, Who.system(), maintenance.owner, maintenance.storage)
+        if not found.is_clean:
+            raise LedgerFaulty(f"{found.fault_count:,} things do not add up: `headrace ledger verify` names them.")
+        return {"entries": found.entries, "entitlements": found.entitlements, "archived_months": found.archived_months}
 
     return registry
 

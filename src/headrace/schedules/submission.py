@@ -7,7 +7,7 @@ from typing import Any
 
 from headrace.audit import Who
 from headrace.database import Row, Tx
-from headrace.errors import HeadraceError, Invalid
+from headrace.errors import HeadraceError, Invalid, QuotaExhausted
 from headrace.tasks.model import TaskSpec
 from headrace.tasks.submit import Submitter
 
@@ -73,11 +73,47 @@ async def submit_runs(tx: Tx, submitter: Submitter, runs: Iterable[Run]) -> None
     by_user: dict[str, list[Run]] = {}
     for run in runs:
         by_user.setdefault(run.schedule.user_id, []).append(run)
+    types = {run.schedule.type for theirs in by_user.values() for run in theirs}
+    metered = {name for name in types if await _is_metered(tx, submitter, name)}
     for user_id, theirs in sorted(by_user.items()):  # in one order: two that fire at once make no deadlock of lanes
-        await _submit(tx, submitter, theirs, user_id)
+        await _submit(tx, submitter, [run for run in theirs if run.schedule.type not in metered], user_id)
+        await _submit_metered(tx, submitter, [run for run in theirs if run.schedule.type in metered], user_id)
+
+
+async def _is_metered(tx: Tx, submitter: Submitter, type_name: str) -> bool:
+    try:
+        return await submitter.is_metered(tx, type_name)
+    except Invalid:
+        return False  # it is refused as what it is when it is submitted
+
+
+async def _submit_metered(tx: Tx, submitter: Submitter, runs: Sequence[Run], user_id: str) -> None:
+    """Submit runs that cost something: a refusal for want of units is the database's, and undoes what was written."""
+    if not runs:
+        return
+    try:
+        async with tx.savepoint():
+            await _submit(tx, submitter, runs, user_id)
+            return
+    except QuotaExhausted as exhausted:
+        for run in runs:
+            run.task_id = run.refused = None
+        if len(runs) == 1 or exhausted.details.get("left") == 0:
+            for run in runs:
+                run.refused = exhausted
+            return
+    # As many as can be paid for, the first ones first. Once nothing is left the others need not be tried.
+    for number, run in enumerate(runs):
+        await _submit_metered(tx, submitter, [run], user_id)
+        if isinstance(run.refused, QuotaExhausted) and run.refused.details.get("left") == 0:
+            for other in runs[number + 1 :]:
+                other.refused = run.refused
+            return
 
 
 async def _submit(tx: Tx, submitter: Submitter, runs: Sequence[Run], user_id: str) -> None:
+    if not runs:
+        return
     try:
         # Refusals come before anything is written: the transaction goes on.
         task_ids = await submitter.submit_many(tx, [run.spec() for run in runs], user_id=user_id)

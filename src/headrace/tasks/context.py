@@ -27,6 +27,8 @@ class Reporter(Protocol):
 
     async def log(self, claimed: Claimed, message: str) -> None: ...
 
+    async def used(self, claimed: Claimed, units: int) -> None: ...
+
     async def begin_step(self, claimed: Claimed, name: str) -> "StepRecord": ...
 
     async def end_step(self, claimed: Claimed, name: str, *, succeeded: bool, detail: Any, millis: int) -> None: ...
@@ -133,6 +135,14 @@ class TaskContext(_Common):
         """Add a line to the task's log."""
         await self._reporter.log(self._facts.claimed, message)
 
+    async def used(self, units: int) -> None:
+        """Say how many of the units that are held for the task it has used: so many are charged if it succeeds, and the
+        rest is given back. Without a word all are charged; a task that fails is charged nothing. The last word counts.
+
+        ``UnitsRefused`` for more than are held, or for a task that costs nothing.
+        """
+        await self._reporter.used(self._facts.claimed, units)
+
     @asynccontextmanager
     async def step(self, name: str) -> AsyncIterator[Step]:
         """One step, recorded with its outcome and duration; ``step.done`` if an earlier attempt finished it."""
@@ -183,6 +193,9 @@ class BlockingTaskContext(_Common):
 
     def log(self, message: str) -> None:
         self._reporter.call("log", message)
+
+    def used(self, units: int) -> None:
+        self._reporter.call("used", units)
 
     def finish_in(self, connection: Any, result: Any = None) -> None:
         """End the task in your own transaction, on a blocking connection of psycopg 3 or SQLAlchemy."""

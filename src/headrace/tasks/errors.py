@@ -85,6 +85,12 @@ class ExtensionRefused(Conflict):
     code = "extension_refused"
 
 
+class UnitsRefused(Conflict):
+    """A task cannot have used more units than are held for it."""
+
+    code = "units_refused"
+
+
 class WorkerGone(Conflict):
     """This worker was given up, because it was silent for too long."""
 

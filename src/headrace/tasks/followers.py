@@ -17,6 +17,8 @@ from headrace.tasks.model import Change, Transition
 
 # Who moves with what a schedule has fired, whatever its type.
 SCHEDULES = "schedules"
+# Who holds what a task costs, whatever its type.
+BILLING = "billing"
 _NOT_EVENTS = frozenset({Change.PROGRESSED, Change.EXTENDED})
 
 
@@ -52,7 +54,10 @@ class Followers:
         names = self.of(known)
         if moved.change in _NOT_EVENTS:
             names = known.followers
-        return (*names, SCHEDULES) if moved.schedule_uid is not None and SCHEDULES in self._by_name else names
+        if moved.schedule_uid is not None and SCHEDULES in self._by_name:
+            names = (*names, SCHEDULES)
+        # Also where nobody is there to hold: what cannot be paid for is refused, and not done for nothing.
+        return names if moved.units is None else (*names, BILLING)
 
     async def follow(self, tx: Tx, moves: Iterable[tuple[KnownType, Transition]]) -> None:
         """Call each follower once with all the moves that are its business, in the order they were made."""

@@ -5,6 +5,7 @@ runs one table of cases through both.
 """
 
 import re
+from collections.abc import Sequence
 from decimal import Decimal
 from math import isfinite
 from typing import Any
@@ -37,11 +38,7 @@ def limit_key(type_name: str, rule: str | None, given: str | None, *, payload: A
     if rule == _USER:
         return user_id
     _, *path = rule.split(".")
-    value = payload
-    for name in path:
-        value = _plain(value)
-        value = value.get(name) if isinstance(value, dict) else None
-    key = _text(_plain(value))
+    key = _text(value_at(payload, path))
     if key is None or len(key) > LONGEST_KEY:
         field = ".".join(path)
         raise PayloadInvalid(
@@ -50,6 +47,15 @@ def limit_key(type_name: str, rule: str | None, given: str | None, *, payload: A
             fields=[field],
         )
     return key
+
+
+def value_at(payload: Any, path: Sequence[str]) -> Any:
+    """What is stored there; None where nothing is."""
+    value = payload
+    for name in path:
+        value = _plain(value)
+        value = value.get(name) if isinstance(value, dict) else None
+    return _plain(value)
 
 
 def _plain(value: Any) -> Any:

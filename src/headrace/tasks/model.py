@@ -158,6 +158,7 @@ class Transition:
     timeout_seconds: int | None = None  # of this attempt
     extended_seconds: int | None = None  # for EXTENDED: by how much more
     request_id: str | None = None  # of the request that made it; a worker's have none
+    units: int | None = None  # for CREATED and REVIVED: what it costs
 
 
 class Outcome(StrEnum):

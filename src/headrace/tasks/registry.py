@@ -16,7 +16,7 @@ from typing import Any, Literal, TypeVar, get_origin, get_type_hints
 from pydantic import BaseModel, PydanticSchemaGenerationError, TypeAdapter, ValidationError
 
 from headrace.errors import Invalid
-from headrace.tasks import addresses, limit_keys
+from headrace.tasks import addresses, limit_keys, units
 from headrace.tasks.errors import BadResult, PayloadInvalid, UnknownTaskType
 from headrace.tasks.model import DEFAULT_QUEUE, MEDIA_STEPS
 
@@ -95,7 +95,7 @@ class TaskType:
     max_running: int | None = None
     max_running_per_key: int | None = None
     limit_key: str | None = None  # what max_running_per_key counts by: "user" or "payload.FIELD"
-    units: Callable[[Any], int] | None = None  # for metering
+    units: int | str | None = None  # what a task costs: a whole number, or "payload.FIELD"
     # Of its child process, with isolation="process":
     limits: ProcessLimits = ProcessLimits()
     environment: tuple[str, ...] = ()  # NAME passes on the worker's variable, NAME=value sets one
@@ -136,6 +136,11 @@ class TaskType:
         return addresses.address_of(self.handler)
 
     @property
+    def units_rule(self) -> str | None:
+        """What a task costs, as it is stored."""
+        return None if self.units is None else str(self.units)
+
+    @property
     def payload_schema(self) -> Mapping[str, Any] | None:
         return None if self.payload is None else self.payload.json_schema()
 
@@ -170,6 +175,8 @@ class Registry:
             raise BadTaskType(
                 f"{task_type.limit_key!r} is no limit_key for {task_type.name}: it is {limit_keys.ALLOWED}."
             )
+        if task_type.units_rule is not None and not units.is_rule(task_type.units_rule):
+            raise BadTaskType(f"{task_type.units!r} is no units for {task_type.name}: it is {units.ALLOWED}.")
         if task_type.isolation == "process":
             _check_address(task_type.name, task_type.handler, addresses.address_of)
             _check_environment(task_type)

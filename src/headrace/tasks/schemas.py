@@ -303,6 +303,10 @@ class TaskTypeOut(BaseModel):
         description="What the limit key of a task is: `user`, or a field of the payload; null: what is given with it.",
         examples=["payload.customer.id"],
     )
+    units: str | None = Field(
+        description="What a task costs: a whole number, or a field of the payload; null: nothing.",
+        examples=["payload.pages"],
+    )
     payload_schema: Any = Field(description="JSON Schema of the payload; null takes anything.")
     workers: int = Field(description="How many workers that are alive have it.")
     updated_at: datetime = Field(examples=[_AT])

@@ -22,6 +22,7 @@ from headrace.tasks.store import tasks as store
 from headrace.tasks.store.moves import QueueRow
 from headrace.tasks.store.tasks import Filter, Found, LogLine, StepLine
 from headrace.tasks.submit import Submitter
+from headrace.tasks.units import units
 
 EVERYBODY = "*"
 
@@ -181,15 +182,17 @@ async def stop_task(tx: Tx, tasks: Tasks, task_id: str) -> None:
 async def retry_task(tx: Tx, tasks: Tasks, caller: Caller, task_id: str, *, expected: int | None = None) -> Task:
     """Run a task again that failed or was canceled: it waits anew, and may fail as often as at first.
 
-    ``TaskNotOver`` while it waits or runs; ``TaskOver`` if it succeeded, which is for good.
+    ``TaskNotOver`` while it waits or runs; ``TaskOver`` if it succeeded, which is for good. What it costs today is held
+    anew: ``QuotaExhausted`` if that is no longer left.
     """
     old, _ = await _hold(tx, caller, task_id, expected)
     if not old.status.is_over:
         raise TaskNotOver("The task is not over yet: there is nothing to try again.", status=old.status)
     if old.status is TaskStatus.SUCCEEDED:
         raise TaskOver("The task succeeded: submit another one to do it again.", status=old.status)
-    await moves.requeue(tx, old.id, message="Tried again by hand.")
-    await _follow(tx, tasks, old, Change.REVIVED, caller.who.request_id)
+    cost = units(old.task_type, (await _known(tx, tasks, old)).units, old.payload)
+    await moves.requeue(tx, old.id, message="Tried again by hand.", units=cost)
+    await _follow(tx, tasks, old, Change.REVIVED, caller.who.request_id, cost)
     return await _changed(tx, caller, old, "retry")
 
 
@@ -234,7 +237,9 @@ async def _changed(tx: Tx, caller: Caller, old: Task, verb: str) -> Task:
     return new
 
 
-async def _follow(tx: Tx, tasks: Tasks, task: Task, change: Change, request_id: str | None) -> None:
+async def _follow(
+    tx: Tx, tasks: Tasks, task: Task, change: Change, request_id: str | None, cost: int | None = None
+) -> None:
     moved = Transition(
         change,
         task.id,
@@ -243,6 +248,7 @@ async def _follow(tx: Tx, tasks: Tasks, task: Task, change: Change, request_id: 
         attempt=task.attempt,
         schedule_uid=task.schedule_uid,
         request_id=request_id,
+        units=cost,
     )
     await tasks.followers.follow(tx, [(await _known(tx, tasks, task), moved)])
 

@@ -15,6 +15,7 @@ from headrace.tasks.errors import IdempotencyKeyReused, PayloadInvalid, PayloadT
 from headrace.tasks.followers import Followers
 from headrace.tasks.limit_keys import LONGEST_KEY, limit_key
 from headrace.tasks.model import LABEL, LONGEST_TIMEOUT, MEDIA_TYPES, Change, TaskSpec, Transition
+from headrace.tasks.units import units
 
 _PRIORITIES = range(-1_000_000, 1_000_001)
 # Rows a statement: larger arrays gain nothing, hold more memory on both sides, and leave one side idle for longer.
@@ -75,6 +76,10 @@ class Submitter:
         self._types.update({draft.known.name: draft.known for draft in drafts})
         return [draft.task_id for draft in drafts]
 
+    async def is_metered(self, tx: Tx, type_name: str) -> bool:
+        """Whether tasks of this type cost something: the database may refuse them after they were written."""
+        return (await self._catalog.get(tx, type_name)).units is not None
+
     async def _submit(self, tx: Tx, specs: Sequence[TaskSpec], user_id: str) -> "tuple[list[_Draft], _Lanes]":
         types = {name: await self._catalog.get(tx, name) for name in {spec.type for spec in specs}}
         drafts = [self._draft(spec, types[spec.type], user_id) for spec in specs]
@@ -89,11 +94,11 @@ class Submitter:
         return drafts, lanes
 
     def _needs_no_look(self, specs: Sequence[TaskSpec]) -> bool:
-        """Whether every type is remembered, nobody follows and no key is given: then there is nothing to read first."""
+        """Whether every type is remembered and free, nobody follows and no key is given: then nothing is read first."""
         if not specs or not self._catalog.constant:
             return False
         known = {name: self._types.get(name) for name in {spec.type for spec in specs}}
-        if any(each is None or self._followers.of(each) for each in known.values()):
+        if any(each is None or each.units or self._followers.of(each) for each in known.values()):
             return False
         return all(spec.idempotency_key is None and spec.schedule_uid is None for spec in specs)
 
@@ -145,6 +150,7 @@ class Submitter:
             extension_seconds=None if spec.extension is None else round(spec.extension.total_seconds()),
             lane=(spec.queue or known.queue, known.name, user_id, key, _frozen(spec.labels), max_attempts == 1),
             task_id=ids.new("tsk"),
+            units=units(known.name, known.units, payload),
         )
 
     async def _claim_key(self, tx: Tx, draft: "_Draft", user_id: str) -> None:
@@ -187,6 +193,7 @@ class Submitter:
                         attempt=0,
                         schedule_uid=draft.spec.schedule_uid,
                         request_id=draft.spec.request_id,
+                        units=draft.units,
                     ),
                 )
                 for draft in drafts
@@ -212,6 +219,7 @@ class _Draft:
     extension_seconds: int | None
     lane: tuple[Any, ...]
     task_id: str
+    units: int | None  # what it costs
     made: bool = True  # False if its key was known
 
     def asked(self) -> tuple[object, ...]:
@@ -259,8 +267,8 @@ WITH given AS MATERIALIZED ({given}
          clock_timestamp()  -- not now(): a hundred thousand of one instant would be one page to sort
   FROM given
 ), queued AS (
-  INSERT INTO headrace.task_queue (seq, run_at, lane_id, precedence, task_id)
-  SELECT seq, coalesce(run_at, now()), lane_id, -priority, id
+  INSERT INTO headrace.task_queue (seq, run_at, lane_id, precedence, task_id, units)
+  SELECT seq, coalesce(run_at, now()), lane_id, -priority, id, units
   FROM given
 )
 -- Waking takes a lock of the whole server at commit: only when somebody sleeps.
@@ -272,6 +280,7 @@ _COLUMNS = {
     "timeout_seconds": "integer", "labels": "jsonb", "limit_key": "varchar", "trace_id": "varchar",
     "schedule_uid": "varchar", "lane_id": "integer", "grace_seconds": "integer", "extension_seconds": "integer",
     "input_asset_id": "varchar", "quality_level": "varchar", "mode": "varchar", "output_format": "varchar",
+    "units": "integer",
 }  # fmt: skip
 _NUMBERED = [(f"${number}::{kind}", name) for number, (name, kind) in enumerate(_COLUMNS.items(), 1)]
 # One row has a plan that is kept; one for arrays is made anew each time, and costs more than the row.
@@ -304,6 +313,7 @@ def _row(draft: _Draft, lanes: _Lanes) -> tuple[object, ...]:
         draft.lane[0], spec.run_at, draft.max_attempts, draft.timeout_seconds,
         dict(spec.labels) if spec.labels else None, draft.lane[3] or None, spec.trace_id, spec.schedule_uid,
         lanes[draft.lane], draft.grace_seconds, draft.extension_seconds, *(spec.media or _NO_MEDIA),
+        draft.units,
     )  # fmt: skip
 
 

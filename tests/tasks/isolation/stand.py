@@ -46,6 +46,9 @@ class Recorder:
     async def log(self, _claimed: Claimed, message: str) -> None:
         self._note("log", message)
 
+    async def used(self, _claimed: Claimed, units: int) -> None:
+        self._note("used", units)
+
     async def begin_step(self, _claimed: Claimed, name: str) -> StepRecord:
         self._note("begin", name)
         return StepRecord(name, name in self.done_steps, self.done_steps.get(name))

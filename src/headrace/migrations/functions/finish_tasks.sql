@@ -17,14 +17,17 @@ DECLARE
   done    bigint[];
   gone    bigint;
   limited boolean;
+  metered text[];
+  endings text[];
+  used    integer[];
 BEGIN
   WITH held AS MATERIALIZED (
     SELECT given.seq, given.attempt, coalesce(given.status, 'SUCCEEDED') AS status, given.result, given.error_code,
-           given.error_message, q.task_id, q.claimed_at, q.limited
+           given.error_message, q.task_id, q.claimed_at, q.limited, q.units, q.used
     FROM unnest(seqs, attempts, statuses, results, error_codes, error_messages)
          AS given (seq, attempt, status, result, error_code, error_message)
     CROSS JOIN LATERAL (
-      SELECT queued.task_id, queued.claimed_at, queued.limited
+      SELECT queued.task_id, queued.claimed_at, queued.limited, queued.units, queued.used
       FROM headrace.task_queue AS queued
       WHERE queued.seq = given.seq AND queued.worker = worker_number AND queued.attempt = given.attempt
       OFFSET 0
@@ -47,13 +50,20 @@ BEGIN
     INSERT INTO headrace.task_logs (task_id, attempt, status, message)
     SELECT held.task_id, held.attempt, held.status, held.error_message FROM held
   )
-  SELECT array_agg(held.seq), (SELECT count(*) FROM deleted), coalesce(bool_or(held.limited), false)
-  INTO done, gone, limited
+  SELECT array_agg(held.seq), (SELECT count(*) FROM deleted), coalesce(bool_or(held.limited), false),
+         array_agg(held.task_id::text) FILTER (WHERE held.units IS NOT NULL),
+         array_agg(held.status) FILTER (WHERE held.units IS NOT NULL),
+         array_agg(held.used) FILTER (WHERE held.units IS NOT NULL)
+  INTO done, gone, limited, metered, endings, used
   FROM held;
 
   -- What was ours when the statement began was taken from us before it came to delete it. Nothing counts; try again.
   IF gone <> coalesce(cardinality(done), 0) THEN
     RAISE EXCEPTION 'some of these tasks were taken from worker % meanwhile', worker_number USING ERRCODE = 'HR010';
+  END IF;
+  -- What they cost is settled with their end, whatever the worker's program knows of it.
+  IF metered IS NOT NULL THEN
+    PERFORM headrace.settle_holds(metered, endings, used);
   END IF;
   -- A slot of a limit is free again: somebody may sleep because there was none.
   IF limited AND EXISTS (SELECT FROM headrace.workers WHERE ended_at IS NULL AND asleep) THEN

@@ -9,6 +9,8 @@ DECLARE
   known   headrace.task_types%ROWTYPE;
   task    headrace.tasks%ROWTYPE;
   settled integer := 0;
+  cost    integer;
+  refused text;
 BEGIN
   FOR waiting IN
     SELECT place.seq, place.task_id, lane.task_type
@@ -29,18 +31,9 @@ BEGIN
     SELECT * INTO task FROM headrace.tasks WHERE id = waiting.task_id;
     -- As submit would have refused it: a follower that never heard of its creation must not hear of its end.
     IF cardinality(known.followers) > 0 THEN
-      DELETE FROM headrace.task_queue WHERE seq = waiting.seq;
-      UPDATE headrace.tasks AS written
-      SET status = 'FAILED', error_code = 'FATAL', queue_seq = NULL, finished_at = now(), updated_at = now(),
-          error_message = 'Its type has followers (' || array_to_string(known.followers, ', ')
-                          || '): it must be submitted over the API or by a program, not in SQL.',
-          left_to_type = NULL, version = written.version + 1
-      WHERE written.id = task.id;
-      INSERT INTO headrace.task_logs (task_id, attempt, status, message)
-      VALUES (task.id, 0, 'FAILED', 'Submitted in SQL before its type was declared, which has followers.');
-      IF known.emits_events THEN
-        PERFORM headrace.emit_task_events(ARRAY[headrace.new_id('evt')], ARRAY['task.failed'], ARRAY[task.id::text], ARRAY[0]);
-      END IF;
+      PERFORM headrace.fail_unsettled(
+        waiting.seq, task.id, 'Its type has followers (' || array_to_string(known.followers, ', ')
+                              || '): it must be submitted over the API or by a program, not in SQL.', known.emits_events);
       settled := settled + 1;
       CONTINUE;
     END IF;
@@ -64,13 +57,29 @@ BEGIN
         task.limit_key := left(task.payload #>> (string_to_array(known.limit_key, '.'))[2:], 255);
       END;
     END IF;
+    -- What it costs is held now. It cannot be refused any more, and is not done for nothing: it fails.
+    cost := NULL;
+    refused := NULL;
+    IF known.units IS NOT NULL THEN
+      BEGIN
+        cost := headrace.units(known.units, task.payload);
+        PERFORM headrace.hold_units(ARRAY[task.id::text], ARRAY[task.user_id::text], ARRAY[cost]);
+      EXCEPTION WHEN SQLSTATE 'HR004' OR SQLSTATE 'HR006' THEN
+        refused := upper(left(SQLERRM, 1)) || substr(SQLERRM, 2) || '.';
+      END;
+    END IF;
     UPDATE headrace.tasks AS written
     SET queue = task.queue, priority = task.priority, max_attempts = task.max_attempts,
         timeout_seconds = task.timeout_seconds, limit_key = task.limit_key, left_to_type = NULL, updated_at = now(),
         version = written.version + 1
     WHERE written.id = task.id;
+    IF refused IS NOT NULL THEN
+      PERFORM headrace.fail_unsettled(waiting.seq, task.id, refused, known.emits_events);
+      settled := settled + 1;
+      CONTINUE;
+    END IF;
     UPDATE headrace.task_queue AS q
-    SET precedence = -task.priority,
+    SET precedence = -task.priority, units = cost,
         lane_id = headrace.lane(task.queue, task.task_type, task.user_id, coalesce(task.limit_key, ''),
                                 coalesce(task.labels, '{}'), task.max_attempts = 1)
     WHERE q.seq = waiting.seq;

@@ -1,5 +1,5 @@
 -- Submits one task, in the caller's transaction and from any language: the same rows as the programs write. A type that
--- computes its limit key takes no other.
+-- computes its limit key takes no other; what a metered type costs is held, or the task is refused (HR006).
 CREATE OR REPLACE FUNCTION headrace.submit(
   type text,
   payload jsonb DEFAULT '{}',
@@ -29,6 +29,7 @@ DECLARE
   first_task text;
   known      headrace.task_types%ROWTYPE;
   key        text;
+  cost       integer;
   lane       integer;
   seq        bigint;
   to_settle  text[];
@@ -55,6 +56,10 @@ BEGIN
   ELSE
     RAISE EXCEPTION 'limit_key must be left out for %: the type takes it from %', submit.type, known.limit_key
       USING ERRCODE = 'HR005', HINT = 'The task cannot be submitted like this; nothing was written.';
+  END IF;
+
+  IF known.units IS NOT NULL THEN
+    cost := headrace.units(known.units, body);
   END IF;
 
   -- Followers are code: a type that has any is submitted by a program that has them, or not at all.
@@ -89,11 +94,16 @@ BEGIN
   VALUES (task, owner, submit.type, coalesce(submit.title, submit.type), body, known.priority, known.queue,
           coalesce(submit.run_at, now()), known.max_attempts, known.timeout_seconds, nullif(marks, '{}'),
           key, submit.trace_id, submit.schedule_uid, now(), seq, to_settle);
-  INSERT INTO headrace.task_queue (seq, run_at, lane_id, precedence, task_id)
-  VALUES (seq, coalesce(submit.run_at, now()), lane, CASE WHEN to_settle IS NULL THEN -known.priority ELSE 0 END, task);
+  INSERT INTO headrace.task_queue (seq, run_at, lane_id, precedence, task_id, units)
+  VALUES (seq, coalesce(submit.run_at, now()), lane, CASE WHEN to_settle IS NULL THEN -known.priority ELSE 0 END, task,
+          cost);
 
   IF coalesce(known.emits_events, true) THEN
     PERFORM headrace.emit_task_events(ARRAY[headrace.new_id('evt')], ARRAY['task.created'], ARRAY[task], ARRAY[0]);
+  END IF;
+  -- Last: the entitlement is everybody's who submits for this user.
+  IF cost IS NOT NULL THEN
+    PERFORM headrace.hold_units(ARRAY[task], ARRAY[owner], ARRAY[cost]);
   END IF;
   -- Waking takes a lock of the whole server at commit: only when somebody sleeps.
   PERFORM pg_notify('headrace_tasks', '') FROM headrace.workers WHERE ended_at IS NULL AND asleep LIMIT 1;

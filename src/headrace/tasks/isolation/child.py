@@ -126,6 +126,9 @@ class Reports:
     async def log(self, _claimed: Claimed, message: str) -> None:
         await self._call("log", message)
 
+    async def used(self, _claimed: Claimed, units: int) -> None:
+        await self._call("used", units)
+
     async def begin_step(self, _claimed: Claimed, name: str) -> StepRecord:
         record: StepRecord = await self._call("begin_step", name)
         return record

@@ -13,7 +13,7 @@ from headrace.tasks.isolation.wire import Message
 from headrace.tasks.model import Claimed
 from headrace.tasks.registry import TaskType
 
-_VERBS = frozenset({"progress", "extend", "log", "begin_step", "end_step"})
+_VERBS = frozenset({"progress", "extend", "log", "used", "begin_step", "end_step"})
 # What a child said just before it died is still on its way; and one that hangs up is about to die.
 _AFTERMATH = 1.0
 

@@ -93,6 +93,9 @@ class _ProgressOnly:
     async def log(self, _claimed: Claimed, _message: str) -> None:
         pass
 
+    async def used(self, _claimed: Claimed, _units: int) -> None:
+        pass
+
     async def begin_step(self, _claimed: Claimed, name: str) -> StepRecord:
         return StepRecord(name, done=False)
 

@@ -11,6 +11,7 @@ from headrace.edge.etags import ExpectedVersion, etag
 from headrace.edge.idempotency import ONCE, Answer, Once, idempotent
 from headrace.edge.problem_details import problems
 from headrace.edge.services import Db
+from headrace.errors import QuotaExhausted
 from headrace.tasks import service
 from headrace.tasks.errors import (
     PayloadInvalid,
@@ -30,7 +31,7 @@ router = APIRouter(prefix="/tasks", tags=["Tasks"])
 
 SubmitOnce = Annotated[Once, Depends(idempotent("tasks.create"))]
 SubmitBatchOnce = Annotated[Once, Depends(idempotent("tasks.create_batch"))]
-_REFUSED = (UnknownTaskType, PayloadInvalid, PayloadTooLarge, TaskSpecInvalid)
+_REFUSED = (UnknownTaskType, PayloadInvalid, PayloadTooLarge, TaskSpecInvalid, QuotaExhausted)
 _CHANGE = (TaskNotFound, TaskChanged, PreconditionFailed, InvalidIfMatch)
 
 
@@ -79,7 +80,7 @@ async def cancel_task(
     "/{task_id}/retry",
     response_model=TaskOut,
     summary="Run a task again",
-    responses=problems(*_CHANGE, TaskOver, TaskNotOver),
+    responses=problems(*_CHANGE, TaskOver, TaskNotOver, QuotaExhausted),
 )
 async def retry_task(
     task_id: TaskIdPath, caller: Writer, db: Db, deps: TasksDep, expected: ExpectedVersion, response: Response

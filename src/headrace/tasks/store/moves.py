@@ -36,7 +36,8 @@ async def lock_task(tx: Tx, task_id: str) -> QueueRow | None:
     return queue_row
 
 
-LEAVE_QUEUE = "DELETE FROM headrace.task_queue WHERE seq = $1 AND worker IS NULL"
+LEAVE_QUEUE = "DELETE FROM headrace.task_queue WHERE seq = $1 AND worker IS NULL RETURNING units"
+RELEASE_HOLDS = "SELECT headrace.settle_holds(ARRAY[$1], ARRAY['CANCELED'], NULL)"
 CANCEL_WAITING = """
 WITH logged AS (
   INSERT INTO headrace.task_logs (task_id, attempt, status, message) VALUES ($1, 0, 'CANCELED', $2)
@@ -50,10 +51,13 @@ WHERE id = $1 AND status IN ('UPLOADED', 'QUEUED')
 
 async def cancel_waiting(tx: Tx, task_id: str, queue_row: QueueRow | None, *, message: str) -> None:
     """End a task that nobody runs. The caller has locked it."""
-    if queue_row is not None and await tx.count(LEAVE_QUEUE, queue_row.seq) == 0:
+    left = None if queue_row is None else await tx.fetchrow(LEAVE_QUEUE, queue_row.seq)
+    if queue_row is not None and left is None:
         raise TaskChanged
     if await tx.count(CANCEL_WAITING, task_id, message) == 0:
         raise TaskChanged
+    if left is not None and left["units"] is not None:
+        await tx.execute(RELEASE_HOLDS, task_id)
 
 
 ASK_TO_CANCEL = """
@@ -96,8 +100,8 @@ WITH place AS (
   WHERE id = $1 AND status IN ('FAILED', 'CANCELED')
   RETURNING id, queue_seq, attempt
 ), queued AS (
-  INSERT INTO headrace.task_queue (seq, run_at, lane_id, precedence, attempt, task_id)
-  SELECT moved.queue_seq, now(), place.lane_id, place.precedence, moved.attempt, moved.id FROM moved, place
+  INSERT INTO headrace.task_queue (seq, run_at, lane_id, precedence, attempt, task_id, units)
+  SELECT moved.queue_seq, now(), place.lane_id, place.precedence, moved.attempt, moved.id, $3 FROM moved, place
 ), logged AS (
   INSERT INTO headrace.task_logs (task_id, attempt, status, message) SELECT id, 0, 'RETRIED', $2 FROM moved
 ), woken AS (
@@ -107,9 +111,9 @@ SELECT moved.id FROM moved LEFT JOIN woken ON true
 """
 
 
-async def requeue(tx: Tx, task_id: str, *, message: str) -> None:
+async def requeue(tx: Tx, task_id: str, *, message: str, units: int | None) -> None:
     """Send a task that failed or was canceled into the queue again. The caller has locked it."""
-    if not await tx.fetch(REQUEUE, task_id, message):
+    if not await tx.fetch(REQUEUE, task_id, message, units):
         raise TaskChanged
 
 

@@ -99,6 +99,7 @@ class SeenType:
     max_running: int | None
     max_running_per_key: int | None
     limit_key: str | None
+    units: str | None
     payload_schema: Any
     updated_at: datetime
     workers: int
@@ -106,7 +107,7 @@ class SeenType:
 
 LIST_TYPES = """
 SELECT type.name, type.description, type.queue, type.priority, type.max_attempts, type.timeout_seconds,
-       type.emits_events, type.max_running, type.max_running_per_key, type.limit_key, type.payload_schema,
+       type.emits_events, type.max_running, type.max_running_per_key, type.limit_key, type.units, type.payload_schema,
        type.updated_at,
        (SELECT count(*) FROM headrace.workers AS w
         WHERE w.ended_at IS NULL AND w.heartbeat_at + w.lease >= now() AND type.name = ANY (w.types)) AS workers

@@ -9,7 +9,7 @@ import asyncpg
 
 from headrace.database import Database, Row, Tx
 from headrace.errors import Unavailable
-from headrace.tasks.errors import WorkerGone
+from headrace.tasks.errors import LeaseLost, WorkerGone
 from headrace.tasks.model import Claimed, Ending, Outcome
 
 
@@ -256,6 +256,22 @@ CANCELS = "SELECT seq FROM headrace.task_queue WHERE worker = $1 AND cancel_requ
 
 async def cancels(db: Database, worker: Identity) -> set[int]:
     return {row["seq"] for row in await db.fetch_alone(CANCELS, worker.number)}
+
+
+USED = """
+UPDATE headrace.task_queue SET used = CASE WHEN $4 <= units THEN $4 ELSE used END
+WHERE seq = $1 AND worker = $2 AND attempt = $3
+RETURNING units
+"""
+
+
+async def note_used(db: Database, worker: Identity, claimed: Claimed, units: int) -> int | None:
+    """Note what a handler has used, unless it is more than is held; gives what is held. ``LeaseLost`` if not ours."""
+    rows = await db.fetch_alone(USED, claimed.seq, worker.number, claimed.attempt, units)
+    if not rows:
+        raise LeaseLost
+    held: int | None = rows[0]["units"]
+    return held
 
 
 # The queue row is locked first, so that a reaper cannot give the task away between the look and the write.

@@ -1,0 +1,75 @@
+"""Holding what tasks cost, in the transaction that creates them. Settling is the database's, with the task's end."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+import asyncpg
+import orjson
+
+from headrace import ids
+from headrace.connections import sqlstate_of
+from headrace.database import Tx
+from headrace.errors import QuotaExhausted
+from headrace.tasks.model import Change, Transition
+
+EXHAUSTED = "HR006"  # raised by headrace.hold_units
+
+HOLD = "SELECT headrace.hold_units($1, $2, $3, $4, $5)"
+
+
+async def hold(tx: Tx, transitions: Sequence[Transition], *, again: bool = False) -> None:
+    """Hold what these tasks cost, or refuse them all with ``QuotaExhausted``; ``again`` for those tried once more.
+
+    What ends first is spent first, and one hold may lie in several entitlements. They stay locked until the transaction
+    ends: call it last.
+    """
+    try:
+        await tx.execute(
+            HOLD,
+            [each.task_id for each in transitions],
+            [each.user_id for each in transitions],
+            [each.units for each in transitions],
+            [ids.new("led") for _ in transitions],
+            again,
+        )
+    except asyncpg.PostgresError as exc:
+        if sqlstate_of(exc) != EXHAUSTED:
+            raise
+        raise quota_exhausted(exc.detail) from exc
+
+
+def quota_exhausted(detail: str | None) -> QuotaExhausted:
+    """The error for what ``headrace.hold_units`` says in its detail."""
+    facts = orjson.loads(detail) if detail else {}
+    if not facts:
+        return QuotaExhausted()
+    needed, left, renews_at = facts["needed"], facts["left"], facts["renews_at"]
+    if renews_at is None:
+        when = "Subscribe to a plan, or to a larger one."
+    else:
+        renews_at = datetime.fromisoformat(renews_at)
+        when = f"The period ends at {renews_at:%Y-%m-%d %H:%M} UTC; or get a larger plan."
+    return QuotaExhausted(
+        f"This costs {needed:,} {_units(needed)} and {left:,} {'is' if left == 1 else 'are'} left. {when}",
+        needed=needed,
+        left=left,
+        renews_at=renews_at,
+    )
+
+
+def _units(count: int) -> str:
+    return "unit" if count == 1 else "units"
+
+
+class BillingFollower:
+    """Holds what a task costs when it is created, and when somebody tries it again.
+
+    Its end is settled by ``headrace.finish_tasks``, and not here: a worker whose program knows nothing of what the type
+    costs, because it was started before, settles it all the same.
+    """
+
+    async def follow(self, tx: Tx, transitions: Sequence[Transition]) -> None:
+        for change in (Change.CREATED, Change.REVIVED):
+            batch = [each for each in transitions if each.change is change and each.units is not None]
+            if batch:
+                await hold(tx, batch, again=change is Change.REVIVED)

@@ -1,0 +1,150 @@
+"""Entitlements and the ledger as they are sent and shown."""
+
+from datetime import date, datetime
+from typing import Annotated, Self
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from headrace.billing.adjusting import MOST_UNITS, Adjusted
+from headrace.billing.model import (
+    Balance,
+    Direction,
+    Entitlement,
+    EntitlementStatus,
+    Entry,
+    EntryStatus,
+    Source,
+    UsedDay,
+)
+from headrace.billing.verifying import FaultKind, Verification
+from headrace.edge.text import Text
+
+ENTITLEMENT_ID = "ent_01h455vb4pex5vsknk084sn02q"
+_AT = "2026-06-01T12:00:00Z"
+
+
+class EntitlementOut(BaseModel):
+    """Units that may be used in a period."""
+
+    id: str = Field(examples=[ENTITLEMENT_ID])
+    user_id: str = Field(examples=["u_01h455vb4pex5vsknk084sn02q"])
+    plan_id: str = Field(examples=["pln_01h455vb4pex5vsknk084sn02q"])
+    subscription_id: str | None = Field(description="What granted it; null for one that nobody bought.")
+    quota_total: int = Field(examples=[100])
+    quota_left: int = Field(description="What can still be held: neither held nor used.", examples=[42])
+    period_start: datetime = Field(examples=[_AT])
+    period_end: datetime = Field(examples=["2026-07-01T12:00:00Z"])
+    status: EntitlementStatus
+    created_at: datetime = Field(examples=[_AT])
+
+    @classmethod
+    def of(cls, entitlement: Entitlement) -> Self:
+        return cls.model_validate(entitlement, from_attributes=True)
+
+
+class EntryOut(BaseModel):
+    """One line of the ledger: units granted, held for a task, used by it or given back."""
+
+    id: str = Field(examples=["led_01h455vb4pex5vsknk084sn02q"])
+    user_id: str = Field(examples=["u_01h455vb4pex5vsknk084sn02q"])
+    task_id: str | None = Field(description="The task it is about; null for what was granted.")
+    entitlement_id: str | None = Field(examples=[ENTITLEMENT_ID])
+    hold_id: str | None = Field(description="The `HELD` entry that this one settles.")
+    units: int = Field(examples=[3])
+    direction: Direction = Field(description="`DEBIT` takes from the quota, `CREDIT` gives.")
+    status: EntryStatus = Field(
+        description="`HELD` when a task is created, then `COMMITTED` (used), `RELEASED` (given back), or both in part."
+    )
+    source: Source = Field(description="What led to it.")
+    remark: str | None = Field(description="Why, of an adjustment.")
+    created_at: datetime = Field(examples=[_AT])
+
+    @classmethod
+    def of(cls, entry: Entry) -> Self:
+        fields = {name: getattr(entry, name) for name in cls.model_fields if name != "units"}
+        return cls(**fields, units=entry.consume_unit)
+
+
+class BalanceOut(BaseModel):
+    """What can be used now."""
+
+    total: int = Field(description="Granted for the periods that count now.", examples=[100])
+    left: int = Field(examples=[42])
+    held: int = Field(description="By tasks that are not over.", examples=[3])
+    renews_at: datetime | None = Field(description="When the first of these periods ends.", examples=[_AT])
+
+    @classmethod
+    def of(cls, balance: Balance) -> Self:
+        return cls.model_validate(balance, from_attributes=True)
+
+
+class UsedDayOut(BaseModel):
+    """One day (UTC)."""
+
+    day: date = Field(examples=["2026-06-01"])
+    used: int = Field(description="Units that were charged.", examples=[12])
+    released: int = Field(description="Units that were held and given back.", examples=[3])
+    tasks: int = Field(description="Tasks that were charged.", examples=[4])
+
+    @classmethod
+    def of(cls, used: UsedDay) -> Self:
+        return cls.model_validate(used, from_attributes=True)
+
+
+class UsedDaysOut(BaseModel):
+    """Every day of the time asked for, those without anything too."""
+
+    days: list[UsedDayOut]
+
+
+class AdjustIn(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    units: Annotated[
+        int,
+        Field(ge=-MOST_UNITS, le=MOST_UNITS, description="To add, or below 0 to take away; not 0.", examples=[10]),
+    ]
+    reason: Annotated[
+        Text,
+        Field(
+            min_length=1,
+            max_length=500,
+            description="Why. It stays in the ledger for good: name no people.",
+            examples=["The outage of Monday"],
+        ),
+    ]
+
+
+class AdjustedOut(BaseModel):
+    """An entitlement after an adjustment, and the entry that explains it."""
+
+    entitlement: EntitlementOut
+    entry: EntryOut
+
+    @classmethod
+    def of(cls, adjusted: Adjusted) -> Self:
+        return cls(entitlement=EntitlementOut.of(adjusted.entitlement), entry=EntryOut.of(adjusted.entry))
+
+
+class FaultOut(BaseModel):
+    """Something that does not add up."""
+
+    kind: FaultKind
+    about: str = Field(description="An entitlement, a hold, a task or an archived month.", examples=[ENTITLEMENT_ID])
+    message: str
+
+
+class VerificationOut(BaseModel):
+    """What a look through the whole ledger found."""
+
+    started_at: datetime = Field(examples=[_AT])
+    finished_at: datetime = Field(examples=[_AT])
+    entries: int = Field(examples=[2_000_000])
+    entitlements: int = Field(examples=[1000])
+    archived_months: int = Field(description="That were read, too.", examples=[0])
+    fault_count: int = Field(examples=[0])
+    faults: list[FaultOut] = Field(description="The first hundred.")
+
+    @classmethod
+    def of(cls, found: Verification) -> Self:
+        return cls.model_validate(found, from_attributes=True)

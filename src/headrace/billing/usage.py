@@ -1,0 +1,128 @@
+"""What was used, when, and for which tasks. Each sees their own; administrators see everybody's, which is audited."""
+
+import csv
+import io
+from collections.abc import AsyncGenerator, Sequence
+from datetime import date, timedelta
+
+from headrace import audit
+from headrace.access import AdminOnly, Caller
+from headrace.audit import Action, Resource, ResourceType
+from headrace.billing.errors import EntitlementNotFound, UsageRangeInvalid
+from headrace.billing.model import Balance, Entitlement, EntitlementStatus, Entry, UsedDay
+from headrace.billing.store import entitlements, ledger
+from headrace.billing.store.ledger import EntryFilter
+from headrace.database import Database, Tx
+from headrace.sql import Mark
+
+EVERYBODY = "*"
+LONGEST_RANGE = timedelta(days=366)
+_PAGE = 1000
+
+
+async def list_entries(
+    tx: Tx, caller: Caller, wanted: EntryFilter, *, older_than: Mark | None = None, limit: int
+) -> list[Entry]:
+    """Entries of the ledger, newest first."""
+    await _let_in(tx, caller, wanted.user_id, ResourceType.LEDGER)
+    return await ledger.list_entries(tx, wanted, older_than=older_than, limit=limit)
+
+
+async def used_by_day(tx: Tx, caller: Caller, user_id: str, since: date, until: date) -> list[UsedDay]:
+    """What was charged on each day from ``since`` on and before ``until``; days without anything are among them."""
+    if not timedelta(0) < until - since <= LONGEST_RANGE:
+        raise UsageRangeInvalid
+    await _let_in(tx, caller, user_id, ResourceType.LEDGER)
+    known = {each.day: each for each in await ledger.used_by_day(tx, user_id, since, until)}
+    days = (since + timedelta(days=number) for number in range((until - since).days))
+    return [known.get(day) or UsedDay(day, 0, 0, 0) for day in days]
+
+
+async def get_balance(tx: Tx, caller: Caller, user_id: str) -> Balance:
+    await _let_in(tx, caller, user_id, ResourceType.ENTITLEMENT)
+    return await entitlements.get_balance(tx, user_id)
+
+
+async def list_entitlements(
+    tx: Tx,
+    caller: Caller,
+    *,
+    user_id: str | None,
+    status: EntitlementStatus | None = None,
+    older_than: Mark | None = None,
+    limit: int,
+) -> list[Entitlement]:
+    """What was granted, newest first."""
+    await _let_in(tx, caller, user_id, ResourceType.ENTITLEMENT)
+    return await entitlements.list_entitlements(tx, user_id=user_id, status=status, older_than=older_than, limit=limit)
+
+
+async def get_entitlement(tx: Tx, caller: Caller, entitlement_id: str) -> Entitlement:
+    found = await entitlements.find_entitlement(tx, entitlement_id)
+    if found is None or (found.user_id != caller.user_id and not caller.is_admin):
+        raise EntitlementNotFound
+    if found.user_id != caller.user_id:
+        await audit.record(tx, caller.who, Action.READ, Resource(ResourceType.ENTITLEMENT, found.id))
+    return found
+
+
+async def _let_in(tx: Tx, caller: Caller, user_id: str | None, type_: ResourceType) -> None:
+    if user_id == caller.user_id:
+        return
+    if not caller.is_admin:
+        raise AdminOnly("Only an administrator may see what other people use.")
+    data = {"user_id": user_id or EVERYBODY}
+    await audit.record(tx, caller.who, Action.READ, Resource(type_, EVERYBODY), data=data)
+
+
+# -- as a file
+
+COLUMNS = (
+    "id",
+    "created_at",
+    "user_id",
+    "task_id",
+    "entitlement_id",
+    "units",
+    "direction",
+    "status",
+    "source",
+    "remark",
+)
+# What a spreadsheet would take for a formula; a remark is anybody's text.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+async def export(db: Database, caller: Caller, wanted: EntryFilter) -> AsyncGenerator[bytes, None]:
+    """The same list whole, as CSV, a page at a time; refused before the first byte."""
+    async with db.transaction() as tx:
+        await _let_in(tx, caller, wanted.user_id, ResourceType.LEDGER)
+    return _pages(db, wanted)
+
+
+async def _pages(db: Database, wanted: EntryFilter) -> AsyncGenerator[bytes, None]:
+    yield _csv([COLUMNS])
+    mark: Mark | None = None
+    while True:
+        async with db.transaction(readonly=True) as tx:
+            entries = await ledger.list_entries(tx, wanted, older_than=mark, limit=_PAGE)
+        if entries:
+            yield _csv([_cells(entry) for entry in entries])
+        if len(entries) < _PAGE:
+            return
+        mark = (entries[-1].created_at, entries[-1].id)
+
+
+def _cells(entry: Entry) -> Sequence[object]:
+    remark = entry.remark
+    return (
+        *(entry.id, entry.created_at.isoformat(), entry.user_id, entry.task_id, entry.entitlement_id),
+        *(entry.consume_unit, entry.direction, entry.status, entry.source),
+        f"'{remark}" if remark is not None and remark.startswith(_FORMULA) else remark,
+    )
+
+
+def _csv(rows: Sequence[Sequence[object]]) -> bytes:
+    text = io.StringIO(newline="")
+    csv.writer(text).writerows(rows)
+    return text.getvalue().encode()
