@@ -54,6 +54,8 @@ class Scope(StrEnum):
     LOCKS_READ = "locks:read"
     LOCKS_WRITE = "locks:write"
     AUDIT_READ = "audit:read"
+    BILLING_READ = "billing:read"
+    BILLING_WRITE = "billing:write"
     ADMIN = "admin"
 
 

@@ -7,6 +7,8 @@ from fastapi import APIRouter
 
 from headrace.accounts import routes as account_routes
 from headrace.accounts.service import Accounts
+from headrace.billing import routes as billing_routes
+from headrace.billing.payments.service import Payments
 from headrace.configs import routes as config_routes
 from headrace.configs.cache import Configs
 from headrace.configs.registry import Registry
@@ -28,6 +30,7 @@ class RouteDeps:
     accounts: Accounts
     tasks: Tasks
     watch: Watch
+    payments: Payments
     config_keys: Registry
     configs: Configs
     offer: Offer
@@ -39,6 +42,7 @@ def routers(deps: RouteDeps) -> Sequence[APIRouter]:
         task_routes.create_router(deps.tasks, deps.watch),
         schedule_routes.create_router(deps.tasks),
         lock_routes.router,
+        billing_routes.create_router(deps.payments),
         audit_routes.router,
         config_routes.create_router(deps.config_keys, deps.configs, deps.offer),
         risk_routes.router,

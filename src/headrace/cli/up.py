@@ -16,6 +16,7 @@ from rich.markup import escape
 from headrace import migrations
 from headrace.accounts import administration, service
 from headrace.accounts.administration import FirstAdmin
+from headrace.assembly.newcomers import newcomers
 from headrace.cli import serving
 from headrace.cli.api import Host, Port
 from headrace.cli.maintenance import maintenance_loops
@@ -69,7 +70,7 @@ async def _prepare(settings: Settings, deployment: Deployment, secret: bytes, re
     await migrations.migrate(deployment.owner, lock_timeout=settings.database_migrate_lock_timeout, report=report)
     async with (
         await Database.connect(deployment.app) as db,
-        service.open_accounts(accounts_config(settings), secret=secret) as known,
+        service.open_accounts(accounts_config(settings), secret=secret, welcomes=newcomers()) as known,
     ):
         return await administration.ensure_first_admin(db, known)
 

@@ -9,13 +9,15 @@ Looking after dead workers is not among them: it must not need a worker itself.
 
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from pydantic import BaseModel
 
 from headrace import ids, logs
 from headrace.audit import Who
+from headrace.billing import maintenance as billing
+from headrace.billing.maintenance import BillingJobs
 from headrace.database import Database, DatabaseConfig
 from headrace.operations import retention
 from headrace.operations.config import RetentionConfig
@@ -76,6 +78,7 @@ def schedules_of(rows: Mapping[str, RowRetention]) -> Sequence[ScheduleSpec]:
         *(_retention(table, at="0 2 * * *", what=what) for table, what in _MONTHLY.items()),
         *(_retention(rule.table, at=rule.cron, what=rule.description) for rule in rows.values()),
         _PURGE,
+        *billing.SCHEDULES,
     )
 
 
@@ -89,6 +92,7 @@ class Maintenance:
     retention: RetentionConfig
     rows: Mapping[str, RowRetention]
     purges: Sequence[Purge]
+    billing: BillingJobs = field(default_factory=BillingJobs)
 
 
 class Order(BaseModel):
@@ -122,6 +126,8 @@ def with_maintenance(program: Registry, maintenance: Maintenance) -> Registry:
     async def remove(_context: TaskContext, _payload: Any) -> dict[str, int]:
         """Remove what has served its time, in small batches."""
         return await purge(maintenance.db, maintenance.purges)
+
+    billing.add_handlers(registry, maintenance.db, maintenance.billing, queue=QUEUE)
 
     return registry
 

@@ -1,0 +1,1 @@
+"""Money: plans and subscriptions, what they allow, and the ledger that explains every unit."""
