@@ -49,7 +49,9 @@ def _entitlement_of(row: Row) -> Entitlement:
 INSERT_ENTITLEMENT = f"""
 INSERT INTO headrace.entitlements
   (id, user_id, plan_id, subscription_id, quota_total, quota_left, period_start, period_end, status, features_json)
-SELECT $1, $2, $3, $4, $5, $5, $6, $7, 'ACTIVE', coalesce($8, features_json) FROM headrace.plans WHERE id = $3
+SELECT $1::varchar, $2::varchar, id, $4::varchar, $5::integer, $5, $6::timestamptz, $7::timestamptz, 'ACTIVE',
+       coalesce($8::jsonb, features_json)
+FROM headrace.plans WHERE id = $3
 ON CONFLICT DO NOTHING
 RETURNING {_COLUMNS}
 """

@@ -1,0 +1,134 @@
+"""The whole API beside a WeChat Pay on this machine, a user before it and a plan to buy."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import httpx
+from fastapi import FastAPI
+
+from headrace.billing.payments.local.book import LocalOrder
+from headrace.billing.payments.local.keys import LocalKeys, make_keys
+from headrace.billing.payments.local.server import LocalPayments, local_payments
+from headrace.billing.payments.service import Payments, open_payments
+from headrace.billing.payments.config import OrderConfig
+from headrace.database import Database, Row
+from tests.web.test_everything_is_audited import World, whole_api
+
+NOTIFY = "/v1/payments/wechat/notify"
+PRO = {"name": "Pro", "price_cents": 2900, "monthly_quota": 500}
+TEAM = {"name": "Team", "price_cents": 9900, "monthly_quota": 3000}
+ON = {"api_rate_limit": 1_000_000, "api_rate_burst": 1_000_000}
+
+
+@cache
+def keys() -> LocalKeys:
+    """One set for a test process: making one takes a good part of a second."""
+    return make_keys()
+
+
+@dataclass
+class Shop:
+    world: World
+    app: FastAPI
+    local: LocalPayments
+    payments: Payments  # as the schedules have it
+    client: httpx.AsyncClient  # the buyer
+    user_id: str
+    plans: dict[str, str]
+
+    @property
+    def db(self) -> Database:
+        return self.world.db
+
+    async def call(self, method: str, path: str, body: Any = None, **headers: str) -> httpx.Response:
+        return await self.client.request(method, path, json=body, headers=headers)
+
+    async def order(self, plan: str = "Pro", **wish: Any) -> dict[str, Any]:
+        """Subscribe; gives the answer."""
+        reply = await self.call("POST", "/v1/subscriptions", {"plan": plan, **wish})
+        assert reply.status_code == 201, reply.text
+        answer: dict[str, Any] = reply.json()
+        return answer
+
+    async def notify(self, body: bytes, headers: dict[str, str]) -> httpx.Response:
+        """What WeChat Pay sends, without a credential of ours."""
+        transport = httpx.ASGITransport(self.app, client=("192.0.2.99", 443))
+        async with httpx.AsyncClient(transport=transport, base_url="http://headrace.test") as stranger:
+            return await stranger.post(NOTIFY, content=body, headers=headers)
+
+    async def tell_paid(self, order: LocalOrder) -> httpx.Response:
+        return await self.notify(*self.local.notice("TRANSACTION.SUCCESS", order))
+
+    async def tell_refunded(self, order: LocalOrder) -> httpx.Response:
+        return await self.notify(*self.local.notice("REFUND.SUCCESS", order))
+
+    async def buy(self, plan: str = "Pro", **wish: Any) -> dict[str, Any]:
+        """Subscribe, pay, and let WeChat Pay tell of it; gives the answer to the order."""
+        answer = await self.order(plan, **wish)
+        assert (await self.tell_paid(self.local.pay(answer["order"]["id"]))).status_code == 204
+        return answer
+
+    async def one(self, sql: str, *args: object) -> Row:
+        (row,) = await self.db.fetch_alone(sql, *args)
+        return row
+
+    async def status_of(self, answer: dict[str, Any]) -> tuple[str, str]:
+        """Of the subscription and of the order."""
+        row = await self.one(
+            "SELECT s.status AS s, o.status AS o FROM headrace.payment_orders AS o"
+            " JOIN headrace.subscriptions AS s ON s.id = o.subscription_id WHERE o.id = $1",
+            answer["order"]["id"],
+        )
+        return row["s"], row["o"]
+
+    async def grants(self) -> list[Row]:
+        """What was bought, with the ledger's row about it."""
+        return await self.db.fetch_alone(
+            "SELECT e.*, l.consume_unit, l.idempotency_key FROM headrace.entitlements AS e"
+            " LEFT JOIN headrace.usage_ledger AS l ON l.entitlement_id = e.id"
+            " WHERE e.user_id = $1 AND e.subscription_id IS NOT NULL ORDER BY e.period_start, e.id",
+            self.user_id,
+        )
+
+    async def events(self, subscription_id: str) -> list[str]:
+        rows = await self.db.fetch_alone(
+            "SELECT event_type FROM headrace.outbox_events WHERE aggregate_id = $1 ORDER BY id", subscription_id
+        )
+        return [row["event_type"].removeprefix("subscription.") for row in rows]
+
+
+@asynccontextmanager
+async def open_shop(database_url: str, tmp_path: Any, *, by_public_key: bool = True) -> AsyncIterator[Shop]:
+    async with local_payments(keys()) as local:
+        local.loses_notices = True  # tests send them themselves
+        config = local.config(f"http://headrace.test{NOTIFY}", by_public_key=by_public_key)
+        (tmp_path / "merchant.pem").write_text(config.private_key)
+        (tmp_path / "platform.pem").write_text(config.public_key or "")
+        public = {"wechatpay_public_key_id": config.public_key_id, "wechatpay_public_key_file": tmp_path / "platform.pem"}
+        choices = {
+            "wechatpay_mch_id": config.mch_id,
+            "wechatpay_app_id": config.app_id,
+            "wechatpay_cert_serial": config.cert_serial,
+            "wechatpay_private_key_file": tmp_path / "merchant.pem",
+            "wechatpay_api_v3_key": config.api_v3_key,
+            "wechatpay_notify_url": config.notify_url,
+            "wechatpay_base_url": config.base_url,
+            **(public if by_public_key else {}),
+        }
+        async with (
+            whole_api(database_url, **ON, **choices) as (world, app),
+            open_payments(config, OrderConfig()) as payments,
+        ):
+            plans = {}
+            for plan in (PRO, TEAM):
+                plans[str(plan["name"])] = (await world.send("POST", "/v1/admin/plans", plan)).json()["id"]
+            token, user = await world.session()
+            transport = httpx.ASGITransport(app, client=("192.0.2.8", 4711))
+            headers = {"Authorization": f"Bearer {token}"}
+            async with httpx.AsyncClient(
+                transport=transport, base_url="http://headrace.test", headers=headers
+            ) as client:
+                yield Shop(world, app, local, payments, client, user["id"], plans)
