@@ -14,7 +14,7 @@ from headrace.locks.service import acquire_lock, release_lock
 from headrace.tasks.context import TaskContext
 from headrace.tasks.errors import Snooze
 from headrace.tasks.service import cancel_task, delete_task, retry_task
-from tests.attack import invariants
+from tests.attack import invariants, payment_invariants
 from tests.attack.model import Invariant
 from tests.conftest import TestServer
 from tests.schedules.conftest import Clockwork
@@ -137,6 +137,7 @@ DAMAGE = {
         """,
     "every event of the trail": "ALTER TABLE audit_events DROP CONSTRAINT ck_audit_events_seq; "
     "UPDATE audit_events SET seq = 0 WHERE seq = (SELECT max(seq) FROM audit_events)",
+    **payment_invariants.DAMAGE,
     "a task that somebody deleted": "UPDATE tasks SET deleted_at = now() WHERE task_type = 'shaky'",
 }
 

@@ -1,5 +1,4 @@
 from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
 
@@ -7,6 +6,6 @@ from tests.billing.shop import Shop, open_shop
 
 
 @pytest.fixture
-async def shop(database_url: str, tmp_path: Path) -> AsyncIterator[Shop]:
-    async with open_shop(database_url, tmp_path) as opened:
+async def shop(database_url: str) -> AsyncIterator[Shop]:
+    async with open_shop(database_url) as opened:
         yield opened

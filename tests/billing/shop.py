@@ -3,17 +3,15 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import httpx
 from fastapi import FastAPI
 
-from headrace.billing.payments.local.book import LocalOrder
-from headrace.billing.payments.local.keys import LocalKeys, make_keys
-from headrace.billing.payments.local.server import LocalPayments, local_payments
-from headrace.billing.payments.service import Payments, open_payments
 from headrace.billing.payments.config import OrderConfig
+from headrace.billing.payments.local.book import LocalOrder
+from headrace.billing.payments.local.server import LocalPayments
+from headrace.billing.payments.service import Payments, open_payments
 from headrace.database import Database, Row
 from tests.web.test_everything_is_audited import World, whole_api
 
@@ -21,12 +19,6 @@ NOTIFY = "/v1/payments/wechat/notify"
 PRO = {"name": "Pro", "price_cents": 2900, "monthly_quota": 500}
 TEAM = {"name": "Team", "price_cents": 9900, "monthly_quota": 3000}
 ON = {"api_rate_limit": 1_000_000, "api_rate_burst": 1_000_000}
-
-
-@cache
-def keys() -> LocalKeys:
-    """One set for a test process: making one takes a good part of a second."""
-    return make_keys()
 
 
 @dataclass
@@ -101,27 +93,11 @@ class Shop:
 
 
 @asynccontextmanager
-async def open_shop(database_url: str, tmp_path: Any, *, by_public_key: bool = True) -> AsyncIterator[Shop]:
-    async with local_payments(keys()) as local:
-        local.loses_notices = True  # tests send them themselves
-        config = local.config(f"http://headrace.test{NOTIFY}", by_public_key=by_public_key)
-        (tmp_path / "merchant.pem").write_text(config.private_key)
-        (tmp_path / "platform.pem").write_text(config.public_key or "")
-        public = {"wechatpay_public_key_id": config.public_key_id, "wechatpay_public_key_file": tmp_path / "platform.pem"}
-        choices = {
-            "wechatpay_mch_id": config.mch_id,
-            "wechatpay_app_id": config.app_id,
-            "wechatpay_cert_serial": config.cert_serial,
-            "wechatpay_private_key_file": tmp_path / "merchant.pem",
-            "wechatpay_api_v3_key": config.api_v3_key,
-            "wechatpay_notify_url": config.notify_url,
-            "wechatpay_base_url": config.base_url,
-            **(public if by_public_key else {}),
-        }
-        async with (
-            whole_api(database_url, **ON, **choices) as (world, app),
-            open_payments(config, OrderConfig()) as payments,
-        ):
+async def open_shop(database_url: str, *, by_public_key: bool = True) -> AsyncIterator[Shop]:
+    certificates = {"wechatpay_public_key_id": None, "wechatpay_public_key_file": None}
+    async with whole_api(database_url, **ON, **({} if by_public_key else certificates)) as (world, app):
+        config = world.local.config(f"http://headrace.test{NOTIFY}", by_public_key=by_public_key)
+        async with open_payments(config, OrderConfig()) as payments:
             plans = {}
             for plan in (PRO, TEAM):
                 plans[str(plan["name"])] = (await world.send("POST", "/v1/admin/plans", plan)).json()["id"]
@@ -131,4 +107,4 @@ async def open_shop(database_url: str, tmp_path: Any, *, by_public_key: bool = T
             async with httpx.AsyncClient(
                 transport=transport, base_url="http://headrace.test", headers=headers
             ) as client:
-                yield Shop(world, app, local, payments, client, user["id"], plans)
+                yield Shop(world, app, world.local, payments, client, user["id"], plans)

@@ -123,9 +123,7 @@ def _working(
     return supervised(Supervisor(worker_command(program), 1, environment=told.environment), stop=stop)
 
 
-def _greet(
-    url: str, admin: FirstAdmin | None, settings: Settings, *, pay_at: str | None, seconds: float
-) -> None:
+def _greet(url: str, admin: FirstAdmin | None, settings: Settings, *, pay_at: str | None, seconds: float) -> None:
     login = (
         f"as [bold]{admin.user.username}[/] with the password [bold]{admin.password}[/] (shown only now)"
         if admin

@@ -93,8 +93,8 @@ async def activate(
 
 END = f"""
 UPDATE headrace.subscriptions
-SET status = $3, auto_renew = false, expire_at = coalesce($4, expire_at), version = version + 1,
-    canceled_at = CASE WHEN $3 = 'CANCELED' THEN coalesce(canceled_at, now()) ELSE canceled_at END
+SET status = $3::varchar, auto_renew = false, expire_at = coalesce($4, expire_at), version = version + 1,
+    canceled_at = CASE WHEN $3::varchar = 'CANCELED' THEN coalesce(canceled_at, now()) ELSE canceled_at END
 WHERE id = $1 AND version = $2 AND status = $5
 RETURNING {COLUMNS}
 """
