@@ -1,39 +1,63 @@
-"""The whole API beside a WeChat Pay on this machine, a user before it and a plan to buy."""
+"""The routes of buying beside a WeChat Pay on this machine, a buyer, an administrator, and plans to buy."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import httpx
 from fastapi import FastAPI
 
+from headrace import ids
 from headrace.billing.payments.config import OrderConfig
 from headrace.billing.payments.local.book import LocalOrder
-from headrace.billing.payments.local.server import LocalPayments
+from headrace.billing.payments.local.server import LocalPayments, local_payments
 from headrace.billing.payments.service import Payments, open_payments
+from headrace.billing.routes import create_router
 from headrace.database import Database, Row
-from tests.web.test_everything_is_audited import World, whole_api
+from headrace.web.app import create_app
+from headrace.web.config import WebConfig
+from tests.edge import stand
+from tests.web.test_everything_is_audited import merchant_keys
 
 NOTIFY = "/v1/payments/wechat/notify"
 PRO = {"name": "Pro", "price_cents": 2900, "monthly_quota": 500}
 TEAM = {"name": "Team", "price_cents": 9900, "monthly_quota": 3000}
-ON = {"api_rate_limit": 1_000_000, "api_rate_burst": 1_000_000}
+ADMIN = {"Authorization": f"Bearer {ids.SYSTEM_USER},ADMIN"}
+INSERT_USER = "INSERT INTO headrace.users (id, username, password_hash) VALUES ($1, $2, '!')"
 
 
 @dataclass
 class Shop:
-    world: World
+    db: Database
     app: FastAPI
     local: LocalPayments
     payments: Payments  # as the schedules have it
-    client: httpx.AsyncClient  # the buyer
-    user_id: str
-    plans: dict[str, str]
+    client: httpx.AsyncClient = field(init=False)  # the buyer
+    user_id: str = ""
+    plans: dict[str, str] = field(default_factory=dict)
 
     @property
-    def db(self) -> Database:
-        return self.world.db
+    def boss(self) -> httpx.AsyncClient:
+        """An administrator."""
+        return self.calling(ADMIN)
+
+    async def manage(self, method: str, path: str, body: Any = None) -> httpx.Response:
+        """What an administrator does, and what succeeds."""
+        async with self.boss as client:
+            reply = await client.request(method, path, json=body)
+        assert reply.is_success, reply.text
+        return reply
+
+    async def newcomer(self) -> tuple[str, dict[str, str]]:
+        """Somebody else, and what they send along."""
+        user_id = ids.new("u")
+        await self.db.fetch_alone(INSERT_USER, user_id, user_id)
+        return user_id, {"Authorization": f"Bearer {user_id}"}
+
+    def calling(self, headers: dict[str, str]) -> httpx.AsyncClient:
+        transport = httpx.ASGITransport(self.app, client=("192.0.2.8", 4711))
+        return httpx.AsyncClient(transport=transport, base_url="http://headrace.test", headers=headers)
 
     async def call(self, method: str, path: str, body: Any = None, **headers: str) -> httpx.Response:
         return await self.client.request(method, path, json=body, headers=headers)
@@ -93,18 +117,15 @@ class Shop:
 
 
 @asynccontextmanager
-async def open_shop(database_url: str, *, by_public_key: bool = True) -> AsyncIterator[Shop]:
-    certificates = {"wechatpay_public_key_id": None, "wechatpay_public_key_file": None}
-    async with whole_api(database_url, **ON, **({} if by_public_key else certificates)) as (world, app):
-        config = world.local.config(f"http://headrace.test{NOTIFY}", by_public_key=by_public_key)
+async def open_shop(db: Database, *, by_public_key: bool = True) -> AsyncIterator[Shop]:
+    async with local_payments(merchant_keys()) as local:
+        local.loses_notices = True  # tests send them themselves
+        config = local.config(f"http://headrace.test{NOTIFY}", by_public_key=by_public_key)
         async with open_payments(config, OrderConfig()) as payments:
-            plans = {}
+            app = create_app(stand.services(db), WebConfig(), routers=[create_router(payments)])
+            shop = Shop(db, app, local, payments)
+            shop.user_id, headers = await shop.newcomer()
             for plan in (PRO, TEAM):
-                plans[str(plan["name"])] = (await world.send("POST", "/v1/admin/plans", plan)).json()["id"]
-            token, user = await world.session()
-            transport = httpx.ASGITransport(app, client=("192.0.2.8", 4711))
-            headers = {"Authorization": f"Bearer {token}"}
-            async with httpx.AsyncClient(
-                transport=transport, base_url="http://headrace.test", headers=headers
-            ) as client:
-                yield Shop(world, app, world.local, payments, client, user["id"], plans)
+                shop.plans[str(plan["name"])] = (await shop.manage("POST", "/v1/admin/plans", plan)).json()["id"]
+            async with shop.calling(headers) as shop.client:
+                yield shop

@@ -51,7 +51,7 @@ async def test_users_from_before_are_picked_up_and_deleted_ones_are_not(db: Data
         for name, status in (("ada", "ACTIVE"), ("bob", "SUSPENDED"), ("gone", "DELETED")):
             await tx.execute(
                 "INSERT INTO headrace.users (id, username, password_hash, status, deleted_at)"
-                " VALUES ($1, $2, '!', $3, CASE WHEN $3::text = 'DELETED' THEN now() END)",
+                " VALUES ($1, $2, '!', $3::varchar, CASE WHEN $3::varchar = 'DELETED' THEN now() END)",
                 f"u_{name}",
                 None if status == "DELETED" else name,
                 status,

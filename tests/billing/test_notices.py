@@ -11,6 +11,7 @@ from headrace import ids
 from headrace.billing.payments.local.book import LocalOrder, transaction_of
 from headrace.billing.payments.local.keys import make_keys
 from headrace.billing.payments.local.signing import Signer
+from headrace.database import Database
 from headrace.settings.payments import PaymentsSettings
 from tests.billing.shop import Shop, open_shop
 from tests.web.test_everything_is_audited import whole_api
@@ -218,8 +219,8 @@ async def test_a_refund_in_part_is_left_to_a_person(shop: Shop) -> None:
     assert seen["problem"] == "refunded_in_part"
 
 
-async def test_certificates_count_where_there_is_no_public_key(database_url: str) -> None:  # W-11
-    async with open_shop(database_url, by_public_key=False) as shop:
+async def test_certificates_count_where_there_is_no_public_key(db: Database) -> None:  # W-11
+    async with open_shop(db, by_public_key=False) as shop:
         answer = await shop.buy()
         assert await shop.status_of(answer) == ("ACTIVE", "PAID")
         body, headers = _stranger(orjson.dumps({}))

@@ -7,7 +7,7 @@ from tests.billing.test_subscriptions import renewed
 
 
 async def refund(shop: Shop, number: str) -> dict[str, object]:
-    reply = await shop.world.send("POST", f"/v1/admin/payments/{number}/refund", {"reason": "as agreed"})
+    reply = await shop.manage("POST", f"/v1/admin/payments/{number}/refund", {"reason": "as agreed"})
     seen: dict[str, object] = reply.json()
     return seen
 
@@ -85,9 +85,7 @@ async def test_a_refund_that_never_arrived_is_sent_again(shop: Shop) -> None:
 async def test_a_refund_that_is_refused_leaves_the_order_paid(shop: Shop) -> None:
     answer = await shop.buy()
     shop.local.book.find(answer["order"]["id"]).state = "REVOKED"
-    reply = await shop.world.client.post(
-        f"/v1/admin/payments/{answer['order']['id']}/refund", json={"reason": "as agreed"}
-    )
+    reply = await shop.boss.post(f"/v1/admin/payments/{answer['order']['id']}/refund", json={"reason": "as agreed"})
     assert (reply.status_code, reply.json()["code"]) == (409, "wechat_pay_refused")
     assert await shop.status_of(answer) == ("ACTIVE", "PAID")
     seen = (await shop.call("GET", f"/v1/payments/{answer['order']['id']}")).json()
@@ -96,9 +94,7 @@ async def test_a_refund_that_is_refused_leaves_the_order_paid(shop: Shop) -> Non
 
 async def test_what_is_not_paid_cannot_be_refunded(shop: Shop) -> None:
     answer = await shop.order()
-    reply = await shop.world.client.post(
-        f"/v1/admin/payments/{answer['order']['id']}/refund", json={"reason": "as agreed"}
-    )
+    reply = await shop.boss.post(f"/v1/admin/payments/{answer['order']['id']}/refund", json={"reason": "as agreed"})
     assert (reply.status_code, reply.json()["code"]) == (409, "order_not_paid")
 
 
@@ -115,13 +111,12 @@ async def test_refunding_the_month_to_come_leaves_the_present_one(shop: Shop) ->
 
 async def test_somebody_elses_order_is_not_there(shop: Shop) -> None:
     answer = await shop.order()
-    token, _ = await shop.world.session()
-    other = {"Authorization": f"Bearer {token}"}
+    _, other = await shop.newcomer()
     for path in (f"/v1/payments/{answer['order']['id']}", f"/v1/subscriptions/{answer['subscription']['id']}"):
         assert (await shop.client.get(path, headers=other)).status_code == 404
     assert (await shop.client.get("/v1/payments?user_id=*", headers=other)).status_code == 403
     assert (await shop.client.get("/v1/payments", headers=other)).json()["items"] == []
-    assert len((await shop.world.send("GET", "/v1/payments?user_id=*")).json()["items"]) == 1
+    assert len((await shop.manage("GET", "/v1/payments?user_id=*")).json()["items"]) == 1
 
 
 async def test_the_page_of_this_machine_pays(shop: Shop) -> None:

@@ -69,19 +69,9 @@ def test_of_several_plans_the_best_counts() -> None:
 async def test_granted_twice_it_is_one_grant(tx: Tx) -> None:  # W-10, W-15
     await insert(tx, "users")
     await tx.execute("UPDATE headrace.plans SET features_json = $1", [{"feature": "concurrency", "tasks": 5}])
-    grants = []
-    for units in (20, 99):
-        grants.append(
-            await grant(
-                tx,
-                user_id=USER,
-                plan_id=FREE_PLAN,
-                subscription_id=None,
-                units=units,
-                period_start=day(1, 1),
-                period_end=day(2, 1),
-            )
-        )
+    period = {"period_start": day(1, 1), "period_end": day(2, 1)}
+    of = {"user_id": USER, "plan_id": FREE_PLAN, "subscription_id": None}
+    grants = [await grant(tx, **of, units=units, **period) for units in (20, 99)]  # type: ignore[arg-type]
     assert grants[0] == grants[1]
     assert grants[0].quota_left == 20
     ledger = await tx.fetch("SELECT * FROM headrace.usage_ledger WHERE user_id = $1", USER)

@@ -150,7 +150,7 @@ async def test_changing_a_plan_changes_nothing_that_was_ordered_or_granted(shop:
     granted_before = await shop.buy("Pro")
     ordered = await shop.order("Team")
     for plan in shop.plans.values():
-        await shop.world.send("PATCH", f"/v1/admin/plans/{plan}", {"price_cents": 1, "monthly_quota": 7})
+        await shop.manage("PATCH", f"/v1/admin/plans/{plan}", {"price_cents": 1, "monthly_quota": 7})
     await shop.tell_paid(shop.local.pay(ordered["order"]["id"]))
     assert sorted(granted["quota_total"] for granted in await shop.grants()) == [500, 3000]
     assert await shop.status_of(granted_before) == ("CANCELED", "PAID")
