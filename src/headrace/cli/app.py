@@ -35,6 +35,11 @@ COMMANDS = {
     "queues": Entry("headrace.cli.queues:app", "Queues: what is in them; pause and resume them."),
     "workers": Entry("headrace.cli.queues:workers", "Worker processes that have not ended."),
     "locks": Entry("headrace.cli.locks:app", "Locks: who holds what; take, keep, release one."),
+    "plans": Entry("headrace.cli.plans:app", "Plans: what can be bought, for how much."),
+    "subscriptions": Entry(
+        "headrace.cli.subscriptions:app",
+        "Subscriptions and their orders: look at them, cancel them, refund them.",
+    ),
     "migrate": Entry(
         "headrace.cli.migrate:migrate",
         "Bring the schema to what this program needs. Safe at any time, from any number of processes.",

@@ -29,6 +29,7 @@ from headrace.client.model import (
     Worker,
 )
 from headrace.client.retrying import RetryPolicy
+from headrace.client.subscriptions import Order, Ordered, Plan, Subscription
 from headrace.client.synchronous import SyncClient
 
 __all__ = [
@@ -40,6 +41,9 @@ __all__ = [
     "LogLine",
     "NewSchedule",
     "NewTask",
+    "Order",
+    "Ordered",
+    "Plan",
     "Queue",
     "QueueRules",
     "Reason",
@@ -48,6 +52,7 @@ __all__ = [
     "Schedule",
     "Statistics",
     "Step",
+    "Subscription",
     "SyncClient",
     "Task",
     "Unreachable",

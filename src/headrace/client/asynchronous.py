@@ -19,6 +19,7 @@ from headrace.client.model import LogLine, NewTask, Queue, QueueRules, Step, Tas
 from headrace.client.retrying import RetryPolicy
 from headrace.client.schedules import Executions, Schedules
 from headrace.client.streaming import ServerEvent, read_events
+from headrace.client.subscriptions import Payments, Plans, Subscriptions
 from headrace.client.verbs import Verbs, part
 from headrace.deadlines import deadline
 
@@ -54,6 +55,9 @@ class Client(Verbs):
         self.schedules = Schedules(connection)
         self.executions = Executions(connection)
         self.locks = Locks(connection)
+        self.plans = Plans(connection)
+        self.subscriptions = Subscriptions(connection)
+        self.payments = Payments(connection)
 
     async def close(self) -> None:
         await self._connection.close()
