@@ -26,6 +26,8 @@ from headrace.assembly.config_registry import config_keys, offer
 from headrace.assembly.followers import followers
 from headrace.assembly.routers import RouteDeps, routers
 from headrace.audit import Who
+from headrace.billing.payments.config import OrderConfig
+from headrace.billing.payments.service import Payments
 from headrace.configs.cache import Configs
 from headrace.database import Database, DatabaseConfig
 from headrace.edge.limits import LimitConfig
@@ -66,6 +68,7 @@ def build(db: Database, known: Accounts) -> FastAPI:
         known,
         Tasks(Submitter(catalog, following), catalog, following),
         Watch(db, WatchConfig()),
+        Payments(OrderConfig(), None),
         config_keys(),
         Configs(db),
         offer(load()),
