@@ -192,7 +192,13 @@ def test_a_programs_own_types_stay_what_they_are(stand: Any) -> None:
     maintenance = Maintenance(
         stand.db, stand.db.config, StorageConfig("file:///nowhere"), RetentionConfig(), ROWS, purges(ThrottleConfig())
     )
-    assert with_maintenance(program, maintenance).names == ["greet", "headrace.purge", "headrace.retain"]
+    assert with_maintenance(program, maintenance).names == [
+        "greet",
+        "headrace.check-payments",
+        "headrace.purge",
+        "headrace.renew-subscriptions",
+        "headrace.retain",
+    ]
     assert program.names == ["greet"]
 
 

@@ -23,16 +23,16 @@ class PaymentsSettings(Group):
     wechatpay_mch_id: str | None = setting("The merchant's number at WeChat Pay; unset, nothing can be paid for.", None)
     wechatpay_app_id: str | None = setting("The AppID that the merchant is bound to.", None)
     wechatpay_cert_serial: str | None = setting("The serial number of the merchant's API certificate.", None)
-    wechatpay_private_key_file: Path | None = setting("The merchant's private key (`apiclient_key.pem`).", None)
+    wechatpay_private_key_file: Path | None = setting("The merchant's private key (apiclient_key.pem).", None)
     wechatpay_api_v3_key: SecretStr | None = setting("The merchant's APIv3 key, of 32 characters.", None)
     wechatpay_public_key_id: str | None = setting(
-        "The id of WeChat Pay's public key (`PUB_KEY_ID_…`), for merchants that have one. Without it WeChat Pay is "
+        "The id of WeChat Pay's public key (PUB_KEY_ID_…), for merchants that have one. Without it WeChat Pay is "
         "recognised by its certificates, which are fetched.",
         None,
     )
-    wechatpay_public_key_file: Path | None = setting("WeChat Pay's public key (`pub_key.pem`).", None)
+    wechatpay_public_key_file: Path | None = setting("WeChat Pay's public key (pub_key.pem).", None)
     wechatpay_notify_url: HttpUrl | None = setting(
-        "Where WeChat Pay tells of payments; by default HEADRACE_API_PUBLIC_URL with `/v1/payments/wechat/notify`.",
+        "Where WeChat Pay tells of payments; by default HEADRACE_API_PUBLIC_URL with the path /v1/payments/wechat/notify.",
         None,
     )
     wechatpay_base_url: HttpUrl = setting("Where WeChat Pay answers.", HttpUrl("https://api.mch.weixin.qq.com"))
@@ -40,7 +40,7 @@ class PaymentsSettings(Group):
         "How long an order can be paid.", timedelta(minutes=30)
     )
     subscription_grace_days: Annotated[int, Field(ge=0, le=365)] = setting(
-        "How many days a subscription waits for its renewal when its period is over (`PAST_DUE`).", 7
+        "How many days a subscription waits for its renewal when its period is over (PAST_DUE).", 7
     )
     subscription_notice_days: Annotated[int, Field(ge=1, le=28)] = setting(
         "How many days before the end of a subscription its user is told; the free plan's units of the next month are "
