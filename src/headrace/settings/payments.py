@@ -32,7 +32,8 @@ class PaymentsSettings(Group):
     )
     wechatpay_public_key_file: Path | None = setting("WeChat Pay's public key (pub_key.pem).", None)
     wechatpay_notify_url: HttpUrl | None = setting(
-        "Where WeChat Pay tells of payments; by default HEADRACE_API_PUBLIC_URL with the path /v1/payments/wechat/notify.",
+        "Where WeChat Pay tells of payments; by default HEADRACE_API_PUBLIC_URL with the path "
+        "/v1/payments/wechat/notify.",
         None,
     )
     wechatpay_base_url: HttpUrl = setting("Where WeChat Pay answers.", HttpUrl("https://api.mch.weixin.qq.com"))
