@@ -240,4 +240,4 @@ async def test_without_a_merchant_nothing_can_be_paid(database_url: str) -> None
         assert (reply.status_code, reply.json()["code"]) == (403, "payments_off")
         assert "HEADRACE_WECHATPAY_MCH_ID" in reply.json()["detail"]
         reply = await world.client.post("/v1/payments/wechat/notify", content=b"{}")
-        assert (reply.status_code, reply.json()["code"]) == (503, "FAIL")
+        assert (reply.status_code, reply.json()["code"]) == (403, "FAIL")

@@ -4,8 +4,7 @@ from headrace.errors import Conflict, Denied, Invalid, NotFound, Unavailable
 
 
 class PaymentsOff(Denied):
-    """Nothing can be paid for here: the operator has not set up WeChat Pay (HEADRACE_WECHATPAY_MCH_ID and those
-    beside it, see docs/howto/plans-and-payments.md)."""
+    """Nothing can be paid for here: WeChat Pay is not set up (HEADRACE_WECHATPAY_MCH_ID and those beside it)."""
 
     code = "payments_off"
 

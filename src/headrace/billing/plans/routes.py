@@ -10,7 +10,7 @@ from headrace.billing.plans.errors import PlanInUse, PlanInvalid, PlanNameTaken,
 from headrace.billing.plans.model import Plan
 from headrace.billing.plans.schemas import PlanChangeIn, PlanIn, PlanOut
 from headrace.database import Tx
-from headrace.edge.authorization import Admin, Anyone
+from headrace.edge.authorization import Admin, MaybeCaller
 from headrace.edge.errors import InvalidCursor, InvalidIfMatch
 from headrace.edge.etags import ExpectedVersion, etag
 from headrace.edge.idempotency import ONCE, Answer, Once, idempotent
@@ -27,7 +27,7 @@ _CHANGE = (PlanNotFound, PreconditionFailed, InvalidIfMatch)
 
 @router.get("/plans", response_model=Page[PlanOut], summary="The price list")
 async def list_offered_plans(
-    who: Anyone,  # noqa: ARG001 - asked for to be counted
+    caller: MaybeCaller,  # noqa: ARG001 - asked for to be counted
     db: Db,
 ) -> Page[PlanOut]:
     """The plans on offer, in their order. Nobody needs an account to see them."""

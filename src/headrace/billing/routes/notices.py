@@ -9,7 +9,7 @@ from fastapi import APIRouter, Depends, Request, Response
 from headrace import audit, logs
 from headrace.audit import SYSTEM, Action, ActorType, Resource, ResourceType, Who
 from headrace.billing.payments import settlement, store
-from headrace.billing.payments.errors import NoticeForged, NoticeWrong, PaymentsOff
+from headrace.billing.payments.errors import NoticeForged, NoticeWrong
 from headrace.billing.payments.model import Refund, Trade
 from headrace.billing.payments.notices import read_notice
 from headrace.billing.payments.schemas import NoticeOut
@@ -36,7 +36,7 @@ router = APIRouter(
     "/notify",
     status_code=204,
     summary="WeChat Pay's notices",
-    responses=dict.fromkeys((400, 401, 404, 409, 503), _FAILED),
+    responses=dict.fromkeys((400, 401, 403, 404, 409, 503), _FAILED),
 )
 async def take_wechat_pay_notice(request: Request, db: Db, deps: PaymentsDep) -> Response:
     """For WeChat Pay alone: a payment or a refund, signed by it and encrypted for this merchant. Nobody else can say
@@ -75,6 +75,6 @@ async def _note(db: Database, who: Who, order_id: str, problem: str) -> None:
 
 
 def _failed(exc: HeadraceError) -> Response:
-    status = 401 if isinstance(exc, NoticeForged) else 503 if isinstance(exc, PaymentsOff) else status_of(exc)
+    status = 401 if isinstance(exc, NoticeForged) else status_of(exc)
     body = NoticeOut(code="FAIL", message=exc.message).model_dump_json()
     return Response(body, status_code=status, media_type="application/json")
