@@ -269,6 +269,7 @@ CREATE TABLE headrace.entitlements (
   status varchar(16) NOT NULL,
   created_at timestamptz NOT NULL DEFAULT now(),
   updated_at timestamptz NOT NULL DEFAULT now(),
+  features_json jsonb,
   CONSTRAINT entitlements_pkey PRIMARY KEY (id),
   CONSTRAINT fk_entitlements_plans_plan_id FOREIGN KEY (plan_id) REFERENCES headrace.plans(id),
   CONSTRAINT fk_entitlements_subscriptions_subscription_id FOREIGN KEY (subscription_id) REFERENCES headrace.subscriptions(id),
@@ -279,11 +280,14 @@ CREATE TABLE headrace.entitlements (
   CONSTRAINT ck_entitlements_quota_total CHECK ((quota_total >= 0)),
   CONSTRAINT ck_entitlements_status CHECK ((status IN ('ACTIVE', 'EXPIRED', 'SUSPENDED')))
 ) WITH (fillfactor=70);
+CREATE INDEX idx_entitlements_period_end ON headrace.entitlements USING btree (period_end) WHERE (status = 'ACTIVE');
 CREATE INDEX idx_entitlements_user_status_period_end ON headrace.entitlements USING btree (user_id, status, period_end DESC);
 CREATE UNIQUE INDEX uk_entitlements_subscription_period ON headrace.entitlements USING btree (subscription_id, period_start) WHERE (subscription_id IS NOT NULL);
+CREATE UNIQUE INDEX uk_entitlements_user_plan_period ON headrace.entitlements USING btree (user_id, plan_id, period_start) WHERE (subscription_id IS NULL);
 CREATE TRIGGER tr_entitlements_touch BEFORE UPDATE ON headrace.entitlements FOR EACH ROW WHEN ((NOT (new.updated_at IS DISTINCT FROM old.updated_at))) EXECUTE FUNCTION headrace.touch_updated_at();
 GRANT SELECT, INSERT, UPDATE, DELETE ON headrace.entitlements TO headrace_app;
 COMMENT ON TABLE headrace.entitlements IS 'Units that a user may use in a period. total = left + held + committed, by the ledger.';
+COMMENT ON COLUMN headrace.entitlements.features_json IS 'The plan''s features when it was granted: changing a plan changes nothing that was granted.';
 
 CREATE TABLE headrace.idempotency_keys (
   id bigint NOT NULL DEFAULT nextval('headrace.idempotency_keys_id_seq'::regclass),
@@ -408,6 +412,69 @@ COMMENT ON COLUMN headrace.outbox_events.event_id IS 'TypeID evt_…: the id rec
 COMMENT ON COLUMN headrace.outbox_events.headers_json IS '{trace_id, request_id}, where known: sent on beside the payload.';
 COMMENT ON COLUMN headrace.outbox_events.next_retry_at IS 'Not before this time; while a relay has the event, its lease ends here.';
 
+CREATE TABLE headrace.payment_orders (
+  id varchar(32) NOT NULL,
+  user_id varchar(64) NOT NULL,
+  plan_id varchar(64) NOT NULL,
+  subscription_id varchar(64) NOT NULL,
+  entitlement_id varchar(64),
+  kind varchar(16) NOT NULL,
+  method varchar(16) NOT NULL,
+  status varchar(16) NOT NULL,
+  description varchar(127) NOT NULL,
+  amount_cents integer NOT NULL,
+  currency varchar(3) NOT NULL,
+  units integer NOT NULL,
+  features_json jsonb NOT NULL,
+  code_url varchar(512),
+  prepay_id varchar(128),
+  transaction_id varchar(64),
+  refund_id varchar(64),
+  refund_reason varchar(80),
+  problem varchar(64),
+  expires_at timestamptz NOT NULL,
+  checked_at timestamptz,
+  paid_at timestamptz,
+  refunded_at timestamptz,
+  version integer NOT NULL DEFAULT 1,
+  created_at timestamptz NOT NULL DEFAULT now(),
+  updated_at timestamptz NOT NULL DEFAULT now(),
+  CONSTRAINT payment_orders_pkey PRIMARY KEY (id),
+  CONSTRAINT fk_payment_orders_entitlements_entitlement_id FOREIGN KEY (entitlement_id) REFERENCES headrace.entitlements(id),
+  CONSTRAINT fk_payment_orders_plans_plan_id FOREIGN KEY (plan_id) REFERENCES headrace.plans(id),
+  CONSTRAINT fk_payment_orders_subscriptions_subscription_id FOREIGN KEY (subscription_id) REFERENCES headrace.subscriptions(id),
+  CONSTRAINT fk_payment_orders_users_user_id FOREIGN KEY (user_id) REFERENCES headrace.users(id),
+  CONSTRAINT ck_payment_orders_amount_cents CHECK ((amount_cents > 0)),
+  CONSTRAINT ck_payment_orders_kind CHECK ((kind IN ('PURCHASE', 'RENEWAL'))),
+  CONSTRAINT ck_payment_orders_method CHECK ((method IN ('NATIVE', 'JSAPI'))),
+  CONSTRAINT ck_payment_orders_paid_at CHECK (((status IN ('PENDING', 'CLOSED')) = (paid_at IS NULL))),
+  CONSTRAINT ck_payment_orders_refund_id CHECK (((status <> 'REFUNDING') OR (refund_id IS NOT NULL))),
+  CONSTRAINT ck_payment_orders_refunded_at CHECK (((status = 'REFUNDED') = (refunded_at IS NOT NULL))),
+  CONSTRAINT ck_payment_orders_status CHECK ((status IN ('PENDING', 'PAID', 'CLOSED', 'REFUNDING', 'REFUNDED'))),
+  CONSTRAINT ck_payment_orders_units CHECK ((units >= 0))
+);
+CREATE INDEX idx_payment_orders_created_at ON headrace.payment_orders USING btree (created_at DESC, id DESC);
+CREATE INDEX idx_payment_orders_open ON headrace.payment_orders USING btree (checked_at) WHERE (status IN ('PENDING', 'REFUNDING'));
+CREATE INDEX idx_payment_orders_subscription_id ON headrace.payment_orders USING btree (subscription_id);
+CREATE INDEX idx_payment_orders_user_created_at ON headrace.payment_orders USING btree (user_id, created_at DESC, id DESC);
+CREATE UNIQUE INDEX uk_payment_orders_entitlement_id ON headrace.payment_orders USING btree (entitlement_id) WHERE (entitlement_id IS NOT NULL);
+CREATE UNIQUE INDEX uk_payment_orders_subscription_pending ON headrace.payment_orders USING btree (subscription_id) WHERE (status = 'PENDING');
+CREATE UNIQUE INDEX uk_payment_orders_transaction_id ON headrace.payment_orders USING btree (transaction_id) WHERE (transaction_id IS NOT NULL);
+CREATE TRIGGER tr_payment_orders_status BEFORE UPDATE OF status ON headrace.payment_orders FOR EACH ROW WHEN ((NOT headrace.payment_order_may_move(old.status, new.status))) EXECUTE FUNCTION headrace.refuse_state_move('status');
+CREATE TRIGGER tr_payment_orders_touch BEFORE UPDATE ON headrace.payment_orders FOR EACH ROW WHEN ((NOT (new.updated_at IS DISTINCT FROM old.updated_at))) EXECUTE FUNCTION headrace.touch_updated_at();
+GRANT SELECT, INSERT, UPDATE ON headrace.payment_orders TO headrace_app;
+COMMENT ON TABLE headrace.payment_orders IS 'What somebody was asked to pay for one period of a plan, and what became of it.';
+COMMENT ON COLUMN headrace.payment_orders.id IS 'The order number at WeChat Pay, too (out_trade_no).';
+COMMENT ON COLUMN headrace.payment_orders.entitlement_id IS 'What it bought; null while unpaid, and where the money came too late to buy anything.';
+COMMENT ON COLUMN headrace.payment_orders.units IS 'What the plan gave when it was ordered: changing the plan changes no order.';
+COMMENT ON COLUMN headrace.payment_orders.code_url IS 'What the QR code of a NATIVE order says.';
+COMMENT ON COLUMN headrace.payment_orders.prepay_id IS 'What a JSAPI order is paid with, in the mini-program.';
+COMMENT ON COLUMN headrace.payment_orders.transaction_id IS 'WeChat Pay''s own number of the payment.';
+COMMENT ON COLUMN headrace.payment_orders.refund_id IS 'Our number of its refund (out_refund_no).';
+COMMENT ON COLUMN headrace.payment_orders.problem IS 'What an operator has to look at: the code of what was wrong with the last message about it.';
+COMMENT ON COLUMN headrace.payment_orders.checked_at IS 'When WeChat Pay was asked last what became of it.';
+COMMENT ON COLUMN headrace.payment_orders.version IS 'Optimistic lock, and the ETag.';
+
 CREATE TABLE headrace.plans (
   id varchar(64) NOT NULL,
   name varchar(64) NOT NULL,
@@ -419,6 +486,7 @@ CREATE TABLE headrace.plans (
   sort_order integer NOT NULL DEFAULT 0,
   created_at timestamptz NOT NULL DEFAULT now(),
   updated_at timestamptz NOT NULL DEFAULT now(),
+  version integer NOT NULL DEFAULT 1,
   CONSTRAINT plans_pkey PRIMARY KEY (id),
   CONSTRAINT uk_plans_name UNIQUE (name),
   CONSTRAINT ck_plans_monthly_quota CHECK ((monthly_quota >= 0)),
@@ -429,6 +497,7 @@ CREATE TRIGGER tr_plans_touch BEFORE UPDATE ON headrace.plans FOR EACH ROW WHEN 
 GRANT SELECT, INSERT, UPDATE, DELETE ON headrace.plans TO headrace_app;
 COMMENT ON TABLE headrace.plans IS 'What can be subscribed to.';
 COMMENT ON COLUMN headrace.plans.monthly_quota IS 'Units a month. An image is one; what other files cost is in features_json.';
+COMMENT ON COLUMN headrace.plans.version IS 'Optimistic lock, and the ETag.';
 
 CREATE TABLE headrace.queues (
   name varchar(64) NOT NULL,
@@ -629,17 +698,28 @@ CREATE TABLE headrace.subscriptions (
   meta_json jsonb,
   created_at timestamptz NOT NULL DEFAULT now(),
   updated_at timestamptz NOT NULL DEFAULT now(),
+  version integer NOT NULL DEFAULT 1,
+  expiring_told_for timestamptz,
   CONSTRAINT subscriptions_pkey PRIMARY KEY (id),
   CONSTRAINT fk_subscriptions_plans_plan_id FOREIGN KEY (plan_id) REFERENCES headrace.plans(id),
   CONSTRAINT fk_subscriptions_users_user_id FOREIGN KEY (user_id) REFERENCES headrace.users(id),
   CONSTRAINT ck_subscriptions_channel CHECK ((channel = 'WECHAT_PAY')),
   CONSTRAINT ck_subscriptions_status CHECK ((status IN ('PENDING', 'ACTIVE', 'PAST_DUE', 'CANCELED', 'EXPIRED', 'REFUNDED')))
 );
+CREATE INDEX idx_subscriptions_expire_at ON headrace.subscriptions USING btree (expire_at) WHERE (status IN ('ACTIVE', 'PAST_DUE'));
 CREATE INDEX idx_subscriptions_user_status ON headrace.subscriptions USING btree (user_id, status, created_at DESC);
 CREATE UNIQUE INDEX uk_subscriptions_external_order_id ON headrace.subscriptions USING btree (external_order_id) WHERE (external_order_id IS NOT NULL);
+CREATE UNIQUE INDEX uk_subscriptions_user_live ON headrace.subscriptions USING btree (user_id) WHERE (status IN ('ACTIVE', 'PAST_DUE'));
+CREATE TRIGGER tr_subscriptions_status BEFORE UPDATE OF status ON headrace.subscriptions FOR EACH ROW WHEN ((NOT headrace.subscription_may_move(old.status, new.status))) EXECUTE FUNCTION headrace.refuse_state_move('status');
 CREATE TRIGGER tr_subscriptions_touch BEFORE UPDATE ON headrace.subscriptions FOR EACH ROW WHEN ((NOT (new.updated_at IS DISTINCT FROM old.updated_at))) EXECUTE FUNCTION headrace.touch_updated_at();
 GRANT SELECT, INSERT, UPDATE, DELETE ON headrace.subscriptions TO headrace_app;
 COMMENT ON TABLE headrace.subscriptions IS 'Who bought which plan. One order makes one subscription.';
+COMMENT ON COLUMN headrace.subscriptions.external_order_id IS 'The order that made it; payment_orders has this one and those of its renewals.';
+COMMENT ON COLUMN headrace.subscriptions.effective_at IS 'Since when it has run without a gap. Periods are counted in months from here.';
+COMMENT ON COLUMN headrace.subscriptions.expire_at IS 'The end of the last period that is paid for.';
+COMMENT ON COLUMN headrace.subscriptions.canceled_at IS 'When its user said that it shall not go on; an ACTIVE one lasts to expire_at all the same.';
+COMMENT ON COLUMN headrace.subscriptions.version IS 'Optimistic lock, and the ETag.';
+COMMENT ON COLUMN headrace.subscriptions.expiring_told_for IS 'The expire_at of which subscription.expiring has told.';
 
 CREATE TABLE headrace.system_configs (
   id bigint NOT NULL DEFAULT nextval('headrace.system_configs_id_seq'::regclass),
@@ -1373,6 +1453,10 @@ COMMENT ON COLUMN headrace.audit_logs.detail_json IS 'What the trail knows beyon
 -- headrace.outbox_event_may_move(source text, target text) RETURNS boolean
 --   in functions/outbox_event_may_move.sql
 
+-- Whether an order may go from one status to another (or stay).
+-- headrace.payment_order_may_move(source text, target text) RETURNS boolean
+--   in functions/payment_order_may_move.sql
+
 -- Trigger: the product's own account stays.
 -- headrace.refuse_deleting_system_user() RETURNS trigger
 --   in functions/refuse_deleting_system_user.sql
@@ -1420,6 +1504,10 @@ COMMENT ON COLUMN headrace.audit_logs.detail_json IS 'What the trail knows beyon
 -- Submits a task in the caller's transaction and gives its id; with an idempotency key the same one again. What is left out is as the type says.
 -- headrace.submit(type text, payload jsonb DEFAULT '{}'::jsonb, user_id text DEFAULT NULL::text, title text DEFAULT NULL::text, queue text DEFAULT NULL::text, priority integer DEFAULT NULL::integer, run_at timestamptz DEFAULT NULL::timestamptz, max_attempts integer DEFAULT NULL::integer, timeout_seconds integer DEFAULT NULL::integer, limit_key text DEFAULT NULL::text, labels jsonb DEFAULT NULL::jsonb, trace_id text DEFAULT NULL::text, idempotency_key text DEFAULT NULL::text, schedule_uid text DEFAULT NULL::text) RETURNS text
 --   in functions/submit.sql
+
+-- Whether a subscription may go from one status to another (or stay).
+-- headrace.subscription_may_move(source text, target text) RETURNS boolean
+--   in functions/subscription_may_move.sql
 
 -- Lanes with waiting tasks that a worker of these queues, types and labels can take from; wait_seconds > 0 for one that is not due yet.
 -- headrace.survey_lanes(queues text[], types text[], worker_labels jsonb, after_precedence integer, after_lane integer, most integer) RETURNS TABLE(precedence integer, lane_id integer, run_at timestamptz, seq bigint, only_once boolean, wait_seconds double precision)

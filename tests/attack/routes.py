@@ -21,6 +21,8 @@ PUBLIC = {
     "POST /v1/auth/login": "it gives the credential",
     "POST /v1/auth/wechat": "it gives the credential",
     "GET /v1/capabilities": "what everybody may know of this deployment",
+    "GET /v1/plans": "prices are seen before there is an account",
+    "POST /v1/payments/wechat/notify": "WeChat Pay has no account: its signature is what counts",
 }
 # What an API key may do is named after the noun of the path.
 NOUNS = {
@@ -29,8 +31,10 @@ NOUNS = {
     "entitlements": "billing",
     "executions": "schedules",
     "locks": "locks",
+    "payments": "billing",
     "queues": "tasks",
     "schedules": "schedules",
+    "subscriptions": "billing",
     "sessions": "account",
     "task-types": "tasks",
     "tasks": "tasks",
@@ -58,9 +62,11 @@ OF_CALLER = {
 }
 BY_BODY = {"POST /v1/locks/renew", "POST /v1/locks/release"}  # the body names a row: a foreign one must look like none
 # Names in paths that say whose row it is: the row of somebody else must look like none.
-OWNED = {"task_id", "uid", "execution_uid", "session_id", "api_key_id", "event_id", "entitlement_id"}
+OWNED = {
+    "order_id", "subscription_id", "entitlement_id", "task_id", "uid", "execution_uid", "session_id", "api_key_id", "event_id",
+}  # fmt: skip
 # Names in paths of what belongs to nobody; only administrators come to it.
-SHARED = {"user_id", "risk_id", "archive_id", "key", "name"}
+SHARED = {"user_id", "plan_id", "risk_id", "archive_id", "key", "name"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,7 +67,18 @@ async def _archive(world: World) -> str:
     return "1"  # there is none: archives are made by months that leave
 
 
+async def _order(world: World) -> str:
+    return str((await world.order())["order"]["id"])
+
+
+async def _subscription(world: World) -> str:
+    return str((await world.order())["subscription"]["id"])
+
+
 ROWS: dict[str, Make] = {
+    "order_id": _order,
+    "plan_id": World.plan,
+    "subscription_id": _subscription,
     "api_key_id": World.api_key,
     "archive_id": _archive,
     "entitlement_id": World.entitlement,
@@ -106,8 +117,13 @@ class Attacked:
     async def send(
         self, route: Route, sent: Sent, headers: Mapping[str, str], *, query: Mapping[str, str] | None = None
     ) -> httpx.Response:
+        body = {"json": sent.body} if sent.content is None else {"content": sent.content}
         return await self.client.request(
-            route.method, route.path.format(**sent.path), json=sent.body, headers=dict(headers), params=query
+            route.method,
+            route.path.format(**sent.path),
+            headers={**sent.headers, **headers},
+            params=query,
+            **body,
         )
 
 

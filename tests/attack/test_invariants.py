@@ -15,7 +15,7 @@ from headrace.locks.service import acquire_lock, release_lock
 from headrace.tasks.context import TaskContext
 from headrace.tasks.errors import Snooze
 from headrace.tasks.service import cancel_task, delete_task, retry_task
-from tests.attack import invariants
+from tests.attack import invariants, payment_invariants
 from tests.attack.model import Invariant
 from tests.billing.stand import grant_alone
 from tests.conftest import TestServer
@@ -145,6 +145,7 @@ DAMAGE = {
     "UPDATE audit_events SET seq = 0 WHERE seq = (SELECT max(seq) FROM audit_events)",
     "for every entitlement": "UPDATE entitlements SET quota_left = quota_left - 1",
     "what is held is settled whole": "UPDATE usage_ledger SET consume_unit = 1 WHERE hold_id IS NOT NULL",
+    **payment_invariants.DAMAGE,
     "a task that somebody deleted": "UPDATE tasks SET deleted_at = now() WHERE task_type = 'shaky'",
 }
 

@@ -20,6 +20,7 @@ _TABLES = {
     ResourceType.PLAN: "plans",
     ResourceType.SUBSCRIPTION: "subscriptions",
     ResourceType.ENTITLEMENT: "entitlements",
+    ResourceType.PAYMENT: "payment_orders",
     ResourceType.WEBHOOK_ENDPOINT: "webhook_endpoints",
     ResourceType.NOTIFICATION: "notifications",
     ResourceType.SYSTEM_CONFIG: "system_configs",

@@ -1,53 +1,60 @@
-"""The lists of the ledger read hardly more than they show, whoever asks. D-07, W-20"""
+"""Plans: the price list, and what administrators do with it. W-11."""
 
-import itertools
-import json
-from datetime import UTC, datetime, timedelta
-from typing import Any
-
-from headrace.billing.model import EntryStatus
-from headrace.billing.store.ledger import USED_BY_DAY, EntryFilter, list_statement
-from headrace.database import Tx
-from tests.plans.test_documents_queries import _nodes, discards
-
-# Six months; one entry in five is u_7's, one in twenty gives something back.
-ROWS = """
-SET LOCAL session_replication_role = replica;
-INSERT INTO headrace.usage_ledger
-  (id, period, user_id, task_id, entitlement_id, hold_id, consume_unit, direction, status, source, idempotency_key,
-   created_at)
-SELECT entry.id, headrace.typeid_month(entry.id), CASE WHEN n % 10 IN (0, 3) THEN 'u_7' ELSE 'u_' || n % 500 END,
-       'tsk_' || n / 2, 'ent_' || n % 600, CASE WHEN n % 2 = 1 THEN entry.id END, 1, 'DEBIT',
-       CASE WHEN n % 2 = 0 THEN 'HELD' WHEN n % 20 = 3 THEN 'RELEASED' ELSE 'COMMITTED' END, 'TASK_CREATE',
-       to_char(headrace.typeid_month(entry.id), 'YYYYMM') || ':' || n, entry.at
-FROM generate_series(1, 20000) AS n
-CROSS JOIN LATERAL (SELECT now() - n * interval '12 min' AS at) AS made
-CROSS JOIN LATERAL (
-  SELECT made.at, 'led_' || headrace.letters_of_millis((extract(epoch FROM made.at) * 1000)::bigint)
-         || left(md5(n::text), 16) AS id
-) AS entry;
-SET LOCAL session_replication_role = origin;
-ANALYZE headrace.usage_ledger;
-"""
-MOST_READ = 500  # of 20,000, in six months and for three statuses
-LIMIT = 21
+from headrace.billing.plans.model import FREE_PLAN
+from tests.billing.shop import Shop
 
 
-async def rows_read(tx: Tx, sql: str, *args: object) -> int:
-    plan: dict[str, Any] = json.loads(await tx.fetchval(f"EXPLAIN (ANALYZE, FORMAT JSON) {sql}", *args))[0]["Plan"]
-    relations = [node for node in _nodes(plan) if "Relation Name" in node]
-    return sum(discards(node) + round(node["Actual Rows"] * node["Actual Loops"]) for node in relations)
+async def test_the_price_list_is_for_everybody_and_in_its_order(shop: Shop) -> None:
+    await shop.manage("PATCH", f"/v1/admin/plans/{shop.plans['Pro']}", {"sort_order": 5})
+    await shop.manage("POST", "/v1/admin/plans", {**PRIVATE, "is_active": False})
+    reply = await shop.call("GET", "/v1/plans", Authorization="")
+    assert [plan["name"] for plan in reply.json()["items"]] == ["Free", "Team", "Pro"]
 
 
-async def test_lists_of_the_ledger_discard_few_rows(owner_tx: Tx) -> None:
-    await owner_tx.execute(ROWS)
-    middle = datetime.now(UTC) - timedelta(days=60)
-    for user, task, entitlement, status, mark in itertools.product(
-        ("u_7", None), ("tsk_77", None), ("ent_7", None), (None, *EntryStatus), (None, (middle, "x"))
-    ):
-        wanted = EntryFilter(user, task, entitlement, status)
-        sql, args = list_statement(wanted, mark, LIMIT)
-        assert await rows_read(owner_tx, sql, *args) <= MOST_READ, (wanted, mark)
-    now = datetime.now(UTC)
-    days = await rows_read(owner_tx, USED_BY_DAY, "u_7", now - timedelta(days=30), now)
-    assert days <= 1000, "u_7 has 720 entries in 30 days"
+PRIVATE = {"name": "Private", "price_cents": 100, "monthly_quota": 1}
+FEATURES = [
+    {"feature": "units", "media_type": "VIDEO", "quality": "HIGH", "units": 2, "per_seconds": 10},
+    {"feature": "max_file_bytes", "bytes": 1 << 30},
+    {"feature": "retention_days", "of": "results", "days": 90},
+]
+
+
+async def test_a_plan_is_made_changed_and_deleted(shop: Shop) -> None:
+    send = shop.manage
+    made = (await send("POST", "/v1/admin/plans", {**PRIVATE, "features": FEATURES})).json()
+    assert made["features"] == FEATURES
+    path = f"/v1/admin/plans/{made['id']}"
+    changed = (await send("PATCH", path, {"price_cents": 200, "features": []})).json()
+    assert (changed["price_cents"], changed["features"], changed["version"]) == (200, [], 2)
+    stale = await shop.boss.patch(path, json={"price_cents": 1}, headers={"If-Match": '"1"'})
+    assert stale.json()["code"] == "precondition_failed"
+    taken = await shop.boss.patch(path, json={"name": "Pro"})
+    assert taken.json()["code"] == "plan_name_taken"
+    await send("DELETE", path)
+    assert (await shop.boss.get(path)).json()["code"] == "plan_not_found"
+
+
+async def test_what_is_in_use_stays(shop: Shop) -> None:
+    await shop.order()
+    for plan in (shop.plans["Pro"], FREE_PLAN):
+        refused = await shop.boss.delete(f"/v1/admin/plans/{plan}")
+        assert (refused.status_code, refused.json()["code"]) == (409, "plan_in_use")
+
+
+async def test_the_free_plan_stays_free(shop: Shop) -> None:
+    refused = await shop.boss.patch(f"/v1/admin/plans/{FREE_PLAN}", json={"price_cents": 1})
+    assert (refused.status_code, refused.json()["code"]) == (400, "plan_invalid")
+
+
+async def test_features_have_a_form(shop: Shop) -> None:
+    for wrong in ({"feature": "units"}, {"feature": "magic"}, {"feature": "concurrency", "tasks": 0}, "units"):
+        refused = await shop.boss.post("/v1/admin/plans", json={**PRIVATE, "features": [wrong]})
+        assert refused.status_code == 422, wrong
+
+
+async def test_what_is_not_for_sale_cannot_be_ordered(shop: Shop) -> None:
+    await shop.manage("PATCH", f"/v1/admin/plans/{shop.plans['Pro']}", {"is_active": False})
+    await shop.manage("PATCH", f"/v1/admin/plans/{shop.plans['Team']}", {"currency": "USD"})
+    for plan, code in (("Pro", "plan_not_for_sale"), ("Team", "plan_not_for_sale"), (FREE_PLAN, "plan_not_for_sale")):
+        assert (await shop.call("POST", "/v1/subscriptions", {"plan": plan})).json()["code"] == code
+    assert (await shop.call("POST", "/v1/subscriptions", {"plan": "none"})).json()["code"] == "plan_not_found"

@@ -22,7 +22,7 @@ from tests.cli.conftest import Call, Place
 READS = """
 doctor, docs, settings show, workers, queues list, locks list, tasks list, tasks show, tasks logs, tasks why,
 schedules list, schedules show, schedules next, schedules statistics, executions list, executions show, executions why,
-cron, configs keys, configs list, configs show, risks list, risks show, risks board,
+plans list, plans show, cron, configs keys, configs list, configs show, risks list, risks show, risks board,
 partitions list, archive list, archive verify, archive query,
 audit list, audit show, audit export, audit verify, audit proof, audit roots, audit key
 """
@@ -36,6 +36,8 @@ NOT_CHANGES = {
     "locks run": "a process; who held the lock is in task_locks",
     "detect": "looks at a file, without a database",
     "remove": "makes a file beside another, without a database",
+    "subscriptions check": "asks WeChat Pay: tests/cli/test_billing.py",
+    "subscriptions refund": "asks WeChat Pay: tests/cli/test_billing.py",
     "audit seal": "binds events to each other; there is nothing new to know",
 } | {name.strip(): "reads" for name in READS.split(",")}
 
@@ -43,6 +45,7 @@ NOT_CHANGES = {
 class World:
     def __init__(self, call: Call, place: Place) -> None:
         self._call = call
+        self._names = 0
         self.place = place
 
     def call(self, *words: str, stdin: str = "") -> str:
@@ -59,6 +62,10 @@ class World:
                 await connection.close()
 
         return asyncio.run(fetch())
+
+    def name(self, noun: str) -> str:
+        self._names += 1
+        return f"{noun} {self._names}"
 
     def task(self) -> str:
         found: str = json.loads(self.call("submit", "anything", "--json"))["id"]
@@ -156,6 +163,25 @@ def _archived(world: World) -> list[str]:
     return ["audit_events_y2025m03"]
 
 
+def _plan(world: World, *more: str) -> list[str]:
+    plan = json.loads(world.call("plans", "add", world.name("plan"), "--price-cents", "100", "--units", "5", "--json"))
+    return [plan["id"], *more]
+
+
+def _subscription(world: World) -> list[str]:
+    """Of somebody who has paid."""
+    (plan,) = _plan(world)
+    sub = plan.replace("pln", "sub")
+    world.run(
+        f"INSERT INTO headrace.users (id, username, password_hash) VALUES ('{plan.replace('pln', 'u')}', '{sub}', '!')"
+    )
+    world.run(
+        "INSERT INTO headrace.subscriptions (id, user_id, plan_id, status, channel)"
+        f" VALUES ('{sub}', '{plan.replace('pln', 'u')}', '{plan}', 'ACTIVE', 'WECHAT_PAY')"
+    )
+    return [sub]
+
+
 RECIPES: dict[str, Callable[[World], list[str]]] = {
     "submit": lambda _: ["anything"],
     "tasks cancel": lambda world: [world.task()],
@@ -185,6 +211,13 @@ RECIPES: dict[str, Callable[[World], list[str]]] = {
     "risks change": lambda world: _risk(world, "--owner", "bob"),
     "risks remove": _risk,
     "risks traces": _risk,  # looking into the trail is on record
+    "plans add": lambda _: ["Pro", "--price-cents", "2900", "--units", "500"],
+    "plans change": lambda world: _plan(world, "--price-cents", "1900"),
+    "plans remove": _plan,
+    "subscriptions list": lambda _: [],  # looking at other people's is on record
+    "subscriptions show": _subscription,
+    "subscriptions cancel": _subscription,
+    "subscriptions orders": lambda _: [],
     "audit import": _legacy,
     "partitions ahead": _behind,
     "partitions retire": _old("2025-01"),

@@ -202,6 +202,8 @@ DRAWN = {
     "task_locks": "lock_may_move",
     "archives": "archive_may_move",
     "outbox_events": "outbox_event_may_move",
+    "subscriptions": "subscription_may_move",
+    "payment_orders": "payment_order_may_move",
 }
 
 

@@ -48,6 +48,12 @@ FELLOWS: Mapping[str, Mapping[str, str]] = {
     "database_pool_max": {"database_pool_min": "1"},
     "database_owner_url": {"database_url": "postgresql://h/d"},
     "wechat_app_id": {"wechat_app_secret": "s"},
+    "wechatpay_api_v3_key": {
+        "wechatpay_mch_id": "1900000001",
+        "wechatpay_app_id": "wx1",
+        "wechatpay_cert_serial": "5F",
+        "wechatpay_private_key_file": "key.pem",
+    },
     "wechat_app_secret": {"wechat_app_id": "wx1"},
     "archive_s3_access_key": {"archive_s3_secret_key": "s"},
     "archive_s3_secret_key": {"archive_s3_access_key": "a"},

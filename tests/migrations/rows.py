@@ -17,6 +17,7 @@ TASK = ids.new("tsk", at=NOW)
 PLAN = ids.new("pln", at=NOW)
 SUBSCRIPTION = ids.new("sub", at=NOW)
 ENTITLEMENT = ids.new("ent", at=NOW)
+ORDER = ids.new("ord", at=NOW)
 SCHEDULE = ids.new("sch", at=NOW)
 EVENT = ids.new("evt", at=NOW)
 ENDPOINT = ids.new("whe", at=NOW)
@@ -160,6 +161,23 @@ ROWS: dict[str, Values] = {
         "status": "HELD",
         "source": "TASK_CREATE",
         "idempotency_key": f"202611:{TASK}:hold",
+        "expires_at": LATER,
+    },
+    "payment_orders": {
+        "id": ORDER,
+        "user_id": USER,
+        "plan_id": PLAN,
+        "subscription_id": SUBSCRIPTION,
+        "entitlement_id": ENTITLEMENT,
+        "kind": "PURCHASE",
+        "method": "NATIVE",
+        "status": "PENDING",
+        "description": "Pro",
+        "amount_cents": 100,
+        "currency": "CNY",
+        "units": 10,
+        "features_json": [],
+        "transaction_id": "4200",
         "expires_at": LATER,
     },
     "webhook_endpoints": {

@@ -1,6 +1,7 @@
 """States move only as drawn, whoever writes. S-10, S-13."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from itertools import product
 
 import asyncpg
@@ -35,6 +36,21 @@ EVENT_MOVES: Moves = {
     "DEAD": ["PENDING"],  # by hand
     "PUBLISHED": [],
 }
+SUBSCRIPTION_MOVES: Moves = {
+    "PENDING": ["ACTIVE", "CANCELED", "EXPIRED", "REFUNDED"],
+    "ACTIVE": ["PAST_DUE", "CANCELED", "EXPIRED", "REFUNDED"],
+    "PAST_DUE": ["ACTIVE", "CANCELED", "EXPIRED", "REFUNDED"],
+    "CANCELED": ["ACTIVE", "REFUNDED"],  # the money came after all
+    "EXPIRED": ["ACTIVE", "REFUNDED"],
+    "REFUNDED": [],
+}
+ORDER_MOVES: Moves = {
+    "PENDING": ["PAID", "CLOSED", "REFUNDED"],
+    "CLOSED": ["PAID", "REFUNDED"],
+    "PAID": ["REFUNDING", "REFUNDED"],
+    "REFUNDING": ["PAID", "REFUNDED"],
+    "REFUNDED": [],
+}
 LOCK_MOVES: Moves = {"active": ["released", "expired"], "released": [], "expired": []}
 
 
@@ -68,6 +84,19 @@ def event_in(status: str) -> Columns:
     return {"status": status, "published_at": LATER if status == "PUBLISHED" else None}
 
 
+def subscription_in(status: str) -> Columns:
+    return {"status": status}
+
+
+def order_in(status: str) -> Columns:
+    return {
+        "status": status,
+        "paid_at": None if status in ("PENDING", "CLOSED") else NOW,
+        "refunded_at": LATER if status == "REFUNDED" else None,
+        "refund_id": "rfd_1" if status in ("REFUNDING", "REFUNDED") else None,
+    }
+
+
 @pytest.mark.both
 @pytest.mark.parametrize(
     ("table", "moves", "columns_of", "trigger"),
@@ -77,6 +106,8 @@ def event_in(status: str) -> Columns:
         ("task_locks", LOCK_MOVES, lock_in, "tr_task_locks_state"),  # S-13
         ("outbox_events", EVENT_MOVES, event_in, "tr_outbox_events_status"),  # W-12
         ("account_deletions", DELETION_MOVES, deletion_in, "tr_account_deletions_status"),  # W-16
+        ("subscriptions", SUBSCRIPTION_MOVES, subscription_in, "tr_subscriptions_status"),  # W-11
+        ("payment_orders", ORDER_MOVES, order_in, "tr_payment_orders_status"),  # W-11
     ],
 )
 async def test_states_move_only_as_drawn(
@@ -84,11 +115,17 @@ async def test_states_move_only_as_drawn(
 ) -> None:
     await insert_all_before(tx, table)
     for source, target in product(moves, moves):
-        await insert(tx, table, **columns_of(source))
-        refused_by = await _move(tx, table, columns_of(target))
-        allowed = source == target or target in moves[source]
-        assert refused_by == (None if allowed else trigger), f"{source} → {target}"
-        await tx.execute(f"DELETE FROM headrace.{table}")
+        with suppress(_Undone):  # not deleted: of some tables the application may delete nothing
+            async with tx.savepoint():
+                await insert(tx, table, **columns_of(source))
+                refused_by = await _move(tx, table, columns_of(target))
+                allowed = source == target or target in moves[source]
+                assert refused_by == (None if allowed else trigger), f"{source} → {target}"
+                raise _Undone
+
+
+class _Undone(Exception):
+    pass
 
 
 async def _move(tx: Tx, table: str, columns: Columns) -> str | None:

@@ -196,8 +196,13 @@ def test_a_programs_own_types_stay_what_they_are(stand: Any) -> None:
         stand.db, stand.db.config, StorageConfig("file:///nowhere"), RetentionConfig(), ROWS, purges(ThrottleConfig())
     )
     assert with_maintenance(program, maintenance).names == [
-        "greet", "headrace.purge", "headrace.retain", "headrace.verify_ledger",
-    ]  # fmt: skip
+        "greet",
+        "headrace.check-payments",
+        "headrace.purge",
+        "headrace.renew-subscriptions",
+        "headrace.retain",
+        "headrace.verify-ledger",
+    ]
     assert program.names == ["greet"]
 
 

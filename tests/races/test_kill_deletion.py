@@ -25,11 +25,11 @@ from tests.e2e.program import CHEAP, SECRET_KEY, Program
 from tests.races.nursery import Start, nursery
 
 # Transactions of the deletion that ``doomed_user`` asks for, from the claim to the end.
-TRANSACTIONS = 38
+TRANSACTIONS = 41
 POINTS = list(itertools.product(range(1, TRANSACTIONS + 1), ("before", "after")))
-SOME = POINTS[::5]  # sixteen of them
+SOME = POINTS[::5]  # seventeen of them
 
-STEPS = ["schedules", "tasks.cancel", "tasks.erase", "locks", "configs", "accounts.credentials"]
+STEPS = ["schedules", "tasks.cancel", "tasks.erase", "billing", "locks", "configs", "accounts.credentials"]
 
 
 @pytest.fixture

@@ -5,7 +5,10 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from itertools import count
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import asyncpg
@@ -13,6 +16,8 @@ import httpx
 from fastapi import FastAPI
 
 from headrace import settings
+from headrace.billing.payments.local.keys import LocalKeys, make_keys
+from headrace.billing.payments.local.server import LocalPayments, local_payments
 from headrace.cli.serving import application
 from headrace.cli.wiring import Deployment
 from headrace.database import Database, DatabaseConfig
@@ -41,14 +46,17 @@ class Sent:
     path: dict[str, str] = field(default_factory=dict)
     body: Any = None
     token: str | None = None
+    content: bytes | None = None  # a body that is signed as it is
+    headers: dict[str, str] = field(default_factory=dict)
 
 
 class World:
     """The whole API, an administrator, and the means to prepare what a request needs."""
 
-    def __init__(self, client: httpx.AsyncClient, db: Database) -> None:
+    def __init__(self, client: httpx.AsyncClient, db: Database, local: LocalPayments) -> None:
         self.client = client
         self.db = db
+        self.local = local  # stands in for WeChat Pay
         self._numbers = count()
 
     async def send(self, method: str, path: str, body: Any = None, *, token: str | None = None) -> httpx.Response:
@@ -86,6 +94,23 @@ class World:
         body = {"name": f"schedule {next(self._numbers)}", "type": "anything", "interval": 3600}
         uid: str = (await self.send("POST", "/v1/schedules", body)).json()["uid"]
         return uid
+
+    async def plan(self) -> str:
+        made = await self.send("POST", "/v1/admin/plans", {**PLAN, "name": f"plan {next(self._numbers)}"})
+        plan_id: str = made.json()["id"]
+        return plan_id
+
+    async def order(self) -> dict[str, Any]:
+        """A subscription and its order, which waits to be paid."""
+        found: dict[str, Any] = (await self.send("POST", "/v1/subscriptions", {"plan": await self.plan()})).json()
+        return found
+
+    async def bought(self) -> dict[str, Any]:
+        """The same, paid."""
+        ordered = await self.order()
+        self.local.pay(ordered["order"]["id"])
+        await self.send("POST", f"/v1/payments/{ordered['order']['id']}/check")
+        return ordered
 
     async def api_key(self) -> str:
         body = {"name": f"key {next(self._numbers)}", "scopes": ["tasks:read"]}
@@ -330,6 +355,60 @@ async def _(world: World) -> Sent:
     return Sent({"risk_id": risk["risk_id"]})
 
 
+PLAN = {"name": "Pro", "price_cents": 2900, "monthly_quota": 500}
+
+
+@recipe("POST /v1/admin/plans")
+async def _(world: World) -> Sent:
+    return Sent(body=PLAN)
+
+
+@recipe("PATCH /v1/admin/plans/{plan_id}", "DELETE /v1/admin/plans/{plan_id}")
+async def _(world: World) -> Sent:
+    return Sent({"plan_id": await world.plan()}, {"price_cents": 1900})
+
+
+@recipe("POST /v1/subscriptions")
+async def _(world: World) -> Sent:
+    return Sent(body={"plan": await world.plan()})
+
+
+@recipe("POST /v1/subscriptions/{subscription_id}/cancel")
+async def _(world: World) -> Sent:
+    return Sent({"subscription_id": (await world.order())["subscription"]["id"]})
+
+
+@recipe("POST /v1/subscriptions/{subscription_id}/renew")
+async def _(world: World) -> Sent:
+    return Sent({"subscription_id": (await world.bought())["subscription"]["id"]}, {})
+
+
+@recipe("POST /v1/subscriptions/{subscription_id}/resume")
+async def _(world: World) -> Sent:
+    subscription_id = (await world.bought())["subscription"]["id"]
+    await world.send("POST", f"/v1/subscriptions/{subscription_id}/cancel")
+    return Sent({"subscription_id": subscription_id})
+
+
+@recipe("POST /v1/payments/{order_id}/check")
+async def _(world: World) -> Sent:
+    order_id = (await world.order())["order"]["id"]
+    world.local.pay(order_id)
+    return Sent({"order_id": order_id})
+
+
+@recipe("POST /v1/payments/wechat/notify")
+async def _(world: World) -> Sent:
+    paid = world.local.pay((await world.order())["order"]["id"])
+    body, headers = world.local.notice("TRANSACTION.SUCCESS", paid)
+    return Sent(content=body, headers=headers)
+
+
+@recipe("POST /v1/admin/payments/{order_id}/refund")
+async def _(world: World) -> Sent:
+    return Sent({"order_id": (await world.bought())["order"]["id"]}, {"reason": "as agreed"})
+
+
 # Operations that change nothing that anybody could want to know of, each with the reason.
 @recipe("POST /v1/admin/partitions")
 async def _(world: World) -> Sent:
@@ -348,6 +427,41 @@ NOT_CHANGES: dict[str, str] = {
 @asynccontextmanager
 async def whole_api(database_url: str, **choices: Any) -> AsyncIterator[tuple[World, FastAPI]]:
     """The API as the command line serves it, with every router and these settings, and an administrator before it."""
+    async with local_payments(merchant_keys()) as local:
+        local.loses_notices = True  # tests send them themselves
+        with TemporaryDirectory() as folder:
+            async with _served(database_url, local, folder, **choices) as served:
+                yield served
+
+
+@cache
+def merchant_keys() -> LocalKeys:
+    """One set for a test process: making one takes a good part of a second."""
+    return make_keys()
+
+
+def merchant(local: LocalPayments, folder: str, *, by_public_key: bool = True) -> dict[str, Any]:
+    """The settings of a merchant of the WeChat Pay on this machine."""
+    keys = local.keys
+    (private := Path(folder) / "merchant.pem").write_text(keys.merchant_key)
+    (public := Path(folder) / "platform.pem").write_text(keys.platform_public_key)
+    checked_by = {"wechatpay_public_key_id": keys.public_key_id, "wechatpay_public_key_file": public}
+    return {
+        "wechatpay_mch_id": keys.mch_id,
+        "wechatpay_app_id": keys.app_id,
+        "wechatpay_cert_serial": keys.merchant_serial,
+        "wechatpay_private_key_file": private,
+        "wechatpay_api_v3_key": keys.api_v3_key,
+        "wechatpay_notify_url": "http://headrace.test/v1/payments/wechat/notify",
+        "wechatpay_base_url": local.url,
+        **(checked_by if by_public_key else {}),
+    }
+
+
+@asynccontextmanager
+async def _served(
+    database_url: str, local: LocalPayments, folder: str, **choices: Any
+) -> AsyncIterator[tuple[World, FastAPI]]:
     wechat = FakeWeChat()
     server = await asyncio.start_server(wechat.serve, "127.0.0.1", 0)
     chosen = settings.load(
@@ -357,7 +471,7 @@ async def whole_api(database_url: str, **choices: Any) -> AsyncIterator[tuple[Wo
         wechat_app_id="app",
         wechat_app_secret="secret",
         wechat_base_url=f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}",
-        **choices,
+        **{**merchant(local, folder), **choices},
     )
     config = DatabaseConfig(database_url, role="test")
     place = Deployment(config, config, embedded=False)
@@ -370,7 +484,7 @@ async def whole_api(database_url: str, **choices: Any) -> AsyncIterator[tuple[Wo
         async with db.transaction() as tx:
             await declare_types(tx, registry)
         async with stand.client(app) as client:
-            world = World(client, db)
+            world = World(client, db, local)
             await world.send("POST", "/v1/auth/register", {"username": "boss", "password": PASSWORD})
             async with db.transaction() as tx:
                 await tx.execute("UPDATE headrace.users SET role = 'ADMIN' WHERE username = 'boss'")
@@ -397,7 +511,11 @@ async def test_every_route_that_changes_something_leaves_an_event(database_url: 
             method, _, path = operation.partition(" ")
             sent = await RECIPES[operation](world)
             before = await world.events()
-            await world.send(method, path.format(**sent.path), sent.body, token=sent.token)
+            if sent.content is None:
+                await world.send(method, path.format(**sent.path), sent.body, token=sent.token)
+            else:
+                reply = await world.client.request(method, path, content=sent.content, headers=sent.headers)
+                assert reply.is_success, reply.text
             if await world.events() == before:
                 silent.append(operation)
         assert not silent, "these left no event"

@@ -1,6 +1,7 @@
 """What administrators do to accounts. There is always an active administrator left, whatever happens at once."""
 
 import secrets
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from headrace import audit
@@ -8,6 +9,7 @@ from headrace.access import Role, check_version
 from headrace.accounts import rules, throttle
 from headrace.accounts.errors import DeletionPending, LastAdmin, NoPassword, UsernameTaken, UserNotFound
 from headrace.accounts.model import NewUser, User, UserStatus
+from headrace.accounts.newcomers import Welcome
 from headrace.accounts.passwords import generate
 from headrace.accounts.registration import prepare, register, user_resource
 from headrace.accounts.service import Accounts
@@ -114,11 +116,11 @@ async def reset_password(
     return new
 
 
-async def create_admin(tx: Tx, who: Who, new: NewUser) -> User:
+async def create_admin(tx: Tx, who: Who, new: NewUser, *, welcomes: Sequence[Welcome] = ()) -> User:
     """Store an administrator; ``prepare(…, role=Role.ADMIN, by_operator=True)`` makes ``new``."""
     if new.role is not Role.ADMIN:
         raise ValueError("an administrator has the role ADMIN")
-    return await register(tx, who, new)
+    return await register(tx, who, new, welcomes=welcomes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +144,8 @@ async def ensure_first_admin(db: Database, accounts: Accounts, *, username: str 
             await store.lock_admins(tx)
             if await store.admin_exists(tx):
                 return None
-            return FirstAdmin(await create_admin(tx, Who.system(), new), password)
+            user = await create_admin(tx, Who.system(), new, welcomes=accounts.welcomes)
+            return FirstAdmin(user, password)
     except UsernameTaken:  # by somebody who is no administrator
         return await ensure_first_admin(db, accounts, username=f"{username}-{secrets.token_hex(2)}")
 

@@ -20,6 +20,7 @@ from headrace.accounts.errors import (
     WeChatOff,
 )
 from headrace.accounts.model import Deletion, LoggedIn, User
+from headrace.accounts.newcomers import welcome
 from headrace.accounts.registration import user_resource
 from headrace.accounts.service import Accounts
 from headrace.accounts.store import deletions as deletions_store
@@ -205,6 +206,7 @@ async def _find_or_register(tx: Tx, accounts: Accounts, who: Who, openid: str) -
     registration.refuse_if_closed(accounts)
     if (user := await store.insert_wechat_user(tx, openid)) is not None:
         await audit.record(tx, who, Action.CREATED, user_resource(user), new=user, data={"method": "wechat"})
+        await welcome(tx, accounts.welcomes, user.id)
         return user
     user = await store.find_by_openid(tx, openid)
     assert user is not None, "the insert met this user"

@@ -1,10 +1,13 @@
 """New users who come by themselves."""
 
+from collections.abc import Sequence
+
 from headrace import audit
 from headrace.access import Role
 from headrace.accounts import rules
 from headrace.accounts.errors import RegistrationClosed
 from headrace.accounts.model import NewUser, User
+from headrace.accounts.newcomers import Welcome, welcome
 from headrace.accounts.service import Accounts
 from headrace.accounts.store import users as store
 from headrace.audit import Action, Resource, ResourceType, Who
@@ -32,10 +35,11 @@ async def prepare(
     return NewUser(name, address, await accounts.passwords.hash(password), role)
 
 
-async def register(tx: Tx, who: Who, new: NewUser) -> User:
-    """Store a new user and audit it; ``UsernameTaken`` if somebody was faster."""
+async def register(tx: Tx, who: Who, new: NewUser, *, welcomes: Sequence[Welcome] = ()) -> User:
+    """Store a new user, audit it and welcome them; ``UsernameTaken`` if somebody was faster."""
     user = await store.insert_user(tx, new)
     await audit.record(tx, who, Action.CREATED, user_resource(user), new=user)
+    await welcome(tx, welcomes, user.id)
     return user
 
 

@@ -1,5 +1,6 @@
 """What the verbs of this package work with."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Self
 
@@ -7,6 +8,7 @@ from headrace.access import Authenticate
 from headrace.accounts import tokens
 from headrace.accounts.authenticate import authenticator
 from headrace.accounts.config import AccountsConfig
+from headrace.accounts.newcomers import Welcome
 from headrace.accounts.passwords import Passwords
 
 if TYPE_CHECKING:
@@ -22,6 +24,7 @@ class Accounts:
     wechat: "WeChat | None"
     authenticate: Authenticate
     csrf_key: bytes = field(repr=False)
+    welcomes: Sequence[Welcome] = ()
 
     async def close(self) -> None:
         self.passwords.close()
@@ -35,7 +38,7 @@ class Accounts:
         await self.close()
 
 
-def open_accounts(config: AccountsConfig, *, secret: bytes) -> Accounts:
+def open_accounts(config: AccountsConfig, *, secret: bytes, welcomes: Sequence[Welcome] = ()) -> Accounts:
     """``secret`` is the deployment's: every process of it must have the same, or CSRF tokens differ between them."""
     csrf_key = tokens.csrf_key(secret)
     return Accounts(
@@ -44,6 +47,7 @@ def open_accounts(config: AccountsConfig, *, secret: bytes) -> Accounts:
         wechat=_wechat(config),
         authenticate=authenticator(config.sessions, csrf_key),
         csrf_key=csrf_key,
+        welcomes=welcomes,
     )
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from headrace.accounts.deletion.credentials import ForgetCredentials
+from headrace.billing.erasure import EndSubscriptions
 from headrace.configs.erasure import ForgetConfigs
 from headrace.erasure import Eraser
 from headrace.locks.erasure import ForgetLocks
@@ -13,4 +14,12 @@ from headrace.tasks.service import Tasks
 
 def erasers(tasks: Tasks) -> Sequence[Eraser]:
     """Whoever removes something when an account goes, in this order: first what still runs, last the way in."""
-    return [ForgetSchedules(), CancelTasks(tasks), EraseTasks(), ForgetLocks(), ForgetConfigs(), ForgetCredentials()]
+    return [
+        ForgetSchedules(),
+        CancelTasks(tasks),
+        EraseTasks(),
+        EndSubscriptions(),
+        ForgetLocks(),
+        ForgetConfigs(),
+        ForgetCredentials(),
+    ]

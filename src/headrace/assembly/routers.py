@@ -8,6 +8,8 @@ from fastapi import APIRouter
 from headrace.accounts import routes as account_routes
 from headrace.accounts.service import Accounts
 from headrace.billing import ledger_routes
+from headrace.billing import routes as billing_routes
+from headrace.billing.payments.service import Payments
 from headrace.configs import routes as config_routes
 from headrace.configs.cache import Configs
 from headrace.configs.registry import Registry
@@ -29,6 +31,7 @@ class RouteDeps:
     accounts: Accounts
     tasks: Tasks
     watch: Watch
+    payments: Payments
     config_keys: Registry
     configs: Configs
     offer: Offer
@@ -41,6 +44,7 @@ def routers(deps: RouteDeps) -> Sequence[APIRouter]:
         schedule_routes.create_router(deps.tasks),
         lock_routes.router,
         ledger_routes.router,
+        billing_routes.create_router(deps.payments),
         audit_routes.router,
         config_routes.create_router(deps.config_keys, deps.configs, deps.offer),
         risk_routes.router,

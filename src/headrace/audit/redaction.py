@@ -55,15 +55,19 @@ FIELDS: Mapping[ResourceType, frozenset[str]] = {
         "id user_id media_type origin_name mime_type size_bytes sha256 status created_at updated_at deleted_at"
     ),
     ResourceType.PLAN: _fields(
-        "id name price_cents currency monthly_quota features_json is_active sort_order created_at updated_at"
+        "id name price_cents currency monthly_quota features_json is_active sort_order version created_at updated_at"
     ),
     ResourceType.SUBSCRIPTION: _fields(
         "id user_id plan_id status channel external_order_id started_at effective_at expire_at canceled_at auto_renew",
-        "created_at updated_at",
+        "version created_at updated_at",
     ),
     ResourceType.ENTITLEMENT: _fields(
         "id user_id plan_id subscription_id quota_total quota_left period_start period_end status",
         "created_at updated_at",
+    ),
+    ResourceType.PAYMENT: _fields(
+        "id user_id plan_id subscription_id entitlement_id kind method status amount_cents currency units",
+        "transaction_id refund_id problem expires_at paid_at refunded_at version created_at updated_at",
     ),
     ResourceType.WEBHOOK_ENDPOINT: _fields(
         "id user_id name status secret_hint secret_rotated_at subscribed_events timeout_ms max_retries allow_ips",

@@ -1,1 +1,1 @@
-"""Money: plans, subscriptions, entitlements, and the ledger that explains every unit. docs/why/billing.md."""
+"""Money: plans and subscriptions, what they allow, and the ledger that explains every unit."""

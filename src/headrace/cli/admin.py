@@ -13,6 +13,7 @@ from headrace import migrations
 from headrace.access import Role
 from headrace.accounts import administration, registration, service
 from headrace.accounts.passwords import generate
+from headrace.assembly.newcomers import newcomers
 from headrace.audit import SYSTEM, ActorType, Who
 from headrace.cli import deletions
 from headrace.cli.output import Json, out, print_json, progress
@@ -75,7 +76,7 @@ async def _create(
             known, username=username, password=chosen, email=email, role=Role.ADMIN, by_operator=True
         )
         async with db.transaction() as tx:
-            await administration.create_admin(tx, _operator(), new)
+            await administration.create_admin(tx, _operator(), new, welcomes=known.welcomes)
         return new.username, chosen
 
 
@@ -94,7 +95,7 @@ async def _open(settings: Settings, deployment: Deployment) -> AsyncIterator[tup
     secret = secret_key(settings, make=deployment.embedded)
     async with (
         await Database.connect(deployment.app) as db,
-        service.open_accounts(accounts_config(settings), secret=secret) as known,
+        service.open_accounts(accounts_config(settings), secret=secret, welcomes=newcomers()) as known,
     ):
         yield db, known
 

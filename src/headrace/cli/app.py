@@ -37,6 +37,11 @@ COMMANDS = {
     "locks": Entry("headrace.cli.locks:app", "Locks: who holds what; take, keep, release one."),
     "ledger": Entry("headrace.cli.ledger:app", "The ledger: list it, prove that it adds up, adjust a quota."),
     "usage": Entry("headrace.cli.usage:app", "What was used: by day, for which tasks, what is left; as CSV."),
+    "plans": Entry("headrace.cli.plans:app", "Plans: what can be bought, for how much."),
+    "subscriptions": Entry(
+        "headrace.cli.subscriptions:app",
+        "Subscriptions and their orders: look at them, cancel them, refund them.",
+    ),
     "migrate": Entry(
         "headrace.cli.migrate:migrate",
         "Bring the schema to what this program needs. Safe at any time, from any number of processes.",

@@ -17,7 +17,10 @@ from fastapi import FastAPI
 from headrace import logs, migrations
 from headrace.accounts import service
 from headrace.assembly.config_registry import config_keys, offer
+from headrace.assembly.newcomers import newcomers
 from headrace.assembly.routers import RouteDeps, routers
+from headrace.billing.payments.service import open_payments
+from headrace.cli.paying import order_config, wechatpay_config
 from headrace.cli.wiring import Deployment, accounts_config, open_tasks
 from headrace.configs import cache
 from headrace.database import Database
@@ -119,7 +122,8 @@ async def application(settings: Settings, deployment: Deployment, secret: bytes)
     connection = replace(deployment.app.for_role("api"), idle_in_transaction_timeout=patience)
     async with (
         await Database.connect(connection) as db,
-        service.open_accounts(accounts_config(settings), secret=secret) as known,
+        service.open_accounts(accounts_config(settings), secret=secret, welcomes=newcomers()) as known,
+        open_payments(wechatpay_config(settings), order_config(settings)) as payments,
         live.open_watch(db) as watch,
         cache.open_configs(db) as held,
     ):
@@ -134,7 +138,7 @@ async def application(settings: Settings, deployment: Deployment, secret: bytes)
             figures=HealthFigures(db),
         )
         ours = open_tasks(settings)
-        deps = RouteDeps(known, ours, watch, config_keys(), held, offer(settings))
+        deps = RouteDeps(known, ours, watch, payments, config_keys(), held, offer(settings))
         app = create_app(services, web_config(settings, https=https), routers=routers(deps))
         app.state.before_stop = watch.stop  # streams that never end by themselves would hold the shutdown up
         yield app

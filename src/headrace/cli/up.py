@@ -5,6 +5,7 @@ import fcntl
 import os
 from collections.abc import Iterator
 from contextlib import AbstractAsyncContextManager, ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
 from typing import Annotated, TextIO
@@ -16,10 +17,12 @@ from rich.markup import escape
 from headrace import migrations
 from headrace.accounts import administration, service
 from headrace.accounts.administration import FirstAdmin
+from headrace.assembly.newcomers import newcomers
 from headrace.cli import serving
 from headrace.cli.api import Host, Port
 from headrace.cli.maintenance import maintenance_loops
 from headrace.cli.output import out, progress, say
+from headrace.cli.paying_locally import Paying, paying
 from headrace.cli.supervisor import Supervisor, supervised, worker_command
 from headrace.cli.wiring import (
     Deployment,
@@ -43,7 +46,13 @@ App = Annotated[
 ]
 
 
-def up(host: Host = None, port: Port = None, app: App = None) -> None:
+PayLocally = Annotated[
+    bool,
+    typer.Option("--pay-locally", help="Stand in for WeChat Pay on a page of this machine, to try buying."),
+]
+
+
+def up(host: Host = None, port: Port = None, app: App = None, pay_locally: PayLocally = False) -> None:
     """Start everything: PostgreSQL, the schema, the API, the scheduler. Ctrl-C stops it in order; the data stays."""
     started = monotonic()
     settings = load_settings(api_host=host, api_port=port)
@@ -59,7 +68,8 @@ def up(host: Host = None, port: Port = None, app: App = None) -> None:
                 deployment = stack.enter_context(database_of(settings, role="up", report=report, make=True))
                 secret = secret_key(settings, make=True)
                 admin = run(_prepare(settings, deployment, secret, report))
-            run(_serve(settings, deployment, secret, listening, app, admin=admin, started=started))
+            how = _How(app, pay_locally, admin, started)
+            run(_serve(settings, deployment, secret, listening, how))
             say("stopping PostgreSQL" if deployment.embedded else "stopping")
     say(f"stopped; the data stays in {settings.data_dir}")
 
@@ -69,9 +79,19 @@ async def _prepare(settings: Settings, deployment: Deployment, secret: bytes, re
     await migrations.migrate(deployment.owner, lock_timeout=settings.database_migrate_lock_timeout, report=report)
     async with (
         await Database.connect(deployment.app) as db,
-        service.open_accounts(accounts_config(settings), secret=secret) as known,
+        service.open_accounts(accounts_config(settings), secret=secret, welcomes=newcomers()) as known,
     ):
         return await administration.ensure_first_admin(db, known)
+
+
+@dataclass(frozen=True, slots=True)
+class _How:
+    """What `up` was told, and what it found."""
+
+    program: str | None
+    pay_locally: bool
+    admin: FirstAdmin | None
+    started: float
 
 
 async def _serve(
@@ -79,44 +99,43 @@ async def _serve(
     deployment: Deployment,
     secret: bytes,
     listening: serving.Listening,
-    program: str | None,
-    *,
-    admin: FirstAdmin | None,
-    started: float,
+    how: _How,
 ) -> None:
     stop = serving.stop_on_signals()
     async with (
-        _working(settings, deployment, program, stop),
-        scheduling(settings, deployment),
-        maintenance_loops(settings, deployment),
-        serving.application(settings, deployment, secret) as app,
+        paying(settings, listening.url, locally=how.pay_locally) as told,
+        _working(told, deployment, how.program, stop),
+        scheduling(told.settings, deployment),
+        maintenance_loops(told.settings, deployment),
+        serving.application(told.settings, deployment, secret) as app,
     ):
-        _greet(listening.url, admin, settings, seconds=monotonic() - started)
+        _greet(listening.url, how.admin, settings, pay_at=told.url, seconds=monotonic() - how.started)
         await serving.serve(app, listening, settings, stop=stop)
 
 
 def _working(
-    settings: Settings, deployment: Deployment, program: str | None, stop: asyncio.Event
+    told: Paying, deployment: Deployment, program: str | None, stop: asyncio.Event
 ) -> AbstractAsyncContextManager[None]:
     """A worker beside the API, in a process of its own: a busy handler must not keep requests waiting. Without a
     program there are only the product's own tasks, which are no trouble here."""
     if program is None:
-        return maintaining(settings, deployment)
-    return supervised(Supervisor(worker_command(program), 1), stop=stop)
+        return maintaining(told.settings, deployment)
+    return supervised(Supervisor(worker_command(program), 1, environment=told.environment), stop=stop)
 
 
-def _greet(url: str, admin: FirstAdmin | None, settings: Settings, *, seconds: float) -> None:
+def _greet(url: str, admin: FirstAdmin | None, settings: Settings, *, pay_at: str | None, seconds: float) -> None:
     login = (
         f"as [bold]{admin.user.username}[/] with the password [bold]{admin.password}[/] (shown only now)"
         if admin
         else "as before (password lost? `.venv/bin/headrace admin reset-password NAME`)"
     )
+    paid_at = f"\n  Pay       {pay_at}/   stands in for WeChat Pay" if pay_at else ""
     out.print(
         f"""
 [bold green]Headrace is running[/] [dim](started in {seconds:.1f} s)[/]
   Console   {url}/
   API       {url}/v1   reference: {url}/docs
-  Log in    {login}
+  Log in    {login}{paid_at}
   Data      {escape(str(settings.data_dir))}
 [dim]Ctrl-C stops it.[/]
 """,

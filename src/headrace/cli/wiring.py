@@ -25,6 +25,7 @@ from headrace.assembly import retention
 from headrace.assembly.followers import followers
 from headrace.audit import signing
 from headrace.audit.heads import KeptHeads
+from headrace.cli.paying import billing_jobs
 from headrace.database import Database, DatabaseConfig
 from headrace.embedded_postgres import files
 from headrace.errors import HeadraceError, Invalid, Unavailable
@@ -273,6 +274,7 @@ def maintenance(chosen: Settings, deployment: Deployment, db: Database) -> Maint
         retention=retention_config(chosen),
         rows=retention.ROWS,
         purges=retention.purges(accounts_config(chosen).throttle),
+        billing=billing_jobs(chosen),
     )
 
 

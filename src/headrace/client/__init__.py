@@ -33,6 +33,7 @@ from headrace.client.model import (
     Worker,
 )
 from headrace.client.retrying import RetryPolicy
+from headrace.client.subscriptions import Order, Ordered, Plan, Subscription
 from headrace.client.synchronous import SyncClient
 
 __all__ = [
@@ -47,6 +48,9 @@ __all__ = [
     "LogLine",
     "NewSchedule",
     "NewTask",
+    "Order",
+    "Ordered",
+    "Plan",
     "Queue",
     "QueueRules",
     "Reason",
@@ -55,6 +59,7 @@ __all__ = [
     "Schedule",
     "Statistics",
     "Step",
+    "Subscription",
     "SyncClient",
     "Task",
     "Unreachable",

@@ -20,6 +20,7 @@ from headrace.client.retrying import RetryPolicy
 from headrace.client.schedules import Executions, Schedules
 from headrace.client.streaming import ServerEvent, read_events
 from headrace.client.usage import Usage
+from headrace.client.subscriptions import Payments, Plans, Subscriptions
 from headrace.client.verbs import Verbs, part
 from headrace.deadlines import deadline
 
@@ -56,6 +57,9 @@ class Client(Verbs):
         self.executions = Executions(connection)
         self.locks = Locks(connection)
         self.usage = Usage(connection)
+        self.plans = Plans(connection)
+        self.subscriptions = Subscriptions(connection)
+        self.payments = Payments(connection)
 
     async def close(self) -> None:
         await self._connection.close()

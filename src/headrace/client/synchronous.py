@@ -15,6 +15,7 @@ from headrace.client.model import LogLine, NewTask, Queue, QueueRules, Step, Tas
 from headrace.client.retrying import RetryPolicy
 from headrace.client.synchronous_schedules import SyncExecutions, SyncLocks, SyncSchedules
 from headrace.client.synchronous_usage import SyncUsage
+from headrace.client.synchronous_subscriptions import SyncPayments, SyncPlans, SyncSubscriptions
 from headrace.deadlines import not_over
 
 T = TypeVar("T")
@@ -87,6 +88,9 @@ class SyncClient:
         self.executions = SyncExecutions(self._loop, self._client.executions)
         self.locks = SyncLocks(self._loop, self._client.locks)
         self.usage = SyncUsage(self._loop, self._client.usage)
+        self.plans = SyncPlans(self._loop, self._client.plans)
+        self.subscriptions = SyncSubscriptions(self._loop, self._client.subscriptions)
+        self.payments = SyncPayments(self._loop, self._client.payments)
 
     def close(self) -> None:
         self._loop.run(self._client.close())

@@ -9,13 +9,15 @@ Looking after dead workers is not among them: it must not need a worker itself.
 
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from pydantic import BaseModel
 
 from headrace import ids, logs
 from headrace.audit import Who
+from headrace.billing import maintenance as billing
+from headrace.billing.maintenance import BillingJobs
 from headrace.database import Database, DatabaseConfig
 from headrace.operations import retention
 from headrace.operations.config import RetentionConfig
@@ -36,7 +38,7 @@ log = logs.get(__name__)
 QUEUE = "headrace"
 RETAIN = "headrace.retain"
 PURGE = "headrace.purge"
-VERIFY_LEDGER = "headrace.verify_ledger"
+VERIFY_LEDGER = "headrace.verify-ledger"
 
 _NAMES = uuid.UUID("6f0c1d5e-6b1e-4f3c-9d6e-2f4b8a7c9e10")
 _ONE_AT_A_TIME = "SELECT pg_advisory_xact_lock(hashtextextended('headrace.maintenance', 0))"
@@ -87,6 +89,7 @@ def schedules_of(rows: Mapping[str, RowRetention]) -> Sequence[ScheduleSpec]:
         *(_retention(rule.table, at=rule.cron, what=rule.description) for rule in rows.values()),
         _PURGE,
         _VERIFY_LEDGER,
+        *billing.SCHEDULES,
     )
 
 
@@ -100,6 +103,7 @@ class Maintenance:
     retention: RetentionConfig
     rows: Mapping[str, RowRetention]
     purges: Sequence[Purge]
+    billing: BillingJobs = field(default_factory=BillingJobs)
 
 
 class Order(BaseModel):
@@ -141,6 +145,8 @@ def with_maintenance(program: Registry, maintenance: Maintenance) -> Registry:
         if not found.is_clean:
             raise LedgerFaulty(f"{found.fault_count:,} things do not add up: `headrace ledger verify` names them.")
         return {"entries": found.entries, "entitlements": found.entitlements, "archived_months": found.archived_months}
+
+    billing.add_handlers(registry, maintenance.db, maintenance.billing, queue=QUEUE)
 
     return registry
 

@@ -17,6 +17,7 @@ from headrace.settings.database import DatabaseSettings
 from headrace.settings.embedded_postgres import EmbeddedPostgresSettings
 from headrace.settings.general import GeneralSettings
 from headrace.settings.kinds import PREFIX
+from headrace.settings.payments import PaymentsSettings
 from headrace.settings.retention import RetentionSettings
 from headrace.settings.scheduler import SchedulerSettings
 from headrace.settings.worker import WorkerSettings
@@ -34,6 +35,7 @@ class BadSettings(Invalid):
 # The last section of the page first: of several bases pydantic takes the fields of the last one first.
 class Settings(
     RetentionSettings,
+    PaymentsSettings,
     AuditSettings,
     AccountsSettings,
     SchedulerSettings,

@@ -85,7 +85,7 @@ async def create_user(body: AdminUserIn, caller: Admin, db: Db, deps: AccountsDe
     )
 
     async def act(tx: Tx) -> Answer:
-        user = await register(tx, caller.who, new)
+        user = await register(tx, caller.who, new, welcomes=deps.welcomes)
         return Answer(
             UserWithPasswordOut(user=UserOut.of(user), password=None if chosen else password),
             status=201,

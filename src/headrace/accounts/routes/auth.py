@@ -78,7 +78,7 @@ async def register(body: RegisterIn, who: Anyone, db: Db, deps: AccountsDep, onc
     )
 
     async def act(tx: Tx) -> Answer:
-        user = await registration.register(tx, who, new)
+        user = await registration.register(tx, who, new, welcomes=deps.welcomes)
         return Answer(UserOut.of(user), status=201, headers={"Location": "/v1/me", "ETag": etag(user.version)})
 
     return await once.run(db, act)

@@ -1,3 +1,6 @@
+CREATE OR REPLACE TRIGGER tr_subscriptions_status BEFORE UPDATE OF status ON headrace.subscriptions
+  FOR EACH ROW WHEN (NOT headrace.subscription_may_move(OLD.status, NEW.status))
+  EXECUTE FUNCTION headrace.refuse_state_move('status');
 CREATE OR REPLACE TRIGGER tr_subscriptions_touch BEFORE UPDATE ON headrace.subscriptions
   FOR EACH ROW WHEN (NEW.updated_at IS NOT DISTINCT FROM OLD.updated_at)
   EXECUTE FUNCTION headrace.touch_updated_at();

@@ -1,0 +1,195 @@
+"""What a plan offers beside its units: ``features_json``, an array of entries, and what they come to for one user.
+
+>>> features = await features_of(tx, user_id)
+>>> features.units_for(MediaType.VIDEO, Quality.HIGH, seconds=25)      # 6: two for each started 10 s
+>>> features.max_file_bytes(MediaType.PDF)
+
+Who has several entitlements has the best of them all. What no entry says is as in the defaults: an image is a unit, so
+is a page or a slide, and so are each started ten seconds of a video, twice that at HIGH.
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+
+from headrace.database import Tx
+
+MIB = 1 << 20
+GIB = 1 << 30
+
+
+class MediaType(StrEnum):
+    IMAGE = "IMAGE"
+    VIDEO = "VIDEO"
+    PDF = "PDF"
+    PPT = "PPT"
+
+
+class Quality(StrEnum):
+    STANDARD = "STANDARD"
+    HIGH = "HIGH"
+
+
+class _Entry(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+Whole = Annotated[int, Field(ge=1, le=2**31 - 1)]
+Bytes = Annotated[int, Field(ge=1, le=2**50)]
+
+
+class UnitsFeature(_Entry):
+    """What a file of one kind costs: so many units, for each started piece where it has pieces."""
+
+    feature: Literal["units"]
+    media_type: MediaType
+    quality: Annotated[Quality | None, Field(description="Left out: both.")] = None
+    units: Whole
+    per_seconds: Annotated[Whole | None, Field(description="For each started piece of so many seconds: videos.")] = None
+    per_pages: Annotated[Whole | None, Field(description="For each started piece of so many pages or slides.")] = None
+
+
+class MaxFileBytes(_Entry):
+    """The largest file that may be uploaded."""
+
+    feature: Literal["max_file_bytes"]
+    media_type: Annotated[MediaType | None, Field(description="Left out: every kind.")] = None
+    bytes: Bytes
+
+
+class StoredBytes(_Entry):
+    """How much a user may have stored at a time."""
+
+    feature: Literal["stored_bytes"]
+    bytes: Bytes
+
+
+class Concurrency(_Entry):
+    """How many of a user's tasks run at once."""
+
+    feature: Literal["concurrency"]
+    tasks: Whole
+
+
+class RetentionDays(_Entry):
+    """For how many days originals or results are kept."""
+
+    feature: Literal["retention_days"]
+    of: Literal["originals", "results"]
+    days: Annotated[int, Field(ge=1, le=3650)]
+
+
+class Label(_Entry):
+    """A line of the price list, for people to read."""
+
+    feature: Literal["label"]
+    text: Annotated[str, Field(min_length=1, max_length=120)]
+
+
+Feature = Annotated[
+    UnitsFeature | MaxFileBytes | StoredBytes | Concurrency | RetentionDays | Label, Field(discriminator="feature")
+]
+FeatureList = Annotated[list[Feature], Field(max_length=100)]
+_FEATURES: TypeAdapter[list[Any]] = TypeAdapter(FeatureList)
+
+_DEFAULT_UNITS = (
+    UnitsFeature(feature="units", media_type=MediaType.IMAGE, units=1),
+    UnitsFeature(feature="units", media_type=MediaType.PDF, units=1, per_pages=1),
+    UnitsFeature(feature="units", media_type=MediaType.PPT, units=1, per_pages=1),
+    UnitsFeature(feature="units", media_type=MediaType.VIDEO, quality=Quality.STANDARD, units=1, per_seconds=10),
+    UnitsFeature(feature="units", media_type=MediaType.VIDEO, quality=Quality.HIGH, units=2, per_seconds=10),
+)
+_DEFAULT_FILE_BYTES = {
+    MediaType.IMAGE: 50 * MIB,
+    MediaType.PDF: 200 * MIB,
+    MediaType.PPT: 200 * MIB,
+    MediaType.VIDEO: 2 * GIB,
+}
+_DEFAULT_STORED_BYTES = 10 * GIB
+_DEFAULT_CONCURRENCY = 2
+_DEFAULT_RETENTION = {"originals": 7, "results": 30}
+
+
+@dataclass(frozen=True, slots=True)
+class Features:
+    """What the entries of one or more plans come to. One tuple for each plan: the best of them counts."""
+
+    plans: tuple[Sequence[Any], ...] = ((),)
+
+    def units_for(
+        self, media_type: MediaType, quality: Quality = Quality.STANDARD, *, pages: int = 1, seconds: float = 0
+    ) -> int:
+        """What one file costs, at least 1: by the plan that asks for the least."""
+        rules = [_rule(entries, media_type, quality) for entries in self.plans]
+        return min(rule.units * _pieces(rule, pages, seconds) for rule in rules)
+
+    def max_file_bytes(self, media_type: MediaType) -> int:
+        return max(_file_bytes(entries, media_type) for entries in self.plans)
+
+    @property
+    def stored_bytes(self) -> int:
+        return max(self._each(StoredBytes, lambda entry: entry.bytes, _DEFAULT_STORED_BYTES))
+
+    @property
+    def concurrency(self) -> int:
+        return max(self._each(Concurrency, lambda entry: entry.tasks, _DEFAULT_CONCURRENCY))
+
+    def retention_days(self, of: Literal["originals", "results"]) -> int:
+        found = [
+            next((e.days for e in entries if isinstance(e, RetentionDays) and e.of == of), _DEFAULT_RETENTION[of])
+            for entries in self.plans
+        ]
+        return max(found)
+
+    def _each(self, kind: type[Any], value: Any, default: int) -> Iterable[int]:
+        return (next((value(e) for e in entries if isinstance(e, kind)), default) for entries in self.plans)
+
+
+def _rule(entries: Sequence[Any], media_type: MediaType, quality: Quality) -> UnitsFeature:
+    rules = [e for e in (*entries, *_DEFAULT_UNITS) if isinstance(e, UnitsFeature) and e.media_type is media_type]
+    return next(rule for rule in rules if rule.quality in (None, quality))
+
+
+def _pieces(rule: UnitsFeature, pages: int, seconds: float) -> int:
+    if rule.per_seconds is not None:
+        return max(1, math.ceil(seconds / rule.per_seconds))
+    if rule.per_pages is not None:
+        return max(1, math.ceil(pages / rule.per_pages))
+    return 1
+
+
+def _file_bytes(entries: Sequence[Any], media_type: MediaType) -> int:
+    found = [e for e in entries if isinstance(e, MaxFileBytes)]
+    own = [e.bytes for e in found if e.media_type is media_type]
+    common = [e.bytes for e in found if e.media_type is None]
+    return (own or common or [_DEFAULT_FILE_BYTES[media_type]])[0]
+
+
+def read_features(stored: object) -> Sequence[Any]:
+    """Entries as they are stored; what this release does not know (a newer one wrote it) is passed over."""
+    entries = []
+    for each in stored if isinstance(stored, list) else []:
+        try:
+            entries += _FEATURES.validate_python([each])
+        except ValidationError:
+            continue
+    return entries
+
+
+# Entitlements in their period: what was granted, whatever the plans say by now.
+CURRENT = """
+SELECT features_json FROM headrace.entitlements
+WHERE user_id = $1 AND status = 'ACTIVE'
+  AND period_start <= coalesce($2, now()) AND period_end > coalesce($2, now())
+"""
+
+
+async def features_of(tx: Tx, user_id: str, *, now: datetime | None = None) -> Features:
+    """What this user's entitlements offer at present; the defaults for who has none."""
+    rows = await tx.fetch(CURRENT, user_id, now)
+    return Features(tuple(read_features(row["features_json"]) for row in rows) or ((),))

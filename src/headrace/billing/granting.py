@@ -1,0 +1,180 @@
+"""Units for a period: an entitlement and the ledger's row that says where it comes from, in one transaction."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from headrace import ids
+from headrace.database import Row, Tx
+
+
+class EntitlementStatus(StrEnum):
+    """ACTIVE counts within its period. EXPIRED is over, SUSPENDED was taken back with its money."""
+
+    ACTIVE = "ACTIVE"
+    EXPIRED = "EXPIRED"
+    SUSPENDED = "SUSPENDED"
+
+
+@dataclass(frozen=True, slots=True)
+class Entitlement:
+    """A row of entitlements."""
+
+    id: str
+    user_id: str
+    plan_id: str
+    subscription_id: str | None
+    quota_total: int
+    quota_left: int
+    period_start: datetime
+    period_end: datetime
+    status: EntitlementStatus
+    features_json: Any
+    created_at: datetime
+    updated_at: datetime
+
+
+_COLUMNS = """id, user_id, plan_id, subscription_id, quota_total, quota_left, period_start, period_end, status,
+  features_json, created_at, updated_at"""
+
+
+def _entitlement_of(row: Row) -> Entitlement:
+    fields = {name: row[name] for name in Entitlement.__dataclass_fields__}
+    return Entitlement(**fields | {"status": EntitlementStatus(row["status"])})
+
+
+# Whoever grants the same period at the same moment waits at the unique index, and then finds it there.
+INSERT_ENTITLEMENT = f"""
+INSERT INTO headrace.entitlements
+  (id, user_id, plan_id, subscription_id, quota_total, quota_left, period_start, period_end, status, features_json)
+SELECT $1::varchar, $2::varchar, id, $4::varchar, $5::integer, $5, $6::timestamptz, $7::timestamptz, 'ACTIVE',
+       coalesce($8::jsonb, features_json)
+FROM headrace.plans WHERE id = $3
+ON CONFLICT DO NOTHING
+RETURNING {_COLUMNS}
+"""
+# The key of an entitlement without a subscription is its plan's.
+FIND_GRANTED = f"""
+SELECT {_COLUMNS} FROM headrace.entitlements
+WHERE user_id = $1 AND plan_id = $2 AND subscription_id IS NOT DISTINCT FROM $3 AND period_start = $4
+"""
+INSERT_CREDIT = """
+INSERT INTO headrace.usage_ledger
+  (id, period, user_id, entitlement_id, consume_unit, direction, status, source, idempotency_key, remark)
+SELECT id, month, user_id, entitlement_id, units, 'CREDIT', 'COMMITTED', 'SUBSCRIPTION_GRANT',
+       to_char(month, 'YYYYMM') || ':grant:' || entitlement_id, $5
+FROM unnest($1::varchar[], $2::varchar[], $3::varchar[], $4::integer[])
+  AS given (id, user_id, entitlement_id, units)
+CROSS JOIN LATERAL headrace.typeid_month(id) AS month
+"""
+
+
+async def grant(
+    tx: Tx,
+    *,
+    user_id: str,
+    plan_id: str,
+    subscription_id: str | None,
+    units: int,
+    period_start: datetime,
+    period_end: datetime,
+    features: Any = None,
+    remark: str | None = None,
+) -> Entitlement:
+    """Give a user units for a period. Granted again for the same subscription (without one: the same user and plan)
+    and start, it is the first entitlement, and nothing is written. ``features`` are the plan's own by default."""
+    entitlement_id = ids.new("ent")
+    row = await tx.fetchrow(
+        INSERT_ENTITLEMENT,
+        entitlement_id,
+        user_id,
+        plan_id,
+        subscription_id,
+        units,
+        period_start,
+        period_end,
+        features,
+    )
+    if row is None:
+        found = await tx.fetchrow(FIND_GRANTED, user_id, plan_id, subscription_id, period_start)
+        assert found is not None, "the insert met this row"
+        return _entitlement_of(found)
+    if units > 0:  # the ledger has no rows about nothing
+        await tx.execute(INSERT_CREDIT, [ids.new("led")], [user_id], [entitlement_id], [units], remark)
+    return _entitlement_of(row)
+
+
+# Users who lack the plan's entitlement of this month. Locked, so that an account that is just going gets none.
+LACKING = """
+SELECT u.id, p.monthly_quota, p.features_json
+FROM headrace.plans AS p
+CROSS JOIN headrace.users AS u
+WHERE p.id = $1 AND p.is_active AND u.status <> 'DELETED' AND u.id <> $2
+  AND NOT EXISTS (
+    SELECT FROM headrace.entitlements AS e
+    WHERE e.user_id = u.id AND e.plan_id = p.id AND e.subscription_id IS NULL AND e.period_start = $3
+  )
+ORDER BY u.id LIMIT $4
+FOR KEY SHARE OF u SKIP LOCKED
+"""
+INSERT_MANY = """
+INSERT INTO headrace.entitlements
+  (id, user_id, plan_id, quota_total, quota_left, period_start, period_end, status, features_json)
+SELECT id, user_id, $3, $4, $4, $5, $6, 'ACTIVE', $7
+FROM unnest($1::varchar[], $2::varchar[]) AS given (id, user_id)
+ON CONFLICT DO NOTHING
+RETURNING id, user_id
+"""
+
+
+async def grant_to_all(
+    tx: Tx, *, plan_id: str, period_start: datetime, period_end: datetime, remark: str, limit: int
+) -> int:
+    """Give everybody who lacks it a plan's units for a period, so many users at a time; gives how many got it."""
+    lacking = await tx.fetch(LACKING, plan_id, ids.SYSTEM_USER, period_start, limit)
+    if not lacking:
+        return 0
+    units, features = lacking[0]["monthly_quota"], lacking[0]["features_json"]
+    made = await tx.fetch(
+        INSERT_MANY,
+        [ids.new("ent") for _ in lacking],
+        [row["id"] for row in lacking],
+        plan_id,
+        units,
+        period_start,
+        period_end,
+        features,
+    )
+    if units > 0:
+        await _credit(tx, made, units, remark)
+    return len(made)
+
+
+async def _credit(tx: Tx, made: Sequence[Row], units: int, remark: str) -> None:
+    new_ids = [ids.new("led") for _ in made]
+    users, entitlements = [row["user_id"] for row in made], [row["id"] for row in made]
+    await tx.execute(INSERT_CREDIT, new_ids, users, entitlements, [units] * len(made), remark)
+
+
+SUSPEND = "UPDATE headrace.entitlements SET status = 'SUSPENDED' WHERE id = $1 AND status IN ('ACTIVE', 'EXPIRED')"
+
+
+async def suspend_entitlement(tx: Tx, entitlement_id: str) -> bool:
+    """Take back what is left of it. Tasks that hold some of it finish, and are charged to it."""
+    return await tx.count(SUSPEND, entitlement_id) == 1
+
+
+EXPIRE = """
+UPDATE headrace.entitlements SET status = 'EXPIRED' WHERE id IN (
+  SELECT id FROM headrace.entitlements
+  WHERE status = 'ACTIVE' AND period_end <= coalesce($1, now())
+  ORDER BY period_end LIMIT $2 FOR NO KEY UPDATE SKIP LOCKED
+)
+"""
+
+
+async def expire_entitlements(tx: Tx, *, now: datetime | None = None, limit: int) -> int:
+    """Note which periods are over; who asks goes by the period as well, so that nothing hangs on the minute."""
+    return await tx.count(EXPIRE, now, limit)

@@ -1,0 +1,65 @@
+"""What billing does by schedule: free units month by month, notices, ends, and asking about orders whose notice never
+came. ``operations.maintenance`` ships the schedules, enabled."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from headrace.billing.payments import checking
+from headrace.billing.payments.config import OrderConfig, WeChatPayConfig
+from headrace.billing.payments.service import open_payments
+from headrace.billing.subscriptions import renewal
+from headrace.billing.subscriptions.model import RenewalConfig
+from headrace.database import Database
+from headrace.schedules.model import ScheduleSpec
+from headrace.tasks.context import TaskContext
+from headrace.tasks.registry import Registry
+
+RENEW = "headrace.renew-subscriptions"
+CHECK = "headrace.check-payments"
+
+_HOUR = 3600
+SCHEDULES: Sequence[ScheduleSpec] = (
+    ScheduleSpec(
+        name="headrace: subscriptions",
+        type=RENEW,
+        interval=600,
+        description="Grants the free plan's units of each month, tells of subscriptions that end soon, and ends those "
+        "whose time is over.",
+        max_duration_seconds=_HOUR,
+        max_retries=0,  # the next one comes soon
+    ),
+    ScheduleSpec(
+        name="headrace: payments",
+        type=CHECK,
+        interval=60,
+        description="Asks WeChat Pay about orders and refunds that it has not told of, and closes orders that nobody "
+        "paid.",
+        max_duration_seconds=_HOUR,
+        max_retries=0,
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class BillingJobs:
+    """What the handlers are told."""
+
+    renewal: RenewalConfig = field(default_factory=RenewalConfig)
+    wechatpay: WeChatPayConfig | None = None
+    orders: OrderConfig = field(default_factory=OrderConfig)
+
+
+def add_handlers(registry: Registry, db: Database, jobs: BillingJobs, *, queue: str) -> None:
+    """The task types of these schedules."""
+
+    @registry.task(RENEW, queue=queue)
+    async def renew(_context: TaskContext, _payload: Any) -> dict[str, int]:
+        """Do to subscriptions what time does."""
+        return asdict(await renewal.run_once(db, jobs.renewal))
+
+    @registry.task(CHECK, queue=queue)
+    async def check(_context: TaskContext, _payload: Any) -> dict[str, int]:
+        """Ask about open orders."""
+        async with open_payments(jobs.wechatpay, jobs.orders) as payments:
+            return dict(await checking.run_once(db, payments))

@@ -1,0 +1,1 @@
+"""Orders and their payment with WeChat Pay."""

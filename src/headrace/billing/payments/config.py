@@ -1,0 +1,37 @@
+"""What paying is told about the merchant."""
+
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+WECHATPAY_URL = "https://api.mch.weixin.qq.com"
+
+
+@dataclass(frozen=True, slots=True)
+class WeChatPayConfig:
+    """A merchant of WeChat Pay. With ``public_key`` answers and notices are checked by WeChat Pay's public key,
+    without it by its certificates, which are fetched."""
+
+    mch_id: str
+    app_id: str
+    cert_serial: str
+    private_key: str = field(repr=False)  # PEM
+    api_v3_key: str = field(repr=False)
+    notify_url: str
+    public_key: str | None = None  # PEM
+    public_key_id: str | None = None
+    base_url: str = WECHATPAY_URL
+    timeout: timedelta = timedelta(seconds=10)
+
+    def __post_init__(self) -> None:
+        if len(self.api_v3_key.encode()) != 32:
+            raise ValueError("the APIv3 key of a merchant has 32 characters")
+        if (self.public_key is None) != (self.public_key_id is None):
+            raise ValueError("the public key of WeChat Pay and its id go together")
+
+
+@dataclass(frozen=True, slots=True)
+class OrderConfig:
+    """How long an order can be paid, and how often WeChat Pay is asked about it."""
+
+    lifetime: timedelta = timedelta(minutes=30)
+    check_every: timedelta = timedelta(minutes=1)

@@ -1,0 +1,75 @@
+"""What can go wrong with payments."""
+
+from headrace.errors import Conflict, Denied, Invalid, NotFound, Unavailable
+
+
+class PaymentsOff(Denied):
+    """Nothing can be paid for here: WeChat Pay is not set up (HEADRACE_WECHATPAY_MCH_ID and those beside it)."""
+
+    code = "payments_off"
+
+
+class WeChatPayUnavailable(Unavailable):
+    """WeChat Pay does not answer: try again in a moment, with the same Idempotency-Key."""
+
+    code = "wechat_pay_unavailable"
+
+
+class WeChatPayMisconfigured(Invalid):
+    """The settings of WeChat Pay are wrong."""
+
+    code = "wechat_pay_misconfigured"
+
+
+class WeChatPayRefused(Conflict):
+    """WeChat Pay refuses this."""
+
+    code = "wechat_pay_refused"
+
+
+class OrderNotFound(NotFound):
+    """There is no such order."""
+
+    code = "order_not_found"
+
+
+class OrderNotPayable(Conflict):
+    """This order cannot be paid any more."""
+
+    code = "order_not_payable"
+
+
+class OrderNotPaid(Conflict):
+    """There is nothing to refund: this order is not paid."""
+
+    code = "order_not_paid"
+
+
+class PlanNotForSale(Conflict):
+    """This plan cannot be bought."""
+
+    code = "plan_not_for_sale"
+
+
+class PayerUnknown(Invalid):
+    """To pay within WeChat (`JSAPI`) you must have logged in with WeChat; take `NATIVE` and scan the code instead."""
+
+    code = "payer_unknown"
+
+
+class NoticeForged(Denied):
+    """This notice is not signed by WeChat Pay, or not just now."""
+
+    code = "notice_forged"
+
+
+class NoticeUnreadable(Invalid):
+    """This notice cannot be read."""
+
+    code = "notice_unreadable"
+
+
+class NoticeWrong(Invalid):
+    """This notice does not fit its order."""
+
+    code = "notice_wrong"

@@ -1,0 +1,173 @@
+"""From the wish for a plan to a way to pay for it.
+
+1. ``order_plan`` or ``order_renewal``: the subscription and the order are committed.
+2. ``prepare``: WeChat Pay is asked how to pay it, with no transaction open, and its answer is recorded. If that is
+   lost, asking again (the same request with its Idempotency-Key) gets another answer for the same order.
+3. The money comes: ``settlement``.
+"""
+
+from headrace import audit, ids, logs
+from headrace.access import Caller
+from headrace.audit import Action
+from headrace.billing.payments import store
+from headrace.billing.payments.errors import (
+    OrderNotFound,
+    OrderNotPayable,
+    PayerUnknown,
+    PlanNotForSale,
+    WeChatPayRefused,
+    WeChatPayUnavailable,
+)
+from headrace.billing.payments.model import Order, OrderKind, OrderStatus, PayMethod
+from headrace.billing.payments.service import Payments, resource_of
+from headrace.billing.plans import service as plans
+from headrace.billing.plans.model import Plan
+from headrace.billing.subscriptions import service as subscriptions
+from headrace.billing.subscriptions import store as subscriptions_store
+from headrace.billing.subscriptions.errors import AlreadySubscribed, SubscriptionEnded, SubscriptionUnpaid
+from headrace.billing.subscriptions.model import Subscription, SubscriptionStatus
+from headrace.database import Database, Tx
+
+log = logs.get(__name__)
+
+_CURRENCY = "CNY"  # the only one that domestic merchants of WeChat Pay take
+
+
+async def order_plan(
+    tx: Tx, caller: Caller, payments: Payments, *, plan: str, method: PayMethod, auto_renew: bool
+) -> tuple[Subscription, Order]:
+    """A subscription that begins when its order is paid. A live one of another plan ends then: an upgrade."""
+    _ = payments.wechatpay  # PaymentsOff before anything is written
+    wanted = await plans.get_by_id_or_name(tx, plan)
+    _check_for_sale(wanted)
+    await _check_payer(tx, caller.user_id, method)
+    await subscriptions_store.lock_payer(tx, caller.user_id)
+    live = await subscriptions_store.lock_live(tx, caller.user_id)
+    if live is not None and live.plan_id == wanted.id:
+        raise AlreadySubscribed(subscription_id=live.id)
+    order_id = ids.new("ord")
+    subscription = await subscriptions_store.insert_pending(
+        tx,
+        ids.new("sub"),
+        user_id=caller.user_id,
+        plan_id=wanted.id,
+        order_id=order_id,
+        auto_renew=auto_renew,
+    )
+    new = subscriptions.resource_of(subscription)
+    await audit.record(tx, caller.who, Action.CREATED, new, new=subscription)
+    order = await _insert(tx, caller, payments, order_id, wanted, subscription, OrderKind.PURCHASE, method)
+    return subscription, order
+
+
+async def order_renewal(
+    tx: Tx, caller: Caller, payments: Payments, subscription_id: str, *, method: PayMethod
+) -> tuple[Subscription, Order]:
+    """The next period of a subscription, at the plan's present price. While an order for it waits, it is that one."""
+    _ = payments.wechatpay
+    subscription = await subscriptions.lock_own(tx, caller, subscription_id)
+    if subscription.status is SubscriptionStatus.PENDING:
+        raise SubscriptionUnpaid
+    if not subscription.is_live:
+        raise SubscriptionEnded
+    waiting = await store.find_pending(tx, subscription.id)
+    if waiting is not None and waiting.method is method:
+        return subscription, waiting
+    if waiting is not None:
+        await _close(tx, caller, waiting)
+    plan = await plans.get_plan(tx, subscription.plan_id)
+    _check_for_sale(plan)
+    await _check_payer(tx, subscription.user_id, method)
+    order = await _insert(tx, caller, payments, ids.new("ord"), plan, subscription, OrderKind.RENEWAL, method)
+    return subscription, order
+
+
+async def cancel(
+    tx: Tx, caller: Caller, subscription_id: str, *, expected: int | None = None
+) -> tuple[Subscription, Order | None]:
+    """Cancel a subscription, and give up the order that waits to be paid for it."""
+    subscription = await subscriptions.cancel(tx, caller, subscription_id, expected=expected)
+    waiting = await store.find_pending(tx, subscription.id)
+    return subscription, None if waiting is None else await _close(tx, caller, waiting)
+
+
+async def prepare(db: Database, payments: Payments, order_id: str) -> Order:
+    """Ask WeChat Pay how this order can be paid, unless it has said so. ``OrderNotPayable`` when it is over."""
+    async with db.transaction(readonly=True) as tx:
+        order = await store.find_order(tx, order_id)
+        openid = None if order is None else await store.find_openid(tx, order.user_id)
+        now = await subscriptions_store.clock(tx)
+    if order is None:
+        raise OrderNotFound
+    if order.is_prepared:
+        return order
+    if order.status is not OrderStatus.PENDING or order.expires_at <= now:
+        raise OrderNotPayable
+    code_url, prepay_id = await payments.wechatpay.prepare(
+        order, openid=openid if order.method is PayMethod.JSAPI else None
+    )
+    async with db.transaction() as tx:
+        return await store.prepare(tx, order.id, code_url=code_url, prepay_id=prepay_id)
+
+
+async def close_at_wechatpay(payments: Payments, order: Order | None) -> None:
+    """Nobody shall pay what was given up. If it cannot be said now, the order's own time ends it, and money that comes
+    all the same is honoured."""
+    if order is None or payments.maybe_wechatpay is None:
+        return
+    try:
+        await payments.maybe_wechatpay.close_order(order.id)
+    except (WeChatPayUnavailable, WeChatPayRefused) as exc:
+        log.warning("payment.not_closed", order_id=order.id, error=exc.code)
+
+
+async def _insert(
+    tx: Tx,
+    caller: Caller,
+    payments: Payments,
+    order_id: str,
+    plan: Plan,
+    subscription: Subscription,
+    kind: OrderKind,
+    method: PayMethod,
+) -> Order:
+    order = await store.insert_order(
+        tx,
+        order_id,
+        user_id=subscription.user_id,
+        plan_id=plan.id,
+        subscription_id=subscription.id,
+        kind=kind,
+        method=method,
+        description=plan.name,
+        amount_cents=plan.price_cents,
+        currency=plan.currency,
+        units=plan.monthly_quota,
+        features=plan.features_json,
+        lifetime=payments.orders.lifetime,
+    )
+    await audit.record(tx, caller.who, Action.CREATED, resource_of(order), new=order)
+    return order
+
+
+async def _close(tx: Tx, caller: Caller, order: Order) -> Order:
+    closed = await store.close(tx, order)
+    assert closed is not None, "the payer is locked"
+    await audit.record(tx, caller.who, Action.DISABLED, resource_of(closed), old=order, new=closed)
+    return closed
+
+
+def _check_for_sale(plan: Plan) -> None:
+    if not plan.is_for_sale:
+        raise PlanNotForSale(
+            "This plan is not offered any more: choose another one."
+            if not plan.is_active
+            else "This plan costs nothing, and so there is nothing to order: everybody has the free plan."
+        )
+    if plan.currency != _CURRENCY:
+        raise PlanNotForSale(f"WeChat Pay takes {_CURRENCY} alone, and the price of this plan is in {plan.currency}.")
+
+
+async def _check_payer(tx: Tx, user_id: str, method: PayMethod) -> None:
+    if method is PayMethod.JSAPI and await store.find_openid(tx, user_id) is None:
+        raise PayerUnknown(field="method")

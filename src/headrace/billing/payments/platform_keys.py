@@ -1,0 +1,79 @@
+"""Whose signature counts: WeChat Pay's public key, or its certificates, by the serial number in a message."""
+
+import time
+from base64 import b64decode
+from binascii import Error as Base64Error
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.x509 import load_pem_x509_certificate
+
+from headrace import logs
+from headrace.errors import HeadraceError
+
+log = logs.get(__name__)
+
+SIGNATURE_TYPE = "WECHATPAY2-SHA256-RSA2048"
+# Anybody can send a made-up serial number; certificates are fetched no more often than this for it.
+_FETCH_AT_MOST_EVERY_S = 60.0
+
+FetchCertificates = Callable[[], Awaitable[Mapping[str, str]]]
+"""The certificates as PEM, by serial number."""
+
+
+class PlatformKeys:
+    """Keys that messages of WeChat Pay are signed with. Given one, it counts alone; otherwise certificates do."""
+
+    def __init__(self, given: Mapping[str, RSAPublicKey], fetch: FetchCertificates | None) -> None:
+        self._keys: dict[str, tuple[RSAPublicKey, datetime | None]] = {name: (key, None) for name, key in given.items()}
+        self._fetch = fetch
+        self._fetched_at: float | None = None
+
+    async def verify(self, headers: Mapping[str, str], body: bytes) -> bool:
+        """Whether this body was signed by WeChat Pay, by the headers beside it."""
+        if headers.get("wechatpay-signature-type", SIGNATURE_TYPE) != SIGNATURE_TYPE:
+            return False
+        key = await self._find(headers.get("wechatpay-serial", ""))
+        if key is None:
+            return False
+        stamp, nonce = headers.get("wechatpay-timestamp", ""), headers.get("wechatpay-nonce", "")
+        message = f"{stamp}\n{nonce}\n".encode() + body + b"\n"
+        try:
+            signature = b64decode(headers.get("wechatpay-signature", ""), validate=True)
+            key.verify(signature, message, PKCS1v15(), SHA256())
+        except (InvalidSignature, Base64Error, ValueError):
+            return False
+        return True
+
+    async def _find(self, serial: str) -> RSAPublicKey | None:
+        if (key := self._valid(serial)) is not None or self._fetch is None or not serial:
+            return key
+        now = time.monotonic()
+        if self._fetched_at is not None and now - self._fetched_at < _FETCH_AT_MOST_EVERY_S:
+            return None
+        self._fetched_at = now
+        try:
+            fetched = await self._fetch()
+        except HeadraceError as exc:  # those that are known go on counting
+            log.warning("wechatpay.certificates_not_fetched", error=exc.code)
+            self._fetched_at = None
+            return None
+        self._keys.update({name: read for name, pem in fetched.items() if (read := _read(pem)) is not None})
+        return self._valid(serial)
+
+    def _valid(self, serial: str) -> RSAPublicKey | None:
+        key, until = self._keys.get(serial, (None, None))
+        return None if until is not None and until <= datetime.now(UTC) else key
+
+
+def _read(pem: str) -> tuple[RSAPublicKey, datetime] | None:
+    certificate = load_pem_x509_certificate(pem.encode())
+    key: Any = certificate.public_key()
+    if not isinstance(key, RSAPublicKey) or certificate.not_valid_before_utc > datetime.now(UTC):
+        return None
+    return key, certificate.not_valid_after_utc

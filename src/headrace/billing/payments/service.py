@@ -1,0 +1,85 @@
+"""What the verbs of this package work with: the merchant's side of WeChat Pay, or that there is none."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from headrace import audit
+from headrace.access import AdminOnly, Caller
+from headrace.audit import Action, Resource, ResourceType
+from headrace.billing.payments import store
+from headrace.billing.payments.config import OrderConfig, WeChatPayConfig
+from headrace.billing.payments.errors import OrderNotFound, PaymentsOff
+from headrace.billing.payments.model import Order, OrderStatus
+from headrace.database import Tx
+from headrace.extras import load
+from headrace.sql import Mark
+
+if TYPE_CHECKING:
+    from headrace.billing.payments.wechatpay import WeChatPay
+
+EVERYBODY = "*"
+
+
+@dataclass(frozen=True, slots=True)
+class Payments:
+    """``open_payments`` makes it, and closes it."""
+
+    orders: OrderConfig
+    maybe_wechatpay: "WeChatPay | None"
+
+    @property
+    def are_on(self) -> bool:
+        return self.maybe_wechatpay is not None
+
+    @property
+    def wechatpay(self) -> "WeChatPay":
+        """WeChat Pay, or ``PaymentsOff``."""
+        if self.maybe_wechatpay is None:
+            raise PaymentsOff
+        return self.maybe_wechatpay
+
+
+@asynccontextmanager
+async def open_payments(config: WeChatPayConfig | None, orders: OrderConfig) -> AsyncIterator[Payments]:
+    if config is None:
+        yield Payments(orders, None)
+        return
+    load("wechatpayv3.utils", extra="payments")
+    from headrace.billing.payments.wechatpay import WeChatPay
+
+    async with WeChatPay(config) as wechatpay:
+        yield Payments(orders, wechatpay)
+
+
+async def get_order(tx: Tx, caller: Caller, order_id: str) -> Order:
+    """One of the caller's; administrators see everybody's, and that is audited."""
+    order = await store.find_order(tx, order_id)
+    if order is None or (order.user_id != caller.user_id and not caller.is_admin):
+        raise OrderNotFound
+    if order.user_id != caller.user_id:
+        await audit.record(tx, caller.who, Action.READ, resource_of(order))
+    return order
+
+
+async def list_orders(
+    tx: Tx,
+    caller: Caller,
+    *,
+    user_id: str | None,
+    status: OrderStatus | None = None,
+    older_than: Mark | None = None,
+    limit: int,
+) -> list[Order]:
+    """Newest first. Only administrators list somebody else's, or everybody's (None)."""
+    if user_id != caller.user_id:
+        if not caller.is_admin:
+            raise AdminOnly("Only an administrator may list other people's orders.")
+        resource = Resource(ResourceType.PAYMENT, EVERYBODY)
+        await audit.record(tx, caller.who, Action.READ, resource, data={"user_id": user_id or EVERYBODY})
+    return await store.list_orders(tx, user_id=user_id, status=status, older_than=older_than, limit=limit)
+
+
+def resource_of(order: Order) -> Resource:
+    return Resource(ResourceType.PAYMENT, order.id, {"user_id": order.user_id})

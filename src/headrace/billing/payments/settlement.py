@@ -1,0 +1,203 @@
+"""The money came, or went back: what WeChat Pay says becomes true here, once.
+
+A notice and an answer say the same things, and come in any number and order. The state of the order decides: from
+PENDING or CLOSED to PAID there is one way, and the units are granted in that transaction.
+"""
+
+from datetime import datetime
+
+from headrace import audit, logs
+from headrace.audit import Action, Who
+from headrace.billing import granting
+from headrace.billing.payments import store
+from headrace.billing.payments.errors import NoticeWrong, OrderNotFound
+from headrace.billing.payments.model import Order, OrderStatus, Refund, RefundState, Trade, TradeState
+from headrace.billing.payments.service import resource_of
+from headrace.billing.subscriptions import service as subscriptions
+from headrace.billing.subscriptions import store as subscriptions_store
+from headrace.billing.subscriptions.model import Subscription, SubscriptionStatus
+from headrace.database import Tx
+
+log = logs.get(__name__)
+
+_UNPAID = (OrderStatus.PENDING, OrderStatus.CLOSED)
+
+
+def check_trade(order: Order, trade: Trade, *, app_id: str, mch_id: str) -> None:
+    """``NoticeWrong`` unless this is the sum that was asked for, by this merchant."""
+    if (trade.amount_cents, trade.currency) != (order.amount_cents, order.currency):
+        raise NoticeWrong("The amount or the currency is not the order's.", reason="amount_mismatch")
+    if trade.mch_id not in (None, mch_id) or trade.app_id not in (None, app_id):
+        raise NoticeWrong("This is a payment to another merchant.", reason="merchant_mismatch")
+
+
+async def settle_trade(
+    tx: Tx, who: Who, trade: Trade, *, app_id: str, mch_id: str, now: datetime | None = None
+) -> Order:
+    """What WeChat Pay says of a payment. ``OrderNotFound``, ``NoticeWrong``; said again it changes nothing."""
+    order = await _lock(tx, trade.order_id)
+    if order.status not in _UNPAID:
+        return order
+    if trade.state is TradeState.SUCCESS:
+        check_trade(order, trade, app_id=app_id, mch_id=mch_id)
+        return await _pay(tx, who, order, trade, now)
+    if trade.state is TradeState.REFUND:  # nobody told us of the payment, nor of its refund
+        return await _refund(tx, who, order, now=now, transaction_id=trade.transaction_id)
+    if trade.state in (TradeState.CLOSED, TradeState.REVOKED, TradeState.PAYERROR) and (
+        order.status is OrderStatus.PENDING
+    ):
+        return await close(tx, who, order)
+    return order  # NOTPAY, USERPAYING: not yet
+
+
+async def _pay(tx: Tx, who: Who, order: Order, trade: Trade, now: datetime | None) -> Order:
+    subscription = await subscriptions_store.lock_subscription(tx, order.subscription_id)
+    assert subscription is not None, "the order refers to it"
+    entitlement_id, problem = None, None
+    if subscription.status is SubscriptionStatus.REFUNDED:
+        problem = "subscription_refunded"
+    elif not await subscriptions_store.user_is_there(tx, order.user_id):
+        problem = "account_deleted"
+    else:
+        entitlement_id = await _deliver(tx, who, order, subscription, now)
+    paid = await store.pay(
+        tx,
+        order,
+        transaction_id=trade.transaction_id,
+        paid_at=trade.paid_at,
+        entitlement_id=entitlement_id,
+        problem=problem,
+    )
+    assert paid is not None, "the payer is locked"
+    await audit.record(tx, who, Action.UPDATED, resource_of(paid), old=order, new=paid)
+    if problem is not None:  # the money is there and buys nothing: an operator gives it back
+        log.error("payment.buys_nothing", order_id=order.id, problem=problem)
+    return paid
+
+
+async def _deliver(tx: Tx, who: Who, order: Order, subscription: Subscription, now: datetime | None) -> str:
+    """The period that was paid for. Others of this user that wait or live make room."""
+    at = await subscriptions_store.clock(tx, now)
+    anchor, start, end = subscriptions.next_period(subscription, at)
+    live = await subscriptions_store.lock_live(tx, order.user_id)
+    if live is not None and live.id != subscription.id:
+        await _close_waiting(tx, who, live.id)
+    await subscriptions.activate(tx, who, subscription, anchor=anchor, start=start, end_at=end)
+    entitlement = await granting.grant(
+        tx,
+        user_id=order.user_id,
+        plan_id=order.plan_id,
+        subscription_id=subscription.id,
+        units=order.units,
+        period_start=start,
+        period_end=end,
+        features=order.features_json,
+        remark=f"order {order.id}",
+    )
+    return entitlement.id
+
+
+async def close(tx: Tx, who: Who, order: Order) -> Order:
+    """It was not paid in time. A subscription that waited for it has expired."""
+    closed = await store.close(tx, order)
+    assert closed is not None, "the payer is locked"
+    await audit.record(tx, who, Action.DISABLED, resource_of(closed), old=order, new=closed)
+    subscription = await subscriptions_store.lock_subscription(tx, order.subscription_id)
+    if subscription is not None and subscription.status is SubscriptionStatus.PENDING:
+        await subscriptions.end(tx, who, subscription, SubscriptionStatus.EXPIRED)
+    return closed
+
+
+async def settle_refund(tx: Tx, who: Who, refund: Refund, *, now: datetime | None = None) -> Order:
+    """What WeChat Pay says of a refund, whoever asked for it. Said again it changes nothing."""
+    order = await _lock(tx, refund.order_id)
+    if refund.state is RefundState.PROCESSING or order.status is OrderStatus.REFUNDED:
+        return order
+    if refund.state is not RefundState.SUCCESS:
+        return await _refund_failed(tx, who, order, refund)
+    if refund.total_cents not in (None, order.amount_cents):
+        raise NoticeWrong("The amount is not the order's.", reason="amount_mismatch")
+    if refund.refund_cents is not None and refund.refund_cents < order.amount_cents:
+        # Given back in part on WeChat Pay's own pages: what it means for the subscription only a person knows.
+        if await store.note_problem(tx, order.id, "refunded_in_part"):
+            data = {"refund_id": refund.refund_id, "refund_cents": str(refund.refund_cents)}
+            await audit.record(tx, who, Action.UPDATED, resource_of(order), data=data)
+        return order
+    return await _refund(
+        tx,
+        who,
+        order,
+        now=now,
+        refunded_at=refund.refunded_at,
+        transaction_id=refund.transaction_id,
+        refund_id=refund.refund_id,
+    )
+
+
+async def _refund(
+    tx: Tx,
+    who: Who,
+    order: Order,
+    *,
+    now: datetime | None,
+    refunded_at: datetime | None = None,
+    transaction_id: str | None = None,
+    refund_id: str | None = None,
+) -> Order:
+    await _take_back(tx, who, order, await subscriptions_store.clock(tx, now))
+    refunded = await store.refund(
+        tx, order, refunded_at=refunded_at, transaction_id=transaction_id, refund_id=refund_id
+    )
+    assert refunded is not None, "the payer is locked"
+    await audit.record(tx, who, Action.REVOKED, resource_of(refunded), old=order, new=refunded)
+    return refunded
+
+
+async def _refund_failed(tx: Tx, who: Who, order: Order, refund: Refund) -> Order:
+    if order.status is not OrderStatus.REFUNDING or order.refund_id != refund.refund_id:
+        return order
+    paid = await store.fail_refund(tx, order, f"refund_{refund.state.lower()}")
+    assert paid is not None, "the payer is locked"
+    await audit.record(tx, who, Action.UPDATED, resource_of(paid), old=order, new=paid)
+    log.error("payment.refund_failed", order_id=order.id, state=refund.state)
+    return paid
+
+
+async def _take_back(tx: Tx, who: Who, order: Order, now: datetime) -> None:
+    """The units that are left of what this order bought, and the subscription as far as it rests on it."""
+    subscription = await subscriptions_store.lock_subscription(tx, order.subscription_id)
+    assert subscription is not None, "the order refers to it"
+    period = None
+    if order.entitlement_id is not None:
+        await granting.suspend_entitlement(tx, order.entitlement_id)
+        period = await store.find_period(tx, order.entitlement_id)
+    if subscription.status is SubscriptionStatus.REFUNDED:
+        return
+    if period is not None and period[0] > now and subscription.is_live and subscription.expire_at == period[1]:
+        await subscriptions.shorten(tx, who, subscription, period[0])
+        return
+    if period is not None and subscription.expire_at != period[1]:
+        return  # an older period of one that goes on
+    await _close_waiting(tx, who, subscription.id, exclude=order.id)
+    await subscriptions.end(tx, who, subscription, SubscriptionStatus.REFUNDED, expire_at=now)
+
+
+async def _close_waiting(tx: Tx, who: Who, subscription_id: str, *, exclude: str | None = None) -> None:
+    waiting = await store.find_pending(tx, subscription_id)
+    if waiting is None or waiting.id == exclude:
+        return
+    closed = await store.close(tx, waiting)
+    if closed is not None:
+        await audit.record(tx, who, Action.DISABLED, resource_of(closed), old=waiting, new=closed)
+
+
+async def _lock(tx: Tx, order_id: str) -> Order:
+    """The order, under its payer's lock. One whose own transaction has not ended is not there yet: WeChat Pay says it
+    again, and by then it is."""
+    found = await store.find_order(tx, order_id)
+    if found is None:
+        raise OrderNotFound
+    await subscriptions_store.lock_payer(tx, found.user_id)
+    locked = await store.lock_order(tx, order_id)
+    assert locked is not None, "orders are not deleted"
+    return locked

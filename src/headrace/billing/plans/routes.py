@@ -1,0 +1,108 @@
+"""Plans over HTTP: the price list for everybody, the rest for administrators."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Path, Query, Response
+
+from headrace.access import PreconditionFailed
+from headrace.billing.plans import service
+from headrace.billing.plans.errors import PlanInUse, PlanInvalid, PlanNameTaken, PlanNotFound
+from headrace.billing.plans.model import Plan
+from headrace.billing.plans.schemas import PlanChangeIn, PlanIn, PlanOut
+from headrace.database import Tx
+from headrace.edge.authorization import Admin, MaybeCaller
+from headrace.edge.errors import InvalidCursor, InvalidIfMatch
+from headrace.edge.etags import ExpectedVersion, etag
+from headrace.edge.idempotency import ONCE, Answer, Once, idempotent
+from headrace.edge.paging import Page, Paging
+from headrace.edge.problem_details import problems
+from headrace.edge.services import Db
+
+router = APIRouter(prefix="/v1", tags=["Plans"])
+
+CreateOnce = Annotated[Once, Depends(idempotent("plans.create"))]
+PlanId = Annotated[str, Path(min_length=1, max_length=64, examples=["pln_01h455vb4pex5vsknk084sn02q"])]
+_CHANGE = (PlanNotFound, PreconditionFailed, InvalidIfMatch)
+
+
+@router.get("/plans", response_model=Page[PlanOut], summary="The price list")
+async def list_offered_plans(
+    caller: MaybeCaller,  # noqa: ARG001 - asked for to be counted
+    db: Db,
+) -> Page[PlanOut]:
+    """The plans on offer, in their order. Nobody needs an account to see them."""
+    async with db.transaction(readonly=True) as tx:
+        return Page(items=[PlanOut.of(plan) for plan in await service.list_offered(tx)])
+
+
+@router.get("/admin/plans", response_model=Page[PlanOut], summary="List all plans", responses=problems(InvalidCursor))
+async def list_plans(
+    caller: Admin,  # noqa: ARG001 - asked for to be let in
+    db: Db,
+    paging: Paging,
+    is_active: Annotated[bool | None, Query(description="Only those that are on offer, or that are not.")] = None,
+) -> Page[PlanOut]:
+    """All plans, newest first."""
+    listing = paging.of("plans", is_active=is_active)
+    async with db.transaction(readonly=True) as tx:
+        rows = await service.list_plans(tx, is_active=is_active, older_than=listing.after, limit=listing.fetch)
+    return listing.page(rows, mark=lambda plan: (plan.created_at, plan.id), item=PlanOut.of)
+
+
+@router.post(
+    "/admin/plans",
+    status_code=201,
+    response_model=PlanOut,
+    summary="Make a plan",
+    responses=problems(PlanNameTaken, *ONCE),
+)
+async def create_plan(body: PlanIn, caller: Admin, db: Db, once: CreateOnce) -> Response:
+    """Offer something to subscribe to: a price and units for a month."""
+
+    async def act(tx: Tx) -> Answer:
+        plan = await service.create_plan(tx, caller.who, body.facts())
+        headers = {"Location": f"/v1/admin/plans/{plan.id}", "ETag": etag(plan.version)}
+        return Answer(PlanOut.of(plan), status=201, headers=headers)
+
+    return await once.run(db, act)
+
+
+@router.get("/admin/plans/{plan_id}", response_model=PlanOut, summary="Read a plan", responses=problems(PlanNotFound))
+async def get_plan(
+    plan_id: PlanId,
+    caller: Admin,  # noqa: ARG001 - asked for to be let in
+    db: Db,
+    response: Response,
+) -> PlanOut:
+    """One plan."""
+    async with db.transaction(readonly=True) as tx:
+        return _shown(response, await service.get_plan(tx, plan_id))
+
+
+@router.patch(
+    "/admin/plans/{plan_id}",
+    response_model=PlanOut,
+    summary="Change a plan",
+    responses=problems(PlanNameTaken, PlanInvalid, *_CHANGE),
+)
+async def change_plan(
+    plan_id: PlanId, body: PlanChangeIn, caller: Admin, db: Db, expected: ExpectedVersion, response: Response
+) -> PlanOut:
+    """Change what is named; the rest stays. What was ordered or granted before keeps what the plan said then."""
+    async with db.transaction() as tx:
+        plan = await service.change_plan(tx, caller.who, plan_id, body.changes(), expected=expected)
+    return _shown(response, plan)
+
+
+@router.delete(
+    "/admin/plans/{plan_id}", status_code=204, summary="Delete a plan", responses=problems(PlanInUse, *_CHANGE)
+)
+async def delete_plan(plan_id: PlanId, caller: Admin, db: Db, expected: ExpectedVersion) -> None:
+    """Remove a plan that nobody ever had. One that somebody had is no longer offered instead (`is_active`)."""
+    async with db.transaction() as tx:
+        await service.delete_plan(tx, caller.who, plan_id, expected=expected)
+
+
+def _shown(response: Response, plan: Plan) -> PlanOut:
+    response.headers["ETag"] = etag(plan.version)
+    return PlanOut.of(plan)

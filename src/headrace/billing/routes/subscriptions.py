@@ -1,0 +1,175 @@
+"""Subscriptions over HTTP: ordering, renewing, canceling, looking."""
+
+from typing import Annotated
+
+import orjson
+from fastapi import APIRouter, Depends, Query, Response
+
+from headrace.access import PreconditionFailed
+from headrace.billing.payments import ordering
+from headrace.billing.payments.errors import (
+    OrderNotPayable,
+    PayerUnknown,
+    PaymentsOff,
+    PlanNotForSale,
+    WeChatPayRefused,
+    WeChatPayUnavailable,
+)
+from headrace.billing.payments.schemas import OrderedOut, OrderOut, RenewIn, SubscribeIn
+from headrace.billing.payments.service import Payments
+from headrace.billing.plans.errors import PlanNotFound
+from headrace.billing.routes.dependencies import Owner, PaymentsDep, Reader, SubscriptionId, Writer, owner_of
+from headrace.billing.subscriptions import service
+from headrace.billing.subscriptions.errors import (
+    AlreadySubscribed,
+    SubscriptionEnded,
+    SubscriptionNotFound,
+    SubscriptionUnpaid,
+)
+from headrace.billing.subscriptions.model import Subscription, SubscriptionStatus
+from headrace.billing.subscriptions.schemas import SubscriptionOut
+from headrace.billing.subscriptions.store import Filter
+from headrace.database import Database, Tx
+from headrace.edge.errors import InvalidCursor, InvalidIfMatch
+from headrace.edge.etags import ExpectedVersion, etag
+from headrace.edge.idempotency import ONCE, Answer, Once, idempotent
+from headrace.edge.paging import Page, Paging
+from headrace.edge.problem_details import problems
+from headrace.edge.services import Db
+
+router = APIRouter(prefix="/v1/subscriptions", tags=["Subscriptions"])
+
+SubscribeOnce = Annotated[Once, Depends(idempotent("subscriptions.create"))]
+RenewOnce = Annotated[Once, Depends(idempotent("subscriptions.renew"))]
+_ORDER = (PaymentsOff, PlanNotForSale, PayerUnknown, OrderNotPayable, WeChatPayRefused, WeChatPayUnavailable)
+_CHANGE = (SubscriptionNotFound, SubscriptionEnded, PreconditionFailed, InvalidIfMatch)
+
+
+@router.post(
+    "",
+    status_code=201,
+    response_model=OrderedOut,
+    summary="Subscribe",
+    responses=problems(PlanNotFound, AlreadySubscribed, *_ORDER, *ONCE),
+)
+async def subscribe(body: SubscribeIn, caller: Writer, db: Db, deps: PaymentsDep, once: SubscribeOnce) -> Response:
+    """Order a plan. The answer says how to pay; the subscription is `ACTIVE` as soon as the money has come.
+
+    Who has another plan upgrades by this: the full price is paid, the new period begins with the payment, the old
+    subscription ends, and the units that are left of it can be used until its period ends. Send an `Idempotency-Key`:
+    if WeChat Pay does not answer (503), the same request asks it again for the same order.
+    """
+
+    async def act(tx: Tx) -> Answer:
+        subscription, order = await ordering.order_plan(
+            tx, caller, deps, plan=body.plan, method=body.method, auto_renew=body.auto_renew
+        )
+        headers = {"Location": f"/v1/subscriptions/{subscription.id}"}
+        return Answer(OrderedOut.of(subscription, order), status=201, headers=headers)
+
+    return await _payable(db, deps, await once.run(db, act))
+
+
+@router.post(
+    "/{subscription_id}/renew",
+    status_code=201,
+    response_model=OrderedOut,
+    summary="Renew a subscription",
+    responses=problems(SubscriptionNotFound, SubscriptionEnded, SubscriptionUnpaid, *_ORDER, *ONCE),
+)
+async def renew_subscription(
+    subscription_id: SubscriptionId, body: RenewIn, caller: Writer, db: Db, deps: PaymentsDep, once: RenewOnce
+) -> Response:
+    """Order the next month, at the plan's present price. It follows the present one without a gap; when that is over
+    already (`PAST_DUE`), it begins with the payment. While an order for it waits to be paid, the answer is that one."""
+
+    async def act(tx: Tx) -> Answer:
+        subscription, order = await ordering.order_renewal(tx, caller, deps, subscription_id, method=body.method)
+        headers = {"Location": f"/v1/payments/{order.id}"}
+        return Answer(OrderedOut.of(subscription, order), status=201, headers=headers)
+
+    return await _payable(db, deps, await once.run(db, act))
+
+
+async def _payable(db: Database, payments: Payments, answered: Response) -> Response:
+    """The order's answer with what WeChat Pay says, who is asked after the commit: now, or again for a repetition."""
+    if answered.status_code != 201:
+        return answered
+    ordered = OrderedOut.model_validate(orjson.loads(bytes(answered.body)))
+    order = await ordering.prepare(db, payments, ordered.order.id)
+    shown = ordered.model_copy(update={"order": OrderOut.of(order, payments.maybe_wechatpay)})
+    headers = {name: value for name, value in answered.headers.items() if name.lower() != "content-length"}
+    return Response(shown.model_dump_json(), status_code=201, headers=headers)
+
+
+@router.get("", response_model=Page[SubscriptionOut], summary="List subscriptions", responses=problems(InvalidCursor))
+async def list_subscriptions(
+    caller: Reader,
+    db: Db,
+    paging: Paging,
+    status: Annotated[SubscriptionStatus | None, Query(description="Only those in this state.")] = None,
+    user_id: Owner = None,
+) -> Page[SubscriptionOut]:
+    """Your subscriptions, newest first, those that are over among them."""
+    owner = owner_of(caller, user_id)
+    listing = paging.of("subscriptions", owner=owner or "*", status=status)
+    async with db.transaction() as tx:
+        rows = await service.list_subscriptions(
+            tx, caller, Filter(owner, status), older_than=listing.after, limit=listing.fetch
+        )
+    return listing.page(rows, mark=lambda row: (row.created_at, row.id), item=SubscriptionOut.of)
+
+
+@router.get(
+    "/{subscription_id}",
+    response_model=SubscriptionOut,
+    summary="Read a subscription",
+    responses=problems(SubscriptionNotFound),
+)
+async def get_subscription(
+    subscription_id: SubscriptionId, caller: Reader, db: Db, response: Response
+) -> SubscriptionOut:
+    """One subscription."""
+    async with db.transaction() as tx:
+        return _shown(response, await service.get_subscription(tx, caller, subscription_id))
+
+
+@router.post(
+    "/{subscription_id}/cancel",
+    response_model=SubscriptionOut,
+    summary="Cancel a subscription",
+    responses=problems(*_CHANGE),
+)
+async def cancel_subscription(
+    subscription_id: SubscriptionId,
+    caller: Writer,
+    db: Db,
+    deps: PaymentsDep,
+    expected: ExpectedVersion,
+    response: Response,
+) -> SubscriptionOut:
+    """It ends with its period, and its units can be used until then; `resume` takes it back. One that is not paid for
+    ends at once, with its order."""
+    async with db.transaction() as tx:
+        subscription, given_up = await ordering.cancel(tx, caller, subscription_id, expected=expected)
+    await ordering.close_at_wechatpay(deps, given_up)
+    return _shown(response, subscription)
+
+
+@router.post(
+    "/{subscription_id}/resume",
+    response_model=SubscriptionOut,
+    summary="Take a cancellation back",
+    responses=problems(SubscriptionUnpaid, *_CHANGE),
+)
+async def resume_subscription(
+    subscription_id: SubscriptionId, caller: Writer, db: Db, expected: ExpectedVersion, response: Response
+) -> SubscriptionOut:
+    """Let a subscription that was canceled wait for its renewal after all, as long as its period runs."""
+    async with db.transaction() as tx:
+        return _shown(response, await service.resume(tx, caller, subscription_id, expected=expected))
+
+
+def _shown(response: Response, subscription: Subscription) -> SubscriptionOut:
+    response.headers["ETag"] = etag(subscription.version)
+    return SubscriptionOut.of(subscription)

@@ -1,0 +1,1 @@
+"""Who has which plan, until when, and how it goes on."""

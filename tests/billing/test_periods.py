@@ -1,0 +1,83 @@
+"""Months as people count them, and what a plan's features come to."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from headrace.billing.features import Features, MediaType, Quality, features_of, read_features
+from headrace.billing.granting import grant
+from headrace.billing.periods import add_months, calendar_month, period_end
+from headrace.billing.plans.model import FREE_PLAN
+from headrace.database import Tx
+from tests.migrations.rows import USER, insert
+
+
+def day(month: int, date: int, year: int = 2026) -> datetime:
+    return datetime(year, month, date, 8, 30, tzinfo=UTC)
+
+
+def test_a_short_month_shortens_nothing_after_it() -> None:
+    ends, start = [], day(1, 31)
+    for _ in range(4):
+        start = period_end(day(1, 31), start)
+        ends.append((start.month, start.day))
+    assert ends == [(2, 28), (3, 31), (4, 30), (5, 31)]
+    assert add_months(day(12, 31), 2) == day(2, 28, 2027)
+    assert add_months(day(1, 31, 2028), 1) == day(2, 29, 2028)
+
+
+def test_calendar_months_are_utc() -> None:
+    start, end = calendar_month(datetime.fromisoformat("2026-12-31T23:30:00-05:00"))
+    assert (start.isoformat(), end.isoformat()) == ("2027-01-01T00:00:00+00:00", "2027-02-01T00:00:00+00:00")
+
+
+@pytest.mark.parametrize(
+    ("media", "quality", "size", "units"),
+    [
+        (MediaType.IMAGE, Quality.HIGH, {}, 1),
+        (MediaType.PDF, Quality.STANDARD, {"pages": 12}, 12),
+        (MediaType.PPT, Quality.HIGH, {"pages": 3}, 3),
+        (MediaType.VIDEO, Quality.STANDARD, {"seconds": 0.5}, 1),
+        (MediaType.VIDEO, Quality.STANDARD, {"seconds": 10}, 1),
+        (MediaType.VIDEO, Quality.STANDARD, {"seconds": 10.01}, 2),
+        (MediaType.VIDEO, Quality.HIGH, {"seconds": 25}, 6),
+    ],
+)
+def test_what_files_cost_by_default(media: MediaType, quality: Quality, size: dict[str, int], units: int) -> None:
+    assert Features().units_for(media, quality, **size) == units
+
+
+def test_of_several_plans_the_best_counts() -> None:
+    plain = read_features([{"feature": "concurrency", "tasks": 9}, {"feature": "of a newer release"}])
+    videos = read_features(
+        [
+            {"feature": "units", "media_type": "VIDEO", "units": 1, "per_seconds": 60},
+            {"feature": "max_file_bytes", "bytes": 7},
+            {"feature": "max_file_bytes", "media_type": "PDF", "bytes": 1 << 40},
+        ]
+    )
+    both = Features((plain, videos))
+    assert both.units_for(MediaType.VIDEO, Quality.HIGH, seconds=61) == 2
+    assert (both.concurrency, both.max_file_bytes(MediaType.PDF), both.max_file_bytes(MediaType.IMAGE)) == (
+        9,
+        1 << 40,
+        50 << 20,
+    )
+    assert (both.retention_days("originals"), both.retention_days("results")) == (7, 30)
+
+
+async def test_granted_twice_it_is_one_grant(tx: Tx) -> None:  # W-10, W-15
+    await insert(tx, "users")
+    await tx.execute("UPDATE headrace.plans SET features_json = $1", [{"feature": "concurrency", "tasks": 5}])
+    period = {"period_start": day(1, 1), "period_end": day(2, 1)}
+    of = {"user_id": USER, "plan_id": FREE_PLAN, "subscription_id": None}
+    grants = [await grant(tx, **of, units=units, **period) for units in (20, 99)]  # type: ignore[arg-type]
+    assert grants[0] == grants[1]
+    assert grants[0].quota_left == 20
+    ledger = await tx.fetch("SELECT * FROM headrace.usage_ledger WHERE user_id = $1", USER)
+    assert [(row["direction"], row["status"], row["source"], row["consume_unit"]) for row in ledger] == [
+        ("CREDIT", "COMMITTED", "SUBSCRIPTION_GRANT", 20)
+    ]
+    await tx.execute("UPDATE headrace.plans SET features_json = '[]'")
+    assert (await features_of(tx, USER, now=day(1, 15))).concurrency == 5, "as it was granted"
+    assert (await features_of(tx, USER, now=day(2, 1))).concurrency == 2, "only within its period"
