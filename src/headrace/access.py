@@ -55,7 +55,6 @@ class Scope(StrEnum):
     LOCKS_WRITE = "locks:write"
     BILLING_READ = "billing:read"
     AUDIT_READ = "audit:read"
-    BILLING_READ = "billing:read"
     BILLING_WRITE = "billing:write"
     ADMIN = "admin"
 

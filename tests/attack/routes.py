@@ -63,7 +63,8 @@ OF_CALLER = {
 BY_BODY = {"POST /v1/locks/renew", "POST /v1/locks/release"}  # the body names a row: a foreign one must look like none
 # Names in paths that say whose row it is: the row of somebody else must look like none.
 OWNED = {
-    "order_id", "subscription_id", "entitlement_id", "task_id", "uid", "execution_uid", "session_id", "api_key_id", "event_id",
+    "order_id", "subscription_id", "entitlement_id", "task_id", "uid", "execution_uid", "session_id", "api_key_id",
+    "event_id",
 }  # fmt: skip
 # Names in paths of what belongs to nobody; only administrators come to it.
 SHARED = {"user_id", "plan_id", "risk_id", "archive_id", "key", "name"}

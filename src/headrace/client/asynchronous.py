@@ -19,8 +19,8 @@ from headrace.client.model import LogLine, NewTask, Queue, QueueRules, Step, Tas
 from headrace.client.retrying import RetryPolicy
 from headrace.client.schedules import Executions, Schedules
 from headrace.client.streaming import ServerEvent, read_events
-from headrace.client.usage import Usage
 from headrace.client.subscriptions import Payments, Plans, Subscriptions
+from headrace.client.usage import Usage
 from headrace.client.verbs import Verbs, part
 from headrace.deadlines import deadline
 

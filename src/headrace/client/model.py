@@ -355,7 +355,7 @@ class Lock(Answer):
 
 
 @dataclass(frozen=True, slots=True)
-class Entitlement(_Answer):
+class Entitlement(Answer):
     """Units that may be used in a period."""
 
     id: str
@@ -371,7 +371,7 @@ class Entitlement(_Answer):
 
 
 @dataclass(frozen=True, slots=True)
-class LedgerEntry(_Answer):
+class LedgerEntry(Answer):
     """Units that were granted, held for a task, used by it or given back."""
 
     id: str
@@ -388,7 +388,7 @@ class LedgerEntry(_Answer):
 
 
 @dataclass(frozen=True, slots=True)
-class Balance(_Answer):
+class Balance(Answer):
     """What can be used now."""
 
     total: int
@@ -398,7 +398,7 @@ class Balance(_Answer):
 
 
 @dataclass(frozen=True, slots=True)
-class UsedDay(_Answer):
+class UsedDay(Answer):
     """What was charged and given back on one day (UTC)."""
 
     day: str

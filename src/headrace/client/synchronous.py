@@ -14,8 +14,8 @@ from headrace.client.asynchronous import Client
 from headrace.client.model import LogLine, NewTask, Queue, QueueRules, Step, Task, Why, Worker
 from headrace.client.retrying import RetryPolicy
 from headrace.client.synchronous_schedules import SyncExecutions, SyncLocks, SyncSchedules
-from headrace.client.synchronous_usage import SyncUsage
 from headrace.client.synchronous_subscriptions import SyncPayments, SyncPlans, SyncSubscriptions
+from headrace.client.synchronous_usage import SyncUsage
 from headrace.deadlines import not_over
 
 T = TypeVar("T")
