@@ -153,7 +153,7 @@ AUDIT = [
 LEDGER = [
     Invariant(
         "for every entitlement total = left + held + committed, by the ledger alone",
-        ("entitlements", "usage_ledger", "plans"),
+        ("entitlements", "usage_ledger"),
         """
         SELECT entitlement.id, quota_total, quota_left, entry.granted, entry.taken
         FROM headrace.entitlements AS entitlement
