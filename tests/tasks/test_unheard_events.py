@@ -1,4 +1,4 @@
-"""Events are written where somebody wants them, decided in the transaction of the change, and cost nothing otherwise."""
+"""Events are written where somebody wants them, decided in the transaction of the change; unwanted, they cost nothing."""
 
 import asyncio
 from collections.abc import AsyncIterator

@@ -76,7 +76,8 @@ def known_type(declared: TaskType) -> KnownType:
 
 
 GET_TYPE = """
-SELECT name, queue, priority, max_attempts, timeout_seconds, emits_events, coalesce(emits_always, false) AS emits_always,
+SELECT name, queue, priority, max_attempts, timeout_seconds, emits_events,
+       coalesce(emits_always, false) AS emits_always,
        limit_key, followers, payload_schema
 FROM headrace.task_types WHERE name = $1
 """

@@ -22,6 +22,8 @@ DECLARE
   limited boolean;
   tasks   text[];
   tries   integer[];
+  start_tasks text[];
+  start_tries integer[];
   heard   boolean := emits AND headrace.wants_task_events(ARRAY['task.started', 'task.succeeded']);
   started bigint[] := told;
 BEGIN
@@ -71,10 +73,19 @@ BEGIN
     PERFORM pg_notify('headrace_tasks', '');
   END IF;
   IF heard AND gone > 0 THEN
-    PERFORM headrace.write_task_events(NULL, array_agg(event.type), array_agg(ended.task), array_agg(ended.attempt), NULL, false)
-    FROM unnest(done, tasks, tries) AS ended (seq, task, attempt)
-    CROSS JOIN unnest(ARRAY['task.started', 'task.succeeded']) AS event (type)
-    WHERE event.type <> 'task.started' OR ended.seq <> ALL (started);
+    -- All starts, then all ends: in order for each task. A start that was told is left out.
+    IF started <> '{}' THEN
+      SELECT coalesce(array_agg(ended.task), '{}'), coalesce(array_agg(ended.attempt), '{}') INTO start_tasks, start_tries
+      FROM unnest(done, tasks, tries) AS ended (seq, task, attempt)
+      WHERE ended.seq <> ALL (started);
+    ELSE
+      start_tasks := tasks;
+      start_tries := tries;
+    END IF;
+    PERFORM headrace.write_task_events(
+      NULL,
+      array_fill('task.started'::text, ARRAY[cardinality(start_tasks)]) || array_fill('task.succeeded'::text, ARRAY[gone::integer]),
+      start_tasks || tasks, start_tries || tries, NULL, false);
   END IF;
   RETURN QUERY SELECT unnest(done);
 END

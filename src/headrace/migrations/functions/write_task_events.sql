@@ -1,8 +1,8 @@
 -- Events of tasks, from their rows. A start is often told together with the end; it says what was true then. A change that
 -- no request made, such as a worker's, has no request id. Only emit_task_events calls it, which holds the interests.
 --
--- An id that is not given is made here: the ten letters of the time, and of a random uuid those that are letters of a TypeID
--- as they are, with the bits of the version and the variant where they belong.
+-- An id that is not given is made here: the ten letters of the time, eleven of a random uuid, which has the variant's bits
+-- where a TypeID has them, and the event's number in the batch. Another uuid for each would take a fifth of the time.
 CREATE OR REPLACE FUNCTION headrace.write_task_events(
   event_ids text[], event_types text[], task_ids text[], attempts integer[], request_ids text[], always boolean
 ) RETURNS void
@@ -14,11 +14,13 @@ SET plan_cache_mode = force_generic_plan
 SET jit = off
 AS $$
 DECLARE
-  since text := headrace.letters_of_millis(floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint);
+  dice  text := gen_random_uuid();
+  batch text := 'evt_' || headrace.letters_of_millis(floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint) || 'e'
+                || substr(dice, 1, 2) || substr(dice, 20, 1) || substr(dice, 25, 8);
 BEGIN
   INSERT INTO headrace.outbox_events
     (event_id, event_type, event_version, aggregate_type, aggregate_id, user_id, trace_id, payload_json, headers_json, status)
-  SELECT coalesce(given.event_id, 'evt_' || since || 'e' || substr(given.dice, 1, 2) || substr(given.dice, 20, 1) || substr(given.dice, 25)),
+  SELECT coalesce(given.event_id, batch || lpad(to_hex(given.position), 4, '0')),
     given.event_type, 1, 'task', task.id, task.user_id, task.trace_id,
     jsonb_build_object(
       'task_id', task.id,
@@ -37,7 +39,7 @@ BEGIN
       'progress', CASE WHEN moment.is_later THEN task.progress ELSE 0 END,
       'error_code', CASE WHEN moment.is_later THEN task.error_code END,
       -- Of a stack trace the line that says what went wrong: the rest is for those who may read the task.
-      'error_message', CASE WHEN moment.is_later THEN (
+      'error_message', CASE WHEN moment.is_later AND task.error_message IS NOT NULL THEN (
         SELECT left(ltrim(line, ' |+'), 500)
         FROM unnest(string_to_array(task.error_message, E'\n')) WITH ORDINALITY AS lines (line, position)
         WHERE line ~ '[[:alnum:]]'
@@ -52,11 +54,8 @@ BEGIN
     CASE WHEN num_nonnulls(task.trace_id, given.request_id) > 0
          THEN jsonb_strip_nulls(jsonb_build_object('trace_id', task.trace_id, 'request_id', given.request_id)) END,
     'PENDING'
-  FROM (
-    SELECT listed.*, gen_random_uuid()::text AS dice
-    FROM unnest(event_ids, event_types, task_ids, attempts, request_ids) WITH ORDINALITY
-         AS listed (event_id, event_type, task_id, attempt, request_id, position)
-  ) AS given
+  FROM unnest(event_ids, event_types, task_ids, attempts, request_ids) WITH ORDINALITY
+       AS given (event_id, event_type, task_id, attempt, request_id, position)
   CROSS JOIN LATERAL (
     SELECT given.event_type = 'task.started' AS is_start, given.event_type NOT IN ('task.created', 'task.started') AS is_later
   ) AS moment
