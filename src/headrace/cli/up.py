@@ -29,6 +29,7 @@ from headrace.cli.wiring import (
     database_of,
     load_settings,
     maintaining,
+    relaying,
     run,
     scheduling,
     secret_key,
@@ -44,7 +45,7 @@ App = Annotated[
 
 
 def up(host: Host = None, port: Port = None, app: App = None) -> None:
-    """Start everything: PostgreSQL, the schema, the API, the scheduler. Ctrl-C stops it in order; the data stays."""
+    """Start everything: PostgreSQL, the schema, the API, scheduler and relay. Ctrl-C stops it; the data stays."""
     started = monotonic()
     settings = load_settings(api_host=host, api_port=port)
     with _alone(data_folder(settings) / "up.lock") as lock:
@@ -88,6 +89,7 @@ async def _serve(
     async with (
         _working(settings, deployment, program, stop),
         scheduling(settings, deployment),
+        relaying(settings, deployment),
         maintenance_loops(settings, deployment),
         serving.application(settings, deployment, secret) as app,
     ):
