@@ -37,6 +37,7 @@ NOUNS = {
 # Where path and method say too little.
 NEEDS = {
     "GET /v1/me": ANY,
+    "GET /v1/event-types": ANY,
     "PATCH /v1/me": SESSION,
     "POST /v1/auth/logout": SESSION,
     "POST /v1/auth/password": SESSION,
@@ -58,7 +59,7 @@ BY_BODY = {"POST /v1/locks/renew", "POST /v1/locks/release"}  # the body names a
 # Names in paths that say whose row it is: the row of somebody else must look like none.
 OWNED = {"task_id", "uid", "execution_uid", "session_id", "api_key_id", "event_id"}
 # Names in paths of what belongs to nobody; only administrators come to it.
-SHARED = {"user_id", "risk_id", "archive_id", "key", "name"}
+SHARED = {"user_id", "risk_id", "archive_id", "outbox_event_id", "key", "name"}
 
 
 @dataclass(frozen=True, slots=True)
