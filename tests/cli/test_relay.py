@@ -1,4 +1,4 @@
-"""``headrace relay``: real processes, one of them killed, another stopped in order, and a broker that gets all. W-12."""
+"""``headrace relay``: real processes, one killed, another stopped in order, and a broker that gets everything. W-12."""
 
 import asyncio
 import signal
