@@ -11,6 +11,7 @@
 from headrace.client.asynchronous import Client
 from headrace.client.errors import ApiError, Unreachable
 from headrace.client.model import (
+    EventType,
     Execution,
     Held,
     Lock,
@@ -34,6 +35,7 @@ from headrace.client.synchronous import SyncClient
 __all__ = [
     "ApiError",
     "Client",
+    "EventType",
     "Execution",
     "Held",
     "Lock",

@@ -173,6 +173,17 @@ class Held(_Answer):
 
 
 @dataclass(frozen=True, slots=True)
+class EventType(_Answer):
+    """A type of event in one version; ``data_schema`` is the JSON Schema of its data."""
+
+    name: str
+    version: int
+    aggregate: str
+    description: str = ""
+    data_schema: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Worker(_Answer):
     """A worker process that has not ended."""
 
