@@ -257,6 +257,21 @@ COMMENT ON COLUMN headrace.audit_seals.previous IS 'chain of the seal before; ze
 COMMENT ON COLUMN headrace.audit_seals.chain IS 'SHA-256 over everything above and previous: what is signed.';
 COMMENT ON COLUMN headrace.audit_seals.signed_by IS 'The Ed25519 public key.';
 
+CREATE TABLE headrace.broker_messages (
+  id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+  event_position bigint NOT NULL,
+  tries integer NOT NULL DEFAULT 0,
+  leased_until timestamptz,
+  given_up_at timestamptz,
+  CONSTRAINT broker_messages_pkey PRIMARY KEY (id)
+) WITH (autovacuum_vacuum_scale_factor=0.02);
+CREATE INDEX idx_broker_messages_leased ON headrace.broker_messages USING btree (leased_until) WHERE (leased_until IS NOT NULL);
+GRANT SELECT, INSERT, UPDATE, DELETE ON headrace.broker_messages TO headrace_app;
+COMMENT ON TABLE headrace.broker_messages IS 'Events that the broker has not confirmed yet, in the order in which they are published.';
+COMMENT ON COLUMN headrace.broker_messages.event_position IS 'outbox_events.id. No foreign key: each event would be locked for it.';
+COMMENT ON COLUMN headrace.broker_messages.leased_until IS 'Until then one sender has it; that instant is its fence.';
+COMMENT ON COLUMN headrace.broker_messages.given_up_at IS 'When the broker had refused it too often.';
+
 CREATE TABLE headrace.entitlements (
   id varchar(64) NOT NULL,
   user_id varchar(64) NOT NULL,
@@ -288,6 +303,28 @@ CREATE TRIGGER tr_entitlements_touch BEFORE UPDATE ON headrace.entitlements FOR 
 GRANT SELECT, INSERT, UPDATE, DELETE ON headrace.entitlements TO headrace_app;
 COMMENT ON TABLE headrace.entitlements IS 'Units that a user may use in a period. total = left + held + committed, by the ledger.';
 COMMENT ON COLUMN headrace.entitlements.features_json IS 'The plan''s features when it was granted: changing a plan changes nothing that was granted.';
+
+CREATE TABLE headrace.event_interests (
+  id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+  consumer varchar(64) NOT NULL,
+  key varchar(64) NOT NULL DEFAULT '',
+  pattern varchar(128) NOT NULL,
+  user_id varchar(64),
+  task_type varchar(255),
+  created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+  CONSTRAINT event_interests_pkey PRIMARY KEY (id),
+  CONSTRAINT uk_event_interests UNIQUE NULLS NOT DISTINCT (consumer, key, pattern, user_id, task_type),
+  CONSTRAINT ck_event_interests_consumer CHECK ((consumer <> '')),
+  CONSTRAINT ck_event_interests_pattern CHECK ((pattern ~ '^([a-z][a-z0-9_]*\.)*([a-z][a-z0-9_]*|\*)$'))
+);
+CREATE INDEX idx_event_interests_pattern_user ON headrace.event_interests USING btree (pattern, user_id);
+GRANT SELECT, INSERT, UPDATE, DELETE ON headrace.event_interests TO headrace_app;
+COMMENT ON TABLE headrace.event_interests IS 'Which events are written to the outbox, and for whom. One that nobody wants is not.';
+COMMENT ON COLUMN headrace.event_interests.consumer IS 'Who wants them: the name of a consumer of the relay.';
+COMMENT ON COLUMN headrace.event_interests.key IS 'Which part of the consumer: an endpoint, say. Empty: the consumer itself.';
+COMMENT ON COLUMN headrace.event_interests.pattern IS 'A type of events (task.created), all that begin alike (task.*), or all (*).';
+COMMENT ON COLUMN headrace.event_interests.user_id IS 'Only events of this user; null: of everybody.';
+COMMENT ON COLUMN headrace.event_interests.task_type IS 'Only events of tasks of this type; null: of every type, and of what is no task.';
 
 CREATE TABLE headrace.idempotency_keys (
   id bigint NOT NULL DEFAULT nextval('headrace.idempotency_keys_id_seq'::regclass),
@@ -394,6 +431,7 @@ CREATE TABLE headrace.outbox_events (
   next_retry_at timestamptz DEFAULT now(),
   published_at timestamptz,
   created_at timestamptz NOT NULL DEFAULT now(),
+  user_id varchar(64),
   CONSTRAINT outbox_events_pkey PRIMARY KEY (id),
   CONSTRAINT uk_outbox_events_event_id UNIQUE (event_id),
   CONSTRAINT ck_outbox_events_event_version CHECK ((event_version > 0)),
@@ -401,8 +439,6 @@ CREATE TABLE headrace.outbox_events (
   CONSTRAINT ck_outbox_events_retry_count CHECK ((retry_count >= 0)),
   CONSTRAINT ck_outbox_events_status CHECK ((status IN ('PENDING', 'PUBLISHED', 'FAILED', 'DEAD')))
 ) WITH (autovacuum_vacuum_scale_factor=0.02);
-CREATE INDEX idx_outbox_events_aggregate ON headrace.outbox_events USING btree (aggregate_type, aggregate_id);
-CREATE INDEX idx_outbox_events_event_type_created_at ON headrace.outbox_events USING btree (event_type, created_at DESC);
 CREATE INDEX idx_outbox_events_open ON headrace.outbox_events USING btree (aggregate_type, aggregate_id, id) WHERE (status IN ('PENDING', 'FAILED'));
 CREATE INDEX idx_outbox_events_status_next_retry_at ON headrace.outbox_events USING btree (status, next_retry_at);
 CREATE TRIGGER tr_outbox_events_status BEFORE UPDATE OF status ON headrace.outbox_events FOR EACH ROW WHEN ((NOT headrace.outbox_event_may_move(old.status, new.status))) EXECUTE FUNCTION headrace.refuse_state_move('status');
@@ -411,6 +447,7 @@ COMMENT ON TABLE headrace.outbox_events IS 'Events to publish, at least once and
 COMMENT ON COLUMN headrace.outbox_events.event_id IS 'TypeID evt_…: the id receivers drop repeats by.';
 COMMENT ON COLUMN headrace.outbox_events.headers_json IS '{trace_id, request_id}, where known: sent on beside the payload.';
 COMMENT ON COLUMN headrace.outbox_events.next_retry_at IS 'Not before this time; while a relay has the event, its lease ends here.';
+COMMENT ON COLUMN headrace.outbox_events.user_id IS 'Whose event it is; null: nobody''s.';
 
 CREATE TABLE headrace.payment_orders (
   id varchar(32) NOT NULL,
@@ -522,6 +559,19 @@ CREATE UNLOGGED TABLE headrace.rate_limits (
 GRANT SELECT, INSERT, UPDATE, DELETE ON headrace.rate_limits TO headrace_app;
 COMMENT ON TABLE headrace.rate_limits IS 'Rate limits over all API processes (GCRA).';
 COMMENT ON COLUMN headrace.rate_limits.tat IS 'Theoretical arrival time: when the bucket will be empty again. In the past: as good as no row.';
+
+CREATE TABLE headrace.relays (
+  id varchar(64) NOT NULL,
+  host varchar(255) NOT NULL,
+  pid integer NOT NULL,
+  asleep boolean NOT NULL DEFAULT false,
+  started_at timestamptz NOT NULL DEFAULT now(),
+  heartbeat_at timestamptz NOT NULL DEFAULT now(),
+  CONSTRAINT relays_pkey PRIMARY KEY (id)
+);
+GRANT SELECT, INSERT, UPDATE, DELETE ON headrace.relays TO headrace_app;
+COMMENT ON TABLE headrace.relays IS 'Processes that give events to their consumers. One that is silent for a minute is not there.';
+COMMENT ON COLUMN headrace.relays.asleep IS 'Whether it waits to be told of new events (NOTIFY headrace_events).';
 
 CREATE TABLE headrace.retention_runs (
   table_name varchar(63) NOT NULL,
@@ -976,6 +1026,7 @@ CREATE TABLE headrace.task_types (
   seen_at timestamptz NOT NULL DEFAULT now(),
   limit_key varchar(255),
   units varchar(255),
+  emits_always boolean DEFAULT false,
   CONSTRAINT task_types_pkey PRIMARY KEY (name),
   CONSTRAINT ck_task_types_limit_key CHECK ((limit_key ~ '^(user|payload(\.[A-Za-z_][A-Za-z0-9_-]*)+)$')),
   CONSTRAINT ck_task_types_max_attempts CHECK ((max_attempts > 0)),
@@ -993,6 +1044,7 @@ COMMENT ON COLUMN headrace.task_types.payload_schema IS 'JSON Schema of the payl
 COMMENT ON COLUMN headrace.task_types.seen_at IS 'When a program last declared it, to the hour, or a worker that is no longer listed was last alive with it.';
 COMMENT ON COLUMN headrace.task_types.limit_key IS 'What the limit key of a task is: user, or payload.FIELD, a path into the payload; null: what is given with it.';
 COMMENT ON COLUMN headrace.task_types.units IS 'What a task costs: a whole number, or payload.FIELD, a path into the payload; null: nothing.';
+COMMENT ON COLUMN headrace.task_types.emits_always IS 'Whether its events are written also when nobody wants them.';
 
 CREATE TABLE headrace.tasks (
   id varchar(64) NOT NULL,
@@ -1345,6 +1397,10 @@ COMMENT ON COLUMN headrace.audit_logs.detail_json IS 'What the trail knows beyon
 -- headrace.attach_tasks(uids text[], task_ids text[]) RETURNS void
 --   in functions/attach_tasks.sql
 
+-- Waits until every transaction is over that has decided which events to write; false if that took too long.
+-- headrace.await_event_writers(most interval) RETURNS boolean
+--   in functions/await_event_writers.sql
+
 -- Fills a column in batches by id: CALL headrace.backfill('headrace.things', 'tenant = owner', 'tenant IS NULL').
 -- headrace.backfill(IN target regclass, IN assignment text, IN missing text, IN batch integer DEFAULT 1000)
 --   in functions/backfill.sql; for the owner alone
@@ -1352,6 +1408,10 @@ COMMENT ON COLUMN headrace.audit_logs.detail_json IS 'What the trail knows beyon
 -- Refuses what headrace.submit cannot take.
 -- headrace.check_submission(type text, payload jsonb, title text, queue text, priority integer, run_at timestamptz, max_attempts integer, timeout_seconds integer, limit_key text, labels jsonb, idempotency_key text) RETURNS void
 --   in functions/check_submission.sql
+
+-- Leases the first new events of aggregates to a relay.
+-- headrace.claim_events(at timestamptz, most integer, lease interval, floor timestamptz) RETURNS TABLE(id bigint, retry_count integer, next_retry_at timestamptz, leased boolean, due_at timestamptz)
+--   in functions/claim_events.sql
 
 -- Claims what is due in the highest priority that has something, in one round trip.
 -- headrace.claim_first(worker_number integer, queues text[], types text[], worker_labels jsonb, most integer, startable integer) RETURNS TABLE(seq bigint, run_at timestamptz, lane_id integer, precedence integer, attempt integer, task_id varchar, claimed_at timestamptz, user_id varchar, task_type varchar, payload jsonb, retries integer, max_attempts integer, timeout_seconds integer, trace_id varchar, current_step varchar, schedule_uid varchar, grace_seconds integer, extension_seconds integer)
@@ -1368,8 +1428,8 @@ COMMENT ON COLUMN headrace.audit_logs.detail_json IS 'What the trail knows beyon
 -- headrace.create_month_partitions(parent regclass, first date, last date) RETURNS integer
 --   in functions/create_month_partitions.sql; for the owner alone
 
--- Writes one outbox event for each change of a task, in the order given.
--- headrace.emit_task_events(event_ids text[], event_types text[], task_ids text[], attempts integer[], request_ids text[] DEFAULT NULL::text[]) RETURNS void
+-- Writes an outbox event for each change of a task that somebody wants to know of, in the order given; always: for each.
+-- headrace.emit_task_events(event_ids text[], event_types text[], task_ids text[], attempts integer[], request_ids text[] DEFAULT NULL::text[], always boolean DEFAULT false) RETURNS void
 --   in functions/emit_task_events.sql
 
 -- Whether a run may go from one state to another (or stay).
@@ -1377,7 +1437,7 @@ COMMENT ON COLUMN headrace.audit_logs.detail_json IS 'What the trail knows beyon
 --   in functions/execution_may_move.sql
 
 -- Ends a waiting task whose type, once declared, cannot take it.
--- headrace.fail_unsettled(place bigint, task_id text, reason text, emits_events boolean) RETURNS void
+-- headrace.fail_unsettled(place bigint, task_id text, reason text, emits_events boolean, emits_always boolean) RETURNS void
 --   in functions/fail_unsettled.sql
 
 -- headrace.fence(seq bigint, attempt integer) RETURNS bigint
@@ -1391,7 +1451,7 @@ COMMENT ON COLUMN headrace.audit_logs.detail_json IS 'What the trail knows beyon
 --   in functions/fill_execution_owner.sql
 
 -- Writes the end of tasks that a worker holds; gives those that it did hold. Without statuses all have succeeded.
--- headrace.finish_tasks(worker_number integer, worker_name text, seqs bigint[], attempts integer[], statuses text[], results jsonb[], error_codes text[], error_messages text[]) RETURNS SETOF bigint
+-- headrace.finish_tasks(worker_number integer, worker_name text, seqs bigint[], attempts integer[], statuses text[], results jsonb[], error_codes text[], error_messages text[], emits boolean DEFAULT false, told bigint[] DEFAULT '{}'::bigint[], unsure boolean DEFAULT false) RETURNS SETOF bigint
 --   in functions/finish_tasks.sql
 
 -- Moves the runs of schedules together with their tasks.
@@ -1400,6 +1460,10 @@ COMMENT ON COLUMN headrace.audit_logs.detail_json IS 'What the trail knows beyon
 
 -- headrace.free_slots(scope text, name text, most integer) RETURNS integer
 --   in functions/free_slots.sql
+
+-- Keeps interests in events from being added until this transaction ends.
+-- headrace.hold_event_interests() RETURNS void
+--   in functions/hold_event_interests.sql
 
 -- Holds what these tasks cost from their users' entitlements; with again for tasks that were held for before.
 -- headrace.hold_units(task_ids text[], user_ids text[], units integer[], hold_ids text[] DEFAULT NULL::text[], again boolean DEFAULT false) RETURNS void
@@ -1456,6 +1520,10 @@ COMMENT ON COLUMN headrace.audit_logs.detail_json IS 'What the trail knows beyon
 -- Whether an order may go from one status to another (or stay).
 -- headrace.payment_order_may_move(source text, target text) RETURNS boolean
 --   in functions/payment_order_may_move.sql
+
+-- Marks events that a relay still has as published; gives those.
+-- headrace.publish_events(events bigint[], heads bigint[], leased_until timestamptz) RETURNS SETOF bigint
+--   in functions/publish_events.sql
 
 -- Trigger: the product's own account stays.
 -- headrace.refuse_deleting_system_user() RETURNS trigger
@@ -1544,3 +1612,15 @@ COMMENT ON COLUMN headrace.audit_logs.detail_json IS 'What the trail knows beyon
 -- Runs that wait for a slot, as many as there are slots.
 -- headrace.waiting_executions(uids text[]) RETURNS TABLE(uid text, execution_uid text, scheduled_at timestamptz)
 --   in functions/waiting_executions.sql
+
+-- Tells a relay that sleeps that there are events.
+-- headrace.wake_relays() RETURNS void
+--   in functions/wake_relays.sql
+
+-- Whether somebody wants events of tasks of one of these types; that stays true until the transaction ends.
+-- headrace.wants_task_events(event_types text[]) RETURNS boolean
+--   in functions/wants_task_events.sql
+
+-- Writes the events of tasks that somebody wants, or all of them.
+-- headrace.write_task_events(event_ids text[], event_types text[], task_ids text[], attempts integer[], request_ids text[], always boolean) RETURNS void
+--   in functions/write_task_events.sql

@@ -43,6 +43,7 @@ NOUNS = {
 # Where path and method say too little.
 NEEDS = {
     "GET /v1/me": ANY,
+    "GET /v1/event-types": ANY,
     "PATCH /v1/me": SESSION,
     "POST /v1/auth/logout": SESSION,
     "POST /v1/auth/password": SESSION,
@@ -67,7 +68,7 @@ OWNED = {
     "event_id",
 }  # fmt: skip
 # Names in paths of what belongs to nobody; only administrators come to it.
-SHARED = {"user_id", "plan_id", "risk_id", "archive_id", "key", "name"}
+SHARED = {"user_id", "plan_id", "risk_id", "archive_id", "outbox_event_id", "key", "name"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from tests.attack import invariants, payment_invariants
 from tests.attack.model import Invariant
 from tests.billing.stand import grant_alone
 from tests.conftest import TestServer
+from tests.outbox.hearing import want
 from tests.schedules.conftest import Clockwork
 from tests.tasks.conftest import AT_ONCE
 
@@ -42,6 +43,7 @@ async def test_every_table_is_read_by_an_invariant_or_named_as_having_none(db: D
 async def work_for_a_day(clockwork: Clockwork) -> None:
     """A bit of everything that tasks, schedules and locks can do, until all of it is over."""
     db, running = clockwork.db, asyncio.Event()
+    await want(db)
 
     @clockwork.registry.task("shaky", max_attempts=3, backoff=AT_ONCE)
     async def shaky(context: TaskContext, payload: Any) -> None:

@@ -14,6 +14,7 @@ from headrace.assembly.followers import followers
 from headrace.billing.ledger_routes import router as usage
 from headrace.client import Client, RetryPolicy
 from headrace.locks.routes import router as locks
+from headrace.operations.outbox.routes import router as events
 from headrace.schedules.routes import create_router as schedules
 from headrace.tasks.catalog import StoredCatalog
 from headrace.tasks.live import open_watch
@@ -58,7 +59,9 @@ async def api(bench: Bench) -> AsyncIterator[str]:
     ours = Tasks(Submitter(catalog, following), catalog, following)
     async with open_watch(bench.db) as watch:
         app = create_app(
-            stand.services(bench.db), WebConfig(), routers=[create_router(ours, watch), schedules(ours), locks, usage]
+            stand.services(bench.db),
+            WebConfig(),
+            routers=[create_router(ours, watch), schedules(ours), locks, usage, events],
         )
         async with served(app) as url:
             yield url

@@ -32,7 +32,8 @@ class Query:
 
 
 USER = "u_0000000001000000000000000c"
-_DUE_EVENTS = claims.DUE_HEADS.format(status="PENDING").replace("$1", "NULL").replace("$2", "100")
+# The question of headrace.claim_events, which nobody can look into, is the same with another status.
+_DUE_EVENTS = claims.DUE_FAILED.replace("= 'FAILED'", "= 'PENDING'").replace("$1", "NULL").replace("$2", "100")
 QUERIES = [
     # -- 002 §7
     Query(

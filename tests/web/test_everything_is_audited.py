@@ -15,7 +15,7 @@ import asyncpg
 import httpx
 from fastapi import FastAPI
 
-from headrace import settings
+from headrace import ids, settings
 from headrace.billing.payments.local.keys import LocalKeys, make_keys
 from headrace.billing.payments.local.server import LocalPayments, local_payments
 from headrace.cli.serving import application
@@ -407,6 +407,20 @@ async def _(world: World) -> Sent:
 @recipe("POST /v1/admin/payments/{order_id}/refund")
 async def _(world: World) -> Sent:
     return Sent({"order_id": (await world.bought())["order"]["id"]}, {"reason": "as agreed"})
+
+
+DEAD_EVENT = """
+INSERT INTO headrace.outbox_events
+  (event_id, event_type, event_version, aggregate_type, aggregate_id, payload_json, status)
+VALUES ($1, 'task.created', 1, 'task', 'tsk_1', '{}', 'DEAD')
+"""
+
+
+@recipe("POST /v1/admin/outbox/events/{outbox_event_id}/revive", "POST /v1/admin/outbox/revive")
+async def _(world: World) -> Sent:
+    event_id = ids.new("evt")
+    await world.db.fetch_alone(DEAD_EVENT, event_id)
+    return Sent({"outbox_event_id": event_id}, {})
 
 
 # Operations that change nothing that anybody could want to know of, each with the reason.

@@ -17,6 +17,7 @@ from headrace.configs.schemas import Offer
 from headrace.locks import routes as lock_routes
 from headrace.operations import routes as operation_routes
 from headrace.operations.audit import routes as audit_routes
+from headrace.operations.outbox import routes as outbox_routes
 from headrace.risks import routes as risk_routes
 from headrace.schedules import routes as schedule_routes
 from headrace.tasks import routes as task_routes
@@ -49,4 +50,5 @@ def routers(deps: RouteDeps) -> Sequence[APIRouter]:
         config_routes.create_router(deps.config_keys, deps.configs, deps.offer),
         risk_routes.router,
         operation_routes.router,
+        outbox_routes.router,
     ]

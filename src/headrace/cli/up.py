@@ -32,6 +32,7 @@ from headrace.cli.wiring import (
     database_of,
     load_settings,
     maintaining,
+    relaying,
     run,
     scheduling,
     secret_key,
@@ -53,7 +54,7 @@ PayLocally = Annotated[
 
 
 def up(host: Host = None, port: Port = None, app: App = None, pay_locally: PayLocally = False) -> None:
-    """Start everything: PostgreSQL, the schema, the API, the scheduler. Ctrl-C stops it in order; the data stays."""
+    """Start everything: PostgreSQL, the schema, the API, scheduler and relay. Ctrl-C stops it; the data stays."""
     started = monotonic()
     settings = load_settings(api_host=host, api_port=port)
     with _alone(data_folder(settings) / "up.lock") as lock:
@@ -106,6 +107,7 @@ async def _serve(
         paying(settings, listening.url, locally=how.pay_locally) as told,
         _working(told, deployment, how.program, stop),
         scheduling(told.settings, deployment),
+        relaying(told.settings, deployment),
         maintenance_loops(told.settings, deployment),
         serving.application(told.settings, deployment, secret) as app,
     ):

@@ -13,6 +13,7 @@ from headrace.client.errors import ApiError, Unreachable
 from headrace.client.model import (
     Balance,
     Entitlement,
+    EventType,
     Execution,
     Held,
     LedgerEntry,
@@ -41,6 +42,7 @@ __all__ = [
     "Balance",
     "Client",
     "Entitlement",
+    "EventType",
     "Execution",
     "Held",
     "LedgerEntry",

@@ -9,17 +9,19 @@ A claim counts as a failed try in advance, and publishing takes that back. So an
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from headrace.database import Row, Tx
 from headrace.outbox.consumers import StoredEvent
 from headrace.outbox.model import Event, EventId
 
+CLAIM_NEW = "SELECT * FROM headrace.claim_events($1, $2, $3, $4)"
+
 # As a subquery for each row, which cannot become a join over the whole table: one look into the partial index.
-DUE_HEADS = """
+DUE_FAILED = """
   SELECT id FROM headrace.outbox_events AS head
-  WHERE status = '{status}' AND next_retry_at <= coalesce($1, now()) AND id = (
+  WHERE status = 'FAILED' AND next_retry_at <= coalesce($1, now()) AND id = (
     SELECT id FROM headrace.outbox_events AS waiting
     WHERE waiting.aggregate_type = head.aggregate_type AND waiting.aggregate_id = head.aggregate_id
       AND waiting.status IN ('PENDING', 'FAILED')
@@ -31,20 +33,9 @@ DUE_HEADS = """
   FOR UPDATE SKIP LOCKED
 """
 
-# A new event that was claimed before: that relay died with it, perhaps because of it. From now on it is tried alone.
-CLAIM_NEW = f"""
-WITH due AS ({DUE_HEADS.format(status="PENDING")})
-UPDATE headrace.outbox_events AS event
-SET status = CASE WHEN retry_count = 0 THEN 'PENDING' ELSE 'FAILED' END,
-    next_retry_at = coalesce($1, now()) + CASE WHEN retry_count = 0 THEN $3::interval ELSE interval '0' END,
-    retry_count = greatest(retry_count, 1)
-FROM due WHERE event.id = due.id
-RETURNING event.id, event.retry_count, event.next_retry_at, event.status = 'PENDING' AS leased
-"""
-
 # The last try was begun and never ended: that, too, is the end of trying.
 CLAIM_FAILED = f"""
-WITH due AS ({DUE_HEADS.format(status="FAILED")})
+WITH due AS ({DUE_FAILED})
 UPDATE headrace.outbox_events AS event
 SET status = CASE WHEN retry_count < $4 THEN 'FAILED' ELSE 'DEAD' END,
     next_retry_at = coalesce($1, now()) + $3::interval,
@@ -57,7 +48,8 @@ READ = """
 SELECT head.id AS head, event.*
 FROM headrace.outbox_events AS head
 CROSS JOIN LATERAL (
-  SELECT id, event_id, event_type, event_version, aggregate_type, aggregate_id, trace_id, payload_json, created_at
+  SELECT id, event_id, event_type, event_version, aggregate_type, aggregate_id, user_id, trace_id, payload_json,
+         headers_json, created_at
   FROM headrace.outbox_events AS waiting
   WHERE waiting.aggregate_type = head.aggregate_type AND waiting.aggregate_id = head.aggregate_id
     AND waiting.id >= head.id AND waiting.status IN ('PENDING', 'FAILED')
@@ -68,22 +60,7 @@ WHERE head.id = ANY($1::bigint[])
 ORDER BY event.id
 """
 
-# Heads are locked in one order, and nothing of an aggregate is touched without its head.
-PUBLISH = """
-WITH held AS (
-  SELECT id FROM headrace.outbox_events
-  WHERE id = ANY($2::bigint[]) AND status IN ('PENDING', 'FAILED') AND next_retry_at = $3
-  ORDER BY id
-  FOR UPDATE
-)
-UPDATE headrace.outbox_events AS event
-SET status = 'PUBLISHED', published_at = now(),
-    retry_count = retry_count - CASE WHEN event.id = held.id THEN 1 ELSE 0 END
-FROM unnest($1::bigint[], $2::bigint[]) AS given (id, head)
-JOIN held ON held.id = given.head
-WHERE event.id = given.id AND event.status IN ('PENDING', 'FAILED')
-RETURNING event.id
-"""
+PUBLISH = "SELECT headrace.publish_events($1, $2, $3) AS id"
 
 FAIL = """
 UPDATE headrace.outbox_events
@@ -120,11 +97,23 @@ class Chain:
 class Claim:
     chains: tuple[Chain, ...] = ()
     set_aside: int = 0  # events whose last relay died with them: tried alone from now on, or dead
+    first_due_at: datetime | None = None  # before it nothing was due that is not claimed now
 
 
-async def claim_new(tx: Tx, *, limit: int, length: int, lease: timedelta, now: datetime | None = None) -> Claim:
-    """Lease up to so many aggregates whose next event was not tried yet, each with up to ``length`` events."""
-    return await _read(tx, await tx.fetch(CLAIM_NEW, now, limit, lease), length)
+async def claim_new(
+    tx: Tx,
+    *,
+    limit: int,
+    length: int,
+    lease: timedelta,
+    now: datetime | None = None,
+    floor: datetime | None = None,
+) -> Claim:
+    """Lease up to so many aggregates whose next event was not tried yet, each with up to ``length`` events. What
+    was due before the floor is not looked at."""
+    rows = await tx.fetch(CLAIM_NEW, now, limit, lease, floor)
+    first = min((row["due_at"] for row in rows), default=None)
+    return replace(await _read(tx, rows, length), first_due_at=first)
 
 
 async def claim_failed(tx: Tx, *, max_tries: int, lease: timedelta, now: datetime | None = None) -> Claim:
@@ -136,7 +125,7 @@ async def _read(tx: Tx, claimed: Sequence[Row], length: int) -> Claim:
     leased = {row["id"]: row for row in claimed if row["leased"]}
     behind: dict[int, list[StoredEvent]] = {}
     for row in await tx.fetch(READ, list(leased), length) if leased else ():
-        behind.setdefault(row["head"], []).append(_stored(row))
+        behind.setdefault(row["head"], []).append(stored_event(row))
     chains = (
         Chain(tuple(events), leased[head]["next_retry_at"], leased[head]["retry_count"])
         for head, events in behind.items()
@@ -168,14 +157,17 @@ async def fail(tx: Tx, chain: Chain, *, delay: timedelta, max_tries: int, now: d
     return str(row["status"])
 
 
-def _stored(row: Row) -> StoredEvent:
+def stored_event(row: Row) -> StoredEvent:
+    """An event as a statement has read it, with all that it holds."""
     event = Event(
         type=row["event_type"],
         aggregate_type=row["aggregate_type"],
         aggregate_id=row["aggregate_id"],
         payload=row["payload_json"],
+        user_id=row["user_id"],
         version=row["event_version"],
         trace_id=row["trace_id"],
+        request_id=(row["headers_json"] or {}).get("request_id"),
         id=EventId(row["event_id"]),
     )
     return StoredEvent(row["id"], event, row["created_at"])

@@ -18,6 +18,7 @@ from headrace.settings.embedded_postgres import EmbeddedPostgresSettings
 from headrace.settings.general import GeneralSettings
 from headrace.settings.kinds import PREFIX
 from headrace.settings.payments import PaymentsSettings
+from headrace.settings.relay import RelaySettings
 from headrace.settings.retention import RetentionSettings
 from headrace.settings.scheduler import SchedulerSettings
 from headrace.settings.worker import WorkerSettings
@@ -38,6 +39,7 @@ class Settings(
     PaymentsSettings,
     AuditSettings,
     AccountsSettings,
+    RelaySettings,
     SchedulerSettings,
     WorkerSettings,
     ApiSettings,

@@ -31,7 +31,7 @@ class RetentionSettings(Group):
     )
     retention_outbox: Keep = setting(
         "How long events that were published, or given up, are kept; then they are deleted.",
-        timedelta(days=30),
+        timedelta(days=7),
     )
     retention_tasks: Keep = setting(
         "How long tasks that are over are kept, with their logs and steps; then they are deleted.",

@@ -60,6 +60,7 @@ TAGS = [
     {"name": "Plans", "description": "What can be bought: prices, units, features."},
     {"name": "Subscriptions", "description": "Ordering a plan, renewing it, canceling it."},
     {"name": "Payments", "description": "Orders, how to pay them with WeChat Pay, refunds."},
+    {"name": "Events", "description": "Which events there are, and how they are getting on, for administrators."},
     {"name": "Audit", "description": "Who did what, to what, from where; and proof of it."},
     {"name": "Operations", "description": "Months of the tables that are kept by months, and those in the archive."},
     {"name": "Administration", "description": "Other people's accounts, for administrators."},

@@ -1,5 +1,7 @@
 -- Ends a task that was submitted in SQL before its type was declared, and that the type cannot take.
-CREATE OR REPLACE FUNCTION headrace.fail_unsettled(place bigint, task_id text, reason text, emits_events boolean) RETURNS void
+CREATE OR REPLACE FUNCTION headrace.fail_unsettled(
+  place bigint, task_id text, reason text, emits_events boolean, emits_always boolean
+) RETURNS void
 LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog
 AS $$
@@ -12,10 +14,11 @@ BEGIN
   INSERT INTO headrace.task_logs (task_id, attempt, status, message)
   VALUES (fail_unsettled.task_id, 0, 'FAILED', 'Submitted in SQL before its type was declared: ' || reason);
   IF emits_events THEN
-    PERFORM headrace.emit_task_events(ARRAY[headrace.new_id('evt')], ARRAY['task.failed'], ARRAY[fail_unsettled.task_id], ARRAY[0]);
+    PERFORM headrace.emit_task_events(
+      NULL, ARRAY['task.failed'], ARRAY[fail_unsettled.task_id], ARRAY[0], NULL, coalesce(emits_always, false));
   END IF;
 END
 $$;
-COMMENT ON FUNCTION headrace.fail_unsettled(bigint, text, text, boolean) IS 'Ends a waiting task whose type, once declared, cannot take it.';
-REVOKE EXECUTE ON FUNCTION headrace.fail_unsettled(bigint, text, text, boolean) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION headrace.fail_unsettled(bigint, text, text, boolean) TO headrace_app;
+COMMENT ON FUNCTION headrace.fail_unsettled(bigint, text, text, boolean, boolean) IS 'Ends a waiting task whose type, once declared, cannot take it.';
+REVOKE EXECUTE ON FUNCTION headrace.fail_unsettled(bigint, text, text, boolean, boolean) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION headrace.fail_unsettled(bigint, text, text, boolean, boolean) TO headrace_app;

@@ -33,7 +33,8 @@ BEGIN
     IF cardinality(known.followers) > 0 THEN
       PERFORM headrace.fail_unsettled(
         waiting.seq, task.id, 'Its type has followers (' || array_to_string(known.followers, ', ')
-                              || '): it must be submitted over the API or by a program, not in SQL.', known.emits_events);
+                              || '): it must be submitted over the API or by a program, not in SQL.',
+        known.emits_events, known.emits_always);
       settled := settled + 1;
       CONTINUE;
     END IF;
@@ -74,7 +75,7 @@ BEGIN
         version = written.version + 1
     WHERE written.id = task.id;
     IF refused IS NOT NULL THEN
-      PERFORM headrace.fail_unsettled(waiting.seq, task.id, refused, known.emits_events);
+      PERFORM headrace.fail_unsettled(waiting.seq, task.id, refused, known.emits_events, known.emits_always);
       settled := settled + 1;
       CONTINUE;
     END IF;

@@ -99,7 +99,7 @@ BEGIN
           cost);
 
   IF coalesce(known.emits_events, true) THEN
-    PERFORM headrace.emit_task_events(ARRAY[headrace.new_id('evt')], ARRAY['task.created'], ARRAY[task], ARRAY[0]);
+    PERFORM headrace.emit_task_events(NULL, ARRAY['task.created'], ARRAY[task], ARRAY[0], NULL, coalesce(known.emits_always, false));
   END IF;
   -- Last: the entitlement is everybody's who submits for this user.
   IF cost IS NOT NULL THEN
