@@ -8,11 +8,12 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from headrace import ids
-from headrace.database import Database, Json, Tx
+from headrace.database import Database, Tx
 from headrace.tasks import storable
 from headrace.tasks.catalog import Catalog, KnownType
 from headrace.tasks.errors import IdempotencyKeyReused, PayloadInvalid, PayloadTooLarge, TaskSpecInvalid
 from headrace.tasks.followers import Followers
+from headrace.tasks.insertion import Draft, Lanes, insertion
 from headrace.tasks.limit_keys import LONGEST_KEY, limit_key
 from headrace.tasks.model import LABEL, LONGEST_TIMEOUT, MEDIA_TYPES, Change, TaskSpec, Transition
 from headrace.tasks.units import units
@@ -43,7 +44,7 @@ class Submitter:
         self._catalog = catalog
         self._followers = followers
         self._config = config or SubmitConfig()
-        self._lanes: _Lanes = {}
+        self._lanes: Lanes = {}
         self._types: dict[str, KnownType] = {}
 
     async def submit(self, tx: Tx, spec: TaskSpec, *, user_id: str) -> str:
@@ -65,7 +66,7 @@ class Submitter:
         if known and len(specs) <= _ROWS:
             drafts = [self._draft(spec, self._types[spec.type], user_id) for spec in specs]
             if all(draft.lane in self._lanes for draft in drafts):
-                await db.fetch_alone(*_insertion(drafts, self._lanes, emits=self._emits(specs)))
+                await db.fetch_alone(*insertion(drafts, self._lanes, emits=self._emits(specs)))
                 return [draft.task_id for draft in drafts]
         async with db.transaction() as tx:
             drafts, lanes = await (self._stream if known else self._submit)(tx, specs, user_id)
@@ -80,7 +81,7 @@ class Submitter:
         """Whether tasks of this type cost something: the database may refuse them after they were written."""
         return (await self._catalog.get(tx, type_name)).units is not None
 
-    async def _submit(self, tx: Tx, specs: Sequence[TaskSpec], user_id: str) -> "tuple[list[_Draft], _Lanes]":
+    async def _submit(self, tx: Tx, specs: Sequence[TaskSpec], user_id: str) -> tuple[list[Draft], Lanes]:
         types = {name: await self._catalog.get(tx, name) for name in {spec.type for spec in specs}}
         drafts = [self._draft(spec, types[spec.type], user_id) for spec in specs]
         # Keys in one order: two who send the same ones the other way round do not wait for each other.
@@ -94,8 +95,8 @@ class Submitter:
         return drafts, lanes
 
     def _needs_no_look(self, specs: Sequence[TaskSpec]) -> bool:
-        """Whether every type is remembered and free, nobody has to be called for it and no key is given: then there is nothing
-        to read first, and all of it is one statement."""
+        """Whether every type is remembered and free, nobody has to be called for it and no key is given: then nothing is
+        read first, and all of it is one statement."""
         if not specs or not self._catalog.constant:
             return False
         known = {name: self._types.get(name) for name in {spec.type for spec in specs}}
@@ -109,11 +110,11 @@ class Submitter:
         """Of specs that need no look: whether they are of types with events; all are, or none."""
         return self._followers.emits(self._types[specs[0].type])
 
-    async def _stream(self, tx: Tx, specs: Sequence[TaskSpec], user_id: str) -> "tuple[list[_Draft], _Lanes]":
+    async def _stream(self, tx: Tx, specs: Sequence[TaskSpec], user_id: str) -> tuple[list[Draft], Lanes]:
         """Draft the next ones while the last are written. For a transaction of our own alone: a bad one is found only
         when others are written already."""
-        drafts: list[_Draft] = []
-        lanes: _Lanes = {}
+        drafts: list[Draft] = []
+        lanes: Lanes = {}
         writing: asyncio.Task[object] | None = None
         try:
             for start in range(0, len(specs), _ROWS):
@@ -121,7 +122,7 @@ class Submitter:
                 if writing is not None:
                     await writing
                 lanes |= await self._lanes_of(tx, part)
-                writing = asyncio.create_task(tx.execute(*_insertion(part, lanes, emits=self._emits(specs))))
+                writing = asyncio.create_task(tx.execute(*insertion(part, lanes, emits=self._emits(specs))))
                 await asyncio.sleep(0)  # it goes out now
                 drafts += part
         finally:
@@ -129,7 +130,7 @@ class Submitter:
                 await writing
         return drafts, lanes
 
-    def _draft(self, spec: TaskSpec, known: KnownType, user_id: str) -> "_Draft":
+    def _draft(self, spec: TaskSpec, known: KnownType, user_id: str) -> Draft:
         payload = {} if spec.payload is None else spec.payload
         known.check_payload(payload)
         try:
@@ -142,7 +143,7 @@ class Submitter:
         check_is_open(spec.type, user_id)
         max_attempts = spec.max_attempts or known.max_attempts
         key = limit_key(known.name, known.limit_key, spec.limit_key, payload=payload, user_id=user_id)
-        return _Draft(
+        return Draft(
             spec=spec,
             known=known,
             user_id=user_id,
@@ -160,7 +161,7 @@ class Submitter:
             units=units(known.name, known.units, payload),
         )
 
-    async def _claim_key(self, tx: Tx, draft: "_Draft", user_id: str) -> None:
+    async def _claim_key(self, tx: Tx, draft: Draft, user_id: str) -> None:
         """Claim the draft's key. If it is not new, the draft takes the first one's id."""
         lifetime = self._config.idempotency_lifetime
         row = None
@@ -177,7 +178,7 @@ class Submitter:
         draft.made = row["result_task_id"] == draft.task_id
         draft.task_id = row["result_task_id"]
 
-    async def _lanes_of(self, tx: Tx, drafts: Iterable["_Draft"]) -> "_Lanes":
+    async def _lanes_of(self, tx: Tx, drafts: Iterable[Draft]) -> Lanes:
         wanted = {draft.lane for draft in drafts}
         numbers = {lane: self._lanes[lane] for lane in wanted & self._lanes.keys()}
         for lane in sorted(wanted - numbers.keys(), key=repr):  # in one order: two submitters make none deadlock
@@ -185,8 +186,8 @@ class Submitter:
             numbers[lane] = await tx.fetchval(GET_LANE, queue, task_type, user_id, key, dict(labels), only_once)
         return numbers
 
-    async def _insert(self, tx: Tx, drafts: Sequence["_Draft"], lanes: "_Lanes") -> None:
-        await tx.execute(*_insertion(drafts, lanes))
+    async def _insert(self, tx: Tx, drafts: Sequence[Draft], lanes: Lanes) -> None:
+        await tx.execute(*insertion(drafts, lanes))
         await self._followers.follow(
             tx,
             [
@@ -206,37 +207,6 @@ class Submitter:
                 for draft in drafts
             ],
         )
-
-
-_Lanes = dict[tuple[Any, ...], int]
-_NO_MEDIA = (None, None, None, None)
-
-
-@dataclass(slots=True)
-class _Draft:
-    spec: TaskSpec
-    known: KnownType
-    user_id: str
-    payload: Json
-    key: str | None
-    priority: int
-    max_attempts: int
-    timeout_seconds: int | None
-    grace_seconds: int | None
-    extension_seconds: int | None
-    lane: tuple[Any, ...]
-    task_id: str
-    units: int | None  # what it costs
-    made: bool = True  # False if its key was known
-
-    def asked(self) -> tuple[object, ...]:
-        """What must be the same for the same key, for headrace.submission_digest."""
-        spec = self.spec
-        timeout = None if spec.timeout is None else self.timeout_seconds
-        return (
-            spec.type, self.payload, spec.title, spec.queue, spec.priority, spec.run_at, spec.max_attempts, timeout,
-            spec.limit_key, dict(spec.labels), spec.schedule_uid,
-        )  # fmt: skip
 
 
 # An expired key is as good as none: it is taken over. A live one is given back as it is, by FIND_KEY.
@@ -259,88 +229,6 @@ SELECT request_hash, result_task_id FROM headrace.idempotency_keys
 WHERE scope = 'tasks.submit' AND user_id = $1 AND idempotency_key = $2
 """
 GET_LANE = "SELECT headrace.lane($1, $2, $3, $4, $5, $6)"
-
-# Both rows in one statement: a task without its place in the queue cannot come into being.
-_INSERT = """
-WITH given AS MATERIALIZED ({given}
-), stored AS (
-  INSERT INTO headrace.tasks (id, user_id, task_type, title, payload, priority, queue, run_at, max_attempts,
-                              timeout_seconds, labels, limit_key, trace_id, schedule_uid, grace_seconds,
-                              extension_seconds, input_asset_id, quality_level, mode, output_format, queued_at,
-                              queue_seq, created_at)
-  SELECT id, user_id, task_type, title, payload, priority, queue, coalesce(run_at, now()), max_attempts,
-         timeout_seconds, labels, limit_key, trace_id, schedule_uid, grace_seconds, extension_seconds, input_asset_id,
-         quality_level, mode, output_format, now(), seq,
-         clock_timestamp()  -- not now(): a hundred thousand of one instant would be one page to sort
-  FROM given
-  {returning}
-), queued AS (
-  INSERT INTO headrace.task_queue (seq, run_at, lane_id, precedence, task_id, units)
-  SELECT seq, coalesce(run_at, now()), lane_id, -priority, id, units
-  FROM given
-)
-{result}
-"""
-# Waking takes a lock of the whole server at commit: only when somebody sleeps.
-_WAKE = "SELECT pg_notify('headrace_tasks', '') FROM headrace.workers WHERE ended_at IS NULL AND asleep LIMIT 1"
-# All tasks are stored before the function is called, which reads them, if somebody wants to know.
-_EMIT = f"""
-SELECT ({_WAKE}),
-       headrace.emit_task_events(NULL, array_fill('task.created'::text, ARRAY[count(*)::integer]), array_agg(id::text),
-                                 array_fill(0, ARRAY[count(*)::integer]))
-FROM stored
-"""
-_SILENT = {"returning": "", "result": _WAKE}
-_TELLING = {"returning": "RETURNING id", "result": _EMIT}
-_COLUMNS = {
-    "id": "varchar", "user_id": "varchar", "task_type": "varchar", "title": "varchar", "payload": "jsonb",
-    "priority": "integer", "queue": "varchar", "run_at": "timestamptz", "max_attempts": "integer",
-    "timeout_seconds": "integer", "labels": "jsonb", "limit_key": "varchar", "trace_id": "varchar",
-    "schedule_uid": "varchar", "lane_id": "integer", "grace_seconds": "integer", "extension_seconds": "integer",
-    "input_asset_id": "varchar", "quality_level": "varchar", "mode": "varchar", "output_format": "varchar",
-    "units": "integer",
-}  # fmt: skip
-_NUMBERED = [(f"${number}::{kind}", name) for number, (name, kind) in enumerate(_COLUMNS.items(), 1)]
-# One row has a plan that is kept; one for arrays is made anew each time, and costs more than the row.
-_ONE = f"""
-  SELECT {", ".join(f"{value} AS {name}" for value, name in _NUMBERED)},
-         nextval('headrace.task_queue_seq_seq') AS seq"""
-# An array of one value stands for that value in every row; unnest fills up what is short with nulls.
-_EACH = "CASE WHEN cardinality({value}[]) = 1 THEN ({value}[])[1] ELSE g.{name} END AS {name}"
-_MANY = f"""
-  SELECT {", ".join(_EACH.format(value=value, name=name) for value, name in _NUMBERED)},
-         nextval('headrace.task_queue_seq_seq') AS seq
-  FROM unnest({", ".join(f"{value}[]" for value, _ in _NUMBERED)}) AS g ({", ".join(_COLUMNS)})"""
-INSERT_TASK = _INSERT.format(given=_ONE, **_SILENT)
-INSERT_TASKS = _INSERT.format(given=_MANY, **_SILENT)
-INSERT_TASK_AND_EMIT = _INSERT.format(given=_ONE, **_TELLING)
-INSERT_TASKS_AND_EMIT = _INSERT.format(given=_MANY, **_TELLING)
-
-
-def _insertion(drafts: Sequence[_Draft], lanes: _Lanes, *, emits: bool = False) -> tuple[str, *tuple[object, ...]]:
-    """The statement that stores them, and its arguments. With ``emits`` it tells of them, too."""
-    if len(drafts) == 1:
-        return (INSERT_TASK_AND_EMIT if emits else INSERT_TASK, *_row(drafts[0], lanes))
-    columns = map(_column, zip(*[_row(draft, lanes) for draft in drafts], strict=True))
-    return (INSERT_TASKS_AND_EMIT if emits else INSERT_TASKS, *columns)
-
-
-def _row(draft: _Draft, lanes: _Lanes) -> tuple[object, ...]:
-    spec = draft.spec
-    return (
-        draft.task_id, draft.user_id, draft.known.name, spec.title or spec.type, draft.payload, draft.priority,
-        draft.lane[0], spec.run_at, draft.max_attempts, draft.timeout_seconds,
-        dict(spec.labels) if spec.labels else None, draft.lane[3] or None, spec.trace_id, spec.schedule_uid,
-        lanes[draft.lane], draft.grace_seconds, draft.extension_seconds, *(spec.media or _NO_MEDIA),
-        draft.units,
-    )  # fmt: skip
-
-
-def _column(values: tuple[Any, ...]) -> tuple[Any, ...] | None:
-    """A value that every row has travels once, and one that none has not at all: encoding is most of the cost."""
-    if values[0] != values[-1] or values.count(values[0]) < len(values):
-        return values
-    return None if values[0] is None else values[:1]
 
 
 def is_own(type_name: str) -> bool:

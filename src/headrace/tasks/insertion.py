@@ -1,0 +1,122 @@
+"""Writing new tasks: one statement for one or for thousands, with their places in the queue."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from headrace.database import Json
+from headrace.tasks.catalog import KnownType
+from headrace.tasks.model import TaskSpec
+
+Lanes = dict[tuple[Any, ...], int]
+_NO_MEDIA = (None, None, None, None)
+
+
+@dataclass(slots=True)
+class Draft:
+    spec: TaskSpec
+    known: KnownType
+    user_id: str
+    payload: Json
+    key: str | None
+    priority: int
+    max_attempts: int
+    timeout_seconds: int | None
+    grace_seconds: int | None
+    extension_seconds: int | None
+    lane: tuple[Any, ...]
+    task_id: str
+    units: int | None  # what it costs
+    made: bool = True  # False if its key was known
+
+    def asked(self) -> tuple[object, ...]:
+        """What must be the same for the same key, for headrace.submission_digest."""
+        spec = self.spec
+        timeout = None if spec.timeout is None else self.timeout_seconds
+        return (
+            spec.type, self.payload, spec.title, spec.queue, spec.priority, spec.run_at, spec.max_attempts, timeout,
+            spec.limit_key, dict(spec.labels), spec.schedule_uid,
+        )  # fmt: skip
+
+
+# Both rows in one statement: a task without its place in the queue cannot come into being.
+_INSERT = """
+WITH given AS MATERIALIZED ({given}
+), stored AS (
+  INSERT INTO headrace.tasks (id, user_id, task_type, title, payload, priority, queue, run_at, max_attempts,
+                              timeout_seconds, labels, limit_key, trace_id, schedule_uid, grace_seconds,
+                              extension_seconds, input_asset_id, quality_level, mode, output_format, queued_at,
+                              queue_seq, created_at)
+  SELECT id, user_id, task_type, title, payload, priority, queue, coalesce(run_at, now()), max_attempts,
+         timeout_seconds, labels, limit_key, trace_id, schedule_uid, grace_seconds, extension_seconds, input_asset_id,
+         quality_level, mode, output_format, now(), seq,
+         clock_timestamp()  -- not now(): a hundred thousand of one instant would be one page to sort
+  FROM given
+  {returning}
+), queued AS (
+  INSERT INTO headrace.task_queue (seq, run_at, lane_id, precedence, task_id, units)
+  SELECT seq, coalesce(run_at, now()), lane_id, -priority, id, units
+  FROM given
+)
+{result}
+"""
+# Waking takes a lock of the whole server at commit: only when somebody sleeps.
+_WAKE = "SELECT pg_notify('headrace_tasks', '') FROM headrace.workers WHERE ended_at IS NULL AND asleep LIMIT 1"
+# All tasks are stored before the function is called, which reads them, if somebody wants to know.
+_EMIT = f"""
+SELECT ({_WAKE}),
+       headrace.emit_task_events(NULL, array_fill('task.created'::text, ARRAY[count(*)::integer]), array_agg(id::text),
+                                 array_fill(0, ARRAY[count(*)::integer]))
+FROM stored
+"""
+_SILENT = {"returning": "", "result": _WAKE}
+_TELLING = {"returning": "RETURNING id", "result": _EMIT}
+_COLUMNS = {
+    "id": "varchar", "user_id": "varchar", "task_type": "varchar", "title": "varchar", "payload": "jsonb",
+    "priority": "integer", "queue": "varchar", "run_at": "timestamptz", "max_attempts": "integer",
+    "timeout_seconds": "integer", "labels": "jsonb", "limit_key": "varchar", "trace_id": "varchar",
+    "schedule_uid": "varchar", "lane_id": "integer", "grace_seconds": "integer", "extension_seconds": "integer",
+    "input_asset_id": "varchar", "quality_level": "varchar", "mode": "varchar", "output_format": "varchar",
+    "units": "integer",
+}  # fmt: skip
+_NUMBERED = [(f"${number}::{kind}", name) for number, (name, kind) in enumerate(_COLUMNS.items(), 1)]
+# One row has a plan that is kept; one for arrays is made anew each time, and costs more than the row.
+_ONE = f"""
+  SELECT {", ".join(f"{value} AS {name}" for value, name in _NUMBERED)},
+         nextval('headrace.task_queue_seq_seq') AS seq"""
+# An array of one value stands for that value in every row; unnest fills up what is short with nulls.
+_EACH = "CASE WHEN cardinality({value}[]) = 1 THEN ({value}[])[1] ELSE g.{name} END AS {name}"
+_MANY = f"""
+  SELECT {", ".join(_EACH.format(value=value, name=name) for value, name in _NUMBERED)},
+         nextval('headrace.task_queue_seq_seq') AS seq
+  FROM unnest({", ".join(f"{value}[]" for value, _ in _NUMBERED)}) AS g ({", ".join(_COLUMNS)})"""
+INSERT_TASK = _INSERT.format(given=_ONE, **_SILENT)
+INSERT_TASKS = _INSERT.format(given=_MANY, **_SILENT)
+INSERT_TASK_AND_EMIT = _INSERT.format(given=_ONE, **_TELLING)
+INSERT_TASKS_AND_EMIT = _INSERT.format(given=_MANY, **_TELLING)
+
+
+def insertion(drafts: Sequence[Draft], lanes: Lanes, *, emits: bool = False) -> tuple[str, *tuple[object, ...]]:
+    """The statement that stores them, and its arguments. With ``emits`` it tells of them, too."""
+    if len(drafts) == 1:
+        return (INSERT_TASK_AND_EMIT if emits else INSERT_TASK, *_row(drafts[0], lanes))
+    columns = map(_column, zip(*[_row(draft, lanes) for draft in drafts], strict=True))
+    return (INSERT_TASKS_AND_EMIT if emits else INSERT_TASKS, *columns)
+
+
+def _row(draft: Draft, lanes: Lanes) -> tuple[object, ...]:
+    spec = draft.spec
+    return (
+        draft.task_id, draft.user_id, draft.known.name, spec.title or spec.type, draft.payload, draft.priority,
+        draft.lane[0], spec.run_at, draft.max_attempts, draft.timeout_seconds,
+        dict(spec.labels) if spec.labels else None, draft.lane[3] or None, spec.trace_id, spec.schedule_uid,
+        lanes[draft.lane], draft.grace_seconds, draft.extension_seconds, *(spec.media or _NO_MEDIA),
+        draft.units,
+    )  # fmt: skip
+
+
+def _column(values: tuple[Any, ...]) -> tuple[Any, ...] | None:
+    """A value that every row has travels once, and one that none has not at all: encoding is most of the cost."""
+    if values[0] != values[-1] or values.count(values[0]) < len(values):
+        return values
+    return None if values[0] is None else values[:1]
