@@ -65,6 +65,7 @@ ROWS: dict[str, Values] = {
         "payload_json": {},
         "status": "PENDING",
     },
+    "event_interests": {"consumer": "webhooks", "pattern": "task.*"},
     "assets": {
         "id": ASSET,
         "user_id": USER,

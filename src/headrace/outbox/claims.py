@@ -57,7 +57,8 @@ READ = """
 SELECT head.id AS head, event.*
 FROM headrace.outbox_events AS head
 CROSS JOIN LATERAL (
-  SELECT id, event_id, event_type, event_version, aggregate_type, aggregate_id, trace_id, payload_json, created_at
+  SELECT id, event_id, event_type, event_version, aggregate_type, aggregate_id, user_id, trace_id, payload_json,
+         headers_json, created_at
   FROM headrace.outbox_events AS waiting
   WHERE waiting.aggregate_type = head.aggregate_type AND waiting.aggregate_id = head.aggregate_id
     AND waiting.id >= head.id AND waiting.status IN ('PENDING', 'FAILED')
@@ -174,8 +175,10 @@ def _stored(row: Row) -> StoredEvent:
         aggregate_type=row["aggregate_type"],
         aggregate_id=row["aggregate_id"],
         payload=row["payload_json"],
+        user_id=row["user_id"],
         version=row["event_version"],
         trace_id=row["trace_id"],
+        request_id=(row["headers_json"] or {}).get("request_id"),
         id=EventId(row["event_id"]),
     )
     return StoredEvent(row["id"], event, row["created_at"])

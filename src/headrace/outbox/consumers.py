@@ -25,7 +25,14 @@ class StoredEvent:
 
 
 class Consumer(Protocol):
-    """Whoever wants events. Both properties are data, so that they can be listed, stored and compared in SQL."""
+    """Whoever wants events.
+
+    An event is written only where an interest in ``event_interests`` fits it (or its writer says always). There are two
+    ways to have interests. ``interests`` are those that the consumer has as long as it is assembled: ``headrace
+    migrate``, ``up`` and every relay that starts store them, under the consumer's name and the key ``""``. Those that
+    come and go (an endpoint is made, changed, deleted) are declared where that happens, under the consumer's name and a
+    key of its own: ``interests.declare``.
+    """
 
     @property
     def name(self) -> str:
@@ -33,7 +40,8 @@ class Consumer(Protocol):
 
     @property
     def interests(self) -> Sequence[str]:
-        """Types of events: ``task.created``, all that begin alike (``task.*``), or all (``*``)."""
+        """Types of events: ``task.created``, all that begin alike (``task.*``), or all (``*``). ``receive`` gets what
+        fits them. Empty for a consumer that declares its interests by keys: it gets every event, and picks."""
 
     async def receive(self, tx: Tx, events: Sequence[StoredEvent]) -> None:
         """Write in this transaction what these events mean to you: rows of your own, and nothing outside the database.

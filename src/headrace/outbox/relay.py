@@ -142,4 +142,6 @@ class Relay:
 
 def _wanted(consumer: Consumer, events: Sequence[StoredEvent]) -> list[StoredEvent]:
     interests = consumer.interests  # asked once: it may be read from somewhere
+    if not interests:  # it declares them by keys, and picks for itself
+        return list(events)
     return [event for event in events if is_interested(interests, event.event.type)]

@@ -8,12 +8,15 @@ from headrace.outbox.model import Event
 # In the order given: the ids of the rows are the order in which one aggregate's events are told.
 APPEND = """
 INSERT INTO headrace.outbox_events
-  (event_id, event_type, event_version, aggregate_type, aggregate_id, trace_id, payload_json, headers_json, status)
-SELECT event_id, event_type, event_version, aggregate_type, aggregate_id, trace_id, payload, headers, 'PENDING'
+  (event_id, event_type, event_version, aggregate_type, aggregate_id, user_id, trace_id, payload_json, headers_json,
+   status)
+SELECT event_id, event_type, event_version, aggregate_type, aggregate_id, user_id, trace_id, payload, headers, 'PENDING'
 FROM unnest(
-  $1::varchar[], $2::varchar[], $3::integer[], $4::varchar[], $5::varchar[], $6::varchar[], $7::jsonb[], $8::jsonb[]
+  $1::varchar[], $2::varchar[], $3::integer[], $4::varchar[], $5::varchar[], $6::varchar[], $7::varchar[], $8::jsonb[],
+  $9::jsonb[]
 ) WITH ORDINALITY
-  AS given (event_id, event_type, event_version, aggregate_type, aggregate_id, trace_id, payload, headers, position)
+  AS given (event_id, event_type, event_version, aggregate_type, aggregate_id, user_id, trace_id, payload, headers,
+            position)
 ORDER BY position
 """
 
@@ -32,6 +35,7 @@ async def append(tx: Tx, events: Sequence[Event]) -> None:
         [event.version for event in events],
         [event.aggregate_type for event in events],
         [event.aggregate_id for event in events],
+        [event.user_id for event in events],
         [event.trace_id for event in events],
         [dict(event.payload) for event in events],
         [event.headers for event in events],

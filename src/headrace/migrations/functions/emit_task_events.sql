@@ -15,8 +15,8 @@ DECLARE
   told integer;
 BEGIN
   INSERT INTO headrace.outbox_events
-    (event_id, event_type, event_version, aggregate_type, aggregate_id, trace_id, payload_json, headers_json, status)
-  SELECT given.event_id, given.event_type, 1, 'task', task.id, task.trace_id,
+    (event_id, event_type, event_version, aggregate_type, aggregate_id, user_id, trace_id, payload_json, headers_json, status)
+  SELECT given.event_id, given.event_type, 1, 'task', task.id, task.user_id, task.trace_id,
     jsonb_build_object(
       'task_id', task.id,
       'type', task.task_type,

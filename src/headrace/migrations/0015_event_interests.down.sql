@@ -1,0 +1,2 @@
+ALTER TABLE headrace.outbox_events DROP COLUMN user_id;
+DROP TABLE headrace.event_interests;

@@ -1,0 +1,28 @@
+-- Who wants which events: what nobody wants is not written.
+
+CREATE TABLE headrace.event_interests (
+  id                 bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  consumer           varchar(64) NOT NULL
+                     CONSTRAINT ck_event_interests_consumer CHECK (consumer <> ''),
+  key                varchar(64) NOT NULL DEFAULT '',
+  pattern            varchar(128) NOT NULL
+                     CONSTRAINT ck_event_interests_pattern CHECK (pattern ~ '^([a-z][a-z0-9_]*\.)*([a-z][a-z0-9_]*|\*)$'),
+  user_id            varchar(64),
+  task_type          varchar(255),
+  created_at         timestamptz NOT NULL DEFAULT now(),
+  CONSTRAINT uk_event_interests UNIQUE NULLS NOT DISTINCT (consumer, key, pattern, user_id, task_type)
+);
+-- "Does anybody want this event?", asked in the transaction of each change.
+CREATE INDEX idx_event_interests_pattern_user ON headrace.event_interests (pattern, user_id);
+
+COMMENT ON TABLE headrace.event_interests IS 'Which events are written to the outbox, and for whom. One that nobody wants is not.';
+COMMENT ON COLUMN headrace.event_interests.consumer IS 'Who wants them: the name of a consumer of the relay.';
+COMMENT ON COLUMN headrace.event_interests.key IS 'Which part of the consumer: an endpoint, say. Empty: the consumer itself.';
+COMMENT ON COLUMN headrace.event_interests.pattern IS 'A type of events (task.created), all that begin alike (task.*), or all (*).';
+COMMENT ON COLUMN headrace.event_interests.user_id IS 'Only events of this user; null: of everybody.';
+COMMENT ON COLUMN headrace.event_interests.task_type IS 'Only events of tasks of this type; null: of every type, and of what is no task.';
+
+ALTER TABLE headrace.outbox_events ADD COLUMN user_id varchar(64);
+COMMENT ON COLUMN headrace.outbox_events.user_id IS 'Whose event it is; null: nobody''s.';
+
+GRANT SELECT, INSERT, UPDATE, DELETE ON headrace.event_interests TO headrace_app;

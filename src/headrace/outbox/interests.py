@@ -1,0 +1,77 @@
+"""Interests: who wants which events. An event that nobody wants is not written.
+
+Whoever writes events asks in the transaction of the change, holding a lock that all of them share. Adding an interest
+takes that lock alone: it waits for the transactions that have already asked. So an interest gets every event of what
+commits after it. docs/why/events.md says more.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+from headrace.database import Tx
+from headrace.errors import Unavailable
+
+_PATIENCE = timedelta(seconds=10)
+
+
+class EventWritersBusy(Unavailable):
+    """A transaction that writes events stays open, so that nobody can be subscribed to them: try again."""
+
+    code = "event_writers_busy"
+
+
+@dataclass(frozen=True, slots=True)
+class Interest:
+    """Events of these types; only those of a user, or of tasks of one type, where that is given."""
+
+    pattern: str  # ``task.created``, all that begin alike (``task.*``), or all (``*``)
+    user_id: str | None = None
+    task_type: str | None = None
+
+
+FIND = "SELECT pattern, user_id, task_type FROM headrace.event_interests WHERE consumer = $1 AND key = $2"
+AWAIT_WRITERS = "SELECT headrace.await_event_writers($1)"
+DELETE = """
+DELETE FROM headrace.event_interests AS known
+USING unnest($3::varchar[], $4::varchar[], $5::varchar[]) AS given (pattern, user_id, task_type)
+WHERE known.consumer = $1 AND known.key = $2 AND known.pattern = given.pattern
+  AND known.user_id IS NOT DISTINCT FROM given.user_id AND known.task_type IS NOT DISTINCT FROM given.task_type
+"""
+INSERT = """
+INSERT INTO headrace.event_interests (consumer, key, pattern, user_id, task_type)
+SELECT $1, $2, given.* FROM unnest($3::varchar[], $4::varchar[], $5::varchar[]) AS given
+ON CONFLICT DO NOTHING
+"""
+
+
+async def declare(
+    tx: Tx, consumer: str, key: str, interests: Sequence[Interest], *, patience: timedelta = _PATIENCE
+) -> None:
+    """Replace what this part of a consumer wants; an interest is there with the commit.
+
+    Adding one waits until no transaction is open that has decided about events without it, and holds up others that
+    write events until the commit: declare last. ``EventWritersBusy`` when somebody keeps such a transaction open.
+    """
+    wanted = set(interests)
+    known = {Interest(*row) for row in await tx.fetch(FIND, consumer, key)}
+    if gone := known - wanted:
+        await tx.execute(DELETE, consumer, key, *_columns(gone))
+    if added := wanted - known:
+        if not await tx.fetchval(AWAIT_WRITERS, patience):
+            raise EventWritersBusy(retry_after=patience)
+        await tx.execute(INSERT, consumer, key, *_columns(added))
+
+
+async def withdraw(tx: Tx, consumer: str, key: str) -> None:
+    """This part of a consumer wants nothing any more. Waits for nobody: an event too many does no harm."""
+    await declare(tx, consumer, key, ())
+
+
+def _columns(interests: set[Interest]) -> tuple[list[str], list[str | None], list[str | None]]:
+    ordered = sorted(interests, key=repr)
+    return (
+        [each.pattern for each in ordered],
+        [each.user_id for each in ordered],
+        [each.task_type for each in ordered],
+    )
