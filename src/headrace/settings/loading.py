@@ -19,6 +19,7 @@ from headrace.settings.general import GeneralSettings
 from headrace.settings.kinds import PREFIX
 from headrace.settings.retention import RetentionSettings
 from headrace.settings.scheduler import SchedulerSettings
+from headrace.settings.webhooks import WebhookSettings
 from headrace.settings.worker import WorkerSettings
 
 # Names with the prefix that are not settings: where the file lies, and what the tests and scripts use.
@@ -36,6 +37,7 @@ class Settings(
     RetentionSettings,
     AuditSettings,
     AccountsSettings,
+    WebhookSettings,
     SchedulerSettings,
     WorkerSettings,
     ApiSettings,
