@@ -53,6 +53,10 @@ class Scope(StrEnum):
     SCHEDULES_WRITE = "schedules:write"
     LOCKS_READ = "locks:read"
     LOCKS_WRITE = "locks:write"
+    WEBHOOKS_READ = "webhooks:read"
+    WEBHOOKS_WRITE = "webhooks:write"
+    NOTIFICATIONS_READ = "notifications:read"
+    NOTIFICATIONS_WRITE = "notifications:write"
     AUDIT_READ = "audit:read"
     ADMIN = "admin"
 

@@ -24,8 +24,8 @@ class WebhookSettings(Group):
     title: ClassVar[str] = "Webhooks"
 
     webhook_key: SecretStr | None = setting(
-        "Encrypts the secrets of endpoints; at least 32 characters, the same for all processes: `openssl rand -hex 32`. "
-        "Unset, `HEADRACE_SECRET_KEY` does.",
+        "Encrypts the secrets of endpoints; at least 32 characters, the same for all processes (`openssl rand "
+        "-hex 32`). Unset, `HEADRACE_SECRET_KEY` does.",
         None,
     )
     webhook_old_keys: Secrets = setting(
@@ -42,8 +42,8 @@ class WebhookSettings(Group):
         None,
     )
     webhook_networks: Networks = setting(
-        "Private networks where endpoints may be, also by http, separated by commas (`10.20.0.0/16`). Everybody who may "
-        "make an endpoint can then send requests there.",
+        "Private networks where endpoints may be, also by http, separated by commas (`10.20.0.0/16`). Everybody who "
+        "may make an endpoint can then send requests there.",
         (),
     )
     webhook_max_endpoints: PositiveInt = setting("Endpoints that one user may have.", 50)

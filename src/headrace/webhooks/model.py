@@ -166,9 +166,7 @@ def check_patterns(patterns: Sequence[str]) -> tuple[str, ...]:
     """Types of events without repetitions, or what is wrong with them."""
     unique = tuple(dict.fromkeys(patterns))
     if not 1 <= len(unique) <= MOST_PATTERNS:
-        raise EndpointInvalid(
-            f"Name 1 to {MOST_PATTERNS} types of events, or * for all.", field="subscribed_events"
-        )
+        raise EndpointInvalid(f"Name 1 to {MOST_PATTERNS} types of events, or * for all.", field="subscribed_events")
     for pattern in unique:
         if not _PATTERN.fullmatch(pattern) or len(pattern) > 128:
             raise EndpointInvalid(

@@ -16,11 +16,6 @@ class Pace:
     def __post_init__(self) -> None:
         self.limit = min(self.limit, self.most)
 
-    @property
-    def is_fresh(self) -> bool:
-        """Whether nothing is known that a new one would not know."""
-        return self.limit == min(_FIRST, self.most)
-
     def succeeded(self) -> None:
         self.limit = min(self.limit + 1, self.most)
 

@@ -103,7 +103,9 @@ def _fared(batch: Sequence[Outcome]) -> list[Fared]:
         failures = 0
         for each in outcomes:
             failures = 0 if each.is_success else failures + 1
-        was_well = all(each.claimed.endpoint_failures == 0 and not each.claimed.endpoint.failing_since for each in outcomes)
+        was_well = all(
+            each.claimed.endpoint_failures == 0 and not each.claimed.endpoint.failing_since for each in outcomes
+        )
         if succeeded and not failures and was_well:
             continue
         last = next((each for each in reversed(outcomes) if not each.is_success), None)
@@ -117,5 +119,3 @@ def _error(outcome: Outcome | None) -> str | None:
         return None
     status = f"HTTP {outcome.response_status}" if outcome.response_status is not None else None
     return "; ".join(filter(None, (status, outcome.error))) or None
-
-

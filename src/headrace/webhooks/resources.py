@@ -5,6 +5,4 @@ from headrace.webhooks.model import Endpoint
 
 
 def resource_of(endpoint: Endpoint) -> Resource:
-    return Resource(
-        ResourceType.WEBHOOK_ENDPOINT, endpoint.id, {"name": endpoint.name, "user_id": endpoint.user_id}
-    )
+    return Resource(ResourceType.WEBHOOK_ENDPOINT, endpoint.id, {"name": endpoint.name, "user_id": endpoint.user_id})

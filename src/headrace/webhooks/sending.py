@@ -32,7 +32,8 @@ from headrace.webhooks.store.queue import Claimed
 log = logs.get(__name__)
 
 _AFTER_CLAIM_S = 0.01  # between two claims while there is work
-_SIGNERS = 2000
+_SIGNERS = 2000  # that are kept
+_LANES = 10_000
 
 
 @dataclass(slots=True)
@@ -43,9 +44,7 @@ class _Lane:
 
 
 class Sender:
-    def __init__(
-        self, db: Database, client: HttpClient, keyring: Keyring, config: SenderConfig | None = None
-    ) -> None:
+    def __init__(self, db: Database, client: HttpClient, keyring: Keyring, config: SenderConfig | None = None) -> None:
         self._db = db
         self._client = client
         self._keyring = keyring
@@ -157,6 +156,8 @@ class Sender:
 
     def _lane(self, endpoint_id: str) -> _Lane:
         if (lane := self._lanes.get(endpoint_id)) is None:
+            if len(self._lanes) >= _LANES:
+                self._lanes = {each: lane for each, lane in self._lanes.items() if lane.running or lane.waiting}
             lane = self._lanes[endpoint_id] = _Lane(Pace(self._config.concurrency))
         return lane
 
@@ -191,8 +192,6 @@ class Sender:
             self._start(claimed.endpoint.id)
             if not lane.waiting:
                 self._wake.set()  # more of it may be due
-                if not lane.running and lane.pace.is_fresh:
-                    self._lanes.pop(claimed.endpoint.id, None)
 
     def _may_begin(self, claimed: Claimed, since: float) -> bool:
         """Whether the lease is sure to last until this is sent and recorded."""
@@ -210,9 +209,7 @@ class Sender:
             why = "the endpoint's secret cannot be read: its key is missing in HEADRACE_WEBHOOK_OLD_KEYS"
             return decide(claimed, Reply(timedelta(0), error=why, kind="refused"), {}, self._config.retries)
         except UrlRefused as exc:  # the settings have become stricter since the endpoint was made
-            return decide(
-                claimed, Reply(timedelta(0), error=exc.message, kind="refused"), {}, self._config.retries
-            )
+            return decide(claimed, Reply(timedelta(0), error=exc.message, kind="refused"), {}, self._config.retries)
         reply = await self._client.post(
             target,
             claimed.body.encode(),

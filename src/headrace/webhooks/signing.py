@@ -12,8 +12,8 @@ USER_AGENT = f"Headrace/{__version__}"
 
 
 class Signer:
-    """Signs for one endpoint; while its secret is rotated, with the old one, too, so that receivers may change theirs at
-    any moment in between."""
+    """Signs for one endpoint; while its secret is rotated, with the old one, too: receivers may change theirs at any
+    moment in between."""
 
     def __init__(self, secrets: Sequence[Secret]) -> None:
         self._keys = [Webhook(secret.key) for secret in secrets]

@@ -1,6 +1,6 @@
 """Which addresses a request may go to: public ones, and what an operator has opened.
 
-The ranges are those of IANA's special-purpose registries, and the few public addresses that clouds answer on themselves.
+The ranges are those of IANA's special-purpose registries, and the few public addresses that clouds use themselves.
 An IPv6 address that carries an IPv4 address is judged by that one, where a network really translates it (IPv4-mapped,
 NAT64), and refused otherwise (6to4, Teredo, IPv4-compatible): nobody needs those to be reached.
 """

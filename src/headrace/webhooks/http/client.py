@@ -135,9 +135,7 @@ class HttpClient:
                 if reading.add(part):
                     break
 
-    async def _pool(
-        self, key: tuple[object, ...], allow_ips: Sequence[Network] | None
-    ) -> httpcore.AsyncConnectionPool:
+    async def _pool(self, key: tuple[object, ...], allow_ips: Sequence[Network] | None) -> httpcore.AsyncConnectionPool:
         pool = self._pools.get(key)
         if pool is None:
             await self._make_room()

@@ -1,5 +1,5 @@
-"""Connections to checked addresses only. A name is resolved once, every answer is judged, and the connection goes to the
-very address that was judged: no second look-up, in which the answer might be another one, comes between.
+"""Connections to checked addresses only. A name is resolved once, every answer is judged, and the connection goes to
+the very address that was judged: no second look-up, in which the answer might be another one, comes between.
 
 httpcore asks its network backend for each connection by name, and does TLS with that name itself; so SNI, the check of
 the certificate and the Host header stay as they are.

@@ -56,9 +56,7 @@ class DeliveryFilter:
 ENDPOINTS_OF = "SELECT id FROM headrace.webhook_endpoints WHERE user_id = $1"
 
 
-async def list_deliveries(
-    tx: Tx, wanted: DeliveryFilter, *, before: int | None = None, limit: int
-) -> list[Delivery]:
+async def list_deliveries(tx: Tx, wanted: DeliveryFilter, *, before: int | None = None, limit: int) -> list[Delivery]:
     """Deliveries, newest first."""
     endpoints = None
     if wanted.user_id is not None:

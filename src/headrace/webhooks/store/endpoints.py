@@ -131,6 +131,15 @@ async def find(tx: Tx, endpoint_id: str, *, lock: bool = False) -> Endpoint | No
     return None if row is None else endpoint_of(row)
 
 
+FIND_OWNER = "SELECT user_id FROM headrace.webhook_endpoints WHERE id = $1"
+
+
+async def find_owner(tx: Tx, endpoint_id: str) -> str | None:
+    """Whose it is, or was: of a deleted one, too."""
+    owner: str | None = await tx.fetchval(FIND_OWNER, endpoint_id)
+    return owner
+
+
 SET_STATUS = f"""
 UPDATE headrace.webhook_endpoints
 SET status = $2, status_reason = $3, failing_since = CASE WHEN $2 = 'ACTIVE' THEN NULL ELSE failing_since END,

@@ -20,8 +20,8 @@ class Fared:
     pause: timedelta | None
 
 
-# Once there are as many failures in a row as the threshold, the breaker opens: for half a minute, then twice as long with
-# each try that fails, up to ten minutes. What the endpoint itself asked for counts if it is longer.
+# Once there are as many failures in a row as the threshold, the breaker opens: for half a minute, then twice as long
+# with each try that fails, up to ten minutes. What the endpoint itself asked for counts if it is longer.
 NOTE = """
 INSERT INTO headrace.webhook_health AS health (endpoint_id, failures, blocked_until, last_failure_at, last_error)
 SELECT fared.endpoint_id, fared.failures, nullif(greatest(now() + fared.pause, fared.broken_until), '-infinity'),
@@ -49,7 +49,9 @@ MARK_FAILING = """
 UPDATE headrace.webhook_endpoints SET failing_since = now()
 WHERE id = ANY($1) AND failing_since IS NULL AND deleted_at IS NULL AND status = 'ACTIVE'
 """
-MARK_WELL = "UPDATE headrace.webhook_endpoints SET failing_since = NULL WHERE id = ANY($1) AND failing_since IS NOT NULL"
+MARK_WELL = (
+    "UPDATE headrace.webhook_endpoints SET failing_since = NULL WHERE id = ANY($1) AND failing_since IS NOT NULL"
+)
 
 
 async def note(tx: Tx, fared: Sequence[Fared], *, threshold: int) -> None:

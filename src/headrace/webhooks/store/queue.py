@@ -39,9 +39,9 @@ class Claimed:
     overlaps: bool  # the endpoint's previous secret signs, too
 
 
-# Endpoints with something to send, found by skipping from one to the next in the index; of each as many as the sender has
-# room for. One that is broken, or asked for a pause, is left out; after that it gets one delivery to try. Endpoints come
-# in no order, so that a sender which cannot take all of them is fair.
+# Endpoints with something to send, found by skipping from one to the next in the index; of each as many as the sender
+# has room for. One that is broken, or asked for a pause, is left out; after that it gets one delivery to try. Endpoints
+# come in no order, so that a sender which cannot take all of them is fair.
 CLAIM = """
 WITH RECURSIVE lanes AS (
   (SELECT endpoint_id FROM headrace.webhook_queue WHERE leased_until IS NULL ORDER BY endpoint_id LIMIT 1)
@@ -323,9 +323,7 @@ SELECT count(*) FROM open
 """
 
 
-async def end_all(
-    tx: Tx, endpoint_id: str, *, status: DeliveryStatus, error: str, limit: int = 5000
-) -> int:
+async def end_all(tx: Tx, endpoint_id: str, *, status: DeliveryStatus, error: str, limit: int = 5000) -> int:
     """End what is still to be sent to an endpoint; says how many, ``limit`` if there may be more."""
     count: int = await tx.fetchval(END_ALL, endpoint_id, status, error, limit)
     return count
