@@ -52,29 +52,38 @@ class Recorder:
     async def _write_surely(self, batch: Sequence[Outcome]) -> None:
         while True:
             try:
-                await self.write(batch)
+                await self._record(batch)
             except HeadraceError as exc:
                 log.warning("webhooks.unrecorded", error=exc.code, outcomes=len(batch))
             except Exception:
-                log.exception("webhooks.unrecorded", outcomes=len(batch))
                 if len(batch) == 1:
+                    log.exception("webhooks.unrecorded", delivery_id=batch[0].claimed.delivery_id)
                     return  # it will be taken over, and is on record as lost
                 for outcome in batch:
                     await self._write_surely([outcome])
                 return
             else:
-                return
+                break
             await asyncio.sleep(_PAUSE_S)
+        try:
+            await self._act(batch)
+        except HeadraceError as exc:  # the next failure of the endpoint will say the same
+            log.warning("webhooks.unnoted", error=exc.code)
+        except Exception:
+            log.exception("webhooks.unnoted")
 
     async def write(self, batch: Sequence[Outcome]) -> None:
         """Write these, and act on what they say of their endpoints."""
+        await self._record(batch)
+        await self._act(batch)
+
+    async def _record(self, batch: Sequence[Outcome]) -> None:
         async with self._db.transaction() as tx:
             held = await queue.record(tx, batch)
             if late := [outcome for outcome in batch if outcome.claimed.id not in held]:
                 await queue.record_late(tx, late)
         for outcome in late:
             log.warning("webhooks.late", delivery_id=outcome.claimed.delivery_id)
-        await self._act(batch)
 
     async def _act(self, batch: Sequence[Outcome]) -> None:
         fared = _fared(batch)

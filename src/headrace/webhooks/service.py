@@ -1,4 +1,4 @@
-"""What people do with endpoints. Each reaches only their own, administrators all; every change is audited, no secret is.
+"""What people do with endpoints. Each reaches only their own, administrators all; every change is audited.
 
 A new interest in events is declared last: it waits for transactions that write events, and holds up others.
 """
