@@ -5,12 +5,12 @@ import asyncio
 import json
 import time
 from collections.abc import Awaitable, Callable
-from contextlib import ExitStack
 from dataclasses import dataclass
 
 import asyncpg
 
 from benchmarks import ours, peers, raw
+from benchmarks.draining import drain_rate, execute
 from benchmarks.processes import Worker
 from benchmarks.report import Run, Targets, console, print_json, print_rounds, print_targets
 from benchmarks.scratch import analyze, reset, scratch_server
@@ -32,52 +32,6 @@ class Sizes:
 
 FULL = Sizes(5, 100_000, 50_000, 2_000, 1_000_000, 100_000, 2_000, 100_000, 300)
 QUICK = Sizes(2, 10_000, 5_000, 300, 50_000, 10_000, 200, 10_000, 40)
-
-EMPTY = {
-    "ours": "SELECT NOT EXISTS (SELECT FROM headrace.task_queue)",
-    "raw-narrow": "SELECT NOT EXISTS (SELECT FROM headrace.task_queue)",
-    "raw-plain": "SELECT NOT EXISTS (SELECT FROM headrace.tasks WHERE status <> 'SUCCEEDED')",
-    "pgqueuer": "SELECT NOT EXISTS (SELECT FROM pgqueuer)",
-    "procrastinate": "SELECT NOT EXISTS (SELECT FROM procrastinate_jobs)",
-}
-
-
-# Each attempt writes a line, so this counter tells how far they are; looking for what is left would take the time of
-# those who work.
-WRITTEN = "SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM headrace.task_logs_id_seq"
-PATIENCE_S = 120
-
-
-async def drain_rate(url: str, who: str, count: int, *, processes: int = 1, done: str | None = None) -> float:
-    """Tasks a second of ``processes`` workers over what is waiting, until so many are done."""
-    with ExitStack() as stack:
-        workers = [stack.enter_context(Worker(who, url)) for _ in range(processes)]
-        connection = await asyncpg.connect(url)
-        ours = who == "ours" or who.startswith("raw")
-        before = await connection.fetchval(WRITTEN)
-        started = time.perf_counter()
-        for worker in workers:
-            worker.go()
-        while (ours and await connection.fetchval(WRITTEN) < before + count) or not await connection.fetchval(
-            done or EMPTY[who]
-        ):
-            if all(worker.ended for worker in workers):
-                raise SystemExit(f"{who}: the workers ended before the work did")
-            if time.perf_counter() - started > PATIENCE_S:
-                raise SystemExit(f"{who}: not done after {PATIENCE_S} s")
-            await asyncio.sleep(0.02)
-        seconds = time.perf_counter() - started
-        await connection.close()
-        return count / seconds
-
-
-async def execute(url: str, *statements: str) -> None:
-    connection = await asyncpg.connect(url)
-    try:
-        for statement in statements:
-            await connection.execute(statement)
-    finally:
-        await connection.close()
 
 
 async def fresh(run: Run[Sizes], count: int) -> None:

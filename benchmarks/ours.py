@@ -6,9 +6,9 @@ from datetime import timedelta
 from typing import Any
 
 from headrace import Headrace
+from headrace.assembly.followers import followers
 from headrace.database import Database, DatabaseConfig
 from headrace.tasks.context import TaskContext
-from headrace.tasks.followers import Followers
 from headrace.tasks.model import TaskSpec
 from headrace.tasks.registry import Registry
 from headrace.tasks.worker.config import WorkerConfig
@@ -27,26 +27,31 @@ def as_app(url: str) -> DatabaseConfig:
     return DatabaseConfig(f"{url}?role=headrace_app", role="bench", pool_max=6, statement_timeout=timedelta(minutes=5))
 
 
+@registry.task("noop.told")
+async def noop_told(context: TaskContext, payload: Any) -> Any:
+    return await noop(context, payload)
+
+
 async def work(url: str, stop: asyncio.Event, *, concurrency: int = 100) -> None:
     async with await Database.connect(as_app(url)) as db:
-        await Worker(db, registry, Followers(), WorkerConfig(concurrency=concurrency)).run(stop)
+        await Worker(db, registry, followers(), WorkerConfig(concurrency=concurrency)).run(stop)
 
 
-async def fill(url: str, count: int) -> float:
+async def fill(url: str, count: int, task_type: str = "noop") -> float:
     """Submit in bulk, 5,000 a call; gives the seconds it took."""
     async with Headrace(as_app(url).url, registry) as headrace:
         started = time.perf_counter()
         for first in range(0, count, 5000):
-            specs = [TaskSpec("noop", {"n": n}) for n in range(first, min(first + 5000, count))]
+            specs = [TaskSpec(task_type, {"n": n}) for n in range(first, min(first + 5000, count))]
             await headrace.submit_many(specs)
         return time.perf_counter() - started
 
 
-async def submit_singly(url: str, count: int) -> float:
+async def submit_singly(url: str, count: int, task_type: str = "noop") -> float:
     async with Headrace(as_app(url).url, registry) as headrace:
         for n in range(10):
-            await headrace.submit("noop", {"n": n})
+            await headrace.submit(task_type, {"n": n})
         started = time.perf_counter()
         for n in range(count):
-            await headrace.submit("noop", {"n": n})
+            await headrace.submit(task_type, {"n": n})
         return time.perf_counter() - started

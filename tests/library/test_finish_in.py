@@ -25,6 +25,7 @@ from tests.library.test_headrace import (
     for_libpq,
     for_sqlalchemy,
 )
+from tests.outbox.hearing import want
 from tests.tasks.conftest import AT_ONCE
 from tests.tasks.people import told
 
@@ -48,6 +49,7 @@ async def paid(db: Database) -> int:
 async def test_what_a_handler_writes_and_the_end_are_committed_together(
     database_url: str, db: Database, way: Way
 ) -> None:
+    await want(db)
     registry = Registry()
 
     @registry.task("pay", backoff=AT_ONCE)

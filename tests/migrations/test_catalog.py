@@ -123,6 +123,12 @@ DECIDED = {
         "a key is written together with its answer, in the transaction of what was done"
     ),
     "002 outbox_events.next_retry_at: default None: now()": "§7's query finds only what has a time; new is due at once",
+    "002 outbox_events: idx_outbox_events_aggregate (aggregate_type, aggregate_id): missing": (
+        "every event would pay for it; what waits has idx_outbox_events_open, and the published are kept for days"
+    ),
+    "002 outbox_events: idx_outbox_events_event_type_created_at (event_type, created_at DESC): missing": (
+        "every event would pay for it, and nothing asks by it"
+    ),
     "002 system_configs: uk_system_configs_key_scope unique (config_key, config_scope): "
     "unique (config_key, config_scope, scope_id)": "one tenant's value must not be another's",
     # -- 002's audit_logs is a view over audit_events; it is compared with the columns and indexes beneath it

@@ -78,6 +78,8 @@ REFUSED: list[tuple[str, dict[str, object], str]] = [
     ],
     ("audit_events", {"created_at": LATER}, "ck_audit_events_created_at"),
     ("audit_events", {"id": ids.new("aud", at=LATER)}, "ck_audit_events_id"),
+    ("event_interests", {"consumer": ""}, "ck_event_interests_consumer"),
+    ("event_interests", {"pattern": "*.created"}, "ck_event_interests_pattern"),
     ("outbox_events", {"status": "SENT"}, "ck_outbox_events_status"),
     ("outbox_events", {"status": "PUBLISHED"}, "ck_outbox_events_published_at"),
     ("outbox_events", {"event_version": 0}, "ck_outbox_events_event_version"),

@@ -16,6 +16,7 @@ from headrace.tasks.context import TaskContext
 from headrace.tasks.events import OutboxFollower
 from headrace.tasks.followers import Followers
 from tests.conftest import TestServer
+from tests.outbox.hearing import want
 from tests.tasks.conftest import Bench
 from tests.tasks.people import told
 
@@ -73,6 +74,7 @@ async def test_a_start_that_is_cut_off_at_its_commit_is_told_with_the_end(
                 await context.finish_in(tx)
 
     bench.followers = Followers({"outbox": OutboxFollower()})
+    await want(bench.db)
     async with gate(server, database_url) as superuser, bench.working(lease=LONG):
         for _ in range(6):
             done.clear()
@@ -107,6 +109,7 @@ async def test_a_start_whose_answer_is_lost_is_not_told_again_with_the_end(datab
     async with await LosesAnswers.connect(DatabaseConfig(database_url, role="test")) as db:
         bench = Bench(db, tmp_path)
         bench.followers = Followers({"outbox": OutboxFollower()})
+        await want(bench.db)
 
         @bench.registry.task("work")
         async def work(context: TaskContext, payload: Any) -> None:

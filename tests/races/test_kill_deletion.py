@@ -22,6 +22,7 @@ from headrace.tasks.followers import Followers
 from headrace.tasks.model import TaskSpec
 from headrace.tasks.submit import Submitter
 from tests.e2e.program import CHEAP, SECRET_KEY, Program
+from tests.outbox.hearing import want
 from tests.races.nursery import Start, nursery
 
 # Transactions of the deletion that ``doomed_user`` asks for, from the claim to the end.
@@ -43,6 +44,7 @@ _numbers = itertools.count()
 
 async def doomed_user(db: Database) -> str:
     """Somebody with two tasks that wait, one that is over, a session and an API key, who is to be deleted now."""
+    await want(db)
     user_id, n = ids.new("u"), next(_numbers)
     followers = Followers({"outbox": OutboxFollower()})
     submitter = Submitter(StoredCatalog(), followers)

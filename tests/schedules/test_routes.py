@@ -5,6 +5,7 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.outbox.hearing import want
 from tests.schedules.conftest import Clockwork
 from tests.tasks.people import trail
 
@@ -217,6 +218,7 @@ async def test_a_name_is_unique(ada: httpx.AsyncClient, eve: httpx.AsyncClient) 
 
 
 async def test_a_run_by_hand_tells_of_its_request(ada: httpx.AsyncClient, clockwork: Clockwork) -> None:
+    await want(clockwork.db)
     made = await create(ada)
     await ada.post(f"/v1/schedules/{made['uid']}/run", headers={"X-Request-ID": "mine-0001"})
     rows = await clockwork.db.fetch_alone("SELECT event_type, headers_json FROM headrace.outbox_events")

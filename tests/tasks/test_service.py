@@ -30,6 +30,7 @@ from headrace.tasks.followers import Followers
 from headrace.tasks.model import Task, TaskSpec, TaskStatus
 from headrace.tasks.registry import Backoff
 from headrace.tasks.why import explain
+from tests.outbox.hearing import want
 from tests.tasks.conftest import Bench
 from tests.tasks.people import hire, person, places, take, tasks_of, told, trail
 
@@ -40,9 +41,10 @@ class Order(BaseModel):
 
 
 @pytest.fixture
-def bench(bench: Bench) -> Bench:
+async def bench(bench: Bench) -> Bench:
     """With types to submit, and the outbox as a follower."""
     bench.followers = Followers({"outbox": OutboxFollower()})
+    await want(bench.db)
 
     @bench.registry.task("report.build", max_attempts=4, timeout=timedelta(minutes=2))
     async def build(context: TaskContext, payload: Order) -> str:

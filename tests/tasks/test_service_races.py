@@ -22,6 +22,7 @@ from headrace.tasks.reaping import Reaper
 from headrace.tasks.registry import Backoff, Registry
 from headrace.tasks.worker import store
 from headrace.tasks.worker.endings import Writer
+from tests.outbox.hearing import want
 from tests.tasks.conftest import Bench
 from tests.tasks.people import hire, person, take, tasks_of, trail
 
@@ -42,8 +43,9 @@ GROUP BY task.id
 
 
 @pytest.fixture
-def bench(bench: Bench) -> Bench:
+async def bench(bench: Bench) -> Bench:
     bench.followers = Followers({"outbox": OutboxFollower()})
+    await want(bench.db)
 
     @bench.registry.task("quick", max_attempts=2, backoff=Backoff(first=timedelta(milliseconds=1)))
     async def quick(context: TaskContext, payload: Any) -> None:

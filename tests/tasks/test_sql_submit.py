@@ -10,6 +10,7 @@ from headrace.database import Database
 from headrace.tasks.catalog import declare_types
 from headrace.tasks.context import TaskContext
 from headrace.tasks.registry import Registry
+from tests.outbox.hearing import want
 from tests.tasks.conftest import Bench
 from tests.tasks.sql import caller, count, nothing, row_of, submit
 
@@ -100,6 +101,7 @@ async def test_the_event_is_the_same_that_programs_write(bench: Bench) -> None:
     from headrace.tasks.followers import Followers
 
     bench.followers = Followers({"outbox": OutboxFollower()})
+    await want(bench.db)
     bench.registry.task("report.build")(nothing)
     await declare(bench.db)
     await submit(bench.db, trace_id="t-1")

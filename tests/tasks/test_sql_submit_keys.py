@@ -10,6 +10,7 @@ import pytest
 from headrace.database import Database
 from headrace.tasks.catalog import declare_types
 from headrace.tasks.registry import Registry
+from tests.outbox.hearing import want
 from tests.tasks.conftest import Bench
 from tests.tasks.sql import caller, count, nothing, submit
 
@@ -17,6 +18,7 @@ pytestmark = pytest.mark.both
 
 
 async def test_one_key_gives_one_task(db: Database) -> None:
+    await want(db)
     first = await submit(db, payload={"a": 1, "b": 2}, idempotency_key="k")
     again = await submit(db, payload={"b": 2, "a": 1}, idempotency_key="k", trace_id="another try")
     assert first == again
@@ -59,6 +61,7 @@ async def test_a_changed_default_does_not_make_it_another_task(db: Database) -> 
 
 
 async def test_one_key_gives_one_task_under_load(db: Database) -> None:
+    await want(db)
     made = await asyncio.gather(*(submit(db, idempotency_key="k") for _ in range(40)))
     assert len(set(made)) == 1
     assert (await count(db, "tasks"), await count(db, "outbox_events")) == (1, 1)

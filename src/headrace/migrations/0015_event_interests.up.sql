@@ -25,4 +25,31 @@ COMMENT ON COLUMN headrace.event_interests.task_type IS 'Only events of tasks of
 ALTER TABLE headrace.outbox_events ADD COLUMN user_id varchar(64);
 COMMENT ON COLUMN headrace.outbox_events.user_id IS 'Whose event it is; null: nobody''s.';
 
-GRANT SELECT, INSERT, UPDATE, DELETE ON headrace.event_interests TO headrace_app;
+-- Each event paid for these and nothing asks by them: what waits is found by idx_outbox_events_open, and the published are
+-- few. Dropping takes a moment only.
+-- squawk-ignore require-concurrent-index-deletion
+DROP INDEX headrace.idx_outbox_events_aggregate;
+-- squawk-ignore require-concurrent-index-deletion
+DROP INDEX headrace.idx_outbox_events_event_type_created_at;
+
+ALTER TABLE headrace.task_types ADD COLUMN emits_always boolean DEFAULT false;
+COMMENT ON COLUMN headrace.task_types.emits_always IS 'Whether its events are written also when nobody wants them.';
+
+-- Those who call take the new ones, which have a parameter more.
+-- squawk-ignore ban-drop-function
+DROP FUNCTION IF EXISTS headrace.emit_task_events(text[], text[], text[], integer[], text[]);
+-- squawk-ignore ban-drop-function
+DROP FUNCTION IF EXISTS headrace.finish_tasks(integer, text, bigint[], integer[], text[], jsonb[], text[], text[]);
+
+CREATE TABLE headrace.relays (
+  id                 varchar(64) PRIMARY KEY,
+  host               varchar(255) NOT NULL,
+  pid                integer NOT NULL,
+  asleep             boolean NOT NULL DEFAULT false,
+  started_at         timestamptz NOT NULL DEFAULT now(),
+  heartbeat_at       timestamptz NOT NULL DEFAULT now()
+);
+COMMENT ON TABLE headrace.relays IS 'Processes that give events to their consumers. One that is silent for a minute is not there.';
+COMMENT ON COLUMN headrace.relays.asleep IS 'Whether it waits to be told of new events (NOTIFY headrace_events).';
+
+GRANT SELECT, INSERT, UPDATE, DELETE ON headrace.event_interests, headrace.relays TO headrace_app;

@@ -12,6 +12,7 @@ import orjson
 
 from headrace.database import Row, Tx
 from headrace.tasks.errors import PayloadInvalid, UnknownTaskType
+from headrace.tasks.model import MEDIA_TYPES
 from headrace.tasks.registry import Registry, TaskType
 from headrace.tasks.store.queues import count_running_tasks
 
@@ -29,6 +30,7 @@ class KnownType:
     check_payload: Callable[[Any], Any]
     limit_key: str | None = None  # a rule, see limit_keys.py
     followers: tuple[str, ...] = ()
+    emits_always: bool = False  # also events that nobody wants
 
 
 class Catalog(Protocol):
@@ -64,7 +66,9 @@ def known_type(declared: TaskType) -> KnownType:
         priority=declared.priority,
         max_attempts=declared.max_attempts,
         timeout_seconds=None if declared.timeout is None else max(1, round(declared.timeout.total_seconds())),
-        emits_events=declared.events,
+        emits_events=bool(declared.events),
+        # The documents demand them (W-06 to W-08).
+        emits_always=declared.events == "always" or (bool(declared.events) and declared.name in MEDIA_TYPES),
         check_payload=declared.check_payload,
         limit_key=declared.limit_key,
         followers=declared.followers,
@@ -72,7 +76,9 @@ def known_type(declared: TaskType) -> KnownType:
 
 
 GET_TYPE = """
-SELECT name, queue, priority, max_attempts, timeout_seconds, emits_events, limit_key, followers, payload_schema
+SELECT name, queue, priority, max_attempts, timeout_seconds, emits_events,
+       coalesce(emits_always, false) AS emits_always,
+       limit_key, followers, payload_schema
 FROM headrace.task_types WHERE name = $1
 """
 # Declared by whoever has its code, or alive in a worker: whichever was later, by the database's clock.
@@ -163,15 +169,17 @@ def _where(fault: Any) -> str:
 DECLARE_TYPE = """
 INSERT INTO headrace.task_types AS known
   (name, queue, priority, max_attempts, timeout_seconds, emits_events, max_running, max_running_per_key, payload_schema,
-   description, followers, limit_key)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
+   description, followers, limit_key, emits_always)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
 ON CONFLICT (name) DO UPDATE
 SET queue = $2, priority = $3, max_attempts = $4, timeout_seconds = $5, emits_events = $6, max_running = $7,
-    max_running_per_key = $8, payload_schema = $9, description = $10, followers = $11, limit_key = $12
+    max_running_per_key = $8, payload_schema = $9, description = $10, followers = $11, limit_key = $12,
+    emits_always = $13
 -- Ten workers that start at once must not write ten times.
 WHERE (known.queue, known.priority, known.max_attempts, known.timeout_seconds, known.emits_events, known.max_running,
-       known.max_running_per_key, known.payload_schema, known.description, known.followers, known.limit_key)
-  IS DISTINCT FROM ($2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
+       known.max_running_per_key, known.payload_schema, known.description, known.followers, known.limit_key,
+       known.emits_always)
+  IS DISTINCT FROM ($2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
 """
 
 # To the hour, and nobody waits: whoever has a row locked notes the same.
@@ -205,6 +213,7 @@ async def declare_types(tx: Tx, registry: Registry) -> None:
             declared.description,
             list(declared.followers),
             declared.limit_key,
+            known.emits_always,
         )
         if changed and (declared.max_running or declared.max_running_per_key):
             limited.append(known.name)

@@ -17,6 +17,9 @@ from headrace.tasks.model import Change, Transition
 
 # Who moves with what a schedule has fired, whatever its type.
 SCHEDULES = "schedules"
+# Who writes events that somebody wants, and those that are written whoever wants them.
+OUTBOX = "outbox"
+OUTBOX_ALWAYS = "outbox.always"
 _NOT_EVENTS = frozenset({Change.PROGRESSED, Change.EXTENDED})
 
 
@@ -46,7 +49,19 @@ class Followers:
 
     def of(self, known: KnownType) -> tuple[str, ...]:
         """Those that a type has; what a schedule has fired is followed by the schedules, too."""
-        return (("outbox",) if known.emits_events and "outbox" in self._by_name else ()) + known.followers
+        if not known.emits_events or OUTBOX not in self._by_name:
+            return known.followers
+        always = known.emits_always and OUTBOX_ALWAYS in self._by_name
+        return (OUTBOX_ALWAYS if always else OUTBOX, *known.followers)
+
+    def emits(self, known: KnownType) -> bool:
+        """Whether its events are written where somebody wants them. If nobody else follows it, the statements of the
+        engine do that by themselves, and cost a type that nobody wants to know of nothing."""
+        return self.of(known)[:1] == (OUTBOX,)
+
+    def needs_nobody(self, known: KnownType) -> bool:
+        """Whether no follower has to be called: there is none, or only events, which the engine's statements emit."""
+        return self.of(known) in ((), (OUTBOX,))
 
     def _of(self, known: KnownType, moved: Transition) -> tuple[str, ...]:
         names = self.of(known)

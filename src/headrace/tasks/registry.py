@@ -89,7 +89,7 @@ class TaskType:
     timeout: timedelta | None = None
     grace: timedelta = timedelta(seconds=10)  # from asking a handler to stop until it is killed or given up
     steps: tuple[str, ...] = ()
-    events: bool = True  # tell of its changes through the outbox
+    events: bool | Literal["always"] = True  # tell of its changes those who want to know; "always": also if nobody does
     step_events: bool = False
     followers: tuple[str, ...] = ()  # further followers by name, see followers.py
     max_running: int | None = None

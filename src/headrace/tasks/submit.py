@@ -64,7 +64,7 @@ class Submitter:
         if known and len(specs) <= _ROWS:
             drafts = [self._draft(spec, self._types[spec.type], user_id) for spec in specs]
             if all(draft.lane in self._lanes for draft in drafts):
-                await db.fetch_alone(*_insertion(drafts, self._lanes))
+                await db.fetch_alone(*_insertion(drafts, self._lanes, emits=self._emits(specs)))
                 return [draft.task_id for draft in drafts]
         async with db.transaction() as tx:
             drafts, lanes = await (self._stream if known else self._submit)(tx, specs, user_id)
@@ -89,13 +89,20 @@ class Submitter:
         return drafts, lanes
 
     def _needs_no_look(self, specs: Sequence[TaskSpec]) -> bool:
-        """Whether every type is remembered, nobody follows and no key is given: then there is nothing to read first."""
+        """Whether every type is remembered, nobody has to be called for it and no key is given: then there is nothing
+        to read first, and all of it is one statement."""
         if not specs or not self._catalog.constant:
             return False
         known = {name: self._types.get(name) for name in {spec.type for spec in specs}}
-        if any(each is None or self._followers.of(each) for each in known.values()):
+        if any(each is None or not self._followers.needs_nobody(each) for each in known.values()):
             return False
-        return all(spec.idempotency_key is None and spec.schedule_uid is None for spec in specs)
+        if len({self._followers.emits(each) for each in known.values() if each is not None}) > 1:
+            return False
+        return all(spec.idempotency_key is spec.schedule_uid is spec.request_id is None for spec in specs)
+
+    def _emits(self, specs: Sequence[TaskSpec]) -> bool:
+        """Of specs that need no look: whether they are of types with events; all are, or none."""
+        return self._followers.emits(self._types[specs[0].type])
 
     async def _stream(self, tx: Tx, specs: Sequence[TaskSpec], user_id: str) -> "tuple[list[_Draft], _Lanes]":
         """Draft the next ones while the last are written. For a transaction of our own alone: a bad one is found only
@@ -109,7 +116,7 @@ class Submitter:
                 if writing is not None:
                     await writing
                 lanes |= await self._lanes_of(tx, part)
-                writing = asyncio.create_task(tx.execute(*_insertion(part, lanes)))
+                writing = asyncio.create_task(tx.execute(*_insertion(part, lanes, emits=self._emits(specs))))
                 await asyncio.sleep(0)  # it goes out now
                 drafts += part
         finally:
@@ -258,14 +265,25 @@ WITH given AS MATERIALIZED ({given}
          quality_level, mode, output_format, now(), seq,
          clock_timestamp()  -- not now(): a hundred thousand of one instant would be one page to sort
   FROM given
+  {returning}
 ), queued AS (
   INSERT INTO headrace.task_queue (seq, run_at, lane_id, precedence, task_id)
   SELECT seq, coalesce(run_at, now()), lane_id, -priority, id
   FROM given
 )
--- Waking takes a lock of the whole server at commit: only when somebody sleeps.
-SELECT pg_notify('headrace_tasks', '') FROM headrace.workers WHERE ended_at IS NULL AND asleep LIMIT 1
+{result}
 """
+# Waking takes a lock of the whole server at commit: only when somebody sleeps.
+_WAKE = "SELECT pg_notify('headrace_tasks', '') FROM headrace.workers WHERE ended_at IS NULL AND asleep LIMIT 1"
+# All tasks are stored before the function is called, which reads them, if somebody wants to know.
+_EMIT = f"""
+SELECT ({_WAKE}),
+       headrace.emit_task_events(NULL, array_fill('task.created'::text, ARRAY[count(*)::integer]), array_agg(id::text),
+                                 array_fill(0, ARRAY[count(*)::integer]))
+FROM stored
+"""
+_SILENT = {"returning": "", "result": _WAKE}
+_TELLING = {"returning": "RETURNING id", "result": _EMIT}
 _COLUMNS = {
     "id": "varchar", "user_id": "varchar", "task_type": "varchar", "title": "varchar", "payload": "jsonb",
     "priority": "integer", "queue": "varchar", "run_at": "timestamptz", "max_attempts": "integer",
@@ -275,26 +293,27 @@ _COLUMNS = {
 }  # fmt: skip
 _NUMBERED = [(f"${number}::{kind}", name) for number, (name, kind) in enumerate(_COLUMNS.items(), 1)]
 # One row has a plan that is kept; one for arrays is made anew each time, and costs more than the row.
-INSERT_TASK = _INSERT.format(
-    given=f"""
+_ONE = f"""
   SELECT {", ".join(f"{value} AS {name}" for value, name in _NUMBERED)},
          nextval('headrace.task_queue_seq_seq') AS seq"""
-)
 # An array of one value stands for that value in every row; unnest fills up what is short with nulls.
 _EACH = "CASE WHEN cardinality({value}[]) = 1 THEN ({value}[])[1] ELSE g.{name} END AS {name}"
-INSERT_TASKS = _INSERT.format(
-    given=f"""
+_MANY = f"""
   SELECT {", ".join(_EACH.format(value=value, name=name) for value, name in _NUMBERED)},
          nextval('headrace.task_queue_seq_seq') AS seq
   FROM unnest({", ".join(f"{value}[]" for value, _ in _NUMBERED)}) AS g ({", ".join(_COLUMNS)})"""
-)
+INSERT_TASK = _INSERT.format(given=_ONE, **_SILENT)
+INSERT_TASKS = _INSERT.format(given=_MANY, **_SILENT)
+INSERT_TASK_AND_EMIT = _INSERT.format(given=_ONE, **_TELLING)
+INSERT_TASKS_AND_EMIT = _INSERT.format(given=_MANY, **_TELLING)
 
 
-def _insertion(drafts: Sequence[_Draft], lanes: _Lanes) -> tuple[str, *tuple[object, ...]]:
-    """The statement that stores them, and its arguments."""
+def _insertion(drafts: Sequence[_Draft], lanes: _Lanes, *, emits: bool = False) -> tuple[str, *tuple[object, ...]]:
+    """The statement that stores them, and its arguments. With ``emits`` it tells of them, too."""
     if len(drafts) == 1:
-        return (INSERT_TASK, *_row(drafts[0], lanes))
-    return (INSERT_TASKS, *map(_column, zip(*[_row(draft, lanes) for draft in drafts], strict=True)))
+        return (INSERT_TASK_AND_EMIT if emits else INSERT_TASK, *_row(drafts[0], lanes))
+    columns = map(_column, zip(*[_row(draft, lanes) for draft in drafts], strict=True))
+    return (INSERT_TASKS_AND_EMIT if emits else INSERT_TASKS, *columns)
 
 
 def _row(draft: _Draft, lanes: _Lanes) -> tuple[object, ...]:

@@ -24,6 +24,7 @@ from headrace.tasks.worker.endings import Writer
 from headrace.tasks.worker.feeding import _claimed
 from headrace.tasks.worker.reporting import LeaseReporter
 from headrace.tasks.worker.store import Identity
+from tests.outbox.hearing import want
 from tests.tasks.people import caller_of, enter
 from tests.tasks.state_machine.model import KEY_LIMIT, OVER, Mismatch, Model, Task
 
@@ -96,6 +97,7 @@ class Engine:
     async def prepare(self) -> None:
         async with self.db.transaction() as tx:
             await declare_types(tx, self.registry)
+        await want(self.db)
 
     async def clean(self) -> None:
         async with self.db.transaction() as tx:

@@ -39,7 +39,8 @@ BEGIN
       INSERT INTO headrace.task_logs (task_id, attempt, status, message)
       VALUES (task.id, 0, 'FAILED', 'Submitted in SQL before its type was declared, which has followers.');
       IF known.emits_events THEN
-        PERFORM headrace.emit_task_events(ARRAY[headrace.new_id('evt')], ARRAY['task.failed'], ARRAY[task.id::text], ARRAY[0]);
+        PERFORM headrace.emit_task_events(
+          NULL, ARRAY['task.failed'], ARRAY[task.id::text], ARRAY[0], NULL, coalesce(known.emits_always, false));
       END IF;
       settled := settled + 1;
       CONTINUE;

@@ -93,7 +93,7 @@ BEGIN
   VALUES (seq, coalesce(submit.run_at, now()), lane, CASE WHEN to_settle IS NULL THEN -known.priority ELSE 0 END, task);
 
   IF coalesce(known.emits_events, true) THEN
-    PERFORM headrace.emit_task_events(ARRAY[headrace.new_id('evt')], ARRAY['task.created'], ARRAY[task], ARRAY[0]);
+    PERFORM headrace.emit_task_events(NULL, ARRAY['task.created'], ARRAY[task], ARRAY[0], NULL, coalesce(known.emits_always, false));
   END IF;
   -- Waking takes a lock of the whole server at commit: only when somebody sleeps.
   PERFORM pg_notify('headrace_tasks', '') FROM headrace.workers WHERE ended_at IS NULL AND asleep LIMIT 1;

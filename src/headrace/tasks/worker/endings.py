@@ -40,13 +40,18 @@ class Writer:
         self._stored = StoredCatalog()
         # Whether a type has followers is asked for every task: so it is answered once.
         self._unfollowed = {name for name, known in self._known.items() if not followers.of(known)}
+        self._emitting = {
+            name for name, known in self._known.items() if followers.emits(known) and followers.needs_nobody(known)
+        }
 
     async def write(self, worker: Identity, endings: Sequence[Ending]) -> int:
         """Write a batch; gives how many were still ours."""
         for each in endings:
             each.claimed.over = True  # no start is sent from here on
-        if all(each.outcome is Outcome.SUCCEEDED and self._is_unfollowed(each.claimed) for each in endings):
+        if self._all_of(self._unfollowed, endings):
             written = len(await store.finish(self._db, worker, endings))
+        elif self._all_of(self._emitting, endings):
+            written = len(await store.finish_and_emit(self._db, worker, endings))
         else:
             async with self._db.transaction() as tx:
                 written = await self.write_in(tx, worker, endings)
@@ -107,6 +112,13 @@ class Writer:
             moves.append((known, _transition_of(each, worker)))
         if moves:
             await self._followers.follow(tx, moves)
+
+    def _all_of(self, types: set[str], endings: Sequence[Ending]) -> bool:
+        """Whether all have succeeded, are of these types, and no schedule waits for one of them."""
+        return all(
+            each.outcome is Outcome.SUCCEEDED and each.claimed.schedule_uid is None and each.claimed.task_type in types
+            for each in endings
+        )
 
     def _is_unfollowed(self, claimed: Claimed) -> bool:
         return claimed.schedule_uid is None and claimed.task_type in self._unfollowed

@@ -1,6 +1,6 @@
 """The worker's SQL. Every write names worker, seq and attempt: what is no longer ours changes nothing."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -172,6 +172,9 @@ async def unclaim(db: Database, worker: Identity, tasks: Sequence[Claimed]) -> s
 
 
 FINISH = "SELECT headrace.finish_tasks($1, $2, $3, $4, $5, $6, $7, $8) AS seq"
+FINISH_AND_EMIT = """
+SELECT headrace.finish_tasks($1, $2, $3, $4, NULL, $5, NULL, NULL, emits => true, told => $6, unsure => $7) AS seq
+"""
 
 
 def finish_arguments(worker: Identity, endings: Sequence[Ending]) -> tuple[object, ...]:
@@ -202,11 +205,32 @@ class TakenMeanwhile(Unavailable):
     code = "tasks_taken_meanwhile"
 
 
+async def finish_and_emit(db: Database, worker: Identity, endings: Sequence[Ending]) -> set[int]:
+    """Write ends that all are successes, and the events of these tasks that somebody wants, as one statement."""
+    claims = [each.claimed for each in endings]
+    rows = await _finish(
+        db.fetch_alone,
+        FINISH_AND_EMIT,
+        worker.number,
+        worker.id,
+        [each.seq for each in claims],
+        [each.attempt for each in claims],
+        [each.result for each in endings],
+        [each.seq for each in claims if each.start_told],
+        any(each.start_sent and not each.start_told for each in claims),
+    )
+    return {row["seq"] for row in rows}
+
+
 async def finish(on: Tx | Database, worker: Identity, endings: Sequence[Ending]) -> set[int]:
     """Write ends, in a transaction or as one; gives the seqs that were still ours."""
     fetch = on.fetch if isinstance(on, Tx) else on.fetch_alone
+    return {row["seq"] for row in await _finish(fetch, FINISH, *finish_arguments(worker, endings))}
+
+
+async def _finish(fetch: Callable[..., Awaitable[list[Row]]], *statement: object) -> list[Row]:
     try:
-        return {row["seq"] for row in await fetch(FINISH, *finish_arguments(worker, endings))}
+        return await fetch(*statement)
     except asyncpg.PostgresError as exc:
         if exc.sqlstate == TAKEN_MEANWHILE:
             raise TakenMeanwhile from exc
