@@ -60,7 +60,7 @@ async def happen(
     *,
     type: str = "task.succeeded",
     thing: str | None = None,
-    **data: Any,  # noqa: A002
+    **data: Any,
 ) -> list[Event]:
     """Events of one user: of one aggregate if it is named, else of one each."""
     events = [

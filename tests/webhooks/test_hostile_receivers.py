@@ -25,7 +25,7 @@ SHORT = timedelta(seconds=1)
 
 async def post(
     receiver: Receiver, *, timeout: timedelta = timedelta(seconds=30), tls: ssl.SSLContext | None = None
-) -> Reply:  # noqa: ASYNC109
+) -> Reply:
     http = HttpClient(HttpConfig(policy=stand.LOCAL), tls=tls)
     try:
         return await http.post(parse_target(receiver.url, stand.LOCAL), b"{}", {}, timeout=timeout)

@@ -7,9 +7,12 @@ import pytest
 import standardwebhooks
 import svix
 
+from headrace import outbox
 from headrace.access import Role
 from headrace.database import Database
+from headrace.outbox import Event
 from headrace.webhooks import resending, service
+from headrace.webhooks.errors import DeliveryUnderWay
 from headrace.webhooks.model import EndpointStatus
 from headrace.webhooks.store import queue
 from tests.webhooks import stand
@@ -211,10 +214,10 @@ async def test_a_filter_by_task_type(db: Database) -> None:
         await stand.make_endpoint(db, ada, receiver.url, events=["task.*"], task_types=("IMAGE", "PDF"))
         events = []
         for kind in ("IMAGE", "VIDEO", "PDF"):
-            event = stand.Event("task.succeeded", "task", f"tsk_{kind}", {"type": kind}, user_id=ada.user_id)
+            event = Event("task.succeeded", "task", f"tsk_{kind}", {"type": kind}, user_id=ada.user_id)
             events.append(event)
         async with db.transaction() as tx:
-            await stand.outbox.append(tx, events)
+            await outbox.append(tx, events)
         await stand.relay(db)
         async with stand.sending(db):
             await stand.until(lambda: stand.is_empty(db))
@@ -324,7 +327,7 @@ async def test_resending_one_and_all_that_failed(db: Database) -> None:
             async with db.transaction() as tx:
                 again = await resending.resend(tx, ada, first["delivery_id"])
             assert (again.attempt, again.event_id) == (2, first["event_id"])
-            with pytest.raises(resending.DeliveryUnderWay):
+            with pytest.raises(DeliveryUnderWay):
                 async with db.transaction() as tx:
                     await tx.execute("UPDATE headrace.webhook_deliveries SET next_retry_at = now()")
                     await resending.resend(tx, ada, again.delivery_id)

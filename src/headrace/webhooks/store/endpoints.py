@@ -142,8 +142,8 @@ async def find_owner(tx: Tx, endpoint_id: str) -> str | None:
 
 SET_STATUS = f"""
 UPDATE headrace.webhook_endpoints
-SET status = $2::varchar, status_reason = $3, failing_since = CASE WHEN $2::varchar = 'ACTIVE' THEN NULL ELSE failing_since END,
-    version = version + 1
+SET status = $2::varchar, status_reason = $3,
+    failing_since = CASE WHEN $2::varchar = 'ACTIVE' THEN NULL ELSE failing_since END, version = version + 1
 WHERE id = $1 AND status = ANY($4) AND deleted_at IS NULL
 RETURNING {COLUMNS}
 """

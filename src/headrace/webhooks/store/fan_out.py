@@ -55,7 +55,7 @@ async def fan_out(tx: Tx, events: Sequence[StoredEvent]) -> int:
         FAN_OUT,
         [event.id for event in given],
         [event.type for event in given],
-        [event.user_id for event in given],
+        [event.user_id or event.payload.get("user_id") for event in given],
         [event.payload.get("type") if event.aggregate_type == "task" else None for event in given],
         [f"{event.aggregate_type}:{event.aggregate_id}"[:160] for event in given],
         [dict(event.payload) for event in given],
