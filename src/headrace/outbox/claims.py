@@ -9,7 +9,7 @@ A claim counts as a failed try in advance, and publishing takes that back. So an
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from headrace.database import Row, Tx
@@ -18,8 +18,8 @@ from headrace.outbox.model import Event, EventId
 
 # As a subquery for each row, which cannot become a join over the whole table: one look into the partial index.
 DUE_HEADS = """
-  SELECT id FROM headrace.outbox_events AS head
-  WHERE status = '{status}' AND next_retry_at <= coalesce($1, now()) AND id = (
+  SELECT id, next_retry_at AS due_at FROM headrace.outbox_events AS head
+  WHERE status = '{status}' AND next_retry_at <= coalesce($1, now()) {floor} AND id = (
     SELECT id FROM headrace.outbox_events AS waiting
     WHERE waiting.aggregate_type = head.aggregate_type AND waiting.aggregate_id = head.aggregate_id
       AND waiting.status IN ('PENDING', 'FAILED')
@@ -33,18 +33,18 @@ DUE_HEADS = """
 
 # A new event that was claimed before: that relay died with it, perhaps because of it. From now on it is tried alone.
 CLAIM_NEW = f"""
-WITH due AS ({DUE_HEADS.format(status="PENDING")})
+WITH due AS ({DUE_HEADS.format(status="PENDING", floor="AND next_retry_at >= coalesce($4::timestamptz, '-infinity')")})
 UPDATE headrace.outbox_events AS event
 SET status = CASE WHEN retry_count = 0 THEN 'PENDING' ELSE 'FAILED' END,
     next_retry_at = coalesce($1, now()) + CASE WHEN retry_count = 0 THEN $3::interval ELSE interval '0' END,
     retry_count = greatest(retry_count, 1)
 FROM due WHERE event.id = due.id
-RETURNING event.id, event.retry_count, event.next_retry_at, event.status = 'PENDING' AS leased
+RETURNING event.id, event.retry_count, event.next_retry_at, event.status = 'PENDING' AS leased, due.due_at
 """
 
 # The last try was begun and never ended: that, too, is the end of trying.
 CLAIM_FAILED = f"""
-WITH due AS ({DUE_HEADS.format(status="FAILED")})
+WITH due AS ({DUE_HEADS.format(status="FAILED", floor="")})
 UPDATE headrace.outbox_events AS event
 SET status = CASE WHEN retry_count < $4 THEN 'FAILED' ELSE 'DEAD' END,
     next_retry_at = coalesce($1, now()) + $3::interval,
@@ -121,11 +121,23 @@ class Chain:
 class Claim:
     chains: tuple[Chain, ...] = ()
     set_aside: int = 0  # events whose last relay died with them: tried alone from now on, or dead
+    first_due_at: datetime | None = None  # before it nothing was due that is not claimed now
 
 
-async def claim_new(tx: Tx, *, limit: int, length: int, lease: timedelta, now: datetime | None = None) -> Claim:
-    """Lease up to so many aggregates whose next event was not tried yet, each with up to ``length`` events."""
-    return await _read(tx, await tx.fetch(CLAIM_NEW, now, limit, lease), length)
+async def claim_new(
+    tx: Tx,
+    *,
+    limit: int,
+    length: int,
+    lease: timedelta,
+    now: datetime | None = None,
+    floor: datetime | None = None,
+) -> Claim:
+    """Lease up to so many aggregates whose next event was not tried yet, each with up to ``length`` events. What
+    was due before the floor is not looked at."""
+    rows = await tx.fetch(CLAIM_NEW, now, limit, lease, floor)
+    first = min((row["due_at"] for row in rows), default=None)
+    return replace(await _read(tx, rows, length), first_due_at=first)
 
 
 async def claim_failed(tx: Tx, *, max_tries: int, lease: timedelta, now: datetime | None = None) -> Claim:

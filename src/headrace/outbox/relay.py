@@ -6,6 +6,7 @@ two loses nothing: the lease runs out, and another relay claims.
 """
 
 import random
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -15,6 +16,7 @@ from headrace.database import Database, DatabaseUnavailable, Tx
 from headrace.outbox import claims
 from headrace.outbox.claims import Chain
 from headrace.outbox.consumers import Consumer, StoredEvent, is_interested
+from headrace.outbox.floors import SLOW_S, Floor
 
 log = logs.get(__name__)
 
@@ -71,6 +73,7 @@ class Relay:
         self._db = db
         self._consumers = tuple(consumers)
         self._config = config or RelayConfig()
+        self._floor = Floor()
 
     async def run_once(self, *, now: datetime | None = None) -> Relayed:
         """Give one batch of new events to the consumers, and try a few again that failed. ``Relayed()`` at rest.
@@ -89,8 +92,17 @@ class Relay:
 
     async def _new_events(self, now: datetime | None) -> Relayed:
         config = self._config
+        since = self._floor.choose()
         async with self._db.transaction() as tx:
-            claim = await claims.claim_new(tx, limit=config.batch, length=config.chain, lease=config.lease, now=now)
+            began = time.monotonic()
+            claim = await claims.claim_new(
+                tx, limit=config.batch, length=config.chain, lease=config.lease, now=now, floor=since
+            )
+            seconds = time.monotonic() - began
+            first = claim.first_due_at
+            if first is None and since is None and seconds > SLOW_S:  # nothing waits behind all that is dead
+                first = now or await tx.fetchval("SELECT now()")
+        self._floor.looked(since, seconds=seconds, first=first)
         return Relayed(set_aside=claim.set_aside) + await self._relay(claim.chains, now)
 
     async def _failed_event(self, now: datetime | None) -> Relayed:

@@ -7,6 +7,7 @@ from headrace.outbox.model import Event
 
 # In the order given: the ids of the rows are the order in which one aggregate's events are told.
 APPEND = """
+WITH written AS (
 INSERT INTO headrace.outbox_events
   (event_id, event_type, event_version, aggregate_type, aggregate_id, user_id, trace_id, payload_json, headers_json,
    status)
@@ -18,6 +19,9 @@ FROM unnest(
   AS given (event_id, event_type, event_version, aggregate_type, aggregate_id, user_id, trace_id, payload, headers,
             position)
 ORDER BY position
+RETURNING 1
+)
+SELECT headrace.wake_relays() FROM written LIMIT 1
 """
 
 

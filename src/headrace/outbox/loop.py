@@ -1,0 +1,173 @@
+"""A relay process: gives events to consumers as long as there are any, sleeps, and is woken when there are new ones.
+
+Being woken makes it fast; looking every so often makes it right. Before it sleeps it says so in its row, and looks once
+more: whoever writes an event wakes only if somebody sleeps, because waking takes a lock of the whole server.
+"""
+
+import asyncio
+import os
+import socket
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+from datetime import timedelta
+
+from headrace import ids, logs
+from headrace.database import Database
+from headrace.errors import HeadraceError
+from headrace.loops import repeat
+from headrace.outbox import interests, presence
+from headrace.outbox.consumers import Consumer
+from headrace.outbox.interests import EventWritersBusy, Interest
+from headrace.outbox.relay import Relay, Relayed
+from headrace.outbox.senders import Sender
+
+log = logs.get(__name__)
+
+CHANNEL = "headrace_events"
+_AFTER_TROUBLE_S = 0.5
+# After it has said that it sleeps: a writer that had looked before commits within this, or is found by the next look.
+_LOOK_AGAIN_S = 0.02
+# A relay that finds something round after round need not be woken; for one event now and then it stays as it is.
+_BUSY_ROUNDS = 3
+_BEAT = timedelta(seconds=20)
+
+
+@dataclass(frozen=True, slots=True)
+class LoopConfig:
+    poll_every: timedelta = timedelta(seconds=1)  # the longest sleep, for a notification that was lost
+    listen: bool = True
+
+
+async def declare_interests(db: Database, consumers: Sequence[Consumer]) -> None:
+    """Store what consumers want always. One that is gone for good wants nothing: an operator withdraws it."""
+    for consumer in consumers:
+        async with db.transaction() as tx:
+            await interests.declare(tx, consumer.name, "", [Interest(pattern) for pattern in consumer.interests])
+
+
+class RelayLoop:
+    """A relay and its senders, at work until they are stopped."""
+
+    def __init__(
+        self,
+        db: Database,
+        relay: Relay,
+        consumers: Sequence[Consumer],
+        senders: Sequence[Sender] = (),
+        config: LoopConfig | None = None,
+    ) -> None:
+        self._db = db
+        self._relay = relay
+        self._consumers = consumers
+        self._senders = senders
+        self._config = config or LoopConfig()
+        self._woken = asyncio.Event()
+        self._id = ids.new("rly")
+        self._asleep = False
+        self.relayed = Relayed()
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Relay until ``stop``; what is under way is finished, and the senders finish or give back theirs."""
+        beside: list[Callable[[], Awaitable[None]]] = [lambda: self._declare(), lambda: self._beat()]
+        if self._config.listen:
+            beside.append(lambda: self._listen())
+        async with asyncio.TaskGroup() as group:
+            sending = [group.create_task(sender.run(stop)) for sender in self._senders]
+            loops = [group.create_task(_forever(each)) for each in beside]
+            try:
+                await self._relay_until(stop)
+                await asyncio.gather(*sending)
+            finally:
+                for each in loops:
+                    each.cancel()
+        await self._leave()
+
+    async def _relay_until(self, stop: asyncio.Event) -> None:
+        stopping = asyncio.create_task(stop.wait())
+        busy = 0  # rounds in a row that found something
+        try:
+            while not stop.is_set():
+                self._woken.clear()
+                done = await self._run_once_safely()
+                if done is None:
+                    continue
+                if done != Relayed():
+                    busy += 1
+                    if busy == _BUSY_ROUNDS:
+                        await self._say(asleep=False)
+                    continue
+                busy = 0
+                if self._asleep:
+                    await self._wait(stopping, self._config.poll_every.total_seconds())
+                else:
+                    await self._say(asleep=True)
+                    await self._wait(stopping, _LOOK_AGAIN_S)
+        finally:
+            stopping.cancel()
+
+    async def _wait(self, stopping: asyncio.Task[bool], seconds: float) -> None:
+        """Until there may be something: woken, stopped, or after a while."""
+        waking = asyncio.create_task(self._woken.wait())
+        await asyncio.wait((waking, stopping), timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        waking.cancel()
+
+    async def _run_once_safely(self) -> Relayed | None:
+        """What was done; None after trouble, which is waited for."""
+        try:
+            done = await self._relay.run_once()
+        except HeadraceError as exc:
+            log.warning("relay.failed", error=exc.code)
+        except Exception:
+            log.exception("relay.failed")
+        else:
+            self.relayed += done
+            return done
+        await asyncio.sleep(_AFTER_TROUBLE_S)
+        return None
+
+    async def _say(self, *, asleep: bool) -> None:
+        """That it is there, and whether it sleeps. What nobody could be told is said again with the next beat."""
+        self._asleep = asleep
+        try:
+            await self._appear()
+        except HeadraceError as exc:
+            log.warning("relay.failed", error=exc.code)
+
+    async def _appear(self) -> None:
+        await presence.appear(self._db, self._id, host=socket.gethostname()[:255], pid=os.getpid(), asleep=self._asleep)
+
+    async def _declare(self) -> None:
+        """Until it is done: a transaction that stays open, or a database that is away, is waited for."""
+        while True:
+            try:
+                return await declare_interests(self._db, self._consumers)
+            except EventWritersBusy:
+                log.warning("relay.interests_wait")
+            except HeadraceError as exc:
+                log.warning("relay.failed", error=exc.code)
+            await asyncio.sleep(_AFTER_TROUBLE_S)
+
+    async def _beat(self) -> None:
+        await repeat(self._appear, _BEAT, failed="relay.beat_failed")
+
+    async def _listen(self) -> None:
+        async with aclosing(self._db.listen(CHANNEL)) as notes:
+            async for _ in notes:
+                self._woken.set()
+
+    async def _leave(self) -> None:
+        try:
+            await presence.leave(self._db, self._id)
+        except HeadraceError as exc:  # its row is old within a minute
+            log.warning("relay.failed", error=exc.code)
+
+
+async def _forever(act: Callable[[], Awaitable[None]]) -> None:
+    """What goes on beside the relay; a database that is away at the start is waited for."""
+    while True:
+        try:
+            return await act()
+        except HeadraceError as exc:
+            log.warning("relay.failed", error=exc.code)
+            await asyncio.sleep(_AFTER_TROUBLE_S)
