@@ -378,8 +378,8 @@ SEEN_TO = {
     "subscriptions": "to come with billing: meta_json",
     "assets": "to come with assets: the files and their names",
     "scheduled_tasks": "schedules",
-    "webhook_endpoints": "to come with webhooks: addresses and secrets",
-    "notifications": "to come with notifications: titles and bodies",
+    "webhook_endpoints": "webhooks",
+    "notifications": "notifications",
 }
 REFER_TO_USERS = """
 SELECT DISTINCT relname FROM pg_constraint JOIN pg_class ON pg_class.oid = conrelid

@@ -28,11 +28,13 @@ NOUNS = {
     "audit": "audit",
     "executions": "schedules",
     "locks": "locks",
+    "notifications": "notifications",
     "queues": "tasks",
     "schedules": "schedules",
     "sessions": "account",
     "task-types": "tasks",
     "tasks": "tasks",
+    "webhooks": "webhooks",
 }
 # Where path and method say too little.
 NEEDS = {
@@ -53,10 +55,22 @@ OF_CALLER = {
     "DELETE /v1/sessions": "the caller's own, all but this one",
     "PATCH /v1/me": "the caller's own",
     "POST /v1/schedules/preview": "nothing is stored",
+    "POST /v1/notifications/read-all": "the caller's own",
+    "PUT /v1/notifications/language": "the caller's own",
 }
 BY_BODY = {"POST /v1/locks/renew", "POST /v1/locks/release"}  # the body names a row: a foreign one must look like none
 # Names in paths that say whose row it is: the row of somebody else must look like none.
-OWNED = {"task_id", "uid", "execution_uid", "session_id", "api_key_id", "event_id"}
+OWNED = {
+    "task_id",
+    "uid",
+    "execution_uid",
+    "session_id",
+    "api_key_id",
+    "event_id",
+    "endpoint_id",
+    "delivery_id",
+    "notification_id",
+}
 # Names in paths of what belongs to nobody; only administrators come to it.
 SHARED = {"user_id", "risk_id", "archive_id", "key", "name"}
 

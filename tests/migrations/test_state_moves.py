@@ -35,6 +35,13 @@ EVENT_MOVES: Moves = {
     "DEAD": ["PENDING"],  # by hand
     "PUBLISHED": [],
 }
+DELIVERY_MOVES: Moves = {
+    "PENDING": ["SUCCESS", "RETRYING", "FAILED", "DEAD"],
+    "RETRYING": ["SUCCESS", "FAILED", "DEAD"],
+    "SUCCESS": [],
+    "FAILED": [],
+    "DEAD": [],
+}
 LOCK_MOVES: Moves = {"active": ["released", "expired"], "released": [], "expired": []}
 
 
@@ -76,6 +83,12 @@ def event_in(status: str) -> Columns:
         ("task_executions", EXECUTION_MOVES, execution_in, "tr_task_executions_state"),  # S-10
         ("task_locks", LOCK_MOVES, lock_in, "tr_task_locks_state"),  # S-13
         ("outbox_events", EVENT_MOVES, event_in, "tr_outbox_events_status"),  # W-12
+        (
+            "webhook_deliveries",
+            DELIVERY_MOVES,
+            lambda status: {"status": status},
+            "tr_webhook_deliveries_status",
+        ),  # W-13
         ("account_deletions", DELETION_MOVES, deletion_in, "tr_account_deletions_status"),  # W-16
     ],
 )

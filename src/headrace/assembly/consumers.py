@@ -2,10 +2,11 @@
 
 from collections.abc import Sequence
 
+from headrace.notifications.consumer import NotificationConsumer
 from headrace.outbox.consumers import Consumer
+from headrace.webhooks.consumer import WebhookConsumer
 
 
 def consumers() -> Sequence[Consumer]:
-    """In the order in which they are called, which is the order in which they lock rows. None so far: nobody reads the
-    outbox yet."""
-    return ()
+    """In the order in which they are called, which is the order in which they lock rows."""
+    return (WebhookConsumer(), NotificationConsumer())

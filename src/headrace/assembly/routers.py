@@ -12,6 +12,8 @@ from headrace.configs.cache import Configs
 from headrace.configs.registry import Registry
 from headrace.configs.schemas import Offer
 from headrace.locks import routes as lock_routes
+from headrace.notifications import routes as notification_routes
+from headrace.notifications.live import Inbox
 from headrace.operations import routes as operation_routes
 from headrace.operations.audit import routes as audit_routes
 from headrace.risks import routes as risk_routes
@@ -19,6 +21,8 @@ from headrace.schedules import routes as schedule_routes
 from headrace.tasks import routes as task_routes
 from headrace.tasks.live import Watch
 from headrace.tasks.service import Tasks
+from headrace.webhooks import routes as webhook_routes
+from headrace.webhooks.service import Webhooks
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +35,8 @@ class RouteDeps:
     config_keys: Registry
     configs: Configs
     offer: Offer
+    webhooks: Webhooks
+    inbox: Inbox
 
 
 def routers(deps: RouteDeps) -> Sequence[APIRouter]:
@@ -39,6 +45,8 @@ def routers(deps: RouteDeps) -> Sequence[APIRouter]:
         task_routes.create_router(deps.tasks, deps.watch),
         schedule_routes.create_router(deps.tasks),
         lock_routes.router,
+        webhook_routes.create_router(deps.webhooks),
+        notification_routes.create_router(deps.inbox),
         audit_routes.router,
         config_routes.create_router(deps.config_keys, deps.configs, deps.offer),
         risk_routes.router,

@@ -18,6 +18,7 @@ from headrace.accounts import administration, service
 from headrace.accounts.administration import FirstAdmin
 from headrace.cli import serving
 from headrace.cli.api import Host, Port
+from headrace.cli.hooks import for_development
 from headrace.cli.maintenance import maintenance_loops
 from headrace.cli.output import out, progress, say
 from headrace.cli.supervisor import Supervisor, supervised, worker_command
@@ -43,10 +44,14 @@ App = Annotated[
 ]
 
 
+_LOCAL_TARGETS = """
+  Webhooks  may go to this machine, for development (HEADRACE_WEBHOOK_LOCAL_TARGETS=false forbids it)"""
+
+
 def up(host: Host = None, port: Port = None, app: App = None) -> None:
     """Start everything: PostgreSQL, the schema, the API, the scheduler. Ctrl-C stops it in order; the data stays."""
     started = monotonic()
-    settings = load_settings(api_host=host, api_port=port)
+    settings = for_development(load_settings(api_host=host, api_port=port))
     with _alone(data_folder(settings) / "up.lock") as lock:
         if lock is None:
             return
@@ -117,7 +122,7 @@ def _greet(url: str, admin: FirstAdmin | None, settings: Settings, *, seconds: f
   Console   {url}/
   API       {url}/v1   reference: {url}/docs
   Log in    {login}
-  Data      {escape(str(settings.data_dir))}
+  Data      {escape(str(settings.data_dir))}{_LOCAL_TARGETS if settings.webhook_local_targets else ""}
 [dim]Ctrl-C stops it.[/]
 """,
         soft_wrap=True,

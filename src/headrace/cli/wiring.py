@@ -41,6 +41,7 @@ from headrace.tasks.service import Tasks
 from headrace.tasks.submit import SubmitConfig, Submitter
 from headrace.tasks.worker.config import WorkerConfig
 from headrace.tasks.worker.loop import Worker
+from headrace.webhooks import retention as webhook_retention
 
 T = TypeVar("T")
 Report = Callable[[str], None]
@@ -272,7 +273,10 @@ def maintenance(chosen: Settings, deployment: Deployment, db: Database) -> Maint
         storage=archive_config(chosen),
         retention=retention_config(chosen),
         rows=retention.ROWS,
-        purges=retention.purges(accounts_config(chosen).throttle),
+        purges=retention.purges(
+            accounts_config(chosen).throttle,
+            webhook_retention.purges(lifetime=chosen.webhook_lifetime, secret_overlap=chosen.webhook_secret_overlap),
+        ),
     )
 
 
@@ -299,6 +303,7 @@ def retention_config(chosen: Settings) -> RetentionConfig:
         task_executions=chosen.retention_executions,
         task_locks=chosen.retention_locks,
         outbox_events=chosen.retention_outbox,
+        notifications=chosen.retention_notifications,
         tasks=chosen.retention_tasks,
         workers=chosen.retention_workers,
         archived_rows=chosen.retention_archive_rows,
