@@ -75,6 +75,10 @@ def event_in(status: str) -> Columns:
     return {"status": status, "published_at": LATER if status == "PUBLISHED" else None}
 
 
+def delivery_in(status: str) -> Columns:
+    return {"status": status}
+
+
 @pytest.mark.both
 @pytest.mark.parametrize(
     ("table", "moves", "columns_of", "trigger"),

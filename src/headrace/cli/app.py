@@ -35,6 +35,9 @@ COMMANDS = {
     "queues": Entry("headrace.cli.queues:app", "Queues: what is in them; pause and resume them."),
     "workers": Entry("headrace.cli.queues:workers", "Worker processes that have not ended."),
     "locks": Entry("headrace.cli.locks:app", "Locks: who holds what; take, keep, release one."),
+    "webhooks": Entry(
+        "headrace.cli.webhooks:app", "Webhooks: endpoints, deliveries, keys, and a receiver to try them with."
+    ),
     "migrate": Entry(
         "headrace.cli.migrate:migrate",
         "Bring the schema to what this program needs. Safe at any time, from any number of processes.",

@@ -10,6 +10,7 @@
 
 from headrace.client.asynchronous import Client
 from headrace.client.errors import ApiError, Unreachable
+from headrace.client.inbox import Notification
 from headrace.client.model import (
     Execution,
     Held,
@@ -30,16 +31,22 @@ from headrace.client.model import (
 )
 from headrace.client.retrying import RetryPolicy
 from headrace.client.synchronous import SyncClient
+from headrace.client.webhooks import Delivery, Endpoint, EndpointStatistics, NewEndpoint
 
 __all__ = [
     "ApiError",
     "Client",
+    "Delivery",
+    "Endpoint",
+    "EndpointStatistics",
     "Execution",
     "Held",
     "Lock",
     "LogLine",
+    "NewEndpoint",
     "NewSchedule",
     "NewTask",
+    "Notification",
     "Queue",
     "QueueRules",
     "Reason",

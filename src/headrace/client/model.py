@@ -11,7 +11,9 @@ _OVER = frozenset({"SUCCEEDED", "FAILED", "CANCELED"})
 
 
 @dataclass(frozen=True, slots=True)
-class _Answer:
+class Answer:
+    """What the server said, by its names."""
+
     @classmethod
     def of(cls, data: Mapping[str, Any]) -> Self:
         return cls(**{each.name: _value(each.name, data[each.name]) for each in fields(cls) if each.name in data})
@@ -52,7 +54,7 @@ class NewTask:
 
 
 @dataclass(frozen=True, slots=True)
-class Task(_Answer):
+class Task(Answer):
     """A task as it was when the server answered. Lists leave payload and result out."""
 
     id: str
@@ -97,7 +99,7 @@ class Task(_Answer):
 
 
 @dataclass(frozen=True, slots=True)
-class LogLine(_Answer):
+class LogLine(Answer):
     """How an attempt ended, or a line that a handler wrote (``status`` LOG)."""
 
     id: int
@@ -108,7 +110,7 @@ class LogLine(_Answer):
 
 
 @dataclass(frozen=True, slots=True)
-class Step(_Answer):
+class Step(Answer):
     """One step of one attempt."""
 
     name: str
@@ -121,7 +123,7 @@ class Step(_Answer):
 
 
 @dataclass(frozen=True, slots=True)
-class Reason(_Answer):
+class Reason(Answer):
     code: str
     text: str
     facts: Mapping[str, Any] = field(default_factory=dict)
@@ -141,7 +143,7 @@ class Why:
 
 
 @dataclass(frozen=True, slots=True)
-class QueueRules(_Answer):
+class QueueRules(Answer):
     """What was said about a queue."""
 
     name: str
@@ -162,7 +164,7 @@ class Queue(QueueRules):
 
 
 @dataclass(frozen=True, slots=True)
-class Held(_Answer):
+class Held(Answer):
     """A task in a worker's hands."""
 
     task_id: str
@@ -173,7 +175,7 @@ class Held(_Answer):
 
 
 @dataclass(frozen=True, slots=True)
-class Worker(_Answer):
+class Worker(Answer):
     """A worker process that has not ended."""
 
     id: str
@@ -233,7 +235,7 @@ class NewSchedule:
 
 
 @dataclass(frozen=True, slots=True)
-class Schedule(_Answer):
+class Schedule(Answer):
     """A schedule as it was when the server answered, and how it has done."""
 
     uid: str
@@ -274,7 +276,7 @@ class Schedule(_Answer):
 
 
 @dataclass(frozen=True, slots=True)
-class Statistics(_Answer):
+class Statistics(Answer):
     """How a schedule has done, and how long its last runs took."""
 
     uid: str
@@ -294,7 +296,7 @@ class Statistics(_Answer):
 
 
 @dataclass(frozen=True, slots=True)
-class Execution(_Answer):
+class Execution(Answer):
     """A run of a schedule, each attempt its own. Lists leave result and stack out."""
 
     execution_uid: str
@@ -337,7 +339,7 @@ class RunWhy:
 
 
 @dataclass(frozen=True, slots=True)
-class Lock(_Answer):
+class Lock(Answer):
     """One holding of a lock. Only whoever took it has its ``token``."""
 
     key: str

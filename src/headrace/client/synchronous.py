@@ -14,6 +14,7 @@ from headrace.client.asynchronous import Client
 from headrace.client.model import LogLine, NewTask, Queue, QueueRules, Step, Task, Why, Worker
 from headrace.client.retrying import RetryPolicy
 from headrace.client.synchronous_schedules import SyncExecutions, SyncLocks, SyncSchedules
+from headrace.client.synchronous_webhooks import SyncNotifications, SyncWebhooks
 from headrace.deadlines import not_over
 
 T = TypeVar("T")
@@ -85,6 +86,8 @@ class SyncClient:
         self.schedules = SyncSchedules(self._loop, self._client.schedules)
         self.executions = SyncExecutions(self._loop, self._client.executions)
         self.locks = SyncLocks(self._loop, self._client.locks)
+        self.webhooks = SyncWebhooks(self._loop, self._client.webhooks)
+        self.notifications = SyncNotifications(self._loop, self._client.notifications)
 
     def close(self) -> None:
         self._loop.run(self._client.close())
