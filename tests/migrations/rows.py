@@ -66,6 +66,8 @@ ROWS: dict[str, Values] = {
         "status": "PENDING",
     },
     "event_interests": {"consumer": "webhooks", "pattern": "task.*"},
+    "relays": {"id": "rly_1", "host": "here", "pid": 1},
+    "broker_messages": {"event_position": 1},
     "assets": {
         "id": ASSET,
         "user_id": USER,

@@ -1,4 +1,4 @@
-"""Events are written where somebody wants them, decided in the transaction of the change; unwanted, they cost nothing."""
+"""Events are written where somebody wants them, decided in the transaction of the change; others cost nothing."""
 
 import asyncio
 from collections.abc import AsyncIterator

@@ -11,7 +11,7 @@ from headrace.cli.output import errors_in_one_line
 COMMANDS = {
     "up": Entry(
         "headrace.cli.up:up",
-        "Start everything: PostgreSQL, the schema, the API, the scheduler. Ctrl-C stops it in order; the data stays.",
+        "Start everything: PostgreSQL, the schema, the API, scheduler and relay. Ctrl-C stops it; the data stays.",
     ),
     "api": Entry("headrace.cli.api:api", "Serve the REST API. The schema must be there: `headrace migrate`."),
     "worker": Entry(
@@ -21,6 +21,10 @@ COMMANDS = {
     "scheduler": Entry(
         "headrace.cli.scheduler:scheduler",
         "Fire schedules when they are due, and do the maintenance that an API does. Any number share the work.",
+    ),
+    "relay": Entry(
+        "headrace.cli.relay:relay",
+        "Give events to webhooks, notifications and brokers, and send them. Any number share the work.",
     ),
     "submit": Entry("headrace.cli.submit:submit", "Submit a task and print its id."),
     "detect": Entry("headrace.cli.removal:detect", "Look for a watermark in a picture; exits with 1 if there is none."),
@@ -38,6 +42,7 @@ COMMANDS = {
     "webhooks": Entry(
         "headrace.cli.webhooks:app", "Webhooks: endpoints, deliveries, keys, and a receiver to try them with."
     ),
+    "outbox": Entry("headrace.cli.outbox:app", "Events: what waits, what was given up; try it again."),
     "migrate": Entry(
         "headrace.cli.migrate:migrate",
         "Bring the schema to what this program needs. Safe at any time, from any number of processes.",

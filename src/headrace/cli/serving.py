@@ -18,7 +18,7 @@ from headrace import logs, migrations
 from headrace.accounts import service
 from headrace.assembly.config_registry import config_keys, offer
 from headrace.assembly.routers import RouteDeps, routers
-from headrace.cli.hooks import webhooks
+from headrace.assembly.webhooks import webhooks
 from headrace.cli.wiring import Deployment, accounts_config, open_tasks
 from headrace.configs import cache
 from headrace.database import Database

@@ -16,9 +16,9 @@ from rich.markup import escape
 from headrace import migrations
 from headrace.accounts import administration, service
 from headrace.accounts.administration import FirstAdmin
+from headrace.assembly.webhooks import for_development
 from headrace.cli import serving
 from headrace.cli.api import Host, Port
-from headrace.cli.hooks import for_development
 from headrace.cli.maintenance import maintenance_loops
 from headrace.cli.output import out, progress, say
 from headrace.cli.supervisor import Supervisor, supervised, worker_command
@@ -30,6 +30,7 @@ from headrace.cli.wiring import (
     database_of,
     load_settings,
     maintaining,
+    relaying,
     run,
     scheduling,
     secret_key,
@@ -49,7 +50,7 @@ _LOCAL_TARGETS = """
 
 
 def up(host: Host = None, port: Port = None, app: App = None) -> None:
-    """Start everything: PostgreSQL, the schema, the API, the scheduler. Ctrl-C stops it in order; the data stays."""
+    """Start everything: PostgreSQL, the schema, the API, scheduler and relay. Ctrl-C stops it; the data stays."""
     started = monotonic()
     settings = for_development(load_settings(api_host=host, api_port=port))
     with _alone(data_folder(settings) / "up.lock") as lock:
@@ -93,6 +94,7 @@ async def _serve(
     async with (
         _working(settings, deployment, program, stop),
         scheduling(settings, deployment),
+        relaying(settings, deployment),
         maintenance_loops(settings, deployment),
         serving.application(settings, deployment, secret) as app,
     ):

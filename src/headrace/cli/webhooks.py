@@ -7,7 +7,7 @@ from typing import Annotated, Any, TypeVar
 import typer
 
 from headrace.access import Caller, Role
-from headrace.cli import hooks
+from headrace.assembly import webhooks as hooks
 from headrace.cli.operator import OperatorSession, as_operator
 from headrace.cli.output import Json, Yes, number_of, out, print_json, print_table
 from headrace.cli.people import user_id_of

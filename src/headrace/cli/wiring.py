@@ -22,6 +22,7 @@ from headrace.accounts.config import (
     WeChatConfig,
 )
 from headrace.assembly import retention
+from headrace.assembly.consumers import consumers, open_senders
 from headrace.assembly.followers import followers
 from headrace.audit import signing
 from headrace.audit.heads import KeptHeads
@@ -31,6 +32,8 @@ from headrace.errors import HeadraceError, Invalid, Unavailable
 from headrace.operations.config import RetentionConfig
 from headrace.operations.heads import heads_in
 from headrace.operations.maintenance import QUEUE, Maintenance, ensure_schedules, with_maintenance
+from headrace.outbox.loop import LoopConfig, RelayLoop
+from headrace.outbox.relay import Relay, RelayConfig, RetryConfig
 from headrace.schedules.due import MisfireConfig
 from headrace.schedules.loop import Scheduler, SchedulerConfig
 from headrace.settings import Settings
@@ -263,6 +266,37 @@ async def scheduling(chosen: Settings, deployment: Deployment) -> AsyncIterator[
         finally:
             stop.set()
             await asyncio.wait([firing])
+
+
+def relay_config(chosen: Settings) -> RelayConfig:
+    return RelayConfig(batch=chosen.relay_batch, retries=RetryConfig(max_tries=chosen.relay_max_tries))
+
+
+@asynccontextmanager
+async def relaying(chosen: Settings, deployment: Deployment) -> AsyncIterator[RelayLoop]:
+    """A relay and its senders at work on a few connections of their own."""
+    # One that is frozen while it fans out must not keep the rows from the others for long.
+    config = replace(deployment.app.for_role("relay"), pool_max=6, idle_in_transaction_timeout=FROZEN_FOR)
+    wanted = consumers(chosen)
+    stop = asyncio.Event()
+    async with (
+        await Database.connect(config) as db,
+        open_senders(chosen, db, secret_key(chosen)) as senders,
+        asyncio.TaskGroup() as group,
+    ):
+        relay = RelayLoop(
+            db,
+            Relay(db, wanted, relay_config(chosen)),
+            wanted,
+            senders,
+            LoopConfig(poll_every=chosen.relay_poll_interval, listen=chosen.relay_listen),
+        )
+        running = group.create_task(relay.run(stop))
+        try:
+            yield relay
+        finally:
+            stop.set()
+            await asyncio.wait([running])
 
 
 def maintenance(chosen: Settings, deployment: Deployment, db: Database) -> Maintenance:

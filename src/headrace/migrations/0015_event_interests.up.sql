@@ -52,4 +52,17 @@ CREATE TABLE headrace.relays (
 COMMENT ON TABLE headrace.relays IS 'Processes that give events to their consumers. One that is silent for a minute is not there.';
 COMMENT ON COLUMN headrace.relays.asleep IS 'Whether it waits to be told of new events (NOTIFY headrace_events).';
 
-GRANT SELECT, INSERT, UPDATE, DELETE ON headrace.event_interests, headrace.relays TO headrace_app;
+CREATE TABLE headrace.broker_messages (
+  id                 bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  event_position     bigint NOT NULL,
+  tries              integer NOT NULL DEFAULT 0,
+  leased_until       timestamptz,
+  given_up_at        timestamptz
+) WITH (autovacuum_vacuum_scale_factor = 0.02);  -- a queue
+CREATE INDEX idx_broker_messages_leased ON headrace.broker_messages (leased_until) WHERE leased_until IS NOT NULL;
+COMMENT ON TABLE headrace.broker_messages IS 'Events that the broker has not confirmed yet, in the order in which they are published.';
+COMMENT ON COLUMN headrace.broker_messages.event_position IS 'outbox_events.id. No foreign key: each event would be locked for it.';
+COMMENT ON COLUMN headrace.broker_messages.leased_until IS 'Until then one sender has it; that instant is its fence.';
+COMMENT ON COLUMN headrace.broker_messages.given_up_at IS 'When the broker had refused it too often.';
+
+GRANT SELECT, INSERT, UPDATE, DELETE ON headrace.event_interests, headrace.relays, headrace.broker_messages TO headrace_app;

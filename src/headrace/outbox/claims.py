@@ -149,7 +149,7 @@ async def _read(tx: Tx, claimed: Sequence[Row], length: int) -> Claim:
     leased = {row["id"]: row for row in claimed if row["leased"]}
     behind: dict[int, list[StoredEvent]] = {}
     for row in await tx.fetch(READ, list(leased), length) if leased else ():
-        behind.setdefault(row["head"], []).append(_stored(row))
+        behind.setdefault(row["head"], []).append(stored_event(row))
     chains = (
         Chain(tuple(events), leased[head]["next_retry_at"], leased[head]["retry_count"])
         for head, events in behind.items()
@@ -181,7 +181,8 @@ async def fail(tx: Tx, chain: Chain, *, delay: timedelta, max_tries: int, now: d
     return str(row["status"])
 
 
-def _stored(row: Row) -> StoredEvent:
+def stored_event(row: Row) -> StoredEvent:
+    """An event as a statement has read it, with all that it holds."""
     event = Event(
         type=row["event_type"],
         aggregate_type=row["aggregate_type"],

@@ -17,6 +17,7 @@ from headrace.settings.database import DatabaseSettings
 from headrace.settings.embedded_postgres import EmbeddedPostgresSettings
 from headrace.settings.general import GeneralSettings
 from headrace.settings.kinds import PREFIX
+from headrace.settings.relay import RelaySettings
 from headrace.settings.retention import RetentionSettings
 from headrace.settings.scheduler import SchedulerSettings
 from headrace.settings.webhooks import WebhookSettings
@@ -38,6 +39,7 @@ class Settings(
     AuditSettings,
     AccountsSettings,
     WebhookSettings,
+    RelaySettings,
     SchedulerSettings,
     WorkerSettings,
     ApiSettings,

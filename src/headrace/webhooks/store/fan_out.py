@@ -1,19 +1,21 @@
 """SQL of the fan-out: an event becomes deliveries, in the transaction in which the relay publishes it."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from headrace.database import Tx
 from headrace.outbox.consumers import StoredEvent
+from headrace.outbox.envelope import envelope
 
 CHANNEL = "headrace_webhooks"
 
-# The body is Standard Webhooks': type, timestamp, data. Which events an endpoint wants is asked of its row, not of the
+# Which events an endpoint wants is asked of its row, not of the
 # interests, which only say what is written at all. A suspended owner is told nothing.
 FAN_OUT = """
 WITH given AS (
   SELECT * FROM unnest(
-    $1::varchar[], $2::varchar[], $3::varchar[], $4::varchar[], $5::varchar[], $6::jsonb[], $7::timestamptz[]
-  ) WITH ORDINALITY AS given (event_id, event_type, user_id, task_type, aggregate, payload, created_at, position)
+    $1::varchar[], $2::varchar[], $3::varchar[], $4::varchar[], $5::varchar[], $6::jsonb[]
+  ) WITH ORDINALITY AS given (event_id, event_type, user_id, task_type, aggregate, body, position)
 ), wanted AS (
   SELECT given.*, endpoint.id AS endpoint_id, endpoint.ordered, headrace.new_delivery_id(given.event_id) AS delivery_id,
          headrace.typeid_month(given.event_id) AS period
@@ -36,7 +38,7 @@ WITH given AS (
   INSERT INTO headrace.webhook_deliveries
     (period, delivery_id, endpoint_id, event_id, event_type, attempt, request_body, status)
   SELECT period, delivery_id, endpoint_id, event_id, event_type, 1,
-         jsonb_build_object('type', event_type, 'timestamp', created_at, 'data', payload), 'PENDING'
+         body, 'PENDING'
   FROM wanted
 ), queued AS (
   INSERT INTO headrace.webhook_queue (endpoint_id, delivery_id, period, aggregate)
@@ -58,10 +60,14 @@ async def fan_out(tx: Tx, events: Sequence[StoredEvent]) -> int:
         [event.user_id or event.payload.get("user_id") for event in given],
         [event.payload.get("type") if event.aggregate_type == "task" else None for event in given],
         [f"{event.aggregate_type}:{event.aggregate_id}"[:160] for event in given],
-        [dict(event.payload) for event in given],
-        [stored.created_at for stored in events],
+        [_body(stored) for stored in events],
     )
     return count
+
+
+def _body(stored: StoredEvent) -> dict[str, Any]:
+    """What every receiver of events gets, and the ``timestamp`` that Standard Webhooks wants beside type and data."""
+    return {**envelope(stored), "timestamp": stored.created_at}
 
 
 NOTIFY = "SELECT pg_notify($1, '')"

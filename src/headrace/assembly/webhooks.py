@@ -38,7 +38,7 @@ def sender_config(settings: Settings) -> SenderConfig:
         requests=settings.webhook_requests,
         pause_after=settings.webhook_pause_after,
         secret_overlap=settings.webhook_secret_overlap,
-        listen=settings.worker_listen,
+        listen=settings.relay_listen,
         retries=RetrySchedule(delays=settings.webhook_retry_delays),
     )
 

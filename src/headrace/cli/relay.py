@@ -1,0 +1,32 @@
+"""``headrace relay``: give events to whoever wants them, and send them on."""
+
+import asyncio
+import os
+from contextlib import ExitStack
+
+from headrace import migrations
+from headrace.cli.output import progress, say
+from headrace.cli.waiting import until_reachable
+from headrace.cli.wiring import Deployment, database_of, load_settings, relaying, run
+from headrace.cli.worker import stop_on_signals
+from headrace.outbox.relay import Relayed
+from headrace.settings import Settings
+
+
+def relay() -> None:
+    """Give events to webhooks, notifications and brokers, and send them. Any number share the work."""
+    settings = load_settings()
+    with ExitStack() as stack:
+        with progress("looking at the database") as said:
+            deployment = stack.enter_context(database_of(settings, role="relay", report=said))
+            run(until_reachable(lambda: migrations.verify_current(deployment.app), say=say))
+        done = run(_relay(settings, deployment))
+    say(f"stopped; {done.published:,} events published, {done.failed:,} to be tried again, {done.dead:,} given up")
+
+
+async def _relay(settings: Settings, deployment: Deployment) -> Relayed:
+    stop: asyncio.Event = stop_on_signals(at_once=lambda: os._exit(130))
+    async with relaying(settings, deployment) as working:
+        say("relaying events; Ctrl-C stops")
+        await stop.wait()
+    return working.relayed
