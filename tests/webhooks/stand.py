@@ -58,7 +58,7 @@ async def happen(
     caller: Caller,
     count: int = 1,
     *,
-    type: str = "task.succeeded",
+    type: str = "task.succeeded",  # noqa: A002 - the event's word
     thing: str | None = None,
     **data: Any,
 ) -> list[Event]:
@@ -113,7 +113,8 @@ async def until(holds: Callable[[], Awaitable[bool]] | Callable[[], bool], *, li
 
 async def attempts(db: Database, endpoint_id: str | None = None) -> list[Row]:
     return await db.fetch_alone(
-        "SELECT * FROM headrace.webhook_deliveries WHERE $1::text IS NULL OR endpoint_id = $1 ORDER BY event_id, attempt",
+        "SELECT * FROM headrace.webhook_deliveries WHERE endpoint_id = coalesce($1, endpoint_id) "
+        "ORDER BY event_id, attempt",
         endpoint_id,
     )
 

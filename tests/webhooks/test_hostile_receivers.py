@@ -24,11 +24,11 @@ SHORT = timedelta(seconds=1)
 
 
 async def post(
-    receiver: Receiver, *, timeout: timedelta = timedelta(seconds=30), tls: ssl.SSLContext | None = None
+    receiver: Receiver, *, within: timedelta = timedelta(seconds=30), tls: ssl.SSLContext | None = None
 ) -> Reply:
     http = HttpClient(HttpConfig(policy=stand.LOCAL), tls=tls)
     try:
-        return await http.post(parse_target(receiver.url, stand.LOCAL), b"{}", {}, timeout=timeout)
+        return await http.post(parse_target(receiver.url, stand.LOCAL), b"{}", {}, timeout=within)
     finally:
         await http.close()
 
@@ -90,14 +90,14 @@ async def _two_lengths(_: Request, writer: asyncio.StreamWriter) -> None:
 async def test_no_answer_is_bounded_and_said_why(answer: Answer, kind: str) -> None:
     async with receiving(answer) as receiver:
         limit = SHORT if kind == "timeout" else timedelta(seconds=30)
-        reply = await post(receiver, timeout=limit)
+        reply = await post(receiver, within=limit)
     assert (reply.status, reply.kind) == (None, kind)
     assert reply.error
 
 
 async def test_a_body_without_end_does_not_change_the_answer() -> None:
     async with receiving(_body_byte_by_byte) as receiver:
-        reply = await post(receiver, timeout=SHORT)
+        reply = await post(receiver, within=SHORT)
     assert reply.status == 200
     assert reply.is_success
     assert set(reply.body or "x") == {"x"}

@@ -1,4 +1,4 @@
-"""Strangers choose where requests go: what they may not reach is refused, with a reason, and never connected to. W-13."""
+"""Strangers choose where requests go: what they may not reach is refused with a reason, never connected to. W-13."""
 
 from collections.abc import Iterable, Sequence
 from datetime import timedelta
@@ -95,9 +95,7 @@ class Sockets(httpcore.AsyncNetworkBackend):
     def __init__(self) -> None:
         self.connected: list[str] = []
 
-    async def connect_tcp(
-        self, host: str, port: int, timeout: Any = None, local_address: Any = None, socket_options: Any = None
-    ) -> httpcore.AsyncNetworkStream:
+    async def connect_tcp(self, host: str, *_: Any, **__: Any) -> httpcore.AsyncNetworkStream:
         self.connected.append(host)
         raise httpcore.ConnectError("this is a test")
 
@@ -109,7 +107,7 @@ class Names:
         self._answers = list(answers)
         self.asked = 0
 
-    async def __call__(self, host: str, port: int) -> Sequence[Address]:
+    async def __call__(self, *_: object) -> Sequence[Address]:
         self.asked += 1
         return [parse(text) for text in self._answers[min(self.asked, len(self._answers)) - 1]]
 

@@ -348,7 +348,8 @@ async def test_a_delivery_that_waits_for_too_long_is_given_up(db: Database) -> N
     await stand.happen(db, ada, 2)
     await stand.relay(db)
     await db.fetch_alone(
-        "UPDATE headrace.webhook_queue SET created_at = now() - interval '8 days' WHERE id = (SELECT min(id) FROM headrace.webhook_queue)"
+        "UPDATE headrace.webhook_queue SET created_at = now() - interval '8 days' "
+        "WHERE id = (SELECT min(id) FROM headrace.webhook_queue)"
     )
     async with db.transaction() as tx:
         assert await queue.expire(tx, 100, lifetime=timedelta(days=7)) == 1

@@ -86,7 +86,16 @@ def test_a_secret_of_ones_own() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "whsec_", "whsec_c2hvcnQ=", "secret", "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwMfKQ9r8G", "whsec_ä", "whsec_" + "A" * 200]
+    "text",
+    [
+        "",
+        "whsec_",
+        "whsec_c2hvcnQ=",
+        "secret",
+        "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwMfKQ9r8G",
+        "whsec_ä",
+        "whsec_" + "A" * 200,
+    ],
 )
 def test_what_is_no_secret_is_refused(text: str) -> None:
     with pytest.raises(SecretInvalid):

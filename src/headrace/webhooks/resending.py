@@ -25,7 +25,10 @@ MOST_RESENT = 10_000  # by one request
 
 async def get_delivery(tx: Tx, caller: Caller, delivery_id: str) -> Delivery:
     """One attempt with what was sent and answered; somebody else's is as good as none."""
-    found = await store.find(tx, ids.check(delivery_id, "whd"))
+    try:
+        found = await store.find(tx, ids.check(delivery_id, "whd"))
+    except (ids.InvalidId, ValueError):  # nor is there one of a month that no calendar has
+        found = None
     if found is None:
         raise DeliveryNotFound
     try:

@@ -67,7 +67,7 @@ async def list_deliveries(
     "/{delivery_id}",
     response_model=DeliveryOut,
     summary="Read a delivery",
-    responses=problems(DeliveryNotFound, InvalidId),
+    responses=problems(DeliveryNotFound),
 )
 async def get_delivery(delivery_id: DeliveryIdPath, caller: Reader, db: Db) -> DeliveryOut:
     """One attempt, with what was sent and what was answered."""
@@ -80,7 +80,7 @@ async def get_delivery(delivery_id: DeliveryIdPath, caller: Reader, db: Db) -> D
     status_code=201,
     response_model=DeliveryOut,
     summary="Send a delivery again",
-    responses=problems(DeliveryNotFound, InvalidId, DeliveryUnderWay, EndpointNotActive, EndpointNotFound, *ONCE),
+    responses=problems(DeliveryNotFound, DeliveryUnderWay, EndpointNotActive, EndpointNotFound, *ONCE),
 )
 async def resend_delivery(delivery_id: DeliveryIdPath, caller: Writer, db: Db, once: ResendOnce) -> Response:
     """Send its event to its endpoint once more, whatever came of it. The event's id stays the same, so that a receiver
