@@ -30,7 +30,8 @@ _LONGEST_ERROR = 300
 @dataclass(frozen=True, slots=True)
 class HttpConfig:
     policy: AddressPolicy = field(default_factory=AddressPolicy)
-    connections_per_host: int = 32
+    connections_per_host: int = 500  # at work: many endpoints may have one host, and none waits for another's
+    kept_per_host: int = 32
     hosts: int = 1000  # with connections kept; the one unused for longest is closed for another
     keep_alive: timedelta = timedelta(seconds=30)
     http2: bool = True
@@ -142,7 +143,7 @@ class HttpClient:
             pool = self._pools[key] = httpcore.AsyncConnectionPool(
                 ssl_context=self._tls,
                 max_connections=self._config.connections_per_host,
-                max_keepalive_connections=self._config.connections_per_host,
+                max_keepalive_connections=self._config.kept_per_host,
                 keepalive_expiry=self._config.keep_alive.total_seconds(),
                 http2=self._config.http2,
                 network_backend=GuardedBackend(
