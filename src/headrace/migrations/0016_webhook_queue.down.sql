@@ -1,7 +1,6 @@
 DROP TABLE headrace.webhook_health;
 DROP TABLE headrace.webhook_queue;
 DROP INDEX headrace.idx_webhook_deliveries_endpoint_id;
-DROP INDEX headrace.idx_webhook_endpoints_every_user;
 COMMENT ON COLUMN headrace.webhook_deliveries.next_retry_at IS NULL;
 ALTER TABLE headrace.webhook_deliveries DROP COLUMN error;
 ALTER TABLE headrace.webhook_endpoints

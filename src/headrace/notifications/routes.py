@@ -25,8 +25,9 @@ router = APIRouter(prefix="/v1/notifications", tags=["Notifications"])
 
 Reader = Annotated[Caller, Depends(scoped(Scope.NOTIFICATIONS_READ))]
 Writer = Annotated[Caller, Depends(scoped(Scope.NOTIFICATIONS_WRITE))]
-NotificationId = Annotated[int, Path(ge=1, le=2**63 - 1, examples=[17])]
+NotificationId = Annotated[str, Path(max_length=32, examples=["17"])]
 _COME_BACK_AFTER_MS = 1000
+_DIGITS = 18  # of a number that PostgreSQL can hold
 
 
 def create_router(inbox: Inbox) -> APIRouter:
@@ -70,7 +71,14 @@ async def count_unread(caller: Reader, db: Db) -> UnreadOut:
 async def mark_read(notification_id: NotificationId, caller: Writer, db: Db) -> NotificationOut:
     """Marking it again changes nothing."""
     async with db.transaction() as tx:
-        return NotificationOut.of(await service.mark_read(tx, caller, notification_id))
+        return NotificationOut.of(await service.mark_read(tx, caller, _number(notification_id)))
+
+
+def _number(text: str) -> int:
+    """What is no number names no notification."""
+    if not (text.isascii() and text.isdigit() and len(text) <= _DIGITS):
+        raise NotificationNotFound
+    return int(text)
 
 
 @router.post("/read-all", response_model=MarkedOut, summary="Mark all notifications as read")

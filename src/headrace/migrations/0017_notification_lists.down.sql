@@ -1,1 +1,0 @@
-DROP INDEX headrace.idx_notifications_user_id;
