@@ -58,11 +58,22 @@ VALUES ('evt_1', 'task.created', 1, 'task', 'tsk_1', '{}', 'PENDING', now() - in
 """
 
 
-def test_events_that_nothing_publishes_are_a_note(call: Call, migrated: Place) -> None:
+def test_events_that_nobody_relays_or_that_were_given_up_are_noticed(call: Call, migrated: Place) -> None:
     fetch(migrated, OLD_EVENT)
     outbox = findings(call("doctor", "--json", settings=migrated.settings))["outbox"]
-    assert outbox["verdict"] == "note"
-    assert "nothing publishes them in this version" in outbox["message"]
+    assert outbox["verdict"] == "warning"
+    assert "waited for 2:00:00 and no relay is at work: start `headrace relay`" in outbox["message"]
+    fetch(migrated, "UPDATE headrace.outbox_events SET status = 'DEAD'")
+    outbox = findings(call("doctor", "--json", settings=migrated.settings))["outbox"]
+    assert "1 events were given up" in outbox["message"]
+    listed = call("outbox", "list", "--status", "DEAD", "--json", settings=migrated.settings)
+    assert [event["id"] for event in json.loads(listed.out)] == ["evt_1"]
+    assert "1 events are tried again" in call("outbox", "revive", "evt_1", settings=migrated.settings).err
+    shown = json.loads(call("outbox", "status", "--json", settings=migrated.settings).out)
+    assert (shown["waiting"], shown["dead"]) == (1, 0)
+    assert json.loads(call("outbox", "show", "evt_1", settings=migrated.settings).out)["status"] == "PENDING"
+    assert json.loads(call("outbox", "revive", "--all", "--json", settings=migrated.settings).out) == {"revived": 0}
+    assert "task.succeeded" in call("outbox", "types").out
 
 
 OLD_AUDIT_EVENT = """

@@ -128,7 +128,7 @@ async def test_events_that_were_told_go_after_thirty_days(db: Database) -> None:
     async with db.transaction() as tx:
         await tx.execute(OUTBOX)
     assert (await purge_rows(db, ROWS["outbox_events"], RetentionConfig().outbox_events)).removed_rows == 2
-    oldest = (await read_health(db)).oldest_unpublished
+    oldest = (await read_health(db)).outbox.oldest_waiting
     assert oldest is not None
     assert oldest > 31 * DAY - timedelta(minutes=1)
     async with db.transaction() as tx:

@@ -26,12 +26,13 @@ async def until(there: Callable[[], Awaitable[bool]]) -> None:
 class Sending:
     """A sender that says when it began and that it was told to end."""
 
-    began = ended = False
+    def __init__(self) -> None:
+        self.said: list[str] = []
 
     async def run(self, stop: asyncio.Event) -> None:
-        self.began = True
+        self.said.append("began")
         await stop.wait()
-        self.ended = True
+        self.said.append("ended")
 
 
 @asynccontextmanager
@@ -65,9 +66,8 @@ async def test_a_relay_that_sleeps_is_woken_by_new_events(db: Database) -> None:
                 return loop.relayed.published > before
 
             await until(told)
-        assert sender.began
-        assert not sender.ended
-    assert sender.ended
+        assert sender.said == ["began"]
+    assert sender.said == ["began", "ended"]
     assert await db.fetch_alone(RELAYS) == []
 
 
@@ -100,7 +100,7 @@ async def test_trouble_is_waited_for(db: Database, monkeypatch: pytest.MonkeyPat
     left = 3
 
     class Shaky(Relay):
-        async def run_once(self, **_: object) -> Relayed:  # type: ignore[override]
+        async def run_once(self, **_: object) -> Relayed:
             nonlocal left
             if left:
                 left -= 1

@@ -12,7 +12,7 @@ import asyncpg
 import httpx
 from fastapi import FastAPI
 
-from headrace import settings
+from headrace import ids, settings
 from headrace.cli.serving import application
 from headrace.cli.wiring import Deployment
 from headrace.database import Database, DatabaseConfig
@@ -387,6 +387,20 @@ async def _(world: World) -> Sent:
 async def _(world: World) -> Sent:
     risk = (await world.send("POST", "/v1/admin/risks", RISK)).json()
     return Sent({"risk_id": risk["risk_id"]})
+
+
+DEAD_EVENT = """
+INSERT INTO headrace.outbox_events
+  (event_id, event_type, event_version, aggregate_type, aggregate_id, payload_json, status)
+VALUES ($1, 'task.created', 1, 'task', 'tsk_1', '{}', 'DEAD')
+"""
+
+
+@recipe("POST /v1/admin/outbox/events/{event_id}/revive", "POST /v1/admin/outbox/revive")
+async def _(world: World) -> Sent:
+    event_id = ids.new("evt")
+    await world.db.fetch_alone(DEAD_EVENT, event_id)
+    return Sent({"event_id": event_id}, {})
 
 
 # Operations that change nothing that anybody could want to know of, each with the reason.

@@ -76,6 +76,8 @@ async def test_what_is_wrong_is_said(ada: httpx.AsyncClient) -> None:
         ({"url": "https://user:pw@example.com/"}, "webhook_url_refused"),
         ({"subscribed_events": ["Task.Created"]}, "webhook_endpoint_invalid"),
         ({"subscribed_events": ["task.*.x"]}, "webhook_endpoint_invalid"),
+        ({"subscribed_events": ["task.suceeded"]}, "webhook_endpoint_invalid"),
+        ({"subscribed_events": ["tsk.*"]}, "webhook_endpoint_invalid"),
         ({"allow_ips": ["10.0.0.1/8"]}, "webhook_endpoint_invalid"),
         ({"secret": "whsec_c2hvcnQ="}, "webhook_secret_invalid"),
         ({"timeout_ms": 10}, "invalid_request"),

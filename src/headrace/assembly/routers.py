@@ -16,6 +16,7 @@ from headrace.notifications import routes as notification_routes
 from headrace.notifications.live import Inbox
 from headrace.operations import routes as operation_routes
 from headrace.operations.audit import routes as audit_routes
+from headrace.operations.outbox import routes as outbox_routes
 from headrace.risks import routes as risk_routes
 from headrace.schedules import routes as schedule_routes
 from headrace.tasks import routes as task_routes
@@ -51,4 +52,5 @@ def routers(deps: RouteDeps) -> Sequence[APIRouter]:
         config_routes.create_router(deps.config_keys, deps.configs, deps.offer),
         risk_routes.router,
         operation_routes.router,
+        outbox_routes.router,
     ]

@@ -69,6 +69,10 @@ FIELDS: Mapping[ResourceType, frozenset[str]] = {
         "id user_id name status secret_hint secret_rotated_at subscribed_events timeout_ms max_retries allow_ips",
         "failing_since version created_at updated_at deleted_at",
     ),
+    ResourceType.OUTBOX_EVENT: _fields(
+        "id event_id event_type event_version aggregate_type aggregate_id user_id status retry_count next_retry_at",
+        "published_at created_at",
+    ),
     ResourceType.NOTIFICATION: _fields("id user_id type event_id is_read read_at created_at"),
     ResourceType.ARCHIVE: _fields(
         "id table_name period state location row_count min_id max_id min_at max_at size_bytes sha256 detached_at",

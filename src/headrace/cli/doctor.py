@@ -26,6 +26,7 @@ _MUCH_SKEW_S = 2.0
 _OVERDUE = timedelta(hours=1)
 _MANY_DEAD_ROWS = 100_000
 _LATE = timedelta(days=3)
+_LATE_EVENT = timedelta(minutes=5)
 _ROUNDS_MISSED = 3
 
 
@@ -226,14 +227,30 @@ async def _vacuum(db: Database) -> Finding:
 
 
 async def _outbox(db: Database) -> Finding:
-    waiting = (await read_health(db)).oldest_unpublished
+    outbox = (await read_health(db)).outbox
+    lost = [
+        f"{outbox.dead:,} events were given up: `headrace outbox list --status DEAD` says which, "
+        "`headrace outbox revive --all` tries them again"
+        if outbox.dead
+        else "",
+        f"the broker refused {outbox.broker_given_up:,} messages" if outbox.broker_given_up else "",
+    ]
+    if found := "; ".join(filter(None, lost)):
+        return Finding("outbox", Verdict.WARNING, found)
+    waiting, relays = outbox.oldest_waiting, len(outbox.relays)
     if waiting is None:
-        return Finding("outbox", Verdict.GOOD, "no event waits")
-    # Not a warning as long as no part of Headrace takes events out: there is nothing to mend.
+        return Finding("outbox", Verdict.GOOD, f"no event waits; relays at work: {relays}")
+    if not relays:
+        return Finding(
+            "outbox",
+            Verdict.WARNING,
+            f"an event has waited for {_rounded(waiting)} and no relay is at work: start `headrace relay`",
+        )
+    late = waiting > _LATE_EVENT
     return Finding(
         "outbox",
-        Verdict.NOTE,
-        f"events are kept since {_rounded(waiting)}: nothing publishes them in this version, so none is removed either",
+        Verdict.WARNING if late else Verdict.GOOD,
+        f"{outbox.waiting + outbox.failed:,} events wait, the oldest for {_rounded(waiting)}; relays at work: {relays}",
     )
 
 

@@ -72,7 +72,31 @@ def figures_of(health: Health) -> list[Figure]:
             "headrace_outbox_oldest_unpublished_seconds",
             "Age of the oldest event that waits to be published; 0 when none does.",
             (),
-            {(): _seconds(health.oldest_unpublished)},
+            {(): _seconds(health.outbox.oldest_waiting)},
+        ),
+        Figure(
+            "headrace_outbox_events",
+            "Events that are not published, up to 100,000 of each. Alarm above 0 for DEAD.",
+            ("status",),
+            {("PENDING",): health.outbox.waiting, ("FAILED",): health.outbox.failed, ("DEAD",): health.outbox.dead},
+        ),
+        Figure(
+            "headrace_outbox_written_events",
+            "Events written since the beginning; less those above, they are published.",
+            (),
+            {(): health.outbox.written},
+        ),
+        Figure(
+            "headrace_outbox_broker_messages",
+            "Messages that the broker has not confirmed, and those that it refused too often.",
+            ("state",),
+            {("waiting",): health.outbox.broker_waiting, ("given_up",): health.outbox.broker_given_up},
+        ),
+        Figure(
+            "headrace_relays",
+            "Relay processes that are alive. Alarm at 0 while events wait.",
+            (),
+            {(): len(health.outbox.relays)},
         ),
         Figure(
             "headrace_audit_unsealed_seconds",

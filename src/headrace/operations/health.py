@@ -7,6 +7,7 @@ from headrace.audit import seals
 from headrace.database import Database, Tx
 from headrace.operations import store
 from headrace.operations.model import Partition
+from headrace.outbox.administration import Overview, read_overview
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +39,7 @@ class Health:
     partitions: tuple[Partition, ...]
     default_rows: dict[str, int]  # counted to a bound: any is too many
     months_ahead: dict[str, int]
-    oldest_unpublished: timedelta | None
+    outbox: Overview
     unsealed_for: timedelta | None
     archives: dict[str, int]  # by state
     runs: tuple[RetentionRun, ...]
@@ -63,14 +64,6 @@ async def list_tables(tx: Tx) -> list[TableHealth]:
 
 
 _MANY = 1000
-# Of those that are most overdue: an index gives them at once, however long the queue is.
-OLDEST_UNPUBLISHED = """
-SELECT now() - min(created_at) FROM (
-  (SELECT created_at FROM headrace.outbox_events WHERE status = 'PENDING' ORDER BY next_retry_at LIMIT 100)
-  UNION ALL
-  (SELECT created_at FROM headrace.outbox_events WHERE status = 'FAILED' ORDER BY next_retry_at LIMIT 100)
-) AS overdue
-"""
 COUNT_ARCHIVES = "SELECT state, count(*) FROM headrace.archives GROUP BY state ORDER BY state"
 LIST_RUNS = """
 SELECT table_name, started_at, finished_at, removed_rows, removed_total, error
@@ -93,7 +86,7 @@ async def read_health(db: Database) -> Health:
             partitions=tuple(partitions),
             default_rows={table: await _count_default(tx, table) for table in ahead},
             months_ahead=ahead,
-            oldest_unpublished=await tx.fetchval(OLDEST_UNPUBLISHED),
+            outbox=await read_overview(tx),
             unsealed_for=await seals.unsealed_for(tx),
             archives={row["state"]: row["count"] for row in await tx.fetch(COUNT_ARCHIVES)},
             runs=tuple(RetentionRun(**row) for row in await tx.fetch(LIST_RUNS)),

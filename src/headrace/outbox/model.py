@@ -21,7 +21,7 @@ class Event:
     aggregate_type: str
     aggregate_id: str
     payload: Mapping[str, Any]
-    user_id: str | None = None  # whose event it is: only they may be told
+    user_id: str | None = None  # whose event it is; None: that of the payload's `user_id`, if it has one
     version: int = 1  # of the payload's form: a change that a receiver could stumble over is a new one
     trace_id: str | None = None
     request_id: str | None = None  # of the request that made it happen, where one did

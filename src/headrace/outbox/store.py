@@ -39,7 +39,7 @@ async def append(tx: Tx, events: Sequence[Event]) -> None:
         [event.version for event in events],
         [event.aggregate_type for event in events],
         [event.aggregate_id for event in events],
-        [event.user_id for event in events],
+        [event.user_id or event.payload.get("user_id") for event in events],
         [event.trace_id for event in events],
         [dict(event.payload) for event in events],
         [event.headers for event in events],

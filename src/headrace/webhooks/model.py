@@ -1,5 +1,6 @@
 """Endpoints and deliveries as they are stored, asked for and sent."""
 
+import difflib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,6 +10,8 @@ from ipaddress import ip_network
 from typing import Any, NewType
 
 from headrace import ids
+from headrace.outbox.catalogue import EVENT_TYPES
+from headrace.outbox.consumers import is_interested
 from headrace.webhooks.errors import EndpointInvalid
 from headrace.webhooks.http.addresses import Network
 
@@ -23,6 +26,7 @@ LONGEST_NAME = 64
 MOST_PATTERNS = 50
 MOST_TASK_TYPES = 50
 MOST_ADDRESSES = 50
+_EVENT_NAMES = [known.name for known in EVENT_TYPES]
 _PATTERN = re.compile(r"([a-z][a-z0-9_]*\.)*([a-z][a-z0-9_]*|\*)")
 
 
@@ -172,6 +176,10 @@ def check_patterns(patterns: Sequence[str]) -> tuple[str, ...]:
             raise EndpointInvalid(
                 f"{pattern!r} is not a type of events: write task.succeeded, task.* or *.", field="subscribed_events"
             )
+        if not any(is_interested([pattern], name) for name in _EVENT_NAMES):
+            close = difflib.get_close_matches(pattern, _EVENT_NAMES, n=1)
+            hint = f"did you mean {close[0]}?" if close else "GET /v1/event-types lists all there are."
+            raise EndpointInvalid(f"There is no event {pattern}: {hint}", field="subscribed_events")
     return unique
 
 

@@ -1,0 +1,1 @@
+"""The outbox for administrators, and the catalogue of events for everybody."""

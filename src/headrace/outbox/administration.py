@@ -1,0 +1,151 @@
+"""SQL of the outbox for those who look after it: what waits, what was given up, and trying it again."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Any
+
+from headrace.database import Tx
+from headrace.outbox import presence
+from headrace.outbox.presence import RelaySeen
+from headrace.sql import Where
+
+# Counted no further: more says no more, and takes as long as there are rows.
+MOST_COUNTED = 100_000
+
+
+class EventStatus(StrEnum):
+    PENDING = "PENDING"
+    PUBLISHED = "PUBLISHED"
+    FAILED = "FAILED"
+    DEAD = "DEAD"
+
+
+@dataclass(frozen=True, slots=True)
+class OutboxEvent:
+    """A row of the outbox."""
+
+    id: int
+    event_id: str
+    event_type: str
+    event_version: int
+    aggregate_type: str
+    aggregate_id: str
+    user_id: str | None
+    trace_id: str | None
+    payload_json: Any
+    headers_json: Any
+    status: EventStatus
+    retry_count: int
+    next_retry_at: datetime | None
+    published_at: datetime | None
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    status: EventStatus | None = None
+    event_type: str | None = None
+    aggregate_id: str | None = None
+    user_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """How the outbox is doing. Counts end at ``MOST_COUNTED``."""
+
+    waiting: int
+    failed: int
+    dead: int
+    oldest_waiting: timedelta | None
+    written: int  # since the beginning
+    broker_waiting: int
+    broker_given_up: int
+    relays: tuple[RelaySeen, ...]
+
+
+_COLUMNS = """id, event_id, event_type, event_version, aggregate_type, aggregate_id, user_id, trace_id, payload_json,
+  headers_json, status, retry_count, next_retry_at, published_at, created_at"""
+SELECT = f"SELECT {_COLUMNS} FROM headrace.outbox_events"
+REVIVE = f"""
+UPDATE headrace.outbox_events SET status = 'PENDING', retry_count = 0, next_retry_at = now()
+WHERE event_id = $1 AND status = 'DEAD'
+RETURNING {_COLUMNS}
+"""
+REVIVE_SOME = """
+UPDATE headrace.outbox_events SET status = 'PENDING', retry_count = 0, next_retry_at = now()
+WHERE id = ANY (ARRAY(
+  SELECT id FROM headrace.outbox_events
+  WHERE status = 'DEAD' AND ($1::varchar IS NULL OR event_type = $1)
+  ORDER BY id LIMIT $2
+  FOR UPDATE SKIP LOCKED
+))
+"""
+WAKE = "SELECT headrace.wake_relays()"
+OVERVIEW = f"""
+SELECT
+  (SELECT count(*) FROM (SELECT FROM headrace.outbox_events WHERE status = 'PENDING' LIMIT {MOST_COUNTED}) AS counted)
+    AS waiting,
+  (SELECT count(*) FROM (SELECT FROM headrace.outbox_events WHERE status = 'FAILED' LIMIT {MOST_COUNTED}) AS counted)
+    AS failed,
+  (SELECT count(*) FROM (SELECT FROM headrace.outbox_events WHERE status = 'DEAD' LIMIT {MOST_COUNTED}) AS counted)
+    AS dead,
+  (SELECT now() - min(created_at) FROM (
+    -- Of those that are most overdue: an index gives them at once, however long the queue is.
+    (SELECT created_at FROM headrace.outbox_events WHERE status = 'PENDING' ORDER BY next_retry_at LIMIT 100)
+    UNION ALL
+    (SELECT created_at FROM headrace.outbox_events WHERE status = 'FAILED' ORDER BY next_retry_at LIMIT 100)
+  ) AS overdue) AS oldest_waiting,
+  coalesce(pg_sequence_last_value('headrace.outbox_events_id_seq'), 0) AS written,
+  (SELECT count(*) FROM (
+    SELECT FROM headrace.broker_messages WHERE given_up_at IS NULL LIMIT {MOST_COUNTED}
+  ) AS counted) AS broker_waiting,
+  (SELECT count(*) FROM headrace.broker_messages WHERE given_up_at IS NOT NULL) AS broker_given_up
+"""
+
+
+async def list_events(tx: Tx, wanted: Filter, *, before: int | None, limit: int) -> list[OutboxEvent]:
+    """Newest first."""
+    where = (
+        Where()
+        .is_word("status", wanted.status)
+        .eq("event_type", wanted.event_type)
+        .eq("aggregate_id", wanted.aggregate_id)
+        .eq("user_id", wanted.user_id)
+    )
+    older = f"{'AND' if where.clauses else 'WHERE'} id < ${where.next}"
+    args = (*where.args, before if before is not None else 2**63 - 1, limit)
+    rows = await tx.fetch(f"{SELECT} {where.sql} {older} ORDER BY id DESC LIMIT ${where.next + 1}", *args)
+    return [_event(dict(row)) for row in rows]
+
+
+async def find_event(tx: Tx, event_id: str) -> OutboxEvent | None:
+    row = await tx.fetchrow(f"{SELECT} WHERE event_id = $1", event_id)
+    return None if row is None else _event(dict(row))
+
+
+async def revive(tx: Tx, event_id: str) -> OutboxEvent | None:
+    """Let a dead event be tried again, from the first try on; None if it is not dead."""
+    row = await tx.fetchrow(REVIVE, event_id)
+    if row is None:
+        return None
+    await tx.execute(WAKE)
+    return _event(dict(row))
+
+
+async def revive_some(tx: Tx, *, event_type: str | None, limit: int) -> int:
+    """Let up to so many dead events be tried again, the oldest first."""
+    revived = await tx.count(REVIVE_SOME, event_type, limit)
+    if revived:
+        await tx.execute(WAKE)
+    return revived
+
+
+async def read_overview(tx: Tx) -> Overview:
+    row = await tx.fetchrow(OVERVIEW)
+    assert row is not None
+    return Overview(**dict(row), relays=tuple(await presence.list_alive(tx)))
+
+
+def _event(fields: dict[str, Any]) -> OutboxEvent:
+    return OutboxEvent(**{**fields, "status": EventStatus(fields["status"])})
