@@ -257,6 +257,21 @@ COMMENT ON COLUMN headrace.audit_seals.previous IS 'chain of the seal before; ze
 COMMENT ON COLUMN headrace.audit_seals.chain IS 'SHA-256 over everything above and previous: what is signed.';
 COMMENT ON COLUMN headrace.audit_seals.signed_by IS 'The Ed25519 public key.';
 
+CREATE TABLE headrace.broker_messages (
+  id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+  event_position bigint NOT NULL,
+  tries integer NOT NULL DEFAULT 0,
+  leased_until timestamptz,
+  given_up_at timestamptz,
+  CONSTRAINT broker_messages_pkey PRIMARY KEY (id)
+) WITH (autovacuum_vacuum_scale_factor=0.02);
+CREATE INDEX idx_broker_messages_leased ON headrace.broker_messages USING btree (leased_until) WHERE (leased_until IS NOT NULL);
+GRANT SELECT, INSERT, UPDATE, DELETE ON headrace.broker_messages TO headrace_app;
+COMMENT ON TABLE headrace.broker_messages IS 'Events that the broker has not confirmed yet, in the order in which they are published.';
+COMMENT ON COLUMN headrace.broker_messages.event_position IS 'outbox_events.id. No foreign key: each event would be locked for it.';
+COMMENT ON COLUMN headrace.broker_messages.leased_until IS 'Until then one sender has it; that instant is its fence.';
+COMMENT ON COLUMN headrace.broker_messages.given_up_at IS 'When the broker had refused it too often.';
+
 CREATE TABLE headrace.entitlements (
   id varchar(64) NOT NULL,
   user_id varchar(64) NOT NULL,
@@ -284,6 +299,28 @@ CREATE UNIQUE INDEX uk_entitlements_subscription_period ON headrace.entitlements
 CREATE TRIGGER tr_entitlements_touch BEFORE UPDATE ON headrace.entitlements FOR EACH ROW WHEN ((NOT (new.updated_at IS DISTINCT FROM old.updated_at))) EXECUTE FUNCTION headrace.touch_updated_at();
 GRANT SELECT, INSERT, UPDATE, DELETE ON headrace.entitlements TO headrace_app;
 COMMENT ON TABLE headrace.entitlements IS 'Units that a user may use in a period. total = left + held + committed, by the ledger.';
+
+CREATE TABLE headrace.event_interests (
+  id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+  consumer varchar(64) NOT NULL,
+  key varchar(64) NOT NULL DEFAULT '',
+  pattern varchar(128) NOT NULL,
+  user_id varchar(64),
+  task_type varchar(255),
+  created_at timestamptz NOT NULL DEFAULT now(),
+  CONSTRAINT event_interests_pkey PRIMARY KEY (id),
+  CONSTRAINT uk_event_interests UNIQUE NULLS NOT DISTINCT (consumer, key, pattern, user_id, task_type),
+  CONSTRAINT ck_event_interests_consumer CHECK ((consumer <> '')),
+  CONSTRAINT ck_event_interests_pattern CHECK ((pattern ~ '^([a-z][a-z0-9_]*\.)*([a-z][a-z0-9_]*|\*)$'))
+);
+CREATE INDEX idx_event_interests_pattern_user ON headrace.event_interests USING btree (pattern, user_id);
+GRANT SELECT, INSERT, UPDATE, DELETE ON headrace.event_interests TO headrace_app;
+COMMENT ON TABLE headrace.event_interests IS 'Which events are written to the outbox, and for whom. One that nobody wants is not.';
+COMMENT ON COLUMN headrace.event_interests.consumer IS 'Who wants them: the name of a consumer of the relay.';
+COMMENT ON COLUMN headrace.event_interests.key IS 'Which part of the consumer: an endpoint, say. Empty: the consumer itself.';
+COMMENT ON COLUMN headrace.event_interests.pattern IS 'A type of events (task.created), all that begin alike (task.*), or all (*).';
+COMMENT ON COLUMN headrace.event_interests.user_id IS 'Only events of this user; null: of everybody.';
+COMMENT ON COLUMN headrace.event_interests.task_type IS 'Only events of tasks of this type; null: of every type, and of what is no task.';
 
 CREATE TABLE headrace.idempotency_keys (
   id bigint NOT NULL DEFAULT nextval('headrace.idempotency_keys_id_seq'::regclass),
@@ -352,6 +389,7 @@ CREATE TABLE headrace.notifications (
   CONSTRAINT ck_notifications_read_at CHECK ((is_read = (read_at IS NOT NULL))),
   CONSTRAINT ck_notifications_type CHECK ((type IN ('TASK_SUCCEEDED', 'TASK_FAILED', 'SUBSCRIPTION_ACTIVATED', 'SUBSCRIPTION_EXPIRING', 'ACCOUNT_DELETE_COMPLETED')))
 );
+CREATE INDEX idx_notifications_user_id ON headrace.notifications USING btree (user_id, id DESC);
 CREATE INDEX idx_notifications_user_read_created_at ON headrace.notifications USING btree (user_id, is_read, created_at DESC);
 CREATE UNIQUE INDEX uk_notifications_event ON headrace.notifications USING btree (event_id, user_id, type) WHERE (event_id IS NOT NULL);
 GRANT SELECT, INSERT, UPDATE, DELETE ON headrace.notifications TO headrace_app;
@@ -373,6 +411,7 @@ CREATE TABLE headrace.outbox_events (
   next_retry_at timestamptz DEFAULT now(),
   published_at timestamptz,
   created_at timestamptz NOT NULL DEFAULT now(),
+  user_id varchar(64),
   CONSTRAINT outbox_events_pkey PRIMARY KEY (id),
   CONSTRAINT uk_outbox_events_event_id UNIQUE (event_id),
   CONSTRAINT ck_outbox_events_event_version CHECK ((event_version > 0)),
@@ -380,8 +419,6 @@ CREATE TABLE headrace.outbox_events (
   CONSTRAINT ck_outbox_events_retry_count CHECK ((retry_count >= 0)),
   CONSTRAINT ck_outbox_events_status CHECK ((status IN ('PENDING', 'PUBLISHED', 'FAILED', 'DEAD')))
 ) WITH (autovacuum_vacuum_scale_factor=0.02);
-CREATE INDEX idx_outbox_events_aggregate ON headrace.outbox_events USING btree (aggregate_type, aggregate_id);
-CREATE INDEX idx_outbox_events_event_type_created_at ON headrace.outbox_events USING btree (event_type, created_at DESC);
 CREATE INDEX idx_outbox_events_open ON headrace.outbox_events USING btree (aggregate_type, aggregate_id, id) WHERE (status IN ('PENDING', 'FAILED'));
 CREATE INDEX idx_outbox_events_status_next_retry_at ON headrace.outbox_events USING btree (status, next_retry_at);
 CREATE TRIGGER tr_outbox_events_status BEFORE UPDATE OF status ON headrace.outbox_events FOR EACH ROW WHEN ((NOT headrace.outbox_event_may_move(old.status, new.status))) EXECUTE FUNCTION headrace.refuse_state_move('status');
@@ -390,6 +427,7 @@ COMMENT ON TABLE headrace.outbox_events IS 'Events to publish, at least once and
 COMMENT ON COLUMN headrace.outbox_events.event_id IS 'TypeID evt_…: the id receivers drop repeats by.';
 COMMENT ON COLUMN headrace.outbox_events.headers_json IS '{trace_id, request_id}, where known: sent on beside the payload.';
 COMMENT ON COLUMN headrace.outbox_events.next_retry_at IS 'Not before this time; while a relay has the event, its lease ends here.';
+COMMENT ON COLUMN headrace.outbox_events.user_id IS 'Whose event it is; null: nobody''s.';
 
 CREATE TABLE headrace.plans (
   id varchar(64) NOT NULL,
@@ -436,6 +474,19 @@ CREATE UNLOGGED TABLE headrace.rate_limits (
 GRANT SELECT, INSERT, UPDATE, DELETE ON headrace.rate_limits TO headrace_app;
 COMMENT ON TABLE headrace.rate_limits IS 'Rate limits over all API processes (GCRA).';
 COMMENT ON COLUMN headrace.rate_limits.tat IS 'Theoretical arrival time: when the bucket will be empty again. In the past: as good as no row.';
+
+CREATE TABLE headrace.relays (
+  id varchar(64) NOT NULL,
+  host varchar(255) NOT NULL,
+  pid integer NOT NULL,
+  asleep boolean NOT NULL DEFAULT false,
+  started_at timestamptz NOT NULL DEFAULT now(),
+  heartbeat_at timestamptz NOT NULL DEFAULT now(),
+  CONSTRAINT relays_pkey PRIMARY KEY (id)
+);
+GRANT SELECT, INSERT, UPDATE, DELETE ON headrace.relays TO headrace_app;
+COMMENT ON TABLE headrace.relays IS 'Processes that give events to their consumers. One that is silent for a minute is not there.';
+COMMENT ON COLUMN headrace.relays.asleep IS 'Whether it waits to be told of new events (NOTIFY headrace_events).';
 
 CREATE TABLE headrace.retention_runs (
   table_name varchar(63) NOT NULL,
@@ -873,6 +924,7 @@ CREATE TABLE headrace.task_types (
   updated_at timestamptz NOT NULL DEFAULT now(),
   seen_at timestamptz NOT NULL DEFAULT now(),
   limit_key varchar(255),
+  emits_always boolean DEFAULT false,
   CONSTRAINT task_types_pkey PRIMARY KEY (name),
   CONSTRAINT ck_task_types_limit_key CHECK ((limit_key ~ '^(user|payload(\.[A-Za-z_][A-Za-z0-9_-]*)+)$')),
   CONSTRAINT ck_task_types_max_attempts CHECK ((max_attempts > 0)),
@@ -888,6 +940,7 @@ COMMENT ON COLUMN headrace.task_types.followers IS 'Who moves with its tasks, be
 COMMENT ON COLUMN headrace.task_types.payload_schema IS 'JSON Schema of the payload; null takes anything.';
 COMMENT ON COLUMN headrace.task_types.seen_at IS 'When a program last declared it, to the hour, or a worker that is no longer listed was last alive with it.';
 COMMENT ON COLUMN headrace.task_types.limit_key IS 'What the limit key of a task is: user, or payload.FIELD, a path into the payload; null: what is given with it.';
+COMMENT ON COLUMN headrace.task_types.emits_always IS 'Whether its events are written also when nobody wants them.';
 
 CREATE TABLE headrace.tasks (
   id varchar(64) NOT NULL,
@@ -1110,6 +1163,7 @@ CREATE TABLE headrace.webhook_deliveries (
   next_retry_at timestamptz DEFAULT now(),
   delivered_at timestamptz,
   created_at timestamptz NOT NULL DEFAULT now(),
+  error text,
   CONSTRAINT webhook_deliveries_pkey PRIMARY KEY (id, period),
   CONSTRAINT uk_webhook_delivery_id UNIQUE (delivery_id, period),
   CONSTRAINT uk_webhook_endpoint_event_attempt UNIQUE (endpoint_id, event_id, attempt, period),
@@ -1121,14 +1175,18 @@ CREATE TABLE headrace.webhook_deliveries (
   CONSTRAINT ck_webhook_deliveries_status CHECK ((status IN ('PENDING', 'SUCCESS', 'FAILED', 'RETRYING', 'DEAD')))
 ) PARTITION BY RANGE (period);
 CREATE INDEX idx_webhook_deliveries_due ON ONLY headrace.webhook_deliveries USING btree (next_retry_at) WHERE (status IN ('PENDING', 'FAILED', 'RETRYING'));
+CREATE INDEX idx_webhook_deliveries_endpoint_id ON ONLY headrace.webhook_deliveries USING btree (endpoint_id, id DESC);
 CREATE INDEX idx_webhook_deliveries_endpoint_status_next_retry ON ONLY headrace.webhook_deliveries USING btree (endpoint_id, status, next_retry_at);
 CREATE INDEX idx_webhook_deliveries_event_id ON ONLY headrace.webhook_deliveries USING btree (event_id);
+CREATE TRIGGER tr_webhook_deliveries_status BEFORE UPDATE OF status ON headrace.webhook_deliveries FOR EACH ROW WHEN ((NOT headrace.delivery_may_move(old.status, new.status))) EXECUTE FUNCTION headrace.refuse_state_move('status');
 GRANT SELECT, INSERT, UPDATE, DELETE ON headrace.webhook_deliveries TO headrace_app;
 COMMENT ON TABLE headrace.webhook_deliveries IS 'Each attempt to send an event to an endpoint: monthly partitions by the event''s month.';
 COMMENT ON COLUMN headrace.webhook_deliveries.id IS 'A number from one sequence; what names a delivery is delivery_id.';
 COMMENT ON COLUMN headrace.webhook_deliveries.period IS 'First day of the month (UTC) inside event_id and delivery_id.';
 COMMENT ON COLUMN headrace.webhook_deliveries.delivery_id IS 'TypeID made with its event''s instant, also for an attempt weeks later.';
 COMMENT ON COLUMN headrace.webhook_deliveries.event_id IS 'The event. No foreign key: deliveries are kept longer than published events, and would pin them.';
+COMMENT ON COLUMN headrace.webhook_deliveries.next_retry_at IS 'PENDING: not before this time. RETRYING: when the next attempt is due; null once it has begun.';
+COMMENT ON COLUMN headrace.webhook_deliveries.error IS 'Why there is no answer, or why no further attempt is made.';
 
 CREATE TABLE headrace.webhook_endpoints (
   id varchar(64) NOT NULL,
@@ -1149,14 +1207,21 @@ CREATE TABLE headrace.webhook_endpoints (
   created_at timestamptz NOT NULL DEFAULT now(),
   updated_at timestamptz NOT NULL DEFAULT now(),
   deleted_at timestamptz,
+  task_types jsonb,
+  ordered boolean NOT NULL DEFAULT false,
+  every_user boolean NOT NULL DEFAULT false,
+  status_reason varchar(32),
   CONSTRAINT webhook_endpoints_pkey PRIMARY KEY (id),
   CONSTRAINT fk_webhook_endpoints_users_user_id FOREIGN KEY (user_id) REFERENCES headrace.users(id),
   CONSTRAINT ck_webhook_endpoints_allow_ips CHECK ((jsonb_typeof(allow_ips) = 'array')),
   CONSTRAINT ck_webhook_endpoints_max_retries CHECK (((max_retries >= 0) AND (max_retries <= 10))),
   CONSTRAINT ck_webhook_endpoints_status CHECK ((status IN ('ACTIVE', 'PAUSED', 'DISABLED'))),
+  CONSTRAINT ck_webhook_endpoints_status_reason CHECK ((status_reason IN ('by_hand', 'failing', 'gone'))),
   CONSTRAINT ck_webhook_endpoints_subscribed_events CHECK ((jsonb_typeof(subscribed_events) = 'array')),
+  CONSTRAINT ck_webhook_endpoints_task_types CHECK ((jsonb_typeof(task_types) = 'array')),
   CONSTRAINT ck_webhook_endpoints_timeout_ms CHECK (((timeout_ms >= 1000) AND (timeout_ms <= 30000)))
 );
+CREATE INDEX idx_webhook_endpoints_every_user ON headrace.webhook_endpoints USING btree (id) WHERE every_user;
 CREATE INDEX idx_webhook_endpoints_user_status ON headrace.webhook_endpoints USING btree (user_id, status);
 CREATE UNIQUE INDEX uk_webhook_endpoints_user_url_active ON headrace.webhook_endpoints USING btree (user_id, url) WHERE (deleted_at IS NULL);
 CREATE TRIGGER tr_webhook_endpoints_touch BEFORE UPDATE ON headrace.webhook_endpoints FOR EACH ROW WHEN ((NOT (new.updated_at IS DISTINCT FROM old.updated_at))) EXECUTE FUNCTION headrace.touch_updated_at();
@@ -1168,6 +1233,56 @@ COMMENT ON COLUMN headrace.webhook_endpoints.subscribed_events IS '[event type]'
 COMMENT ON COLUMN headrace.webhook_endpoints.allow_ips IS '[address or network]: narrows where the URL may lead. Null: any public address.';
 COMMENT ON COLUMN headrace.webhook_endpoints.failing_since IS 'The first of the failures in a row; null after a success.';
 COMMENT ON COLUMN headrace.webhook_endpoints.version IS 'Optimistic lock, and the ETag.';
+COMMENT ON COLUMN headrace.webhook_endpoints.task_types IS '[task type]: of events of tasks, only those of these types. Null: of every type.';
+COMMENT ON COLUMN headrace.webhook_endpoints.ordered IS 'Events of one aggregate are sent one after the other: the next when the one before is through or given up.';
+COMMENT ON COLUMN headrace.webhook_endpoints.every_user IS 'An administrator''s endpoint for everybody''s events.';
+COMMENT ON COLUMN headrace.webhook_endpoints.status_reason IS 'Why it is not ACTIVE: by_hand, failing (for days), gone (it answered 410).';
+
+CREATE TABLE headrace.webhook_health (
+  endpoint_id varchar(64) NOT NULL,
+  failures integer NOT NULL DEFAULT 0,
+  blocked_until timestamptz,
+  last_failure_at timestamptz,
+  last_error text,
+  CONSTRAINT webhook_health_pkey PRIMARY KEY (endpoint_id),
+  CONSTRAINT fk_webhook_health_endpoints_endpoint_id FOREIGN KEY (endpoint_id) REFERENCES headrace.webhook_endpoints(id) ON DELETE CASCADE,
+  CONSTRAINT ck_webhook_health_failures CHECK ((failures >= 0))
+) WITH (fillfactor=80);
+GRANT SELECT, INSERT, UPDATE, DELETE ON headrace.webhook_health TO headrace_app;
+COMMENT ON TABLE headrace.webhook_health IS 'How endpoints fare: failures in a row, and until when nothing is sent there.';
+COMMENT ON COLUMN headrace.webhook_health.failures IS 'In a row; 0 after a success.';
+COMMENT ON COLUMN headrace.webhook_health.blocked_until IS 'The breaker is open, or the endpoint asked for a pause.';
+
+CREATE TABLE headrace.webhook_queue (
+  id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+  endpoint_id varchar(64) NOT NULL,
+  delivery_id varchar(64) NOT NULL,
+  period date NOT NULL,
+  attempt integer NOT NULL DEFAULT 1,
+  is_pending boolean NOT NULL DEFAULT true,
+  failures integer NOT NULL DEFAULT 0,
+  losses integer NOT NULL DEFAULT 0,
+  aggregate varchar(160),
+  due_at timestamptz NOT NULL DEFAULT now(),
+  leased_until timestamptz,
+  created_at timestamptz NOT NULL DEFAULT now(),
+  CONSTRAINT webhook_queue_pkey PRIMARY KEY (id),
+  CONSTRAINT uk_webhook_queue_delivery_id UNIQUE (delivery_id),
+  CONSTRAINT fk_webhook_queue_endpoints_endpoint_id FOREIGN KEY (endpoint_id) REFERENCES headrace.webhook_endpoints(id) ON DELETE CASCADE,
+  CONSTRAINT ck_webhook_queue_attempt CHECK ((attempt >= 1)),
+  CONSTRAINT ck_webhook_queue_failures CHECK ((failures >= 0)),
+  CONSTRAINT ck_webhook_queue_losses CHECK ((losses >= 0))
+) WITH (autovacuum_vacuum_scale_factor=0.02);
+CREATE INDEX idx_webhook_queue_aggregate ON headrace.webhook_queue USING btree (endpoint_id, aggregate, id) WHERE (aggregate IS NOT NULL);
+CREATE INDEX idx_webhook_queue_leased ON headrace.webhook_queue USING btree (leased_until) WHERE (leased_until IS NOT NULL);
+CREATE INDEX idx_webhook_queue_ready ON headrace.webhook_queue USING btree (endpoint_id, due_at, id) WHERE (leased_until IS NULL);
+GRANT SELECT, INSERT, UPDATE, DELETE ON headrace.webhook_queue TO headrace_app;
+COMMENT ON TABLE headrace.webhook_queue IS 'Deliveries that are not over: what senders claim.';
+COMMENT ON COLUMN headrace.webhook_queue.delivery_id IS 'The attempt: the next one if is_pending, otherwise the last.';
+COMMENT ON COLUMN headrace.webhook_queue.is_pending IS 'Whether the row of the next attempt is in webhook_deliveries already.';
+COMMENT ON COLUMN headrace.webhook_queue.losses IS 'Attempts whose sender died or was too slow: nobody knows whether they arrived.';
+COMMENT ON COLUMN headrace.webhook_queue.aggregate IS 'Type and id of what the event is about, at an endpoint that wants order; null elsewhere.';
+COMMENT ON COLUMN headrace.webhook_queue.leased_until IS 'While a sender has it: when it may be taken over. The fence of what the sender writes, too.';
 
 CREATE TABLE headrace.workers (
   number integer NOT NULL GENERATED ALWAYS AS IDENTITY,
@@ -1240,6 +1355,10 @@ COMMENT ON COLUMN headrace.audit_logs.detail_json IS 'What the trail knows beyon
 -- headrace.attach_tasks(uids text[], task_ids text[]) RETURNS void
 --   in functions/attach_tasks.sql
 
+-- Waits until every transaction is over that has decided which events to write; false if that took too long.
+-- headrace.await_event_writers(most interval) RETURNS boolean
+--   in functions/await_event_writers.sql
+
 -- Fills a column in batches by id: CALL headrace.backfill('headrace.things', 'tenant = owner', 'tenant IS NULL').
 -- headrace.backfill(IN target regclass, IN assignment text, IN missing text, IN batch integer DEFAULT 1000)
 --   in functions/backfill.sql; for the owner alone
@@ -1263,8 +1382,12 @@ COMMENT ON COLUMN headrace.audit_logs.detail_json IS 'What the trail knows beyon
 -- headrace.create_month_partitions(parent regclass, first date, last date) RETURNS integer
 --   in functions/create_month_partitions.sql; for the owner alone
 
--- Writes one outbox event for each change of a task, in the order given.
--- headrace.emit_task_events(event_ids text[], event_types text[], task_ids text[], attempts integer[], request_ids text[] DEFAULT NULL::text[]) RETURNS void
+-- Whether an attempt to deliver may go from one state to another (or stay).
+-- headrace.delivery_may_move(source text, target text) RETURNS boolean
+--   in functions/delivery_may_move.sql
+
+-- Writes an outbox event for each change of a task that somebody wants to know of, in the order given; always: for each.
+-- headrace.emit_task_events(event_ids text[], event_types text[], task_ids text[], attempts integer[], request_ids text[] DEFAULT NULL::text[], always boolean DEFAULT false) RETURNS void
 --   in functions/emit_task_events.sql
 
 -- Whether a run may go from one state to another (or stay).
@@ -1282,7 +1405,7 @@ COMMENT ON COLUMN headrace.audit_logs.detail_json IS 'What the trail knows beyon
 --   in functions/fill_execution_owner.sql
 
 -- Writes the end of tasks that a worker holds; gives those that it did hold. Without statuses all have succeeded.
--- headrace.finish_tasks(worker_number integer, worker_name text, seqs bigint[], attempts integer[], statuses text[], results jsonb[], error_codes text[], error_messages text[]) RETURNS SETOF bigint
+-- headrace.finish_tasks(worker_number integer, worker_name text, seqs bigint[], attempts integer[], statuses text[], results jsonb[], error_codes text[], error_messages text[], emits boolean DEFAULT false, told bigint[] DEFAULT '{}'::bigint[], unsure boolean DEFAULT false) RETURNS SETOF bigint
 --   in functions/finish_tasks.sql
 
 -- Moves the runs of schedules together with their tasks.
@@ -1291,6 +1414,10 @@ COMMENT ON COLUMN headrace.audit_logs.detail_json IS 'What the trail knows beyon
 
 -- headrace.free_slots(scope text, name text, most integer) RETURNS integer
 --   in functions/free_slots.sql
+
+-- Keeps interests in events from being added until this transaction ends.
+-- headrace.hold_event_interests() RETURNS void
+--   in functions/hold_event_interests.sql
 
 -- Writes down runs that were fired, those that were refused as failed.
 -- headrace.insert_executions(schedule_uids text[], user_ids text[], names text[], types text[], uids text[], task_ids text[], dues timestamptz[], refusals text[], trigger text, triggered_by text, at timestamptz) RETURNS void
@@ -1327,6 +1454,10 @@ COMMENT ON COLUMN headrace.audit_logs.detail_json IS 'What the trail knows beyon
 -- Makes the first month that is missing, from this one to three ahead; null when none is.
 -- headrace.make_month_ahead(parent regclass) RETURNS date
 --   in functions/make_month_ahead.sql
+
+-- A fresh TypeID whd_… with the instant of an event.
+-- headrace.new_delivery_id(event_id text) RETURNS text
+--   in functions/new_delivery_id.sql
 
 -- A fresh TypeID by the database's clock.
 -- headrace.new_id(prefix text) RETURNS text
@@ -1411,3 +1542,15 @@ COMMENT ON COLUMN headrace.audit_logs.detail_json IS 'What the trail knows beyon
 -- Runs that wait for a slot, as many as there are slots.
 -- headrace.waiting_executions(uids text[]) RETURNS TABLE(uid text, execution_uid text, scheduled_at timestamptz)
 --   in functions/waiting_executions.sql
+
+-- Tells a relay that sleeps that there are events.
+-- headrace.wake_relays() RETURNS void
+--   in functions/wake_relays.sql
+
+-- Whether somebody wants events of tasks of one of these types; that stays true until the transaction ends.
+-- headrace.wants_task_events(event_types text[]) RETURNS boolean
+--   in functions/wants_task_events.sql
+
+-- Writes the events of tasks that somebody wants, or all of them.
+-- headrace.write_task_events(event_ids text[], event_types text[], task_ids text[], attempts integer[], request_ids text[], always boolean) RETURNS void
+--   in functions/write_task_events.sql

@@ -58,7 +58,7 @@ async def test_four_types_come_by_events_the_fifth_with_the_end_of_an_account(db
         task(ada.user_id, "task.succeeded", "report.build"),  # a program's own type: nobody's inbox
         subscription(ada.user_id, "canceled"),
     )
-    told = {each.type: each for each in await inbox_of(db, ada)}
+    told = {each.type.value: each for each in await inbox_of(db, ada)}
     assert len(told) == 4
     assert told["TASK_SUCCEEDED"].title == "Your image is ready"
     assert told["TASK_FAILED"].body == "Task tsk_1 has failed: The file is broken. Nothing was charged for it."

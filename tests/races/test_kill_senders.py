@@ -144,7 +144,8 @@ async def _at_rest(db: Database) -> bool:
 async def _check(db: Database, receiver: Receiver, flaky: Flaky, ids: list[str]) -> None:
     rows = await db.fetch_alone(
         "SELECT attempt.event_id, count(*) AS attempts, array_agg(attempt.status ORDER BY attempt.attempt) AS statuses "
-        "FROM headrace.webhook_deliveries AS attempt JOIN headrace.webhook_endpoints AS endpoint ON endpoint.id = endpoint_id "
+        "FROM headrace.webhook_deliveries AS attempt "
+        "JOIN headrace.webhook_endpoints AS endpoint ON endpoint.id = attempt.endpoint_id "
         "WHERE endpoint.url = $1 GROUP BY attempt.event_id",
         receiver.url,
     )
