@@ -263,6 +263,19 @@ async def test_hanging_endpoints_take_few_places(db: Database) -> None:
         assert len(hanging.requests) <= 10
 
 
+async def test_more_endpoints_than_requests_at_once_all_have_their_turn(db: Database) -> None:
+    ada = await stand.make_user(db, "ada")
+    async with receiving() as receiver:
+        for number in range(12):
+            await stand.make_endpoint(db, ada, f"{receiver.url}/{number}")
+        await stand.happen(db, ada, 8)
+        await stand.relay(db)
+        async with stand.sending(db, requests=3):
+            await stand.until(lambda: stand.is_empty(db))
+    assert len(receiver.requests) == 12 * 8
+    assert {row["attempt"] for row in await stand.attempts(db)} == {1}
+
+
 async def test_a_dead_senders_deliveries_are_taken_over_and_its_attempts_stay_on_record(db: Database) -> None:
     ada = await stand.make_user(db, "ada")
     async with receiving() as receiver:

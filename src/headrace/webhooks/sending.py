@@ -5,7 +5,7 @@ Each endpoint has a lane of its own with a pace of its own, so that those which 
 """
 
 import asyncio
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Mapping
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
@@ -53,6 +53,7 @@ class Sender:
         self._lanes: dict[str, _Lane] = {}
         self._signers: dict[tuple[str, str, str | None], Signer] = {}
         self._running = 0
+        self._refused: OrderedDict[str, None] = OrderedDict()  # lanes that wait for the sender's own limit
         self._tasks: set[asyncio.Task[None]] = set()
         self._wake = asyncio.Event()
         self.sent = 0
@@ -163,10 +164,19 @@ class Sender:
 
     # -- sending
 
+    def _start_next(self, endpoint_id: str) -> None:
+        """There is room for one more: first for lanes that were refused before, then for the one that made it."""
+        while self._refused and self._running < self._config.requests:
+            self._start(self._refused.popitem(last=False)[0])
+        self._start(endpoint_id)
+
     def _start(self, endpoint_id: str) -> None:
-        """Begin as many of a lane as its pace allows."""
-        lane = self._lanes[endpoint_id]
-        while lane.waiting and lane.running < lane.pace.limit and self._running < self._config.requests:
+        """Begin as many of a lane as its pace and the sender's own limit allow."""
+        lane = self._lanes.get(endpoint_id)
+        while lane is not None and lane.waiting and lane.running < lane.pace.limit:
+            if self._running >= self._config.requests:
+                self._refused[endpoint_id] = None
+                return
             claimed, since = lane.waiting.popleft()
             lane.running += 1
             self._running += 1
@@ -189,7 +199,7 @@ class Sender:
         finally:
             lane.running -= 1
             self._running -= 1
-            self._start(claimed.endpoint.id)
+            self._start_next(claimed.endpoint.id)
             if not lane.waiting:
                 self._wake.set()  # more of it may be due
 
