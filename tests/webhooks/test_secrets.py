@@ -112,11 +112,11 @@ async def test_keys_are_rotated_without_losing_a_delivery(db: Database) -> None:
                 changed = 0
                 while last is not None:
                     async with db.transaction() as tx:
-                        last, batch = await service.reseal_after(tx, during, last, limit=2)
+                        last, batch = await service.reseal_after(tx, during, ada.who, last, limit=2)
                         changed += batch
                 assert changed == 5
                 async with db.transaction() as tx:
-                    assert (await service.reseal_after(tx, during, ""))[1] == 0
+                    assert (await service.reseal_after(tx, during, ada.who, ""))[1] == 0
             await stand.happen(db, ada)
             await stand.relay(db)
             assert await Sender(db, http, ring, stand.QUICK).run_once() == 5

@@ -248,7 +248,7 @@ def rotate_keys(json: Json = False) -> None:
         changed = 0
         while last is not None:
             async with session.db.transaction() as tx:
-                last, batch = await service.reseal_after(tx, ring, last)
+                last, batch = await service.reseal_after(tx, ring, session.caller.who, last)
                 changed += batch
         return changed
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from headrace import audit
 from headrace.access import AdminOnly, Caller, check_version
-from headrace.audit import Action, Resource, ResourceType
+from headrace.audit import Action, Resource, ResourceType, Who
 from headrace.database import Tx
 from headrace.outbox import interests
 from headrace.sql import Mark
@@ -229,7 +229,7 @@ async def _reached(tx: Tx, caller: Caller, found: Endpoint | None) -> Endpoint:
 
 
 async def reseal_after(
-    tx: Tx, keyring: Keyring, endpoint_id: str, *, limit: int = 100
+    tx: Tx, keyring: Keyring, who: Who, endpoint_id: str, *, limit: int = 100
 ) -> tuple[EndpointId | None, int]:
     """Encrypt the secrets of the next endpoints under the present key; gives the last one, and how many changed."""
     rows = await store.sealed_after(tx, endpoint_id, limit=limit)
@@ -241,4 +241,7 @@ async def reseal_after(
         anew = [secrets.seal(keyring, each, secrets.unseal(keyring, each, text)) for text in sealed]
         await store.reseal(tx, each, anew[0], anew[1] if previous is not None else None)
         changed += 1
+    if changed:
+        facts = {"verb": "rotate-keys", "endpoints": str(changed)}
+        await audit.record(tx, who, Action.UPDATED, Resource(ResourceType.WEBHOOK_ENDPOINT, EVERYBODY), data=facts)
     return (EndpointId(rows[-1][0]) if rows else None), changed
