@@ -46,7 +46,7 @@ def sender_config(settings: Settings) -> SenderConfig:
 @asynccontextmanager
 async def open_sender(settings: Settings, db: Database, secret: bytes) -> AsyncIterator[Sender]:
     """A sender of webhooks for a relay to run."""
-    client = HttpClient(HttpConfig(policy=policy(settings), connections_per_host=settings.webhook_requests))
+    client = HttpClient(HttpConfig(policy=policy(settings), kept_per_host=settings.webhook_concurrency))
     try:
         yield Sender(db, client, keyring(settings, secret), sender_config(settings))
     finally:

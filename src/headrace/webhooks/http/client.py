@@ -1,7 +1,7 @@
 """Posting to strangers: one deadline over everything, a few kilobytes of the answer, no redirects, nothing unpacked.
 
-Each host has a small pool of its own. One large pool would look through all its connections for every request, and one
-host that hangs would fill it for the others.
+Connections are kept for each host apart. How many are in use at once is the caller's to limit: many endpoints may have
+one host, and none waits here for another's.
 """
 
 import asyncio
@@ -30,7 +30,6 @@ _LONGEST_ERROR = 300
 @dataclass(frozen=True, slots=True)
 class HttpConfig:
     policy: AddressPolicy = field(default_factory=AddressPolicy)
-    connections_per_host: int = 500  # at work: many endpoints may have one host, and none waits for another's
     kept_per_host: int = 32
     hosts: int = 1000  # with connections kept; the one unused for longest is closed for another
     keep_alive: timedelta = timedelta(seconds=30)
@@ -69,18 +68,16 @@ class HttpClient:
         self._resolve: Resolve = resolve or self._own_resolver or ThreadedResolver()
         self._backend = backend
         self._tls = tls or httpx.create_ssl_context()
-        self._pools: OrderedDict[tuple[object, ...], httpcore.AsyncConnectionPool] = OrderedDict()
-        self._busy: dict[tuple[object, ...], int] = {}
+        self._hosts: OrderedDict[tuple[object, ...], _Host] = OrderedDict()
 
     @property
     def policy(self) -> AddressPolicy:
         return self._config.policy
 
     async def close(self) -> None:
-        for pool in self._pools.values():
-            with suppress(Exception):  # a peer may be gone, and so shall we
-                await pool.aclose()
-        self._pools.clear()
+        for host in self._hosts.values():
+            await host.close()
+        self._hosts.clear()
         if self._own_resolver is not None:
             self._own_resolver.close()
 
@@ -95,72 +92,118 @@ class HttpClient:
     ) -> Reply:
         """Send this, and give what came of it; whatever the other side does is no exception here."""
         started = time.monotonic()
-        key = (target.scheme, target.host, target.port, None if allow_ips is None else tuple(allow_ips))
-        self._busy[key] = self._busy.get(key, 0) + 1
+        reading = _Reading()
         try:
-            reading = _Reading()
-            try:
-                async with asyncio.timeout(timeout.total_seconds()):
-                    await self._exchange(await self._pool(key, allow_ips), target, body, headers, reading)
-            except TimeoutError:
-                # The status is the answer. A body that does not end changes nothing about it.
-                if reading.status is None:
-                    return Reply(_since(started), error=f"no answer within {_seconds(timeout)}", kind="timeout")
-            except AddressRefused as exc:
-                return Reply(_since(started), error=str(exc)[:_LONGEST_ERROR], kind="refused")
-            except (httpcore.NetworkError, httpcore.TimeoutException, httpcore.ProtocolError, OSError) as exc:
-                if reading.status is None:
-                    return Reply(_since(started), error=_explain(exc), kind=_kind(exc))
-            return reading.reply(_since(started))
-        finally:
-            self._busy[key] -= 1
-            if not self._busy[key]:
-                del self._busy[key]
+            async with asyncio.timeout(timeout.total_seconds()):
+                await self._exchange(await self._host(target, allow_ips), target, body, headers, reading)
+        except TimeoutError:
+            # The status is the answer. A body that does not end changes nothing about it.
+            if reading.status is None:
+                return Reply(_since(started), error=f"no answer within {_seconds(timeout)}", kind="timeout")
+        except AddressRefused as exc:
+            return Reply(_since(started), error=str(exc)[:_LONGEST_ERROR], kind="refused")
+        except (httpcore.NetworkError, httpcore.TimeoutException, httpcore.ProtocolError, OSError) as exc:
+            if reading.status is None:
+                return Reply(_since(started), error=_explain(exc), kind=_kind(exc))
+        return reading.reply(_since(started))
 
     async def _exchange(
-        self,
-        pool: httpcore.AsyncConnectionPool,
-        target: Target,
-        body: bytes,
-        headers: Mapping[str, str],
-        reading: "_Reading",
+        self, host: "_Host", target: Target, body: bytes, headers: Mapping[str, str], reading: "_Reading"
     ) -> None:
         url = httpcore.URL(
             scheme=target.scheme.encode(), host=target.host.encode(), port=target.port, target=target.path.encode()
         )
         # Whatever is packed is kept as it came: unpacking would let a few bytes become any number.
         sent = {"Host": target.authority, "Accept-Encoding": "identity", "Content-Length": str(len(body)), **headers}
-        async with pool.stream("POST", url, headers=list(sent.items()), content=body) as response:
-            reading.begin(response)
-            async for part in response.aiter_stream():
-                if reading.add(part):
-                    break
+        request = httpcore.Request("POST", url, headers=list(sent.items()), content=body)
+        connection = await host.take()
+        reused = connection is not None
+        try:
+            await host.send(connection or host.make(), request, reading)
+        except (httpcore.NetworkError, httpcore.ProtocolError, httpcore.ConnectionNotAvailable):
+            # A connection that was kept may be closed by the other side just as we use it.
+            if not reused or reading.status is not None:
+                raise
+            await host.send(host.make(), request, reading)
 
-    async def _pool(self, key: tuple[object, ...], allow_ips: Sequence[Network] | None) -> httpcore.AsyncConnectionPool:
-        pool = self._pools.get(key)
-        if pool is None:
+    async def _host(self, target: Target, allow_ips: Sequence[Network] | None) -> "_Host":
+        key = (target.scheme, target.host, target.port, None if allow_ips is None else tuple(allow_ips))
+        host = self._hosts.get(key)
+        if host is None:
             await self._make_room()
-            pool = self._pools[key] = httpcore.AsyncConnectionPool(
-                ssl_context=self._tls,
-                max_connections=self._config.connections_per_host,
-                max_keepalive_connections=self._config.kept_per_host,
-                keepalive_expiry=self._config.keep_alive.total_seconds(),
-                http2=self._config.http2,
-                network_backend=GuardedBackend(
-                    self._config.policy, self._resolve, allowed=allow_ips, inner=self._backend
-                ),
-            )
-        self._pools.move_to_end(key)
-        return pool
+            backend = GuardedBackend(self._config.policy, self._resolve, allowed=allow_ips, inner=self._backend)
+            origin = httpcore.Origin(target.scheme.encode(), target.host.encode(), target.port)
+            host = self._hosts[key] = _Host(origin, backend, self._tls, self._config)
+        self._hosts.move_to_end(key)
+        return host
 
     async def _make_room(self) -> None:
-        if len(self._pools) < self._config.hosts:
-            return
-        for key in list(self._pools):
-            if key not in self._busy:
-                with suppress(Exception):
-                    await self._pools.pop(key).aclose()
-                return
+        if len(self._hosts) >= self._config.hosts:
+            _, oldest = self._hosts.popitem(last=False)
+            await oldest.close()  # what is under way there goes on, and is closed when it ends
+
+
+class _Host:
+    """Connections to one host by one policy: those that wait for the next request, the last used first.
+
+    Not httpcore's own pool: that one asks the system about each of its idle connections for every request.
+    """
+
+    def __init__(
+        self, origin: httpcore.Origin, backend: GuardedBackend, tls: ssl.SSLContext, config: HttpConfig
+    ) -> None:
+        self._origin = origin
+        self._backend = backend
+        self._tls = tls
+        self._config = config
+        self._idle: list[httpcore.AsyncHTTPConnection] = []
+        self._is_closed = False
+
+    def make(self) -> httpcore.AsyncHTTPConnection:
+        return httpcore.AsyncHTTPConnection(
+            self._origin,
+            ssl_context=self._tls,
+            keepalive_expiry=self._config.keep_alive.total_seconds(),
+            http2=self._config.http2,
+            network_backend=self._backend,
+        )
+
+    async def take(self) -> httpcore.AsyncHTTPConnection | None:
+        """One that is still open; None if a new one has to be made."""
+        while self._idle:
+            connection = self._idle.pop()
+            if connection.is_idle() and not connection.has_expired():
+                return connection
+            await _close(connection)
+        return None
+
+    async def send(
+        self, connection: httpcore.AsyncHTTPConnection, request: httpcore.Request, reading: "_Reading"
+    ) -> None:
+        try:
+            response = await connection.handle_async_request(request)
+            try:
+                reading.begin(response)
+                async for part in response.aiter_stream():
+                    if reading.add(part):
+                        break
+            finally:
+                await response.aclose()
+        finally:
+            if connection.is_idle() and not self._is_closed and len(self._idle) < self._config.kept_per_host:
+                self._idle.append(connection)
+            else:
+                await _close(connection)
+
+    async def close(self) -> None:
+        self._is_closed = True
+        while self._idle:
+            await _close(self._idle.pop())
+
+
+async def _close(connection: httpcore.AsyncHTTPConnection) -> None:
+    with suppress(Exception):  # the peer may be gone, and so shall we
+        await connection.aclose()
 
 
 @dataclass(slots=True)
