@@ -52,7 +52,7 @@ class Sizes:
     latency: int
 
 
-QUICK, FULL = Sizes(2_000, 10, 100), Sizes(20_000, 100, 1_000)
+QUICK, FULL = Sizes(2_000, 20, 100), Sizes(20_000, 100, 1_000)
 
 
 # -- the receiver

@@ -20,7 +20,8 @@ class RetrySchedule:
 class SenderConfig:
     concurrency: int = 16  # requests to one endpoint at once
     requests: int = 500  # to all of them
-    prefetch: int = 4  # times as many as are under way are leased ahead
+    busy: int = 48  # from here on an endpoint has two at the most
+    prefetch: int = 8  # times as many as are under way are leased ahead
     batch: int = 500  # in one claim
     lease: timedelta = timedelta(seconds=90)
     margin: timedelta = timedelta(seconds=5)  # of the lease, for recording

@@ -5,13 +5,13 @@ So one that hangs takes one or two places of a sender, whatever it is allowed, a
 
 from dataclasses import dataclass
 
-_FIRST = 2
+FIRST = 2
 
 
 @dataclass(slots=True)
 class Pace:
     most: int
-    limit: int = _FIRST
+    limit: int = FIRST
 
     def __post_init__(self) -> None:
         self.limit = min(self.limit, self.most)

@@ -22,7 +22,7 @@ from headrace.webhooks.http.client import HttpClient, Reply
 from headrace.webhooks.http.targets import UrlRefused, parse_target
 from headrace.webhooks.model import Endpoint, networks_of
 from headrace.webhooks.outcomes import decide
-from headrace.webhooks.pace import Pace
+from headrace.webhooks.pace import FIRST, Pace
 from headrace.webhooks.recording import Recorder
 from headrace.webhooks.signing import Signer
 from headrace.webhooks.store import queue
@@ -31,7 +31,7 @@ from headrace.webhooks.store.queue import Claimed
 
 log = logs.get(__name__)
 
-_AFTER_CLAIM_S = 0.01  # between two claims while there is work
+_AFTER_CLAIM_S = 0.02  # between two claims while there is work
 _SIGNERS = 2000  # that are kept
 _LANES = 10_000
 
@@ -173,7 +173,7 @@ class Sender:
     def _start(self, endpoint_id: str) -> None:
         """Begin as many of a lane as its pace and the sender's own limit allow."""
         lane = self._lanes.get(endpoint_id)
-        while lane is not None and lane.waiting and lane.running < lane.pace.limit:
+        while lane is not None and lane.waiting and lane.running < self._limit(lane):
             if self._running >= self._config.requests:
                 self._refused[endpoint_id] = None
                 return
@@ -183,6 +183,10 @@ class Sender:
             task = asyncio.create_task(self._send(lane, claimed, since))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
+
+    def _limit(self, lane: _Lane) -> int:
+        """With much under way, more connections to one endpoint would only cost time: there is enough to do."""
+        return lane.pace.limit if self._running < self._config.busy else min(lane.pace.limit, FIRST)
 
     async def _send(self, lane: _Lane, claimed: Claimed, since: float) -> None:
         try:
