@@ -307,7 +307,7 @@ CREATE TABLE headrace.event_interests (
   pattern varchar(128) NOT NULL,
   user_id varchar(64),
   task_type varchar(255),
-  created_at timestamptz NOT NULL DEFAULT now(),
+  created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
   CONSTRAINT event_interests_pkey PRIMARY KEY (id),
   CONSTRAINT uk_event_interests UNIQUE NULLS NOT DISTINCT (consumer, key, pattern, user_id, task_type),
   CONSTRAINT ck_event_interests_consumer CHECK ((consumer <> '')),
@@ -1367,6 +1367,10 @@ COMMENT ON COLUMN headrace.audit_logs.detail_json IS 'What the trail knows beyon
 -- headrace.check_submission(type text, payload jsonb, title text, queue text, priority integer, run_at timestamptz, max_attempts integer, timeout_seconds integer, limit_key text, labels jsonb, idempotency_key text) RETURNS void
 --   in functions/check_submission.sql
 
+-- Leases the first new events of aggregates to a relay.
+-- headrace.claim_events(at timestamptz, most integer, lease interval, floor timestamptz) RETURNS TABLE(id bigint, retry_count integer, next_retry_at timestamptz, leased boolean, due_at timestamptz)
+--   in functions/claim_events.sql
+
 -- Claims what is due in the highest priority that has something, in one round trip.
 -- headrace.claim_first(worker_number integer, queues text[], types text[], worker_labels jsonb, most integer, startable integer) RETURNS TABLE(seq bigint, run_at timestamptz, lane_id integer, precedence integer, attempt integer, task_id varchar, claimed_at timestamptz, user_id varchar, task_type varchar, payload jsonb, retries integer, max_attempts integer, timeout_seconds integer, trace_id varchar, current_step varchar, schedule_uid varchar, grace_seconds integer, extension_seconds integer)
 --   in functions/claim_first.sql
@@ -1470,6 +1474,10 @@ COMMENT ON COLUMN headrace.audit_logs.detail_json IS 'What the trail knows beyon
 -- Whether an event may go from one state to another (or stay).
 -- headrace.outbox_event_may_move(source text, target text) RETURNS boolean
 --   in functions/outbox_event_may_move.sql
+
+-- Marks events that a relay still has as published; gives those.
+-- headrace.publish_events(events bigint[], heads bigint[], leased_until timestamptz) RETURNS SETOF bigint
+--   in functions/publish_events.sql
 
 -- Trigger: the product's own account stays.
 -- headrace.refuse_deleting_system_user() RETURNS trigger

@@ -39,6 +39,7 @@ NOUNS = {
 # Where path and method say too little.
 NEEDS = {
     "GET /v1/me": ANY,
+    "GET /v1/event-types": ANY,
     "PATCH /v1/me": SESSION,
     "POST /v1/auth/logout": SESSION,
     "POST /v1/auth/password": SESSION,
@@ -72,7 +73,7 @@ OWNED = {
     "notification_id",
 }
 # Names in paths of what belongs to nobody; only administrators come to it.
-SHARED = {"user_id", "risk_id", "archive_id", "key", "name"}
+SHARED = {"user_id", "risk_id", "archive_id", "outbox_event_id", "key", "name"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -126,11 +126,15 @@ TASKS = [
     ),
 ]
 
-# A type that no worker has registered tells, too.
+# A type that no worker has registered tells, too; and nobody is told who did not want to know when it was submitted.
 _TOLD = f"""
 SELECT task.id, task.status, task.attempt
 FROM ({KEPT}) AS task LEFT JOIN headrace.task_types AS type ON type.name = task.task_type
-WHERE coalesce(type.emits_events, true)
+WHERE coalesce(type.emits_events, true) AND (type.emits_always OR EXISTS (
+  SELECT FROM headrace.event_interests AS interest
+  WHERE interest.pattern IN ('*', 'task.*') AND interest.user_id IS NULL AND interest.task_type IS NULL
+    AND interest.created_at <= task.created_at
+))
 """
 _EVENTS = """
 SELECT *, (payload_json ->> 'attempt')::integer AS attempt FROM headrace.outbox_events WHERE aggregate_type = 'task'

@@ -17,6 +17,7 @@ from headrace.tasks.service import cancel_task, delete_task, retry_task
 from tests.attack import invariants
 from tests.attack.model import Invariant
 from tests.conftest import TestServer
+from tests.outbox.hearing import want
 from tests.schedules.conftest import Clockwork
 from tests.tasks.conftest import AT_ONCE
 
@@ -40,6 +41,7 @@ async def test_every_table_is_read_by_an_invariant_or_named_as_having_none(db: D
 async def work_for_a_day(clockwork: Clockwork) -> None:
     """A bit of everything that tasks, schedules and locks can do, until all of it is over."""
     db, running = clockwork.db, asyncio.Event()
+    await want(db)
 
     @clockwork.registry.task("shaky", max_attempts=3, backoff=AT_ONCE)
     async def shaky(context: TaskContext, payload: Any) -> None:

@@ -21,6 +21,7 @@ from tests.chaos.load import USES, Load, Promises, keep_using
 from tests.chaos.report import Report
 from tests.chaos.site import SETTINGS, TABLES, Site, small_disk
 from tests.e2e.program import run_program
+from tests.outbox.hearing import want
 from tests.races.engine_stand import ROOT, Mortal, line_to, mortal_server
 
 DRAIN = 120.0  # seconds that the site has to come to rest
@@ -47,6 +48,8 @@ async def run(mortal: Mortal, logs: Path, disk: Path | None, *, seed: int, secon
     planned, promises, calm = faults.plan(seed, seconds), Promises(), asyncio.Event()
     report = Report(seed, seconds, promises)
     token = await asyncio.to_thread(operator_key, mortal.url)
+    async with await connected(mortal.url) as db:
+        await want(db)  # so that there are events to read
     async with line_to(mortal.url) as line:
         site = Site(mortal, line, logs, disk=disk)
         keeping = asyncio.create_task(site.keep_up())

@@ -23,13 +23,14 @@ READS = """
 doctor, docs, settings show, workers, queues list, locks list, tasks list, tasks show, tasks logs, tasks why,
 schedules list, schedules show, schedules next, schedules statistics, executions list, executions show, executions why,
 cron, configs keys, configs list, configs show, risks list, risks show, risks board,
-partitions list, archive list, archive verify, archive query,
+outbox status, outbox list, outbox show, outbox types, partitions list, archive list, archive verify, archive query,
 webhooks list, webhooks show, webhooks stats, webhooks deliveries, webhooks delivery,
 audit list, audit show, audit export, audit verify, audit proof, audit roots, audit key
 """
 NOT_CHANGES = {
     "up": "a process: what it does is done by the parts that it runs",
     "api": "a process",
+    "relay": "a process: what becomes of events is in outbox_events",
     "scheduler": "a process: what it fires are tasks and executions",
     "worker": "a process: its tasks' progress is in task_logs",
     "migrate": "the schema has books of its own, and may not have a trail yet",
@@ -78,6 +79,14 @@ def _canceled(world: World) -> list[str]:
 def _paused(world: World) -> list[str]:
     world.call("queues", "pause", "resting", "--create")
     return ["resting"]
+
+
+def _dead(world: World) -> list[str]:
+    world.run(
+        "INSERT INTO headrace.outbox_events (event_id, event_type, event_version, aggregate_type, aggregate_id, "
+        "payload_json, status) VALUES ('evt_dead', 'task.created', 1, 'task', 'tsk_1', '{}', 'DEAD')"
+    )
+    return ["evt_dead"]
 
 
 def _held(world: World) -> list[str]:
@@ -193,6 +202,7 @@ def _archived(world: World) -> list[str]:
 
 
 RECIPES: dict[str, Callable[[World], list[str]]] = {
+    "outbox revive": _dead,
     "submit": lambda _: ["anything"],
     "tasks cancel": lambda world: [world.task()],
     "tasks retry": _canceled,

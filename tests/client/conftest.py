@@ -13,6 +13,7 @@ from headrace import ids
 from headrace.assembly.followers import followers
 from headrace.client import Client, RetryPolicy
 from headrace.locks.routes import router as locks
+from headrace.operations.outbox.routes import router as events
 from headrace.schedules.routes import create_router as schedules
 from headrace.tasks.catalog import StoredCatalog
 from headrace.tasks.live import open_watch
@@ -57,7 +58,7 @@ async def api(bench: Bench) -> AsyncIterator[str]:
     ours = Tasks(Submitter(catalog, following), catalog, following)
     async with open_watch(bench.db) as watch:
         app = create_app(
-            stand.services(bench.db), WebConfig(), routers=[create_router(ours, watch), schedules(ours), locks]
+            stand.services(bench.db), WebConfig(), routers=[create_router(ours, watch), schedules(ours), locks, events]
         )
         async with served(app) as url:
             yield url

@@ -161,6 +161,12 @@ async def test_queues_and_workers(client: Client, bench: Bench) -> None:
     assert worker.types == ("jam", "print")
 
 
+async def test_types_of_events_come_with_their_schemas(client: Client) -> None:
+    [created] = [known for known in await client.event_types() if known.name == "task.created"]
+    assert (created.version, created.aggregate) == (1, "task")
+    assert "task_id" in created.data_schema["required"]
+
+
 async def test_refusals_come_as_what_they_are(client: Client, api: str) -> None:
     with pytest.raises(errors.UnknownTaskType, match="unheard"):
         await client.submit("unheard.of")
@@ -224,6 +230,7 @@ async def test_the_sync_face_has_the_same_verbs(api: str, bench: Bench) -> None:
             assert client.retry(late.id).status == "QUEUED"
             assert (client.pause("q", create=True).name, client.resume("q").name) == ("q", "q")
             assert len(client.workers()) == 1
+            assert "task.created" in {known.name for known in client.event_types()}
             assert {queue.name for queue in client.queues()} >= {"default", "q"}
         with pytest.raises(RuntimeError, match="This client is closed"):
             client.get(task.id)

@@ -120,17 +120,17 @@ INSERT INTO headrace.outbox_events
   (event_id, event_type, event_version, aggregate_type, aggregate_id, payload_json, status, published_at, created_at)
 SELECT status || days, 'x', 1, 'task', 't', '{}', status, CASE WHEN status = 'PUBLISHED' THEN now() END,
        now() - days * interval '1 day'
-FROM unnest(ARRAY['PENDING', 'FAILED', 'PUBLISHED', 'DEAD']) AS status, unnest(ARRAY[29, 31]) AS days
+FROM unnest(ARRAY['PENDING', 'FAILED', 'PUBLISHED', 'DEAD']) AS status, unnest(ARRAY[6, 8]) AS days
 """
 
 
-async def test_events_that_were_told_go_after_thirty_days(db: Database) -> None:
+async def test_events_that_were_told_go_after_seven_days(db: Database) -> None:
     async with db.transaction() as tx:
         await tx.execute(OUTBOX)
     assert (await purge_rows(db, ROWS["outbox_events"], RetentionConfig().outbox_events)).removed_rows == 2
     oldest = (await read_health(db)).outbox.oldest_waiting
     assert oldest is not None
-    assert oldest > 31 * DAY - timedelta(minutes=1)
+    assert oldest > 8 * DAY - timedelta(minutes=1)
     async with db.transaction() as tx:
         assert await tx.fetchval("SELECT count(*) FROM headrace.outbox_events") == 6
 

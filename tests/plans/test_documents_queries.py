@@ -32,7 +32,7 @@ class Query:
 
 
 USER = "u_0000000001000000000000000c"
-_DUE_EVENTS = claims.DUE_HEADS.format(status="PENDING").replace("$1", "NULL").replace("$2", "100")
+_DUE_EVENTS = claims.DUE_FAILED.replace("$1", "NULL").replace("$2", "100")
 QUERIES = [
     # -- 002 §7
     Query(

@@ -2,7 +2,7 @@
 
 import asyncio
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -10,6 +10,7 @@ import pytest
 from headrace import ids
 from headrace.access import Caller
 from headrace.database import Database, Tx
+from headrace.outbox.catalogue import EVENT_TYPES, faults
 from headrace.tasks.context import TaskContext
 from headrace.tasks.errors import Fatal, Snooze
 from headrace.tasks.events import OutboxFollower
@@ -183,6 +184,38 @@ async def test_a_type_without_events_writes_none(telling: Bench) -> None:
     async with telling.working():
         await telling.over(task_id)
     assert await told(telling.db, task_id) == []
+
+
+async def check_catalogue(db: Database) -> int:
+    """Every event that is there fits its schema; gives how many there are."""
+    rows = await db.fetch_alone("SELECT event_type, event_version, payload_json FROM headrace.outbox_events")
+    wrong = [
+        (row["event_type"], fault)
+        for row in rows
+        for fault in faults(row["event_type"], row["event_version"], row["payload_json"])
+    ]
+    assert wrong == []
+    return len(rows)
+
+
+async def test_every_event_of_a_task_fits_its_schema(telling: Bench) -> None:
+    @telling.registry.task("shaky", steps=("one",), step_events=True, max_attempts=2, backoff=AT_ONCE)
+    async def shaky(context: TaskContext, payload: Any) -> None:
+        async with context.step("one"):
+            if payload != "good":
+                raise ValueError("no\nluck")
+
+    ada, tasks = await person(telling), tasks_of(telling)
+    good, bad = await telling.submit("shaky", "good"), await telling.submit("shaky", "bad")
+    async with telling.working():
+        await telling.over(good, bad)
+        async with telling.db.transaction() as tx:
+            task = await submit_task(tx, tasks, ada, TaskSpec("shaky", run_at=datetime.now(UTC) + timedelta(days=1)))
+            await cancel_task(tx, tasks, ada, task.id)
+            await retry_task(tx, tasks, ada, task.id)
+    kinds = {row[0] for row in await telling.db.fetch_alone("SELECT event_type FROM headrace.outbox_events")}
+    assert kinds == {known.name for known in EVENT_TYPES if known.group == "task"}
+    assert await check_catalogue(telling.db) >= 10
 
 
 async def test_no_event_is_told_of_what_was_rolled_back(telling: Bench) -> None:

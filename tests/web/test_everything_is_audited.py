@@ -396,11 +396,11 @@ VALUES ($1, 'task.created', 1, 'task', 'tsk_1', '{}', 'DEAD')
 """
 
 
-@recipe("POST /v1/admin/outbox/events/{event_id}/revive", "POST /v1/admin/outbox/revive")
+@recipe("POST /v1/admin/outbox/events/{outbox_event_id}/revive", "POST /v1/admin/outbox/revive")
 async def _(world: World) -> Sent:
     event_id = ids.new("evt")
     await world.db.fetch_alone(DEAD_EVENT, event_id)
-    return Sent({"event_id": event_id}, {})
+    return Sent({"outbox_event_id": event_id}, {})
 
 
 # Operations that change nothing that anybody could want to know of, each with the reason.

@@ -1,6 +1,7 @@
 """``headrace docs``: render the reference pages from the code, or check that they are up to date."""
 
 from collections.abc import Callable, Mapping
+from itertools import groupby
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,6 +12,7 @@ from headrace import settings
 from headrace.cli.later import Later
 from headrace.cli.output import EXIT_CODES, say
 from headrace.errors import Conflict, Invalid
+from headrace.outbox.catalogue import EVENT_TYPES
 from headrace.web import reference
 
 
@@ -38,7 +40,47 @@ def docs(
 
 
 def _pages() -> Mapping[str, Callable[[], str]]:
-    return {"settings.md": settings.reference_page, "errors.md": reference.errors_page, "cli.md": _cli_page}
+    return {
+        "settings.md": settings.reference_page,
+        "errors.md": reference.errors_page,
+        "cli.md": _cli_page,
+        "event-types.md": _event_types_page,
+    }
+
+
+def _event_types_page() -> str:
+    lines = [
+        "# Types of events",
+        "",
+        "<!-- Rendered from src/headrace/outbox/catalogue.py by `make docs`; edit there. -->",
+        "",
+        "What each event is about and what its `data` holds. `GET /v1/event-types` and `headrace outbox types --json`",
+        "give the same as JSON Schemas. [Events](events.md) says what goes for all of them.",
+        "",
+        "| type | version | in order for | when |",
+        "|---|---|---|---|",
+        *(f"| `{known.name}` | {known.version} | {known.aggregate} | {known.description} |" for known in EVENT_TYPES),
+    ]
+    for group, named in groupby(EVENT_TYPES, key=lambda known: known.group):
+        fields: dict[str, Any] = {}
+        for known in named:
+            fields |= {
+                name: (schema, name in known.schema["required"]) for name, schema in known.schema["properties"].items()
+            }
+        lines += ["", f"## `{group}.*`", "", "| field | type | |", "|---|---|---|"]
+        lines += [_field_row(name, schema, required=required) for name, (schema, required) in fields.items()]
+    return "\n".join(lines) + "\n"
+
+
+def _field_row(name: str, schema: Mapping[str, Any], *, required: bool) -> str:
+    kinds = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
+    notes = [
+        schema.get("description", ""),
+        f"One of {', '.join(f'`{word}`' for word in schema['enum'])}." if "enum" in schema else "",
+        "An instant, ISO 8601 in UTC." if schema.get("format") == "date-time" else "",
+        "" if required else "Not in every event.",
+    ]
+    return f"| `{name}` | {' or '.join(kinds)} | {' '.join(filter(None, notes))} |"
 
 
 def _cli_page() -> str:

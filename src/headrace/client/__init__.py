@@ -12,6 +12,7 @@ from headrace.client.asynchronous import Client
 from headrace.client.errors import ApiError, Unreachable
 from headrace.client.inbox import Notification
 from headrace.client.model import (
+    EventType,
     Execution,
     Held,
     Lock,
@@ -39,6 +40,7 @@ __all__ = [
     "Delivery",
     "Endpoint",
     "EndpointStatistics",
+    "EventType",
     "Execution",
     "Held",
     "Lock",

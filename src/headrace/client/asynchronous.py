@@ -16,7 +16,7 @@ from headrace.client.connection import Connection
 from headrace.client.errors import Unreachable
 from headrace.client.inbox import Notifications
 from headrace.client.locks import Locks
-from headrace.client.model import LogLine, NewTask, Queue, QueueRules, Step, Task, Why, Worker
+from headrace.client.model import EventType, LogLine, NewTask, Queue, QueueRules, Step, Task, Why, Worker
 from headrace.client.retrying import RetryPolicy
 from headrace.client.schedules import Executions, Schedules
 from headrace.client.streaming import ServerEvent, read_events
@@ -125,6 +125,10 @@ class Client(Verbs):
     async def workers(self) -> Sequence[Worker]:
         """Workers that have not ended. For administrators."""
         return [Worker.of(item) for item in (await self._get("/v1/workers"))["items"]]
+
+    async def event_types(self) -> Sequence[EventType]:
+        """Every type of event that webhooks and brokers may be sent."""
+        return [EventType.of(item) for item in (await self._get("/v1/event-types"))["items"]]
 
     # -- waiting
 

@@ -175,6 +175,17 @@ class Held(Answer):
 
 
 @dataclass(frozen=True, slots=True)
+class EventType(Answer):
+    """A type of event in one version; ``data_schema`` is the JSON Schema of its data."""
+
+    name: str
+    version: int
+    aggregate: str
+    description: str = ""
+    data_schema: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Worker(Answer):
     """A worker process that has not ended."""
 

@@ -11,7 +11,7 @@ from typing import Any, Self, TypeVar
 import httpx
 
 from headrace.client.asynchronous import Client
-from headrace.client.model import LogLine, NewTask, Queue, QueueRules, Step, Task, Why, Worker
+from headrace.client.model import EventType, LogLine, NewTask, Queue, QueueRules, Step, Task, Why, Worker
 from headrace.client.retrying import RetryPolicy
 from headrace.client.synchronous_schedules import SyncExecutions, SyncLocks, SyncSchedules
 from headrace.client.synchronous_webhooks import SyncNotifications, SyncWebhooks
@@ -150,6 +150,9 @@ class SyncClient:
 
     def workers(self) -> Sequence[Worker]:
         return self._loop.run(self._client.workers())
+
+    def event_types(self) -> Sequence[EventType]:
+        return self._loop.run(self._client.event_types())
 
     def wait(
         self,

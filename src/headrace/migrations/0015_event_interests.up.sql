@@ -9,7 +9,7 @@ CREATE TABLE headrace.event_interests (
                      CONSTRAINT ck_event_interests_pattern CHECK (pattern ~ '^([a-z][a-z0-9_]*\.)*([a-z][a-z0-9_]*|\*)$'),
   user_id            varchar(64),
   task_type          varchar(255),
-  created_at         timestamptz NOT NULL DEFAULT now(),
+  created_at         timestamptz NOT NULL DEFAULT clock_timestamp(),  -- not now(): it has waited for others before
   CONSTRAINT uk_event_interests UNIQUE NULLS NOT DISTINCT (consumer, key, pattern, user_id, task_type)
 );
 -- "Does anybody want this event?", asked in the transaction of each change.

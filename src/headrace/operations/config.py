@@ -13,7 +13,7 @@ class RetentionConfig:
     usage_ledger: timedelta | None = timedelta(days=5 * 365)
     task_executions: timedelta | None = timedelta(days=90)
     task_locks: timedelta | None = timedelta(days=7)
-    outbox_events: timedelta | None = timedelta(days=30)
+    outbox_events: timedelta | None = timedelta(days=7)
     notifications: timedelta | None = timedelta(days=180)
     tasks: timedelta | None = timedelta(days=90)
     workers: timedelta | None = timedelta(days=7)

@@ -1,8 +1,8 @@
 """Every type of event there is: when it is told, and what its payload holds, as JSON Schema.
 
 The one place for all packages, because receivers read it as one list: it is served at ``/v1/event-types`` and rendered
-to docs/reference/events.md. A field that is added is no new version; receivers must not stumble over one they do not
-know. A field that goes, or means something else, is a new version beside the old one.
+to docs/reference/event-types.md. A field that is added is no new version; receivers must not stumble over one that they
+do not know. A field that goes, or means something else, is a new version beside the old one.
 """
 
 from collections.abc import Mapping

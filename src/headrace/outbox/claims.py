@@ -16,10 +16,12 @@ from headrace.database import Row, Tx
 from headrace.outbox.consumers import StoredEvent
 from headrace.outbox.model import Event, EventId
 
+CLAIM_NEW = "SELECT * FROM headrace.claim_events($1, $2, $3, $4)"
+
 # As a subquery for each row, which cannot become a join over the whole table: one look into the partial index.
-DUE_HEADS = """
-  SELECT id, next_retry_at AS due_at FROM headrace.outbox_events AS head
-  WHERE status = '{status}' AND next_retry_at <= coalesce($1, now()) {floor} AND id = (
+DUE_FAILED = """
+  SELECT id FROM headrace.outbox_events AS head
+  WHERE status = 'FAILED' AND next_retry_at <= coalesce($1, now()) AND id = (
     SELECT id FROM headrace.outbox_events AS waiting
     WHERE waiting.aggregate_type = head.aggregate_type AND waiting.aggregate_id = head.aggregate_id
       AND waiting.status IN ('PENDING', 'FAILED')
@@ -31,20 +33,9 @@ DUE_HEADS = """
   FOR UPDATE SKIP LOCKED
 """
 
-# A new event that was claimed before: that relay died with it, perhaps because of it. From now on it is tried alone.
-CLAIM_NEW = f"""
-WITH due AS ({DUE_HEADS.format(status="PENDING", floor="AND next_retry_at >= coalesce($4::timestamptz, '-infinity')")})
-UPDATE headrace.outbox_events AS event
-SET status = CASE WHEN retry_count = 0 THEN 'PENDING' ELSE 'FAILED' END,
-    next_retry_at = coalesce($1, now()) + CASE WHEN retry_count = 0 THEN $3::interval ELSE interval '0' END,
-    retry_count = greatest(retry_count, 1)
-FROM due WHERE event.id = due.id
-RETURNING event.id, event.retry_count, event.next_retry_at, event.status = 'PENDING' AS leased, due.due_at
-"""
-
 # The last try was begun and never ended: that, too, is the end of trying.
 CLAIM_FAILED = f"""
-WITH due AS ({DUE_HEADS.format(status="FAILED", floor="")})
+WITH due AS ({DUE_FAILED})
 UPDATE headrace.outbox_events AS event
 SET status = CASE WHEN retry_count < $4 THEN 'FAILED' ELSE 'DEAD' END,
     next_retry_at = coalesce($1, now()) + $3::interval,
@@ -69,22 +60,7 @@ WHERE head.id = ANY($1::bigint[])
 ORDER BY event.id
 """
 
-# Heads are locked in one order, and nothing of an aggregate is touched without its head.
-PUBLISH = """
-WITH held AS (
-  SELECT id FROM headrace.outbox_events
-  WHERE id = ANY($2::bigint[]) AND status IN ('PENDING', 'FAILED') AND next_retry_at = $3
-  ORDER BY id
-  FOR UPDATE
-)
-UPDATE headrace.outbox_events AS event
-SET status = 'PUBLISHED', published_at = now(),
-    retry_count = retry_count - CASE WHEN event.id = held.id THEN 1 ELSE 0 END
-FROM unnest($1::bigint[], $2::bigint[]) AS given (id, head)
-JOIN held ON held.id = given.head
-WHERE event.id = given.id AND event.status IN ('PENDING', 'FAILED')
-RETURNING event.id
-"""
+PUBLISH = "SELECT headrace.publish_events($1, $2, $3) AS id"
 
 FAIL = """
 UPDATE headrace.outbox_events

@@ -28,10 +28,10 @@ class Consumer(Protocol):
     """Whoever wants events.
 
     An event is written only where an interest in ``event_interests`` fits it (or its writer says always). There are two
-    ways to have interests. ``interests`` are those that the consumer has as long as it is assembled: ``headrace
-    migrate``, ``up`` and every relay that starts store them, under the consumer's name and the key ``""``. Those that
-    come and go (an endpoint is made, changed, deleted) are declared where that happens, under the consumer's name and a
-    key of its own: ``interests.declare``.
+    ways to have interests. ``interests`` are those that the consumer has as long as it is assembled: every relay that
+    starts, also that of ``headrace up``, stores them under the consumer's name and the key ``""``. Those that come and
+    go (an endpoint is made, changed, deleted) are declared where that happens, under the consumer's name and a key of
+    its own: ``interests.declare``.
     """
 
     @property

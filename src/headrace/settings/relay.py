@@ -24,7 +24,7 @@ class RelaySettings(Group):
         "Of how many things (tasks, subscriptions) a relay takes the events at once.", 200
     )
     relay_max_tries: Annotated[int, Field(ge=1, le=1000)] = setting(
-        "After so many failed tries an event is given up (`DEAD`) until it is revived. 20 are about twelve hours.",
+        "After so many failed tries an event is given up until somebody revives it. 20 are about twelve hours.",
         20,
     )
     nats_url: SecretStr | None = setting(

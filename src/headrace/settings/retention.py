@@ -31,7 +31,7 @@ class RetentionSettings(Group):
     )
     retention_outbox: Keep = setting(
         "How long events that were published, or given up, are kept; then they are deleted.",
-        timedelta(days=30),
+        timedelta(days=7),
     )
     retention_notifications: Keep = setting(
         "How long notifications are kept, read or not; then they are deleted.", timedelta(days=180)

@@ -66,28 +66,28 @@ async def list_events(
 
 
 @router.get(
-    "/v1/admin/outbox/events/{event_id}",
+    "/v1/admin/outbox/events/{outbox_event_id}",
     response_model=OutboxEventOut,
     summary="Read an event",
     responses=problems(OutboxEventNotFound),
 )
-async def get_event(event_id: OutboxEventId, caller: Admin, db: Db) -> OutboxEventOut:  # noqa: ARG001 - to be let in
+async def get_event(outbox_event_id: OutboxEventId, caller: Admin, db: Db) -> OutboxEventOut:  # noqa: ARG001 - to be let in
     """One event with its data, for as long as it is kept."""
     async with db.transaction(readonly=True) as tx:
-        return OutboxEventOut.of(await service.get_event(tx, event_id))
+        return OutboxEventOut.of(await service.get_event(tx, outbox_event_id))
 
 
 @router.post(
-    "/v1/admin/outbox/events/{event_id}/revive",
+    "/v1/admin/outbox/events/{outbox_event_id}/revive",
     response_model=OutboxEventOut,
     summary="Try an event again",
     responses=problems(OutboxEventNotFound, EventNotDead),
 )
-async def revive_event(event_id: OutboxEventId, caller: Admin, db: Db) -> OutboxEventOut:
+async def revive_event(outbox_event_id: OutboxEventId, caller: Admin, db: Db) -> OutboxEventOut:
     """Let an event that was given up be tried again. It comes after events of the same thing that were published since:
     receivers who need the order go by `created_at`."""
     async with db.transaction() as tx:
-        return OutboxEventOut.of(await service.revive_event(tx, caller, event_id))
+        return OutboxEventOut.of(await service.revive_event(tx, caller, outbox_event_id))
 
 
 @router.post("/v1/admin/outbox/revive", response_model=RevivedOut, summary="Try all dead events again")
