@@ -169,7 +169,6 @@ ALL += [
 
 NOT_READ = {
     "broker_messages": "goes as the broker confirms; tests/outbox/test_nats.py reads the broker itself",
-    "event_interests": "what consumers declare; what follows from it is said of outbox_events",
     "relays": "who is there, for those who wake them and for people; it may be late",
     "archives": "its moves are guarded by a trigger, its files verified by tests/operations",
     "audit_imports": "how far an import came; only the importer reads it",

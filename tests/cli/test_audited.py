@@ -123,10 +123,11 @@ def _failing_endpoint(world: World) -> list[str]:
 
 
 def _old_key(world: World) -> list[str]:
-    """A secret under a key that is not the present one: the place's settings then name both."""
-    _endpoint(world)
-    settings = world.place.settings
-    world.more = {"HEADRACE_WEBHOOK_KEY": "n" * 40, "HEADRACE_WEBHOOK_OLD_KEYS": settings["HEADRACE_SECRET_KEY"]}
+    """A secret under a key that is not the present one; those before it are under the deployment's own."""
+    world.run("UPDATE headrace.webhook_endpoints SET deleted_at = now(), secret_ciphertext = ''")
+    world.more = {"HEADRACE_WEBHOOK_KEY": "o" * 40}
+    world.call("webhooks", "create", "https://example.com/rotated")
+    world.more = {"HEADRACE_WEBHOOK_KEY": "n" * 40, "HEADRACE_WEBHOOK_OLD_KEYS": "o" * 40}
     return []
 
 
