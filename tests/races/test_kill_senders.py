@@ -8,6 +8,7 @@ import signal
 import sys
 import time
 from collections import Counter, defaultdict
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -16,7 +17,7 @@ from headrace.access import Caller
 from headrace.database import Database
 from headrace.outbox import Event
 from tests.attack.webhook_invariants import WEBHOOKS
-from tests.conftest import ROOT
+from tests.conftest import ROOT, TestServer
 from tests.webhooks import stand
 from tests.webhooks.receiver import Receiver, Request, receiving, says
 
@@ -90,7 +91,9 @@ class Herd:
     ("events", "seconds"), [(60, 5), pytest.param(2000, 90, marks=pytest.mark.slow)], ids=["short", "long"]
 )
 @pytest.mark.timeout(900)
-async def test_nothing_is_lost_and_order_is_kept(db: Database, database_url: str, events: int, seconds: float) -> None:
+async def test_nothing_is_lost_and_order_is_kept(
+    db: Database, database_url: str, server: TestServer, events: int, seconds: float
+) -> None:
     seed = int(os.environ.get("HEADRACE_TEST_SEED", "7"))
     chance = random.Random(seed)
     ada = await stand.make_user(db, "ada")
@@ -111,7 +114,7 @@ async def test_nothing_is_lost_and_order_is_kept(db: Database, database_url: str
                 case 1:
                     await herd.freeze(victim, chance.choice([0.2, 5.0]))  # also for longer than its lease
                 case 2:
-                    await db.fetch_alone(CUT)
+                    await server.run(CUT, database=urlsplit(database_url).path[1:])
         ids = await writing
         await stand.until(lambda: _at_rest(db), limit=600 if events > 100 else 120)
         await herd.close()
