@@ -8,6 +8,7 @@ import signal
 import sys
 import time
 from collections import Counter, defaultdict
+from contextlib import suppress
 from urllib.parse import urlsplit
 
 import pytest
@@ -60,6 +61,8 @@ class Herd:
         self.processes: list[asyncio.subprocess.Process] = []
 
     async def start(self) -> None:
+        """As many as there should be; one that could not reach the database when it began is begun anew."""
+        self.processes = [process for process in self.processes if process.returncode is None]
         while len(self.processes) < self._count:
             self.processes.append(
                 await asyncio.create_subprocess_exec(
@@ -73,7 +76,6 @@ class Herd:
     async def kill(self, process: asyncio.subprocess.Process) -> None:
         process.kill()
         await process.wait()
-        self.processes.remove(process)
         await self.start()
 
     async def freeze(self, process: asyncio.subprocess.Process, seconds: float) -> None:
@@ -83,7 +85,8 @@ class Herd:
 
     async def close(self) -> None:
         for process in self.processes:
-            process.terminate()
+            with suppress(ProcessLookupError):
+                process.terminate()
         await asyncio.gather(*(process.wait() for process in self.processes))
 
 
@@ -107,6 +110,7 @@ async def test_nothing_is_lost_and_order_is_kept(
         ends_at = time.monotonic() + seconds
         while time.monotonic() < ends_at:
             await asyncio.sleep(chance.uniform(0.3, 1.2))
+            await herd.start()
             victim = chance.choice(herd.processes)
             match chance.randrange(3):
                 case 0:
@@ -116,6 +120,7 @@ async def test_nothing_is_lost_and_order_is_kept(
                 case 2:
                     await server.run(CUT, database=urlsplit(database_url).path[1:])
         ids = await writing
+        await herd.start()
         await stand.until(lambda: _at_rest(db), limit=600 if events > 100 else 120)
         await herd.close()
     for receiver, flaky in ((first, loose), (second, ordered)):
