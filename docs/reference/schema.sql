@@ -410,6 +410,7 @@ CREATE TABLE headrace.notifications (
   CONSTRAINT ck_notifications_read_at CHECK ((is_read = (read_at IS NOT NULL))),
   CONSTRAINT ck_notifications_type CHECK ((type IN ('TASK_SUCCEEDED', 'TASK_FAILED', 'SUBSCRIPTION_ACTIVATED', 'SUBSCRIPTION_EXPIRING', 'ACCOUNT_DELETE_COMPLETED')))
 );
+CREATE INDEX idx_notifications_user_id ON headrace.notifications USING btree (user_id, id DESC);
 CREATE INDEX idx_notifications_user_read_created_at ON headrace.notifications USING btree (user_id, is_read, created_at DESC);
 CREATE UNIQUE INDEX uk_notifications_event ON headrace.notifications USING btree (event_id, user_id, type) WHERE (event_id IS NOT NULL);
 GRANT SELECT, INSERT, UPDATE, DELETE ON headrace.notifications TO headrace_app;
@@ -1267,6 +1268,7 @@ CREATE TABLE headrace.webhook_deliveries (
   next_retry_at timestamptz DEFAULT now(),
   delivered_at timestamptz,
   created_at timestamptz NOT NULL DEFAULT now(),
+  error text,
   CONSTRAINT webhook_deliveries_pkey PRIMARY KEY (id, period),
   CONSTRAINT uk_webhook_delivery_id UNIQUE (delivery_id, period),
   CONSTRAINT uk_webhook_endpoint_event_attempt UNIQUE (endpoint_id, event_id, attempt, period),
@@ -1278,14 +1280,18 @@ CREATE TABLE headrace.webhook_deliveries (
   CONSTRAINT ck_webhook_deliveries_status CHECK ((status IN ('PENDING', 'SUCCESS', 'FAILED', 'RETRYING', 'DEAD')))
 ) PARTITION BY RANGE (period);
 CREATE INDEX idx_webhook_deliveries_due ON ONLY headrace.webhook_deliveries USING btree (next_retry_at) WHERE (status IN ('PENDING', 'FAILED', 'RETRYING'));
+CREATE INDEX idx_webhook_deliveries_endpoint_id ON ONLY headrace.webhook_deliveries USING btree (endpoint_id, id DESC);
 CREATE INDEX idx_webhook_deliveries_endpoint_status_next_retry ON ONLY headrace.webhook_deliveries USING btree (endpoint_id, status, next_retry_at);
 CREATE INDEX idx_webhook_deliveries_event_id ON ONLY headrace.webhook_deliveries USING btree (event_id);
+CREATE TRIGGER tr_webhook_deliveries_status BEFORE UPDATE OF status ON headrace.webhook_deliveries FOR EACH ROW WHEN ((NOT headrace.delivery_may_move(old.status, new.status))) EXECUTE FUNCTION headrace.refuse_state_move('status');
 GRANT SELECT, INSERT, UPDATE, DELETE ON headrace.webhook_deliveries TO headrace_app;
 COMMENT ON TABLE headrace.webhook_deliveries IS 'Each attempt to send an event to an endpoint: monthly partitions by the event''s month.';
 COMMENT ON COLUMN headrace.webhook_deliveries.id IS 'A number from one sequence; what names a delivery is delivery_id.';
 COMMENT ON COLUMN headrace.webhook_deliveries.period IS 'First day of the month (UTC) inside event_id and delivery_id.';
 COMMENT ON COLUMN headrace.webhook_deliveries.delivery_id IS 'TypeID made with its event''s instant, also for an attempt weeks later.';
 COMMENT ON COLUMN headrace.webhook_deliveries.event_id IS 'The event. No foreign key: deliveries are kept longer than published events, and would pin them.';
+COMMENT ON COLUMN headrace.webhook_deliveries.next_retry_at IS 'PENDING: not before this time. RETRYING: when the next attempt is due; null once it has begun.';
+COMMENT ON COLUMN headrace.webhook_deliveries.error IS 'Why there is no answer, or why no further attempt is made.';
 
 CREATE TABLE headrace.webhook_endpoints (
   id varchar(64) NOT NULL,
@@ -1306,14 +1312,21 @@ CREATE TABLE headrace.webhook_endpoints (
   created_at timestamptz NOT NULL DEFAULT now(),
   updated_at timestamptz NOT NULL DEFAULT now(),
   deleted_at timestamptz,
+  task_types jsonb,
+  ordered boolean NOT NULL DEFAULT false,
+  every_user boolean NOT NULL DEFAULT false,
+  status_reason varchar(32),
   CONSTRAINT webhook_endpoints_pkey PRIMARY KEY (id),
   CONSTRAINT fk_webhook_endpoints_users_user_id FOREIGN KEY (user_id) REFERENCES headrace.users(id),
   CONSTRAINT ck_webhook_endpoints_allow_ips CHECK ((jsonb_typeof(allow_ips) = 'array')),
   CONSTRAINT ck_webhook_endpoints_max_retries CHECK (((max_retries >= 0) AND (max_retries <= 10))),
   CONSTRAINT ck_webhook_endpoints_status CHECK ((status IN ('ACTIVE', 'PAUSED', 'DISABLED'))),
+  CONSTRAINT ck_webhook_endpoints_status_reason CHECK ((status_reason IN ('by_hand', 'failing', 'gone'))),
   CONSTRAINT ck_webhook_endpoints_subscribed_events CHECK ((jsonb_typeof(subscribed_events) = 'array')),
+  CONSTRAINT ck_webhook_endpoints_task_types CHECK ((jsonb_typeof(task_types) = 'array')),
   CONSTRAINT ck_webhook_endpoints_timeout_ms CHECK (((timeout_ms >= 1000) AND (timeout_ms <= 30000)))
 );
+CREATE INDEX idx_webhook_endpoints_every_user ON headrace.webhook_endpoints USING btree (id) WHERE every_user;
 CREATE INDEX idx_webhook_endpoints_user_status ON headrace.webhook_endpoints USING btree (user_id, status);
 CREATE UNIQUE INDEX uk_webhook_endpoints_user_url_active ON headrace.webhook_endpoints USING btree (user_id, url) WHERE (deleted_at IS NULL);
 CREATE TRIGGER tr_webhook_endpoints_touch BEFORE UPDATE ON headrace.webhook_endpoints FOR EACH ROW WHEN ((NOT (new.updated_at IS DISTINCT FROM old.updated_at))) EXECUTE FUNCTION headrace.touch_updated_at();
@@ -1325,6 +1338,56 @@ COMMENT ON COLUMN headrace.webhook_endpoints.subscribed_events IS '[event type]'
 COMMENT ON COLUMN headrace.webhook_endpoints.allow_ips IS '[address or network]: narrows where the URL may lead. Null: any public address.';
 COMMENT ON COLUMN headrace.webhook_endpoints.failing_since IS 'The first of the failures in a row; null after a success.';
 COMMENT ON COLUMN headrace.webhook_endpoints.version IS 'Optimistic lock, and the ETag.';
+COMMENT ON COLUMN headrace.webhook_endpoints.task_types IS '[task type]: of events of tasks, only those of these types. Null: of every type.';
+COMMENT ON COLUMN headrace.webhook_endpoints.ordered IS 'Events of one aggregate are sent one after the other: the next when the one before is through or given up.';
+COMMENT ON COLUMN headrace.webhook_endpoints.every_user IS 'An administrator''s endpoint for everybody''s events.';
+COMMENT ON COLUMN headrace.webhook_endpoints.status_reason IS 'Why it is not ACTIVE: by_hand, failing (for days), gone (it answered 410).';
+
+CREATE TABLE headrace.webhook_health (
+  endpoint_id varchar(64) NOT NULL,
+  failures integer NOT NULL DEFAULT 0,
+  blocked_until timestamptz,
+  last_failure_at timestamptz,
+  last_error text,
+  CONSTRAINT webhook_health_pkey PRIMARY KEY (endpoint_id),
+  CONSTRAINT fk_webhook_health_endpoints_endpoint_id FOREIGN KEY (endpoint_id) REFERENCES headrace.webhook_endpoints(id) ON DELETE CASCADE,
+  CONSTRAINT ck_webhook_health_failures CHECK ((failures >= 0))
+) WITH (fillfactor=80);
+GRANT SELECT, INSERT, UPDATE, DELETE ON headrace.webhook_health TO headrace_app;
+COMMENT ON TABLE headrace.webhook_health IS 'How endpoints fare: failures in a row, and until when nothing is sent there.';
+COMMENT ON COLUMN headrace.webhook_health.failures IS 'In a row; 0 after a success.';
+COMMENT ON COLUMN headrace.webhook_health.blocked_until IS 'The breaker is open, or the endpoint asked for a pause.';
+
+CREATE TABLE headrace.webhook_queue (
+  id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+  endpoint_id varchar(64) NOT NULL,
+  delivery_id varchar(64) NOT NULL,
+  period date NOT NULL,
+  attempt integer NOT NULL DEFAULT 1,
+  is_pending boolean NOT NULL DEFAULT true,
+  failures integer NOT NULL DEFAULT 0,
+  losses integer NOT NULL DEFAULT 0,
+  aggregate varchar(160),
+  due_at timestamptz NOT NULL DEFAULT now(),
+  leased_until timestamptz,
+  created_at timestamptz NOT NULL DEFAULT now(),
+  CONSTRAINT webhook_queue_pkey PRIMARY KEY (id),
+  CONSTRAINT uk_webhook_queue_delivery_id UNIQUE (delivery_id),
+  CONSTRAINT fk_webhook_queue_endpoints_endpoint_id FOREIGN KEY (endpoint_id) REFERENCES headrace.webhook_endpoints(id) ON DELETE CASCADE,
+  CONSTRAINT ck_webhook_queue_attempt CHECK ((attempt >= 1)),
+  CONSTRAINT ck_webhook_queue_failures CHECK ((failures >= 0)),
+  CONSTRAINT ck_webhook_queue_losses CHECK ((losses >= 0))
+) WITH (autovacuum_vacuum_scale_factor=0.02);
+CREATE INDEX idx_webhook_queue_aggregate ON headrace.webhook_queue USING btree (endpoint_id, aggregate, id) WHERE (aggregate IS NOT NULL);
+CREATE INDEX idx_webhook_queue_leased ON headrace.webhook_queue USING btree (leased_until) WHERE (leased_until IS NOT NULL);
+CREATE INDEX idx_webhook_queue_ready ON headrace.webhook_queue USING btree (endpoint_id, due_at, id) WHERE (leased_until IS NULL);
+GRANT SELECT, INSERT, UPDATE, DELETE ON headrace.webhook_queue TO headrace_app;
+COMMENT ON TABLE headrace.webhook_queue IS 'Deliveries that are not over: what senders claim.';
+COMMENT ON COLUMN headrace.webhook_queue.delivery_id IS 'The attempt: the next one if is_pending, otherwise the last.';
+COMMENT ON COLUMN headrace.webhook_queue.is_pending IS 'Whether the row of the next attempt is in webhook_deliveries already.';
+COMMENT ON COLUMN headrace.webhook_queue.losses IS 'Attempts whose sender died or was too slow: nobody knows whether they arrived.';
+COMMENT ON COLUMN headrace.webhook_queue.aggregate IS 'Type and id of what the event is about, at an endpoint that wants order; null elsewhere.';
+COMMENT ON COLUMN headrace.webhook_queue.leased_until IS 'While a sender has it: when it may be taken over. The fence of what the sender writes, too.';
 
 CREATE TABLE headrace.workers (
   number integer NOT NULL GENERATED ALWAYS AS IDENTITY,
@@ -1428,6 +1491,10 @@ COMMENT ON COLUMN headrace.audit_logs.detail_json IS 'What the trail knows beyon
 -- headrace.create_month_partitions(parent regclass, first date, last date) RETURNS integer
 --   in functions/create_month_partitions.sql; for the owner alone
 
+-- Whether an attempt to deliver may go from one state to another (or stay).
+-- headrace.delivery_may_move(source text, target text) RETURNS boolean
+--   in functions/delivery_may_move.sql
+
 -- Writes an outbox event for each change of a task that somebody wants to know of, in the order given; always: for each.
 -- headrace.emit_task_events(event_ids text[], event_types text[], task_ids text[], attempts integer[], request_ids text[] DEFAULT NULL::text[], always boolean DEFAULT false) RETURNS void
 --   in functions/emit_task_events.sql
@@ -1504,6 +1571,10 @@ COMMENT ON COLUMN headrace.audit_logs.detail_json IS 'What the trail knows beyon
 -- Makes the first month that is missing, from this one to three ahead; null when none is.
 -- headrace.make_month_ahead(parent regclass) RETURNS date
 --   in functions/make_month_ahead.sql
+
+-- A fresh TypeID whd_… with the instant of an event.
+-- headrace.new_delivery_id(event_id text) RETURNS text
+--   in functions/new_delivery_id.sql
 
 -- A fresh TypeID by the database's clock.
 -- headrace.new_id(prefix text) RETURNS text

@@ -53,8 +53,12 @@ class Scope(StrEnum):
     SCHEDULES_WRITE = "schedules:write"
     LOCKS_READ = "locks:read"
     LOCKS_WRITE = "locks:write"
-    BILLING_READ = "billing:read"
+    WEBHOOKS_READ = "webhooks:read"
+    WEBHOOKS_WRITE = "webhooks:write"
+    NOTIFICATIONS_READ = "notifications:read"
+    NOTIFICATIONS_WRITE = "notifications:write"
     AUDIT_READ = "audit:read"
+    BILLING_READ = "billing:read"
     BILLING_WRITE = "billing:write"
     ADMIN = "admin"
 

@@ -1,7 +1,9 @@
 """Secrets that must be read again are kept under AES-GCM, bound to where they belong."""
 
 import base64
+import hashlib
 import os
+from collections.abc import Sequence
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -33,3 +35,32 @@ class Vault:
             return self._cipher.decrypt(raw[:_NONCE], raw[_NONCE:], binding)
         except InvalidTag:
             raise SecretUnreadable from None
+
+
+class Keyring:
+    """Several keys, one of which encrypts: what was encrypted under an older one is read, and can be encrypted anew.
+
+    Each text names the key it needs, so that a missing one is noticed as that.
+    """
+
+    def __init__(self, current: bytes, old: Sequence[bytes] = ()) -> None:
+        self._current = _key_id(current)
+        self._vaults = {_key_id(key): Vault(key) for key in (*old, current)}
+
+    def seal(self, secret: bytes, *, binding: bytes) -> str:
+        return f"{self._current}.{self._vaults[self._current].seal(secret, binding=binding)}"
+
+    def open(self, sealed: str, *, binding: bytes) -> bytes:
+        """``SecretUnreadable`` when its key is not on the ring, or the text was moved or changed."""
+        key_id, _, text = sealed.partition(".")
+        if (vault := self._vaults.get(key_id)) is None:
+            raise SecretUnreadable("This was encrypted under a key that is not there any more.", key_id=key_id)
+        return vault.open(text, binding=binding)
+
+    def is_current(self, sealed: str) -> bool:
+        return sealed.startswith(f"{self._current}.")
+
+
+def _key_id(key: bytes) -> str:
+    """Says which key it is, and nothing about it."""
+    return hashlib.sha256(b"headrace/key-id" + key).hexdigest()[:8]

@@ -379,8 +379,8 @@ SEEN_TO = {
     "payment_orders": "billing",
     "assets": "to come with assets: the files and their names",
     "scheduled_tasks": "schedules",
-    "webhook_endpoints": "to come with webhooks: addresses and secrets",
-    "notifications": "to come with notifications: titles and bodies",
+    "webhook_endpoints": "webhooks",
+    "notifications": "notifications",
 }
 REFER_TO_USERS = """
 SELECT DISTINCT relname FROM pg_constraint JOIN pg_class ON pg_class.oid = conrelid

@@ -32,6 +32,7 @@ NOUNS = {
     "executions": "schedules",
     "locks": "locks",
     "payments": "billing",
+    "notifications": "notifications",
     "queues": "tasks",
     "schedules": "schedules",
     "subscriptions": "billing",
@@ -39,6 +40,7 @@ NOUNS = {
     "task-types": "tasks",
     "tasks": "tasks",
     "usage": "billing",
+    "webhooks": "webhooks",
 }
 # Where path and method say too little.
 NEEDS = {
@@ -60,12 +62,14 @@ OF_CALLER = {
     "DELETE /v1/sessions": "the caller's own, all but this one",
     "PATCH /v1/me": "the caller's own",
     "POST /v1/schedules/preview": "nothing is stored",
+    "POST /v1/notifications/read-all": "the caller's own",
+    "PUT /v1/notifications/language": "the caller's own",
 }
 BY_BODY = {"POST /v1/locks/renew", "POST /v1/locks/release"}  # the body names a row: a foreign one must look like none
 # Names in paths that say whose row it is: the row of somebody else must look like none.
 OWNED = {
     "order_id", "subscription_id", "entitlement_id", "task_id", "uid", "execution_uid", "session_id", "api_key_id",
-    "event_id",
+    "event_id", "endpoint_id", "delivery_id", "notification_id",
 }  # fmt: skip
 # Names in paths of what belongs to nobody; only administrators come to it.
 SHARED = {"user_id", "plan_id", "risk_id", "archive_id", "outbox_event_id", "key", "name"}

@@ -27,7 +27,20 @@ async def _preview(world: World) -> Sent:
     return Sent(body={"interval": 60})
 
 
-MORE_RECIPES = {"POST /v1/locks/renew": _locked, "POST /v1/schedules/preview": _preview}
+async def _unread(world: World) -> Sent:
+    return Sent({"notification_id": await world.notification()})
+
+
+async def _read_all(world: World) -> Sent:
+    return Sent(body={})
+
+
+MORE_RECIPES = {
+    "POST /v1/locks/renew": _locked,
+    "POST /v1/schedules/preview": _preview,
+    "POST /v1/notifications/{notification_id}/read": _unread,
+    "POST /v1/notifications/read-all": _read_all,
+}
 
 # A row of the victim's for each name in the path of a route that reads.
 Make = Callable[[World], Awaitable[str]]
@@ -80,6 +93,9 @@ ROWS: dict[str, Make] = {
     "plan_id": World.plan,
     "subscription_id": _subscription,
     "api_key_id": World.api_key,
+    "delivery_id": World.delivery,
+    "endpoint_id": World.endpoint,
+    "notification_id": World.notification,
     "archive_id": _archive,
     "entitlement_id": World.entitlement,
     "event_id": _event,

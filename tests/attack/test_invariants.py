@@ -99,6 +99,13 @@ TASK = "(SELECT id FROM tasks WHERE task_type = 'shaky')"
 QUEUE = "INSERT INTO task_queue (run_at, lane_id, precedence, attempt, task_id, worker, claimed_at)"
 OUTCOME = "INSERT INTO task_logs (task_id, attempt, status)"
 UNTELL = f"DELETE FROM outbox_events WHERE aggregate_id = {TASK} AND event_type ="
+EVENT = "evt_01kf0000000000000000000000"
+DELIVERY = f"""
+INSERT INTO webhook_deliveries (period, delivery_id, endpoint_id, event_id, event_type, attempt, status)
+VALUES (typeid_month('{EVENT}'), 'whd{EVENT[3:]}', 'whe_1', '{EVENT}', 'task.created'"""
+ENDPOINT = """
+INSERT INTO webhook_endpoints (id, user_id, name, url, status, secret_ciphertext, deleted_at)
+VALUES ('whe_1', 'u_1', '', '', 'ACTIVE'"""
 DAMAGE = {
     "a task has one place in the queue until": f"{QUEUE} VALUES (now(), 1, 0, 1, {TASK}, NULL, NULL)",
     "a place in the queue belongs to a task": f"{QUEUE} VALUES (now(), 1, 0, 1, 'tsk_nobody', NULL, NULL)",
@@ -128,6 +135,18 @@ DAMAGE = {
         FROM task_executions, generate_series(1, 2) AS n
         """,
     "no run is left waiting": "UPDATE task_executions SET state = 'running', finished_at = NULL",
+    "the attempts of an event at an endpoint": f"{DELIVERY}, 2, 'SUCCESS')",
+    "what is open in the record": f"{DELIVERY}, 1, 'PENDING')",
+    "exactly endpoints that are active or paused": f"{ENDPOINT}, 's', NULL)",
+    "a deleted endpoint keeps no secret": f"{ENDPOINT}, 's', now())",
+    "what is known of an endpoint's health": f"""
+        {ENDPOINT}, '', now()); INSERT INTO webhook_health (endpoint_id) VALUES ('whe_1')
+        """,
+    "nobody is told of one event twice": """
+        DROP INDEX uk_notifications_event;
+        INSERT INTO notifications (user_id, type, title, body, event_id)
+        SELECT 'u_1', 'TASK_FAILED', '', '', 'evt_1' FROM generate_series(1, 2)
+        """,
     "a lock is taken only after": "UPDATE task_locks SET acquired_at = acquired_at - interval '1 h' WHERE fence = 2",
     "a key's fence is at least": "UPDATE lock_fences SET fence = 1",
     "who is not active": """

@@ -24,6 +24,7 @@ doctor, docs, settings show, workers, queues list, locks list, tasks list, tasks
 schedules list, schedules show, schedules next, schedules statistics, executions list, executions show, executions why,
 plans list, plans show, cron, configs keys, configs list, configs show, risks list, risks show, risks board,
 outbox status, outbox list, outbox show, outbox types, partitions list, archive list, archive verify, archive query,
+webhooks list, webhooks show, webhooks stats, webhooks deliveries, webhooks delivery,
 audit list, audit show, audit export, audit verify, audit proof, audit roots, audit key
 """
 NOT_CHANGES = {
@@ -34,6 +35,7 @@ NOT_CHANGES = {
     "worker": "a process: its tasks' progress is in task_logs",
     "migrate": "the schema has books of its own, and may not have a trail yet",
     "locks renew": "the lock is held as before; its history has its end",
+    "webhooks listen": "a process that receives",
     "locks run": "a process; who held the lock is in task_locks",
     "detect": "looks at a file, without a database",
     "remove": "makes a file beside another, without a database",
@@ -48,9 +50,11 @@ class World:
         self._call = call
         self._names = 0
         self.place = place
+        self.more: dict[str, str] = {}  # settings of the next call
 
     def call(self, *words: str, stdin: str = "") -> str:
-        done = self._call(*words, settings=self.place.settings, stdin=stdin)
+        done = self._call(*words, settings={**self.place.settings, **self.more}, stdin=stdin)
+        self.more = {}
         assert done.code == 0, f"{words}: {done.err}"
         return done.out
 
@@ -99,6 +103,39 @@ def _held(world: World) -> list[str]:
 def _taken(world: World) -> list[str]:
     world.call("locks", "acquire", "taken")
     return ["taken"]
+
+
+def _endpoint(world: World) -> list[str]:
+    number = len(world.run("SELECT FROM headrace.webhook_endpoints"))
+    made = json.loads(world.call("webhooks", "create", f"https://example.com/{number}", "--json"))
+    return [made["id"]]
+
+
+def _paused_endpoint(world: World) -> list[str]:
+    endpoint = _endpoint(world)
+    world.call("webhooks", "pause", *endpoint)
+    return endpoint
+
+
+def _failed_delivery(world: World) -> list[str]:
+    delivery: str = json.loads(world.call("webhooks", "test", *_endpoint(world), "--json"))["id"]
+    world.run("DELETE FROM headrace.webhook_queue")
+    world.run("UPDATE headrace.webhook_deliveries SET status = 'DEAD' WHERE status = 'PENDING'")
+    return [delivery]
+
+
+def _failing_endpoint(world: World) -> list[str]:
+    (delivery,) = _failed_delivery(world)
+    return [json.loads(world.call("webhooks", "delivery", delivery, "--json"))["endpoint_id"]]
+
+
+def _old_key(world: World) -> list[str]:
+    """A secret under a key that is not the present one; those before it are under the deployment's own."""
+    world.run("UPDATE headrace.webhook_endpoints SET deleted_at = now(), secret_ciphertext = ''")
+    world.more = {"HEADRACE_WEBHOOK_KEY": "o" * 40}
+    world.call("webhooks", "create", "https://example.com/rotated")
+    world.more = {"HEADRACE_WEBHOOK_KEY": "n" * 40, "HEADRACE_WEBHOOK_OLD_KEYS": "o" * 40}
+    return []
 
 
 def _legacy(world: World) -> list[str]:
@@ -199,6 +236,15 @@ RECIPES: dict[str, Callable[[World], list[str]]] = {
     "queues pause": lambda _: ["default"],
     "queues resume": _paused,
     "locks acquire": lambda _: ["free"],
+    "webhooks create": lambda _: ["https://example.com/new"],
+    "webhooks pause": _endpoint,
+    "webhooks resume": _paused_endpoint,
+    "webhooks delete": lambda world: [*_endpoint(world), "--yes"],
+    "webhooks rotate-secret": _endpoint,
+    "webhooks test": _endpoint,
+    "webhooks resend": _failed_delivery,
+    "webhooks resend-failed": _failing_endpoint,
+    "webhooks rotate-keys": _old_key,
     "locks release": _held,
     "locks force-release": _taken,
     "admin create": lambda _: ["ada"],

@@ -200,6 +200,8 @@ ROWS: dict[str, Values] = {
         "attempt": 1,
         "status": "PENDING",
     },
+    "webhook_queue": {"endpoint_id": ENDPOINT, "delivery_id": ids.new("whd", at=NOW), "period": PERIOD},
+    "webhook_health": {"endpoint_id": ENDPOINT},
     "notifications": {
         "user_id": USER,
         "type": "TASK_SUCCEEDED",

@@ -51,6 +51,13 @@ ORDER_MOVES: Moves = {
     "REFUNDING": ["PAID", "REFUNDED"],
     "REFUNDED": [],
 }
+DELIVERY_MOVES: Moves = {
+    "PENDING": ["SUCCESS", "RETRYING", "FAILED", "DEAD"],
+    "RETRYING": ["SUCCESS", "FAILED", "DEAD"],
+    "SUCCESS": [],
+    "FAILED": [],
+    "DEAD": [],
+}
 LOCK_MOVES: Moves = {"active": ["released", "expired"], "released": [], "expired": []}
 
 
@@ -97,6 +104,10 @@ def order_in(status: str) -> Columns:
     }
 
 
+def delivery_in(status: str) -> Columns:
+    return {"status": status}
+
+
 @pytest.mark.both
 @pytest.mark.parametrize(
     ("table", "moves", "columns_of", "trigger"),
@@ -105,6 +116,12 @@ def order_in(status: str) -> Columns:
         ("task_executions", EXECUTION_MOVES, execution_in, "tr_task_executions_state"),  # S-10
         ("task_locks", LOCK_MOVES, lock_in, "tr_task_locks_state"),  # S-13
         ("outbox_events", EVENT_MOVES, event_in, "tr_outbox_events_status"),  # W-12
+        (
+            "webhook_deliveries",
+            DELIVERY_MOVES,
+            lambda status: {"status": status},
+            "tr_webhook_deliveries_status",
+        ),  # W-13
         ("account_deletions", DELETION_MOVES, deletion_in, "tr_account_deletions_status"),  # W-16
         ("subscriptions", SUBSCRIPTION_MOVES, subscription_in, "tr_subscriptions_status"),  # W-11
         ("payment_orders", ORDER_MOVES, order_in, "tr_payment_orders_status"),  # W-11

@@ -30,7 +30,10 @@ TRANSACTIONS = 41
 POINTS = list(itertools.product(range(1, TRANSACTIONS + 1), ("before", "after")))
 SOME = POINTS[::5]  # seventeen of them
 
-STEPS = ["schedules", "tasks.cancel", "tasks.erase", "billing", "locks", "configs", "accounts.credentials"]
+STEPS = [
+    "webhooks", "schedules", "tasks.cancel", "tasks.erase", "billing", "locks", "notifications", "configs",
+    "accounts.credentials",
+]  # fmt: skip
 
 
 @pytest.fixture

@@ -112,6 +112,25 @@ class World:
         await self.send("POST", f"/v1/payments/{ordered['order']['id']}/check")
         return ordered
 
+    async def endpoint(self) -> str:
+        body = {"name": "hook", "url": f"https://example.com/{next(self._numbers)}", "subscribed_events": ["task.*"]}
+        endpoint_id: str = (await self.send("POST", "/v1/webhooks/endpoints", body)).json()["id"]
+        return endpoint_id
+
+    async def delivery(self) -> str:
+        made = await self.send("POST", f"/v1/webhooks/endpoints/{await self.endpoint()}/test")
+        delivery_id: str = made.json()["id"]
+        return delivery_id
+
+    async def notification(self) -> str:
+        me = (await self.send("GET", "/v1/me")).json()["user"]["id"]
+        rows = await self.db.fetch_alone(
+            "INSERT INTO headrace.notifications (user_id, type, title, body) VALUES ($1, 'TASK_FAILED', 't', 'b') "
+            "RETURNING id",
+            me,
+        )
+        return str(rows[0]["id"])
+
     async def api_key(self) -> str:
         body = {"name": f"key {next(self._numbers)}", "scopes": ["tasks:read"]}
         key = (await self.send("POST", "/v1/api-keys", body)).json()
@@ -270,6 +289,61 @@ async def _(world: World) -> Sent:
 async def _(world: World) -> Sent:
     await world.send("POST", "/v1/locks", {"key": "taken"})
     return Sent(body={"key": "taken"})
+
+
+@recipe("POST /v1/webhooks/endpoints")
+async def _(world: World) -> Sent:
+    return Sent(body={"name": "new", "url": "https://example.com/new", "subscribed_events": ["*"]})
+
+
+@recipe(
+    "PATCH /v1/webhooks/endpoints/{endpoint_id}",
+    "DELETE /v1/webhooks/endpoints/{endpoint_id}",
+    "POST /v1/webhooks/endpoints/{endpoint_id}/pause",
+    "POST /v1/webhooks/endpoints/{endpoint_id}/test",
+)
+async def _(world: World) -> Sent:
+    return Sent({"endpoint_id": await world.endpoint()}, {"name": "renamed"})
+
+
+@recipe("POST /v1/webhooks/endpoints/{endpoint_id}/rotate-secret")
+async def _(world: World) -> Sent:
+    return Sent({"endpoint_id": await world.endpoint()}, {})
+
+
+@recipe("POST /v1/webhooks/endpoints/{endpoint_id}/resume")
+async def _(world: World) -> Sent:
+    endpoint_id = await world.endpoint()
+    await world.send("POST", f"/v1/webhooks/endpoints/{endpoint_id}/pause")
+    return Sent({"endpoint_id": endpoint_id})
+
+
+async def _failed_delivery(world: World) -> str:
+    delivery_id = await world.delivery()
+    await world.db.fetch_alone("DELETE FROM headrace.webhook_queue WHERE delivery_id = $1", delivery_id)
+    await world.db.fetch_alone(
+        "UPDATE headrace.webhook_deliveries SET status = 'DEAD', next_retry_at = NULL WHERE delivery_id = $1",
+        delivery_id,
+    )
+    return delivery_id
+
+
+@recipe("POST /v1/webhooks/endpoints/{endpoint_id}/resend")
+async def _(world: World) -> Sent:
+    delivery_id = await _failed_delivery(world)
+    delivery = (await world.send("GET", f"/v1/webhooks/deliveries/{delivery_id}")).json()
+    return Sent({"endpoint_id": delivery["endpoint_id"]}, {"since": "2020-01-01T00:00:00Z"})
+
+
+@recipe("POST /v1/webhooks/deliveries/{delivery_id}/resend")
+async def _(world: World) -> Sent:
+    return Sent({"delivery_id": await _failed_delivery(world)})
+
+
+@recipe("PUT /v1/notifications/language")
+async def _(world: World) -> Sent:
+    token, _ = await world.session()
+    return Sent(body={"language": "zh"}, token=token)
 
 
 @recipe("POST /v1/schedules")
@@ -434,6 +508,8 @@ async def _(world: World) -> Sent:
 
 NOT_CHANGES: dict[str, str] = {
     "POST /v1/schedules/preview": "asks when a rhythm would be due",
+    "POST /v1/notifications/{notification_id}/read": "what somebody has read is nobody else's business",
+    "POST /v1/notifications/read-all": "the same",
     "POST /v1/locks/renew": "the lock is held as before; its history has its end",
 }
 

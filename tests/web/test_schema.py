@@ -33,6 +33,7 @@ from headrace.configs.cache import Configs
 from headrace.database import Database, DatabaseConfig
 from headrace.edge.limits import LimitConfig
 from headrace.edge.services import Services
+from headrace.notifications.live import Inbox
 from headrace.settings import load
 from headrace.tasks.catalog import StoredCatalog
 from headrace.tasks.live import Watch, WatchConfig
@@ -40,6 +41,8 @@ from headrace.tasks.service import Tasks
 from headrace.tasks.submit import Submitter
 from headrace.web.app import create_app
 from headrace.web.config import WebConfig
+from headrace.webhooks.secrets import keyring_of
+from headrace.webhooks.service import Webhooks
 from tests.conftest import TestServer
 
 SECRET = b"a secret of at least 32 bytes, for tests"
@@ -73,6 +76,8 @@ def build(db: Database, known: Accounts) -> FastAPI:
         config_keys(),
         Configs(db),
         offer(load()),
+        Webhooks(keyring_of(SECRET)),
+        Inbox(db),
     )
     return create_app(services, WebConfig(), routers=routers(deps))
 

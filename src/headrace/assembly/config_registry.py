@@ -3,12 +3,13 @@
 from headrace import __version__
 from headrace.configs import keys, registry
 from headrace.configs.schemas import AccountsOffer, Limits, Offer
+from headrace.notifications.model import LANGUAGE
 from headrace.settings import Settings
 
 
 def config_keys() -> registry.Registry:
     """Every config key there is; a package with keys of its own adds them here."""
-    return registry.Registry(keys.GENERAL)
+    return registry.Registry([*keys.GENERAL, LANGUAGE])
 
 
 def offer(chosen: Settings) -> Offer:

@@ -7,19 +7,23 @@ from headrace.billing.erasure import EndSubscriptions
 from headrace.configs.erasure import ForgetConfigs
 from headrace.erasure import Eraser
 from headrace.locks.erasure import ForgetLocks
+from headrace.notifications.erasure import ForgetNotifications
 from headrace.schedules.erasure import ForgetSchedules
 from headrace.tasks.erasure import CancelTasks, EraseTasks
 from headrace.tasks.service import Tasks
+from headrace.webhooks.erasure import ForgetWebhooks
 
 
 def erasers(tasks: Tasks) -> Sequence[Eraser]:
     """Whoever removes something when an account goes, in this order: first what still runs, last the way in."""
     return [
+        ForgetWebhooks(),
         ForgetSchedules(),
         CancelTasks(tasks),
         EraseTasks(),
         EndSubscriptions(),
         ForgetLocks(),
+        ForgetNotifications(),
         ForgetConfigs(),
         ForgetCredentials(),
     ]

@@ -6,6 +6,7 @@ from headrace.accounts.config import ThrottleConfig
 from headrace.accounts.retention import purges as account_purges
 from headrace.edge import retention as edge_retention
 from headrace.locks import retention as lock_retention
+from headrace.notifications import retention as notification_retention
 from headrace.outbox import retention as outbox_retention
 from headrace.purging import Purge, RowRetention
 from headrace.schedules import retention as schedule_retention
@@ -18,17 +19,19 @@ ROWS: Mapping[str, RowRetention] = {
         schedule_retention.EXECUTIONS,
         lock_retention.LOCKS,
         outbox_retention.EVENTS,
+        notification_retention.NOTIFICATIONS,
         task_retention.TASKS,
         task_retention.WORKERS,
     )
 }
 
 
-def purges(throttle: ThrottleConfig) -> Sequence[Purge]:
+def purges(throttle: ThrottleConfig, webhooks: Sequence[Purge] = ()) -> Sequence[Purge]:
     return (
         *edge_retention.PURGES,
         *account_purges(throttle),
         lock_retention.EXPIRED,
         schedule_retention.DELETED,
         task_retention.DELETED,
+        *webhooks,
     )

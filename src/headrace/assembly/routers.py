@@ -15,6 +15,8 @@ from headrace.configs.cache import Configs
 from headrace.configs.registry import Registry
 from headrace.configs.schemas import Offer
 from headrace.locks import routes as lock_routes
+from headrace.notifications import routes as notification_routes
+from headrace.notifications.live import Inbox
 from headrace.operations import routes as operation_routes
 from headrace.operations.audit import routes as audit_routes
 from headrace.operations.outbox import routes as outbox_routes
@@ -23,6 +25,8 @@ from headrace.schedules import routes as schedule_routes
 from headrace.tasks import routes as task_routes
 from headrace.tasks.live import Watch
 from headrace.tasks.service import Tasks
+from headrace.webhooks import routes as webhook_routes
+from headrace.webhooks.service import Webhooks
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +40,8 @@ class RouteDeps:
     config_keys: Registry
     configs: Configs
     offer: Offer
+    webhooks: Webhooks
+    inbox: Inbox
 
 
 def routers(deps: RouteDeps) -> Sequence[APIRouter]:
@@ -46,6 +52,8 @@ def routers(deps: RouteDeps) -> Sequence[APIRouter]:
         lock_routes.router,
         ledger_routes.router,
         billing_routes.create_router(deps.payments),
+        webhook_routes.create_router(deps.webhooks),
+        notification_routes.create_router(deps.inbox),
         audit_routes.router,
         config_routes.create_router(deps.config_keys, deps.configs, deps.offer),
         risk_routes.router,

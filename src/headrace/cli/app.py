@@ -46,6 +46,9 @@ COMMANDS = {
         "headrace.cli.subscriptions:app",
         "Subscriptions and their orders: look at them, cancel them, refund them.",
     ),
+    "webhooks": Entry(
+        "headrace.cli.webhooks:app", "Webhooks: endpoints, deliveries, keys, and a receiver to try them with."
+    ),
     "outbox": Entry("headrace.cli.outbox:app", "Events: what waits, what was given up; try it again."),
     "migrate": Entry(
         "headrace.cli.migrate:migrate",

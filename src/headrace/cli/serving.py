@@ -19,6 +19,7 @@ from headrace.accounts import service
 from headrace.assembly.config_registry import config_keys, offer
 from headrace.assembly.newcomers import newcomers
 from headrace.assembly.routers import RouteDeps, routers
+from headrace.assembly.webhooks import webhooks
 from headrace.billing.payments.service import open_payments
 from headrace.cli.paying import order_config, wechatpay_config
 from headrace.cli.wiring import Deployment, accounts_config, open_tasks
@@ -28,6 +29,7 @@ from headrace.edge.cookies import CookieConfig
 from headrace.edge.limits import LimitConfig
 from headrace.edge.services import Services
 from headrace.errors import HeadraceError, Invalid, Unavailable
+from headrace.notifications.live import open_inbox
 from headrace.operations.figures import HealthFigures
 from headrace.settings import Settings
 from headrace.tasks import live
@@ -126,6 +128,7 @@ async def application(settings: Settings, deployment: Deployment, secret: bytes)
         open_payments(wechatpay_config(settings), order_config(settings)) as payments,
         live.open_watch(db) as watch,
         cache.open_configs(db) as held,
+        open_inbox(db) as inbox,
     ):
         services = Services(
             db=db,
@@ -138,9 +141,15 @@ async def application(settings: Settings, deployment: Deployment, secret: bytes)
             figures=HealthFigures(db),
         )
         ours = open_tasks(settings)
-        deps = RouteDeps(known, ours, watch, payments, config_keys(), held, offer(settings))
+        hooks = webhooks(settings, secret)
+        deps = RouteDeps(known, ours, watch, payments, config_keys(), held, offer(settings), hooks, inbox)
         app = create_app(services, web_config(settings, https=https), routers=routers(deps))
-        app.state.before_stop = watch.stop  # streams that never end by themselves would hold the shutdown up
+
+        def end_streams() -> None:
+            watch.stop()
+            inbox.stop()
+
+        app.state.before_stop = end_streams  # those that never end by themselves would hold the shutdown up
         yield app
 
 

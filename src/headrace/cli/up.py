@@ -18,6 +18,7 @@ from headrace import migrations
 from headrace.accounts import administration, service
 from headrace.accounts.administration import FirstAdmin
 from headrace.assembly.newcomers import newcomers
+from headrace.assembly.webhooks import for_development
 from headrace.cli import serving
 from headrace.cli.api import Host, Port
 from headrace.cli.maintenance import maintenance_loops
@@ -47,6 +48,10 @@ App = Annotated[
 ]
 
 
+_LOCAL_TARGETS = """
+  Webhooks  may go to this machine, for development (HEADRACE_WEBHOOK_LOCAL_TARGETS=false forbids it)"""
+
+
 PayLocally = Annotated[
     bool,
     typer.Option("--pay-locally", help="Stand in for WeChat Pay on a page of this machine, to try buying."),
@@ -56,7 +61,7 @@ PayLocally = Annotated[
 def up(host: Host = None, port: Port = None, app: App = None, pay_locally: PayLocally = False) -> None:
     """Start everything: PostgreSQL, the schema, the API, scheduler and relay. Ctrl-C stops it; the data stays."""
     started = monotonic()
-    settings = load_settings(api_host=host, api_port=port)
+    settings = for_development(load_settings(api_host=host, api_port=port))
     with _alone(data_folder(settings) / "up.lock") as lock:
         if lock is None:
             return
@@ -138,7 +143,7 @@ def _greet(url: str, admin: FirstAdmin | None, settings: Settings, *, pay_at: st
   Console   {url}/
   API       {url}/v1   reference: {url}/docs
   Log in    {login}{paid_at}
-  Data      {escape(str(settings.data_dir))}
+  Data      {escape(str(settings.data_dir))}{_LOCAL_TARGETS if settings.webhook_local_targets else ""}
 [dim]Ctrl-C stops it.[/]
 """,
         soft_wrap=True,

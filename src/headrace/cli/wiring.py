@@ -45,6 +45,7 @@ from headrace.tasks.service import Tasks
 from headrace.tasks.submit import SubmitConfig, Submitter
 from headrace.tasks.worker.config import WorkerConfig
 from headrace.tasks.worker.loop import Worker
+from headrace.webhooks import retention as webhook_retention
 
 T = TypeVar("T")
 Report = Callable[[str], None]
@@ -281,7 +282,7 @@ async def relaying(chosen: Settings, deployment: Deployment) -> AsyncIterator[Re
     stop = asyncio.Event()
     async with (
         await Database.connect(config) as db,
-        open_senders(chosen, db) as senders,
+        open_senders(chosen, db, secret_key(chosen)) as senders,
         asyncio.TaskGroup() as group,
     ):
         relay = RelayLoop(
@@ -307,7 +308,10 @@ def maintenance(chosen: Settings, deployment: Deployment, db: Database) -> Maint
         storage=archive_config(chosen),
         retention=retention_config(chosen),
         rows=retention.ROWS,
-        purges=retention.purges(accounts_config(chosen).throttle),
+        purges=retention.purges(
+            accounts_config(chosen).throttle,
+            webhook_retention.purges(lifetime=chosen.webhook_lifetime, secret_overlap=chosen.webhook_secret_overlap),
+        ),
         billing=billing_jobs(chosen),
     )
 
@@ -335,6 +339,7 @@ def retention_config(chosen: Settings) -> RetentionConfig:
         task_executions=chosen.retention_executions,
         task_locks=chosen.retention_locks,
         outbox_events=chosen.retention_outbox,
+        notifications=chosen.retention_notifications,
         tasks=chosen.retention_tasks,
         workers=chosen.retention_workers,
         archived_rows=chosen.retention_archive_rows,

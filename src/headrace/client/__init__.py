@@ -10,6 +10,7 @@
 
 from headrace.client.asynchronous import Client
 from headrace.client.errors import ApiError, Unreachable
+from headrace.client.inbox import Notification
 from headrace.client.model import (
     Balance,
     Entitlement,
@@ -36,11 +37,15 @@ from headrace.client.model import (
 from headrace.client.retrying import RetryPolicy
 from headrace.client.subscriptions import Order, Ordered, Plan, Subscription
 from headrace.client.synchronous import SyncClient
+from headrace.client.webhooks import Delivery, Endpoint, EndpointStatistics, NewEndpoint
 
 __all__ = [
     "ApiError",
     "Balance",
     "Client",
+    "Delivery",
+    "Endpoint",
+    "EndpointStatistics",
     "Entitlement",
     "EventType",
     "Execution",
@@ -48,8 +53,10 @@ __all__ = [
     "LedgerEntry",
     "Lock",
     "LogLine",
+    "NewEndpoint",
     "NewSchedule",
     "NewTask",
+    "Notification",
     "Order",
     "Ordered",
     "Plan",

@@ -14,6 +14,7 @@ import httpx
 from headrace import ids
 from headrace.client.connection import Connection
 from headrace.client.errors import Unreachable
+from headrace.client.inbox import Notifications
 from headrace.client.locks import Locks
 from headrace.client.model import EventType, LogLine, NewTask, Queue, QueueRules, Step, Task, Why, Worker
 from headrace.client.retrying import RetryPolicy
@@ -22,6 +23,7 @@ from headrace.client.streaming import ServerEvent, read_events
 from headrace.client.subscriptions import Payments, Plans, Subscriptions
 from headrace.client.usage import Usage
 from headrace.client.verbs import Verbs, part
+from headrace.client.webhooks import Webhooks
 from headrace.deadlines import deadline
 
 OnProgress = Callable[[Task], Awaitable[None] | None]
@@ -35,8 +37,9 @@ _POLL_FIRST_S, _POLL_LAST_S = 0.1, 2.0
 
 
 class Client(Verbs):
-    """Speaks to one server with one API key; its own verbs are about tasks, ``schedules``, ``executions``, ``locks``
-    and ``usage`` have theirs. Submits are idempotent by themselves: sent again, they happen once.
+    """Speaks to one server with one API key; its own verbs are about tasks; ``schedules``, ``executions``, ``locks``,
+    ``usage``, ``plans``, ``subscriptions``, ``payments``, ``webhooks`` and ``notifications`` have theirs. Submits are
+    idempotent by themselves: sent again, they happen once.
 
     Every verb raises the errors of ``headrace.client.errors``; a server that is busy (429, 503) or out of reach is
     asked again, with growing pauses, before that.
@@ -60,6 +63,8 @@ class Client(Verbs):
         self.plans = Plans(connection)
         self.subscriptions = Subscriptions(connection)
         self.payments = Payments(connection)
+        self.webhooks = Webhooks(connection)
+        self.notifications = Notifications(connection)
 
     async def close(self) -> None:
         await self._connection.close()

@@ -12,6 +12,8 @@ _OVER = frozenset({"SUCCEEDED", "FAILED", "CANCELED"})
 
 @dataclass(frozen=True, slots=True)
 class Answer:
+    """What the server said, by its names."""
+
     @classmethod
     def of(cls, data: Mapping[str, Any]) -> Self:
         return cls(**{each.name: _value(each.name, data[each.name]) for each in fields(cls) if each.name in data})

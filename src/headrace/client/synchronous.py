@@ -16,6 +16,7 @@ from headrace.client.retrying import RetryPolicy
 from headrace.client.synchronous_schedules import SyncExecutions, SyncLocks, SyncSchedules
 from headrace.client.synchronous_subscriptions import SyncPayments, SyncPlans, SyncSubscriptions
 from headrace.client.synchronous_usage import SyncUsage
+from headrace.client.synchronous_webhooks import SyncNotifications, SyncWebhooks
 from headrace.deadlines import not_over
 
 T = TypeVar("T")
@@ -91,6 +92,8 @@ class SyncClient:
         self.plans = SyncPlans(self._loop, self._client.plans)
         self.subscriptions = SyncSubscriptions(self._loop, self._client.subscriptions)
         self.payments = SyncPayments(self._loop, self._client.payments)
+        self.webhooks = SyncWebhooks(self._loop, self._client.webhooks)
+        self.notifications = SyncNotifications(self._loop, self._client.notifications)
 
     def close(self) -> None:
         self._loop.run(self._client.close())

@@ -18,7 +18,7 @@ UNITS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400}
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)?")
 
 
-def _duration(value: object) -> object:
+def duration(value: object) -> object:
     """Read ``500ms``, ``30s``, ``15m``, ``24h``, ``7d``, plain seconds, or ISO 8601."""
     if not isinstance(value, str) or value.startswith("P"):
         return value
@@ -30,32 +30,32 @@ def _duration(value: object) -> object:
     raise ValueError("write a duration like 500ms, 30s, 15m, 24h or 7d")
 
 
-def _comma_separated(value: object) -> object:
+def comma_separated(value: object) -> object:
     if isinstance(value, str):
         return [part.strip() for part in value.split(",") if part.strip()]
     return value
 
 
 def keep(value: object) -> object:
-    return None if value == FOREVER else _duration(value)
+    return None if value == FOREVER else duration(value)
 
 
 def _networks(value: object) -> object:
-    parts = _comma_separated(value)
+    parts = comma_separated(value)
     return [ip_network(part) if isinstance(part, str) else part for part in parts] if isinstance(parts, list) else parts
 
 
-Duration = Annotated[timedelta, BeforeValidator(_duration), Field(gt=timedelta(0))]
+Duration = Annotated[timedelta, BeforeValidator(duration), Field(gt=timedelta(0))]
 # PostgreSQL keeps its own in milliseconds of 32 bits: not quite 25 days.
 ServerTimeout = Annotated[Duration, Field(le=timedelta(days=24))]
 Keep = Annotated[Annotated[timedelta, Field(gt=timedelta(0))] | None, BeforeValidator(keep)]
-Words = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_comma_separated)]
+Words = Annotated[tuple[str, ...], NoDecode, BeforeValidator(comma_separated)]
 ArchivedRows = Annotated[
-    tuple[Literal["task_executions", "outbox_events", "task_locks"], ...], NoDecode, BeforeValidator(_comma_separated)
+    tuple[Literal["task_executions", "outbox_events", "task_locks"], ...], NoDecode, BeforeValidator(comma_separated)
 ]
 Networks = Annotated[tuple[IPv4Network | IPv6Network, ...], NoDecode, BeforeValidator(_networks)]
 # None at all is a choice, too.
-OptionalDuration = Annotated[timedelta, BeforeValidator(_duration), Field(ge=timedelta(0), le=timedelta(days=365))]
+OptionalDuration = Annotated[timedelta, BeforeValidator(duration), Field(ge=timedelta(0), le=timedelta(days=365))]
 Port = Annotated[int, Field(ge=1, le=65535)]
 
 

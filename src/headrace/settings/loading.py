@@ -21,6 +21,7 @@ from headrace.settings.payments import PaymentsSettings
 from headrace.settings.relay import RelaySettings
 from headrace.settings.retention import RetentionSettings
 from headrace.settings.scheduler import SchedulerSettings
+from headrace.settings.webhooks import WebhookSettings
 from headrace.settings.worker import WorkerSettings
 
 # Names with the prefix that are not settings: where the file lies, and what the tests and scripts use.
@@ -39,6 +40,7 @@ class Settings(
     PaymentsSettings,
     AuditSettings,
     AccountsSettings,
+    WebhookSettings,
     RelaySettings,
     SchedulerSettings,
     WorkerSettings,

@@ -23,7 +23,7 @@ def shown(value: object) -> str | None:
         case ByteSize():
             return value.human_readable(separator=" ")
         case tuple():
-            return ",".join(str(part) for part in value)
+            return ",".join(filter(None, map(shown, value)))
         case _:
             return str(value)
 

@@ -33,6 +33,9 @@ class RetentionSettings(Group):
         "How long events that were published, or given up, are kept; then they are deleted.",
         timedelta(days=7),
     )
+    retention_notifications: Keep = setting(
+        "How long notifications are kept, read or not; then they are deleted.", timedelta(days=180)
+    )
     retention_tasks: Keep = setting(
         "How long tasks that are over are kept, with their logs and steps; then they are deleted.",
         timedelta(days=90),

@@ -95,8 +95,8 @@ class Submitter:
         return drafts, lanes
 
     def _needs_no_look(self, specs: Sequence[TaskSpec]) -> bool:
-        """Whether every type is remembered and free, nobody has to be called for it and no key is given: then nothing is
-        read first, and all of it is one statement."""
+        """Whether every type is remembered and free, nobody has to be called for it and no key is given: then all of it
+        is one statement, and nothing is read first."""
         if not specs or not self._catalog.constant:
             return False
         known = {name: self._types.get(name) for name in {spec.type for spec in specs}}

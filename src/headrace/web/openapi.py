@@ -60,6 +60,8 @@ TAGS = [
     {"name": "Plans", "description": "What can be bought: prices, units, features."},
     {"name": "Subscriptions", "description": "Ordering a plan, renewing it, canceling it."},
     {"name": "Payments", "description": "Orders, how to pay them with WeChat Pay, refunds."},
+    {"name": "Webhooks", "description": "Your events, sent to servers of yours, signed by Standard Webhooks."},
+    {"name": "Notifications", "description": "What you are told, and what you have read of it."},
     {"name": "Events", "description": "Which events there are, and how they are getting on, for administrators."},
     {"name": "Audit", "description": "Who did what, to what, from where; and proof of it."},
     {"name": "Operations", "description": "Months of the tables that are kept by months, and those in the archive."},

@@ -1,0 +1,69 @@
+"""From settings to webhooks: their keys, where they may go, and a sender at work."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from ipaddress import ip_address
+
+from headrace.database import Database
+from headrace.settings import Settings
+from headrace.vault import Keyring
+from headrace.webhooks.config import RetrySchedule, SenderConfig
+from headrace.webhooks.http.addresses import AddressPolicy
+from headrace.webhooks.http.client import HttpClient, HttpConfig
+from headrace.webhooks.model import EndpointConfig
+from headrace.webhooks.secrets import keyring_of
+from headrace.webhooks.sending import Sender
+from headrace.webhooks.service import Webhooks
+
+
+def keyring(settings: Settings, secret: bytes) -> Keyring:
+    """The keys of endpoints' secrets; the deployment's secret key stands in for one that nobody has set."""
+    current = settings.webhook_key.get_secret_value().encode() if settings.webhook_key else secret
+    return keyring_of(current, tuple(key.get_secret_value().encode() for key in settings.webhook_old_keys))
+
+
+def policy(settings: Settings) -> AddressPolicy:
+    return AddressPolicy(local=bool(settings.webhook_local_targets), networks=settings.webhook_networks)
+
+
+def webhooks(settings: Settings, secret: bytes) -> Webhooks:
+    """What the verbs of endpoints work with."""
+    config = EndpointConfig(most=settings.webhook_max_endpoints, secret_overlap=settings.webhook_secret_overlap)
+    return Webhooks(keyring(settings, secret), policy(settings), config)
+
+
+def sender_config(settings: Settings) -> SenderConfig:
+    return SenderConfig(
+        concurrency=settings.webhook_concurrency,
+        requests=settings.webhook_requests,
+        pause_after=settings.webhook_pause_after,
+        secret_overlap=settings.webhook_secret_overlap,
+        listen=settings.relay_listen,
+        retries=RetrySchedule(delays=settings.webhook_retry_delays),
+    )
+
+
+@asynccontextmanager
+async def open_sender(settings: Settings, db: Database, secret: bytes) -> AsyncIterator[Sender]:
+    """A sender of webhooks for a relay to run."""
+    client = HttpClient(HttpConfig(policy=policy(settings), kept_per_host=settings.webhook_concurrency))
+    try:
+        yield Sender(db, client, keyring(settings, secret), sender_config(settings))
+    finally:
+        await client.close()
+
+
+def for_development(settings: Settings) -> Settings:
+    """The same, with receivers on this machine allowed, unless somebody says otherwise or others can come in."""
+    if settings.webhook_local_targets is not None:
+        return settings
+    behind_proxy = settings.api_public_url is not None or bool(settings.api_trusted_proxies)
+    local = _is_loopback(settings.api_host) and not behind_proxy
+    return settings.model_copy(update={"webhook_local_targets": local})
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

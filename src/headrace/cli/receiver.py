@@ -1,0 +1,129 @@
+"""``headrace webhooks listen``: a receiver on this machine that checks signatures and prints what comes."""
+
+import asyncio
+import signal
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import Any
+
+import h11
+import orjson
+from standardwebhooks import Webhook, WebhookVerificationError
+
+from headrace.cli.output import out, print_json, say
+from headrace.cli.wiring import run
+from headrace.errors import Invalid, Unavailable
+from headrace.webhooks.secrets import read_secret
+
+_LONGEST_BODY = 10 * 1024 * 1024
+_READ = 64 * 1024
+
+Receive = Callable[[dict[str, str], bytes], Awaitable[int]]
+
+
+class PortBusy(Unavailable):
+    """Another program listens on this port: choose another with --port, or 0 for any."""
+
+    code = "port_busy"
+
+
+def listen(port: int, secret: str | None, *, status: int, json: bool) -> None:
+    """Receive until Ctrl-C."""
+    verifier = None if secret is None else Webhook(read_secret(secret).key)
+
+    async def receive(headers: dict[str, str], body: bytes) -> int:
+        problem = _check(verifier, headers, body)
+        _print(headers, body, problem, json=json)
+        return status if problem is None else 400
+
+    run(_serve(port, receive, checks=verifier is not None))
+
+
+def _check(verifier: Webhook | None, headers: dict[str, str], body: bytes) -> str | None:
+    """What is wrong with a request; None for nothing, or if nobody can tell."""
+    if verifier is None:
+        return None
+    try:
+        verifier.verify(body, headers, json_parse=False)
+    except WebhookVerificationError as exc:
+        return str(exc)
+    except ValueError as exc:  # a header that is none
+        return f"not a signature: {exc}"
+    return None
+
+
+def _print(headers: dict[str, str], body: bytes, problem: str | None, *, json: bool) -> None:
+    try:
+        said: Any = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        said = body.decode(errors="replace")
+    if json:
+        print_json({"id": headers.get("webhook-id"), "verified": problem is None, "problem": problem, "body": said})
+        return
+    kind = said.get("type") if isinstance(said, dict) else "?"
+    verdict = "refused: " + problem if problem else "ok"
+    out.print(
+        f"{headers.get('webhook-timestamp', '?')}  {kind}  {headers.get('webhook-id', '?')}  {verdict}", markup=False
+    )
+    if isinstance(said, dict):
+        out.print(orjson.dumps(said.get("data"), option=orjson.OPT_INDENT_2).decode(), markup=False)
+
+
+async def _serve(port: int, receive: Receive, *, checks: bool) -> None:
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for each in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(each, stop.set)
+    try:
+        server = await asyncio.start_server(lambda r, w: _talk(r, w, receive), "127.0.0.1", port)
+    except OSError as exc:
+        raise PortBusy(f"Port {port} on 127.0.0.1 cannot be had ({exc.strerror}): choose another with --port.") from exc
+    chosen = server.sockets[0].getsockname()[1]
+    say(f"listening at http://127.0.0.1:{chosen}/ ; Ctrl-C stops")
+    if not checks:
+        say("signatures are not checked: give --secret whsec_… for that")
+    await stop.wait()
+    server.close()
+
+
+async def _talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, receive: Receive) -> None:
+    connection = h11.Connection(h11.SERVER)
+    try:
+        while True:
+            request, body = await _read(connection, reader)
+            headers = {name.decode().lower(): value.decode("latin-1") for name, value in request.headers}
+            status = await receive(headers, body) if request.method == b"POST" else 405
+            answer = h11.Response(status_code=status, headers=[("Content-Length", "0")] if status != 204 else [])
+            writer.write((connection.send(answer) or b"") + (connection.send(h11.EndOfMessage()) or b""))
+            await writer.drain()
+            if connection.our_state is not h11.DONE or connection.their_state is not h11.DONE:
+                return
+            connection.start_next_cycle()
+    except (h11.RemoteProtocolError, ConnectionError, EOFError, Invalid):
+        pass
+    finally:
+        with suppress(ConnectionError):
+            writer.close()
+
+
+async def _read(connection: h11.Connection, reader: asyncio.StreamReader) -> tuple[h11.Request, bytes]:
+    request: h11.Request | None = None
+    body = b""
+    while True:
+        event = connection.next_event()
+        match event:
+            case h11.NEED_DATA:
+                data = await reader.read(_READ)
+                if not data and request is None:
+                    raise EOFError
+                connection.receive_data(data)
+            case h11.Request():
+                request = event
+            case h11.Data():
+                body += event.data
+                if len(body) > _LONGEST_BODY:
+                    raise Invalid("The body is too long.")
+            case h11.EndOfMessage() if request is not None:
+                return request, body
+            case _:
+                raise EOFError

@@ -1,0 +1,188 @@
+"""Webhooks, for programs with an event loop: ``client.webhooks``."""
+
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from datetime import datetime
+from typing import Any
+
+from headrace.client.model import Answer
+from headrace.client.verbs import Verbs, given, part
+
+_ENDPOINTS = "/v1/webhooks/endpoints"
+_DELIVERIES = "/v1/webhooks/deliveries"
+
+
+@dataclass(frozen=True, slots=True)
+class NewEndpoint:
+    """An endpoint to make. Without a ``secret`` one is made."""
+
+    name: str
+    url: str
+    subscribed_events: Sequence[str]
+    task_types: Sequence[str] | None = None
+    timeout_ms: int | None = None
+    max_retries: int | None = None
+    allow_ips: Sequence[str] | None = None
+    ordered: bool | None = None
+    every_user: bool | None = None
+    secret: str | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        return given({each.name: getattr(self, each.name) for each in fields(self)})
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint(Answer):
+    """Where events are sent. ``secret`` is there only when it was just made."""
+
+    id: str
+    user_id: str
+    name: str
+    url: str
+    status: str
+    subscribed_events: Sequence[str]
+    version: int
+    created_at: datetime
+    updated_at: datetime
+    status_reason: str | None = None
+    secret: str | None = None
+    secret_hint: str | None = None
+    secret_rotated_at: datetime | None = None
+    task_types: Sequence[str] | None = None
+    timeout_ms: int = 5000
+    max_retries: int = 6
+    allow_ips: Sequence[str] | None = None
+    ordered: bool = False
+    every_user: bool = False
+    failing_since: datetime | None = None
+
+    def __repr__(self) -> str:
+        return f"Endpoint(id={self.id!r}, name={self.name!r}, status={self.status!r})"  # no secret in a log
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery(Answer):
+    """One attempt. Lists leave out what was sent and answered."""
+
+    id: str
+    endpoint_id: str
+    event_id: str
+    event_type: str
+    attempt: int
+    status: str
+    created_at: datetime
+    error: str | None = None
+    response_status: int | None = None
+    duration_ms: int | None = None
+    next_retry_at: datetime | None = None
+    delivered_at: datetime | None = None
+    request_headers: Mapping[str, str] | None = None
+    request_body: Any = None
+    response_body: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointStatistics(Answer):
+    """How an endpoint has fared since a time."""
+
+    since: datetime
+    attempts: int
+    successes: int
+    failures: int
+    waiting: int
+    success_rate: float | None = None
+    latency_p50_ms: float | None = None
+    latency_p95_ms: float | None = None
+    latency_p99_ms: float | None = None
+    last_success_at: datetime | None = None
+    last_failure_at: datetime | None = None
+    last_error: str | None = None
+    consecutive_failures: int = 0
+    failing_since: datetime | None = None
+    blocked_until: datetime | None = None
+
+
+class Webhooks(Verbs):
+    async def create(self, endpoint: NewEndpoint, *, key: str | None = None) -> Endpoint:
+        """Make an endpoint. Its ``secret`` is shown only now: keep it where the receiver finds it."""
+        return Endpoint.of(await self._create(_ENDPOINTS, endpoint.as_json(), key))
+
+    async def get(self, endpoint_id: str) -> Endpoint:
+        return Endpoint.of(await self._get(f"{_ENDPOINTS}/{part(endpoint_id)}"))
+
+    async def update(self, endpoint_id: str, *, version: int | None = None, **changes: Any) -> Endpoint:
+        """Change some fields; ``None`` takes a filter (``task_types``, ``allow_ips``) away."""
+        path = f"{_ENDPOINTS}/{part(endpoint_id)}"
+        return Endpoint.of(await self._change(path, version, safe=False, method="PATCH", body=changes))
+
+    async def delete(self, endpoint_id: str) -> None:
+        """Remove an endpoint; what waits is not sent."""
+        await self._connection.request("DELETE", f"{_ENDPOINTS}/{part(endpoint_id)}", safe=False)
+
+    async def pause(self, endpoint_id: str) -> Endpoint:
+        """Send nothing for now; events wait."""
+        return Endpoint.of(await self._change(f"{_ENDPOINTS}/{part(endpoint_id)}/pause", None, safe=True))
+
+    async def resume(self, endpoint_id: str) -> Endpoint:
+        return Endpoint.of(await self._change(f"{_ENDPOINTS}/{part(endpoint_id)}/resume", None, safe=True))
+
+    async def rotate_secret(self, endpoint_id: str, *, secret: str | None = None, key: str | None = None) -> Endpoint:
+        """A new ``secret``, shown only now; the old one goes on signing beside it for a while."""
+        path = f"{_ENDPOINTS}/{part(endpoint_id)}/rotate-secret"
+        return Endpoint.of(await self._create(path, given({"secret": secret}), key))
+
+    async def statistics(self, endpoint_id: str, *, hours: int = 24) -> EndpointStatistics:
+        path = f"{_ENDPOINTS}/{part(endpoint_id)}/statistics"
+        return EndpointStatistics.of(await self._get(path, {"hours": hours}))
+
+    async def test(self, endpoint_id: str, *, key: str | None = None) -> Delivery:
+        """Send a test event; ``delivery`` says what came of it."""
+        return Delivery.of(await self._create(f"{_ENDPOINTS}/{part(endpoint_id)}/test", None, key))
+
+    async def delivery(self, delivery_id: str) -> Delivery:
+        """One attempt, with what was sent and answered."""
+        return Delivery.of(await self._get(f"{_DELIVERIES}/{part(delivery_id)}"))
+
+    async def resend(self, delivery_id: str, *, key: str | None = None) -> Delivery:
+        """Send its event once more, whatever came of it."""
+        return Delivery.of(await self._create(f"{_DELIVERIES}/{part(delivery_id)}/resend", None, key))
+
+    async def resend_failed(self, endpoint_id: str, *, since: datetime, until: datetime | None = None) -> int:
+        """Send again all that failed for good in this time; gives how many. Asked again while there are more."""
+        body = given({"since": since, "until": until})
+        resent: int = 0
+        while True:
+            path = f"{_ENDPOINTS}/{part(endpoint_id)}/resend"
+            answer = await self._change(path, None, safe=True, body=body)
+            resent += answer["resent"]
+            if not answer["more"]:
+                return resent
+
+    async def deliveries(
+        self,
+        *,
+        endpoint_id: str | None = None,
+        event_id: str | None = None,
+        event_type: str | None = None,
+        status: str | None = None,
+        created_after: datetime | None = None,
+        created_before: datetime | None = None,
+        user_id: str | None = None,
+    ) -> AsyncGenerator[Delivery, None]:
+        """Attempts, newest first."""
+        asked = {
+            "endpoint_id": endpoint_id,
+            "event_id": event_id,
+            "event_type": event_type,
+            "status": status,
+            "created_after": created_after,
+            "created_before": created_before,
+            "user_id": user_id,
+        }
+        async for item in self._pages(_DELIVERIES, asked):
+            yield Delivery.of(item)
+
+    async def list(self, *, status: str | None = None, user_id: str | None = None) -> AsyncGenerator[Endpoint, None]:
+        """Your endpoints, newest first."""
+        async for item in self._pages(_ENDPOINTS, {"status": status, "user_id": user_id}):
+            yield Endpoint.of(item)

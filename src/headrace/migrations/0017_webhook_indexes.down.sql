@@ -1,0 +1,2 @@
+DROP INDEX headrace.idx_notifications_user_id;
+DROP INDEX headrace.idx_webhook_endpoints_every_user;

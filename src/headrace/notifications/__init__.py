@@ -1,0 +1,1 @@
+"""What users are told inside the product, once for each event, in their language."""

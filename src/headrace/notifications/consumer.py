@@ -1,0 +1,51 @@
+"""Notifications as a consumer of the outbox: some events mean something to a person."""
+
+from collections.abc import Sequence
+
+from headrace.database import Tx
+from headrace.notifications import store, texts
+from headrace.notifications.model import CONSUMER, NewNotification, NotificationType
+from headrace.outbox.consumers import StoredEvent
+from headrace.tasks.model import MEDIA_TYPES
+
+_BY_EVENT = {
+    "task.succeeded": NotificationType.TASK_SUCCEEDED,
+    "task.failed": NotificationType.TASK_FAILED,
+    "subscription.activated": NotificationType.SUBSCRIPTION_ACTIVATED,
+    "subscription.expiring": NotificationType.SUBSCRIPTION_EXPIRING,
+}
+
+
+class NotificationConsumer:
+    """Tells of media tasks and subscriptions, whose events are always written. It has no interests of its own, so that
+    no event is written for it; other tasks are a program's business, and nobody's inbox."""
+
+    name = CONSUMER
+    interests: Sequence[str] = ()
+
+    async def receive(self, tx: Tx, events: Sequence[StoredEvent]) -> None:
+        news = [new for stored in events if (new := meaning_of(stored)) is not None]
+        if not news:
+            return
+        languages = await store.read_languages(tx, sorted({each.user_id for each in news}))
+        written = [
+            (each, *texts.write(each.type, languages[each.user_id], each.payload))
+            for each in news
+            if each.user_id in languages
+        ]
+        if written:
+            await store.insert(tx, written)
+
+
+def meaning_of(stored: StoredEvent) -> NewNotification | None:
+    """What a user is to be told of an event; None for nothing."""
+    event = stored.event
+    type_ = _BY_EVENT.get(event.type)
+    user_id = event.user_id or event.payload.get("user_id")
+    if type_ is None or not isinstance(user_id, str):
+        return None
+    if event.aggregate_type == "task" and event.payload.get("type") not in MEDIA_TYPES:
+        return None
+    kept = ("task_id", "type", "error_code", "error_message", "subscription_id", "plan_id", "period_end", "expire_at")
+    payload = {name: event.payload[name] for name in kept if event.payload.get(name) is not None}
+    return NewNotification(user_id, type_, event.id, payload)

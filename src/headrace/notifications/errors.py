@@ -1,0 +1,9 @@
+"""What can go wrong with notifications."""
+
+from headrace.errors import NotFound
+
+
+class NotificationNotFound(NotFound):
+    """There is no such notification."""
+
+    code = "notification_not_found"

@@ -1,0 +1,170 @@
+"""Notifications over HTTP: each caller's own."""
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
+
+from headrace.access import Caller, Scope
+from headrace.edge.authorization import Again, AuthenticateAgain, scoped
+from headrace.edge.errors import InvalidCursor
+from headrace.edge.paging import Page, Paging
+from headrace.edge.problem_details import problems
+from headrace.edge.services import Db
+from headrace.errors import Denied
+from headrace.notifications import service
+from headrace.notifications.errors import NotificationNotFound
+from headrace.notifications.live import Heartbeat, Inbox, MaySee, Revoked
+from headrace.notifications.model import Notification
+from headrace.notifications.schemas import LanguageBody, MarkedOut, NotificationOut, ReadAllIn, UnreadOut
+from headrace.tasks.live import TooManyStreams
+from headrace.tasks.routes.events import EventStream, RevokedOut
+
+router = APIRouter(prefix="/v1/notifications", tags=["Notifications"])
+
+Reader = Annotated[Caller, Depends(scoped(Scope.NOTIFICATIONS_READ))]
+Writer = Annotated[Caller, Depends(scoped(Scope.NOTIFICATIONS_WRITE))]
+NotificationId = Annotated[str, Path(max_length=32, examples=["17"])]
+_COME_BACK_AFTER_MS = 1000
+_DIGITS = 18  # of a number that PostgreSQL can hold
+
+
+def create_router(inbox: Inbox) -> APIRouter:
+    """Every route of this package, with the streams of this process."""
+
+    async def give(request: Request) -> None:
+        request.state.inbox = inbox
+
+    given = APIRouter(dependencies=[Depends(give)])
+    given.include_router(router)
+    return given
+
+
+@router.get("", response_model=Page[NotificationOut], summary="List notifications", responses=problems(InvalidCursor))
+async def list_notifications(
+    caller: Reader,
+    db: Db,
+    paging: Paging,
+    unread: Annotated[bool | None, Query(description="`true` for those not yet read, `false` for the others.")] = None,
+) -> Page[NotificationOut]:
+    """What you were told, newest first."""
+    listing = paging.of("notifications", owner=caller.user_id, unread=unread)
+    before = int(listing.after[1]) if listing.after else None
+    async with db.transaction(readonly=True) as tx:
+        rows = await service.list_notifications(tx, caller, unread=unread, before=before, limit=listing.fetch)
+    return listing.page(rows, mark=lambda each: (each.created_at, str(each.id)), item=NotificationOut.of)
+
+
+@router.get("/unread-count", response_model=UnreadOut, summary="Count unread notifications")
+async def count_unread(caller: Reader, db: Db) -> UnreadOut:
+    async with db.transaction(readonly=True) as tx:
+        return UnreadOut(unread=await service.count_unread(tx, caller))
+
+
+@router.post(
+    "/{notification_id}/read",
+    response_model=NotificationOut,
+    summary="Mark a notification as read",
+    responses=problems(NotificationNotFound),
+)
+async def mark_read(notification_id: NotificationId, caller: Writer, db: Db) -> NotificationOut:
+    """Marking it again changes nothing."""
+    async with db.transaction() as tx:
+        return NotificationOut.of(await service.mark_read(tx, caller, _number(notification_id)))
+
+
+def _number(text: str) -> int:
+    """What is no number names no notification."""
+    if not (text.isascii() and text.isdigit() and len(text) <= _DIGITS):
+        raise NotificationNotFound
+    return int(text)
+
+
+@router.post("/read-all", response_model=MarkedOut, summary="Mark all notifications as read")
+async def mark_all_read(body: ReadAllIn, caller: Writer, db: Db) -> MarkedOut:
+    """Name the newest that you have shown as `up_to`, and what comes meanwhile stays unread."""
+    async with db.transaction() as tx:
+        return MarkedOut(marked=await service.mark_all_read(tx, caller, up_to=body.up_to))
+
+
+@router.get("/language", response_model=LanguageBody, summary="Read your language")
+async def get_language(caller: Reader, db: Db) -> LanguageBody:
+    async with db.transaction(readonly=True) as tx:
+        return LanguageBody(language=await service.get_language(tx, caller))
+
+
+@router.put("/language", response_model=LanguageBody, summary="Choose your language")
+async def set_language(body: LanguageBody, caller: Writer, db: Db) -> LanguageBody:
+    """The language of what you are told from now on."""
+    async with db.transaction() as tx:
+        return LanguageBody(language=await service.set_language(tx, caller, body.language))
+
+
+@router.get(
+    "/events",
+    response_class=EventStream,
+    summary="Follow your notifications",
+    responses={
+        200: {
+            "description": "`notification`: one that is new. `revoked`: the session or the API key was ended; nothing "
+            "follows. Comments in between keep the connection open.",
+            "content": {
+                "text/event-stream": {
+                    "schema": {"type": "string"},
+                    "example": 'id: 17\nevent: notification\ndata: {"id": 17, "type": "TASK_SUCCEEDED", …}\n\n',
+                }
+            },
+        },
+        **problems(TooManyStreams),
+    },
+)
+async def follow_notifications(
+    caller: Reader,
+    again: Again,
+    request: Request,
+    last_event_id: Annotated[
+        str | None,
+        Header(
+            alias="Last-Event-ID",
+            pattern="^[0-9]{1,18}$",
+            description="The last one that was seen: the stream goes on behind it.",
+        ),
+    ] = None,
+) -> Response:
+    """Your notifications as they come (server-sent events). A stream lasts a quarter of an hour at the most; then the
+    client comes back with the last id, as browsers' `EventSource` does by itself."""
+    inbox = request.state.inbox
+    assert isinstance(inbox, Inbox)
+    inbox.check_room(caller.user_id)
+    after = None if last_event_id is None else int(last_event_id)
+    news = inbox.follow(caller.user_id, after=after, may_see=_may_see(again, caller))
+    # nginx would otherwise gather events until it has a buffer full of them
+    return EventStream(_written(news), headers={"X-Accel-Buffering": "no"})
+
+
+def _may_see(again: AuthenticateAgain, caller: Caller) -> MaySee:
+    async def ask() -> bool:
+        try:
+            now = await again()
+        except Denied:
+            return False
+        return now.may(Scope.NOTIFICATIONS_READ) and now.user_id == caller.user_id
+
+    return ask
+
+
+async def _written(
+    news: AsyncGenerator[Notification | Heartbeat | Revoked, None],
+) -> AsyncGenerator[bytes, None]:
+    yield f"retry: {_COME_BACK_AFTER_MS}\n\n".encode()
+    async with aclosing(news):
+        async for each in news:
+            match each:
+                case Notification():
+                    shown = NotificationOut.of(each).model_dump_json()
+                    yield f"id: {each.id}\nevent: notification\ndata: {shown}\n\n".encode()
+                case Revoked():
+                    yield f"event: revoked\ndata: {RevokedOut().model_dump_json()}\n\n".encode()
+                case Heartbeat():
+                    yield b": still here\n\n"

@@ -1,0 +1,61 @@
+"""The words. A text may name fields of its event's payload; one that is missing leaves a gap, and no error."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from headrace.notifications.model import Language, NotificationType
+
+_LONGEST_TITLE = 128
+_LONGEST_BODY = 2000
+
+_TEXTS: Mapping[NotificationType, Mapping[Language, tuple[str, str]]] = {
+    NotificationType.TASK_SUCCEEDED: {
+        "en": ("Your {kind} is ready", "Task {task_id} has succeeded. The result is kept for a limited time."),
+        "zh": ("您的{kind}已处理完成", "任务 {task_id} 已成功完成。结果将保留一段时间，请及时下载。"),
+    },
+    NotificationType.TASK_FAILED: {
+        "en": ("Your {kind} could not be processed", "Task {task_id} has failed: {reason} Nothing was charged for it."),
+        "zh": ("您的{kind}处理失败", "任务 {task_id} 失败：{reason}本次未扣费。"),
+    },
+    NotificationType.SUBSCRIPTION_ACTIVATED: {
+        "en": ("Your subscription is active", "Your subscription is active until {until}."),
+        "zh": ("您的订阅已生效", "您的订阅已生效，有效期至 {until}。"),
+    },
+    NotificationType.SUBSCRIPTION_EXPIRING: {
+        "en": ("Your subscription is about to end", "Your subscription ends on {until}. Renew it to keep your quota."),
+        "zh": ("您的订阅即将到期", "您的订阅将于 {until} 到期，请及时续订以保留额度。"),
+    },
+}
+_KINDS: Mapping[str, Mapping[Language, str]] = {
+    "IMAGE": {"en": "image", "zh": "图片"},
+    "VIDEO": {"en": "video", "zh": "视频"},
+    "PDF": {"en": "PDF", "zh": "PDF"},
+    "PPT": {"en": "presentation", "zh": "演示文稿"},
+}
+_ANY_KIND: Mapping[Language, str] = {"en": "task", "zh": "任务"}
+_STOP: Mapping[Language, str] = {"en": ".", "zh": "。"}
+
+
+def write(type_: NotificationType, language: Language, payload: Mapping[str, Any]) -> tuple[str, str]:
+    """Title and body."""
+    title, body = _TEXTS[type_][language]
+    facts = _Facts(
+        task_id=str(payload.get("task_id", "")),
+        kind=_KINDS.get(str(payload.get("type")), _ANY_KIND)[language],
+        reason=_sentence(payload.get("error_message") or payload.get("error_code"), language),
+        until=str(payload.get("period_end") or payload.get("expire_at") or "")[:10],
+    )
+    return title.format_map(facts)[:_LONGEST_TITLE], body.format_map(facts)[:_LONGEST_BODY]
+
+
+class _Facts(dict[str, str]):
+    def __missing__(self, _: str) -> str:
+        return ""
+
+
+def _sentence(said: object, language: Language) -> str:
+    """What went wrong, as a sentence; it comes from a handler and may be anything."""
+    if not said:
+        return ""
+    text = str(said).strip()
+    return text if text.endswith((".", "。", "!", "?")) else f"{text}{_STOP[language]}"

@@ -1,0 +1,112 @@
+"""Deliveries by hand: look at them, send a test, send one again, send all again that failed."""
+
+from datetime import UTC, datetime
+
+from headrace import audit, ids
+from headrace.access import Caller
+from headrace.audit import Action, Resource, ResourceType
+from headrace.database import Tx
+from headrace.webhooks.errors import (
+    DeliveryNotFound,
+    DeliveryUnderWay,
+    EndpointInvalid,
+    EndpointNotActive,
+    EndpointNotFound,
+)
+from headrace.webhooks.model import TEST_EVENT, Delivery, Endpoint, EndpointStatus
+from headrace.webhooks.resources import resource_of
+from headrace.webhooks.service import check_owner, get_endpoint
+from headrace.webhooks.store import deliveries as store
+from headrace.webhooks.store import endpoints, fan_out, resending
+from headrace.webhooks.store.deliveries import DeliveryFilter
+
+MOST_RESENT = 10_000  # by one request
+
+
+async def get_delivery(tx: Tx, caller: Caller, delivery_id: str) -> Delivery:
+    """One attempt with what was sent and answered; somebody else's is as good as none."""
+    try:
+        found = await store.find(tx, ids.check(delivery_id, "whd"))
+    except (ids.InvalidId, ValueError):  # nor is there one of a month that no calendar has
+        found = None
+    if found is None:
+        raise DeliveryNotFound
+    try:
+        await get_endpoint(tx, caller, found.endpoint_id)
+    except EndpointNotFound:
+        if not await _is_own_past(tx, caller, found):
+            raise DeliveryNotFound from None
+    return found
+
+
+async def _is_own_past(tx: Tx, caller: Caller, delivery: Delivery) -> bool:
+    """Whether the endpoint was the caller's, and is deleted: its deliveries are still there to be read."""
+    owner = await endpoints.find_owner(tx, delivery.endpoint_id)
+    return owner == caller.user_id or caller.is_admin
+
+
+async def list_deliveries(
+    tx: Tx, caller: Caller, wanted: DeliveryFilter, *, before: int | None = None, limit: int
+) -> list[Delivery]:
+    """Attempts, newest first. Only administrators list somebody else's, or everybody's."""
+    await check_owner(tx, caller, wanted.user_id, ResourceType.WEBHOOK_DELIVERY)
+    return await store.list_deliveries(tx, wanted, before=before, limit=limit)
+
+
+async def send_test(tx: Tx, caller: Caller, endpoint_id: str) -> Delivery:
+    """Send an event that means nothing, signed like all others; retried like them, too."""
+    endpoint = await _active(tx, caller, endpoint_id)
+    event_id = ids.new("evt")
+    body = {
+        "type": TEST_EVENT,
+        "timestamp": datetime.now(UTC).isoformat(),
+        "data": {"endpoint_id": endpoint.id, "message": "This is a test. If you can read it, it works."},
+    }
+    delivery = await resending.insert_test(tx, endpoint.id, event_id=event_id, event_type=TEST_EVENT, body=body)
+    await audit.record(tx, caller.who, Action.CREATED, _resource(delivery), data={"verb": "test"})
+    await fan_out.wake_senders(tx)
+    return delivery
+
+
+async def resend(tx: Tx, caller: Caller, delivery_id: str) -> Delivery:
+    """Send the event of a delivery to its endpoint once more, whatever came of it; the new attempt."""
+    old = await get_delivery(tx, caller, delivery_id)
+    await _active(tx, caller, old.endpoint_id)
+    new = await resending.resend_one(tx, old.endpoint_id, old.event_id)
+    if new is None:
+        raise DeliveryUnderWay
+    await audit.record(tx, caller.who, Action.CREATED, _resource(new), data={"verb": "resend"})
+    await fan_out.wake_senders(tx)
+    return new
+
+
+async def resend_failed(
+    tx: Tx, caller: Caller, endpoint_id: str, *, since: datetime, until: datetime | None = None
+) -> int:
+    """Send again what has failed for good since a time; gives how many, ``MOST_RESENT`` if there may be more."""
+    endpoint = await _active(tx, caller, endpoint_id)
+    end = until or datetime.now(UTC)
+    if since >= end:
+        raise EndpointInvalid("The time to begin with must lie before the end.", field="since")
+    resent = await resending.resend_failed(tx, endpoint.id, since=since, until=end, limit=MOST_RESENT)
+    if resent:
+        facts = {"verb": "resend", "deliveries": str(resent), "since": since.isoformat(), "until": end.isoformat()}
+        await audit.record(tx, caller.who, Action.UPDATED, resource_of(endpoint), data=facts)
+        await fan_out.wake_senders(tx)
+    return resent
+
+
+async def _active(tx: Tx, caller: Caller, endpoint_id: str) -> Endpoint:
+    endpoint = await get_endpoint(tx, caller, endpoint_id)
+    if endpoint.status is not EndpointStatus.ACTIVE:
+        raise EndpointNotActive(status=endpoint.status)
+    return endpoint
+
+
+def _resource(delivery: Delivery) -> Resource:
+    return Resource(
+        ResourceType.WEBHOOK_DELIVERY,
+        delivery.delivery_id,
+        {"endpoint_id": delivery.endpoint_id, "event_id": delivery.event_id, "event_type": delivery.event_type},
+        space_path=f"{delivery.endpoint_id}/{delivery.delivery_id}",
+    )

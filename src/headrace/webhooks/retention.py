@@ -1,0 +1,20 @@
+"""What of webhooks goes by itself. Deliveries leave by months (operations.model.MONTHLY)."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+
+from headrace.database import Tx
+from headrace.purging import Purge
+from headrace.webhooks.store import endpoints, queue
+
+
+def purges(*, lifetime: timedelta, secret_overlap: timedelta) -> Sequence[Purge]:
+    """Deliveries that waited for too long are given up; secrets that sign no more are forgotten."""
+
+    async def expire(tx: Tx, limit: int) -> int:
+        return await queue.expire(tx, limit, lifetime=lifetime)
+
+    async def forget(tx: Tx, limit: int) -> int:
+        return await endpoints.forget_old_secrets(tx, limit, overlap=secret_overlap)
+
+    return (Purge("webhook_queue", expire), Purge("webhook_secrets", forget))

@@ -1,0 +1,94 @@
+"""Reading deliveries, and sending them again."""
+
+from datetime import datetime
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Query, Response
+
+from headrace.access import AdminOnly
+from headrace.database import Tx
+from headrace.edge.errors import InvalidCursor
+from headrace.edge.idempotency import ONCE, Answer, Once, idempotent
+from headrace.edge.paging import Page, Paging
+from headrace.edge.problem_details import problems
+from headrace.edge.services import Db
+from headrace.ids import InvalidId, check
+from headrace.webhooks import resending
+from headrace.webhooks.errors import DeliveryNotFound, DeliveryUnderWay, EndpointNotActive, EndpointNotFound
+from headrace.webhooks.model import DeliveryStatus
+from headrace.webhooks.routes.dependencies import DeliveryIdPath, Owner, Reader, Writer, owner_of
+from headrace.webhooks.schemas import DeliveryItemOut, DeliveryOut
+from headrace.webhooks.store.deliveries import DeliveryFilter
+
+router = APIRouter(prefix="/deliveries", tags=["Webhooks"])
+
+ResendOnce = Annotated[Once, Depends(idempotent("webhooks.resend"))]
+
+
+@router.get(
+    "",
+    response_model=Page[DeliveryItemOut],
+    summary="List deliveries",
+    responses=problems(InvalidCursor, AdminOnly, InvalidId),
+)
+async def list_deliveries(
+    caller: Reader,
+    db: Db,
+    paging: Paging,
+    endpoint_id: Annotated[str | None, Query(max_length=64)] = None,
+    event_id: Annotated[str | None, Query(max_length=64)] = None,
+    event_type: Annotated[str | None, Query(max_length=128)] = None,
+    status: DeliveryStatus | None = None,
+    created_after: datetime | None = None,
+    created_before: datetime | None = None,
+    user_id: Owner = None,
+) -> Page[DeliveryItemOut]:
+    """Attempts, newest first."""
+    owner = owner_of(caller, user_id)
+    asked = {"endpoint_id": endpoint_id, "event_id": event_id, "event_type": event_type, "status": status}
+    listing = paging.of(
+        "webhooks.deliveries",
+        owner=owner,
+        everybody=owner is None,
+        since=created_after,
+        until=created_before,
+        **asked,
+    )
+    if event_id is not None:
+        check(event_id, "evt")
+    wanted = DeliveryFilter(owner, endpoint_id, event_id, event_type, status, created_after, created_before)
+    before = int(listing.after[1]) if listing.after else None
+    async with db.transaction() as tx:
+        rows = await resending.list_deliveries(tx, caller, wanted, before=before, limit=listing.fetch)
+    return listing.page(rows, mark=lambda each: (each.created_at, str(each.id)), item=DeliveryItemOut.of)
+
+
+@router.get(
+    "/{delivery_id}",
+    response_model=DeliveryOut,
+    summary="Read a delivery",
+    responses=problems(DeliveryNotFound),
+)
+async def get_delivery(delivery_id: DeliveryIdPath, caller: Reader, db: Db) -> DeliveryOut:
+    """One attempt, with what was sent and what was answered."""
+    async with db.transaction() as tx:
+        return DeliveryOut.of(await resending.get_delivery(tx, caller, delivery_id))
+
+
+@router.post(
+    "/{delivery_id}/resend",
+    status_code=201,
+    response_model=DeliveryOut,
+    summary="Send a delivery again",
+    responses=problems(DeliveryNotFound, DeliveryUnderWay, EndpointNotActive, EndpointNotFound, *ONCE),
+)
+async def resend_delivery(delivery_id: DeliveryIdPath, caller: Writer, db: Db, once: ResendOnce) -> Response:
+    """Send its event to its endpoint once more, whatever came of it. The event's id stays the same, so that a receiver
+    which has it already can tell."""
+
+    async def act(tx: Tx) -> Answer:
+        delivery = await resending.resend(tx, caller, delivery_id)
+        headers = {"Location": f"/v1/webhooks/deliveries/{delivery.delivery_id}"}
+        return Answer(DeliveryOut.of(delivery), status=201, headers=headers)
+
+    return await once.run(db, act)

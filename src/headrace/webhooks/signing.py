@@ -1,0 +1,30 @@
+"""Signatures by Standard Webhooks: id, time and body under each secret that is good now."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from standardwebhooks import Webhook
+
+from headrace import __version__
+from headrace.webhooks.secrets import Secret
+
+USER_AGENT = f"Headrace/{__version__}"
+
+
+class Signer:
+    """Signs for one endpoint; while its secret is rotated, with the old one, too: receivers may change theirs at any
+    moment in between."""
+
+    def __init__(self, secrets: Sequence[Secret]) -> None:
+        self._keys = [Webhook(secret.key) for secret in secrets]
+
+    def headers(self, event_id: str, body: str, *, now: datetime | None = None) -> dict[str, str]:
+        """What is sent beside the body. The id is the event's: it stays the same from attempt to attempt."""
+        at = now or datetime.now(UTC)
+        return {
+            "Content-Type": "application/json",
+            "User-Agent": USER_AGENT,
+            "webhook-id": event_id,
+            "webhook-timestamp": str(int(at.timestamp())),
+            "webhook-signature": " ".join(key.sign(event_id, at, body) for key in self._keys),
+        }

@@ -1,0 +1,46 @@
+"""SQL of an account's end: endpoints, and what was sent to them."""
+
+from headrace.database import Tx
+
+ENDPOINTS_OF = "SELECT id FROM headrace.webhook_endpoints WHERE user_id = $1 ORDER BY id"
+
+
+async def endpoints_of(tx: Tx, user_id: str) -> list[str]:
+    """All of a user's endpoints, deleted ones too."""
+    return [row["id"] for row in await tx.fetch(ENDPOINTS_OF, user_id)]
+
+
+DISABLE = """
+UPDATE headrace.webhook_endpoints
+SET status = 'DISABLED', status_reason = 'by_hand', deleted_at = coalesce(deleted_at, now()), secret_ciphertext = '',
+    secret_previous_ciphertext = NULL, version = version + 1
+WHERE id = $1 AND (status <> 'DISABLED' OR deleted_at IS NULL)
+"""
+DELETE_QUEUE = "DELETE FROM headrace.webhook_queue WHERE endpoint_id = $1"
+
+
+async def end(tx: Tx, endpoint_id: str) -> int:
+    """Let nothing more be written or sent for an endpoint; says how much was still to be sent."""
+    await tx.execute(DISABLE, endpoint_id)
+    return await tx.count(DELETE_QUEUE, endpoint_id)
+
+
+# A batch of one partition after the other, by the index of lists.
+DELETE_DELIVERIES = """
+DELETE FROM headrace.webhook_deliveries AS attempt
+USING (
+  SELECT id, period FROM headrace.webhook_deliveries WHERE endpoint_id = $1 ORDER BY id DESC LIMIT $2
+) AS chosen
+WHERE attempt.id = chosen.id AND attempt.period = chosen.period
+"""
+
+
+async def delete_deliveries(tx: Tx, endpoint_id: str, *, limit: int) -> int:
+    return await tx.count(DELETE_DELIVERIES, endpoint_id, limit)
+
+
+DELETE_ENDPOINT = "DELETE FROM headrace.webhook_endpoints WHERE id = $1"
+
+
+async def delete_endpoint(tx: Tx, endpoint_id: str) -> int:
+    return await tx.count(DELETE_ENDPOINT, endpoint_id)

@@ -1,0 +1,94 @@
+"""SQL of how endpoints fare: failures in a row, the breaker, and the end of patience."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from headrace.database import Tx
+from headrace.webhooks.model import Endpoint
+from headrace.webhooks.store.endpoints import COLUMNS, endpoint_of
+
+
+@dataclass(frozen=True, slots=True)
+class Fared:
+    """What one batch of attempts says of an endpoint: the failures since its last success, if there was one."""
+
+    endpoint_id: str
+    succeeded: bool
+    failures: int
+    error: str | None
+    pause: timedelta | None
+
+
+# Once there are as many failures in a row as the threshold, the breaker opens: for half a minute, then twice as long
+# with each try that fails, up to ten minutes. What the endpoint itself asked for counts if it is longer.
+NOTE = """
+INSERT INTO headrace.webhook_health AS health (endpoint_id, failures, blocked_until, last_failure_at, last_error)
+SELECT fared.endpoint_id, fared.failures, nullif(greatest(now() + fared.pause, fared.broken_until), '-infinity'),
+       CASE WHEN fared.failures > 0 THEN now() END, fared.error
+FROM (
+  SELECT given.endpoint_id, given.error, given.pause, total.failures,
+         CASE WHEN total.failures >= $6 THEN
+           now() + least(interval '30 seconds' * 2 ^ least(total.failures - $6, 10), interval '10 minutes')
+         ELSE '-infinity' END AS broken_until
+  FROM unnest($1::varchar[], $2::boolean[], $3::integer[], $4::text[], $5::interval[])
+    AS given (endpoint_id, succeeded, failures, error, pause)
+  LEFT JOIN headrace.webhook_health AS known ON known.endpoint_id = given.endpoint_id
+  CROSS JOIN LATERAL (
+    SELECT given.failures + CASE WHEN given.succeeded THEN 0 ELSE coalesce(known.failures, 0) END AS failures
+  ) AS total
+  ORDER BY given.endpoint_id
+) AS fared
+ON CONFLICT (endpoint_id) DO UPDATE
+SET failures = excluded.failures, blocked_until = excluded.blocked_until,
+    last_failure_at = coalesce(excluded.last_failure_at, health.last_failure_at),
+    last_error = coalesce(excluded.last_error, health.last_error)
+"""
+# Only when it begins or ends: the row is wide, and people read it.
+MARK_FAILING = """
+UPDATE headrace.webhook_endpoints SET failing_since = now()
+WHERE id = ANY($1) AND failing_since IS NULL AND deleted_at IS NULL AND status = 'ACTIVE'
+"""
+MARK_WELL = (
+    "UPDATE headrace.webhook_endpoints SET failing_since = NULL WHERE id = ANY($1) AND failing_since IS NOT NULL"
+)
+
+
+async def note(tx: Tx, fared: Sequence[Fared], *, threshold: int) -> None:
+    """Write how endpoints fared. In a transaction of its own: it locks rows of endpoints."""
+    await tx.execute(
+        NOTE,
+        [each.endpoint_id for each in fared],
+        [each.succeeded for each in fared],
+        [each.failures for each in fared],
+        [each.error for each in fared],
+        [each.pause for each in fared],
+        threshold,
+    )
+    if failing := sorted(each.endpoint_id for each in fared if each.failures and not each.succeeded):
+        await tx.execute(MARK_FAILING, failing)
+    if well := sorted(each.endpoint_id for each in fared if each.succeeded):
+        await tx.execute(MARK_WELL, well)
+
+
+FAILING_TOO_LONG = f"""
+SELECT {COLUMNS} FROM headrace.webhook_endpoints
+WHERE id = ANY($1) AND status = 'ACTIVE' AND deleted_at IS NULL AND failing_since < coalesce($3, now()) - $2::interval
+ORDER BY id
+FOR NO KEY UPDATE
+"""
+
+
+async def find_failing_too_long(
+    tx: Tx, endpoint_ids: Sequence[str], *, limit: timedelta, now: datetime | None = None
+) -> list[Endpoint]:
+    """Those of these endpoints that have not had a success for so long; locked."""
+    return [endpoint_of(row) for row in await tx.fetch(FAILING_TOO_LONG, list(endpoint_ids), limit, now)]
+
+
+FORGET = "DELETE FROM headrace.webhook_health WHERE endpoint_id = $1"
+
+
+async def forget(tx: Tx, endpoint_id: str) -> None:
+    """Begin anew, as with an endpoint that nobody knows."""
+    await tx.execute(FORGET, endpoint_id)

@@ -1,0 +1,353 @@
+"""SQL of what is to be sent: claimed with a lease, recorded, taken over, given up.
+
+A row of ``webhook_queue`` is a delivery that is not over; a row of ``webhook_deliveries`` is one attempt. The first
+attempt's row is written with the delivery, each later one when it is claimed: so whatever may have been sent has a row.
+
+The end of the lease is the fence: whoever takes a delivery over writes another one, and what a late sender then records
+finds nothing to end.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from headrace.database import Row, Tx
+from headrace.webhooks.model import DeliveryStatus, Endpoint
+from headrace.webhooks.store.deliveries import month_of
+from headrace.webhooks.store.endpoints import COLUMNS, endpoint_of
+
+LOST = "the sender died or was too slow; whether this arrived is not known"
+
+# -- claiming
+
+
+@dataclass(frozen=True, slots=True)
+class Claimed:
+    """A delivery that a sender has until ``leased_until``, with all it needs to send it."""
+
+    id: int
+    endpoint: Endpoint
+    delivery_id: str
+    event_id: str
+    event_type: str
+    body: str = field(repr=False)
+    attempt: int
+    failures: int
+    losses: int
+    leased_until: datetime
+    endpoint_failures: int  # in a row, before this one
+    overlaps: bool  # the endpoint's previous secret signs, too
+
+
+# Endpoints with something to send, found by skipping from one to the next in the index; of each as many as the sender
+# has room for. One that is broken, or asked for a pause, is left out; after that it gets one delivery to try. Endpoints
+# come in no order, so that a sender which cannot take all of them is fair.
+CLAIM = """
+WITH RECURSIVE lanes AS (
+  (SELECT endpoint_id FROM headrace.webhook_queue WHERE leased_until IS NULL ORDER BY endpoint_id LIMIT 1)
+  UNION ALL
+  SELECT (
+    SELECT queue.endpoint_id FROM headrace.webhook_queue AS queue
+    WHERE queue.leased_until IS NULL AND queue.endpoint_id > lanes.endpoint_id
+    ORDER BY queue.endpoint_id LIMIT 1
+  )
+  FROM lanes WHERE lanes.endpoint_id IS NOT NULL
+), open AS MATERIALIZED (
+  SELECT endpoint.id, health.failures,
+         CASE WHEN coalesce(health.failures, 0) < $6 THEN coalesce(busy.room, $4)
+              WHEN EXISTS (
+                SELECT FROM headrace.webhook_queue AS sent
+                WHERE sent.endpoint_id = endpoint.id AND sent.leased_until IS NOT NULL
+              ) THEN 0
+              ELSE least(coalesce(busy.room, $4), 1) END AS room
+  FROM lanes
+  JOIN headrace.webhook_endpoints AS endpoint ON endpoint.id = lanes.endpoint_id
+  LEFT JOIN headrace.webhook_health AS health ON health.endpoint_id = endpoint.id
+  LEFT JOIN unnest($2::varchar[], $3::integer[]) AS busy (endpoint_id, room) ON busy.endpoint_id = endpoint.id
+  WHERE endpoint.status = 'ACTIVE' AND endpoint.deleted_at IS NULL
+    AND (health.blocked_until IS NULL OR health.blocked_until <= coalesce($1, now()))
+  ORDER BY random()
+), due AS MATERIALIZED (
+  SELECT chosen.*, coalesce(open.failures, 0) AS endpoint_failures
+  FROM open
+  CROSS JOIN LATERAL (
+    SELECT queue.id, queue.delivery_id AS last_delivery_id, queue.period, queue.is_pending
+    FROM headrace.webhook_queue AS queue
+    WHERE queue.endpoint_id = open.id AND queue.leased_until IS NULL AND queue.due_at <= coalesce($1, now())
+      AND (queue.aggregate IS NULL OR NOT EXISTS (
+        SELECT FROM headrace.webhook_queue AS earlier
+        WHERE earlier.endpoint_id = queue.endpoint_id AND earlier.aggregate = queue.aggregate AND earlier.id < queue.id
+      ))
+    ORDER BY queue.due_at, queue.id
+    LIMIT open.room
+    FOR UPDATE SKIP LOCKED
+  ) AS chosen
+  LIMIT $5
+), attempts AS MATERIALIZED (
+  SELECT due.*, attempt.event_id, attempt.event_type, attempt.request_body, attempt.endpoint_id,
+         CASE WHEN due.is_pending THEN due.last_delivery_id
+              ELSE headrace.new_delivery_id(attempt.event_id) END AS delivery_id
+  FROM due
+  JOIN headrace.webhook_deliveries AS attempt
+    ON attempt.delivery_id = due.last_delivery_id AND attempt.period = due.period
+), leased AS (
+  UPDATE headrace.webhook_queue AS queue
+  SET leased_until = coalesce($1, now()) + $7::interval, is_pending = true, delivery_id = attempts.delivery_id,
+      attempt = queue.attempt + CASE WHEN attempts.is_pending THEN 0 ELSE 1 END
+  FROM attempts WHERE queue.id = attempts.id
+  RETURNING queue.id, queue.attempt, queue.failures, queue.losses, queue.leased_until
+), begun AS (
+  INSERT INTO headrace.webhook_deliveries
+    (period, delivery_id, endpoint_id, event_id, event_type, attempt, request_body, status, next_retry_at)
+  SELECT period, delivery_id, endpoint_id, event_id, event_type, leased.attempt, request_body, 'PENDING',
+         coalesce($1, now())
+  FROM attempts JOIN leased USING (id)
+  WHERE NOT attempts.is_pending
+), followed AS (
+  UPDATE headrace.webhook_deliveries AS last SET next_retry_at = NULL
+  FROM attempts
+  WHERE NOT attempts.is_pending AND last.delivery_id = attempts.last_delivery_id AND last.period = attempts.period
+)
+SELECT id, endpoint_id, delivery_id, event_id, event_type, request_body::text AS body, leased.attempt, leased.failures,
+       leased.losses, leased.leased_until, endpoint_failures
+FROM attempts JOIN leased USING (id)
+ORDER BY id
+"""
+
+
+async def claim(
+    tx: Tx,
+    *,
+    rooms: Mapping[str, int],
+    new_room: int,
+    limit: int,
+    threshold: int,
+    lease: timedelta,
+    secret_overlap: timedelta,
+    now: datetime | None = None,
+) -> list[Claimed]:
+    """Lease what is due: of each endpoint as many as there is room for, ``new_room`` where nothing is known of it."""
+    rows = await tx.fetch(CLAIM, now, list(rooms), list(rooms.values()), new_room, limit, threshold, lease)
+    if not rows:
+        return []
+    endpoints = await _read_endpoints(tx, sorted({row["endpoint_id"] for row in rows}), secret_overlap)
+    return [_claimed(row, *endpoints[row["endpoint_id"]]) for row in rows]
+
+
+ENDPOINTS = f"""
+SELECT {COLUMNS}, secret_rotated_at + $2::interval > now() AS overlaps
+FROM headrace.webhook_endpoints WHERE id = ANY($1)
+"""
+
+
+async def _read_endpoints(
+    tx: Tx, endpoint_ids: Sequence[str], secret_overlap: timedelta
+) -> dict[str, tuple[Endpoint, bool]]:
+    found = {}
+    for row in await tx.fetch(ENDPOINTS, endpoint_ids, secret_overlap):
+        fields = dict(row)
+        overlaps = bool(fields.pop("overlaps"))
+        found[fields["id"]] = endpoint_of(fields), overlaps
+    return found
+
+
+def _claimed(row: Row, endpoint: Endpoint, overlaps: bool) -> Claimed:
+    return Claimed(
+        id=row["id"],
+        endpoint=endpoint,
+        delivery_id=row["delivery_id"],
+        event_id=row["event_id"],
+        event_type=row["event_type"],
+        body=row["body"],
+        attempt=row["attempt"],
+        failures=row["failures"],
+        losses=row["losses"],
+        leased_until=row["leased_until"],
+        endpoint_failures=row["endpoint_failures"],
+        overlaps=overlaps,
+    )
+
+
+# -- recording
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of an attempt. ``retry_in`` None: it is the last."""
+
+    claimed: Claimed
+    status: DeliveryStatus
+    request_headers: Mapping[str, str]
+    response_status: int | None = None
+    response_body: str | None = None
+    error: str | None = None
+    duration: timedelta = timedelta(0)
+    retry_in: timedelta | None = None
+    pause: timedelta | None = None  # the endpoint asked for it
+
+    @property
+    def is_success(self) -> bool:
+        return self.status is DeliveryStatus.SUCCESS
+
+
+RECORD = """
+WITH held AS (
+  SELECT queue.id, queue.delivery_id, queue.period, given.*
+  FROM unnest(
+    $1::bigint[], $2::timestamptz[], $3::varchar[], $4::jsonb[], $5::integer[], $6::text[], $7::text[], $8::integer[],
+    $9::interval[]
+  ) AS given (queue_id, fence, status, headers, response_status, response_body, error, duration_ms, retry_in)
+  JOIN headrace.webhook_queue AS queue ON queue.id = given.queue_id AND queue.leased_until = given.fence
+  ORDER BY queue.id
+  FOR UPDATE OF queue
+), ended AS (
+  DELETE FROM headrace.webhook_queue AS queue USING held WHERE queue.id = held.id AND held.retry_in IS NULL
+), again AS (
+  UPDATE headrace.webhook_queue AS queue
+  SET leased_until = NULL, is_pending = false, failures = failures + 1, due_at = now() + held.retry_in
+  FROM held WHERE queue.id = held.id AND held.retry_in IS NOT NULL
+), recorded AS (
+  UPDATE headrace.webhook_deliveries AS attempt
+  SET status = held.status, request_headers = held.headers, response_status = held.response_status,
+      response_body = held.response_body, error = held.error, duration_ms = held.duration_ms,
+      next_retry_at = now() + held.retry_in, delivered_at = CASE WHEN held.status = 'SUCCESS' THEN now() END
+  FROM held
+  WHERE attempt.delivery_id = held.delivery_id AND attempt.period = held.period AND attempt.status = 'PENDING'
+)
+SELECT id FROM held
+"""
+
+# The answer to an attempt that was taken to be lost: it tells the truth of that attempt, and ends nothing.
+RECORD_LATE = """
+UPDATE headrace.webhook_deliveries AS attempt
+SET request_headers = given.headers, response_status = given.response_status, response_body = given.response_body,
+    error = coalesce(given.error, attempt.error || '; it was answered late'), duration_ms = given.duration_ms
+FROM unnest($1::varchar[], $2::date[], $3::jsonb[], $4::integer[], $5::text[], $6::text[], $7::integer[])
+  AS given (delivery_id, period, headers, response_status, response_body, error, duration_ms)
+WHERE attempt.delivery_id = given.delivery_id AND attempt.period = given.period AND attempt.response_status IS NULL
+  AND attempt.request_headers IS NULL AND attempt.status IN ('RETRYING', 'DEAD')
+"""
+
+
+async def record(tx: Tx, outcomes: Sequence[Outcome]) -> frozenset[int]:
+    """Write what came of these attempts; gives those of which the sender still had the lease."""
+    rows = await tx.fetch(
+        RECORD,
+        [each.claimed.id for each in outcomes],
+        [each.claimed.leased_until for each in outcomes],
+        [each.status for each in outcomes],
+        [dict(each.request_headers) for each in outcomes],
+        [each.response_status for each in outcomes],
+        [each.response_body for each in outcomes],
+        [each.error for each in outcomes],
+        [_millis(each.duration) for each in outcomes],
+        [each.retry_in for each in outcomes],
+    )
+    return frozenset(row["id"] for row in rows)
+
+
+async def record_late(tx: Tx, outcomes: Sequence[Outcome]) -> int:
+    """Write what came of attempts that were taken to be lost; says how many are still on record as that."""
+    return await tx.count(
+        RECORD_LATE,
+        [each.claimed.delivery_id for each in outcomes],
+        [month_of(each.claimed.delivery_id) for each in outcomes],
+        [dict(each.request_headers) for each in outcomes],
+        [each.response_status for each in outcomes],
+        [each.response_body for each in outcomes],
+        [each.error for each in outcomes],
+        [_millis(each.duration) for each in outcomes],
+    )
+
+
+def _millis(duration: timedelta) -> int:
+    return round(duration.total_seconds() * 1000)
+
+
+GIVE_BACK = """
+UPDATE headrace.webhook_queue AS queue SET leased_until = NULL
+FROM unnest($1::bigint[], $2::timestamptz[]) AS given (id, fence)
+WHERE queue.id = given.id AND queue.leased_until = given.fence
+"""
+
+
+async def give_back(tx: Tx, claimed: Sequence[Claimed]) -> int:
+    """Leave to others what was never begun: it counts as no attempt."""
+    return await tx.count(GIVE_BACK, [each.id for each in claimed], [each.leased_until for each in claimed])
+
+
+# -- taking over, ending
+
+TAKE_OVER = """
+WITH expired AS (
+  SELECT id, delivery_id, period, losses FROM headrace.webhook_queue
+  WHERE leased_until < coalesce($2, now())
+  ORDER BY leased_until LIMIT $1
+  FOR UPDATE SKIP LOCKED
+), returned AS (
+  UPDATE headrace.webhook_queue AS queue
+  SET leased_until = NULL, is_pending = false, losses = queue.losses + 1, due_at = coalesce($2, now())
+  FROM expired WHERE queue.id = expired.id AND expired.losses < $4
+), ended AS (
+  DELETE FROM headrace.webhook_queue AS queue USING expired WHERE queue.id = expired.id AND expired.losses >= $4
+), recorded AS (
+  UPDATE headrace.webhook_deliveries AS attempt
+  SET status = CASE WHEN expired.losses < $4 THEN 'RETRYING' ELSE 'DEAD' END, error = $3,
+      next_retry_at = CASE WHEN expired.losses < $4 THEN coalesce($2, now()) END
+  FROM expired
+  WHERE attempt.delivery_id = expired.delivery_id AND attempt.period = expired.period AND attempt.status = 'PENDING'
+)
+SELECT count(*) FROM expired
+"""
+
+
+async def take_over(tx: Tx, *, most_losses: int, limit: int = 500, now: datetime | None = None) -> int:
+    """Let others have what a sender kept for too long; its attempt is on record as lost. Says how many."""
+    count: int = await tx.fetchval(TAKE_OVER, limit, now, LOST, most_losses)
+    return count
+
+
+END_ALL = """
+WITH open AS (
+  SELECT id, delivery_id, period FROM headrace.webhook_queue
+  WHERE endpoint_id = $1 ORDER BY id LIMIT $4 FOR UPDATE
+), ended AS (
+  DELETE FROM headrace.webhook_queue AS queue USING open WHERE queue.id = open.id
+), recorded AS (
+  UPDATE headrace.webhook_deliveries AS attempt SET status = $2, error = $3, next_retry_at = NULL
+  FROM open
+  WHERE attempt.delivery_id = open.delivery_id AND attempt.period = open.period
+    AND attempt.status IN ('PENDING', 'RETRYING')
+)
+SELECT count(*) FROM open
+"""
+
+
+async def end_all(tx: Tx, endpoint_id: str, *, status: DeliveryStatus, error: str, limit: int = 5000) -> int:
+    """End what is still to be sent to an endpoint; says how many, ``limit`` if there may be more."""
+    count: int = await tx.fetchval(END_ALL, endpoint_id, status, error, limit)
+    return count
+
+
+EXPIRE = """
+WITH old AS (
+  SELECT id, delivery_id, period FROM headrace.webhook_queue
+  WHERE created_at < coalesce($3, now()) - $2::interval AND leased_until IS NULL
+  ORDER BY id LIMIT $1 FOR UPDATE SKIP LOCKED
+), ended AS (
+  DELETE FROM headrace.webhook_queue AS queue USING old WHERE queue.id = old.id
+), recorded AS (
+  UPDATE headrace.webhook_deliveries AS attempt
+  SET status = 'DEAD', error = coalesce(attempt.error, 'it waited for too long'), next_retry_at = NULL
+  FROM old
+  WHERE attempt.delivery_id = old.delivery_id AND attempt.period = old.period
+    AND attempt.status IN ('PENDING', 'RETRYING')
+)
+SELECT count(*) FROM old
+"""
+
+
+async def expire(tx: Tx, limit: int, *, lifetime: timedelta, now: datetime | None = None) -> int:
+    """Give up to so many deliveries up that have waited for too long; says how many."""
+    count: int = await tx.fetchval(EXPIRE, limit, lifetime, now)
+    return count

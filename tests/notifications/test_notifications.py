@@ -1,0 +1,187 @@
+"""The five types, once for each event, in the user's language; read marks; live. W-14."""
+
+import asyncio
+from typing import Any
+
+import pytest
+from fastapi import FastAPI
+
+from headrace import outbox
+from headrace.access import Caller
+from headrace.database import Database
+from headrace.notifications import service
+from headrace.notifications.consumer import NotificationConsumer
+from headrace.notifications.erasure import ForgetNotifications
+from headrace.notifications.live import InboxConfig, open_inbox
+from headrace.notifications.model import Notification
+from headrace.notifications.routes import create_router
+from headrace.outbox import Event
+from headrace.outbox.consumers import StoredEvent
+from headrace.outbox.relay import Relay
+from headrace.web.app import create_app
+from headrace.web.config import WebConfig
+from tests.edge import stand as edge
+from tests.webhooks.stand import make_user, until
+
+
+async def tell(db: Database, *events: Event) -> None:
+    async with db.transaction() as tx:
+        await outbox.append(tx, list(events))
+    relay = Relay(db, [NotificationConsumer()])
+    while (await relay.run_once()).published:
+        pass
+
+
+def task(user_id: str, type: str, kind: str = "IMAGE", **data: Any) -> Event:  # noqa: A002
+    return Event(type, "task", "tsk_1", {"task_id": "tsk_1", "type": kind, "user_id": user_id, **data}, user_id=user_id)
+
+
+def subscription(user_id: str, what: str) -> Event:
+    payload = {"subscription_id": "sub_1", "user_id": user_id, "expire_at": "2026-12-24T00:00:00+00:00"}
+    return Event(f"subscription.{what}", "subscription", "sub_1", payload)  # without user_id beside the payload
+
+
+async def inbox_of(db: Database, caller: Caller) -> list[Notification]:
+    async with db.transaction() as tx:
+        return await service.list_notifications(tx, caller, limit=100)
+
+
+async def test_four_types_come_by_events_the_fifth_with_the_end_of_an_account(db: Database) -> None:
+    ada = await make_user(db, "ada")
+    await tell(
+        db,
+        task(ada.user_id, "task.succeeded"),
+        task(ada.user_id, "task.failed", "PDF", error_message="The file is broken"),
+        subscription(ada.user_id, "activated"),
+        subscription(ada.user_id, "expiring"),
+        task(ada.user_id, "task.created"),
+        task(ada.user_id, "task.succeeded", "report.build"),  # a program's own type: nobody's inbox
+        subscription(ada.user_id, "canceled"),
+    )
+    told = {each.type.value: each for each in await inbox_of(db, ada)}
+    assert len(told) == 4
+    assert told["TASK_SUCCEEDED"].title == "Your image is ready"
+    assert told["TASK_FAILED"].body == "Task tsk_1 has failed: The file is broken. Nothing was charged for it."
+    assert told["SUBSCRIPTION_EXPIRING"].body.startswith("Your subscription ends on 2026-12-24.")
+    assert told["SUBSCRIPTION_ACTIVATED"].payload == {
+        "subscription_id": "sub_1",
+        "expire_at": "2026-12-24T00:00:00+00:00",
+    }
+
+
+async def test_an_event_that_comes_twice_is_told_once(db: Database) -> None:
+    ada = await make_user(db, "ada")
+    event = task(ada.user_id, "task.succeeded")
+    stored = StoredEvent(1, event, (await db.fetch_alone("SELECT now() AS now"))[0]["now"])
+    for _ in range(2):
+        async with db.transaction() as tx:
+            await NotificationConsumer().receive(tx, [stored, stored])
+    assert len(await inbox_of(db, ada)) == 1
+
+
+async def test_chinese_for_those_who_want_it(db: Database) -> None:
+    ada, li = await make_user(db, "ada"), await make_user(db, "li")
+    async with db.transaction() as tx:
+        await service.set_language(tx, li, "zh")
+        assert await service.get_language(tx, li) == "zh"
+        assert await service.get_language(tx, ada) == "en"
+    await tell(db, task(ada.user_id, "task.succeeded"), task(li.user_id, "task.failed", "VIDEO", error_code="E42"))
+    (hers,) = await inbox_of(db, ada)
+    (his,) = await inbox_of(db, li)
+    assert hers.title == "Your image is ready"
+    assert (his.title, his.body) == ("您的视频处理失败", "任务 tsk_1 失败：E42。本次未扣费。")
+    # Everybody's, where nobody has said otherwise.
+    await db.fetch_alone("INSERT INTO headrace.system_configs (config_key, config_value) VALUES ('language', '\"zh\"')")
+    await tell(db, task(ada.user_id, "task.succeeded", "PPT"))
+    assert (await inbox_of(db, ada))[0].title == "您的演示文稿已处理完成"
+
+
+async def test_nobody_is_told_after_their_end(db: Database) -> None:
+    ada = await make_user(db, "ada")
+    await tell(db, task(ada.user_id, "task.succeeded"))
+    async for _ in ForgetNotifications().erase(db, ada.user_id):
+        pass
+    assert await inbox_of(db, ada) == []
+    await db.fetch_alone("UPDATE headrace.users SET status = 'DELETED', deleted_at = now() WHERE id = $1", ada.user_id)
+    await tell(db, task(ada.user_id, "task.succeeded"))
+    assert await inbox_of(db, ada) == []
+
+
+@pytest.fixture
+async def app(db: Database) -> Any:
+    async with open_inbox(db, InboxConfig()) as inbox:
+        yield create_app(edge.services(db), WebConfig(), routers=[create_router(inbox)])
+
+
+async def test_list_count_and_read_over_http(app: FastAPI, db: Database) -> None:
+    ada, eve = await make_user(db, "ada"), await make_user(db, "eve")
+    await tell(db, *(task(ada.user_id, "task.succeeded", attempt=number) for number in range(3)))
+    async with (
+        edge.client(app, Authorization=f"Bearer {ada.user_id}") as hers,
+        edge.client(app, Authorization=f"Bearer {eve.user_id}") as others,
+    ):
+        page = (await hers.get("/v1/notifications?limit=2")).json()
+        rest = (await hers.get(f"/v1/notifications?limit=2&cursor={page['next_cursor']}")).json()
+        ids = [item["id"] for item in page["items"] + rest["items"]]
+        assert ids == sorted(ids, reverse=True)
+        assert len(ids) == 3
+        assert (await hers.get("/v1/notifications/unread-count")).json() == {"unread": 3}
+
+        assert (await others.post(f"/v1/notifications/{ids[0]}/read")).status_code == 404
+        for _ in range(2):
+            marked = (await hers.post(f"/v1/notifications/{ids[0]}/read")).json()
+            assert marked["is_read"]
+        assert len((await hers.get("/v1/notifications?unread=true")).json()["items"]) == 2
+        assert len((await hers.get("/v1/notifications?unread=false")).json()["items"]) == 1
+        assert (await hers.post("/v1/notifications/read-all", json={"up_to": ids[2]})).json() == {"marked": 1}
+        assert (await hers.post("/v1/notifications/read-all", json={})).json() == {"marked": 1}
+        assert (await hers.get("/v1/notifications/unread-count")).json() == {"unread": 0}
+        assert (await hers.put("/v1/notifications/language", json={"language": "zh"})).json() == {"language": "zh"}
+        assert (await hers.put("/v1/notifications/language", json={"language": "xx"})).is_client_error
+        assert (await others.get("/v1/notifications/language")).json() == {"language": "en"}
+
+
+async def test_they_come_live_and_a_stream_goes_on_where_it_was(db: Database) -> None:
+    ada, eve = await make_user(db, "ada"), await make_user(db, "eve")
+
+    async def yes() -> bool:
+        return True
+
+    async with open_inbox(db) as inbox:
+        got: list[int] = []
+
+        async def follow(after: int | None) -> None:
+            async for each in inbox.follow(ada.user_id, after=after, may_see=yes):
+                if isinstance(each, Notification):
+                    got.append(each.id)  # noqa: PERF401 - one after the other, as they come
+
+        await tell(db, task(ada.user_id, "task.succeeded"))
+        following = asyncio.create_task(follow(None))
+        await until(lambda: len(inbox._streams) == 1)
+        await tell(db, task(eve.user_id, "task.succeeded"), task(ada.user_id, "task.succeeded", number=2))
+        await until(lambda: len(got) == 1)
+        following.cancel()
+        await asyncio.wait({following})
+        await tell(db, task(ada.user_id, "task.succeeded", number=3))
+        again = asyncio.create_task(follow(got[0]))
+        await until(lambda: len(got) == 2)
+        again.cancel()
+        await asyncio.wait({again})
+    assert got == sorted(got)
+    assert len(await inbox_of(db, ada)) == 3
+
+
+async def test_a_stream_ends_when_it_may_no_longer_be_seen(app: FastAPI, db: Database) -> None:
+    from datetime import timedelta
+
+    from headrace.notifications.live import Inbox, Revoked
+
+    ada = await make_user(db, "ada")
+
+    async def no() -> bool:
+        return False
+
+    inbox = Inbox(db, InboxConfig(heartbeat=timedelta(milliseconds=20)))
+    events = [each async for each in inbox.follow(ada.user_id, after=None, may_see=no)]
+    assert isinstance(events[-1], Revoked)
+    assert isinstance(app, FastAPI)

@@ -1,0 +1,44 @@
+"""A relay and a sender of webhooks, to be killed and frozen: ``python -m tests.races.sender_program DATABASE_URL``."""
+
+import asyncio
+import signal
+import sys
+from dataclasses import replace
+from datetime import timedelta
+
+from headrace.database import Database, DatabaseConfig
+from headrace.outbox.loop import LoopConfig, RelayLoop
+from headrace.outbox.relay import Relay, RelayConfig, RetryConfig
+from headrace.webhooks.config import RetrySchedule
+from headrace.webhooks.consumer import WebhookConsumer
+from headrace.webhooks.sending import Sender
+from tests.webhooks import stand
+
+# Short leases: nobody waits for those of the dead. Longer than the endpoints' timeout of a second all the same.
+HASTY = replace(
+    stand.QUICK,
+    lease=timedelta(seconds=4),
+    margin=timedelta(milliseconds=500),
+    breaker_threshold=1_000_000,
+    most_losses=100,
+    retries=RetrySchedule(delays=(timedelta(milliseconds=10),)),
+)
+RELAY = RelayConfig(lease=timedelta(seconds=2), retries=RetryConfig(first=timedelta(milliseconds=50), max_tries=1000))
+
+
+async def main(url: str) -> None:
+    stop = asyncio.Event()
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
+    async with await Database.connect(DatabaseConfig(url, role="relay", pool_max=6)) as db:
+        http = stand.http_client()
+        consumers = [WebhookConsumer()]
+        sender = Sender(db, http, stand.HOOKS.keyring, HASTY)
+        loop = RelayLoop(
+            db, Relay(db, consumers, RELAY), consumers, [sender], LoopConfig(poll_every=timedelta(milliseconds=100))
+        )
+        await loop.run(stop)
+        await http.close()
+
+
+if __name__ == "__main__":
+    asyncio.run(main(sys.argv[1]))

@@ -1,0 +1,169 @@
+"""Relays and senders that are killed, frozen and cut off, before a receiver that fails: nothing is lost. W-12, W-13."""
+
+import asyncio
+import json
+import os
+import random
+import signal
+import sys
+import time
+from collections import Counter, defaultdict
+from contextlib import suppress
+from urllib.parse import urlsplit
+
+import pytest
+
+from headrace import outbox
+from headrace.access import Caller
+from headrace.database import Database
+from headrace.outbox import Event
+from tests.attack.webhook_invariants import WEBHOOKS
+from tests.conftest import ROOT, TestServer
+from tests.webhooks import stand
+from tests.webhooks.receiver import Receiver, Request, receiving, says
+
+CUT = """
+SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+WHERE datname = current_database() AND application_name LIKE 'headrace relay%'
+"""
+WAITING = "SELECT FROM headrace.outbox_events WHERE status IN ('PENDING', 'FAILED') LIMIT 1"
+
+
+class Flaky:
+    """Answers badly three times in ten, and not at all one time in twenty; keeps what it has accepted, in order."""
+
+    def __init__(self, seed: int) -> None:
+        self._chance = random.Random(seed)
+        self.accepted: dict[str, list[int]] = defaultdict(list)  # by aggregate: numbers when they were first accepted
+        self.arrived: Counter[str] = Counter()
+
+    async def answer(self, request: Request, writer: asyncio.StreamWriter) -> None:
+        self.arrived[request.headers["webhook-id"]] += 1
+        fate = self._chance.random()
+        if fate < 0.05:
+            await asyncio.sleep(3600)
+        if fate < 0.35:
+            await says(503)(request, writer)
+            return
+        said = json.loads(request.body)
+        numbers = self.accepted[said["aggregate"]["id"]]
+        if said["data"]["number"] not in numbers:
+            numbers.append(said["data"]["number"])
+        await says(204)(request, writer)
+
+
+class Herd:
+    """Processes that come back when they are killed."""
+
+    def __init__(self, url: str, count: int) -> None:
+        self._url = url
+        self._count = count
+        self.processes: list[asyncio.subprocess.Process] = []
+
+    async def start(self) -> None:
+        """As many as there should be; one that could not reach the database when it began is begun anew."""
+        self.processes = [process for process in self.processes if process.returncode is None]
+        while len(self.processes) < self._count:
+            self.processes.append(
+                await asyncio.create_subprocess_exec(
+                    *(sys.executable, "-m", "tests.races.sender_program", self._url),
+                    cwd=ROOT,
+                    stderr=asyncio.subprocess.DEVNULL,
+                    stdout=asyncio.subprocess.DEVNULL,
+                )
+            )
+
+    async def kill(self, process: asyncio.subprocess.Process) -> None:
+        process.kill()
+        await process.wait()
+        await self.start()
+
+    async def freeze(self, process: asyncio.subprocess.Process, seconds: float) -> None:
+        os.kill(process.pid, signal.SIGSTOP)
+        await asyncio.sleep(seconds)
+        os.kill(process.pid, signal.SIGCONT)
+
+    async def close(self) -> None:
+        for process in self.processes:
+            with suppress(ProcessLookupError):
+                process.terminate()
+        await asyncio.gather(*(process.wait() for process in self.processes))
+
+
+@pytest.mark.parametrize(
+    ("events", "seconds"), [(60, 5), pytest.param(2000, 90, marks=pytest.mark.slow)], ids=["short", "long"]
+)
+@pytest.mark.timeout(900)
+async def test_nothing_is_lost_and_order_is_kept(
+    db: Database, database_url: str, server: TestServer, events: int, seconds: float
+) -> None:
+    seed = int(os.environ.get("HEADRACE_TEST_SEED", "7"))
+    chance = random.Random(seed)
+    ada = await stand.make_user(db, "ada")
+    loose, ordered = Flaky(seed), Flaky(seed + 1)
+    herd = Herd(database_url, 3)
+    async with receiving(loose.answer) as first, receiving(ordered.answer) as second:
+        await stand.make_endpoint(db, ada, first.url, timeout_ms=1000, max_retries=10)
+        await stand.make_endpoint(db, ada, second.url, timeout_ms=1000, max_retries=10, ordered=True)
+        await herd.start()
+        writing = asyncio.create_task(_write(db, ada, events, over=seconds))
+        ends_at = time.monotonic() + seconds
+        while time.monotonic() < ends_at:
+            await asyncio.sleep(chance.uniform(0.3, 1.2))
+            await herd.start()
+            victim = chance.choice(herd.processes)
+            match chance.randrange(3):
+                case 0:
+                    await herd.kill(victim)
+                case 1:
+                    await herd.freeze(victim, chance.choice([0.2, 5.0]))  # also for longer than its lease
+                case 2:
+                    await server.run(CUT, database=urlsplit(database_url).path[1:])
+        ids = await writing
+        await herd.start()
+        await stand.until(lambda: _at_rest(db), limit=600 if events > 100 else 120)
+        await herd.close()
+    for receiver, flaky in ((first, loose), (second, ordered)):
+        await _check(db, receiver, flaky, ids)
+    for aggregate, numbers in ordered.accepted.items():
+        assert numbers == sorted(numbers), f"{aggregate}, seed {seed}"
+
+
+async def _write(db: Database, ada: Caller, count: int, *, over: float) -> list[str]:
+    ids: list[str] = []
+    for number in range(count):
+        (event,) = await _happen(db, ada, number)
+        ids.append(event.id)
+        await asyncio.sleep(over / count)
+    return ids
+
+
+async def _happen(db: Database, ada: Caller, number: int) -> list[Event]:
+    event = Event("task.progressed", "task", f"tsk_{number % 7}", {"number": number}, user_id=ada.user_id)
+    async with db.transaction() as tx:
+        await outbox.append(tx, [event])
+    return [event]
+
+
+async def _at_rest(db: Database) -> bool:
+    return await stand.is_empty(db) and not await db.fetch_alone(WAITING)
+
+
+async def _check(db: Database, receiver: Receiver, flaky: Flaky, ids: list[str]) -> None:
+    rows = await db.fetch_alone(
+        "SELECT attempt.event_id, count(*) AS attempts, array_agg(attempt.status ORDER BY attempt.attempt) AS statuses "
+        "FROM headrace.webhook_deliveries AS attempt "
+        "JOIN headrace.webhook_endpoints AS endpoint ON endpoint.id = attempt.endpoint_id "
+        "WHERE endpoint.url = $1 GROUP BY attempt.event_id",
+        receiver.url,
+    )
+    known = {row["event_id"]: row for row in rows}
+    assert set(known) == set(ids)
+    for event_id in ids:
+        row = known[event_id]
+        assert flaky.arrived[event_id] >= 1
+        assert flaky.arrived[event_id] <= row["attempts"], "an attempt is missing from the record"
+        assert row["statuses"][-1] == "SUCCESS"
+        assert set(row["statuses"][:-1]) <= {"RETRYING"}
+    for invariant in WEBHOOKS:
+        assert await db.fetch_alone(invariant.sql) == [], invariant.holds
