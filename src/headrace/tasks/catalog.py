@@ -181,7 +181,7 @@ SET queue = $2, priority = $3, max_attempts = $4, timeout_seconds = $5, emits_ev
 WHERE (known.queue, known.priority, known.max_attempts, known.timeout_seconds, known.emits_events, known.max_running,
        known.max_running_per_key, known.payload_schema, known.description, known.followers, known.limit_key,
        known.emits_always, known.units)
-  IS DISTINCT FROM ($2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
+  IS DISTINCT FROM ($2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)
 """
 
 # To the hour, and nobody waits: whoever has a row locked notes the same.
