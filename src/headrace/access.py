@@ -53,6 +53,8 @@ class Scope(StrEnum):
     SCHEDULES_WRITE = "schedules:write"
     LOCKS_READ = "locks:read"
     LOCKS_WRITE = "locks:write"
+    FILES_READ = "files:read"
+    FILES_WRITE = "files:write"
     AUDIT_READ = "audit:read"
     ADMIN = "admin"
 

@@ -74,10 +74,6 @@ def test_a_place_of_no_known_kind_is_refused() -> None:
         Storage(StorageConfig("gopher://host/months"))
 
 
-def test_without_the_libraries_it_says_how_to_get_them(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setitem(sys.modules, "obstore", None)
-    with pytest.raises(ExtraMissing, match=r"pip install 'headrace\[archive\]'"):
-        Storage(StorageConfig(f"file://{tmp_path}"))
 
 
 def test_a_folder_that_is_made_for_archives_is_nobody_else_s(tmp_path: Path) -> None:

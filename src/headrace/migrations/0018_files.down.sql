@@ -1,0 +1,8 @@
+ALTER TABLE headrace.task_results
+  DROP COLUMN file_name, DROP COLUMN mime_type, DROP COLUMN size_bytes, DROP COLUMN sha256,
+  DROP COLUMN preview_mime_type, DROP COLUMN preview_size_bytes, DROP COLUMN deleted_at, DROP COLUMN purged_at;
+DROP TABLE headrace.upload_parts, headrace.uploads;
+ALTER TABLE headrace.assets
+  DROP COLUMN meta_json, DROP COLUMN expire_at, DROP COLUMN preview_key, DROP COLUMN purged_at, DROP COLUMN checked_at;
+COMMENT ON TABLE headrace.assets IS 'Uploaded files. DELETED means that the bytes are gone and the row stays.';
+COMMENT ON COLUMN headrace.assets.storage_key IS NULL;
