@@ -49,6 +49,7 @@ shut_in = Registry()
 def run_shut_in(context: BlockingTaskContext, payload: dict[str, str]) -> dict[str, Any]:
     (handed,) = context.descriptors
     with os.fdopen(handed, "r+b", closefd=False) as file:
+        file.seek(0)  # the place in it is shared with whoever handed it over
         text = file.read().decode().rstrip("!")
         file.write(b"!")
     return {

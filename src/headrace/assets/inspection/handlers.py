@@ -1,25 +1,105 @@
-"""What the child does with a file that it was handed open."""
+"""What the child does with a file that it was handed open. Nothing here runs anywhere else."""
 
+import faulthandler
+import functools
+import warnings
+from collections.abc import Callable
+from dataclasses import asdict
 from typing import Any
 
+from headrace.assets.inspection import (
+    gif,
+    heic,
+    jpeg,
+    location,
+    pdf,
+    png,
+    ppt,
+    pptx,
+    previews,
+    sniffing,
+    tiff,
+    video,
+    webp,
+)
+from headrace.assets.inspection.errors import FileDamaged, FileRefused, FileTooLarge
+from headrace.assets.inspection.model import Facts, FileLimits, Format
+from headrace.assets.inspection.source import Source
 from headrace.tasks.context import BlockingTaskContext
+from headrace.tasks.errors import Fatal
+
+Reader = Callable[[Source, FileLimits], Facts]
+READERS: dict[Format, Reader] = {
+    Format.JPEG: jpeg.inspect,
+    Format.PNG: png.inspect,
+    Format.WEBP: webp.inspect,
+    Format.TIFF: tiff.inspect,
+    Format.GIF: gif.inspect,
+    Format.HEIC: heic.inspect,
+    Format.PDF: pdf.inspect,
+    Format.PPTX: pptx.inspect,
+    Format.PPT: ppt.inspect,
+    **{kind: functools.partial(video.inspect, kind=kind) for kind in (Format.MP4, Format.MOV, Format.MKV, Format.WEBM)},
+}
 
 
 def warm_up(_context: BlockingTaskContext, _order: dict[str, Any]) -> dict[str, Any]:
-    """Load the libraries."""
+    """Load the libraries, which takes longer than most files."""
+    _libraries()
     return {}
 
 
-def inspect(_context: BlockingTaskContext, _order: dict[str, Any]) -> dict[str, Any]:
+def inspect(context: BlockingTaskContext, order: dict[str, Any]) -> dict[str, Any]:
     """What the file is."""
-    raise NotImplementedError
+    _libraries()
+    (descriptor,) = context.descriptors
+    return _told(lambda: asdict(_inspect(Source(descriptor), FileLimits(**order))))
 
 
-def preview(_context: BlockingTaskContext, _order: dict[str, Any]) -> dict[str, Any]:
+def preview(context: BlockingTaskContext, order: dict[str, Any]) -> dict[str, Any]:
     """A small picture of it."""
-    raise NotImplementedError
+    _libraries()
+    descriptor, target = context.descriptors
+    return _told(lambda: previews.write(Source(descriptor), Format(order["format"]), target, order["longest_side"]))
 
 
-def strip_location(_context: BlockingTaskContext, _order: dict[str, Any]) -> dict[str, Any]:
+def strip_location(context: BlockingTaskContext, _order: dict[str, Any]) -> dict[str, Any]:
     """The file without the place where it was taken."""
-    raise NotImplementedError
+    _libraries()
+    descriptor, target = context.descriptors
+    return _told(lambda: {"stripped": location.strip(Source(descriptor), target)})
+
+
+def _inspect(source: Source, limits: FileLimits) -> Facts:
+    if limits.max_bytes is not None and source.size > limits.max_bytes:
+        raise FileTooLarge(size_bytes=source.size, max_bytes=limits.max_bytes)
+    return READERS[sniffing.sniff(source)](source, limits)
+
+
+def _told(work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """What it gives, or why the file is refused. Libraries raise whatever they like over a broken file."""
+    try:
+        return work()
+    except FileRefused as exc:
+        raise Fatal(exc.message, **{**exc.details, "code": exc.code}) from exc
+    except MemoryError:
+        raise  # the child goes, and says so
+    except Exception as exc:
+        raise Fatal(FileDamaged().message, code=FileDamaged.code, reason=f"{type(exc).__name__}: {exc}"[:200]) from exc
+
+
+@functools.cache
+def _libraries() -> None:
+    """Load them once, each told to be quiet and to leave the limits to us."""
+    import av.logging
+    import pi_heif
+    import pikepdf
+    import pypdfium2
+    from PIL import Image, ImageFile
+
+    faulthandler.disable()  # a broken file's crash is told by its code, and its trace by nobody
+    warnings.simplefilter("ignore")
+    Image.MAX_IMAGE_PIXELS = None  # what a file declares was checked against the plan
+    ImageFile.LOAD_TRUNCATED_IMAGES = False
+    av.logging.set_level(av.logging.PANIC)
+    _ = pi_heif, pikepdf, pypdfium2

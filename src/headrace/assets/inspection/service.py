@@ -100,11 +100,11 @@ class Inspector:
     async def strip_location(self, path: Path, target: Path) -> bool:
         """Write the file without the place where it was taken to ``target``, every pixel as it was.
 
-        False, and nothing is written, if it names no place. Raises ``FileUnsupported`` for kinds that cannot be freed
-        of it: of those, PDF and presentations name none.
+        False, and nothing is written, if it names no place. Pictures, MP4 and MOV; ``FileUnsupported`` for others.
         """
         with _opened(path) as file, _written(target) as output:
-            stripped = bool(await self._run(handlers.strip_location, {}, (file, output)))
+            answer = await self._run(handlers.strip_location, {}, (file, output))
+            stripped = bool(answer["stripped"])
         if not stripped:
             await asyncio.to_thread(target.unlink, missing_ok=True)
         return stripped

@@ -1,0 +1,154 @@
+"""PDF: its pages, whether it can be opened without a password, and whether somebody signed it."""
+
+from typing import Any
+
+from headrace.assets.inspection.errors import FileDamaged, FileEncrypted, FileTruncated
+from headrace.assets.inspection.findings import check_pages, facts
+from headrace.assets.inspection.model import Facts, FileLimits, Format, Note
+from headrace.assets.inspection.sniffing import check_hidden
+from headrace.assets.inspection.source import Source
+
+_DEEPEST = 32
+_MOST_FIELDS = 5_000
+_MOST_POINTS = 1_000_000
+_NEEDS_CERTIFICATE = ("unsupported encryption filter", "/Adobe.PubSec")
+
+
+def inspect(source: Source, limits: FileLimits) -> Facts:
+    import pikepdf
+
+    check_hidden(source)
+    try:
+        with pikepdf.open(source.open(), access_mode=pikepdf.AccessMode.stream, suppress_warnings=True) as document:
+            return _read(document, source, limits)
+    except pikepdf.PasswordError as exc:
+        raise FileEncrypted from exc
+    except pikepdf.PdfError as exc:
+        if any(words in str(exc) for words in _NEEDS_CERTIFICATE):
+            raise FileEncrypted("The file is locked with a certificate: send one that is not.") from exc
+        return _by_drawing(source, limits, exc)
+
+
+def _read(document: Any, source: Source, limits: FileLimits) -> Facts:
+    declared = _declared_pages(document)
+    if declared is not None:
+        # Before they are listed, which takes time for each; a lie here is found below.
+        check_pages(min(declared, source.size // 8), limits)
+    pages = len(document.pages)
+    check_pages(pages, limits)
+    if pages == 0:
+        raise FileDamaged("The PDF has no page: open it in the program that made it, save it anew and send that.")
+    size, shown = _first_page(source)
+    root = document.Root
+    notes = [Note.REPAIRED] * bool(document.get_warnings())
+    notes += [Note.BYTES_BEFORE] * (not source.head.startswith(b"%PDF-"))
+    notes += [Note.PARTLY_UNREADABLE] * (not shown)
+    notes += [Note.RIGHTS] * bool(document.is_encrypted)
+    return facts(
+        Format.PDF,
+        notes=notes,
+        pages=pages,
+        encrypted=bool(document.is_encrypted),
+        signed=_is_signed(root),
+        details={
+            "version": str(document.pdf_version),
+            "page_width_pt": size[0] if size else None,
+            "page_height_pt": size[1] if size else None,
+            "form": _has(root, "/AcroForm") or None,
+            "javascript": _has(root, "/Names", "/JavaScript") or None,
+            "attachments": _has(root, "/Names", "/EmbeddedFiles") or None,
+        },
+    )
+
+
+def _declared_pages(document: Any) -> int | None:
+    try:
+        return int(document.Root.Pages.Count)
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return None
+
+
+def _first_page(source: Source) -> tuple[tuple[float, float] | None, bool]:
+    """Its size in points, by the library that draws it; and whether that can."""
+    import pypdfium2
+
+    try:
+        document = pypdfium2.PdfDocument(source.open())
+        try:
+            width, height = document[0].get_size()
+        finally:
+            document.close()
+    except (pypdfium2.PdfiumError, ValueError, IndexError):
+        return None, False
+    return (round(width, 2), round(height, 2)), True
+
+
+def _is_signed(root: Any) -> bool:
+    """Whether a signature's field is filled in, or the document is certified."""
+    if _has(root, "/Perms", "/DocMDP"):
+        return True
+    fields = _get(_get(root, "/AcroForm"), "/Fields")
+    left = [_MOST_FIELDS]
+    return fields is not None and _any_signature(fields, left, 0)
+
+
+def _any_signature(fields: Any, left: list[int], depth: int) -> bool:
+    if depth > _DEEPEST:
+        return False
+    try:
+        listed = list(fields)
+    except (TypeError, ValueError):
+        return False
+    for each in listed:
+        left[0] -= 1
+        if left[0] < 0:
+            return False
+        value = _get(each, "/V")
+        if value is not None and (_get(each, "/FT") == "/Sig" or _has(value, "/ByteRange")):
+            return True
+        kids = _get(each, "/Kids")
+        if kids is not None and _any_signature(kids, left, depth + 1):
+            return True
+    return False
+
+
+def _has(node: Any, *names: str) -> bool:
+    for name in names:
+        node = _get(node, name)
+    return node is not None
+
+
+def _get(node: Any, name: str) -> Any:
+    try:
+        return node.get(name) if node is not None else None
+    except (AttributeError, TypeError, ValueError, KeyError):
+        return None
+
+
+def _by_drawing(source: Source, limits: FileLimits, why: Exception) -> Facts:
+    """What the library that draws pages makes of a file that the other cannot put together: it is more forgiving."""
+    import pypdfium2
+
+    try:
+        document = pypdfium2.PdfDocument(source.open())
+        try:
+            pages = len(document)
+            check_pages(pages, limits)
+            width, height = document[0].get_size()
+        finally:
+            document.close()
+    except (pypdfium2.PdfiumError, ValueError, IndexError):
+        raise _unreadable(source) from why
+    if not (0 < width < _MOST_POINTS and 0 < height < _MOST_POINTS):
+        raise _unreadable(source) from why
+    return facts(
+        Format.PDF,
+        notes=[Note.REPAIRED, Note.PARTLY_UNREADABLE],
+        pages=pages,
+        details={"page_width_pt": round(width, 2), "page_height_pt": round(height, 2)},
+    )
+
+
+def _unreadable(source: Source) -> Exception:
+    """Without its end it is one that was broken off, and could not be put together either."""
+    return FileDamaged() if b"%%EOF" in source.tail(4096) else FileTruncated()
