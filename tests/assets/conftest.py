@@ -4,6 +4,7 @@ from pathlib import Path
 import pytest
 from fastapi import FastAPI
 
+from headrace.assets.inspection.service import Inspector, InspectorConfig
 from headrace.assets.service import Files, Inspects
 from headrace.database import Database
 from tests.assets import stand
@@ -11,8 +12,15 @@ from tests.assets.plain import PlainInspector
 
 
 @pytest.fixture
-async def inspector() -> AsyncIterator[Inspects]:
-    yield PlainInspector()
+def inspector() -> Inspects:
+    """Starting a child takes longer than most of these tests; those of the inspection itself do."""
+    return PlainInspector()
+
+
+@pytest.fixture
+async def real_inspector() -> AsyncIterator[Inspector]:
+    async with Inspector(InspectorConfig(processes=1)) as looking:
+        yield looking
 
 
 @pytest.fixture

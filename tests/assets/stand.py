@@ -22,14 +22,15 @@ KEY = b"k" * 32
 
 def png(width: int = 2, height: int = 2, *, shade: int = 0, tail: int = 0) -> bytes:
     """A picture; ``tail`` bytes of text make it as large as need be, and ``shade`` another one."""
-    rows = b"".join(b"\0" + bytes([shade % 256, shade // 256 % 256, shade // 65536 % 256]) * width for _ in range(height))
+    rows = (b"\0" + shade.to_bytes(3) * width) * height
 
     def chunk(kind: bytes, data: bytes) -> bytes:
         return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
 
     head = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
     text = chunk(b"tEXt", b"Comment\0" + b"x" * tail) if tail else b""
-    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + text + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
+    chunks = (chunk(b"IHDR", head), text, chunk(b"IDAT", zlib.compress(rows)), chunk(b"IEND", b""))
+    return b"\x89PNG\r\n\x1a\n" + b"".join(chunks)
 
 
 def files(storage: Storage, inspector: Inspects, scratch: Path, **config: Any) -> Files:

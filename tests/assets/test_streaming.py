@@ -65,7 +65,9 @@ async def test_a_form_may_be_cut_anywhere(ada: httpx.AsyncClient, size: int) -> 
     content = png(tail=200)
     form = (
         b'--xyz\r\nContent-Disposition: form-data; name="a"\r\n\r\n1\r\n'
-        b'--xyz\r\nContent-Disposition: form-data; name="file"; filename="a%22b.png"\r\n\r\n' + content + b"\r\n--xyz--\r\n"
+        b'--xyz\r\nContent-Disposition: form-data; name="file"; filename="a%22b.png"\r\n\r\n'
+        + content
+        + b"\r\n--xyz--\r\n"
     )
 
     async def pieces() -> AsyncIterator[bytes]:
@@ -174,6 +176,7 @@ async def test_the_quota_holds_under_a_rush(db: Database, files: Files, tmp_path
         assert codes == [201] * 3 + [429] * 5
         refused = next(reply.json() for reply in replies if reply.status_code == 429)
         assert refused["code"] == "storage_quota_exceeded"
+
         # Who does not say how much comes is held to it, too.
         async def pieces() -> AsyncIterator[bytes]:
             yield png(shade=99)

@@ -10,6 +10,7 @@ import httpx
 from fastapi import FastAPI
 
 from headrace.database import Database
+from tests.assets.stand import png
 from tests.attack.routes import Route, Unclassified
 from tests.web.test_everything_is_audited import NOT_CHANGES, RECIPES, Sent, World, whole_api
 
@@ -27,7 +28,41 @@ async def _preview(world: World) -> Sent:
     return Sent(body={"interval": 60})
 
 
-MORE_RECIPES = {"POST /v1/locks/renew": _locked, "POST /v1/schedules/preview": _preview}
+async def _upload(world: World) -> Sent:
+    return Sent(body={"name": "cat.png", "size_bytes": 100})
+
+
+async def _part(world: World) -> Sent:
+    return Sent({"upload_id": await world.upload(), "number": "1"}, png())
+
+
+async def _aborted(world: World) -> Sent:
+    return Sent({"upload_id": await world.upload()})
+
+
+async def _signed(world: World) -> Sent:
+    return Sent({"upload_id": await world.upload()}, {"numbers": [1]})
+
+
+async def _token(world: World) -> str:
+    link = await world.send("POST", f"/v1/assets/{await world.asset()}/links", {})
+    return str(link.json()["url"].rpartition("/")[2])
+
+
+async def _result(world: World) -> Sent:
+    return Sent({"task_id": await world.result()})
+
+
+MORE_RECIPES = {
+    "POST /v1/locks/renew": _locked,
+    "POST /v1/schedules/preview": _preview,
+    "POST /v1/uploads": _upload,
+    "PUT /v1/uploads/{upload_id}/parts/{number}": _part,
+    "DELETE /v1/uploads/{upload_id}": _aborted,
+    "POST /v1/uploads/{upload_id}/links": _signed,
+    "GET /v1/tasks/{task_id}/result": _result,
+    "GET /v1/tasks/{task_id}/result/content": _result,
+}
 
 # A row of the victim's for each name in the path of a route that reads.
 Make = Callable[[World], Awaitable[str]]
@@ -70,15 +105,19 @@ async def _archive(world: World) -> str:
 ROWS: dict[str, Make] = {
     "api_key_id": World.api_key,
     "archive_id": _archive,
+    "asset_id": World.asset,
     "event_id": _event,
     "execution_uid": _execution,
     "key": _config,
     "risk_id": _risk,
     "session_id": _session,
     "task_id": World.task,
+    "token": _token,
     "uid": World.schedule,
+    "upload_id": World.upload,
     "user_id": _user,
 }
+NEEDS_A_BUCKET = {"POST /v1/uploads/{upload_id}/links"}  # tests/assets/test_bucket.py has one
 UNREADABLE = {"archive_id", "event_id"}  # not there, or not sealed yet: the victim is refused as well
 
 
@@ -105,9 +144,9 @@ class Attacked:
     async def send(
         self, route: Route, sent: Sent, headers: Mapping[str, str], *, query: Mapping[str, str] | None = None
     ) -> httpx.Response:
-        return await self.client.request(
-            route.method, route.path.format(**sent.path), json=sent.body, headers=dict(headers), params=query
-        )
+        path = route.path.format(**sent.path)
+        content = {"content": sent.body} if isinstance(sent.body, bytes) else {"json": sent.body}
+        return await self.client.request(route.method, path, headers=dict(headers), params=query, **content)
 
 
 @asynccontextmanager

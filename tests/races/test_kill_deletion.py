@@ -29,7 +29,7 @@ TRANSACTIONS = 38
 POINTS = list(itertools.product(range(1, TRANSACTIONS + 1), ("before", "after")))
 SOME = POINTS[::5]  # sixteen of them
 
-STEPS = ["schedules", "tasks.cancel", "tasks.erase", "locks", "configs", "accounts.credentials"]
+STEPS = ["schedules", "tasks.cancel", "files", "tasks.erase", "locks", "configs", "accounts.credentials"]
 
 
 @pytest.fixture

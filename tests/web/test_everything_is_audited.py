@@ -1,11 +1,14 @@
 """A-04: every route that changes something leaves an event. A new one that nobody has written down here fails."""
 
 import asyncio
+import shutil
+import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from itertools import count
+from pathlib import Path
 from typing import Any
 
 import asyncpg
@@ -13,6 +16,7 @@ import httpx
 from fastapi import FastAPI
 
 from headrace import settings
+from headrace.assets.results import Made, StoredFile, record
 from headrace.cli.serving import application
 from headrace.cli.wiring import Deployment
 from headrace.database import Database, DatabaseConfig
@@ -20,6 +24,7 @@ from headrace.tasks.catalog import declare_types
 from headrace.tasks.context import TaskContext
 from headrace.tasks.registry import Registry
 from tests.accounts.test_wechat import FakeWeChat
+from tests.assets.stand import png
 from tests.edge import stand
 
 PASSWORD = "correct horse battery"
@@ -45,14 +50,16 @@ class Sent:
 class World:
     """The whole API, an administrator, and the means to prepare what a request needs."""
 
-    def __init__(self, client: httpx.AsyncClient, db: Database) -> None:
+    def __init__(self, client: httpx.AsyncClient, db: Database, files: Path) -> None:
         self.client = client
         self.db = db
+        self.files = files  # the folder in which they are stored
         self._numbers = count()
 
     async def send(self, method: str, path: str, body: Any = None, *, token: str | None = None) -> httpx.Response:
         headers = {"Authorization": f"Bearer {token}"} if token else {}
-        reply = await self.client.request(method, path, json=body, headers=headers)
+        content = {"content": body} if isinstance(body, bytes) else {"json": body}
+        reply = await self.client.request(method, path, headers=headers, **content)
         assert reply.is_success, f"{method} {path}: {reply.text}"
         return reply
 
@@ -85,6 +92,47 @@ class World:
         body = {"name": f"schedule {next(self._numbers)}", "type": "anything", "interval": 3600}
         uid: str = (await self.send("POST", "/v1/schedules", body)).json()["uid"]
         return uid
+
+    async def asset(self) -> str:
+        """A file, each another one."""
+        asset_id: str = (await self.send("POST", "/v1/assets", png(shade=next(self._numbers)))).json()["id"]
+        return asset_id
+
+    async def upload(self) -> str:
+        body = {"name": "cat.png", "size_bytes": len(png())}
+        upload_id: str = (await self.send("POST", "/v1/uploads", body)).json()["id"]
+        return upload_id
+
+    async def whole_upload(self) -> str:
+        """One that has all its parts."""
+        upload_id = await self.upload()
+        await self.send("PUT", f"/v1/uploads/{upload_id}/parts/1", png())
+        return upload_id
+
+    async def result(self) -> str:
+        """A task that is over, with a file as its result."""
+        task_id = await self.task()
+        async with self.db.transaction() as tx:
+            await tx.execute("DELETE FROM headrace.task_queue WHERE task_id = $1", task_id)
+            await tx.execute(
+                "UPDATE headrace.tasks SET status = 'RUNNING', started_at = now(), attempt = 1 WHERE id = $1", task_id
+            )
+            await tx.execute(
+                "UPDATE headrace.tasks SET status = 'SUCCEEDED', finished_at = now(), queue_seq = NULL WHERE id = $1",
+                task_id,
+            )
+            await tx.execute(
+                "INSERT INTO headrace.task_logs (task_id, attempt, status) VALUES ($1, 1, 'SUCCEEDED')", task_id
+            )
+            user_id = await tx.fetchval("SELECT user_id FROM headrace.tasks WHERE id = $1", task_id)
+            key = f"{user_id}/{task_id}/1"
+            made = Made(StoredFile(key, "image/png", 3), "0" * 64, "cat.png", StoredFile(key, "image/webp", 3))
+            await record(tx, task_id, made, keep=None)
+        for kind in ("result", "preview"):
+            file = self.files / kind / key
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(b"cat")
+        return task_id
 
     async def api_key(self) -> str:
         body = {"name": f"key {next(self._numbers)}", "scopes": ["tasks:read"]}
@@ -315,6 +363,31 @@ async def _(world: World) -> Sent:
     return Sent({"risk_id": risk["risk_id"]})
 
 
+@recipe("POST /v1/assets")
+async def _(world: World) -> Sent:
+    return Sent(body=png(shade=next(world._numbers)))
+
+
+@recipe("POST /v1/assets/{asset_id}/links")
+async def _(world: World) -> Sent:
+    return Sent({"asset_id": await world.asset()}, {"expires_in": 60})
+
+
+@recipe("DELETE /v1/assets/{asset_id}")
+async def _(world: World) -> Sent:
+    return Sent({"asset_id": await world.asset()})
+
+
+@recipe("POST /v1/uploads/{upload_id}/complete")
+async def _(world: World) -> Sent:
+    return Sent({"upload_id": await world.whole_upload()})
+
+
+@recipe("POST /v1/tasks/{task_id}/result/links")
+async def _(world: World) -> Sent:
+    return Sent({"task_id": await world.result()}, {})
+
+
 # Operations that change nothing that anybody could want to know of, each with the reason.
 @recipe("POST /v1/admin/partitions")
 async def _(world: World) -> Sent:
@@ -325,6 +398,10 @@ async def _(world: World) -> Sent:
 
 
 NOT_CHANGES: dict[str, str] = {
+    "POST /v1/uploads": "nothing is a file before it is complete, and that is told",
+    "PUT /v1/uploads/{upload_id}/parts/{number}": "a part of what is not a file yet",
+    "POST /v1/uploads/{upload_id}/links": "the same; only the storage takes these",
+    "DELETE /v1/uploads/{upload_id}": "it was no file",
     "POST /v1/schedules/preview": "asks when a rhythm would be due",
     "POST /v1/locks/renew": "the lock is held as before; its history has its end",
 }
@@ -340,11 +417,13 @@ async def whole_api(database_url: str, **choices: Any) -> AsyncIterator[tuple[Wo
         argon2_memory="64KiB",
         argon2_parallelism=1,
         wechat_app_id="app",
+        files_url=tempfile.mkdtemp(prefix="headrace-files-"),
         wechat_app_secret="secret",
         wechat_base_url=f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}",
         **choices,
     )
     config = DatabaseConfig(database_url, role="test")
+    files = Path(str(chosen.files_url))
     place = Deployment(config, config, embedded=False)
     async with server, application(chosen, place, stand.SECRET) as app, await Database.connect(config) as db:
         registry = Registry()
@@ -355,13 +434,16 @@ async def whole_api(database_url: str, **choices: Any) -> AsyncIterator[tuple[Wo
         async with db.transaction() as tx:
             await declare_types(tx, registry)
         async with stand.client(app) as client:
-            world = World(client, db)
+            world = World(client, db, files)
             await world.send("POST", "/v1/auth/register", {"username": "boss", "password": PASSWORD})
             async with db.transaction() as tx:
                 await tx.execute("UPDATE headrace.users SET role = 'ADMIN' WHERE username = 'boss'")
             reply = await world.send("POST", "/v1/auth/login", {"username": "boss", "password": PASSWORD})
             client.headers["Authorization"] = f"Bearer {reply.json()['token']}"
-            yield world, app
+            try:
+                yield world, app
+            finally:
+                shutil.rmtree(files)
 
 
 def changing_operations(app: FastAPI) -> list[str]:

@@ -1,8 +1,10 @@
 """Who removes what when an account goes."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from headrace.accounts.deletion.credentials import ForgetCredentials
+from headrace.assets.erasure import ForgetFiles
+from headrace.assets.service import Files
 from headrace.configs.erasure import ForgetConfigs
 from headrace.erasure import Eraser
 from headrace.locks.erasure import ForgetLocks
@@ -11,6 +13,14 @@ from headrace.tasks.erasure import CancelTasks, EraseTasks
 from headrace.tasks.service import Tasks
 
 
-def erasers(tasks: Tasks) -> Sequence[Eraser]:
+def erasers(tasks: Tasks, files: Callable[[], Files]) -> Sequence[Eraser]:
     """Whoever removes something when an account goes, in this order: first what still runs, last the way in."""
-    return [ForgetSchedules(), CancelTasks(tasks), EraseTasks(), ForgetLocks(), ForgetConfigs(), ForgetCredentials()]
+    return [
+        ForgetSchedules(),
+        CancelTasks(tasks),
+        ForgetFiles(files),
+        EraseTasks(),
+        ForgetLocks(),
+        ForgetConfigs(),
+        ForgetCredentials(),
+    ]

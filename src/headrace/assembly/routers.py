@@ -7,6 +7,8 @@ from fastapi import APIRouter
 
 from headrace.accounts import routes as account_routes
 from headrace.accounts.service import Accounts
+from headrace.assets import routes as file_routes
+from headrace.assets.service import Files
 from headrace.configs import routes as config_routes
 from headrace.configs.cache import Configs
 from headrace.configs.registry import Registry
@@ -31,6 +33,7 @@ class RouteDeps:
     config_keys: Registry
     configs: Configs
     offer: Offer
+    files: Files
 
 
 def routers(deps: RouteDeps) -> Sequence[APIRouter]:
@@ -39,6 +42,7 @@ def routers(deps: RouteDeps) -> Sequence[APIRouter]:
         task_routes.create_router(deps.tasks, deps.watch),
         schedule_routes.create_router(deps.tasks),
         lock_routes.router,
+        file_routes.create_router(deps.files),
         audit_routes.router,
         config_routes.create_router(deps.config_keys, deps.configs, deps.offer),
         risk_routes.router,

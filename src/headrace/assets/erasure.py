@@ -1,7 +1,7 @@
-"""What files forget of a user whose account goes: the bytes first, then the names; ids and sizes stay with the rows that
-tasks and the ledger refer to."""
+"""What files forget of a user whose account goes: the bytes first, then the names. Ids and sizes stay with the
+rows that tasks and the ledger refer to."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 
 from headrace.assets.life import let_go
 from headrace.assets.service import Files
@@ -17,8 +17,8 @@ class ForgetFiles:
 
     name = "files"
 
-    def __init__(self, files: Files) -> None:
-        self._files = files
+    def __init__(self, files: Callable[[], Files]) -> None:
+        self._open = files  # the storage is looked at when there is something to remove
 
     async def erase(self, db: Database, user_id: str) -> AsyncGenerator[int, None]:
         for statement in (uploads.ABORT_OF_USER, assets.DELETE_OF_USER, results.DELETE_OF_USER):
@@ -28,7 +28,7 @@ class ForgetFiles:
                 yield gone
                 if gone < _BATCH:
                     break
-        done = await let_go(self._files, db, user_id=user_id)
+        done = await let_go(self._open(), db, user_id=user_id)
         yield done.purged
         async with db.transaction() as tx:
             left = await tx.fetchval(assets.COUNT_NOT_PURGED, user_id)

@@ -97,6 +97,6 @@ class StorageQuotaExceeded(Exhausted):
 
 
 class SweepRefused(Unavailable):
-    """Most files seem to be missing: that looks like the wrong storage. Nothing was marked; check HEADRACE_FILES_URL."""
+    """Most files seem to be missing, as in a wrong storage. Nothing was marked: check HEADRACE_FILES_URL."""
 
     code = "sweep_refused"

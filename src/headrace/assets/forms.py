@@ -16,7 +16,7 @@ _NAME = re.compile(rb'[; ]name="((?:[^"\\]|\\.)*)"', re.IGNORECASE)
 
 
 class Form:
-    """``await form.open()`` reads up to the file, ``form.pieces()`` gives its bytes; ``form.fields`` what came before."""
+    """``open()`` reads up to the file, ``pieces()`` gives its bytes; ``fields`` is what came before it."""
 
     def __init__(self, body: AsyncIterator[bytes], content_type: str) -> None:
         self._body = body

@@ -3,10 +3,10 @@
 >>> made = await result_files.store(context.task_id, context.user_id, path, name="cat.png", mime_type="image/png")
 >>> return made.as_json(metrics={"psnr": 41.2})            # of a task type with followers=("results",)
 
-A handler stores its files and gives back what ``as_json`` makes. The follower ``results`` writes ``task_results`` in the
-transaction that ends the task, however it ends: gathered with others, or by ``finish_in`` in the handler's own. If that
-commit is lost, the bytes are nobody's, and the sweep takes them when the task is over; a task that is not over keeps
-everything under its name.
+A handler stores its files and gives back what ``as_json`` makes. The follower ``results`` writes ``task_results`` in
+the transaction that ends the task, however it ends: gathered with others, or by ``finish_in`` in the handler's own.
+If that commit is lost, the bytes are nobody's, and the sweep takes them when the task is over; a task that is not
+over keeps everything under its name.
 """
 
 import asyncio

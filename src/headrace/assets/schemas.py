@@ -35,8 +35,8 @@ class AssetOut(BaseModel):
     size_bytes: int = Field(examples=[1_048_576])
     sha256: str | None = Field(examples=[_SHA256])
     meta: dict[str, Any] = Field(
-        description="What was found in it: `format`, `width`, `height`, `pages`, `frames`, `duration_ms`, `orientation`, "
-        "`encrypted`, `signed`, as far as its kind has them, and `details`.",
+        description="What was found in it: `format`, `width`, `height`, `pages`, `frames`, `duration_ms`, "
+        "`orientation`, `encrypted`, `signed`, as far as its kind has them, and `details`.",
         examples=[{"format": "jpeg", "width": 4000, "height": 3000, "frames": 1, "orientation": 1}],
     )
     created_at: datetime = Field(examples=[_AT])

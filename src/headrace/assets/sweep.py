@@ -1,9 +1,9 @@
 """Orphans in both directions: bytes that no row names, and rows whose bytes are not there.
 
-Bytes are somebody's as long as a row says so, and that row is always there first: an upload's before its first byte, a
-task's before its result. So what is listed and then found without such a row, in one look at the database, is nobody's,
-however the two were timed; names are never used twice. The age that is asked for besides is for what people put there by
-hand.
+Bytes are somebody's as long as a row says so, and that row is always there first: an upload's before its first byte,
+a task's before its result. So what is listed and then found without such a row, in one look at the database, is
+nobody's, however the two were timed; names are never used twice. The age that is asked for besides is for what people
+put there by hand.
 """
 
 import asyncio

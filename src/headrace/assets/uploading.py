@@ -1,8 +1,8 @@
 """From bytes that have arrived to a file: looked into, stored, and written down in one transaction.
 
-The order is what makes every crash harmless. The upload's row is there before its first byte, and goes (or is completed)
-in the transaction that inserts the file. Whoever gives an upload up first moves the row to ABORTED, which only one can,
-and only then removes bytes: so nobody ever removes the bytes of a file that is there.
+The order is what makes every crash harmless. The upload's row is there before its first byte, and goes (or is
+completed) in the transaction that inserts the file. Whoever gives an upload up first moves the row to ABORTED, which
+only one can, and only then removes bytes: so nobody ever removes the bytes of a file that is there.
 """
 
 import asyncio

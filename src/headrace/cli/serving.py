@@ -18,12 +18,14 @@ from headrace import logs, migrations
 from headrace.accounts import service
 from headrace.assembly.config_registry import config_keys, offer
 from headrace.assembly.routers import RouteDeps, routers
+from headrace.assets.routes import STREAMED
+from headrace.cli.files_wiring import open_files
 from headrace.cli.wiring import Deployment, accounts_config, open_tasks
 from headrace.configs import cache
 from headrace.database import Database
 from headrace.edge.cookies import CookieConfig
 from headrace.edge.limits import LimitConfig
-from headrace.edge.services import Services
+from headrace.edge.services import Services, derive_key
 from headrace.errors import HeadraceError, Invalid, Unavailable
 from headrace.operations.figures import HealthFigures
 from headrace.settings import Settings
@@ -111,8 +113,10 @@ def _url(settings: Settings, port: int) -> str:
 
 
 @asynccontextmanager
-async def application(settings: Settings, deployment: Deployment, secret: bytes) -> AsyncIterator[FastAPI]:
-    """The app on an open database."""
+async def application(
+    settings: Settings, deployment: Deployment, secret: bytes, *, url: str = ""
+) -> AsyncIterator[FastAPI]:
+    """The app on an open database; ``url`` is how clients reach it."""
     https = settings.api_public_url is not None and settings.api_public_url.scheme == "https"
     # One that is frozen while it changes a schedule must not make others miss its due times.
     patience = min(deployment.app.idle_in_transaction_timeout, settings.scheduler_misfire_after / 2)
@@ -122,6 +126,7 @@ async def application(settings: Settings, deployment: Deployment, secret: bytes)
         service.open_accounts(accounts_config(settings), secret=secret) as known,
         live.open_watch(db) as watch,
         cache.open_configs(db) as held,
+        open_files(settings, link_key=derive_key(secret, "files.links"), public_url=url) as files,
     ):
         services = Services(
             db=db,
@@ -134,7 +139,7 @@ async def application(settings: Settings, deployment: Deployment, secret: bytes)
             figures=HealthFigures(db),
         )
         ours = open_tasks(settings)
-        deps = RouteDeps(known, ours, watch, config_keys(), held, offer(settings))
+        deps = RouteDeps(known, ours, watch, config_keys(), held, offer(settings), files)
         app = create_app(services, web_config(settings, https=https), routers=routers(deps))
         app.state.before_stop = watch.stop  # streams that never end by themselves would hold the shutdown up
         yield app
@@ -146,6 +151,7 @@ def web_config(settings: Settings, *, https: bool) -> WebConfig:
         cors_origins=settings.api_cors_origins,
         body_limit=settings.api_body_limit,
         https=https,
+        streamed_paths=STREAMED,
     )
 
 

@@ -89,7 +89,7 @@ async def _serve(
         _working(settings, deployment, program, stop),
         scheduling(settings, deployment),
         maintenance_loops(settings, deployment),
-        serving.application(settings, deployment, secret) as app,
+        serving.application(settings, deployment, secret, url=listening.url) as app,
     ):
         _greet(listening.url, admin, settings, seconds=monotonic() - started)
         await serving.serve(app, listening, settings, stop=stop)

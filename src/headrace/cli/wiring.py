@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mappin
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -25,6 +26,7 @@ from headrace.assembly import retention
 from headrace.assembly.followers import followers
 from headrace.audit import signing
 from headrace.audit.heads import KeptHeads
+from headrace.cli.files_wiring import file_config, files_of
 from headrace.database import Database, DatabaseConfig
 from headrace.embedded_postgres import files
 from headrace.errors import HeadraceError, Invalid, Unavailable
@@ -215,7 +217,7 @@ def _key(name: str, text: str) -> bytes:
 
 def open_tasks(chosen: Settings) -> Tasks:
     """What the verbs of tasks work with, in a process that does not have the programs' code."""
-    catalog, following = StoredCatalog(lifetime=chosen.task_type_lifetime), followers()
+    catalog, following = StoredCatalog(lifetime=chosen.task_type_lifetime), followers(file_config(chosen))
     return Tasks(Submitter(catalog, following, submit_config(chosen)), catalog, following)
 
 
@@ -254,7 +256,9 @@ async def scheduling(chosen: Settings, deployment: Deployment) -> AsyncIterator[
     async with await Database.connect(config) as db, asyncio.TaskGroup() as group:
         await ensure_schedules(db, with_maintenance(Registry(), maintenance(chosen, deployment, db)), retention.ROWS)
         scheduler = Scheduler(
-            db, Submitter(StoredCatalog(), followers(), submit_config(chosen)), scheduler_config(chosen)
+            db,
+            Submitter(StoredCatalog(), followers(file_config(chosen)), submit_config(chosen)),
+            scheduler_config(chosen),
         )
         firing = group.create_task(scheduler.run(stop))
         try:
@@ -273,6 +277,7 @@ def maintenance(chosen: Settings, deployment: Deployment, db: Database) -> Maint
         retention=retention_config(chosen),
         rows=retention.ROWS,
         purges=retention.purges(accounts_config(chosen).throttle),
+        files=partial(files_of, chosen),
     )
 
 
@@ -283,7 +288,12 @@ async def maintaining(chosen: Settings, deployment: Deployment) -> AsyncIterator
     connection = replace(deployment.app.for_role("worker"), pool_max=6, idle_in_transaction_timeout=config.lease)
     stop = asyncio.Event()
     async with await Database.connect(connection) as db, asyncio.TaskGroup() as group:
-        working = Worker(db, with_maintenance(Registry(), maintenance(chosen, deployment, db)), followers(), config)
+        working = Worker(
+            db,
+            with_maintenance(Registry(), maintenance(chosen, deployment, db)),
+            followers(file_config(chosen)),
+            config,
+        )
         group.create_task(working.run(stop))
         try:
             yield

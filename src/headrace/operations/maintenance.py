@@ -8,13 +8,16 @@ Looking after dead workers is not among them: it must not need a worker itself.
 """
 
 import uuid
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from pydantic import BaseModel
 
 from headrace import ids, logs
+from headrace.assets.life import let_go
+from headrace.assets.service import Files
+from headrace.assets.sweep import sweep
 from headrace.audit import Who
 from headrace.database import Database, DatabaseConfig
 from headrace.operations import retention
@@ -35,6 +38,8 @@ log = logs.get(__name__)
 QUEUE = "headrace"
 RETAIN = "headrace.retain"
 PURGE = "headrace.purge"
+LET_FILES_GO = "headrace.let_files_go"
+SWEEP_FILES = "headrace.sweep_files"
 
 _NAMES = uuid.UUID("6f0c1d5e-6b1e-4f3c-9d6e-2f4b8a7c9e10")
 _ONE_AT_A_TIME = "SELECT pg_advisory_xact_lock(hashtextextended('headrace.maintenance', 0))"
@@ -70,12 +75,32 @@ _PURGE = ScheduleSpec(
 )
 
 
+_LET_FILES_GO = ScheduleSpec(
+    name="headrace: retention of files",
+    type=LET_FILES_GO,
+    interval=600,
+    description="Deletes files and results whose time is over, removes the bytes of deleted ones, and gives up uploads "
+    "that nobody has completed.",
+    max_duration_seconds=_HOUR,
+    max_retries=0,  # the next one comes soon
+)
+_SWEEP_FILES = ScheduleSpec(
+    name="headrace: sweep of files",
+    type=SWEEP_FILES,
+    cron="30 3 * * *",
+    description="Removes stored bytes that belong to nobody, and finds files whose bytes are not there.",
+    max_duration_seconds=6 * _HOUR,
+)
+
+
 def schedules_of(rows: Mapping[str, RowRetention]) -> Sequence[ScheduleSpec]:
     """What ships, given the tables whose rows are deleted."""
     return (
         *(_retention(table, at="0 2 * * *", what=what) for table, what in _MONTHLY.items()),
         *(_retention(rule.table, at=rule.cron, what=rule.description) for rule in rows.values()),
         _PURGE,
+        _LET_FILES_GO,
+        _SWEEP_FILES,
     )
 
 
@@ -89,6 +114,7 @@ class Maintenance:
     retention: RetentionConfig
     rows: Mapping[str, RowRetention]
     purges: Sequence[Purge]
+    files: Callable[[], Files]
 
 
 class Order(BaseModel):
@@ -122,6 +148,19 @@ def with_maintenance(program: Registry, maintenance: Maintenance) -> Registry:
     async def remove(_context: TaskContext, _payload: Any) -> dict[str, int]:
         """Remove what has served its time, in small batches."""
         return await purge(maintenance.db, maintenance.purges)
+
+    @registry.task(LET_FILES_GO, queue=QUEUE)
+    async def let_files_go(_context: TaskContext, _payload: Any) -> dict[str, int]:
+        """Let go of files that have served their time."""
+        done = await let_go(maintenance.files(), maintenance.db)
+        if done.failed:
+            raise RetentionIncomplete(f"The bytes of {done.failed} files could not be removed; the log says why.")
+        return asdict(done)
+
+    @registry.task(SWEEP_FILES, queue=QUEUE)
+    async def sweep_files(_context: TaskContext, _payload: Any) -> dict[str, int]:
+        """Look for orphans in both directions."""
+        return asdict(await sweep(maintenance.files(), maintenance.db))
 
     return registry
 

@@ -15,6 +15,7 @@ from headrace.settings.api import ApiSettings
 from headrace.settings.audit import AuditSettings
 from headrace.settings.database import DatabaseSettings
 from headrace.settings.embedded_postgres import EmbeddedPostgresSettings
+from headrace.settings.files import FilesSettings
 from headrace.settings.general import GeneralSettings
 from headrace.settings.kinds import PREFIX
 from headrace.settings.retention import RetentionSettings
@@ -34,6 +35,7 @@ class BadSettings(Invalid):
 # The last section of the page first: of several bases pydantic takes the fields of the last one first.
 class Settings(
     RetentionSettings,
+    FilesSettings,
     AuditSettings,
     AccountsSettings,
     SchedulerSettings,

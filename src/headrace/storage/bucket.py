@@ -1,12 +1,14 @@
 """A bucket of anything that speaks S3 as storage: through obstore, and by hand what obstore leaves out."""
 
+import asyncio
 import os
-import xml.etree.ElementTree as ElementTree
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
+from xml.etree import ElementTree as ET
 from xml.sax.saxutils import escape
 
 import httpx
@@ -35,7 +37,7 @@ class Bucket:
         parts = urlsplit(config.url)
         self._prefix = parts.path.strip("/")
         try:
-            self._store: Any = from_url(
+            self._store: Any = from_url(  # type: ignore[call-overload]
                 config.url,
                 config=dict(config.options),
                 client_options={"timeout": config.timeout, "allow_http": True},
@@ -64,10 +66,8 @@ class Bucket:
         return int(found["size"])
 
     async def delete(self, name: str) -> None:
-        try:
+        with suppress(ObjectNotFound):  # it is gone: that was the wish
             await self._calling(obstore.delete_async(self._store, name), name)
-        except ObjectNotFound:
-            pass  # it is gone: that was the wish
 
     async def list(self, prefix: str) -> AsyncIterator[Sequence[StoredObject]]:
         try:
@@ -140,18 +140,16 @@ class Bucket:
 
     async def abort(self, name: str, upload: str) -> None:
         """Let the parts go; nothing to do if they are gone."""
-        try:
+        with suppress(PartsLost):
             await self._request("DELETE", name, {"uploadId": upload}, b"")
-        except PartsLost:
-            pass
 
-    async def _request(self, method: str, name: str, query: Mapping[str, str], body: bytes) -> ElementTree.Element:
+    async def _request(self, method: str, name: str, query: Mapping[str, str], body: bytes) -> ET.Element:
         reply = await self._send(method, name, query, body)
         if not reply.content:
-            return ElementTree.Element("Empty")
+            return ET.Element("Empty")
         try:
-            return ElementTree.fromstring(reply.content)  # noqa: S314 - see above
-        except ElementTree.ParseError as exc:
+            return ET.fromstring(reply.content)  # noqa: S314 - see above
+        except ET.ParseError as exc:
             raise StorageUnreachable(f"{self.url} answered something that is not S3's.") from exc
 
     async def _send(self, method: str, name: str, query: Mapping[str, str], body: bytes | Path) -> httpx.Response:
@@ -166,7 +164,7 @@ class Bucket:
         headers = self.signer.headers(method, key, query, body if isinstance(body, bytes) else None)
         content: Any = body
         if isinstance(body, Path):
-            headers["content-length"] = str(body.stat().st_size)
+            headers["content-length"] = str((await asyncio.to_thread(body.stat)).st_size)
             content = _pieces(body)
         try:
             reply = await self._http.request(
@@ -196,8 +194,6 @@ class Bucket:
 
 
 async def _pieces(file: Path) -> AsyncGenerator[bytes, None]:
-    import asyncio
-
     with file.open("rb") as source:
         while piece := await asyncio.to_thread(source.read, PIECE):
             yield piece
@@ -214,17 +210,17 @@ def _signer(bucket: str, options: Mapping[str, str]) -> Signer | None:
     return Signer(endpoint.rstrip("/"), bucket, region, Credentials(access, secret, token))
 
 
-def _tag(element: ElementTree.Element) -> str:
+def _tag(element: ET.Element) -> str:
     return element.tag.rpartition("}")[2]
 
 
-def _text(element: ElementTree.Element, name: str) -> str:
+def _text(element: ET.Element, name: str) -> str:
     return next((each.text or "" for each in element if _tag(each) == name), "")
 
 
 def _reason(reply: httpx.Response) -> str:
     try:
-        code = _text(ElementTree.fromstring(reply.content), "Code")  # noqa: S314 - see above
-    except ElementTree.ParseError:
+        code = _text(ET.fromstring(reply.content), "Code")  # noqa: S314 - see above
+    except ET.ParseError:
         code = ""
     return f"{reply.status_code} {code}".strip()

@@ -69,7 +69,7 @@ class Storage:
             await asyncio.to_thread(self.folder.move_in, name, file)
         else:
             await self.put(name, file)
-            file.unlink()
+            await asyncio.to_thread(file.unlink)
 
     async def delete(self, name: str) -> None:
         """Gone afterwards, also if it was before."""

@@ -24,7 +24,8 @@ router = APIRouter(prefix="/content", tags=["Files"])
 async def read_link(
     request: Request, token: Annotated[str, Path(max_length=255)], who: Anyone, db: Db, files: FilesDep
 ) -> Response:
-    """The bytes, or one range of them. An expired link, one of a deleted file and one that was made up look the same."""
+    """The bytes, or one range of them. A link that has expired, whose file is gone or that was made up: all look the
+    same."""
     # A player asks for one range after the other: the trail tells of the first.
     first = request.headers.get("range", "bytes=0-").replace(" ", "").lower().startswith("bytes=0-")
     content = await redeem(files, db, who, token, first=first)

@@ -1,6 +1,6 @@
 """What these routes are given."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import Depends, Header, Path, Query, Request
 
@@ -19,7 +19,12 @@ Owner = Annotated[
 ]
 
 BYTES = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
-BINARY = {200: {"description": "The bytes.", "content": BYTES}, 206: {"description": "The range that was asked for."}}
+BINARY: dict[int | str, dict[str, Any]] = {
+    200: {"description": "The bytes.", "content": BYTES},
+    206: {"description": "The range that was asked for.", "content": BYTES},
+    304: {"description": "It is still what `If-None-Match` names."},
+    416: {"description": "`range_not_satisfiable`: The file has no bytes in this range."},
+}
 
 
 async def _files(request: Request) -> Files:

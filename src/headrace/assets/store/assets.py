@@ -21,7 +21,8 @@ def asset_of(row: Row) -> Asset:
 
 INSERT = f"""
 INSERT INTO headrace.assets
-  (id, user_id, media_type, origin_name, mime_type, size_bytes, sha256, storage_bucket, storage_key, meta_json, expire_at)
+  (id, user_id, media_type, origin_name, mime_type, size_bytes, sha256, storage_bucket, storage_key, meta_json,
+   expire_at)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, now() + $11::interval)
 RETURNING {COLUMNS}
 """

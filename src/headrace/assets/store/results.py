@@ -8,7 +8,8 @@ from headrace.assets.model import Result
 from headrace.database import Row, Tx
 
 _COLUMNS = """result.task_id, task.user_id, result_bucket, result_key, file_name, mime_type, size_bytes, sha256,
-  preview_bucket, preview_key, preview_mime_type, preview_size_bytes, metrics_json, result.expire_at, result.created_at"""
+  preview_bucket, preview_key, preview_mime_type, preview_size_bytes, metrics_json, result.expire_at,
+  result.created_at"""
 
 
 def result_of(row: Row) -> Result:
