@@ -35,6 +35,7 @@ COMMANDS = {
     "queues": Entry("headrace.cli.queues:app", "Queues: what is in them; pause and resume them."),
     "workers": Entry("headrace.cli.queues:workers", "Worker processes that have not ended."),
     "locks": Entry("headrace.cli.locks:app", "Locks: who holds what; take, keep, release one."),
+    "files": Entry("headrace.cli.files:app", "Files: send, fetch, list and delete them, over a running API."),
     "migrate": Entry(
         "headrace.cli.migrate:migrate",
         "Bring the schema to what this program needs. Safe at any time, from any number of processes.",

@@ -13,6 +13,7 @@ import httpx
 from headrace.client.asynchronous import Client
 from headrace.client.model import LogLine, NewTask, Queue, QueueRules, Step, Task, Why, Worker
 from headrace.client.retrying import RetryPolicy
+from headrace.client.synchronous_files import SyncFiles
 from headrace.client.synchronous_schedules import SyncExecutions, SyncLocks, SyncSchedules
 from headrace.deadlines import not_over
 
@@ -85,6 +86,7 @@ class SyncClient:
         self.schedules = SyncSchedules(self._loop, self._client.schedules)
         self.executions = SyncExecutions(self._loop, self._client.executions)
         self.locks = SyncLocks(self._loop, self._client.locks)
+        self.files = SyncFiles(self._loop, self._client.files)
 
     def close(self) -> None:
         self._loop.run(self._client.close())

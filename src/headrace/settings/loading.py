@@ -23,7 +23,7 @@ from headrace.settings.scheduler import SchedulerSettings
 from headrace.settings.worker import WorkerSettings
 
 # Names with the prefix that are not settings: where the file lies, and what the tests and scripts use.
-_NOT_SETTINGS = re.compile(r"HEADRACE_(CONFIG|LOCK_FENCE|LOCK_TOKEN|TEST_\w+|SETUP_\w+)")
+_NOT_SETTINGS = re.compile(r"HEADRACE_(CONFIG|URL|API_KEY|LOCK_FENCE|LOCK_TOKEN|TEST_\w+|SETUP_\w+)")
 
 
 class BadSettings(Invalid):
