@@ -95,10 +95,8 @@ async def put_part(
     finally:
         await asyncio.to_thread(draft.unlink, missing_ok=True)
     async with db.transaction() as tx:
-        if not await uploads.put_part(tx, upload.id, part):
+        if not await uploads.put_part(tx, upload.id, part, lifetime=files.config.upload_lifetime):
             raise UploadOver
-        # Who is still sending has time: an upload expires when nothing came for long.
-        await uploads.renew(tx, upload.id, files.config.upload_lifetime)
     return part
 
 

@@ -93,8 +93,6 @@ async def list_parts(tx: Tx, upload_id: str) -> Sequence[Part]:
     return [Part(**dict(row)) for row in await tx.fetch(LIST_PARTS, upload_id)]
 
 
-# The upload's row is locked for the moment: a part does not arrive while the parts are being put together.
-HOLD_OPEN = "SELECT true FROM headrace.uploads WHERE id = $1 AND status = 'OPEN' FOR SHARE"
 PUT_PART = """
 INSERT INTO headrace.upload_parts AS part (upload_id, number, size_bytes, sha256, etag) VALUES ($1, $2, $3, $4, $5)
 ON CONFLICT (upload_id, number) DO UPDATE
@@ -102,9 +100,10 @@ SET size_bytes = excluded.size_bytes, sha256 = excluded.sha256, etag = excluded.
 """
 
 
-async def put_part(tx: Tx, upload_id: str, part: Part) -> bool:
+async def put_part(tx: Tx, upload_id: str, part: Part, *, lifetime: timedelta) -> bool:
     """Note that a part is stored; the last one that was sent counts. False: the upload is not open."""
-    if not await tx.fetchval(HOLD_OPEN, upload_id):
+    # Who is still sending has time. And it locks the row: no part arrives while the parts are being put together.
+    if not await renew(tx, upload_id, lifetime):
         return False
     await tx.execute(PUT_PART, upload_id, part.number, part.size_bytes, part.sha256, part.etag)
     return True
