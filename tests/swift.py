@@ -187,7 +187,8 @@ def _await(url: str, proxy: subprocess.Popen[bytes], folder: Path) -> None:
             return  # it answers
         except OSError:
             log = (folder / "swift-proxy-server.log").read_text()
-            assert time.monotonic() < end and proxy.poll() is None, f"Swift does not answer: {log}"
+            assert proxy.poll() is None, f"Swift has ended: {log}"
+            assert time.monotonic() < end, f"Swift does not answer: {log}"
             time.sleep(0.1)
         else:
             return

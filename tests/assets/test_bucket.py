@@ -6,6 +6,7 @@ import shutil
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -98,7 +99,7 @@ async def test_200_megabytes_in_parts(ada: httpx.AsyncClient, bucket_files: File
     assert made["size_bytes"] > 200 * MIB
 
 
-async def in_parts(ada: httpx.AsyncClient, content: bytes, *, direct: bool) -> dict[str, str]:
+async def in_parts(ada: httpx.AsyncClient, content: bytes, *, direct: bool) -> dict[str, Any]:
     digest = hashlib.sha256(content).hexdigest()
     asked = {"name": "large.png", "size_bytes": len(content), "sha256": digest, "direct": direct}
     upload = (await ada.post("/v1/uploads", json=asked)).json()
@@ -122,7 +123,7 @@ async def in_parts(ada: httpx.AsyncClient, content: bytes, *, direct: bool) -> d
     assert made.status_code == 200, made.text
     assert (made.json()["sha256"], made.json()["id"]) == (digest, upload["asset_id"])
     assert (await ada.post(f"/v1/uploads/{upload['id']}/complete")).json() == made.json()
-    found: dict[str, str] = made.json()
+    found: dict[str, Any] = made.json()
     return found
 
 

@@ -16,13 +16,17 @@ import httpx
 from fastapi import FastAPI
 
 from headrace import settings
-from headrace.assets.results import Made, StoredFile, record
+from headrace.assembly.followers import followers
+from headrace.assets.results import ResultFiles
 from headrace.cli.serving import application
 from headrace.cli.wiring import Deployment
 from headrace.database import Database, DatabaseConfig
+from headrace.storage import Storage, StorageConfig
 from headrace.tasks.catalog import declare_types
 from headrace.tasks.context import TaskContext
 from headrace.tasks.registry import Registry
+from headrace.tasks.worker.config import WorkerConfig
+from headrace.tasks.worker.loop import Worker
 from tests.accounts.test_wechat import FakeWeChat
 from tests.assets.stand import png
 from tests.edge import stand
@@ -111,28 +115,32 @@ class World:
 
     async def result(self) -> str:
         """A task that is over, with a file as its result."""
-        task_id = await self.task()
-        async with self.db.transaction() as tx:
-            await tx.execute("DELETE FROM headrace.task_queue WHERE task_id = $1", task_id)
-            await tx.execute(
-                "UPDATE headrace.tasks SET status = 'RUNNING', started_at = now(), attempt = 1 WHERE id = $1", task_id
-            )
-            await tx.execute(
-                "UPDATE headrace.tasks SET status = 'SUCCEEDED', finished_at = now(), queue_seq = NULL WHERE id = $1",
-                task_id,
-            )
-            await tx.execute(
-                "INSERT INTO headrace.task_logs (task_id, attempt, status) VALUES ($1, 1, 'SUCCEEDED')", task_id
-            )
-            user_id = await tx.fetchval("SELECT user_id FROM headrace.tasks WHERE id = $1", task_id)
-            key = f"{user_id}/{task_id}/1"
-            made = Made(StoredFile(key, "image/png", 3), "0" * 64, "cat.png", StoredFile(key, "image/webp", 3))
-            await record(tx, task_id, made, keep=None)
-        for kind in ("result", "preview"):
-            file = self.files / kind / key
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_bytes(b"cat")
+        task_id: str = (await self.send("POST", "/v1/tasks", {"type": "makes_a_file"})).json()["id"]
+        stop = asyncio.Event()
+        config = WorkerConfig(poll_every=timedelta(milliseconds=20), scratch=self.files / "scratch")
+        working = asyncio.create_task(Worker(self.db, self.makers, followers(), config).run(stop))
+        async with asyncio.timeout(60):
+            while (await self.send("GET", f"/v1/tasks/{task_id}")).json()["status"] != "SUCCEEDED":
+                await asyncio.sleep(0.02)
+        stop.set()
+        await working
         return task_id
+
+    @property
+    def makers(self) -> Registry:
+        registry = Registry()
+
+        @registry.task("makes_a_file", followers=("results",))
+        async def makes_a_file(context: TaskContext, payload: Any) -> Any:
+            file, small = (self.files / f"{context.task_id}{ending}" for ending in (".png", ".webp"))
+            for each in (file, small):
+                each.write_bytes(b"cat")
+            storage = ResultFiles(Storage(StorageConfig(f"file://{self.files}")))
+            facts = {"name": "cat.png", "mime_type": "image/png"}
+            made = await storage.store(context.task_id, context.user_id, file, preview=small, **facts)
+            return made.as_json()
+
+        return registry
 
     async def api_key(self) -> str:
         body = {"name": f"key {next(self._numbers)}", "scopes": ["tasks:read"]}
@@ -435,6 +443,8 @@ async def whole_api(database_url: str, **choices: Any) -> AsyncIterator[tuple[Wo
             await declare_types(tx, registry)
         async with stand.client(app) as client:
             world = World(client, db, files)
+            async with db.transaction() as tx:
+                await declare_types(tx, world.makers)
             await world.send("POST", "/v1/auth/register", {"username": "boss", "password": PASSWORD})
             async with db.transaction() as tx:
                 await tx.execute("UPDATE headrace.users SET role = 'ADMIN' WHERE username = 'boss'")

@@ -80,6 +80,8 @@ async def serve(request: Request, storage: Storage, content: Content) -> Respons
         status = HTTPStatus.PARTIAL_CONTENT
         headers["Content-Range"] = f"bytes {asked.start}-{asked.end - 1}/{content.size}"
     headers["Content-Length"] = str(asked.end - asked.start)
+    if request.scope.get("headrace.head"):
+        return Response(status_code=status, headers=headers)
     return StreamingResponse(await _opened(storage, content, asked), status_code=status, headers=headers)
 
 

@@ -134,7 +134,8 @@ class ResultFollower:
 
 
 def _named(moved: Transition) -> tuple[Made, Mapping[str, Any] | None] | None:
-    result = orjson.loads(moved.result) if isinstance(moved.result, bytes | str) else moved.result
+    # Encoded where a worker writes it; bytes of our own kind, which orjson does not take for bytes.
+    result = orjson.loads(bytes(moved.result)) if isinstance(moved.result, bytes) else moved.result
     if not isinstance(result, dict) or FIELD not in result:
         return None
     try:

@@ -262,6 +262,7 @@ class Head:
             await send({"type": "http.response.body"})
 
         scope["method"] = "GET"
+        scope["headrace.head"] = True  # for those to whom making a body is work
         try:
             await self._app(scope, receive, send_without_body)
         except ClientDisconnect:
