@@ -35,6 +35,13 @@ EVENT_MOVES: Moves = {
     "DEAD": ["PENDING"],  # by hand
     "PUBLISHED": [],
 }
+ASSET_MOVES: Moves = {"UPLOADED": ["DELETED"], "DELETED": []}
+UPLOAD_MOVES: Moves = {
+    "OPEN": ["COMPLETING", "ABORTED"],
+    "COMPLETING": ["OPEN", "COMPLETED", "ABORTED"],
+    "COMPLETED": [],
+    "ABORTED": [],
+}
 LOCK_MOVES: Moves = {"active": ["released", "expired"], "released": [], "expired": []}
 
 
@@ -60,6 +67,15 @@ def deletion_in(status: str) -> Columns:
     }
 
 
+def asset_in(status: str) -> Columns:
+    return {"status": status, "deleted_at": LATER if status == "DELETED" else None}
+
+
+def upload_in(status: str) -> Columns:
+    held = status == "COMPLETING"
+    return {"status": status, "lease_token": "t" if held else None, "lease_until": LATER if held else None}
+
+
 def lock_in(state: str) -> Columns:
     return {"state": state, "released_at": LATER if state == "released" else None}
 
@@ -74,6 +90,8 @@ def event_in(status: str) -> Columns:
     [
         ("tasks", TASK_MOVES, task_in, "tr_tasks_status"),
         ("task_executions", EXECUTION_MOVES, execution_in, "tr_task_executions_state"),  # S-10
+        ("assets", ASSET_MOVES, asset_in, "tr_assets_status"),
+        ("uploads", UPLOAD_MOVES, upload_in, "tr_uploads_status"),
         ("task_locks", LOCK_MOVES, lock_in, "tr_task_locks_state"),  # S-13
         ("outbox_events", EVENT_MOVES, event_in, "tr_outbox_events_status"),  # W-12
         ("account_deletions", DELETION_MOVES, deletion_in, "tr_account_deletions_status"),  # W-16

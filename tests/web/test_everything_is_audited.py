@@ -120,7 +120,8 @@ class World:
         config = WorkerConfig(poll_every=timedelta(milliseconds=20), scratch=self.files / "scratch")
         working = asyncio.create_task(Worker(self.db, self.makers, followers(), config).run(stop))
         async with asyncio.timeout(60):
-            while (await self.send("GET", f"/v1/tasks/{task_id}")).json()["status"] != "SUCCEEDED":
+            done = "SELECT FROM headrace.tasks WHERE id = $1 AND status = 'SUCCEEDED'"
+            while not await self.db.fetch_alone(done, task_id):
                 await asyncio.sleep(0.02)
         stop.set()
         await working

@@ -46,6 +46,8 @@ def unseal(key: bytes, token: str, *, now: float | None = None) -> Grant:
     try:
         raw = base64.b64decode(token + "=" * (-len(token) % 4), altchars=b"-_", validate=True)
         mac, payload = raw[:_MAC], raw[_MAC:]
+        if base64.urlsafe_b64encode(raw).rstrip(b"=").decode() != token:
+            raise LinkInvalid  # another spelling of the same bits: one link is one text
         if not hmac.compare_digest(mac, hmac.digest(key, payload, "sha256")[:_MAC]):
             raise LinkInvalid
         text = payload.decode()

@@ -271,7 +271,7 @@ async def _complete(files: Files, db: Database, caller: Caller, upload: Upload, 
 
 async def _register(files: Files, db: Database, caller: Caller, arrived: Arrived) -> Asset:
     while True:
-        await place(files, db, arrived)
+        await place(files, arrived)
         try:
             async with db.transaction() as tx:
                 return await register(tx, files, caller, arrived)

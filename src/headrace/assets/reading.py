@@ -4,7 +4,6 @@ import re
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import dataclass
-from http import HTTPStatus
 from urllib.parse import quote
 
 from fastapi import Request, Response
@@ -67,7 +66,7 @@ async def serve(request: Request, storage: Storage, content: Content) -> Respons
         "Cache-Control": "private, no-cache",
     }
     if _matches(request.headers.get("if-none-match"), content.etag):
-        return Response(status_code=HTTPStatus.NOT_MODIFIED, headers=headers)
+        return Response(status_code=304, headers=headers)
     asked = _asked(request, content)
     if asked is None:
         found = answer(
@@ -75,9 +74,9 @@ async def serve(request: Request, storage: Storage, content: Content) -> Respons
         )
         found.headers["Content-Range"] = f"bytes */{content.size}"
         return found
-    status = HTTPStatus.OK
+    status = 200
     if asked.partial:
-        status = HTTPStatus.PARTIAL_CONTENT
+        status = 206
         headers["Content-Range"] = f"bytes {asked.start}-{asked.end - 1}/{content.size}"
     headers["Content-Length"] = str(asked.end - asked.start)
     if request.scope.get("headrace.head"):

@@ -58,7 +58,7 @@ async def _register(files: Files, db: Database, caller: Caller, arrived: Arrived
         return Answer(AssetOut.of(asset), status=201, headers={"Location": f"/v1/assets/{asset.id}"})
 
     while True:
-        await place(files, db, arrived)
+        await place(files, arrived)
         try:
             return await once.run(db, act, body=asked)
         except EqualGone:

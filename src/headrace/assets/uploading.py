@@ -60,6 +60,9 @@ async def begin(tx: Tx, files: Files, caller: Caller, new: NewUpload, *, method:
     await check_quota(tx, files, caller.user_id, new.size_bytes)
     asset_id = AssetId(ids.new("ast"))
     streamed = method is UploadMethod.STREAM
+    if streamed:
+        # If PostgreSQL dies and forgets it, the request that waits for it fails at its end: nobody needs the disk here.
+        await tx.execute("SET LOCAL synchronous_commit TO off")
     return await uploads.insert(
         tx,
         upload_id=UploadId(ids.new("upl")),
@@ -101,6 +104,7 @@ class Arrived:
     received: Received
     facts: Facts
     stored: bool = False  # whether its bytes lie under its own name in storage
+    shared: bool = False  # whether an equal file of the user's was there, so that they need not be stored
     token: str | None = None  # of whoever completes it
     asset: Asset | None = None
 
@@ -113,13 +117,14 @@ async def inspect(files: Files, db: Database, upload: Upload, received: Received
         raise DigestMismatch(received=received.sha256, announced=upload.sha256)
     async with db.transaction(readonly=True) as tx:
         limits = await limits_for(tx, files.config, upload.user_id)
+        equal = await assets.find_equal(tx, upload.user_id, received.sha256, received.size)
     facts = await files.inspector.inspect(received.path, limits=limits.file)
     if upload.strip_location:
         freed = received.path.with_name(f"{received.path.name}.freed")
         if await files.inspector.strip_location(received.path, freed):
             await asyncio.to_thread(freed.replace, received.path)
-            received, stored = await asyncio.to_thread(_measure, received), False
-    return Arrived(upload, received, facts, stored)
+            received, stored, equal = await asyncio.to_thread(_measure, received), False, None
+    return Arrived(upload, received, facts, stored, shared=equal is not None)
 
 
 def _measure(received: Received) -> Received:
@@ -128,11 +133,9 @@ def _measure(received: Received) -> Received:
     return replace(received, size=received.path.stat().st_size, sha256=digest)
 
 
-async def place(files: Files, db: Database, arrived: Arrived) -> None:
+async def place(files: Files, arrived: Arrived) -> None:
     """Store the bytes, unless an equal file of the user has them already."""
-    async with db.transaction(readonly=True) as tx:
-        equal = await assets.find_equal(tx, arrived.upload.user_id, arrived.received.sha256, arrived.received.size)
-    if equal is None and not arrived.stored:
+    if not arrived.shared and not arrived.stored:
         await files.storage.move_in(arrived.upload.object_name, arrived.received.path)
         arrived.stored = True
 
@@ -146,6 +149,7 @@ async def register(tx: Tx, files: Files, caller: Caller, arrived: Arrived) -> As
     await assets.lock_bytes(tx, upload.user_id, received.sha256)
     equal = await assets.find_equal(tx, upload.user_id, received.sha256, received.size)
     if equal is None and not arrived.stored:
+        arrived.shared = False
         raise EqualGone
     ended = (
         await uploads.finish_stream(tx, upload.id)
