@@ -31,7 +31,7 @@ async def take(
             if not await uploads.renew(tx, upload.id, STREAM_LIFETIME):
                 raise UploadNotFound
 
-    path = files.spool / upload.id / "whole"
+    path = files.spool / upload.id
     try:
         stalled_for = files.config.stalled_for
         received = await receive(body, path, most=most, stalled_for=stalled_for, on_alive=alive)

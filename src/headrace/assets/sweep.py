@@ -65,11 +65,11 @@ async def sweep(files: Files, db: Database, *, older_than: timedelta = timedelta
 async def sweep_spool(files: Files, db: Database) -> int:
     """What uploads have left behind on this machine that no upload needs any more."""
     names = await asyncio.to_thread(_entries, files.spool)
-    uploads = [name for name in names if name.startswith("upl_")]
+    uploads = {name: name.partition(".")[0] for name in names if name.startswith("upl_")}
     async with db.transaction(readonly=True) as tx:
-        alive = await store.list_alive_uploads(tx, uploads)
+        alive = await store.list_alive_uploads(tx, [*uploads.values()])
     line = time.time() - _DRAFT_AGE_S
-    gone = [name for name in uploads if name not in alive]
+    gone = [name for name, upload_id in uploads.items() if upload_id not in alive]
     gone += [name for name, changed in names.items() if not name.startswith("upl_") and changed < line]
     for name in gone:
         await asyncio.to_thread(_remove, files.spool / name)

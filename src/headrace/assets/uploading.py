@@ -192,8 +192,9 @@ async def tidy(files: Files, arrived: Arrived) -> None:
     with suppress(HeadraceError):  # the sweep finds it
         if arrived.stored and arrived.asset is not None and arrived.asset.storage_key != arrived.upload.storage_key:
             await files.storage.delete(arrived.upload.object_name)
+    if arrived.upload.method is UploadMethod.STREAM and arrived.stored:
+        return  # what was spooled is the file now
     await forget_spooled(files, arrived.upload)
-    arrived.received.path.unlink(missing_ok=True)
 
 
 async def give_up(files: Files, db: Database, upload: Upload, *, token: str | None = None, code: str) -> None:
@@ -221,8 +222,12 @@ async def clean(files: Files, db: Database, upload: Upload) -> None:
 
 async def forget_spooled(files: Files, upload: Upload) -> None:
     """Parts that lie on this machine, and whatever was written on the way."""
+    spooled = files.spool / upload.id  # a file of one request, or a folder of parts
 
     def remove() -> None:
-        shutil.rmtree(files.spool / upload.id, ignore_errors=True)
+        if spooled.is_dir():
+            shutil.rmtree(spooled, ignore_errors=True)
+        else:
+            spooled.unlink(missing_ok=True)
 
     await asyncio.to_thread(remove)
