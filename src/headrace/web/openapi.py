@@ -56,6 +56,7 @@ TAGS = [
     {"name": "Queues", "description": "What waits where, who works on it, and holding it back."},
     {"name": "Schedules", "description": "When it runs: by cron, by interval, once; and what became of the runs."},
     {"name": "Locks", "description": "One thing at a time, over any number of machines."},
+    {"name": "Files", "description": "Uploading, reading, handing out and deleting files, and those that tasks make."},
     {"name": "Audit", "description": "Who did what, to what, from where; and proof of it."},
     {"name": "Operations", "description": "Months of the tables that are kept by months, and those in the archive."},
     {"name": "Administration", "description": "Other people's accounts, for administrators."},
