@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from headrace.tasks.context import BlockingTaskContext
+from headrace.tasks.isolation.preloading import preloads
 from headrace.tasks.registry import Registry
 
 own = Registry()
@@ -71,3 +72,17 @@ def _outcome(attempt: Callable[[], object]) -> str | None:
     except OSError as exc:
         return type(exc).__name__
     return None
+
+
+prepared = Registry()
+loaded: list[int] = []
+
+
+def load() -> None:
+    loaded.append(os.getpid())
+
+
+@prepared.task("prepared", isolation="process")
+@preloads(load)
+def run_prepared(context: BlockingTaskContext, payload: Any) -> dict[str, Any]:
+    return {"pid": os.getpid(), "loaded": loaded}

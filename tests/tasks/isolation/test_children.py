@@ -16,7 +16,7 @@ from headrace.tasks.isolation.errors import Killed, ProgramBroken
 from headrace.tasks.isolation.failures import Failures
 from headrace.tasks.isolation.program import load_registry
 from headrace.tasks.registry import TaskType
-from tests.tasks.isolation import program
+from tests.tasks.isolation import other_program, program
 from tests.tasks.isolation.stand import (
     Stand,
     appearing,
@@ -187,3 +187,12 @@ async def test_addresses_that_lead_nowhere_are_refused_in_words() -> None:
     }.items():
         with pytest.raises(ProgramBroken, match=why):
             load_registry(address)
+
+
+async def test_what_a_handler_preloads_is_loaded_once_in_each_child_and_never_in_the_worker(tmp_path: Path) -> None:
+    async with closing(Children(size=1)) as children:
+        stand = Stand(children, tmp_path)
+        for _ in range(2):
+            found = await stand.run_type(other_program.prepared.get("prepared"), None)
+            assert found["loaded"] == [found["pid"]]
+    assert other_program.loaded == []

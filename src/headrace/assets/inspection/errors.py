@@ -8,11 +8,13 @@ Invalid
     ├── FileTooLarge, FileTooManyPixels, FileTooManyPages, FileTooManyFrames, FileTooLong      beyond the plan
     ├── FileBomb, FilePolyglot                      made to harm
     └── InspectionTimeout, InspectionMemory, InspectionCrashed      nobody can say: looking took too much
+Unavailable
+└── InspectionStopped                               not the file's fault
 """
 
 from collections.abc import Mapping
 
-from headrace.errors import Invalid
+from headrace.errors import Invalid, Unavailable
 
 
 class FileRefused(Invalid):
@@ -121,6 +123,12 @@ class InspectionCrashed(FileRefused):
     """The file made the program crash that reads it: save it anew with a usual program and send that."""
 
     code = "inspection_crashed"
+
+
+class InspectionStopped(Unavailable):
+    """The service stopped while it looked into the file: send it again."""
+
+    code = "inspection_stopped"
 
 
 # By code, for what a child says.

@@ -1,9 +1,17 @@
 """What readers give back, and the checks that all of them make."""
 
+import resource
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
-from headrace.assets.inspection.errors import FileDamaged, FileTooManyFrames, FileTooManyPages, FileTooManyPixels
+from headrace.assets.inspection.errors import (
+    FileDamaged,
+    FileTooManyFrames,
+    FileTooManyPages,
+    FileTooManyPixels,
+    InspectionMemory,
+)
 from headrace.assets.inspection.model import Facts, FileLimits, Format, Note
 
 
@@ -30,6 +38,16 @@ def check_pixels(width: int, height: int, limits: FileLimits) -> None:
             height=height,
             max_pixels=limits.max_pixels,
         )
+
+
+def check_memory(width: int, height: int, *, bytes_per_pixel: int) -> None:
+    """Before a library decodes that much: most of them call it damage when they get no memory."""
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if limit == resource.RLIM_INFINITY:
+        return
+    taken = int(Path("/proc/self/statm").read_bytes().split()[0]) * resource.getpagesize()
+    if width * height * bytes_per_pixel > limit - taken:
+        raise InspectionMemory(width=width, height=height)
 
 
 def check_pages(pages: int, limits: FileLimits) -> None:

@@ -81,7 +81,9 @@ def _skip_image(data: mmap.mmap, at: int, walk: _Walk, limits: FileLimits) -> in
         raise FileDamaged
     if at + 11 > len(data):
         return None
-    check_pixels(max(1, _short(data, at + 5)), max(1, _short(data, at + 7)), limits)
+    # Decoders widen the canvas for a frame that sticks out of it.
+    right, bottom = _short(data, at + 1) + _short(data, at + 5), _short(data, at + 3) + _short(data, at + 7)
+    check_pixels(max(walk.width, right), max(walk.height, bottom), limits)
     following = _skip_blocks(data, at + 11 + _table(data[at + 9]))
     if following is not None:
         walk.frames += 1

@@ -27,7 +27,9 @@ from headrace.assets.inspection.model import Facts, FileLimits, Format
 from headrace.assets.inspection.source import Source
 from headrace.tasks.context import BlockingTaskContext
 from headrace.tasks.errors import Fatal
+from headrace.tasks.isolation.preloading import preloads
 
+LIBRARIES = ("PIL", "av", "pi_heif", "pikepdf", "pypdfium2")
 Reader = Callable[[Source, FileLimits], Facts]
 READERS: dict[Format, Reader] = {
     Format.JPEG: jpeg.inspect,
@@ -43,29 +45,45 @@ READERS: dict[Format, Reader] = {
 }
 
 
+def _load_libraries() -> None:
+    """Once in each child; each library is told to be quiet and to leave the limits to us."""
+    import av.logging
+    import pi_heif
+    import pikepdf
+    import pypdfium2
+    from PIL import Image, ImageFile
+
+    faulthandler.disable()  # a broken file's crash is told by its code, and its trace by nobody
+    warnings.simplefilter("ignore")
+    Image.MAX_IMAGE_PIXELS = None  # what a file declares was checked against the plan
+    ImageFile.LOAD_TRUNCATED_IMAGES = False
+    av.logging.set_level(av.logging.PANIC)
+    _ = pi_heif, pikepdf, pypdfium2
+
+
+@preloads(_load_libraries)
 def warm_up(_context: BlockingTaskContext, _order: dict[str, Any]) -> dict[str, Any]:
-    """Load the libraries, which takes longer than most files."""
-    _libraries()
+    """Nothing: to run it the libraries were loaded, which takes longer than most files."""
     return {}
 
 
+@preloads(_load_libraries)
 def inspect(context: BlockingTaskContext, order: dict[str, Any]) -> dict[str, Any]:
     """What the file is."""
-    _libraries()
     (descriptor,) = context.descriptors
     return _told(lambda: asdict(_inspect(Source(descriptor), FileLimits(**order))))
 
 
+@preloads(_load_libraries)
 def preview(context: BlockingTaskContext, order: dict[str, Any]) -> dict[str, Any]:
     """A small picture of it."""
-    _libraries()
     descriptor, target = context.descriptors
     return _told(lambda: previews.write(Source(descriptor), Format(order["format"]), target, order["longest_side"]))
 
 
+@preloads(_load_libraries)
 def strip_location(context: BlockingTaskContext, _order: dict[str, Any]) -> dict[str, Any]:
     """The file without the place where it was taken."""
-    _libraries()
     descriptor, target = context.descriptors
     return _told(lambda: {"stripped": location.strip(Source(descriptor), target)})
 
@@ -86,20 +104,3 @@ def _told(work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
         raise  # the child goes, and says so
     except Exception as exc:
         raise Fatal(FileDamaged().message, code=FileDamaged.code, reason=f"{type(exc).__name__}: {exc}"[:200]) from exc
-
-
-@functools.cache
-def _libraries() -> None:
-    """Load them once, each told to be quiet and to leave the limits to us."""
-    import av.logging
-    import pi_heif
-    import pikepdf
-    import pypdfium2
-    from PIL import Image, ImageFile
-
-    faulthandler.disable()  # a broken file's crash is told by its code, and its trace by nobody
-    warnings.simplefilter("ignore")
-    Image.MAX_IMAGE_PIXELS = None  # what a file declares was checked against the plan
-    ImageFile.LOAD_TRUNCATED_IMAGES = False
-    av.logging.set_level(av.logging.PANIC)
-    _ = pi_heif, pikepdf, pypdfium2

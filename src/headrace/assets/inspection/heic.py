@@ -4,7 +4,7 @@ from typing import Any
 
 from headrace.assets.inspection.boxes import read_layout
 from headrace.assets.inspection.errors import FileDamaged, FileTruncated
-from headrace.assets.inspection.findings import check_frames, check_pixels, facts
+from headrace.assets.inspection.findings import check_frames, check_memory, check_pixels, facts
 from headrace.assets.inspection.model import Facts, FileLimits, Format, Note
 from headrace.assets.inspection.sniffing import check_hidden
 from headrace.assets.inspection.source import Source
@@ -19,6 +19,7 @@ def inspect(source: Source, limits: FileLimits) -> Facts:
     primary = pictures[pictures.primary_index]
     width, height = primary.size
     check_pixels(width, height, limits)
+    check_memory(width, height, bytes_per_pixel=10)
     check_frames(len(pictures), limits)
     _ = primary.data  # decodes it
     return facts(

@@ -26,7 +26,7 @@ _XMP_PLACE = re.compile(rb"<exif:GPS(\w+)[^>]*>.*?</exif:GPS\1>|\bexif:GPS\w+\s*
 _PLACE_BOX = re.compile(rb"(....)(\xa9xyz|loci)", re.DOTALL)
 _ISO6709 = re.compile(rb"[+-]\d{2,7}(?:\.\d+)?[+-]\d{3,8}(?:\.\d+)?(?:[+-]\d+(?:\.\d+)?)?(?:CRS\w+)?/")
 _MOST_MOOV = 256 * 1024**2
-_PICTURES = (Format.JPEG, Format.WEBP, Format.TIFF, Format.HEIC, Format.PNG)
+_PICTURES = (Format.JPEG, Format.WEBP, Format.TIFF, Format.HEIC)
 
 
 def strip(source: Source, target: int) -> bool:

@@ -38,7 +38,13 @@ class Format(StrEnum):
 
     @property
     def mime_type(self) -> str:
+        """The usual one."""
         return _MIME[self]
+
+    @property
+    def mime_types(self) -> frozenset[str]:
+        """All that a file of this format may have: presentations have one each for shows, templates and macros."""
+        return PRESENTATIONS_MIME if self is Format.PPTX else frozenset({self.mime_type})
 
 
 _VIDEOS = (Format.MP4, Format.MOV, Format.MKV, Format.WEBM)
@@ -64,6 +70,18 @@ _MIME = {
     Format.PPTX: "application/vnd.openxmlformats-officedocument.presentationml.presentation",
     Format.PPT: "application/vnd.ms-powerpoint",
 }
+_OPENXML = "application/vnd.openxmlformats-officedocument.presentationml"
+_POWERPOINT = "application/vnd.ms-powerpoint"
+# By what the list of contents of a PPTX calls its main part.
+PRESENTATIONS = {
+    f"{_OPENXML}.presentation.main+xml": f"{_OPENXML}.presentation",
+    f"{_OPENXML}.slideshow.main+xml": f"{_OPENXML}.slideshow",
+    f"{_OPENXML}.template.main+xml": f"{_OPENXML}.template",
+    f"{_POWERPOINT}.presentation.macroEnabled.main+xml": f"{_POWERPOINT}.presentation.macroEnabled.12",
+    f"{_POWERPOINT}.slideshow.macroEnabled.main+xml": f"{_POWERPOINT}.slideshow.macroEnabled.12",
+    f"{_POWERPOINT}.template.macroEnabled.main+xml": f"{_POWERPOINT}.template.macroEnabled.12",
+}
+PRESENTATIONS_MIME = frozenset(PRESENTATIONS.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +125,7 @@ class FileLimits:
     """How much of a file is taken, by plan; None is no limit beyond what the child may use."""
 
     max_bytes: int | None = 2 * 1024**3
-    max_pixels: int | None = 100_000_000  # of a picture, of a video's frame, of all frames of an animation: see bombs
+    max_pixels: int | None = 100_000_000  # of a picture, of a TIFF's page, of a video's frame
     max_pages: int | None = 2_000  # of a PDF or a multi-page TIFF, and slides
     max_seconds: int | None = 2 * 3600
     max_frames: int | None = 2_000  # of an animated picture

@@ -10,8 +10,8 @@ def decode(source: Source, *kinds: str) -> Any:
     """The first frame with its pixels. Sizes were checked before: Pillow's own alarm is off, see ``handlers``."""
     from PIL import Image
 
-    picture = Image.open(source.open(), formats=kinds)
     try:
+        picture = Image.open(source.open(), formats=kinds)
         picture.load()
     except MemoryError:
         raise

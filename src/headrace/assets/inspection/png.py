@@ -19,6 +19,7 @@ _PASSES = ((0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4),
 _PIECE = 1 << 20
 _MOST_CHUNKS = 1_000_000
 _LAST_FILTER = 4
+_PALETTE = 3
 
 
 @dataclass(slots=True)
@@ -83,7 +84,9 @@ class _Reading:
     declared_frames: int = 0
     duration_ms: float = 0
     exif: bytes = b""
+    has_palette: bool = False
     end: int | None = None
+    has_end: bool = False  # its last chunk
 
 
 def inspect(source: Source, limits: FileLimits) -> Facts:
@@ -104,7 +107,7 @@ def inspect(source: Source, limits: FileLimits) -> Facts:
     animated = reading.declared_frames > 1
     return facts(
         Format.PNG,
-        notes=[Note.BYTES_BEHIND] if at < source.size else [],
+        notes=[Note.BYTES_BEHIND] * (at < source.size) + [Note.NO_END] * (not reading.has_end),
         width=header.width,
         height=header.height,
         frames=max(1, reading.frames if animated else 1),
@@ -141,9 +144,9 @@ def _take(source: Source, at: int, length: int, kind: bytes, reading: _Reading, 
         case b"IHDR":
             reading.rows = _Rows(_read_header(body, limits))
         case b"IDAT":
-            if reading.rows is None:
-                raise FileDamaged
-            reading.rows.feed(body)
+            _feed(reading, body)
+        case b"PLTE":
+            reading.has_palette = True
         case b"acTL":
             reading.declared_frames = int.from_bytes(body[:4], "big")
         case b"fcTL" if len(body) >= 24:
@@ -153,7 +156,7 @@ def _take(source: Source, at: int, length: int, kind: bytes, reading: _Reading, 
         case b"eXIf":
             reading.exif = body
         case b"IEND":
-            reading.end = at + 12 + length
+            reading.end, reading.has_end = at + 12 + length, True
 
 
 def _read_header(body: bytes, limits: FileLimits) -> _Header:
@@ -166,9 +169,15 @@ def _read_header(body: bytes, limits: FileLimits) -> _Header:
     return _Header(width, height, depth, colour, bool(interlace))
 
 
+def _feed(reading: _Reading, packed: bytes) -> None:
+    if reading.rows is None or (reading.rows.header.colour == _PALETTE and not reading.has_palette):
+        raise FileDamaged
+    reading.rows.feed(packed)
+
+
 def _feed_what_is_there(source: Source, at: int, kind: bytes, reading: _Reading) -> None:
-    if kind == b"IDAT" and reading.rows is not None:
-        reading.rows.feed(source.read_at(at + 8, source.size - at - 8))
+    if kind == b"IDAT":
+        _feed(reading, source.read_at(at + 8, source.size - at - 8))
 
 
 def _without_end(source: Source, reading: _Reading) -> int:

@@ -7,25 +7,9 @@ from xml.etree import ElementTree as ET
 from headrace.assets.inspection import archives
 from headrace.assets.inspection.errors import FileDamaged, FilePolyglot, FileUnknown, FileUnsupported
 from headrace.assets.inspection.findings import check_pages, facts
-from headrace.assets.inspection.model import Facts, FileLimits, Format, Note
+from headrace.assets.inspection.model import PRESENTATIONS, Facts, FileLimits, Format, Note
 from headrace.assets.inspection.source import Source
 
-_OPENXML = "application/vnd.openxmlformats-officedocument"
-# What the list of contents calls the main part, and what the file is called on the web.
-_KINDS = {
-    f"{_OPENXML}.presentationml.presentation.main+xml": Format.PPTX.mime_type,
-    f"{_OPENXML}.presentationml.slideshow.main+xml": f"{_OPENXML}.presentationml.slideshow",
-    f"{_OPENXML}.presentationml.template.main+xml": f"{_OPENXML}.presentationml.template",
-    "application/vnd.ms-powerpoint.presentation.macroEnabled.main+xml": (
-        "application/vnd.ms-powerpoint.presentation.macroEnabled.12"
-    ),
-    "application/vnd.ms-powerpoint.slideshow.macroEnabled.main+xml": (
-        "application/vnd.ms-powerpoint.slideshow.macroEnabled.12"
-    ),
-    "application/vnd.ms-powerpoint.template.macroEnabled.main+xml": (
-        "application/vnd.ms-powerpoint.template.macroEnabled.12"
-    ),
-}
 _OTHER_KINDS = (
     ("wordprocessingml", "a Word document"),
     ("ms-word", "a Word document"),
@@ -68,7 +52,7 @@ def _main_part(archive: zipfile.ZipFile, names: set[str]) -> tuple[str, str]:
     for override in types:
         kind = override.get("ContentType", "")
         seen.append(kind)
-        for known, mime_type in _KINDS.items():
+        for known, mime_type in PRESENTATIONS.items():
             if kind.lower() == known.lower() and override.get("PartName"):
                 return override.get("PartName", "").lstrip("/"), mime_type
     return _by_default(types, archive, seen)
@@ -77,7 +61,7 @@ def _main_part(archive: zipfile.ZipFile, names: set[str]) -> tuple[str, str]:
 def _by_default(types: ET.Element, archive: zipfile.ZipFile, seen: list[str]) -> tuple[str, str]:
     """Some writers name the kind for the ending alone, and the part in the relations."""
     kinds = {each.get("ContentType", "").lower() for each in types}
-    for known, mime_type in _KINDS.items():
+    for known, mime_type in PRESENTATIONS.items():
         if known.lower() in kinds:
             return _from_relations(archive), mime_type
     for word, name in _OTHER_KINDS:

@@ -24,15 +24,25 @@ _WIDE = (1280, 720)
 
 def write(source: Source, kind: Format, target: int, longest_side: int) -> dict[str, Any]:
     """Make it and write it as WebP; gives its size."""
-    side = max(16, min(longest_side, _MOST_SIDE))
-    picture = _upright(source, kind, side)
-    picture.thumbnail((side, side))
-    picture = _on_plain_ground(picture)
+    from PIL import ImageFile
+
+    ImageFile.LOAD_TRUNCATED_IMAGES = True  # it was taken though its last bytes are missing: show what there is
+    try:
+        picture = _small(source, kind, longest_side)
+    finally:
+        ImageFile.LOAD_TRUNCATED_IMAGES = False
     packed = io.BytesIO()
     picture.save(packed, "WEBP", quality=_QUALITY, method=4)
     with os.fdopen(target, "wb", closefd=False) as file:
         file.write(packed.getvalue())
     return {"width": picture.width, "height": picture.height}
+
+
+def _small(source: Source, kind: Format, longest_side: int) -> Any:
+    side = max(16, min(longest_side, _MOST_SIDE))
+    picture = _upright(source, kind, side)
+    picture.thumbnail((side, side))
+    return _in_colours(picture)
 
 
 def _upright(source: Source, kind: Format, side: int) -> Any:
@@ -67,13 +77,15 @@ def _picture(source: Source, name: str, side: int) -> Any:
 
 def _eight_bits(picture: Any) -> Any:
     """Of 16 bits or fractions: stretched from the darkest to the lightest, as viewers do."""
+    if picture.mode.startswith("I;16"):
+        picture = picture.convert("I")
     low, high = picture.getextrema()
     scale = 255 / (high - low) if high > low else 1
     return picture.convert("F").point(lambda value: (value - low) * scale).convert("L")
 
 
-def _on_plain_ground(picture: Any) -> Any:
-    """As RGB; what is transparent stays so, WebP can do that."""
+def _in_colours(picture: Any) -> Any:
+    """As RGB; what is transparent stays so, which WebP can do."""
     has_alpha = picture.mode in ("RGBA", "LA", "PA") or "transparency" in picture.info
     return picture.convert("RGBA" if has_alpha else "RGB")
 

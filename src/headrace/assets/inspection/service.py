@@ -8,27 +8,34 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Self
 
+import orjson
 from pydantic import TypeAdapter, ValidationError
 
+from headrace import extras, logs
 from headrace.assets.inspection import handlers
 from headrace.assets.inspection.errors import (
     REFUSALS,
     FileEmpty,
+    FileMismatch,
     FileRefused,
     FileTooLarge,
     InspectionCrashed,
     InspectionMemory,
+    InspectionStopped,
     InspectionTimeout,
 )
-from headrace.assets.inspection.model import Facts, FileLimits
+from headrace.assets.inspection.model import Facts, FileLimits, MediaType
 from headrace.tasks.errors import BadResult, Fatal, TaskCanceled
 from headrace.tasks.isolation.errors import CrashCause, Crashed, HandlerFailed
 from headrace.tasks.isolation.single import Standalone
 from headrace.tasks.registry import ProcessLimits, Registry, TaskType
 
+log = logs.get(__name__)
+
 # Facts are a page of JSON. A child that sends more has been taken over by what it read.
 _RESULT_LIMIT = 64 * 1024
 _FACTS = TypeAdapter(Facts)
+_MOST = 2**31  # what the database takes
 _CAUSES: dict[CrashCause, type[FileRefused]] = {
     CrashCause.TIME: InspectionTimeout,
     CrashCause.MEMORY: InspectionMemory,
@@ -40,13 +47,13 @@ _CAUSES: dict[CrashCause, type[FileRefused]] = {
 class InspectorConfig:
     """How many children there are, and what each may use for one file.
 
-    ``memory_bytes`` is address space on top of the loaded libraries: a picture of 100 million pixels takes 400 MB.
+    ``memory_bytes`` is address space on top of the loaded libraries: a WebP of 100 million pixels takes 1.2 GB of it.
     """
 
     processes: int = 2
-    memory_bytes: int = 1024**3
-    cpu_seconds: int = 60
-    wall_seconds: int = 120
+    memory_bytes: int = 2 * 1024**3
+    cpu_seconds: int = 30
+    wall_seconds: int = 60
     output_bytes: int = 512 * 1024**2
 
 
@@ -77,21 +84,29 @@ class Inspector:
         """Start the children and load their libraries, so that the first file need not wait."""
         await asyncio.gather(*(self._run(handlers.warm_up, {}, ()) for _ in range(self._config.processes)))
 
-    async def inspect(self, path: Path, *, limits: FileLimits) -> Facts:
-        """What the file is; a ``FileRefused`` says why it is not taken."""
+    async def inspect(self, path: Path, *, limits: FileLimits, expected: MediaType | None = None) -> Facts:
+        """What the file is; a ``FileRefused`` says why it is not taken. ``expected`` is what it was said to be."""
         with _opened(path) as file:
             size = os.fstat(file).st_size
             if size == 0:
                 raise FileEmpty
             if limits.max_bytes is not None and size > limits.max_bytes:
                 raise FileTooLarge(size_bytes=size, max_bytes=limits.max_bytes)
-            return _facts(await self._run(handlers.inspect, asdict(limits), (file,)))
+            facts = _facts(await self._run(handlers.inspect, asdict(limits), (file,)))
+        if expected is not None and facts.media_type is not expected:
+            raise FileMismatch(
+                f"This is a file of the kind {facts.media_type}, not {expected}: send it under its own kind.",
+                media_type=facts.media_type,
+                expected=expected,
+            )
+        return facts
 
     async def preview(self, path: Path, facts: Facts, target: Path, *, longest_side: int) -> None:
         """Write a small picture of the file to ``target``, as WebP, upright, no side longer than ``longest_side``.
 
         A picture, a video's first frame that shows something, the first page, the slide that a presentation keeps as
-        its thumbnail; where there is none, a sheet with the kind of file on it.
+        its thumbnail; where there is none, a sheet with the kind of file on it. ``target`` grows while it is written:
+        let it be a draft's name. It is gone if this fails.
         """
         with _opened(path) as file, _written(target) as output:
             order = {"format": facts.format, "longest_side": longest_side}
@@ -110,6 +125,7 @@ class Inspector:
         return stripped
 
     async def _run(self, handler: Any, order: dict[str, Any], files: tuple[int, ...]) -> Any:
+        extras.require(*handlers.LIBRARIES, extra="files")
         try:
             return await self._processes.run(
                 self._types[handler.__name__], order, descriptors=files, result_limit=_RESULT_LIMIT
@@ -117,9 +133,15 @@ class Inspector:
         except Fatal as exc:
             raise _refusal(exc) from None
         except Crashed as exc:
+            log.warning(
+                "inspection.crashed", verb=handler.__name__, cause=exc.cause, error=exc.message.partition("\n")[0]
+            )
             raise _CAUSES[exc.cause] from exc
-        except (HandlerFailed, BadResult, TaskCanceled) as exc:
+        except (HandlerFailed, BadResult) as exc:
+            log.warning("inspection.failed", verb=handler.__name__, error=exc.message.partition("\n")[0])
             raise InspectionCrashed from exc
+        except TaskCanceled as exc:  # closed while the file waited or was read: not the file's fault
+            raise InspectionStopped from exc
 
 
 def _types(config: InspectorConfig) -> dict[str, TaskType]:
@@ -147,10 +169,17 @@ def _refusal(exc: Fatal) -> FileRefused:
 
 
 def _facts(answer: Any) -> Facts:
+    """What a child said, if it is of the form that facts have: it has read a stranger's file, and may speak for it."""
     try:
-        return _FACTS.validate_python(answer)
+        facts = _FACTS.validate_python(answer)
     except ValidationError as exc:
         raise InspectionCrashed from exc
+    numbers = (facts.width, facts.height, facts.pages, facts.frames, facts.duration_ms, facts.orientation)
+    sensible = all(number is None or 0 <= number < _MOST for number in numbers)
+    fits = facts.media_type is facts.format.media_type and facts.mime_type in facts.format.mime_types
+    if not (sensible and fits) or b"\\u0000" in orjson.dumps(facts.details):
+        raise InspectionCrashed
+    return facts
 
 
 @contextmanager

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import BinaryIO
 
+from headrace.assets.inspection.errors import InspectionMemory
+
 _HEAD = 4096
 
 
@@ -30,11 +32,19 @@ class Source:
 
     def open(self) -> BinaryIO:
         """A file from the beginning, for libraries that want one."""
-        os.lseek(self.descriptor, 0, os.SEEK_SET)
+        self.rewind()
         return os.fdopen(self.descriptor, "rb", closefd=False)
+
+    def rewind(self) -> None:
+        """Back to the beginning, for libraries that take the descriptor itself."""
+        os.lseek(self.descriptor, 0, os.SEEK_SET)
 
     @contextmanager
     def mapped(self) -> Iterator[mmap.mmap]:
         """All of it as one piece, which counts as memory: not for videos."""
-        with mmap.mmap(self.descriptor, 0, access=mmap.ACCESS_READ) as data:
+        try:
+            data = mmap.mmap(self.descriptor, 0, access=mmap.ACCESS_READ)
+        except OSError as exc:
+            raise InspectionMemory from exc
+        with data:
             yield data

@@ -3,13 +3,13 @@
 from typing import Any
 
 from headrace.assets.inspection.errors import FileDamaged, FileTruncated, FileUnsupported
-from headrace.assets.inspection.findings import check_pages, check_pixels, facts
+from headrace.assets.inspection.findings import check_memory, check_pages, check_pixels, facts
 from headrace.assets.inspection.model import Facts, FileLimits, Format, Note
 from headrace.assets.inspection.sniffing import check_hidden
 from headrace.assets.inspection.source import Source
 
-_ORIENTATION, _STRIPS, _STRIP_BYTES, _TILES, _TILE_BYTES, _DNG, _MAKE = 274, 273, 279, 324, 325, 50706, 271
-_RAW_COMPRESSIONS = frozenset({"nikon_nef", "sony_arw", 34713, 32767, 65000})
+_WIDTH, _HEIGHT, _STRIPS, _ORIENTATION, _STRIP_BYTES, _TILES, _TILE_BYTES = 256, 257, 273, 274, 279, 324, 325
+_DNG = 50706
 
 
 def inspect(source: Source, limits: FileLimits) -> Facts:
@@ -24,9 +24,10 @@ def inspect(source: Source, limits: FileLimits) -> Facts:
         raise _unreadable(source) from exc
     with picture:
         check_pixels(picture.width, picture.height, limits)
+        check_memory(picture.width, picture.height, bytes_per_pixel=8)
         if _DNG in picture.tag_v2:
             raise _raw()
-        width, height = picture.tag_v2.get(256, picture.width), picture.tag_v2.get(257, picture.height)
+        width, height = picture.tag_v2.get(_WIDTH, picture.width), picture.tag_v2.get(_HEIGHT, picture.height)
         orientation = picture.tag_v2.get(_ORIENTATION, 1)
         details = {"mode": picture.mode, "compression": str(picture.info.get("compression", "")) or None}
         _load(picture, source)

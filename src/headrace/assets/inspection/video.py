@@ -10,11 +10,12 @@ from headrace.assets.inspection.boxes import read_layout
 from headrace.assets.inspection.errors import (
     FileDamaged,
     FileEncrypted,
+    FilePolyglot,
     FileTooLong,
     FileTruncated,
     FileUnsupported,
 )
-from headrace.assets.inspection.findings import check_pixels, facts
+from headrace.assets.inspection.findings import check_memory, check_pixels, facts
 from headrace.assets.inspection.matroska import read_segment_end
 from headrace.assets.inspection.model import Facts, FileLimits, Format, Note
 from headrace.assets.inspection.sniffing import check_hidden
@@ -52,11 +53,14 @@ def inspect(source: Source, limits: FileLimits, kind: Format) -> Facts:
         stream = _picture_track(container)
         context = stream.codec_context
         check_pixels(context.width, context.height, limits)
+        check_memory(context.width, context.height, bytes_per_pixel=12)  # some frames are kept to compute others from
         rotation = _first_frame_rotation(container, stream)
         if rotation is None:
             raise _no_picture(source, kind)
-        packets = _read_packets(source, kind, stream.index, everything=source.size <= _COUNTED_BYTES)
-        duration_ms = _duration_ms(container, stream, packets)
+        declared_ms = _declared_ms(container, stream)
+        everything = declared_ms is None or source.size <= _COUNTED_BYTES
+        packets = _read_packets(source, kind, stream.index, everything=everything)
+        duration_ms = _measured_ms(stream, packets) if declared_ms is None else declared_ms
         _check_length(duration_ms, limits)
         frames, estimated = _frames(stream, packets, duration_ms)
         return facts(
@@ -81,11 +85,14 @@ def inspect(source: Source, limits: FileLimits, kind: Format) -> Facts:
 
 @contextmanager
 def opened(source: Source, kind: Format) -> Iterator[Any]:
-    """The file with the reader of its kind and no other: some of FFmpeg's open further files that a file names."""
+    """The file with the reader of its kind and no other: some of FFmpeg's open further files that a file names.
+
+    All that are open share one place in the file: of two, only the later can go on reading.
+    """
     import av
 
     options = {"fd": str(source.descriptor), "protocol_whitelist": "fd"}
-    source.open()
+    source.rewind()
     try:
         container = av.open("fd:", format=_DEMUXER[kind], options=options, metadata_errors="replace")
     except av.FFmpegError as exc:
@@ -102,6 +109,8 @@ def _check_layout(source: Source, kind: Format) -> int:
     if kind in (Format.MKV, Format.WEBM):
         return read_segment_end(source)
     layout = read_layout(source)
+    if sum(box.kind == b"ftyp" for box in layout.boxes) > 1:
+        raise FilePolyglot("Two files lie in this one, one behind the other: send each by itself.")
     for box in layout.boxes:
         if box.kind == b"moov" and box.size <= _MOST_MOOV and _PROTECTED_TRACK in source.read_at(box.offset, box.size):
             raise _protected()
@@ -188,22 +197,24 @@ def _is_uneven(times: list[int]) -> bool:
     return bool(high - low > max(2, high // 10))
 
 
-def _duration_ms(container: Any, stream: Any, packets: _Packets) -> int | None:
+def _declared_ms(container: Any, stream: Any) -> int | None:
     if container.duration and container.duration > 0:
         return int(container.duration // 1000)
     if stream.duration and stream.duration > 0 and stream.time_base:
         return round(float(stream.duration * stream.time_base) * 1000)
-    # Recorded in a browser: nobody wrote the duration down when it was over.
-    if packets.whole and packets.last is not None and packets.first is not None and stream.time_base:
-        return round(float((packets.last - packets.first) * stream.time_base) * 1000)
     return None
+
+
+def _measured_ms(stream: Any, packets: _Packets) -> int | None:
+    """By its packets: what was recorded in a browser has no duration, since nobody wrote it down when it was over."""
+    if packets.last is None or packets.first is None or not stream.time_base:
+        return None
+    return round(float((packets.last - packets.first) * stream.time_base) * 1000)
 
 
 def _check_length(duration_ms: int | None, limits: FileLimits) -> None:
     if duration_ms is None:
-        raise FileUnsupported(
-            "The video does not say how long it is, and is too large to find out: save it anew with a usual program."
-        )
+        raise FileUnsupported("The video does not say how long it is: save it anew with a usual program and send that.")
     if limits.max_seconds is not None and duration_ms > limits.max_seconds * 1000:
         raise FileTooLong(
             f"The video lasts {duration_ms // 1000:,} s, more than are allowed ({limits.max_seconds:,}): send it in "

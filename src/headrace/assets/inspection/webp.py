@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from headrace.assets.inspection.errors import FileDamaged, FileTruncated
 from headrace.assets.inspection.exif import orientation_of
-from headrace.assets.inspection.findings import check_frames, check_pixels, facts
+from headrace.assets.inspection.findings import check_frames, check_memory, check_pixels, facts
 from headrace.assets.inspection.model import Facts, FileLimits, Format, Note
 from headrace.assets.inspection.pixels import decode
 from headrace.assets.inspection.sniffing import check_hidden
@@ -29,6 +29,7 @@ def inspect(source: Source, limits: FileLimits) -> Facts:
         raise FileTruncated(missing_bytes=end - source.size)
     walk = _walk(source, end)
     check_pixels(walk.width, walk.height, limits)
+    check_memory(walk.width, walk.height, bytes_per_pixel=12)  # the library holds two frames beside the result
     check_frames(walk.frames, limits)
     check_hidden(source, end)
     decode(source, "WEBP")

@@ -28,7 +28,7 @@ from headrace import logs
 from headrace.tasks import addresses, storable
 from headrace.tasks.context import BlockingTaskContext, Facts, StepRecord, TaskContext
 from headrace.tasks.errors import Fatal, LeaseLost, PayloadInvalid, TaskCanceled
-from headrace.tasks.isolation import confinement, endings, wire
+from headrace.tasks.isolation import confinement, endings, preloading, wire
 from headrace.tasks.isolation.sandbox import Powers
 from headrace.tasks.isolation.stopping import StopOnce
 from headrace.tasks.isolation.wire import Message
@@ -184,7 +184,9 @@ class Link:
 
     def _load(self, address: str) -> None:
         try:
-            self._handlers[address] = addresses.load_handler(address)
+            handler = addresses.load_handler(address)
+            preloading.preload(handler)
+            self._handlers[address] = handler
         except LookupError as exc:
             self.say({"say": "broken", "error": wire.text(str(exc))})
         except BaseException as exc:  # noqa: BLE001 - whatever an import raises is told, SystemExit too
