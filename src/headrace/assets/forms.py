@@ -52,8 +52,11 @@ class Form:
         if found:
             yield bytes(self._buffer[:found])
         del self._buffer[: found + len(self._delimiter)]
-        async for _ in self._body:
-            pass  # the rest, so that the connection can be used again
+        left = _FIELD_LIMIT * 16
+        async for piece in self._body:
+            left -= len(piece)  # the rest, so that the connection can be used again; but not for ever
+            if left < 0:
+                raise FormInvalid("One file is sent at a time: something large follows it in the form.")
 
     async def _head(self) -> bytes:
         while len(self._buffer) < 2:

@@ -1,5 +1,6 @@
 DROP INDEX headrace.idx_task_results_result_key, headrace.idx_assets_object, headrace.idx_assets_user_sha256,
-  headrace.idx_assets_expire_at, headrace.idx_assets_to_purge, headrace.idx_assets_checked_at;
+  headrace.idx_assets_expire_at, headrace.idx_assets_to_purge, headrace.idx_assets_checked_at,
+  headrace.idx_assets_listed, headrace.idx_assets_all_listed;
 ALTER TABLE headrace.assets DROP CONSTRAINT ck_assets_purged;
 ALTER TABLE headrace.task_results
   DROP COLUMN file_name, DROP COLUMN mime_type, DROP COLUMN size_bytes, DROP COLUMN sha256,

@@ -9,9 +9,13 @@ ALTER TABLE headrace.assets ADD COLUMN checked_at timestamptz;
 -- squawk-ignore constraint-missing-not-valid
 ALTER TABLE headrace.assets ADD CONSTRAINT ck_assets_purged CHECK (purged_at IS NULL OR status = 'DELETED');
 
--- Who shares an object; what has to go, and when; what the sweep has not seen for longest.
+-- Lists, one's own and everybody's; who shares an object; what has to go, and when; what the sweep has not seen for longest.
 -- squawk-ignore require-concurrent-index-creation
 CREATE INDEX idx_assets_object ON headrace.assets (split_part(storage_key, '#', 1));
+-- squawk-ignore require-concurrent-index-creation
+CREATE INDEX idx_assets_listed ON headrace.assets (user_id, created_at DESC, id DESC) WHERE status = 'UPLOADED';
+-- squawk-ignore require-concurrent-index-creation
+CREATE INDEX idx_assets_all_listed ON headrace.assets (created_at DESC, id DESC) WHERE status = 'UPLOADED';
 -- squawk-ignore require-concurrent-index-creation
 CREATE INDEX idx_assets_user_sha256 ON headrace.assets (user_id, sha256) WHERE status = 'UPLOADED';
 -- squawk-ignore require-concurrent-index-creation

@@ -91,7 +91,7 @@ async def list_assets(tx: Tx, wanted: Filter, *, older_than: Mark | None, limit:
     where = (
         Where()
         .eq("user_id", wanted.user_id)
-        .eq("status", AssetStatus.UPLOADED.value)
+        .is_word("status", AssetStatus.UPLOADED.value)
         .eq("media_type", wanted.media_type)
         .eq("sha256", wanted.sha256)
         .has_text("origin_name", wanted.name)
