@@ -8,10 +8,10 @@ import pytest
 from fastapi import FastAPI
 
 from headrace.assets import links
+from headrace.assets.content import disposition
 from headrace.assets.errors import LinkInvalid
 from headrace.assets.inspection.service import Inspector
 from headrace.assets.links import Grant, Target
-from headrace.assets.reading import disposition
 from headrace.assets.service import Files
 from headrace.database import Database
 from tests.assets import stand

@@ -6,11 +6,11 @@ from datetime import UTC, datetime, timedelta
 from headrace import audit
 from headrace.access import Caller
 from headrace.assets import links
+from headrace.assets.content import Content
 from headrace.assets.errors import LinkInvalid, ResultNotFound
 from headrace.assets.links import Grant, Target
 from headrace.assets.model import Asset, Result, object_name
 from headrace.assets.previews import preview
-from headrace.assets.reading import Content
 from headrace.assets.service import Files, resource_of
 from headrace.assets.store import assets, results
 from headrace.audit import Action, Resource, ResourceType, Who

@@ -6,10 +6,10 @@ from pathlib import Path
 
 from pydantic import TypeAdapter
 
+from headrace.assets.content import Content
 from headrace.assets.errors import AssetNotFound, BytesMissing
 from headrace.assets.inspection.model import Facts
 from headrace.assets.model import Asset, Kind
-from headrace.assets.reading import Content
 from headrace.assets.service import Files
 from headrace.assets.store import assets
 from headrace.database import Database

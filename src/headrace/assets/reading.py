@@ -4,11 +4,11 @@ import re
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import dataclass
-from urllib.parse import quote
 
 from fastapi import Request, Response
 from fastapi.responses import StreamingResponse
 
+from headrace.assets.content import Content
 from headrace.assets.errors import BytesMissing
 from headrace.edge.facts import facts_of
 from headrace.edge.problem_details import answer, plain
@@ -17,25 +17,6 @@ from headrace.storage import ObjectNotFound, Storage
 _RANGE = re.compile(r"bytes=(\d*)-(\d*)", re.IGNORECASE)
 # Nothing in a file is ever run in our name, whatever a browser makes of its type: a PDF's or an SVG's script neither.
 _SANDBOX = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; media-src 'self'; sandbox"
-# What a browser may show in its own window; everything else is saved.
-_SHOWN = frozenset({"image/jpeg", "image/png", "image/webp", "image/gif", "video/mp4", "video/webm"})
-
-
-@dataclass(frozen=True, slots=True)
-class Content:
-    """One object, as it is handed out."""
-
-    name: str  # in storage
-    size: int
-    mime_type: str
-    etag: str  # without quotes
-    file_name: str
-    inline: bool = False
-
-    def headers(self) -> dict[str, str]:
-        """What also the storage's own links answer with."""
-        shown = self.inline and self.mime_type in _SHOWN
-        return {"Content-Type": self.mime_type, "Content-Disposition": disposition(self.file_name, inline=shown)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,14 +26,6 @@ class Span:
     start: int
     end: int
     partial: bool = True
-
-
-def disposition(name: str, *, inline: bool) -> str:
-    """The header with any name in it: plain for old readers, RFC 8187 for all others."""
-    plain_name = "".join(each if each.isascii() and each not in '"\\%' and each.isprintable() else "_" for each in name)
-    kind = "inline" if inline else "attachment"
-    encoded = quote(name, safe="!#$&+-.^_`|~")
-    return f"{kind}; filename=\"{plain_name}\"; filename*=UTF-8''{encoded}"
 
 
 async def serve(request: Request, storage: Storage, content: Content) -> Response:

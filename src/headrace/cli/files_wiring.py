@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from headrace.assets.config import FileConfig
+from headrace.assets.config import SMALLEST_PART, FileConfig
 from headrace.assets.inspection.model import FileLimits
 from headrace.assets.inspection.service import Inspector, InspectorConfig
 from headrace.assets.service import Files
@@ -27,7 +27,7 @@ def file_config(chosen: Settings) -> FileConfig:
         keep_originals=chosen.retention_originals,
         keep_results=chosen.retention_results,
         upload_lifetime=chosen.files_upload_lifetime,
-        part_bytes=int(chosen.files_part_bytes),
+        part_bytes=max(SMALLEST_PART, int(chosen.files_part_bytes)),
         link_lifetime=chosen.files_link_lifetime,
         links=chosen.files_links,
     )

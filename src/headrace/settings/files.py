@@ -44,8 +44,9 @@ class FilesSettings(Group):
         "How many bytes one user may have stored. Equal files count once, uploads under way with their whole size.",
         "20GiB",
     )
-    files_part_bytes: Annotated[ByteSize, Field(ge=5 * 1024 * 1024)] = setting(
-        "How large the parts of an upload are, unless there would be too many. S3 takes none below 5MiB.", "8MiB"
+    files_part_bytes: ByteSize = setting(
+        "How large the parts of an upload are; more if there would be too many, never below 5MiB, as S3 wants it.",
+        "8MiB",
     )
     files_upload_lifetime: Duration = setting(
         "How long an upload in parts waits for its next part before it is given up.", timedelta(hours=24)
