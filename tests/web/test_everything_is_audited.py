@@ -131,7 +131,7 @@ class World:
     def makers(self) -> Registry:
         registry = Registry()
 
-        @registry.task("makes_a_file", followers=("results",))
+        @registry.task("makes_a_file", queue="makers", followers=("results",))  # others pause the usual one
         async def makes_a_file(context: TaskContext, payload: Any) -> Any:
             file, small = (self.files / f"{context.task_id}{ending}" for ending in (".png", ".webp"))
             for each in (file, small):
