@@ -7,11 +7,14 @@ from collections.abc import AsyncIterator
 
 import httpx
 import pytest
+from fastapi import FastAPI
 
 from headrace.assets.service import Files
 from headrace.database import Database
 from tests.assets import stand
 from tests.assets.stand import png
+from tests.client.conftest import served
+from tests.edge import stand as edge
 
 
 async def rows(db: Database, table: str) -> int:
@@ -157,6 +160,23 @@ async def test_equal_files_are_stored_once_and_live_their_own_lives(
     assert on_disk(files) == [f"media/{other['user_id']}/{other['id']}"]
 
 
+async def test_a_client_that_hangs_up_leaves_nothing(db: Database, app: FastAPI, files: Files) -> None:  # W-02
+    async with served(app) as url:
+        host, _, port = url.removeprefix("http://").partition(":")
+        _, writer = await asyncio.open_connection(host, int(port))
+        key = await edge.user(db, "ada")
+        head = f"POST /v1/assets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {key}\r\nContent-Length: 5000000\r\n\r\n"
+        writer.write(head.encode() + b"x" * 2_000_000)
+        await writer.drain()
+        async with asyncio.timeout(60):
+            while await rows(db, "uploads") == 0:
+                await asyncio.sleep(0.01)
+            writer.close()
+            while await rows(db, "uploads") == 1:
+                await asyncio.sleep(0.01)
+    assert on_disk(files) == []
+
+
 async def test_equal_files_at_once_are_stored_once(ada: httpx.AsyncClient, files: Files, db: Database) -> None:
     replies = await asyncio.gather(*(ada.post("/v1/assets", content=png(tail=100_000)) for _ in range(12)))
     assert {reply.status_code for reply in replies} == {201}
@@ -168,8 +188,6 @@ async def test_equal_files_at_once_are_stored_once(ada: httpx.AsyncClient, files
 async def test_the_quota_holds_under_a_rush(db: Database, files: Files, tmp_path: object) -> None:  # W-18
     size = len(png(shade=1))
     tight = stand.files(files.storage, files.inspector, files.scratch, stored_bytes=3 * size + 1)
-    from tests.edge import stand as edge
-
     async with edge.client(stand.app(db, tight), Authorization=f"Bearer {await edge.user(db, 'ida')}") as ida:
         replies = await asyncio.gather(*(ida.post("/v1/assets", content=png(shade=each)) for each in range(1, 9)))
         codes = sorted(reply.status_code for reply in replies)
@@ -188,7 +206,6 @@ async def test_the_quota_holds_under_a_rush(db: Database, files: Files, tmp_path
 
 async def test_a_file_that_is_too_large_is_refused_before_it_is_sent(db: Database, files: Files) -> None:
     from headrace.assets.inspection.model import FileLimits
-    from tests.edge import stand as edge
 
     small = stand.files(files.storage, files.inspector, files.scratch, limits=FileLimits(max_bytes=1000))
     async with edge.client(stand.app(db, small), Authorization=f"Bearer {await edge.user(db, 'ida')}") as ida:

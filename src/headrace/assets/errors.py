@@ -53,6 +53,12 @@ class SizeMismatch(Invalid):
     code = "size_mismatch"
 
 
+class UploadBroken(Invalid):
+    """The connection ended before all of the file had come. Nothing was kept of it; an upload in parts can go on."""
+
+    code = "upload_broken"
+
+
 class PartInvalid(Invalid):
     """There is no such part, or it has another size: every part has `part_bytes`, the last one what is left."""
 

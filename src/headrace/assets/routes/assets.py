@@ -33,6 +33,7 @@ from headrace.assets.routes.dependencies import (
     Reader,
     Writer,
     owner_of,
+    pieces_of,
 )
 from headrace.assets.schemas import AssetOut, LinkIn, LinkOut, StorageUseOut
 from headrace.assets.store import assets as store
@@ -81,7 +82,7 @@ async def upload_asset(
     A file that you have already, byte for byte, takes no more room. Large files are better sent in parts, which can go
     on after an interruption: see *Begin an upload*.
     """
-    body = request.stream()
+    body = pieces_of(request)
     kind = request.headers.get("content-type", "")
     size = int(request.headers.get("content-length", "0"))
     if kind.lower().startswith("multipart/form-data"):

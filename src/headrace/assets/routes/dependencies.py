@@ -1,11 +1,14 @@
 """What these routes are given."""
 
+from collections.abc import AsyncIterator
 from typing import Annotated, Any
 
 from fastapi import Depends, Header, Path, Query, Request
+from starlette.requests import ClientDisconnect
 
 from headrace.access import Caller, Scope
 from headrace.assets import digests
+from headrace.assets.errors import UploadBroken
 from headrace.assets.schemas import ASSET_ID, UPLOAD_ID
 from headrace.assets.service import EVERYBODY, Files
 from headrace.edge.authorization import scoped
@@ -51,6 +54,15 @@ def _digest(
 
 
 Digest = Annotated[str | None, Depends(_digest)]
+
+
+async def pieces_of(request: Request) -> AsyncIterator[bytes]:
+    """The body as it comes. A client that hangs up is no error of ours."""
+    try:
+        async for piece in request.stream():
+            yield piece
+    except ClientDisconnect:
+        raise UploadBroken from None
 
 
 def owner_of(caller: Caller, user_id: str | None) -> str | None:

@@ -19,7 +19,7 @@ from headrace.assets.errors import (
     UploadOver,
 )
 from headrace.assets.inspection.errors import REFUSALS, FileTooLarge
-from headrace.assets.routes.dependencies import BYTES, Digest, FilesDep, Reader, UploadIdPath, Writer
+from headrace.assets.routes.dependencies import BYTES, Digest, FilesDep, Reader, UploadIdPath, Writer, pieces_of
 from headrace.assets.schemas import (
     AssetOut,
     PartLinkOut,
@@ -107,7 +107,7 @@ async def put_part(
     """Send one part as the body: `part_bytes` bytes, the last one what is left. Sent again, it is replaced."""
     async with db.transaction(readonly=True) as tx:
         upload = await parts.get_upload(tx, caller, upload_id)
-    return PartOut.of(await parts.put_part(files, db, upload, number, request.stream(), sha256=sha256))
+    return PartOut.of(await parts.put_part(files, db, upload, number, pieces_of(request), sha256=sha256))
 
 
 @router.post(
