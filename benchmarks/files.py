@@ -148,6 +148,7 @@ def stand(database: str, folder: Path) -> Iterator[Stand]:
         "HEADRACE_REGISTRATION": "open",
     }
     (folder / "raw").mkdir()
+    (folder / "raw" / "served").touch()  # what is asked for to see whether it is up
     with ExitStack() as stack:
         serving = stack.enter_context(
             process(sys.executable, "-m", "headrace", "api", url=f"{api}/healthz", environment=environment)
