@@ -121,7 +121,7 @@ async def test_the_wrong_storage_is_not_taken_for_the_loss_of_everything(
     assert len((await ada.get("/v1/assets")).json()["items"]) == 12
 
 
-@pytest.mark.parametrize("seconds", [3, pytest.param(60, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("seconds", [1, pytest.param(60, marks=pytest.mark.slow)])
 async def test_a_sweep_beside_eight_uploaders_takes_nothing_alive(
     ada: httpx.AsyncClient, files: Files, db: Database, seconds: int
 ) -> None:  # W-18

@@ -36,7 +36,7 @@ def folder_of(files: Files) -> list[str]:
 
 @pytest.mark.parametrize("harm", ["kill", "cut"])
 @pytest.mark.parametrize("method", ["stream", "parts"])
-@pytest.mark.parametrize("points", [POINTS[::4], pytest.param(POINTS, marks=pytest.mark.slow)], ids=["some", "every"])
+@pytest.mark.parametrize("points", [POINTS[::8], pytest.param(POINTS, marks=pytest.mark.slow)], ids=["some", "every"])
 @pytest.mark.timeout(600)
 async def test_an_upload_that_is_harmed_at_any_point_is_resumed_or_gone(
     db: Database, database_url: str, server: TestServer, tmp_path: Path, method: str, harm: str, points: range
