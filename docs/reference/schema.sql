@@ -123,22 +123,42 @@ CREATE TABLE headrace.assets (
   created_at timestamptz NOT NULL DEFAULT now(),
   updated_at timestamptz NOT NULL DEFAULT now(),
   deleted_at timestamptz,
+  meta_json jsonb,
+  expire_at timestamptz,
+  preview_key text,
+  purged_at timestamptz,
+  checked_at timestamptz,
   CONSTRAINT assets_pkey PRIMARY KEY (id),
   CONSTRAINT uk_assets_storage_key UNIQUE (storage_key),
   CONSTRAINT fk_assets_users_user_id FOREIGN KEY (user_id) REFERENCES headrace.users(id),
   CONSTRAINT ck_assets_deleted CHECK (((deleted_at IS NOT NULL) = (status = 'DELETED'))),
   CONSTRAINT ck_assets_media_type CHECK ((media_type IN ('IMAGE', 'VIDEO', 'PDF', 'PPT'))),
+  CONSTRAINT ck_assets_purged CHECK (((purged_at IS NULL) OR (status = 'DELETED'))),
   CONSTRAINT ck_assets_sha256 CHECK ((sha256 ~ '^[0-9a-f]{64}$')),
   CONSTRAINT ck_assets_size_bytes CHECK ((size_bytes > 0)),
   CONSTRAINT ck_assets_status CHECK ((status IN ('UPLOADED', 'DELETED')))
 );
+CREATE INDEX idx_assets_all_listed ON headrace.assets USING btree (created_at DESC, id DESC) WHERE (status = 'UPLOADED');
+CREATE INDEX idx_assets_checked_at ON headrace.assets USING btree (checked_at NULLS FIRST) WHERE (status = 'UPLOADED');
+CREATE INDEX idx_assets_expire_at ON headrace.assets USING btree (expire_at) WHERE (status = 'UPLOADED');
+CREATE INDEX idx_assets_listed ON headrace.assets USING btree (user_id, created_at DESC, id DESC) WHERE (status = 'UPLOADED');
+CREATE INDEX idx_assets_object ON headrace.assets USING btree (split_part(storage_key, '#', 1));
 CREATE INDEX idx_assets_sha256 ON headrace.assets USING btree (sha256);
+CREATE INDEX idx_assets_to_purge ON headrace.assets USING btree (deleted_at) WHERE ((status = 'DELETED') AND (purged_at IS NULL));
 CREATE INDEX idx_assets_user_created_at ON headrace.assets USING btree (user_id, created_at DESC);
+CREATE INDEX idx_assets_user_sha256 ON headrace.assets USING btree (user_id, sha256) WHERE (status = 'UPLOADED');
+CREATE TRIGGER tr_assets_status BEFORE UPDATE OF status ON headrace.assets FOR EACH ROW WHEN ((NOT headrace.asset_may_move(old.status, new.status))) EXECUTE FUNCTION headrace.refuse_state_move('status');
 CREATE TRIGGER tr_assets_touch BEFORE UPDATE ON headrace.assets FOR EACH ROW WHEN ((NOT (new.updated_at IS DISTINCT FROM old.updated_at))) EXECUTE FUNCTION headrace.touch_updated_at();
 GRANT SELECT, INSERT, UPDATE, DELETE ON headrace.assets TO headrace_app;
-COMMENT ON TABLE headrace.assets IS 'Uploaded files. DELETED means that the bytes are gone and the row stays.';
+COMMENT ON TABLE headrace.assets IS 'Uploaded files. DELETED means that nobody reaches it any more; the bytes go soon after (purged_at), the row stays.';
 COMMENT ON COLUMN headrace.assets.mime_type IS 'As recognised from the content, not as claimed.';
 COMMENT ON COLUMN headrace.assets.sha256 IS 'Lower-case hex.';
+COMMENT ON COLUMN headrace.assets.storage_key IS 'Where the bytes lie in the bucket. Equal files of one user share their bytes: then # and the id of the row follow, which are no part of the object''s name.';
+COMMENT ON COLUMN headrace.assets.meta_json IS 'What the inspection found: format, pixels, pages, frames, duration, orientation, encryption, signatures.';
+COMMENT ON COLUMN headrace.assets.expire_at IS 'When it is deleted by itself; null: never.';
+COMMENT ON COLUMN headrace.assets.preview_key IS 'Where its preview lies, in the bucket preview; null until somebody asked for it.';
+COMMENT ON COLUMN headrace.assets.purged_at IS 'When this row stopped to hold on to bytes: they are gone, or another row''s.';
+COMMENT ON COLUMN headrace.assets.checked_at IS 'When the sweep last saw the bytes.';
 
 CREATE TABLE headrace.audit_events (
   id varchar(255) NOT NULL,
@@ -976,14 +996,25 @@ CREATE TABLE headrace.task_results (
   metrics_json jsonb,
   created_at timestamptz NOT NULL DEFAULT now(),
   updated_at timestamptz NOT NULL DEFAULT now(),
+  file_name varchar(255),
+  mime_type varchar(128),
+  size_bytes bigint,
+  sha256 varchar(64),
+  preview_mime_type varchar(128),
+  preview_size_bytes bigint,
+  deleted_at timestamptz,
+  purged_at timestamptz,
   CONSTRAINT task_results_pkey PRIMARY KEY (id),
   CONSTRAINT uk_task_results_task_id UNIQUE (task_id),
   CONSTRAINT fk_task_results_tasks_task_id FOREIGN KEY (task_id) REFERENCES headrace.tasks(id) ON DELETE CASCADE
 );
 CREATE INDEX idx_task_results_expire_at ON headrace.task_results USING btree (expire_at);
+CREATE INDEX idx_task_results_result_key ON headrace.task_results USING btree (result_key);
 CREATE TRIGGER tr_task_results_touch BEFORE UPDATE ON headrace.task_results FOR EACH ROW WHEN ((NOT (new.updated_at IS DISTINCT FROM old.updated_at))) EXECUTE FUNCTION headrace.touch_updated_at();
 GRANT SELECT, INSERT, UPDATE, DELETE ON headrace.task_results TO headrace_app;
 COMMENT ON TABLE headrace.task_results IS 'Where a task''s files lie, and until when.';
+COMMENT ON COLUMN headrace.task_results.deleted_at IS 'Since when nobody reaches the files any more.';
+COMMENT ON COLUMN headrace.task_results.purged_at IS 'When the bytes were gone.';
 
 CREATE TABLE headrace.task_steps (
   id bigint NOT NULL DEFAULT nextval('headrace.task_steps_id_seq'::regclass),
@@ -1164,6 +1195,68 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON headrace.tech_risk_ledger TO headrace_ap
 COMMENT ON TABLE headrace.tech_risk_ledger IS 'Known risks, who owns them and what is done about them.';
 COMMENT ON COLUMN headrace.tech_risk_ledger.refs_json IS 'Where it shows: by convention {"trace_ids": [trace id of audit_logs]} and links.';
 COMMENT ON COLUMN headrace.tech_risk_ledger.version IS 'Optimistic lock, and the ETag.';
+
+CREATE TABLE headrace.upload_parts (
+  upload_id varchar(64) NOT NULL,
+  number integer NOT NULL,
+  size_bytes bigint NOT NULL,
+  sha256 varchar(64) NOT NULL,
+  etag text,
+  created_at timestamptz NOT NULL DEFAULT now(),
+  CONSTRAINT upload_parts_pkey PRIMARY KEY (upload_id, number),
+  CONSTRAINT fk_upload_parts_uploads_upload_id FOREIGN KEY (upload_id) REFERENCES headrace.uploads(id) ON DELETE CASCADE,
+  CONSTRAINT ck_upload_parts_number CHECK (((number >= 1) AND (number <= 10000))),
+  CONSTRAINT ck_upload_parts_sha256 CHECK ((sha256 ~ '^[0-9a-f]{64}$')),
+  CONSTRAINT ck_upload_parts_size_bytes CHECK ((size_bytes > 0))
+);
+GRANT SELECT, INSERT, UPDATE, DELETE ON headrace.upload_parts TO headrace_app;
+COMMENT ON TABLE headrace.upload_parts IS 'Parts that are stored; in any order.';
+COMMENT ON COLUMN headrace.upload_parts.etag IS 'The storage''s tag of the part, where it has one.';
+
+CREATE TABLE headrace.uploads (
+  id varchar(64) NOT NULL,
+  user_id varchar(64) NOT NULL,
+  asset_id varchar(64) NOT NULL,
+  method varchar(16) NOT NULL,
+  origin_name varchar(255) NOT NULL,
+  size_bytes bigint NOT NULL,
+  sha256 varchar(64),
+  part_bytes bigint,
+  storage_bucket varchar(63) NOT NULL DEFAULT 'media',
+  storage_key text NOT NULL,
+  storage_upload_id text,
+  strip_location boolean NOT NULL DEFAULT false,
+  status varchar(16) NOT NULL DEFAULT 'OPEN',
+  error_code varchar(64),
+  lease_token varchar(64),
+  lease_until timestamptz,
+  expire_at timestamptz NOT NULL,
+  created_at timestamptz NOT NULL DEFAULT now(),
+  updated_at timestamptz NOT NULL DEFAULT now(),
+  CONSTRAINT uploads_pkey PRIMARY KEY (id),
+  CONSTRAINT uk_uploads_storage_key UNIQUE (storage_key),
+  CONSTRAINT fk_uploads_users_user_id FOREIGN KEY (user_id) REFERENCES headrace.users(id),
+  CONSTRAINT ck_uploads_lease CHECK ((((lease_until IS NOT NULL) = (status = 'COMPLETING')) AND ((lease_token IS NOT NULL) = (status = 'COMPLETING')))),
+  CONSTRAINT ck_uploads_method CHECK ((method IN ('STREAM', 'PARTS', 'DIRECT'))),
+  CONSTRAINT ck_uploads_part_bytes CHECK ((part_bytes > 0)),
+  CONSTRAINT ck_uploads_parts CHECK (((part_bytes IS NOT NULL) = (method <> 'STREAM'))),
+  CONSTRAINT ck_uploads_sha256 CHECK ((sha256 ~ '^[0-9a-f]{64}$')),
+  CONSTRAINT ck_uploads_size_bytes CHECK ((size_bytes >= 0)),
+  CONSTRAINT ck_uploads_status CHECK ((status IN ('OPEN', 'COMPLETING', 'COMPLETED', 'ABORTED')))
+);
+CREATE INDEX idx_uploads_expire_at ON headrace.uploads USING btree (expire_at);
+CREATE INDEX idx_uploads_user_created_at ON headrace.uploads USING btree (user_id, created_at DESC, id DESC);
+CREATE TRIGGER tr_uploads_status BEFORE UPDATE OF status ON headrace.uploads FOR EACH ROW WHEN ((NOT headrace.upload_may_move(old.status, new.status))) EXECUTE FUNCTION headrace.refuse_state_move('status');
+CREATE TRIGGER tr_uploads_touch BEFORE UPDATE ON headrace.uploads FOR EACH ROW WHEN ((NOT (new.updated_at IS DISTINCT FROM old.updated_at))) EXECUTE FUNCTION headrace.touch_updated_at();
+GRANT SELECT, INSERT, UPDATE, DELETE ON headrace.uploads TO headrace_app;
+COMMENT ON TABLE headrace.uploads IS 'Files on their way in. A row is there before the first byte.';
+COMMENT ON COLUMN headrace.uploads.asset_id IS 'The id that the file will have.';
+COMMENT ON COLUMN headrace.uploads.size_bytes IS 'As announced, and taken from the quota; 0 if a streamed upload did not say.';
+COMMENT ON COLUMN headrace.uploads.sha256 IS 'As announced: the file must have it.';
+COMMENT ON COLUMN headrace.uploads.storage_upload_id IS 'The storage''s own name for an upload in parts.';
+COMMENT ON COLUMN headrace.uploads.strip_location IS 'Whether the place where a picture was taken is removed from it before it is kept.';
+COMMENT ON COLUMN headrace.uploads.lease_until IS 'Whoever completes it has until then; afterwards another may.';
+COMMENT ON COLUMN headrace.uploads.expire_at IS 'When an upload that was not completed is swept, and one that was is forgotten.';
 
 CREATE TABLE headrace.usage_ledger (
   id varchar(64) NOT NULL,
@@ -1456,6 +1549,10 @@ COMMENT ON COLUMN headrace.audit_logs.detail_json IS 'What the trail knows beyon
 -- headrace.archive_may_move(source text, target text) RETURNS boolean
 --   in functions/archive_may_move.sql
 
+-- Whether a file may go from one state to another (or stay).
+-- headrace.asset_may_move(source text, target text) RETURNS boolean
+--   in functions/asset_may_move.sql
+
 -- Notes the tasks of runs that waited for a slot.
 -- headrace.attach_tasks(uids text[], task_ids text[]) RETURNS void
 --   in functions/attach_tasks.sql
@@ -1679,6 +1776,10 @@ COMMENT ON COLUMN headrace.audit_logs.detail_json IS 'What the trail knows beyon
 -- What a task costs, by the units of its type.
 -- headrace.units(rule text, payload jsonb) RETURNS integer
 --   in functions/units.sql
+
+-- Whether an upload may go from one state to another (or stay).
+-- headrace.upload_may_move(source text, target text) RETURNS boolean
+--   in functions/upload_may_move.sql
 
 -- Runs that wait for a slot, as many as there are slots.
 -- headrace.waiting_executions(uids text[]) RETURNS TABLE(uid text, execution_uid text, scheduled_at timestamptz)

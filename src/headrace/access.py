@@ -57,6 +57,8 @@ class Scope(StrEnum):
     WEBHOOKS_WRITE = "webhooks:write"
     NOTIFICATIONS_READ = "notifications:read"
     NOTIFICATIONS_WRITE = "notifications:write"
+    FILES_READ = "files:read"
+    FILES_WRITE = "files:write"
     AUDIT_READ = "audit:read"
     BILLING_READ = "billing:read"
     BILLING_WRITE = "billing:write"

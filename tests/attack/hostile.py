@@ -131,4 +131,4 @@ def _headers(route: Route, path: dict[str, str], body: Any, choice: random.Rando
 
 
 def _usual(body: Any) -> bytes | None:
-    return None if body is None else as_json(body)
+    return body if body is None or isinstance(body, bytes) else as_json(body)

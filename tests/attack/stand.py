@@ -10,6 +10,7 @@ import httpx
 from fastapi import FastAPI
 
 from headrace.database import Database
+from tests.assets.stand import png
 from tests.attack.routes import Route, Unclassified
 from tests.web.test_everything_is_audited import NOT_CHANGES, RECIPES, Sent, World, whole_api
 
@@ -35,11 +36,42 @@ async def _read_all(world: World) -> Sent:
     return Sent(body={})
 
 
+async def _upload(world: World) -> Sent:
+    return Sent(body={"name": "cat.png", "size_bytes": 100})
+
+
+async def _part(world: World) -> Sent:
+    return Sent({"upload_id": await world.upload(), "number": "1"}, png())
+
+
+async def _aborted(world: World) -> Sent:
+    return Sent({"upload_id": await world.upload()})
+
+
+async def _signed(world: World) -> Sent:
+    return Sent({"upload_id": await world.upload()}, {"numbers": [1]})
+
+
+async def _token(world: World) -> str:
+    link = await world.send("POST", f"/v1/assets/{await world.asset()}/links", {})
+    return str(link.json()["url"].rpartition("/")[2])
+
+
+async def _result(world: World) -> Sent:
+    return Sent({"task_id": await world.result()})
+
+
 MORE_RECIPES = {
     "POST /v1/locks/renew": _locked,
     "POST /v1/schedules/preview": _preview,
     "POST /v1/notifications/{notification_id}/read": _unread,
     "POST /v1/notifications/read-all": _read_all,
+    "POST /v1/uploads": _upload,
+    "PUT /v1/uploads/{upload_id}/parts/{number}": _part,
+    "DELETE /v1/uploads/{upload_id}": _aborted,
+    "POST /v1/uploads/{upload_id}/links": _signed,
+    "GET /v1/tasks/{task_id}/result": _result,
+    "GET /v1/tasks/{task_id}/result/content": _result,
 }
 
 # A row of the victim's for each name in the path of a route that reads.
@@ -98,15 +130,19 @@ ROWS: dict[str, Make] = {
     "notification_id": World.notification,
     "archive_id": _archive,
     "entitlement_id": World.entitlement,
+    "asset_id": World.asset,
     "event_id": _event,
     "execution_uid": _execution,
     "key": _config,
     "risk_id": _risk,
     "session_id": _session,
     "task_id": World.task,
+    "token": _token,
     "uid": World.schedule,
+    "upload_id": World.upload,
     "user_id": _user,
 }
+NEEDS_A_BUCKET = {"POST /v1/uploads/{upload_id}/links"}  # tests/assets/test_bucket.py has one
 UNREADABLE = {"archive_id", "event_id"}  # not there, or not sealed yet: the victim is refused as well
 
 
@@ -133,7 +169,8 @@ class Attacked:
     async def send(
         self, route: Route, sent: Sent, headers: Mapping[str, str], *, query: Mapping[str, str] | None = None
     ) -> httpx.Response:
-        body = {"json": sent.body} if sent.content is None else {"content": sent.content}
+        raw = sent.body if isinstance(sent.body, bytes) else sent.content
+        body = {"json": sent.body} if raw is None else {"content": raw}
         return await self.client.request(
             route.method,
             route.path.format(**sent.path),

@@ -106,7 +106,21 @@ VALUES (typeid_month('{EVENT}'), 'whd{EVENT[3:]}', 'whe_1', '{EVENT}', 'task.cre
 ENDPOINT = """
 INSERT INTO webhook_endpoints (id, user_id, name, url, status, secret_ciphertext, deleted_at)
 VALUES ('whe_1', 'u_1', '', '', 'ACTIVE'"""
+ASSET = """INSERT INTO assets (id, user_id, media_type, origin_name, mime_type, size_bytes, sha256, storage_key, status,
+  deleted_at, purged_at) SELECT"""
+UPLOAD = """INSERT INTO uploads (id, user_id, asset_id, method, origin_name, size_bytes, part_bytes, storage_key,
+  status, expire_at) SELECT"""
 DAMAGE = {
+    "a file and an upload under way never": f"{UPLOAD} 'upl', id, 'ast', 'PARTS', 'n', 1, 1, 'k', 'COMPLETED', now() "
+    "FROM users LIMIT 1",
+    "the key of a file begins with its owner": f"{ASSET} 'ast', id, 'PDF', 'n', 'm', 1, NULL, 'k', 'DELETED', now(), "
+    "now() FROM users LIMIT 1",
+    "a file that is there has not been purged": f"{ASSET} 'ast', id, 'PDF', 'n', 'm', 1, NULL, id || '/k', 'UPLOADED', "
+    "NULL, NULL::timestamptz FROM users LIMIT 1",
+    "no part is larger than its upload's parts": f"{UPLOAD} 'upl', id, 'ast', 'PARTS', 'n', 1, 1, 'k', 'OPEN', now() "
+    "FROM users LIMIT 1; INSERT INTO upload_parts (upload_id, number, size_bytes, sha256) "
+    "VALUES ('upl', 2, 1, repeat('0', 64))",
+    "the result file of a task lies under": f"INSERT INTO task_results (task_id, result_key) VALUES ({TASK}, 'k')",
     "a task has one place in the queue until": f"{QUEUE} VALUES (now(), 1, 0, 1, {TASK}, NULL, NULL)",
     "a place in the queue belongs to a task": f"{QUEUE} VALUES (now(), 1, 0, 1, 'tsk_nobody', NULL, NULL)",
     "nobody who has ended holds a task": f"{QUEUE} VALUES (now(), 1, 0, 1, 'tsk_nobody', 1, now())",

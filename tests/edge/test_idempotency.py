@@ -308,7 +308,7 @@ async def test_a_route_that_read_the_body_itself_says_what_stands_for_it(db: Dat
 
         return await once.run(db, act, body=checksum.digest())
 
-    app = create_app(stand.services(db), WebConfig(streamed_paths=("/v1/uploads",)), routers=[routes])
+    app = create_app(stand.services(db), WebConfig(streamed_paths=("POST /v1/uploads",)), routers=[routes])
     async with stand.client(app) as client:
         answers = [await client.post("/v1/uploads", content=body, headers=KEY) for body in (b"a", b"a", b"b")]
     assert [answer.status_code for answer in answers] == [201, 201, 422]

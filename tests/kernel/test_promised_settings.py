@@ -57,12 +57,22 @@ FELLOWS: Mapping[str, Mapping[str, str]] = {
     "wechat_app_secret": {"wechat_app_id": "wx1"},
     "archive_s3_access_key": {"archive_s3_secret_key": "s"},
     "archive_s3_secret_key": {"archive_s3_access_key": "a"},
+    "files_s3_access_key": {"files_s3_secret_key": "s"},
+    "files_s3_secret_key": {"files_s3_access_key": "a"},
 }
 # What descriptions put in backticks and is no value of the setting.
 NOT_VALUES = {
     *("headrace up", "headrace migrate", "headrace audit key", "headrace.submit", "openssl rand -hex 32"),
     *("openssl rand -base64 32", "headrace_app", "headrace_owner", "bin", "embedded", "/healthz", "/readyz"),
-    *("HEADRACE_API_TRUSTED_PROXIES", "Idempotency-Key", "misfire_policy", "all", "AWS_REGION", "AWS_…"),
+    *(
+        "HEADRACE_API_TRUSTED_PROXIES",
+        "Idempotency-Key",
+        "misfire_policy",
+        "all",
+        "AWS_REGION",
+        "AWS_…",
+        "AWS_ACCESS_KEY_ID",
+    ),
     "ALTER DATABASE … SET headrace.payload_limit = 262144",
 }
 

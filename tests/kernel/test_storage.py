@@ -2,13 +2,11 @@
 
 import hashlib
 import os
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from headrace.extras import ExtraMissing
 from headrace.storage import ObjectNotFound, Storage, StorageConfig, StorageUnreachable
 from tests.operations import bucket
 from tests.operations.bucket import ACCESS_KEY, SECRET_KEY, Bucket
@@ -72,12 +70,6 @@ async def test_a_folder_keeps_what_it_is_given(tmp_path: Path) -> None:
 def test_a_place_of_no_known_kind_is_refused() -> None:
     with pytest.raises(StorageUnreachable):
         Storage(StorageConfig("gopher://host/months"))
-
-
-def test_without_the_libraries_it_says_how_to_get_them(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setitem(sys.modules, "obstore", None)
-    with pytest.raises(ExtraMissing, match=r"pip install 'headrace\[archive\]'"):
-        Storage(StorageConfig(f"file://{tmp_path}"))
 
 
 def test_a_folder_that_is_made_for_archives_is_nobody_else_s(tmp_path: Path) -> None:

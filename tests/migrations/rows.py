@@ -13,6 +13,7 @@ HASH = "0" * 64
 
 USER = ids.new("u", at=NOW)
 ASSET = ids.new("ast", at=NOW)
+UPLOAD = ids.new("upl", at=NOW)
 TASK = ids.new("tsk", at=NOW)
 PLAN = ids.new("pln", at=NOW)
 SUBSCRIPTION = ids.new("sub", at=NOW)
@@ -79,6 +80,18 @@ ROWS: dict[str, Values] = {
         "sha256": HASH,
         "storage_key": "a/b",
     },
+    "uploads": {
+        "id": UPLOAD,
+        "user_id": USER,
+        "asset_id": "ast_2",
+        "method": "PARTS",
+        "origin_name": "cat.png",
+        "size_bytes": 1,
+        "part_bytes": 1,
+        "storage_key": "a/c",
+        "expire_at": LATER,
+    },
+    "upload_parts": {"upload_id": UPLOAD, "number": 1, "size_bytes": 1, "sha256": HASH},
     "tasks": {
         "id": TASK,
         "user_id": USER,

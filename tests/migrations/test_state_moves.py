@@ -58,6 +58,13 @@ DELIVERY_MOVES: Moves = {
     "FAILED": [],
     "DEAD": [],
 }
+ASSET_MOVES: Moves = {"UPLOADED": ["DELETED"], "DELETED": []}
+UPLOAD_MOVES: Moves = {
+    "OPEN": ["COMPLETING", "ABORTED"],
+    "COMPLETING": ["OPEN", "COMPLETED", "ABORTED"],
+    "COMPLETED": [],
+    "ABORTED": [],
+}
 LOCK_MOVES: Moves = {"active": ["released", "expired"], "released": [], "expired": []}
 
 
@@ -81,6 +88,15 @@ def deletion_in(status: str) -> Columns:
         "started_at": NOW if status in ("RUNNING", "COMPLETED") else None,
         "ended_at": LATER if status in ("COMPLETED", "CANCELED") else None,
     }
+
+
+def asset_in(status: str) -> Columns:
+    return {"status": status, "deleted_at": LATER if status == "DELETED" else None}
+
+
+def upload_in(status: str) -> Columns:
+    held = status == "COMPLETING"
+    return {"status": status, "lease_token": "t" if held else None, "lease_until": LATER if held else None}
 
 
 def lock_in(state: str) -> Columns:
@@ -114,6 +130,8 @@ def delivery_in(status: str) -> Columns:
     [
         ("tasks", TASK_MOVES, task_in, "tr_tasks_status"),
         ("task_executions", EXECUTION_MOVES, execution_in, "tr_task_executions_state"),  # S-10
+        ("assets", ASSET_MOVES, asset_in, "tr_assets_status"),
+        ("uploads", UPLOAD_MOVES, upload_in, "tr_uploads_status"),
         ("task_locks", LOCK_MOVES, lock_in, "tr_task_locks_state"),  # S-13
         ("outbox_events", EVENT_MOVES, event_in, "tr_outbox_events_status"),  # W-12
         (

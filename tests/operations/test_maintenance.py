@@ -31,6 +31,8 @@ from headrace.tasks.service import Tasks
 from headrace.tasks.submit import Submitter
 from headrace.tasks.worker.config import WorkerConfig
 from headrace.tasks.worker.loop import Worker
+from tests.assets.plain import PlainInspector
+from tests.assets.stand import files, folder
 from tests.billing.stand import grant_alone
 from tests.tasks.people import caller_of
 
@@ -45,7 +47,13 @@ class Stand:
         self.followers = followers()
         self.tasks = Tasks(Submitter(StoredCatalog(), self.followers), StoredCatalog(), self.followers)
         maintenance = Maintenance(
-            db, db.config, StorageConfig(f"file://{scratch}"), RetentionConfig(), ROWS, purges(ThrottleConfig())
+            db,
+            db.config,
+            StorageConfig(f"file://{scratch}"),
+            RetentionConfig(),
+            ROWS,
+            purges(ThrottleConfig()),
+            lambda: files(folder(scratch / "files"), PlainInspector(), scratch),
         )
         self.registry = with_maintenance(Registry(), maintenance)
         self.config = WorkerConfig(concurrency=4, poll_every=timedelta(milliseconds=100), scratch=scratch)
@@ -193,7 +201,13 @@ def test_a_programs_own_types_stay_what_they_are(stand: Any) -> None:
     async def greet(context: Any, payload: Any) -> None: ...
 
     maintenance = Maintenance(
-        stand.db, stand.db.config, StorageConfig("file:///nowhere"), RetentionConfig(), ROWS, purges(ThrottleConfig())
+        stand.db,
+        stand.db.config,
+        StorageConfig("file:///nowhere"),
+        RetentionConfig(),
+        ROWS,
+        purges(ThrottleConfig()),
+        lambda: files(folder(Path("/nowhere")), PlainInspector(), Path("/nowhere")),
     )
     assert with_maintenance(program, maintenance).names == [
         "greet",
@@ -201,6 +215,8 @@ def test_a_programs_own_types_stay_what_they_are(stand: Any) -> None:
         "headrace.purge",
         "headrace.renew-subscriptions",
         "headrace.retain",
+        "headrace.retain-files",
+        "headrace.sweep-files",
         "headrace.verify-ledger",
     ]
     assert program.names == ["greet"]

@@ -16,6 +16,7 @@ from typing import Any
 from headrace.accounts.config import DeletionConfig
 from headrace.accounts.deletion.machine import Deletions
 from headrace.assembly.erasers import erasers
+from headrace.cli.files_wiring import files_of
 from headrace.cli.wiring import open_tasks
 from headrace.database import Database, DatabaseConfig, Tx
 from headrace.settings import Settings
@@ -44,7 +45,8 @@ async def carry_out(url: str, number: int, when: str) -> None:
     async with await Mortal.connect(DatabaseConfig(url, role="deletions", pool_max=2)) as db:
         db.number, db.when = number, when
         # Leases that are over at once: nobody waits for those of the dead.
-        machine = Deletions(db, erasers(open_tasks(Settings())), DeletionConfig(lease=timedelta(0)))
+        steps = erasers(open_tasks(Settings()), lambda: files_of(Settings()))
+        machine = Deletions(db, steps, DeletionConfig(lease=timedelta(0)))
         while await machine.run_once():
             pass
 

@@ -31,7 +31,7 @@ POINTS = list(itertools.product(range(1, TRANSACTIONS + 1), ("before", "after"))
 SOME = POINTS[::5]  # seventeen of them
 
 STEPS = [
-    "webhooks", "schedules", "tasks.cancel", "tasks.erase", "billing", "locks", "notifications", "configs",
+    "webhooks", "schedules", "tasks.cancel", "files", "tasks.erase", "billing", "locks", "notifications", "configs",
     "accounts.credentials",
 ]  # fmt: skip
 

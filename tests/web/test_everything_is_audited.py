@@ -1,6 +1,8 @@
 """A-04: every route that changes something leaves an event. A new one that nobody has written down here fails."""
 
 import asyncio
+import shutil
+import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -16,15 +18,21 @@ import httpx
 from fastapi import FastAPI
 
 from headrace import ids, settings
+from headrace.assembly.followers import followers
+from headrace.assets.results import ResultFiles
 from headrace.billing.payments.local.keys import LocalKeys, make_keys
 from headrace.billing.payments.local.server import LocalPayments, local_payments
 from headrace.cli.serving import application
 from headrace.cli.wiring import Deployment
 from headrace.database import Database, DatabaseConfig
+from headrace.storage import Storage, StorageConfig
 from headrace.tasks.catalog import declare_types
 from headrace.tasks.context import TaskContext
 from headrace.tasks.registry import Registry
+from headrace.tasks.worker.config import WorkerConfig
+from headrace.tasks.worker.loop import Worker
 from tests.accounts.test_wechat import FakeWeChat
+from tests.assets.stand import png
 from tests.billing.stand import grant_alone
 from tests.edge import stand
 
@@ -53,15 +61,17 @@ class Sent:
 class World:
     """The whole API, an administrator, and the means to prepare what a request needs."""
 
-    def __init__(self, client: httpx.AsyncClient, db: Database, local: LocalPayments) -> None:
+    def __init__(self, client: httpx.AsyncClient, db: Database, local: LocalPayments, files: Path) -> None:
         self.client = client
         self.db = db
         self.local = local  # stands in for WeChat Pay
+        self.files = files  # the folder in which they are stored
         self._numbers = count()
 
     async def send(self, method: str, path: str, body: Any = None, *, token: str | None = None) -> httpx.Response:
         headers = {"Authorization": f"Bearer {token}"} if token else {}
-        reply = await self.client.request(method, path, json=body, headers=headers)
+        content = {"content": body} if isinstance(body, bytes) else {"json": body}
+        reply = await self.client.request(method, path, headers=headers, **content)
         assert reply.is_success, f"{method} {path}: {reply.text}"
         return reply
 
@@ -130,6 +140,52 @@ class World:
             me,
         )
         return str(rows[0]["id"])
+
+    async def asset(self) -> str:
+        """A file, each another one."""
+        asset_id: str = (await self.send("POST", "/v1/assets", png(shade=next(self._numbers)))).json()["id"]
+        return asset_id
+
+    async def upload(self) -> str:
+        body = {"name": "cat.png", "size_bytes": len(png())}
+        upload_id: str = (await self.send("POST", "/v1/uploads", body)).json()["id"]
+        return upload_id
+
+    async def whole_upload(self) -> str:
+        """One that has all its parts."""
+        upload_id = await self.upload()
+        await self.send("PUT", f"/v1/uploads/{upload_id}/parts/1", png())
+        return upload_id
+
+    async def result(self) -> str:
+        """A task that is over, with a file as its result."""
+        task_id: str = (await self.send("POST", "/v1/tasks", {"type": "makes_a_file"})).json()["id"]
+        stop = asyncio.Event()
+        config = WorkerConfig(poll_every=timedelta(milliseconds=20), scratch=self.files / "scratch")
+        working = asyncio.create_task(Worker(self.db, self.makers, followers(), config).run(stop))
+        async with asyncio.timeout(60):
+            done = "SELECT FROM headrace.tasks WHERE id = $1 AND status = 'SUCCEEDED'"
+            while not await self.db.fetch_alone(done, task_id):
+                await asyncio.sleep(0.02)
+        stop.set()
+        await working
+        return task_id
+
+    @property
+    def makers(self) -> Registry:
+        registry = Registry()
+
+        @registry.task("makes_a_file", queue="makers", followers=("results",))  # others pause the usual one
+        async def makes_a_file(context: TaskContext, payload: Any) -> Any:
+            file, small = (self.files / f"{context.task_id}{ending}" for ending in (".png", ".webp"))
+            for each in (file, small):
+                each.write_bytes(b"cat")
+            storage = ResultFiles(Storage(StorageConfig(f"file://{self.files}")))
+            facts = {"name": "cat.png", "mime_type": "image/png"}
+            made = await storage.store(context.task_id, context.user_id, file, preview=small, **facts)
+            return made.as_json()
+
+        return registry
 
     async def api_key(self) -> str:
         body = {"name": f"key {next(self._numbers)}", "scopes": ["tasks:read"]}
@@ -497,6 +553,31 @@ async def _(world: World) -> Sent:
     return Sent({"outbox_event_id": event_id}, {})
 
 
+@recipe("POST /v1/assets")
+async def _(world: World) -> Sent:
+    return Sent(body=png(shade=next(world._numbers)))
+
+
+@recipe("POST /v1/assets/{asset_id}/links")
+async def _(world: World) -> Sent:
+    return Sent({"asset_id": await world.asset()}, {"expires_in": 60})
+
+
+@recipe("DELETE /v1/assets/{asset_id}")
+async def _(world: World) -> Sent:
+    return Sent({"asset_id": await world.asset()})
+
+
+@recipe("POST /v1/uploads/{upload_id}/complete")
+async def _(world: World) -> Sent:
+    return Sent({"upload_id": await world.whole_upload()})
+
+
+@recipe("POST /v1/tasks/{task_id}/result/links")
+async def _(world: World) -> Sent:
+    return Sent({"task_id": await world.result()}, {})
+
+
 # Operations that change nothing that anybody could want to know of, each with the reason.
 @recipe("POST /v1/admin/partitions")
 async def _(world: World) -> Sent:
@@ -507,6 +588,10 @@ async def _(world: World) -> Sent:
 
 
 NOT_CHANGES: dict[str, str] = {
+    "POST /v1/uploads": "nothing is a file before it is complete, and that is told",
+    "PUT /v1/uploads/{upload_id}/parts/{number}": "a part of what is not a file yet",
+    "POST /v1/uploads/{upload_id}/links": "the same; only the storage takes these",
+    "DELETE /v1/uploads/{upload_id}": "it was no file",
     "POST /v1/schedules/preview": "asks when a rhythm would be due",
     "POST /v1/notifications/{notification_id}/read": "what somebody has read is nobody else's business",
     "POST /v1/notifications/read-all": "the same",
@@ -559,11 +644,13 @@ async def _served(
         argon2_memory="64KiB",
         argon2_parallelism=1,
         wechat_app_id="app",
+        files_url=tempfile.mkdtemp(prefix="headrace-files-"),
         wechat_app_secret="secret",
         wechat_base_url=f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}",
         **{**merchant(local, folder), **choices},
     )
     config = DatabaseConfig(database_url, role="test")
+    files = Path(str(chosen.files_url))
     place = Deployment(config, config, embedded=False)
     async with server, application(chosen, place, stand.SECRET) as app, await Database.connect(config) as db:
         registry = Registry()
@@ -574,13 +661,18 @@ async def _served(
         async with db.transaction() as tx:
             await declare_types(tx, registry)
         async with stand.client(app) as client:
-            world = World(client, db, local)
+            world = World(client, db, local, files)
+            async with db.transaction() as tx:
+                await declare_types(tx, world.makers)
             await world.send("POST", "/v1/auth/register", {"username": "boss", "password": PASSWORD})
             async with db.transaction() as tx:
                 await tx.execute("UPDATE headrace.users SET role = 'ADMIN' WHERE username = 'boss'")
             reply = await world.send("POST", "/v1/auth/login", {"username": "boss", "password": PASSWORD})
             client.headers["Authorization"] = f"Bearer {reply.json()['token']}"
-            yield world, app
+            try:
+                yield world, app
+            finally:
+                shutil.rmtree(files)
 
 
 def changing_operations(app: FastAPI) -> list[str]:

@@ -164,7 +164,7 @@ LIMIT = 1000
 
 @pytest.fixture
 def small(no_db: Database) -> FastAPI:
-    return stand.app(no_db, config=WebConfig(body_limit=LIMIT, streamed_paths=("/v1/store",)))
+    return stand.app(no_db, config=WebConfig(body_limit=LIMIT, streamed_paths=("POST /v1/store.*",)))
 
 
 JSON = {"Content-Type": "application/json"}

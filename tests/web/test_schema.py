@@ -4,8 +4,10 @@ written down. Deterministic and short; `schemathesis run` against a running API 
 import asyncio
 import os
 import socket
+import tempfile
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, Self, cast
 
 import httpx
@@ -26,6 +28,7 @@ from headrace.accounts.service import Accounts
 from headrace.assembly.config_registry import config_keys, offer
 from headrace.assembly.followers import followers
 from headrace.assembly.routers import RouteDeps, routers
+from headrace.assets.routes import STREAMED
 from headrace.audit import Who
 from headrace.billing.payments.config import OrderConfig
 from headrace.billing.payments.service import Payments
@@ -43,10 +46,13 @@ from headrace.web.app import create_app
 from headrace.web.config import WebConfig
 from headrace.webhooks.secrets import keyring_of
 from headrace.webhooks.service import Webhooks
+from tests.assets.plain import PlainInspector
+from tests.assets.stand import files, folder
 from tests.conftest import TestServer
 
 SECRET = b"a secret of at least 32 bytes, for tests"
 PASSWORD = "correct horse battery"
+FOLDER = Path(tempfile.gettempdir(), f"headrace-test-schema-{os.getpid()}")
 PATIENCE = 45  # seconds: longer than a lock may be waited for
 
 CHEAP = AccountsConfig(
@@ -78,8 +84,9 @@ def build(db: Database, known: Accounts) -> FastAPI:
         offer(load()),
         Webhooks(keyring_of(SECRET)),
         Inbox(db),
+        files(folder(FOLDER / "files"), PlainInspector(), FOLDER / "scratch"),
     )
-    return create_app(services, WebConfig(), routers=routers(deps))
+    return create_app(services, WebConfig(streamed_paths=STREAMED), routers=routers(deps))
 
 
 def _operations() -> list[Any]:

@@ -1,8 +1,10 @@
 """Who removes what when an account goes."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from headrace.accounts.deletion.credentials import ForgetCredentials
+from headrace.assets.erasure import ForgetFiles
+from headrace.assets.service import Files
 from headrace.billing.erasure import EndSubscriptions
 from headrace.configs.erasure import ForgetConfigs
 from headrace.erasure import Eraser
@@ -14,12 +16,13 @@ from headrace.tasks.service import Tasks
 from headrace.webhooks.erasure import ForgetWebhooks
 
 
-def erasers(tasks: Tasks) -> Sequence[Eraser]:
+def erasers(tasks: Tasks, files: Callable[[], Files]) -> Sequence[Eraser]:
     """Whoever removes something when an account goes, in this order: first what still runs, last the way in."""
     return [
         ForgetWebhooks(),
         ForgetSchedules(),
         CancelTasks(tasks),
+        ForgetFiles(files),
         EraseTasks(),
         EndSubscriptions(),
         ForgetLocks(),

@@ -1,5 +1,7 @@
 """Whoever must move with a task."""
 
+from headrace.assets.config import FileConfig
+from headrace.assets.results import ResultFollower
 from headrace.billing.holds import BillingFollower
 from headrace.schedules.following import ExecutionFollower
 from headrace.tasks.catalog import StoredCatalog
@@ -8,12 +10,16 @@ from headrace.tasks.followers import BILLING, OUTBOX, OUTBOX_ALWAYS, SCHEDULES, 
 from headrace.tasks.submit import Submitter
 
 
-def followers(**others: Follower) -> Followers:
-    """In the order in which they are called, which is the order in which they lock rows; ``others`` come first."""
+def followers(files: FileConfig | None = None, /, **others: Follower) -> Followers:
+    """In the order in which they are called, which is the order in which they lock rows; ``others`` come first.
+
+    ``files`` says how long results stay.
+    """
     executions = ExecutionFollower()
+    first = {**others, "results": ResultFollower(files or FileConfig())}
     outbox = {OUTBOX: OutboxFollower(), OUTBOX_ALWAYS: OutboxFollower(always=True)}
     # Billing last: what it locks is everybody's who submits for the same user, and schedules hold theirs before it.
-    assembled = Followers({**others, **outbox, SCHEDULES: executions, BILLING: BillingFollower()})
+    assembled = Followers({**first, **outbox, SCHEDULES: executions, BILLING: BillingFollower()})
     # A run that ends starts the next one: so this follower submits, too, and whoever follows follows that as well.
     executions.submits_with(Submitter(StoredCatalog(), assembled))
     return assembled

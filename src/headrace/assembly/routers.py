@@ -7,6 +7,8 @@ from fastapi import APIRouter
 
 from headrace.accounts import routes as account_routes
 from headrace.accounts.service import Accounts
+from headrace.assets import routes as file_routes
+from headrace.assets.service import Files
 from headrace.billing import ledger_routes
 from headrace.billing import routes as billing_routes
 from headrace.billing.payments.service import Payments
@@ -42,6 +44,7 @@ class RouteDeps:
     offer: Offer
     webhooks: Webhooks
     inbox: Inbox
+    files: Files
 
 
 def routers(deps: RouteDeps) -> Sequence[APIRouter]:
@@ -54,6 +57,7 @@ def routers(deps: RouteDeps) -> Sequence[APIRouter]:
         billing_routes.create_router(deps.payments),
         webhook_routes.create_router(deps.webhooks),
         notification_routes.create_router(deps.inbox),
+        file_routes.create_router(deps.files),
         audit_routes.router,
         config_routes.create_router(deps.config_keys, deps.configs, deps.offer),
         risk_routes.router,

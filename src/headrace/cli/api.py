@@ -29,7 +29,10 @@ def api(host: Host = None, port: Port = None) -> None:
 
 async def _serve(settings: Settings, deployment: Deployment, secret: bytes, listening: serving.Listening) -> None:
     stop = serving.stop_on_signals()
-    async with maintenance_loops(settings, deployment), serving.application(settings, deployment, secret) as app:
+    async with (
+        maintenance_loops(settings, deployment),
+        serving.application(settings, deployment, secret, url=listening.url) as app,
+    ):
         host, port = listening.socket.getsockname()[:2]
         say(f"API at {listening.url} (listening on {host}, port {port})")
         await serving.serve(app, listening, settings, stop=stop)

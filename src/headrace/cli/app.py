@@ -50,6 +50,7 @@ COMMANDS = {
         "headrace.cli.webhooks:app", "Webhooks: endpoints, deliveries, keys, and a receiver to try them with."
     ),
     "outbox": Entry("headrace.cli.outbox:app", "Events: what waits, what was given up; try it again."),
+    "files": Entry("headrace.cli.files:app", "Files: send, fetch, list and delete them, over a running API."),
     "migrate": Entry(
         "headrace.cli.migrate:migrate",
         "Bring the schema to what this program needs. Safe at any time, from any number of processes.",

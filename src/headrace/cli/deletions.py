@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import timedelta
+from functools import partial
 from typing import Annotated
 
 import typer
@@ -11,6 +12,7 @@ from headrace.accounts.deletion.machine import Deletions
 from headrace.accounts.model import Deletion, DeletionStatus
 from headrace.accounts.schemas import DeletionOut
 from headrace.assembly.erasers import erasers
+from headrace.cli.files_wiring import files_of
 from headrace.cli.operator import OperatorSession, as_operator
 from headrace.cli.output import Json, Yes, out, print_json, print_table
 from headrace.cli.people import get_user
@@ -82,7 +84,7 @@ async def _delete(session: OperatorSession, name: str, *, at_once: bool) -> Dele
         grace = timedelta(0) if at_once else config.grace
         await service.delete_account(tx, session.caller.who, user.id, grace=grace)
     if at_once:
-        machine = Deletions(session.db, erasers(session.tasks), config)
+        machine = Deletions(session.db, erasers(session.tasks, partial(files_of, session.settings)), config)
         while await machine.run_once():  # others that are due, too: somebody has to
             pass
     async with session.db.transaction() as tx:

@@ -5,11 +5,13 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 
 from headrace.accounts.deletion import machine
 from headrace.assembly.erasers import erasers
 from headrace.assembly.followers import followers
 from headrace.audit.sealing import Sealer
+from headrace.cli.files_wiring import file_config, files_of
 from headrace.cli.wiring import FROZEN_FOR, Deployment, accounts_config, audit_heads, open_tasks, signing_key
 from headrace.database import Database
 from headrace.operations.months_ahead import keep_ahead
@@ -38,10 +40,12 @@ async def maintenance_loops(settings: Settings, deployment: Deployment) -> Async
         idle_in_transaction_timeout=FROZEN_FOR,
     )
     async with await Database.connect(config) as db, asyncio.TaskGroup() as group:
-        deletions = machine.Deletions(db, erasers(open_tasks(settings)), accounts_config(settings).deletion)
+        deletions = machine.Deletions(
+            db, erasers(open_tasks(settings), partial(files_of, settings)), accounts_config(settings).deletion
+        )
         sealer = Sealer(db, signing_key(settings), heads=audit_heads(settings))
         loops = [
-            group.create_task(Reaper(db, Registry(), followers()).run(_REAP_EVERY)),
+            group.create_task(Reaper(db, Registry(), followers(file_config(settings))).run(_REAP_EVERY)),
             group.create_task(sealer.run(settings.audit_seal_interval)),
             group.create_task(keep_ahead(db, _LOOK_AHEAD_EVERY)),
             group.create_task(deletions.run(_DELETE_EVERY)),

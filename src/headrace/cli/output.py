@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import orjson
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from headrace import errors
@@ -103,6 +104,22 @@ def progress_bar(what: str) -> Iterator[Callable[[int, int], None]]:
 
         def report(done: int, total: int) -> None:
             bar.update(shown, completed=done, total=total)
+
+        yield report
+
+
+@contextmanager
+def bytes_bar(what: str) -> Iterator[Callable[[int, int], None]]:
+    """The same for bytes on their way, with their speed."""
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
+
+    shown = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
+    columns = (*shown, TimeRemainingColumn())
+    with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as bar:
+        task = bar.add_task(escape(what), total=None)
+
+        def report(done: int, total: int) -> None:
+            bar.update(task, completed=done, total=total)
 
         yield report
 

@@ -20,14 +20,16 @@ from headrace.assembly.config_registry import config_keys, offer
 from headrace.assembly.newcomers import newcomers
 from headrace.assembly.routers import RouteDeps, routers
 from headrace.assembly.webhooks import webhooks
+from headrace.assets.routes import STREAMED
 from headrace.billing.payments.service import open_payments
+from headrace.cli.files_wiring import open_files
 from headrace.cli.paying import order_config, wechatpay_config
 from headrace.cli.wiring import Deployment, accounts_config, open_tasks
 from headrace.configs import cache
 from headrace.database import Database
 from headrace.edge.cookies import CookieConfig
 from headrace.edge.limits import LimitConfig
-from headrace.edge.services import Services
+from headrace.edge.services import Services, derive_key
 from headrace.errors import HeadraceError, Invalid, Unavailable
 from headrace.notifications.live import open_inbox
 from headrace.operations.figures import HealthFigures
@@ -116,8 +118,10 @@ def _url(settings: Settings, port: int) -> str:
 
 
 @asynccontextmanager
-async def application(settings: Settings, deployment: Deployment, secret: bytes) -> AsyncIterator[FastAPI]:
-    """The app on an open database."""
+async def application(
+    settings: Settings, deployment: Deployment, secret: bytes, *, url: str = ""
+) -> AsyncIterator[FastAPI]:
+    """The app on an open database; ``url`` is how clients reach it."""
     https = settings.api_public_url is not None and settings.api_public_url.scheme == "https"
     # One that is frozen while it changes a schedule must not make others miss its due times.
     patience = min(deployment.app.idle_in_transaction_timeout, settings.scheduler_misfire_after / 2)
@@ -129,6 +133,7 @@ async def application(settings: Settings, deployment: Deployment, secret: bytes)
         live.open_watch(db) as watch,
         cache.open_configs(db) as held,
         open_inbox(db) as inbox,
+        open_files(settings, link_key=derive_key(secret, "files.links"), public_url=url) as files,
     ):
         services = Services(
             db=db,
@@ -142,7 +147,7 @@ async def application(settings: Settings, deployment: Deployment, secret: bytes)
         )
         ours = open_tasks(settings)
         hooks = webhooks(settings, secret)
-        deps = RouteDeps(known, ours, watch, payments, config_keys(), held, offer(settings), hooks, inbox)
+        deps = RouteDeps(known, ours, watch, payments, config_keys(), held, offer(settings), hooks, inbox, files)
         app = create_app(services, web_config(settings, https=https), routers=routers(deps))
 
         def end_streams() -> None:
@@ -159,6 +164,7 @@ def web_config(settings: Settings, *, https: bool) -> WebConfig:
         cors_origins=settings.api_cors_origins,
         body_limit=settings.api_body_limit,
         https=https,
+        streamed_paths=STREAMED,
     )
 
 

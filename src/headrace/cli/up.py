@@ -114,7 +114,7 @@ async def _serve(
         scheduling(told.settings, deployment),
         relaying(told.settings, deployment),
         maintenance_loops(told.settings, deployment),
-        serving.application(told.settings, deployment, secret) as app,
+        serving.application(told.settings, deployment, secret, url=listening.url) as app,
     ):
         _greet(listening.url, how.admin, settings, pay_at=told.url, seconds=monotonic() - how.started)
         await serving.serve(app, listening, settings, stop=stop)

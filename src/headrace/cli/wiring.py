@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mappin
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -26,6 +27,7 @@ from headrace.assembly.consumers import consumers, open_senders
 from headrace.assembly.followers import followers
 from headrace.audit import signing
 from headrace.audit.heads import KeptHeads
+from headrace.cli.files_wiring import file_config, files_of
 from headrace.cli.paying import billing_jobs
 from headrace.database import Database, DatabaseConfig
 from headrace.embedded_postgres import files
@@ -220,7 +222,7 @@ def _key(name: str, text: str) -> bytes:
 
 def open_tasks(chosen: Settings) -> Tasks:
     """What the verbs of tasks work with, in a process that does not have the programs' code."""
-    catalog, following = StoredCatalog(lifetime=chosen.task_type_lifetime), followers()
+    catalog, following = StoredCatalog(lifetime=chosen.task_type_lifetime), followers(file_config(chosen))
     return Tasks(Submitter(catalog, following, submit_config(chosen)), catalog, following)
 
 
@@ -259,7 +261,9 @@ async def scheduling(chosen: Settings, deployment: Deployment) -> AsyncIterator[
     async with await Database.connect(config) as db, asyncio.TaskGroup() as group:
         await ensure_schedules(db, with_maintenance(Registry(), maintenance(chosen, deployment, db)), retention.ROWS)
         scheduler = Scheduler(
-            db, Submitter(StoredCatalog(), followers(), submit_config(chosen)), scheduler_config(chosen)
+            db,
+            Submitter(StoredCatalog(), followers(file_config(chosen)), submit_config(chosen)),
+            scheduler_config(chosen),
         )
         firing = group.create_task(scheduler.run(stop))
         try:
@@ -313,6 +317,7 @@ def maintenance(chosen: Settings, deployment: Deployment, db: Database) -> Maint
             webhook_retention.purges(lifetime=chosen.webhook_lifetime, secret_overlap=chosen.webhook_secret_overlap),
         ),
         billing=billing_jobs(chosen),
+        files=partial(files_of, chosen),
     )
 
 
@@ -323,7 +328,12 @@ async def maintaining(chosen: Settings, deployment: Deployment) -> AsyncIterator
     connection = replace(deployment.app.for_role("worker"), pool_max=6, idle_in_transaction_timeout=config.lease)
     stop = asyncio.Event()
     async with await Database.connect(connection) as db, asyncio.TaskGroup() as group:
-        working = Worker(db, with_maintenance(Registry(), maintenance(chosen, deployment, db)), followers(), config)
+        working = Worker(
+            db,
+            with_maintenance(Registry(), maintenance(chosen, deployment, db)),
+            followers(file_config(chosen)),
+            config,
+        )
         group.create_task(working.run(stop))
         try:
             yield

@@ -14,6 +14,7 @@ import typer
 from headrace import logs, migrations
 from headrace.assembly.followers import followers
 from headrace.cli.figures import Display, Totals, display_for, reporting
+from headrace.cli.files_wiring import file_config
 from headrace.cli.output import Json, err, number_of, progress, say
 from headrace.cli.program import load_program
 from headrace.cli.supervisor import Supervisor, supervised, worker_command
@@ -92,7 +93,12 @@ async def _work(
     # One that is frozen while it writes has lost its lease after this; what it locked must not stay so for longer.
     connection = replace(deployment.app, idle_in_transaction_timeout=config.lease)
     async with await until_reachable(lambda: Database.connect(connection), say=say) as db:
-        working = Worker(db, with_maintenance(program, maintenance(settings, deployment, db)), followers(), config)
+        working = Worker(
+            db,
+            with_maintenance(program, maintenance(settings, deployment, db)),
+            followers(file_config(settings)),
+            config,
+        )
 
         def totals() -> tuple[int, Totals]:
             figures = working.figures

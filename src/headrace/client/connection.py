@@ -44,15 +44,29 @@ class Connection:
         json: Any = None,
         params: Mapping[str, Any] | None = None,
         headers: Mapping[str, str] | None = None,
+        content: bytes | None = None,
+        timeout: timedelta | None = None,  # noqa: ASYNC109 - of each of the requests that this may take
         safe: bool,
     ) -> Any:
-        """The answer's JSON. ``safe`` requests may arrive twice without harm, and are sent again when they break."""
+        """The answer's JSON. ``safe`` requests may arrive twice without harm, and are sent again when they break.
+
+        ``content`` goes in the place of JSON; ``timeout`` is for what takes longer than the others.
+        """
+        waits = self.timeout if timeout is None else timeout
         attempt = 0
         while True:
             asked: timedelta | None = None
             error: Exception
             try:
-                response = await self._http.request(method, path, json=json, params=params, headers=headers)
+                response = await self._http.request(
+                    method,
+                    path,
+                    json=json,
+                    content=content,
+                    params=params,
+                    headers=headers,
+                    timeout=waits.total_seconds(),
+                )
             except httpx.TransportError as exc:
                 error, again = _unreachable(exc), may_repeat(exc, safe=safe)
             else:
@@ -78,6 +92,18 @@ class Connection:
             async with self._http.stream(
                 "GET", path, headers={"Accept": "text/event-stream", **headers}, timeout=timeout
             ) as response:
+                yield response
+        except httpx.TransportError as exc:
+            raise _unreachable(exc) from exc
+
+    @asynccontextmanager
+    async def stream_bytes(self, path: str, *, headers: Mapping[str, str]) -> AsyncIterator[httpx.Response]:
+        """A file as it comes; a refusal is an error. No retries here: whoever reads knows where to go on."""
+        try:
+            async with self._http.stream("GET", path, headers={"Accept": "*/*", **headers}) as response:
+                if not response.is_success:
+                    await response.aread()
+                    raise error_of(response.status_code, _problem(response), retry_after=retry_after(response))
                 yield response
         except httpx.TransportError as exc:
             raise _unreachable(exc) from exc

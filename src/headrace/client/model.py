@@ -1,6 +1,6 @@
 """What the server answers with, as frozen values. Fields that a newer server adds are passed over."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import datetime, timedelta
 from typing import Any, Self
@@ -418,3 +418,68 @@ class UsedDay(Answer):
     used: int
     released: int
     tasks: int
+
+
+@dataclass(frozen=True, slots=True)
+class File(Answer):
+    """A file of yours, and what is in it."""
+
+    id: str
+    user_id: str
+    name: str
+    media_type: str
+    mime_type: str
+    size_bytes: int
+    sha256: str
+    created_at: datetime
+    meta: Mapping[str, Any] = field(default_factory=dict)
+    expire_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Upload(Answer):
+    """An upload in parts; ``stored`` are those that are there."""
+
+    id: str
+    asset_id: str
+    name: str
+    size_bytes: int
+    part_bytes: int
+    parts: int
+    status: str
+    created_at: datetime
+    expire_at: datetime
+    sha256: str | None = None
+    direct: bool = False
+    error_code: str | None = None
+    stored: Sequence[Mapping[str, Any]] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Link(Answer):
+    """Whoever has it can read the file."""
+
+    url: str = field(repr=False)
+    expires_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class StorageUse(Answer):
+    stored_bytes: int
+    limit_bytes: int | None = None
+    largest_file_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ResultFile(Answer):
+    """The file that a task has made."""
+
+    task_id: str
+    created_at: datetime
+    name: str | None = None
+    mime_type: str | None = None
+    size_bytes: int | None = None
+    sha256: str | None = None
+    preview: Mapping[str, Any] | None = None
+    metrics: Mapping[str, Any] | None = None
+    expire_at: datetime | None = None

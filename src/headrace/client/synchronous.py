@@ -13,6 +13,7 @@ import httpx
 from headrace.client.asynchronous import Client
 from headrace.client.model import EventType, LogLine, NewTask, Queue, QueueRules, Step, Task, Why, Worker
 from headrace.client.retrying import RetryPolicy
+from headrace.client.synchronous_files import SyncFiles
 from headrace.client.synchronous_schedules import SyncExecutions, SyncLocks, SyncSchedules
 from headrace.client.synchronous_subscriptions import SyncPayments, SyncPlans, SyncSubscriptions
 from headrace.client.synchronous_usage import SyncUsage
@@ -94,6 +95,7 @@ class SyncClient:
         self.payments = SyncPayments(self._loop, self._client.payments)
         self.webhooks = SyncWebhooks(self._loop, self._client.webhooks)
         self.notifications = SyncNotifications(self._loop, self._client.notifications)
+        self.files = SyncFiles(self._loop, self._client.files)
 
     def close(self) -> None:
         self._loop.run(self._client.close())

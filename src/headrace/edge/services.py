@@ -58,7 +58,11 @@ class Services:
 
     def key(self, purpose: str) -> bytes:
         """A key of 32 bytes for one purpose: whoever learns one of them learns nothing about the others."""
-        return hmac.digest(self.secret, f"headrace/{purpose}".encode(), "sha256")
+        return derive_key(self.secret, purpose)
+
+
+def derive_key(secret: bytes, purpose: str) -> bytes:
+    return hmac.digest(secret, f"headrace/{purpose}".encode(), "sha256")
 
 
 def services_of(request: Request) -> Services:

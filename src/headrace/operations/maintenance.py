@@ -8,13 +8,16 @@ Looking after dead workers is not among them: it must not need a worker itself.
 """
 
 import uuid
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from pydantic import BaseModel
 
 from headrace import ids, logs
+from headrace.assets.life import let_go
+from headrace.assets.service import Files
+from headrace.assets.sweep import sweep
 from headrace.audit import Who
 from headrace.billing import maintenance as billing
 from headrace.billing.maintenance import BillingJobs
@@ -39,6 +42,8 @@ QUEUE = "headrace"
 RETAIN = "headrace.retain"
 PURGE = "headrace.purge"
 VERIFY_LEDGER = "headrace.verify-ledger"
+LET_FILES_GO = "headrace.retain-files"
+SWEEP_FILES = "headrace.sweep-files"
 
 _NAMES = uuid.UUID("6f0c1d5e-6b1e-4f3c-9d6e-2f4b8a7c9e10")
 _ONE_AT_A_TIME = "SELECT pg_advisory_xact_lock(hashtextextended('headrace.maintenance', 0))"
@@ -82,6 +87,24 @@ _VERIFY_LEDGER = ScheduleSpec(
 )
 
 
+_LET_FILES_GO = ScheduleSpec(
+    name="headrace: retention of files",
+    type=LET_FILES_GO,
+    interval=600,
+    description="Deletes files and results whose time is over, removes the bytes of deleted ones, and gives up uploads "
+    "that nobody has completed.",
+    max_duration_seconds=_HOUR,
+    max_retries=0,  # the next one comes soon
+)
+_SWEEP_FILES = ScheduleSpec(
+    name="headrace: sweep of files",
+    type=SWEEP_FILES,
+    cron="30 3 * * *",
+    description="Removes stored bytes that belong to nobody, and finds files whose bytes are not there.",
+    max_duration_seconds=6 * _HOUR,
+)
+
+
 def schedules_of(rows: Mapping[str, RowRetention]) -> Sequence[ScheduleSpec]:
     """What ships, given the tables whose rows are deleted."""
     return (
@@ -90,6 +113,8 @@ def schedules_of(rows: Mapping[str, RowRetention]) -> Sequence[ScheduleSpec]:
         _PURGE,
         _VERIFY_LEDGER,
         *billing.SCHEDULES,
+        _LET_FILES_GO,
+        _SWEEP_FILES,
     )
 
 
@@ -103,6 +128,7 @@ class Maintenance:
     retention: RetentionConfig
     rows: Mapping[str, RowRetention]
     purges: Sequence[Purge]
+    files: Callable[[], Files]
     billing: BillingJobs = field(default_factory=BillingJobs)
 
 
@@ -137,6 +163,19 @@ def with_maintenance(program: Registry, maintenance: Maintenance) -> Registry:
     async def remove(_context: TaskContext, _payload: Any) -> dict[str, int]:
         """Remove what has served its time, in small batches."""
         return await purge(maintenance.db, maintenance.purges)
+
+    @registry.task(LET_FILES_GO, queue=QUEUE)
+    async def let_files_go(_context: TaskContext, _payload: Any) -> dict[str, int]:
+        """Let go of files that have served their time."""
+        done = await let_go(maintenance.files(), maintenance.db)
+        if done.failed:
+            raise RetentionIncomplete(f"The bytes of {done.failed} files could not be removed; the log says why.")
+        return asdict(done)
+
+    @registry.task(SWEEP_FILES, queue=QUEUE)
+    async def sweep_files(_context: TaskContext, _payload: Any) -> dict[str, int]:
+        """Look for orphans in both directions."""
+        return asdict(await sweep(maintenance.files(), maintenance.db))
 
     @registry.task(VERIFY_LEDGER, queue=QUEUE)
     async def verify(_context: TaskContext, _payload: Any) -> dict[str, int]:

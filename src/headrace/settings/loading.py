@@ -15,6 +15,7 @@ from headrace.settings.api import ApiSettings
 from headrace.settings.audit import AuditSettings
 from headrace.settings.database import DatabaseSettings
 from headrace.settings.embedded_postgres import EmbeddedPostgresSettings
+from headrace.settings.files import FilesSettings
 from headrace.settings.general import GeneralSettings
 from headrace.settings.kinds import PREFIX
 from headrace.settings.payments import PaymentsSettings
@@ -25,7 +26,7 @@ from headrace.settings.webhooks import WebhookSettings
 from headrace.settings.worker import WorkerSettings
 
 # Names with the prefix that are not settings: where the file lies, and what the tests and scripts use.
-_NOT_SETTINGS = re.compile(r"HEADRACE_(CONFIG|LOCK_FENCE|LOCK_TOKEN|TEST_\w+|SETUP_\w+)")
+_NOT_SETTINGS = re.compile(r"HEADRACE_(CONFIG|URL|API_KEY|LOCK_FENCE|LOCK_TOKEN|TEST_\w+|SETUP_\w+)")
 
 
 class BadSettings(Invalid):
@@ -38,6 +39,7 @@ class BadSettings(Invalid):
 class Settings(
     RetentionSettings,
     PaymentsSettings,
+    FilesSettings,
     AuditSettings,
     AccountsSettings,
     WebhookSettings,

@@ -13,4 +13,4 @@ class WebConfig:
     body_limit: int = 1024 * 1024
     https: bool = False
     streamed_paths: tuple[str, ...] = ()
-    """Prefixes of paths whose routes read the body piece by piece and limit it themselves: uploads."""
+    """Regular expressions for `METHOD /path`: routes that read the body piece by piece and limit it themselves."""

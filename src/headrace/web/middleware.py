@@ -154,10 +154,10 @@ class BodyLimit:
     def __init__(self, app: ASGIApp, *, config: WebConfig) -> None:
         self._app = app
         self._limit = config.body_limit
-        self._streamed = config.streamed_paths
+        self._streamed = re.compile("|".join(config.streamed_paths) or r"(?!)")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or scope["path"].startswith(self._streamed or ("\0",)):
+        if scope["type"] != "http" or self._streamed.fullmatch(f"{scope['method']} {scope['path']}"):
             await self._app(scope, receive, send)
             return
         try:
@@ -262,6 +262,7 @@ class Head:
             await send({"type": "http.response.body"})
 
         scope["method"] = "GET"
+        scope["headrace.head"] = True  # for those to whom making a body is work
         try:
             await self._app(scope, receive, send_without_body)
         except ClientDisconnect:

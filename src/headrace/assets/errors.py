@@ -1,0 +1,108 @@
+"""What files refuse. What is wrong with a file's content is in ``inspection.errors``."""
+
+from datetime import timedelta
+
+from headrace.errors import Conflict, Exhausted, Invalid, NotFound, Unavailable
+
+
+class AssetNotFound(NotFound):
+    """There is no such file."""
+
+    code = "asset_not_found"
+
+
+class UploadNotFound(NotFound):
+    """There is no such upload, or it has expired: begin a new one."""
+
+    code = "upload_not_found"
+
+
+class ResultNotFound(NotFound):
+    """This task has no file as its result, or it was deleted when its time was over."""
+
+    code = "result_not_found"
+
+
+class LinkInvalid(NotFound):
+    """This link is not one of ours, has expired, or its file is gone: ask for a new one."""
+
+    code = "link_invalid"
+
+
+class BytesMissing(Unavailable):
+    """The bytes of this file cannot be found where they are stored. It is being looked into; upload it again."""
+
+    code = "bytes_missing"
+
+
+class DigestMismatch(Invalid):
+    """What arrived is not what was sent: its SHA-256 differs. Nothing was kept; send it again."""
+
+    code = "digest_mismatch"
+
+
+class DigestInvalid(Invalid):
+    """Send the SHA-256 as `Content-Digest: sha-256=:<base64>:` (RFC 9530), or as 64 hexadecimal digits in `sha256`."""
+
+    code = "digest_invalid"
+
+
+class SizeMismatch(Invalid):
+    """The number of bytes is not the announced one: send all of them, or announce the right number."""
+
+    code = "size_mismatch"
+
+
+class UploadBroken(Invalid):
+    """The connection ended before all of the file had come. Nothing was kept of it; an upload in parts can go on."""
+
+    code = "upload_broken"
+
+
+class PartInvalid(Invalid):
+    """There is no such part, or it has another size: every part has `part_bytes`, the last one what is left."""
+
+    code = "part_invalid"
+
+
+class PartsMissing(Conflict):
+    """Not all parts are there: send those in `details.missing`, then complete it again."""
+
+    code = "parts_missing"
+
+
+class UploadOver(Conflict):
+    """This upload is completed or aborted: begin a new one."""
+
+    code = "upload_over"
+
+
+class UploadBeingCompleted(Conflict):
+    """This upload is being completed: ask again in a moment."""
+
+    code = "upload_being_completed"
+    retry_after = timedelta(seconds=2)
+
+
+class DirectUnavailable(Invalid):
+    """Files cannot be sent straight to the storage here: send the parts to the API, with `direct` false."""
+
+    code = "direct_unavailable"
+
+
+class FormInvalid(Invalid):
+    """Send the file as the body itself, or as `multipart/form-data` with one part that has a `filename`."""
+
+    code = "form_invalid"
+
+
+class StorageQuotaExceeded(Exhausted):
+    """There is no room left in your plan for this file: delete others, or choose a larger plan."""
+
+    code = "storage_quota_exceeded"
+
+
+class SweepRefused(Unavailable):
+    """Most files seem to be missing, as in a wrong storage. Nothing was marked: check HEADRACE_FILES_URL."""
+
+    code = "sweep_refused"

@@ -1,0 +1,108 @@
+"""What is handed out, and by which link: files, previews and results alike."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+from headrace import audit
+from headrace.access import Caller
+from headrace.assets import links
+from headrace.assets.content import Content
+from headrace.assets.errors import LinkInvalid, ResultNotFound
+from headrace.assets.links import Grant, Target
+from headrace.assets.model import Asset, Result, object_name
+from headrace.assets.previews import preview
+from headrace.assets.service import Files, resource_of
+from headrace.assets.store import assets, results
+from headrace.audit import Action, Resource, ResourceType, Who
+from headrace.database import Database, Tx
+from headrace.tasks import service as tasks
+
+
+def content_of(asset: Asset, *, inline: bool = False) -> Content:
+    return Content(asset.object_name, asset.size_bytes, asset.mime_type, asset.sha256, asset.origin_name, inline=inline)
+
+
+def result_content(result: Result, *, inline: bool = False) -> Content:
+    return Content(
+        object_name(result.result_bucket, result.result_key),
+        result.size_bytes or 0,
+        result.mime_type or "application/octet-stream",
+        result.sha256 or result.task_id,
+        result.file_name or result.task_id,
+        inline=inline,
+    )
+
+
+def result_preview(result: Result) -> Content:
+    if result.preview_key is None or result.preview_bucket is None:
+        raise ResultNotFound("This result has no preview.")
+    return Content(
+        object_name(result.preview_bucket, result.preview_key),
+        result.preview_size_bytes or 0,
+        result.preview_mime_type or "image/webp",
+        f"{result.sha256 or result.task_id}-p",
+        f"{result.file_name or result.task_id}.preview",
+        inline=True,
+    )
+
+
+async def get_result(tx: Tx, caller: Caller, task_id: str) -> Result:
+    """A task's files; ``TaskNotFound`` for a task that is not the caller's, ``ResultNotFound`` where there are none."""
+    await tasks.get_task(tx, caller, task_id)
+    found = await results.find(tx, task_id)
+    if found is None:
+        raise ResultNotFound
+    return found
+
+
+def grant(files: Files, target: Target, row_id: str, *, expires_in: timedelta | None, inline: bool) -> Grant:
+    until = datetime.now(UTC) + (expires_in or files.config.link_lifetime)
+    return Grant(target, row_id, until.replace(microsecond=0), inline=inline)
+
+
+def url_of(files: Files, content: Content, given: Grant) -> str:
+    """The storage's own link where it has one and clients reach it, else ours."""
+    if files.config.links == "storage":
+        left = given.expires_at - datetime.now(UTC)
+        if (url := files.storage.link(content.name, expires_in=left, headers=content.headers())) is not None:
+            return url
+    return f"{files.public_url}/v1/content/{links.seal(files.link_key, given)}"
+
+
+async def tell_link(tx: Tx, who: Who, resource: Resource, given: Grant) -> None:
+    """Who lets whoever has the link in, and until when."""
+    until = {"expires_at": given.expires_at.isoformat(), "target": given.target.name.lower()}
+    await audit.record(tx, who, Action.GRANTED, resource, data=until)
+
+
+def result_resource(result: Result) -> Resource:
+    return Resource(ResourceType.TASK, result.task_id, {"user_id": result.user_id, "file": result.file_name or ""})
+
+
+async def redeem(files: Files, db: Database, who: Who, token: str, *, first: bool) -> Content:
+    """What a link of ours leads to; ``LinkInvalid`` whatever is wrong with it.
+
+    Somebody else than the owner reads: that is in the trail, once for each time from the beginning (``first``).
+    """
+    given = links.unseal(files.link_key, token)
+    if given.target in (Target.RESULT, Target.RESULT_PREVIEW):
+        async with db.transaction() as tx:
+            result = await results.find(tx, given.id)
+            if result is None:
+                raise LinkInvalid
+            if first:
+                await audit.record(tx, who, Action.READ, result_resource(result), data={"by": "link"})
+        return (
+            result_preview(result)
+            if given.target is Target.RESULT_PREVIEW
+            else result_content(result, inline=given.inline)
+        )
+    async with db.transaction() as tx:
+        asset = await assets.find(tx, given.id)
+        if asset is None:
+            raise LinkInvalid
+        if first:
+            await audit.record(tx, who, Action.READ, resource_of(asset), data={"by": "link"})
+    if given.target is Target.PREVIEW:
+        return replace(await preview(files, db, asset), inline=given.inline)
+    return content_of(asset, inline=given.inline)

@@ -1,0 +1,61 @@
+"""Links that whoever has them can read a file with, until they expire: the storage's own, or ours.
+
+Ours is a token: what it is for and until when, with a MAC over both under a key that only the API has. It names the row
+and not the bytes, so that a deleted file's links are dead at once.
+"""
+
+import base64
+import binascii
+import hmac
+import time
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+
+from headrace.assets.errors import LinkInvalid
+
+_MAC = 16
+
+
+class Target(StrEnum):
+    """What a link leads to."""
+
+    CONTENT = "c"
+    PREVIEW = "p"
+    RESULT = "r"
+    RESULT_PREVIEW = "q"
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """What a token allows."""
+
+    target: Target
+    id: str  # of the file, or of the task
+    expires_at: datetime
+    inline: bool = False
+
+
+def seal(key: bytes, grant: Grant) -> str:
+    payload = f"{grant.target}{'i' if grant.inline else 'a'}{int(grant.expires_at.timestamp())}.{grant.id}".encode()
+    return base64.urlsafe_b64encode(hmac.digest(key, payload, "sha256")[:_MAC] + payload).rstrip(b"=").decode()
+
+
+def unseal(key: bytes, token: str, *, now: float | None = None) -> Grant:
+    """What the token allows; ``LinkInvalid`` for one that is forged, altered or over. Which, is nobody's business."""
+    try:
+        raw = base64.b64decode(token + "=" * (-len(token) % 4), altchars=b"-_", validate=True)
+        mac, payload = raw[:_MAC], raw[_MAC:]
+        if base64.urlsafe_b64encode(raw).rstrip(b"=").decode() != token:
+            raise LinkInvalid  # another spelling of the same bits: one link is one text
+        if not hmac.compare_digest(mac, hmac.digest(key, payload, "sha256")[:_MAC]):
+            raise LinkInvalid
+        text = payload.decode()
+        seconds, _, row_id = text[2:].partition(".")
+        grant = Grant(Target(text[0]), row_id, datetime.fromtimestamp(int(seconds), tz=UTC), inline=text[1] == "i")
+    except (binascii.Error, ValueError, UnicodeDecodeError):
+        raise LinkInvalid from None
+    # The clock of the process: a link is signed and read by APIs, and the database is not asked for what is over.
+    if grant.expires_at.timestamp() <= (time.time() if now is None else now):
+        raise LinkInvalid
+    return grant

@@ -1,0 +1,350 @@
+"""A file in parts: begun, sent in any order, by several at once and again after hours, and completed.
+
+The parts go to the API, or straight to the storage by links that it has signed. Completing puts them together, checks
+size and digest of the whole, looks into it and registers it. Who completes holds a lease: one who dies is followed by
+another, and one who was only slow finds that the file is no longer theirs to register.
+"""
+
+import asyncio
+import hashlib
+import os
+import secrets
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from headrace.access import Caller
+from headrace.assets.errors import (
+    AssetNotFound,
+    DigestMismatch,
+    DirectUnavailable,
+    PartInvalid,
+    PartsMissing,
+    UploadBeingCompleted,
+    UploadNotFound,
+    UploadOver,
+)
+from headrace.assets.model import Asset, Part, Received, Upload, UploadMethod, UploadStatus
+from headrace.assets.receiving import receive
+from headrace.assets.service import Files
+from headrace.assets.store import assets, uploads
+from headrace.assets.uploading import (
+    Arrived,
+    EqualGone,
+    NewUpload,
+    begin,
+    clean,
+    give_up,
+    inspect,
+    place,
+    register,
+    tidy,
+)
+from headrace.database import Database, Tx
+from headrace.errors import HeadraceError, Invalid
+from headrace.storage.bucket import Bucket
+from headrace.storage.folder import explain
+from headrace.storage.model import StoredPart
+
+_LEASE = timedelta(minutes=2)
+_MOST_NAMED = 100
+
+
+async def begin_parts(tx: Tx, files: Files, caller: Caller, new: NewUpload, *, direct: bool) -> Upload:
+    """Begin an upload in parts; ``direct`` ones are sent to the storage itself."""
+    if direct and (files.storage.bucket is None or files.storage.bucket.signer is None):
+        raise DirectUnavailable
+    return await begin(tx, files, caller, new, method=UploadMethod.DIRECT if direct else UploadMethod.PARTS)
+
+
+async def get_upload(tx: Tx, caller: Caller, upload_id: str) -> Upload:
+    found = await uploads.find(tx, upload_id, caller.user_id)
+    if found is None or found.method is UploadMethod.STREAM:
+        raise UploadNotFound
+    return found
+
+
+async def list_stored(files: Files, db: Database, upload: Upload) -> Sequence[Part]:
+    """The parts that are there: what need not be sent again."""
+    if upload.method is UploadMethod.DIRECT and upload.status is UploadStatus.OPEN:
+        if upload.storage_upload_id is None:
+            return []
+        found = await _bucket(files).list_parts(upload.object_name, upload.storage_upload_id)
+        return [Part(each.number, each.size, "", each.etag) for each in found]
+    async with db.transaction(readonly=True) as tx:
+        return await uploads.list_parts(tx, upload.id)
+
+
+# -- parts
+
+
+async def put_part(
+    files: Files, db: Database, upload: Upload, number: int, body: AsyncIterator[bytes], *, sha256: str | None
+) -> Part:
+    """Store one part. Sent again, the same happens; the upload is not open: ``UploadOver``."""
+    _check_open(upload)
+    if upload.method is not UploadMethod.PARTS or not 1 <= number <= upload.parts:
+        raise PartInvalid(number=number, parts=upload.parts)
+    size = upload.size_of_part(number)
+    folder = files.spool / upload.id
+    draft = folder / f"draft.{number}.{secrets.token_hex(4)}"
+    try:
+        received = await _receive_part(files, body, draft, size=size, sha256=sha256)
+        part = Part(number, received.size, received.sha256, await _store_part(files, db, upload, number, draft))
+    finally:
+        await asyncio.to_thread(draft.unlink, missing_ok=True)
+    async with db.transaction() as tx:
+        if not await uploads.put_part(tx, upload.id, part, lifetime=files.config.upload_lifetime):
+            raise UploadOver
+    return part
+
+
+async def _receive_part(
+    files: Files, body: AsyncIterator[bytes], draft: Path, *, size: int, sha256: str | None
+) -> Received:
+    received = await receive(body, draft, most=size, stalled_for=files.config.stalled_for)
+    if received.size != size:
+        raise PartInvalid(f"This part must have {size} bytes and has {received.size}.", expected=size)
+    if sha256 is not None and sha256 != received.sha256:
+        raise DigestMismatch(received=received.sha256, announced=sha256)
+    return received
+
+
+async def _store_part(files: Files, db: Database, upload: Upload, number: int, draft: Path) -> str | None:
+    if files.storage.bucket is not None:
+        name = await storage_upload(files, db, upload)
+        return await files.storage.bucket.put_part(upload.object_name, name, number, draft)
+    try:
+        await asyncio.to_thread(_keep, draft, part_file(files, upload, number))
+    except OSError as exc:
+        raise explain(exc, "The folder for uploads") from exc
+    return None
+
+
+def part_file(files: Files, upload: Upload, number: int) -> Path:
+    return files.spool / upload.id / f"part.{number:05}"
+
+
+def _keep(draft: Path, target: Path) -> None:
+    descriptor = os.open(draft, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)  # what the row says is here must be here after a power cut
+    finally:
+        os.close(descriptor)
+    draft.replace(target)
+
+
+async def storage_upload(files: Files, db: Database, upload: Upload) -> str:
+    """The storage's own name for this upload; begun there with the first part."""
+    if upload.storage_upload_id is not None:
+        return upload.storage_upload_id
+    bucket = _bucket(files)
+    begun = await bucket.begin(upload.object_name)
+    async with db.transaction() as tx:
+        if await uploads.set_storage_upload(tx, upload.id, begun):
+            return begun
+        current = await uploads.find(tx, upload.id, upload.user_id)
+    await bucket.abort(upload.object_name, begun)  # another part was faster
+    if current is None or current.storage_upload_id is None:
+        raise UploadOver
+    return current.storage_upload_id
+
+
+async def sign_parts(
+    files: Files, db: Database, upload: Upload, numbers: Sequence[int], *, expires_in: timedelta
+) -> tuple[dict[int, str], datetime]:
+    """Links to send these parts of a direct upload to."""
+    _check_open(upload)
+    if upload.method is not UploadMethod.DIRECT:
+        raise DirectUnavailable("This upload was not begun with `direct`: send its parts to the API.")
+    if any(not 1 <= number <= upload.parts for number in numbers):
+        raise PartInvalid(parts=upload.parts)
+    name = await storage_upload(files, db, upload)
+    async with db.transaction() as tx:
+        await uploads.renew(tx, upload.id, max(files.config.upload_lifetime, expires_in))
+        until: datetime = await tx.fetchval("SELECT now() + $1::interval", expires_in)
+    bucket = _bucket(files)
+    links = {each: bucket.part_link(upload.object_name, name, each, expires_in=expires_in) for each in numbers}
+    return {number: link for number, link in links.items() if link is not None}, until
+
+
+def _check_open(upload: Upload) -> None:
+    if upload.status is UploadStatus.COMPLETING:
+        raise UploadBeingCompleted
+    if upload.status is not UploadStatus.OPEN:
+        raise UploadOver
+
+
+def _bucket(files: Files) -> Bucket:
+    if files.storage.bucket is None:
+        raise DirectUnavailable
+    return files.storage.bucket
+
+
+async def abort(files: Files, db: Database, caller: Caller, upload_id: str) -> None:
+    """Give an upload up: its parts go."""
+    async with db.transaction() as tx:
+        upload = await get_upload(tx, caller, upload_id)
+        aborted = await uploads.abort(tx, upload.id, error_code="aborted")
+    if aborted is None:
+        raise UploadBeingCompleted if upload.status is UploadStatus.COMPLETING else UploadOver
+    await clean(files, db, aborted)
+
+
+# -- completing
+
+
+async def complete(files: Files, db: Database, caller: Caller, upload_id: str) -> Asset:
+    """Make a file of the parts; asked again, the same file.
+
+    ``PartsMissing`` names what is not there yet. A file that is refused takes its upload along; a storage that does not
+    answer leaves it as it was.
+    """
+    token = secrets.token_hex(16)
+    async with db.transaction() as tx:
+        found = await get_upload(tx, caller, upload_id)
+        if found.status is UploadStatus.COMPLETED:
+            return await _completed(tx, found)
+        upload = await uploads.begin_completing(tx, upload_id, caller.user_id, token=token, lease=_LEASE)
+    if upload is None:
+        raise UploadOver if found.status is UploadStatus.ABORTED else UploadBeingCompleted
+    try:
+        async with _held(db, upload, token):
+            return await _complete(files, db, caller, upload, token)
+    except Invalid as exc:
+        await give_up(files, db, upload, token=token, code=exc.code)
+        raise
+    except BaseException as exc:
+        await _let_go(db, upload, token, exc)
+        raise
+
+
+async def _completed(tx: Tx, upload: Upload) -> Asset:
+    asset = await assets.find(tx, upload.asset_id)
+    if asset is None:
+        raise AssetNotFound
+    return asset
+
+
+@asynccontextmanager
+async def _held(db: Database, upload: Upload, token: str) -> AsyncIterator[None]:
+    """Renew the lease while the block runs: a large file takes its time."""
+
+    async def renew() -> None:
+        while True:
+            await asyncio.sleep(_LEASE.total_seconds() / 4)
+            async with db.transaction() as tx:
+                await uploads.renew_lease(tx, upload.id, token=token, lease=_LEASE)
+
+    renewing = asyncio.create_task(renew())
+    try:
+        yield
+    finally:
+        renewing.cancel()
+        await asyncio.wait([renewing])
+
+
+async def _let_go(db: Database, upload: Upload, token: str, exc: BaseException) -> None:
+    code = exc.code if isinstance(exc, HeadraceError) else "completing_failed"
+    try:
+        async with db.transaction() as tx:
+            await uploads.reopen(tx, upload.id, token=token, error_code=code)
+    except HeadraceError:
+        pass  # the lease ends by itself
+
+
+async def _complete(files: Files, db: Database, caller: Caller, upload: Upload, token: str) -> Asset:
+    whole = files.spool / upload.id / f"whole.{token}"
+    try:
+        await asyncio.to_thread(whole.parent.mkdir, mode=0o700, parents=True, exist_ok=True)
+        in_storage = files.storage.bucket is not None
+        received = await (_join_stored if in_storage else _join_files)(files, db, upload, whole)
+        arrived = await inspect(files, db, upload, received, stored=in_storage)
+        arrived.token = token
+        asset = await _register(files, db, caller, arrived)
+        await tidy(files, arrived)
+        return asset
+    finally:
+        await asyncio.to_thread(whole.unlink, missing_ok=True)
+
+
+async def _register(files: Files, db: Database, caller: Caller, arrived: Arrived) -> Asset:
+    while True:
+        await place(files, arrived)
+        try:
+            async with db.transaction() as tx:
+                return await register(tx, files, caller, arrived)
+        except EqualGone:
+            continue
+
+
+async def _join_files(files: Files, db: Database, upload: Upload, whole: Path) -> Received:
+    """Write the parts one behind the other, each checked against what was noted when it came."""
+    async with db.transaction(readonly=True) as tx:
+        there = {part.number: part for part in await uploads.list_parts(tx, upload.id)}
+    _check_all(upload, there)
+    try:
+        size, digest, broken = await asyncio.to_thread(_join, files, upload, there, whole)
+    except OSError as exc:
+        raise explain(exc, "The folder for uploads") from exc
+    if broken:
+        async with db.transaction() as tx:
+            await tx.execute(FORGET_PARTS, upload.id, broken)
+        raise PartsMissing(missing=broken[:_MOST_NAMED])
+    return Received(whole, size, digest)
+
+
+FORGET_PARTS = "DELETE FROM headrace.upload_parts WHERE upload_id = $1 AND number = ANY ($2)"
+
+
+def _join(files: Files, upload: Upload, there: dict[int, Part], whole: Path) -> tuple[int, str, list[int]]:
+    size, digest, broken = 0, hashlib.sha256(), []
+    with whole.open("xb") as target:
+        for number, part in sorted(there.items()):
+            own = hashlib.sha256()
+            try:
+                with part_file(files, upload, number).open("rb") as source:
+                    while piece := source.read(1024 * 1024):
+                        own.update(piece)
+                        digest.update(piece)
+                        size += target.write(piece)
+            except FileNotFoundError:
+                pass
+            if own.hexdigest() != part.sha256:
+                broken.append(number)
+    return size, digest.hexdigest(), broken
+
+
+async def _join_stored(files: Files, db: Database, upload: Upload, whole: Path) -> Received:
+    """Have the storage put the parts together, and read the whole back: what is looked into is what is stored."""
+    bucket, name = _bucket(files), upload.object_name
+    if upload.storage_upload_id is None:
+        raise PartsMissing(missing=list(range(1, min(upload.parts, _MOST_NAMED) + 1)))
+    if upload.method is UploadMethod.DIRECT:
+        try:
+            parts = list(await bucket.list_parts(name, upload.storage_upload_id))
+        except HeadraceError as exc:
+            if exc.code != "upload_lost":
+                raise
+            parts = []  # put together by an earlier try, or lost
+        else:
+            _check_all(upload, {part.number: Part(part.number, part.size, "", part.etag) for part in parts})
+    else:
+        async with db.transaction(readonly=True) as tx:
+            noted = await uploads.list_parts(tx, upload.id)
+        _check_all(upload, {part.number: part for part in noted})
+        parts = [StoredPart(part.number, part.size_bytes, part.etag or "") for part in noted]
+    await bucket.complete(name, upload.storage_upload_id, parts)
+    digest = await files.storage.fetch(name, whole)
+    return Received(whole, (await asyncio.to_thread(whole.stat)).st_size, digest)
+
+
+def _check_all(upload: Upload, there: dict[int, Part]) -> None:
+    missing = [
+        number
+        for number in range(1, upload.parts + 1)
+        if number not in there or there[number].size_bytes != upload.size_of_part(number)
+    ]
+    if missing:
+        raise PartsMissing(f"{len(missing)} of {upload.parts} parts are missing.", missing=missing[:_MOST_NAMED])

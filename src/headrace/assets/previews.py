@@ -1,0 +1,81 @@
+"""Small pictures of files, each made once, when somebody first asks for it."""
+
+import asyncio
+import secrets
+from pathlib import Path
+
+from pydantic import TypeAdapter
+
+from headrace.assets.content import Content
+from headrace.assets.errors import AssetNotFound, BytesMissing
+from headrace.assets.inspection.model import Facts
+from headrace.assets.model import Asset, Kind
+from headrace.assets.service import Files
+from headrace.assets.store import assets
+from headrace.database import Database
+from headrace.storage import ObjectNotFound
+
+MIME_TYPE = "image/webp"
+_FACTS = TypeAdapter(Facts)
+
+
+def preview_name(key: str) -> str:
+    return f"{Kind.PREVIEW}/{key}"
+
+
+async def preview(files: Files, db: Database, asset: Asset) -> Content:
+    """The preview of a file, made now if it is not there."""
+    key = asset.preview_key or await _make(files, db, asset)
+    size = await _size(files, key)
+    if size is None:  # swept, or lost: it can be made again
+        key = await _make(files, db, asset)
+        size = await files.storage.size_of(preview_name(key))
+    return Content(preview_name(key), size, MIME_TYPE, f"{asset.sha256}-p", f"{asset.origin_name}.webp", inline=True)
+
+
+async def _size(files: Files, key: str) -> int | None:
+    try:
+        return await files.storage.size_of(preview_name(key))
+    except ObjectNotFound:
+        return None
+
+
+async def _make(files: Files, db: Database, asset: Asset) -> str:
+    key = f"{asset.user_id}/{asset.id}.webp"
+    folder = files.spool / f"preview.{secrets.token_hex(8)}"
+    target = folder / "preview.webp"
+    await asyncio.to_thread(folder.mkdir, mode=0o700, parents=True)
+    try:
+        source = await _source(files, asset, folder)
+        facts = _FACTS.validate_python(
+            {**(asset.meta_json or {}), "media_type": asset.media_type, "mime_type": asset.mime_type}
+        )
+        await files.inspector.preview(source, facts, target, longest_side=files.config.preview_side)
+        await files.storage.move_in(preview_name(key), target)
+    finally:
+        await asyncio.to_thread(_remove, folder)
+    # Two who ask at once make the same picture under the same name.
+    async with db.transaction() as tx:
+        if not await assets.set_preview(tx, asset.id, key):
+            raise AssetNotFound  # deleted meanwhile: the sweep takes the picture
+    return key
+
+
+async def _source(files: Files, asset: Asset, folder: Path) -> Path:
+    if files.storage.folder is not None:
+        path = files.storage.folder.path(asset.object_name)
+        if not path.exists():
+            raise BytesMissing
+        return path
+    copy = folder / "original"
+    try:
+        await files.storage.fetch(asset.object_name, copy)
+    except ObjectNotFound as exc:
+        raise BytesMissing from exc
+    return copy
+
+
+def _remove(folder: Path) -> None:
+    for each in folder.iterdir():
+        each.unlink(missing_ok=True)
+    folder.rmdir()

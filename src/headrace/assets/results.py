@@ -1,0 +1,149 @@
+"""The files that tasks make: stored before the end, written down with the end.
+
+>>> made = await result_files.store(context.task_id, context.user_id, path, name="cat.png", mime_type="image/png")
+>>> return made.as_json(metrics={"psnr": 41.2})            # of a task type with followers=("results",)
+
+A handler stores its files and gives back what ``as_json`` makes. The follower ``results`` writes ``task_results`` in
+the transaction that ends the task, however it ends: gathered with others, or by ``finish_in`` in the handler's own.
+If that commit is lost, the bytes are nobody's, and the sweep takes them when the task is over; a task that is not
+over keeps everything under its name.
+"""
+
+import asyncio
+import hashlib
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import orjson
+from pydantic import TypeAdapter, ValidationError
+
+from headrace.assets.config import FileConfig
+from headrace.assets.limits import limits_for
+from headrace.assets.model import Kind, clean_name
+from headrace.assets.store import results as store
+from headrace.database import Tx
+from headrace.errors import Invalid
+from headrace.storage import Storage
+from headrace.tasks.model import Change, Transition
+
+FIELD = "result_file"  # of a task's result: what its handler made
+
+
+class ResultInvalid(Invalid):
+    """The task's result does not say which file it made: give back what `ResultFiles.store` gave."""
+
+    code = "result_invalid"
+
+
+@dataclass(frozen=True, slots=True)
+class StoredFile:
+    key: str
+    mime_type: str
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """The files of one result, in storage."""
+
+    file: StoredFile
+    sha256: str
+    file_name: str
+    preview: StoredFile | None = None
+
+    def as_json(self, *, metrics: Mapping[str, Any] | None = None, **more: Any) -> dict[str, Any]:
+        """What a handler gives back: ``more`` is its own, ``metrics`` is kept beside the files."""
+        return {**more, FIELD: {**asdict(self), "metrics": dict(metrics) if metrics else None}}
+
+
+_MADE = TypeAdapter(Made)
+
+
+class ResultFiles:
+    """Where handlers put what they made."""
+
+    def __init__(self, storage: Storage) -> None:
+        self._storage = storage
+
+    async def store(
+        self,
+        task_id: str,
+        user_id: str,
+        path: Path,
+        *,
+        name: str,
+        mime_type: str,
+        preview: Path | None = None,
+        preview_mime_type: str = "image/webp",
+    ) -> Made:
+        """Store a result and its preview; the files are gone from where they were."""
+        digest = await asyncio.to_thread(_digest, path)
+        # A name of its own for each try: a late worker never overwrites what a later attempt has made.
+        stem = f"{user_id}/{task_id}/{secrets.token_hex(8)}"
+        file = await self._put(Kind.RESULT, stem, path, mime_type)
+        small = None if preview is None else await self._put(Kind.PREVIEW, stem, preview, preview_mime_type)
+        return Made(file, digest, clean_name(name), small)
+
+    async def _put(self, kind: Kind, key: str, path: Path, mime_type: str) -> StoredFile:
+        size = (await asyncio.to_thread(path.stat)).st_size
+        await self._storage.move_in(f"{kind}/{key}", path)
+        return StoredFile(key, mime_type, size)
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+async def record(
+    tx: Tx, task_id: str, made: Made, *, metrics: Mapping[str, Any] | None = None, keep: timedelta | None
+) -> None:
+    """Write down what a task made: in the transaction that ends it, and only there."""
+    small = made.preview
+    values = (
+        Kind.RESULT,
+        made.file.key,
+        made.file_name,
+        made.file.mime_type,
+        made.file.size_bytes,
+        made.sha256,
+        Kind.PREVIEW if small else None,
+        small.key if small else None,
+        small.mime_type if small else None,
+        small.size_bytes if small else None,
+        metrics,
+    )
+    await store.record(tx, task_id, values, keep)
+
+
+class ResultFollower:
+    """Writes ``task_results`` with the end of every task whose result names a file."""
+
+    def __init__(self, config: FileConfig) -> None:
+        self._config = config
+
+    async def follow(self, tx: Tx, transitions: Sequence[Transition]) -> None:
+        for each in transitions:
+            if each.change is Change.SUCCEEDED and (named := _named(each)) is not None:
+                limits = await limits_for(tx, self._config, each.user_id)
+                await record(tx, each.task_id, named[0], metrics=named[1], keep=limits.keep_results)
+
+
+def _named(moved: Transition) -> tuple[Made, Mapping[str, Any] | None] | None:
+    # Encoded where a worker writes it; bytes of our own kind, which orjson does not take for bytes.
+    result = orjson.loads(bytes(moved.result)) if isinstance(moved.result, bytes) else moved.result
+    if not isinstance(result, dict) or FIELD not in result:
+        return None
+    try:
+        made = _MADE.validate_python({name: value for name, value in result[FIELD].items() if name != "metrics"})
+    except (ValidationError, AttributeError):
+        raise ResultInvalid from None
+    # A handler names its own task's files and no others.
+    owned = f"{moved.user_id}/{moved.task_id}/"
+    if not all(file.key.startswith(owned) for file in (made.file, made.preview) if file is not None):
+        raise ResultInvalid("The task's result names files that are not its own.")
+    return made, result[FIELD].get("metrics")

@@ -1,0 +1,32 @@
+"""Links of ours: who has one needs nothing else."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Request, Response
+
+from headrace.assets.errors import BytesMissing, LinkInvalid
+from headrace.assets.handing_out import redeem
+from headrace.assets.reading import serve
+from headrace.assets.routes.dependencies import BINARY, FilesDep
+from headrace.edge.authorization import Anyone
+from headrace.edge.problem_details import problems
+from headrace.edge.services import Db
+
+router = APIRouter(prefix="/content", tags=["Files"])
+
+
+@router.get(
+    "/{token}",
+    summary="Read a file by a link",
+    response_class=Response,
+    responses={**BINARY, **problems(LinkInvalid, BytesMissing)},
+)
+async def read_link(
+    request: Request, token: Annotated[str, Path(max_length=255)], who: Anyone, db: Db, files: FilesDep
+) -> Response:
+    """The bytes, or one range of them. A link that has expired, whose file is gone or that was made up: all look the
+    same."""
+    # A player asks for one range after the other: the trail tells of the first.
+    first = request.headers.get("range", "bytes=0-").replace(" ", "").lower().startswith("bytes=0-")
+    content = await redeem(files, db, who, token, first=first)
+    return await serve(request, files.storage, content)

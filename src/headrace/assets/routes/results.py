@@ -1,0 +1,74 @@
+"""The files that tasks have made."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Path, Query, Request, Response
+
+from headrace.access import Caller, Scope
+from headrace.assets import handing_out
+from headrace.assets.errors import BytesMissing, ResultNotFound
+from headrace.assets.links import Target
+from headrace.assets.reading import serve
+from headrace.assets.routes.dependencies import BINARY, FilesDep
+from headrace.assets.schemas import LinkIn, LinkOut, ResultOut
+from headrace.edge.authorization import scoped
+from headrace.edge.problem_details import problems
+from headrace.edge.services import Db
+from headrace.tasks.errors import TaskNotFound
+
+router = APIRouter(prefix="/tasks/{task_id}/result", tags=["Files"])
+
+Reader = Annotated[Caller, Depends(scoped(Scope.TASKS_READ))]
+TaskIdPath = Annotated[str, Path(max_length=128, examples=["tsk_01h455vb4pex5vsknk084sn02q"])]
+_MISSING = (TaskNotFound, ResultNotFound)
+
+
+@router.get("", response_model=ResultOut, summary="Read about a task's result file", responses=problems(*_MISSING))
+async def get_result(task_id: TaskIdPath, caller: Reader, db: Db) -> ResultOut:
+    """The file that a task has made: its size and kind, what was measured, and until when it can be had."""
+    async with db.transaction() as tx:
+        return ResultOut.of(await handing_out.get_result(tx, caller, task_id))
+
+
+@router.get(
+    "/content",
+    summary="Read a task's result file",
+    response_class=Response,
+    responses={**BINARY, **problems(*_MISSING, BytesMissing)},
+)
+async def read_result(
+    request: Request,
+    task_id: TaskIdPath,
+    caller: Reader,
+    db: Db,
+    files: FilesDep,
+    preview: Annotated[bool, Query(description="The preview instead.")] = False,
+    inline: Annotated[bool, Query(description="Let a browser show it; pictures and videos only.")] = False,
+) -> Response:
+    """The bytes, or one range of them."""
+    async with db.transaction() as tx:
+        result = await handing_out.get_result(tx, caller, task_id)
+    content = handing_out.result_preview(result) if preview else handing_out.result_content(result, inline=inline)
+    return await serve(request, files.storage, content)
+
+
+@router.post(
+    "/links",
+    status_code=201,
+    response_model=LinkOut,
+    summary="Make a link to a task's result file",
+    responses=problems(*_MISSING),
+)
+async def create_result_link(task_id: TaskIdPath, body: LinkIn, caller: Reader, db: Db, files: FilesDep) -> LinkOut:
+    """A link that expires; whoever has it can read the file."""
+    target = Target.RESULT_PREVIEW if body.preview else Target.RESULT
+    async with db.transaction() as tx:
+        result = await handing_out.get_result(tx, caller, task_id)
+        content = (
+            handing_out.result_preview(result)
+            if body.preview
+            else handing_out.result_content(result, inline=body.inline)
+        )
+        given = handing_out.grant(files, target, task_id, expires_in=body.lifetime, inline=body.inline)
+        await handing_out.tell_link(tx, caller.who, handing_out.result_resource(result), given)
+    return LinkOut(url=handing_out.url_of(files, content, given), expires_at=given.expires_at)

@@ -1,0 +1,226 @@
+"""A bucket of anything that speaks S3 as storage: through obstore, and by hand what obstore leaves out."""
+
+import asyncio
+import os
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from contextlib import suppress
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+from xml.etree import ElementTree as ET
+from xml.sax.saxutils import escape
+
+import httpx
+import obstore
+from obstore import exceptions
+from obstore.store import from_url
+
+from headrace.storage.errors import ObjectNotFound, StorageUnreachable
+from headrace.storage.model import StorageConfig, StoredObject, StoredPart
+from headrace.storage.signing import Credentials, Signer, query_string
+
+PIECE = 1024 * 1024
+_AT_ONCE = 1000  # the most that one request may delete or list
+
+
+class PartsLost(ObjectNotFound):
+    """The storage does not know this upload any more: begin it anew."""
+
+    code = "upload_lost"
+
+
+class Bucket:
+    def __init__(self, config: StorageConfig) -> None:
+        self.url = config.url
+        self._timeout = config.timeout
+        parts = urlsplit(config.url)
+        self._prefix = parts.path.strip("/")
+        try:
+            self._store: Any = from_url(  # type: ignore[call-overload]
+                config.url,
+                config=dict(config.options),
+                client_options={"timeout": config.timeout, "allow_http": True},
+            )
+        except Exception as exc:
+            raise self.unreachable(exc) from exc
+        self.signer = _signer(parts.netloc, config.options)
+        self._http: httpx.AsyncClient | None = None
+
+    # -- whole objects
+
+    async def put(self, name: str, content: Path | bytes) -> None:
+        await self._calling(obstore.put_async(self._store, name, content))
+
+    async def read(self, name: str, start: int, end: int | None) -> AsyncGenerator[bytes, None]:
+        asked = {} if start == 0 and end is None else {"range": (start, end) if end else {"offset": start}}
+        reply = await self._calling(obstore.get_async(self._store, name, options=asked), name)  # type: ignore[arg-type]
+        try:
+            async for piece in reply.stream(min_chunk_size=PIECE):
+                yield bytes(piece)
+        except (exceptions.BaseError, OSError) as exc:
+            raise self.unreachable(exc) from exc
+
+    async def size(self, name: str) -> int:
+        found = await self._calling(obstore.head_async(self._store, name), name)
+        return int(found["size"])
+
+    async def delete(self, name: str) -> None:
+        with suppress(ObjectNotFound):  # it is gone: that was the wish
+            await self._calling(obstore.delete_async(self._store, name), name)
+
+    async def list(self, prefix: str) -> AsyncIterator[Sequence[StoredObject]]:
+        try:
+            async for batch in obstore.list(self._store, prefix=prefix or None, chunk_size=_AT_ONCE):
+                yield [StoredObject(each["path"], each["size"], each["last_modified"]) for each in batch]
+        except (exceptions.BaseError, OSError) as exc:
+            raise self.unreachable(exc) from exc
+
+    async def _calling(self, call: Any, name: str = "") -> Any:
+        try:
+            return await call
+        except FileNotFoundError as exc:
+            raise ObjectNotFound(f"There is no file {name} under {self.url}.") from exc
+        except (exceptions.BaseError, OSError) as exc:
+            raise self.unreachable(exc) from exc
+
+    def unreachable(self, exc: Exception) -> StorageUnreachable:
+        # The first line only: the client's reports go on with every attempt and its headers.
+        reason = str(exc).strip().partition("\n")[0][:200]
+        return StorageUnreachable(f"{self.url} cannot be read or written: {reason}")
+
+    # -- in parts
+
+    async def begin(self, name: str) -> str:
+        """Open an upload in parts; gives the storage's name for it."""
+        answer = await self._request("POST", name, {"uploads": ""}, b"")
+        return _text(answer, "UploadId")
+
+    async def put_part(self, name: str, upload: str, number: int, file: Path) -> str:
+        """Store one part; gives its tag. Sent again, the later one counts."""
+        asked = {"partNumber": str(number), "uploadId": upload}
+        reply = await self._send("PUT", name, asked, file)
+        return reply.headers["ETag"]
+
+    def part_link(self, name: str, upload: str, number: int, *, expires_in: timedelta) -> str | None:
+        if self.signer is None:
+            return None
+        asked = {"partNumber": str(number), "uploadId": upload}
+        return self.signer.link("PUT", self._key(name), expires_in=expires_in, query=asked)
+
+    async def list_parts(self, name: str, upload: str) -> Sequence[StoredPart]:
+        found: list[StoredPart] = []
+        while True:
+            asked = {"uploadId": upload, "max-parts": str(_AT_ONCE)}
+            if found:
+                asked["part-number-marker"] = str(found[-1].number)
+            answer = await self._request("GET", name, asked, b"")
+            parts = [each for each in answer if _tag(each) == "Part"]
+            found += [
+                StoredPart(int(_text(each, "PartNumber")), int(_text(each, "Size")), _text(each, "ETag"))
+                for each in parts
+            ]
+            if not parts or _text(answer, "IsTruncated") != "true":
+                return found
+
+    async def complete(self, name: str, upload: str, parts: Sequence[StoredPart]) -> None:
+        """Make one object of the parts. Again after a lost answer: fine if the object is there."""
+        listed = "".join(
+            f"<Part><PartNumber>{part.number}</PartNumber><ETag>{escape(part.etag)}</ETag></Part>"
+            for part in sorted(parts, key=lambda part: part.number)
+        )
+        body = f"<CompleteMultipartUpload>{listed}</CompleteMultipartUpload>".encode()
+        try:
+            answer = await self._request("POST", name, {"uploadId": upload}, body)
+        except PartsLost:
+            await self.size(name)  # ObjectNotFound, unless an earlier call got this far
+            return
+        if _tag(answer) == "Error":  # S3 may answer 200 and change its mind
+            raise StorageUnreachable(f"{self.url} could not put the parts together: {_text(answer, 'Code')}")
+
+    async def abort(self, name: str, upload: str) -> None:
+        """Let the parts go; nothing to do if they are gone."""
+        with suppress(PartsLost):
+            await self._request("DELETE", name, {"uploadId": upload}, b"")
+
+    async def _request(self, method: str, name: str, query: Mapping[str, str], body: bytes) -> ET.Element:
+        reply = await self._send(method, name, query, body)
+        if not reply.content:
+            return ET.Element("Empty")
+        try:
+            return ET.fromstring(reply.content)  # noqa: S314 - see above
+        except ET.ParseError as exc:
+            raise StorageUnreachable(f"{self.url} answered something that is not S3's.") from exc
+
+    async def _send(self, method: str, name: str, query: Mapping[str, str], body: bytes | Path) -> httpx.Response:
+        if self.signer is None:
+            raise StorageUnreachable(
+                f"Uploads in parts to {self.url} need its access key: set HEADRACE_FILES_S3_ACCESS_KEY and "
+                "HEADRACE_FILES_S3_SECRET_KEY, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY."
+            )
+        if self._http is None:
+            self._http = httpx.AsyncClient(timeout=self._timeout.total_seconds())
+        key = self._key(name)
+        headers = self.signer.headers(method, key, query, body if isinstance(body, bytes) else None)
+        content: Any = body
+        if isinstance(body, Path):
+            headers["content-length"] = str((await asyncio.to_thread(body.stat)).st_size)
+            content = _pieces(body)
+        try:
+            reply = await self._http.request(
+                method, f"{self.signer.url(key)}?{query_string(query)}", content=content, headers=headers
+            )
+        except httpx.TransportError as exc:
+            raise self.unreachable(exc) from exc
+        if reply.status_code == httpx.codes.NOT_FOUND and "uploadId" in query:
+            raise PartsLost
+        if reply.is_error:
+            raise StorageUnreachable(f"{self.url} cannot be read or written: {_reason(reply)}")
+        return reply
+
+    def link(self, name: str, *, expires_in: timedelta, query: Mapping[str, str]) -> str | None:
+        """A link to read with; None where the bucket's keys are not known to us."""
+        if self.signer is None:
+            return None
+        return self.signer.link("GET", self._key(name), expires_in=expires_in, query=query)
+
+    def _key(self, name: str) -> str:
+        return f"{self._prefix}/{name}" if self._prefix else name
+
+    async def close(self) -> None:
+        if self._http is not None:
+            await self._http.aclose()
+            self._http = None
+
+
+async def _pieces(file: Path) -> AsyncGenerator[bytes, None]:
+    with file.open("rb") as source:
+        while piece := await asyncio.to_thread(source.read, PIECE):
+            yield piece
+
+
+def _signer(bucket: str, options: Mapping[str, str]) -> Signer | None:
+    access = options.get("access_key_id") or os.environ.get("AWS_ACCESS_KEY_ID")
+    secret = options.get("secret_access_key") or os.environ.get("AWS_SECRET_ACCESS_KEY")
+    if not access or not secret:
+        return None
+    token = None if "access_key_id" in options else os.environ.get("AWS_SESSION_TOKEN")
+    region = options.get("region") or os.environ.get("AWS_REGION") or "us-east-1"
+    endpoint = options.get("endpoint") or os.environ.get("AWS_ENDPOINT_URL") or f"https://s3.{region}.amazonaws.com"
+    return Signer(endpoint.rstrip("/"), bucket, region, Credentials(access, secret, token))
+
+
+def _tag(element: ET.Element) -> str:
+    return element.tag.rpartition("}")[2]
+
+
+def _text(element: ET.Element, name: str) -> str:
+    return next((each.text or "" for each in element if _tag(each) == name), "")
+
+
+def _reason(reply: httpx.Response) -> str:
+    try:
+        code = _text(ET.fromstring(reply.content), "Code")  # noqa: S314 - see above
+    except ET.ParseError:
+        code = ""
+    return f"{reply.status_code} {code}".strip()

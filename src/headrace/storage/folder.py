@@ -1,0 +1,147 @@
+"""A folder as storage. A file appears under its name when all of it is on the disk, and not before.
+
+Written by hand and not through obstore: its local store does not fsync, so that a file could be there after a power cut
+and be empty. What is being written lies in ``.incoming``, in the same file system, and is renamed into its place.
+"""
+
+import errno
+import os
+import secrets
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+from headrace.storage.errors import ObjectNotFound, StorageFull, StorageUnreachable
+from headrace.storage.model import StoredObject
+
+INCOMING = ".incoming"
+_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+
+
+class Folder:
+    """Blocking verbs: ``Storage`` calls them in threads."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self.top = Path(url.removeprefix("file://"))
+        with self._explained():
+            # Addresses and names of people are in there; one that is there already is as somebody wanted it.
+            self.top.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+    @property
+    def incoming(self) -> Path:
+        """Where files are written that are to be moved in: renaming across file systems would be copying."""
+        folder = self.top / INCOMING
+        folder.mkdir(mode=0o700, exist_ok=True)
+        return folder
+
+    def path(self, name: str) -> Path:
+        parts = name.split("/")
+        # Names are made by us; this keeps it so.
+        if not name or any(part in ("", ".", "..") or "\0" in part for part in parts) or parts[0] == INCOMING:
+            raise ObjectNotFound(f"There is no file {name!r} under {self.url}.")
+        return self.top.joinpath(*parts)
+
+    def put(self, name: str, file: Path) -> None:
+        """Store a copy."""
+        with self._explained():
+            draft = self._draft()
+            try:
+                with draft.open("xb") as copy, file.open("rb") as source:
+                    shutil.copyfileobj(source, copy, 1024 * 1024)
+                self._settle(draft, name)
+            finally:
+                draft.unlink(missing_ok=True)
+
+    def put_bytes(self, name: str, content: bytes) -> None:
+        with self._explained():
+            draft = self._draft()
+            try:
+                draft.write_bytes(content)
+                self._settle(draft, name)
+            finally:
+                draft.unlink(missing_ok=True)
+
+    def move_in(self, name: str, file: Path) -> None:
+        """Store the file itself: it is gone from where it was."""
+        with self._explained():
+            if file.stat().st_dev != self.top.stat().st_dev:
+                self.put(name, file)
+                file.unlink()
+            else:
+                self._settle(file, name)
+
+    def _draft(self) -> Path:
+        return self.incoming / f"draft.{secrets.token_hex(8)}"
+
+    def _settle(self, draft: Path, name: str) -> None:
+        target = self.path(name)
+        _sync(draft)
+        made = [folder for folder in target.parents if folder.is_relative_to(self.top) and not folder.exists()]
+        target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        draft.replace(target)
+        # A new folder is on the disk only when its parent says so.
+        for folder in {target.parent, *(each.parent for each in made)}:
+            _sync(folder)
+
+    def open(self, name: str) -> int:
+        """A descriptor to read from; who has it can read on when the file is deleted."""
+        with self._explained(name):
+            return os.open(self.path(name), os.O_RDONLY | os.O_CLOEXEC)
+
+    def size(self, name: str) -> int:
+        with self._explained(name):
+            return self.path(name).stat().st_size
+
+    def delete(self, name: str) -> None:
+        """Gone afterwards, also if it was before."""
+        with self._explained(name):
+            path = self.path(name)
+            path.unlink(missing_ok=True)
+            for folder in path.parents:
+                if folder == self.top or not folder.is_relative_to(self.top):
+                    break
+                try:
+                    folder.rmdir()
+                except OSError:
+                    break  # others are in there
+
+    def list(self, prefix: str) -> Iterator[StoredObject]:
+        """Everything in this folder and below."""
+        start = self.top / prefix if prefix else self.top
+        for folder, names, files in os.walk(start):
+            if Path(folder) == self.top and INCOMING in names:
+                names.remove(INCOMING)
+            for file in files:
+                path = Path(folder, file)
+                try:
+                    facts = path.stat()
+                except FileNotFoundError:
+                    continue  # deleted meanwhile
+                modified = datetime.fromtimestamp(facts.st_mtime, tz=UTC)
+                yield StoredObject(path.relative_to(self.top).as_posix(), facts.st_size, modified)
+
+    @contextmanager
+    def _explained(self, name: str = "") -> Iterator[None]:
+        try:
+            yield
+        except FileNotFoundError as exc:
+            raise ObjectNotFound(f"There is no file {name} under {self.url}.") from exc
+        except OSError as exc:
+            raise explain(exc, self.url) from exc
+
+
+def explain(exc: OSError, url: str) -> StorageUnreachable:
+    if exc.errno in _FULL:
+        return StorageFull()
+    return StorageUnreachable(f"{url} cannot be read or written: {exc.strerror or exc}")
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,32 @@
+"""What storage is told, and what it tells."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+
+@dataclass(frozen=True, slots=True)
+class StorageConfig:
+    """``url`` is ``file:///folder`` or ``s3://bucket/prefix``; ``options`` tell the S3 client its endpoint and keys."""
+
+    url: str
+    options: Mapping[str, str] = field(default_factory=dict, repr=False)
+    timeout: timedelta = timedelta(seconds=30)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredObject:
+    """One file in storage."""
+
+    name: str
+    size: int
+    modified_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class StoredPart:
+    """One part of a file that is being uploaded in parts."""
+
+    number: int
+    size: int
+    etag: str

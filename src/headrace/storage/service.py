@@ -1,0 +1,171 @@
+"""One face for both: files under names."""
+
+import asyncio
+import hashlib
+import os
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import aclosing
+from datetime import timedelta
+from itertools import islice
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+from headrace.storage.errors import StorageUnreachable
+from headrace.storage.folder import Folder, explain
+from headrace.storage.model import StorageConfig, StoredObject
+
+if TYPE_CHECKING:
+    from headrace.storage.bucket import Bucket
+
+_PROBE = "headrace-was-here"
+_PIECE = 1024 * 1024
+_AT_ONCE = 1000
+
+
+class Storage:
+    """Files under names. A file is there whole or not at all, and stays when the power goes."""
+
+    def __init__(self, config: StorageConfig) -> None:
+        self.url = config.url
+        self.folder = Folder(config.url) if config.url.startswith("file://") else None
+        if self.folder is None and not config.url.startswith(("s3://", "s3a://")):
+            raise StorageUnreachable(f"{config.url} is neither a folder nor s3://bucket/prefix.")
+        self._bucket = None if self.folder is not None else _open_bucket(config)
+
+    @property
+    def bucket(self) -> "Bucket | None":
+        """For what only S3 has: parts, and links of its own."""
+        return self._bucket
+
+    async def close(self) -> None:
+        if self._bucket is not None:
+            await self._bucket.close()
+
+    async def probe(self) -> None:
+        """Make sure that files can be written here, before anything depends on it."""
+        # It stays: a good archive lets nobody delete anything.
+        await self.put_bytes(_PROBE, b"Headrace can write here.\n")
+
+    # -- writing
+
+    async def put(self, name: str, file: Path) -> None:
+        """Store a copy of the file; one of the same name is replaced."""
+        if self.folder is not None:
+            await asyncio.to_thread(self.folder.put, name, file)
+        else:
+            assert self._bucket is not None
+            await self._bucket.put(name, file)
+
+    async def put_bytes(self, name: str, content: bytes) -> None:
+        if self.folder is not None:
+            await asyncio.to_thread(self.folder.put_bytes, name, content)
+        else:
+            assert self._bucket is not None
+            await self._bucket.put(name, content)
+
+    async def move_in(self, name: str, file: Path) -> None:
+        """Store the file; it is gone from where it was. In a folder nothing is copied."""
+        if self.folder is not None:
+            await asyncio.to_thread(self.folder.move_in, name, file)
+        else:
+            await self.put(name, file)
+            await asyncio.to_thread(file.unlink)
+
+    async def delete(self, name: str) -> None:
+        """Gone afterwards, also if it was before."""
+        if self.folder is not None:
+            await asyncio.to_thread(self.folder.delete, name)
+        else:
+            assert self._bucket is not None
+            await self._bucket.delete(name)
+
+    # -- reading
+
+    async def size_of(self, name: str) -> int:
+        if self.folder is not None:
+            return await asyncio.to_thread(self.folder.size, name)
+        assert self._bucket is not None
+        return await self._bucket.size(name)
+
+    async def read(self, name: str, *, start: int = 0, end: int | None = None) -> AsyncGenerator[bytes, None]:
+        """The bytes from ``start`` to before ``end``, piece by piece. ``ObjectNotFound`` comes with the first."""
+        pieces = self._read_folder(name, start, end) if self.folder else self._read_bucket(name, start, end)
+        async with aclosing(pieces):
+            async for piece in pieces:
+                yield piece
+
+    async def _read_folder(self, name: str, start: int, end: int | None) -> AsyncGenerator[bytes, None]:
+        assert self.folder is not None
+        descriptor = await asyncio.to_thread(self.folder.open, name)
+        try:
+            while end is None or start < end:
+                wanted = _PIECE if end is None else min(_PIECE, end - start)
+                try:
+                    piece = await asyncio.to_thread(os.pread, descriptor, wanted, start)
+                except OSError as exc:
+                    raise explain(exc, self.url) from exc
+                if not piece:
+                    return
+                start += len(piece)
+                yield piece
+        finally:
+            os.close(descriptor)
+
+    async def _read_bucket(self, name: str, start: int, end: int | None) -> AsyncGenerator[bytes, None]:
+        assert self._bucket is not None
+        async with aclosing(self._bucket.read(name, start, end)) as pieces:
+            async for piece in pieces:
+                yield piece
+
+    async def read_bytes(self, name: str) -> bytes:
+        async with aclosing(self.read(name)) as pieces:
+            return b"".join([piece async for piece in pieces])
+
+    async def fetch(self, name: str, file: Path) -> str:
+        """Write what is stored under this name to ``file``, and give its SHA-256 as hex."""
+        digest = hashlib.sha256()
+        try:
+            with file.open("wb") as copy:
+                async with aclosing(self.read(name)) as pieces:
+                    async for piece in pieces:
+                        await asyncio.to_thread(_take, digest, copy, piece)
+        except OSError as exc:
+            raise explain(exc, str(file)) from exc
+        return digest.hexdigest()
+
+    async def list_objects(self, prefix: str = "") -> AsyncIterator[Sequence[StoredObject]]:
+        """Everything in this folder and below, some at a time."""
+        if self._bucket is not None:
+            async for batch in self._bucket.list(prefix):
+                yield batch
+            return
+        assert self.folder is not None
+        found = self.folder.list(prefix)
+        while batch := await asyncio.to_thread(_some, found):
+            yield batch
+
+    async def list_names(self, folder: str) -> list[str]:
+        """The names of everything in this folder and below."""
+        return [each.name async for batch in self.list_objects(folder) for each in batch]
+
+    def link(self, name: str, *, expires_in: timedelta, headers: Mapping[str, str]) -> str | None:
+        """A link of the storage's own to read with, whose answer has these headers; None if it has none."""
+        if self._bucket is None:
+            return None
+        query = {f"response-{header.lower()}": value for header, value in headers.items()}
+        return self._bucket.link(name, expires_in=expires_in, query=query)
+
+
+def _open_bucket(config: StorageConfig) -> "Bucket":
+    from headrace.storage.bucket import Bucket  # a second of loading that a folder does not need
+
+    return Bucket(config)
+
+
+def _take(digest: Any, copy: IO[bytes], piece: bytes) -> None:
+    digest.update(piece)
+    copy.write(piece)
+
+
+def _some(found: Iterator[StoredObject]) -> list[StoredObject]:
+    return list(islice(found, _AT_ONCE))

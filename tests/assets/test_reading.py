@@ -1,0 +1,136 @@
+"""Handing files out: ranges, validators, names, links, previews. W-05."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import httpx
+import pytest
+from fastapi import FastAPI
+
+from headrace.assets import links
+from headrace.assets.content import disposition
+from headrace.assets.errors import LinkInvalid
+from headrace.assets.inspection.service import Inspector
+from headrace.assets.links import Grant, Target
+from headrace.assets.service import Files
+from headrace.database import Database
+from tests.assets import stand
+from tests.assets.stand import KEY, png
+from tests.edge import stand as edge
+
+CONTENT = png(tail=5000)
+SIZE = len(CONTENT)
+
+
+@pytest.fixture
+async def made(ada: httpx.AsyncClient) -> str:
+    return str((await ada.post("/v1/assets", params={"name": 'a "b"; ü\r\n.png'}, content=CONTENT)).json()["id"])
+
+
+@pytest.mark.parametrize(
+    ("asked", "start", "end"),
+    [
+        ("bytes=0-", 0, SIZE),
+        ("bytes=0-0", 0, 1),
+        ("bytes=10-19", 10, 20),
+        ("bytes=4000-999999", 4000, SIZE),
+        ("bytes=-7", SIZE - 7, SIZE),
+        ("bytes=-999999", 0, SIZE),
+    ],
+)
+async def test_one_range_is_given(ada: httpx.AsyncClient, made: str, asked: str, start: int, end: int) -> None:
+    reply = await ada.get(f"/v1/assets/{made}/content", headers={"Range": asked})
+    assert reply.status_code == 206
+    assert reply.content == CONTENT[start:end]
+    assert reply.headers["Content-Range"] == f"bytes {start}-{end - 1}/{SIZE}"
+    assert reply.headers["Content-Length"] == str(end - start)
+
+
+@pytest.mark.parametrize("asked", ["bytes=0-1,5-6", "bytes=5-2", "lines=1-2", "bytes=", "bytes=-", "x"])
+async def test_what_is_no_single_range_gives_the_whole(ada: httpx.AsyncClient, made: str, asked: str) -> None:
+    reply = await ada.get(f"/v1/assets/{made}/content", headers={"Range": asked})
+    assert (reply.status_code, reply.content) == (200, CONTENT)
+
+
+@pytest.mark.parametrize("asked", [f"bytes={SIZE}-", "bytes=-0"])
+async def test_a_range_beyond_the_end_is_refused(ada: httpx.AsyncClient, made: str, asked: str) -> None:
+    reply = await ada.get(f"/v1/assets/{made}/content", headers={"Range": asked})
+    assert (reply.status_code, reply.json()["code"]) == (416, "range_not_satisfiable")
+    assert reply.headers["Content-Range"] == f"bytes */{SIZE}"
+
+
+async def test_validators(ada: httpx.AsyncClient, made: str) -> None:
+    path = f"/v1/assets/{made}/content"
+    etag = (await ada.get(path)).headers["ETag"]
+    assert (await ada.get(path, headers={"If-None-Match": f'"x", W/{etag}'})).status_code == 304
+    part = {"Range": "bytes=1-2"}
+    assert (await ada.get(path, headers={**part, "If-Range": etag})).status_code == 206
+    assert (await ada.get(path, headers={**part, "If-Range": '"other"'})).status_code == 200
+    head = await ada.head(path)
+    assert (head.status_code, head.headers["Content-Length"], head.content) == (200, str(SIZE), b"")
+
+
+def test_any_name_fits_into_the_header() -> None:
+    header = disposition('a"b\\c; %41 ü🐈.png', inline=False)
+    assert header.isascii()
+    assert header.startswith('attachment; filename="a_b_c; _41 __.png"')
+    assert "filename*=UTF-8''a%22b%5Cc%3B%20%2541%20%C3%BC%F0%9F%90%88.png" in header
+
+
+async def test_a_link_needs_nothing_else_and_dies_with_its_file(
+    ada: httpx.AsyncClient, app: FastAPI, made: str, db: Database
+) -> None:
+    link = (await ada.post(f"/v1/assets/{made}/links", json={"inline": True})).json()
+    assert link["url"].startswith("http://test/v1/content/")
+    path = link["url"].removeprefix("http://test")
+    async with edge.client(app) as anybody:
+        reply = await anybody.get(path)
+        assert (reply.status_code, reply.content) == (200, CONTENT)
+        assert reply.headers["Content-Disposition"].startswith("inline;")
+        assert (await anybody.get(path, headers={"Range": "bytes=5-9"})).content == CONTENT[5:10]
+        await ada.delete(f"/v1/assets/{made}")
+        gone = await anybody.get(path)
+        assert (gone.status_code, gone.json()["code"]) == (404, "link_invalid")
+    told = await db.fetch_alone(
+        "SELECT action, \"user\" ->> 'uid' AS uid FROM headrace.audit_events "
+        "WHERE resource_type = 'asset' AND action IN ('granted', 'read') ORDER BY seq"
+    )
+    assert [(row["action"], row["uid"] == "anonymous") for row in told] == [("granted", False), ("read", True)]
+
+
+async def test_links_cannot_be_made_up_altered_or_used_late(app: FastAPI, made: str, ada: httpx.AsyncClient) -> None:
+    now = datetime.now(UTC)
+    good = Grant(Target.CONTENT, made, now + timedelta(minutes=1))
+    token = links.seal(KEY, good)
+    assert links.unseal(KEY, token).id == made
+    bad = [
+        links.seal(KEY, replace(good, expires_at=now - timedelta(seconds=2))),
+        links.seal(b"x" * 32, good),
+        token[:-1] + ("A" if token[-1] != "A" else "B"),
+        token[3:],
+        "AAAA",
+        "%00",
+        "é" * 20,
+        links.seal(KEY, replace(good, id="ast_nothing")),
+    ]
+    async with edge.client(app) as anybody:
+        answers = {
+            (reply.status_code, reply.json()["code"])
+            for reply in [await anybody.get(f"/v1/content/{each}") for each in bad]
+        }
+    assert answers <= {(404, "link_invalid"), (400, "unstorable_text")}
+    with pytest.raises(LinkInvalid):
+        links.unseal(KEY, bad[0])
+
+
+async def test_a_preview_is_made_once(db: Database, files: Files, real_inspector: Inspector) -> None:
+    served = replace(files, inspector=real_inspector)
+    async with edge.client(stand.app(db, served), Authorization=f"Bearer {await edge.user(db, 'ada')}") as ada:
+        made = (await ada.post("/v1/assets", params={"name": "p.png"}, content=png(600, 300, shade=77))).json()
+        assert (made["meta"]["width"], made["meta"]["height"]) == (600, 300)
+        first, again = [await ada.get(f"/v1/assets/{made['id']}/preview") for _ in range(2)]
+        assert first.status_code == 200, first.text
+        assert (first.content[:4], first.content[8:12]) == (b"RIFF", b"WEBP")
+        assert again.content == first.content
+        refused = await ada.post("/v1/assets", content=png(600, 300)[:-40])
+        assert (refused.status_code, refused.json()["code"]) == (400, "file_truncated")

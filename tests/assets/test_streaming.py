@@ -1,0 +1,220 @@
+"""A file in one request: received, checked, looked into and kept, or nothing of it. W-02, W-05."""
+
+import asyncio
+import base64
+import hashlib
+from collections.abc import AsyncIterator
+
+import httpx
+import pytest
+from fastapi import FastAPI
+
+from headrace.assets.service import Files
+from headrace.database import Database
+from tests.assets import stand
+from tests.assets.stand import png
+from tests.client.conftest import served
+from tests.edge import stand as edge
+
+
+async def rows(db: Database, table: str) -> int:
+    return int((await db.fetch_alone(f"SELECT count(*) AS n FROM headrace.{table}"))[0]["n"])
+
+
+def on_disk(files: Files) -> list[str]:
+    assert files.storage.folder is not None
+    top = files.storage.folder.top
+    return sorted(path.relative_to(top).as_posix() for path in top.rglob("*") if path.is_file())
+
+
+async def test_a_file_comes_back_as_it_was_sent(ada: httpx.AsyncClient, files: Files, db: Database) -> None:  # W-02
+    content = png(tail=3_000_000)
+    reply = await ada.post("/v1/assets", params={"name": "Katze 🐈.png"}, content=content)
+    assert reply.status_code == 201, reply.text
+    made = reply.json()
+    assert (made["name"], made["media_type"], made["mime_type"]) == ("Katze 🐈.png", "IMAGE", "image/png")
+    assert made["size_bytes"] == len(content)
+    assert made["sha256"] == hashlib.sha256(content).hexdigest()
+    assert made["meta"]["format"] == "png"
+    assert reply.headers["Location"] == f"/v1/assets/{made['id']}"
+    assert (await ada.get(f"/v1/assets/{made['id']}")).json() == made
+
+    back = await ada.get(f"/v1/assets/{made['id']}/content")
+    assert back.content == content
+    assert back.headers["Content-Type"] == "image/png"
+    assert back.headers["X-Content-Type-Options"] == "nosniff"
+    assert "sandbox" in back.headers["Content-Security-Policy"]
+    assert "filename*=UTF-8''Katze%20%F0%9F%90%88.png" in back.headers["Content-Disposition"]
+    assert on_disk(files) == [f"media/{made['user_id']}/{made['id']}"]
+    assert await rows(db, "uploads") == 0
+    told = await db.fetch_alone("SELECT action FROM headrace.audit_events WHERE resource_type = 'asset'")
+    assert [row["action"] for row in told] == ["created"]
+    events = await db.fetch_alone("SELECT event_type, payload_json FROM headrace.outbox_events")
+    assert [(row["event_type"], row["payload_json"]["asset_id"]) for row in events] == [("asset.uploaded", made["id"])]
+
+
+async def test_a_form_is_read_as_it_comes(ada: httpx.AsyncClient) -> None:
+    content = png(tail=2_500_000) + b"\r\n--not the boundary\r\n"
+    reply = await ada.post(
+        "/v1/assets", data={"note": "first"}, files={"file": ("cat.png", content, "application/x-lie")}
+    )
+    assert reply.status_code == 201, reply.text
+    assert (reply.json()["name"], reply.json()["size_bytes"]) == ("cat.png", len(content))
+    assert (await ada.get(f"/v1/assets/{reply.json()['id']}/content")).content == content
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 64, 1000])
+async def test_a_form_may_be_cut_anywhere(ada: httpx.AsyncClient, size: int) -> None:
+    content = png(tail=200)
+    form = (
+        b'--xyz\r\nContent-Disposition: form-data; name="a"\r\n\r\n1\r\n'
+        b'--xyz\r\nContent-Disposition: form-data; name="file"; filename="a%22b.png"\r\n\r\n'
+        + content
+        + b"\r\n--xyz--\r\n"
+    )
+
+    async def pieces() -> AsyncIterator[bytes]:
+        for start in range(0, len(form), size):
+            yield form[start : start + size]
+
+    kind = {"Content-Type": "multipart/form-data; boundary=xyz"}
+    reply = await ada.post("/v1/assets", content=pieces(), headers=kind)
+    assert reply.status_code == 201, reply.text
+    assert reply.json()["sha256"] == hashlib.sha256(content).hexdigest()
+    assert reply.json()["name"] == 'a"b.png'
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        b"",
+        b"--xyz--\r\n",
+        b"nothing of the kind",
+        b'--xyz\r\nContent-Disposition: form-data; name="a"\r\n\r\n1\r\n--xyz--\r\n',
+        b'--xyz\r\nContent-Disposition: form-data; name="f"; filename="f"\r\n\r\nhalf a file',
+    ],
+    ids=["empty", "no part", "no form", "no file", "no end"],
+)
+async def test_a_form_without_a_whole_file_is_refused(ada: httpx.AsyncClient, files: Files, form: bytes) -> None:
+    kind = {"Content-Type": "multipart/form-data; boundary=xyz"}
+    reply = await ada.post("/v1/assets", content=form, headers=kind)
+    assert (reply.status_code, reply.json()["code"]) == (400, "form_invalid")
+    assert on_disk(files) == []
+
+
+async def test_digests_are_checked(ada: httpx.AsyncClient, files: Files, db: Database) -> None:  # W-05
+    content = png()
+    right, wrong = hashlib.sha256(content), hashlib.sha256(b"other")
+    header = {"Content-Digest": f"sha-512=:AAAA:, sha-256=:{base64.b64encode(right.digest()).decode()}:"}
+    sent = await ada.post("/v1/assets", content=content, headers=header, params={"sha256": right.hexdigest().upper()})
+    assert sent.status_code == 201, sent.text
+    for query in ({"sha256": wrong.hexdigest()}, {"sha256": "abc"}):
+        refused = await ada.post("/v1/assets", content=png(shade=1), params=query)
+        assert refused.json()["code"] in {"digest_mismatch", "digest_invalid"}
+    assert len(on_disk(files)) == 1
+    assert (await rows(db, "assets"), await rows(db, "uploads")) == (1, 0)
+
+
+@pytest.mark.parametrize(("content", "code"), [(b"", "file_empty"), (b"MZ" * 500, "file_unknown")])
+async def test_what_is_refused_is_not_kept(
+    ada: httpx.AsyncClient, files: Files, db: Database, content: bytes, code: str
+) -> None:  # W-02
+    reply = await ada.post("/v1/assets", content=content)
+    assert (reply.status_code, reply.json()["code"]) == (400, code)
+    assert on_disk(files) == []
+    assert (await rows(db, "assets"), await rows(db, "uploads")) == (0, 0)
+
+
+async def test_a_repeated_request_makes_one_file(ada: httpx.AsyncClient, files: Files, db: Database) -> None:
+    key = {"Idempotency-Key": "once"}
+    first, again = [await ada.post("/v1/assets", content=png(), headers=key) for _ in range(2)]
+    assert first.json() == again.json()
+    assert again.headers["Idempotency-Replayed"] == "true"
+    other = await ada.post("/v1/assets", content=png(shade=9), headers=key)
+    assert (other.status_code, other.json()["code"]) == (422, "idempotency_key_reused")
+    assert len(on_disk(files)) == 1
+    assert (await rows(db, "assets"), await rows(db, "uploads")) == (1, 0)
+
+
+async def test_equal_files_are_stored_once_and_live_their_own_lives(
+    ada: httpx.AsyncClient, eve: httpx.AsyncClient, files: Files, db: Database
+) -> None:  # W-02
+    first, second = [
+        (await ada.post("/v1/assets", params={"name": name}, content=png())).json() for name in ("a.png", "b.png")
+    ]
+    assert first["id"] != second["id"]
+    assert len(on_disk(files)) == 1
+    assert (await ada.get("/v1/assets/usage")).json()["stored_bytes"] == len(png())
+    other = (await eve.post("/v1/assets", content=png())).json()  # nobody learns what others have
+    assert len(on_disk(files)) == 2
+    assert other["id"] not in {first["id"], second["id"]}
+
+    from headrace.assets.life import let_go
+
+    assert (await ada.delete(f"/v1/assets/{first['id']}")).status_code == 204
+    assert (await let_go(files, db)).purged == 1
+    assert (await ada.get(f"/v1/assets/{second['id']}/content")).content == png()
+    assert (await ada.get(f"/v1/assets/{first['id']}")).status_code == 404
+    await ada.delete(f"/v1/assets/{second['id']}")
+    await let_go(files, db)
+    assert on_disk(files) == [f"media/{other['user_id']}/{other['id']}"]
+
+
+async def test_a_client_that_hangs_up_leaves_nothing(db: Database, app: FastAPI, files: Files) -> None:  # W-02
+    async with served(app) as url:
+        host, _, port = url.removeprefix("http://").partition(":")
+        _, writer = await asyncio.open_connection(host, int(port))
+        key = await edge.user(db, "ada")
+        head = f"POST /v1/assets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {key}\r\nContent-Length: 5000000\r\n\r\n"
+        writer.write(head.encode() + b"x" * 2_000_000)
+        await writer.drain()
+        async with asyncio.timeout(60):
+            while await rows(db, "uploads") == 0:
+                await asyncio.sleep(0.01)
+            writer.close()
+            while await rows(db, "uploads") == 1:
+                await asyncio.sleep(0.01)
+    assert on_disk(files) == []
+
+
+async def test_equal_files_at_once_are_stored_once(ada: httpx.AsyncClient, files: Files, db: Database) -> None:
+    replies = await asyncio.gather(*(ada.post("/v1/assets", content=png(tail=100_000)) for _ in range(12)))
+    assert {reply.status_code for reply in replies} == {201}
+    assert len(on_disk(files)) == 1
+    for reply in replies:
+        assert (await ada.get(f"/v1/assets/{reply.json()['id']}/content")).content == png(tail=100_000)
+
+
+async def test_the_quota_holds_under_a_rush(db: Database, files: Files, tmp_path: object) -> None:  # W-18
+    size = len(png(shade=1))
+    tight = stand.files(files.storage, files.inspector, files.scratch, stored_bytes=3 * size + 1)
+    async with edge.client(stand.app(db, tight), Authorization=f"Bearer {await edge.user(db, 'ida')}") as ida:
+        replies = await asyncio.gather(*(ida.post("/v1/assets", content=png(shade=each)) for each in range(1, 9)))
+        codes = sorted(reply.status_code for reply in replies)
+        assert codes == [201] * 3 + [429] * 5
+        refused = next(reply.json() for reply in replies if reply.status_code == 429)
+        assert refused["code"] == "storage_quota_exceeded"
+
+        # Who does not say how much comes is held to it, too.
+        async def pieces() -> AsyncIterator[bytes]:
+            yield png(shade=99)
+
+        assert (await ida.post("/v1/assets", content=pieces())).status_code == 429
+        # Equal bytes need no more room.
+    assert len(on_disk(files)) == 3
+
+
+async def test_a_file_that_is_too_large_is_refused_before_it_is_sent(db: Database, files: Files) -> None:
+    from headrace.assets.inspection.model import FileLimits
+
+    small = stand.files(files.storage, files.inspector, files.scratch, limits=FileLimits(max_bytes=1000))
+    async with edge.client(stand.app(db, small), Authorization=f"Bearer {await edge.user(db, 'ida')}") as ida:
+
+        async def endless() -> AsyncIterator[bytes]:
+            for _ in range(100):
+                yield b"x" * 500
+
+        for content in (b"x" * 1001, endless()):
+            reply = await ida.post("/v1/assets", content=content)
+            assert (reply.status_code, reply.json()["code"]) == (400, "file_too_large")
+    assert on_disk(files) == []
