@@ -1,4 +1,4 @@
-"""All groups together, and reading them: from the environment, then files of secrets, then the file, then the defaults."""
+"""All groups together, and reading them: the environment, files of secrets, the file, the defaults."""
 
 import difflib
 import os
