@@ -45,7 +45,7 @@ def test_only_settings_are_set(path: Path) -> None:
 def test_secrets_are_files(path: Path) -> None:
     found = read(path)
     for secret in found.get("secrets", {}).values():
-        assert secret["file"].startswith("${HEADRACE_SECRETS:-./secrets}/")
+        assert secret["file"].startswith("${SECRETS:-./secrets}/")
     for service in found["services"].values():
         for name in service.get("environment", {}):
             assert name.endswith("_FILE") or not re.search("PASSWORD|SECRET_KEY|TOKEN", name), name
