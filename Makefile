@@ -46,7 +46,7 @@ nightly: setup-dev   ## all tests and the slow ones, oldest and newest PostgreSQ
 	@scripts/setup bench
 	@scripts/nightly $(args)
 
-check: setup-dev     ## format, lint, types, layers, dependencies, lock files, migrations, generated docs
+check: setup-dev     ## format, lint, types, layers, dependencies, lock files, migrations, pipeline, generated docs
 	@$(python) -m ruff format --check --quiet . || { echo "headrace: run make fmt" >&2; exit 1; }
 	@$(python) -m ruff check --quiet .
 	@$(python) -m mypy
@@ -54,6 +54,7 @@ check: setup-dev     ## format, lint, types, layers, dependencies, lock files, m
 	@.venv/bin/deptry --no-ansi src
 	@scripts/check-locks
 	@scripts/check-migrations
+	@scripts/check-delivery
 	@$(python) -m headrace docs --check
 	@echo "all checks passed"
 

@@ -61,6 +61,7 @@ def test_variables_win_over_the_file(monkeypatch: pytest.MonkeyPatch, clean_plac
         ("HEADRACE_WECHAT_APP_ID", "wx1", "go together"),
         ("HEADRACE_API_TRUSTED_PROXIES", "10.0.0.1/8", "HEADRACE_API_TRUSTED_PROXIES"),
         ("HEADRACE_CONFIG", "nowhere.toml", "no such file"),
+        ("HEADRACE_SECRETS_DIR", "nowhere", "no such folder"),
     ],
 )
 def test_a_wrong_setting_is_named_and_its_value_is_not_shown(
@@ -86,6 +87,19 @@ def test_secrets_do_not_show_in_any_rendering(monkeypatch: pytest.MonkeyPatch) -
     chosen = settings.load()
     assert "geheim" not in repr(chosen)
     assert settings.shown(chosen.database_url) == "••••••"
+
+
+def test_a_secret_may_be_a_file_and_a_variable_wins_over_it(monkeypatch: pytest.MonkeyPatch, clean_place: Path) -> None:
+    (clean_place / "headrace_secret_key").write_text("from the file, and long enough\n" * 2)
+    (clean_place / "of_another_program").write_text("left alone")
+    monkeypatch.setenv("HEADRACE_SECRETS_DIR", str(clean_place))
+    found = settings.load().secret_key
+    assert found is not None
+    assert found.get_secret_value().startswith("from the file")
+    monkeypatch.setenv("HEADRACE_SECRET_KEY", "from the variable, and long enough")
+    found = settings.load().secret_key
+    assert found is not None
+    assert found.get_secret_value().startswith("from the variable")
 
 
 def test_every_setting_is_documented_and_the_page_shows_defaults_only(monkeypatch: pytest.MonkeyPatch) -> None:

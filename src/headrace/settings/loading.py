@@ -1,4 +1,4 @@
-"""All groups together, and reading them: from the environment, then the file, then the defaults."""
+"""All groups together, and reading them: the environment, files of secrets, the file, the defaults."""
 
 import difflib
 import os
@@ -7,7 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
-from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, TomlConfigSettingsSource
+from pydantic_settings import (
+    BaseSettings,
+    PydanticBaseSettingsSource,
+    SecretsSettingsSource,
+    TomlConfigSettingsSource,
+)
 
 from headrace.errors import Invalid
 from headrace.settings.accounts import AccountsSettings
@@ -25,8 +30,8 @@ from headrace.settings.scheduler import SchedulerSettings
 from headrace.settings.webhooks import WebhookSettings
 from headrace.settings.worker import WorkerSettings
 
-# Names with the prefix that are not settings: where the file lies, and what the tests and scripts use.
-_NOT_SETTINGS = re.compile(r"HEADRACE_(CONFIG|URL|API_KEY|LOCK_FENCE|LOCK_TOKEN|TEST_\w+|SETUP_\w+)")
+# Names with the prefix that are not settings: where the files lie, and what the tests and scripts use.
+_NOT_SETTINGS = re.compile(r"HEADRACE_(CONFIG|SECRETS_DIR|URL|API_KEY|LOCK_FENCE|LOCK_TOKEN|TEST_\w+|SETUP_\w+)")
 
 
 class BadSettings(Invalid):
@@ -62,7 +67,9 @@ class Settings(
         dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003
         file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        return init_settings, env_settings, TomlConfigSettingsSource(settings_cls, config_file())
+        secrets = os.environ.get(f"{PREFIX}SECRETS_DIR")
+        files = [SecretsSettingsSource(settings_cls, secrets_dir=secrets)] if secrets else []
+        return init_settings, env_settings, *files, TomlConfigSettingsSource(settings_cls, config_file())
 
 
 def config_file() -> Path:
@@ -75,6 +82,9 @@ def load(**overrides: object) -> Settings:
     named = os.environ.get(f"{PREFIX}CONFIG")
     if named and not Path(named).is_file():
         raise BadSettings(f"HEADRACE_CONFIG names {named}, and there is no such file.")
+    secrets = os.environ.get(f"{PREFIX}SECRETS_DIR")
+    if secrets and not Path(secrets).is_dir():
+        raise BadSettings(f"HEADRACE_SECRETS_DIR names {secrets}, and there is no such folder.")
     unknown = [
         name
         for name in os.environ

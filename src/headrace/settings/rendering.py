@@ -49,7 +49,9 @@ def reference_page() -> str:
         "<!-- Rendered from src/headrace/settings by `make docs`; edit there. -->",
         "",
         "Set each as an environment variable, or by its name in lower case without the prefix in `headrace.toml` (or "
-        "the file that `HEADRACE_CONFIG` names). Variables win over the file. Durations are written `500ms`, `30s`, "
+        "the file that `HEADRACE_CONFIG` names). A secret may also be a file of its own, named like the variable in "
+        "lower case, in the folder that `HEADRACE_SECRETS_DIR` names. Variables win over files. Durations are written "
+        "`500ms`, `30s`, "
         "`15m`, `24h`, `7d`; sizes `64KiB`, `10MiB`; lists are separated by commas. Unknown names are refused. "
         "`headrace settings show` prints what is in force.",
     ]
