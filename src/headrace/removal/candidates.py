@@ -7,6 +7,8 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
 
+from headrace.removal.errors import CandidateUnknown
+
 # AUTO acts from the first score on; candidates under the second are not worth a person's look.
 AUTO_SCORE, LISTED_SCORE = 0.7, 0.35
 MOST_CANDIDATES = 50
@@ -104,8 +106,18 @@ class DocumentReport:
         return asdict(self)
 
 
+def require_known(candidates: tuple[Candidate, ...], order: DocumentOrder) -> None:
+    """Raises ``CandidateUnknown`` for a number in ``only`` that nothing has."""
+    unknown = sorted(set(order.only) - {each.id for each in candidates})
+    if unknown:
+        known = f"1 to {len(candidates)}" if candidates else "none"
+        raise CandidateUnknown(
+            f"{order.source} has no candidate {unknown[0]}: there are {known}. See `headrace detect`."
+        )
+
+
 def choose(candidates: tuple[Candidate, ...], order: DocumentOrder) -> tuple[Candidate, ...]:
-    """The candidates to take off. Numbers that ``only`` names beyond the list are ignored: the caller has checked."""
+    """The candidates to take off."""
     if order.only:
         return tuple(each for each in candidates if each.id in order.only)
     return tuple(each for each in candidates if each.certain) if order.mode is Mode.AUTO else ()

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pikepdf
+from pikepdf.exceptions import PikepdfError
 
 _EM = 1000.0
 _GUESSED_WIDTH = 0.6  # of an em, where a font says nothing of its widths
@@ -60,7 +61,7 @@ def read_font(font: Any) -> Font:
             return _composite(font, name)
         letters = _to_unicode(font) or _differences(font)
         return Font(name, 1, letters, _simple_widths(font), _missing_width(font))
-    except (TypeError, ValueError, AttributeError, KeyError, IndexError, pikepdf.PdfError):
+    except (TypeError, ValueError, AttributeError, KeyError, IndexError, PikepdfError):
         return Font(name)
 
 

@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable
 
 import pikepdf
+from pikepdf.exceptions import PikepdfError
 
 from headrace.removal.candidates import (
     Candidate,
@@ -13,8 +14,9 @@ from headrace.removal.candidates import (
     Outcome,
     choose,
     nothing_chosen,
+    require_known,
 )
-from headrace.removal.errors import CandidateUnknown, DocumentSigned, DocumentUnreadable, TargetUnusable
+from headrace.removal.errors import DocumentSigned, DocumentUnreadable, TargetUnusable
 from headrace.removal.pdf.checking import check
 from headrace.removal.pdf.editing import Editor, Taken
 from headrace.removal.pdf.layers import drop_watermark_layers
@@ -39,7 +41,7 @@ def process(order: DocumentOrder, progress: Progress) -> DocumentReport:
     with opened(order.source, order.password) as pdf:
         try:
             return _process(pdf, order, progress, began)
-        except (pikepdf.PdfError, RecursionError) as exc:
+        except (PikepdfError, RecursionError) as exc:
             raise DocumentUnreadable(f"{order.source} cannot be read: {str(exc)[:200]}") from exc
 
 
@@ -58,7 +60,7 @@ def _process(pdf: pikepdf.Pdf, order: DocumentOrder, progress: Progress, began: 
             "pdf", seen.pages, candidates, outcome, reason, removed, checked, tuple(warnings), seconds
         )
 
-    _require_known(candidates, order)
+    require_known(candidates, order)
     if order.result is None:
         return report(None, None)
     chosen = choose(candidates, order)
@@ -139,13 +141,6 @@ def _discard(target: str) -> None:
             pass
     except OSError as exc:
         raise TargetUnusable(f"{target} could not be written: {exc.strerror or exc}") from exc
-
-
-def _require_known(candidates: tuple[Candidate, ...], order: DocumentOrder) -> None:
-    unknown = sorted(set(order.only) - {each.id for each in candidates})
-    if unknown:
-        count = f"1 to {len(candidates)}" if candidates else "none"
-        raise CandidateUnknown(f"{order.source} has no candidate {unknown[0]}: there are {count}. See `headrace detect`.")
 
 
 def _warnings(pdf: pikepdf.Pdf, seen: Scan) -> list[str]:

@@ -18,8 +18,7 @@ _IN_A_ROW, _ROW = 4, 4.0  # parts, and how much longer than wide they lie
 _MOST_MASK_PIXELS = 16_000_000
 _OPAQUE = 217  # of 255: letters of an opaque logo are smooth at their edges alone
 _UNREADABLE = (
-    TypeError, ValueError, AttributeError, KeyError, OSError, NotImplementedError, MemoryError, pikepdf.PdfError,
-    PikepdfError,
+    TypeError, ValueError, AttributeError, KeyError, OSError, NotImplementedError, MemoryError, PikepdfError,
 )  # fmt: skip
 _CONTENT = 400  # drawings in one form: that is a page, no mark
 

@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import pikepdf
+from pikepdf.exceptions import PikepdfError
 
 from headrace.removal.errors import DocumentEncrypted, DocumentUnreadable
 
@@ -19,7 +20,7 @@ def opened(path: str, password: str | None) -> Iterator[pikepdf.Pdf]:
     except pikepdf.PasswordError:
         wrong = "The password is wrong" if password else "It is encrypted: give its password with --password-file"
         raise DocumentEncrypted(f"{path} cannot be opened. {wrong}.") from None
-    except (pikepdf.PdfError, pikepdf.DataDecodingError, ValueError, RuntimeError) as exc:
+    except (PikepdfError, ValueError, RuntimeError) as exc:
         raise DocumentUnreadable(f"{path} is not a PDF that can be read: {_said(exc)}") from exc
     with pdf:
         count = _count_pages(pdf, path)
@@ -32,7 +33,7 @@ def opened(path: str, password: str | None) -> Iterator[pikepdf.Pdf]:
 def _count_pages(pdf: pikepdf.Pdf, path: str) -> int:
     try:
         return len(pdf.pages)
-    except (pikepdf.PdfError, RuntimeError, RecursionError) as exc:
+    except (PikepdfError, RuntimeError, RecursionError) as exc:
         raise DocumentUnreadable(f"{path} has pages that cannot be read: {_said(exc)}") from exc
 
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pikepdf
+from pikepdf.exceptions import PikepdfError
 
 from headrace.removal.candidates import Box
 from headrace.removal.pdf.geometry import Point, Quad, bounds, diagonal
@@ -75,7 +76,7 @@ def frame_of(page: pikepdf.Page) -> PageFrame:
     try:
         x0, y0, x1, y1 = (float(each) for each in page.cropbox)
         box = (min(x0, x1), min(y0, y1), max(x0, x1), max(y0, y1))
-    except (TypeError, ValueError, AttributeError, KeyError, pikepdf.PdfError):
+    except (TypeError, ValueError, AttributeError, KeyError, PikepdfError):
         box = _LETTER
     if box[2] - box[0] < 1 or box[3] - box[1] < 1:
         box = _LETTER

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 import pikepdf
+from pikepdf.exceptions import PikepdfError
 
 from headrace.removal.errors import DocumentUnreadable
 from headrace.removal.pdf.drawings import Drawing, Form, Kind, Section, Tile
@@ -37,7 +38,7 @@ _PAINTS = {"S": True, "s": True, "f": False, "F": False, "f*": False, "B": False
 # A path of so many segments may be a word in outlines; one so much longer than wide has a direction.
 _LETTERING, _ELONGATED = 40, 3.0
 _BUILDS = ("m", "l", "c", "v", "y", "re", "h")
-_BROKEN = (TypeError, ValueError, AttributeError, KeyError, IndexError, ArithmeticError, pikepdf.PdfError)
+_BROKEN = (TypeError, ValueError, AttributeError, KeyError, IndexError, ArithmeticError, PikepdfError)
 
 Object = Any
 
