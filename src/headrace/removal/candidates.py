@@ -10,7 +10,7 @@ from typing import Any
 from headrace.removal.errors import CandidateUnknown
 
 # AUTO acts from the first score on; candidates under the second are not worth a person's look.
-AUTO_SCORE, LISTED_SCORE = 0.7, 0.35
+AUTO_SCORE, LISTED_SCORE = 0.7, 0.45
 MOST_CANDIDATES = 50
 
 

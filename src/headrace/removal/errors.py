@@ -58,6 +58,6 @@ class CandidateUnknown(Invalid):
 
 
 class ConverterMissing(Unavailable):
-    """Slides of the old kind (.ppt) are converted by LibreOffice, which is not installed: install it, or save as .pptx."""
+    """Old slides (.ppt) need LibreOffice, which is not installed: install it, or save them as .pptx."""
 
     code = "converter_missing"

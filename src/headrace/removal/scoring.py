@@ -4,7 +4,8 @@ Letterheads, page numbers and logos repeat as marks do, charts and designs are t
 trait is enough, except that the file itself calls it a watermark.
 """
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 
 from headrace.removal.candidates import Method
 from headrace.removal.words import Words, watermark_words
@@ -13,9 +14,10 @@ _NAMED = 0.97
 _WORDS = {Words.ALL: 0.35, Words.PART: 0.25, Words.NONE: 0.0}
 _SLANTED, _TRANSPARENT, _PALE, _LARGE, _CENTRED, _TILED = 0.3, 0.25, 0.15, 0.15, 0.1, 0.2
 _ON_MOST, _ON_MANY = 0.25, 0.15
-_IN_MARGIN, _SOLID, _PLAIN_SHAPE, _BACKDROP = -0.3, -0.25, -0.3, -0.3
+_IN_MARGIN, _SOLID, _SOLID_SLANTED, _PLAIN_SHAPE, _BACKDROP = -0.3, -0.25, -0.15, -0.3, -0.3
 # What is there once could be a part of the page: without words of a mark, somebody must look.
 _MOST_FOR_ONE = 0.6
+_SHORTEST = 3  # letters of a mark
 _SLANT_DEGREES, _TRANSPARENT_BELOW, _LARGE_SPAN, _TILES = 8, 0.85, 0.3, 4
 
 
@@ -46,7 +48,7 @@ class Traits:
 
     @property
     def tiled(self) -> bool:
-        return self.copies_a_page >= _TILES and (self.slanted or self.transparent)
+        return self.copies_a_page >= _TILES and (self.pale or self.transparent)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,12 +63,14 @@ def judge(traits: Traits) -> Verdict:
     if traits.named:
         return Verdict(_NAMED, Method.NAMED, ("the file calls it a watermark",))
     words = watermark_words(traits.text)
+    if traits.text and len(traits.text.replace(" ", "")) < _SHORTEST:
+        traits = replace(traits, plain_shape=True)  # a sign on a map or in a formula
     weighed = [(weight, reason) for weight, reason in _rules(traits, words) if weight]
     score = sum(weight for weight, _ in weighed)
     limit = _limit(traits, words)
     if score > limit:
         score = limit
-        weighed.append((0.0, "it is there once" if traits.pages == 1 else "part of the document, as the file says"))
+        weighed.append((0.0, "that is not enough: " + _why_limited(traits)))
     repeated = traits.pages > 1 or traits.tiled
     return Verdict(
         round(min(max(score, 0.0), 0.95), 2),
@@ -76,7 +80,6 @@ def judge(traits: Traits) -> Verdict:
 
 
 def _rules(traits: Traits, words: Words) -> list[tuple[float, str]]:
-    layered = traits.slanted or traits.transparent
     return [
         (_WORDS[words], "it says what watermarks say"),
         (_SLANTED * traits.slanted, f"it is slanted by {_slant(traits.angle):.0f} degrees"),
@@ -87,10 +90,16 @@ def _rules(traits: Traits, words: Words) -> list[tuple[float, str]]:
         (_TILED * traits.tiled, f"it is there {traits.copies_a_page:.0f} times a page"),
         (_repetition(traits), f"it is on {traits.pages} of {traits.of_pages} pages"),
         (_IN_MARGIN * (traits.in_margin and not traits.slanted), "it is in the margin, as headers and page numbers"),
-        (_SOLID * (not layered and not traits.pale), "it is neither slanted, transparent nor pale"),
-        (_PLAIN_SHAPE * traits.plain_shape, "it is a plain shape"),
+        (_solidity(traits), "it is neither transparent nor pale"),
+        (_PLAIN_SHAPE * traits.plain_shape, "it is a plain shape or sign"),
         (_BACKDROP * traits.backdrop, "it covers the page, as a background"),
     ]
+
+
+def _solidity(traits: Traits) -> float:
+    if traits.transparent or traits.pale:
+        return 0.0
+    return _SOLID_SLANTED if traits.slanted else _SOLID
 
 
 def _repetition(traits: Traits) -> float:
@@ -101,11 +110,17 @@ def _repetition(traits: Traits) -> float:
 
 
 def _limit(traits: Traits, words: Words) -> float:
-    if traits.belongs:
+    if traits.belongs or traits.plain_shape:
         return _MOST_FOR_ONE
     if traits.pages > 1 or (words is not Words.NONE and (traits.slanted or traits.transparent)):
-        return 1.0
+        return math.inf
     return _MOST_FOR_ONE
+
+
+def _why_limited(traits: Traits) -> str:
+    if traits.belongs:
+        return "the file says that it is part of the document"
+    return "a plain shape or sign may be decoration" if traits.plain_shape else "it is on one page alone"
 
 
 def _slant(angle: float) -> float:

@@ -8,9 +8,10 @@ from enum import Enum
 _TELLING = (
     "draft", "confidential", "specimen", "watermark", "do not copy", "do not distribute", "not for distribution",
     "not for sale", "internal use only", "for review only", "for evaluation", "evaluation only", "evaluation version",
-    "evaluation copy", "trial version", "demo version", "unregistered version", "unlicensed", "top secret", "proof only",
-    "preview only", "sample only", "uncontrolled copy", "controlled copy", "entwurf", "vertraulich", "brouillon",
-    "confidentiel", "borrador", "confidencial", "rascunho", "bozza", "riservato", "черновик", "конфиденциально",
+    "evaluation copy", "trial version", "demo version", "unregistered version", "unlicensed", "top secret",
+    "proof only", "preview only", "sample only", "uncontrolled copy", "controlled copy", "entwurf", "vertraulich",
+    "brouillon", "confidentiel", "borrador", "confidencial", "rascunho", "bozza", "riservato", "черновик",
+    "конфиденциально",
 )  # fmt: skip
 _TELLING_CJK = (
     "样张", "机密", "绝密", "草稿", "样本", "样稿", "内部资料", "内部文件", "仅供参考", "仅供内部", "禁止复制",

@@ -81,12 +81,14 @@ def _appearance(reader: Reader, annotation: Any, quad: Any) -> Form | None:
         return None
     form = reader.form(stream, pikepdf.Dictionary(), 0)
     matrix = matrix_of(stream.get("/Matrix"))
-    drawn = bounds([move(quad_of(*(float(each) for each in stream.BBox)), matrix)]) if "/BBox" in stream else None
+    drawn = None
+    if "/BBox" in stream:
+        x0, y0, x1, y1 = (float(each) for each in stream.BBox)
+        drawn = bounds([move(quad_of(x0, y0, x1, y1), matrix)])
     left, bottom, right, top = bounds([quad])
     if drawn is None or drawn[2] - drawn[0] <= 0 or drawn[3] - drawn[1] <= 0:
         return Form(stream, IDENTITY, form.drawings, form.named)
     across, along = (right - left) / (drawn[2] - drawn[0]), (top - bottom) / (drawn[3] - drawn[1])
     fit = (across, 0.0, 0.0, along, left - drawn[0] * across, bottom - drawn[1] * along)
-
 
     return Form(stream, multiply(matrix, fit), form.drawings, form.named)

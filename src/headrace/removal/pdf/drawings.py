@@ -37,6 +37,7 @@ class Drawing:
     text: str = ""
     glyphs: int = 0
     segments: int = 0  # of a path
+    subpaths: int = 0
     clips: bool = False  # the path is a clip, too, which has to stay
     visible: bool = True
     tile: "Tile | None" = None  # a path that is filled with a pattern

@@ -13,7 +13,7 @@ from headrace.removal.pdf.annotations import drop_notes, notes_of
 from headrace.removal.pdf.drawings import Drawing, Kind, placed
 from headrace.removal.pdf.geometry import Quad
 from headrace.removal.pdf.pruning import SHOWS, called, emptied, forget, own_copy
-from headrace.removal.pdf.reading import Reader, parse, resources_of
+from headrace.removal.pdf.reading import Reader, operator_of, parse, resources_of
 
 _REPLACED = ("/Length", "/Filter", "/DecodeParms", "/DL", "/Resources", "/PieceInfo", "/LastModified")
 
@@ -65,7 +65,7 @@ class Editor:
     def _without(self, source: Any, drawings: tuple[Drawing, ...], resources: pikepdf.Dictionary) -> bytes:
         instructions = parse(source)
         before = called(instructions)
-        names = [str(each.operator) for each in instructions]
+        names = [operator_of(each) for each in instructions]
         changes: dict[int, list[Any]] = {}
         bare = False
         for drawing in drawings:

@@ -17,7 +17,10 @@ _BFRANGE = re.compile(_HEX + rb"\s*" + _HEX + rb"\s*(?:" + _HEX + rb"|\[([^\]]*)
 _BLOCK = re.compile(rb"begin(bfchar|bfrange)(.*?)end(?:bfchar|bfrange)", re.DOTALL)
 _SUBSET = re.compile(r"^/?[A-Z]{6}\+")
 _NAMED_GLYPHS = {"space": " ", "hyphen": "-", "period": ".", "comma": ",", "colon": ":", "slash": "/", "exclam": "!"}
-_DIGITS = dict(zip("zero one two three four five six seven eight nine".split(), "0123456789", strict=True))
+_DIGITS = {
+    "zero": "0", "one": "1", "two": "2", "three": "3", "four": "4", "five": "5", "six": "6", "seven": "7", "eight": "8",
+    "nine": "9",
+}  # fmt: skip
 
 
 @dataclass(slots=True)
@@ -67,7 +70,7 @@ def read_font(font: Any) -> Font:
 
 def _composite(font: pikepdf.Dictionary, name: str) -> Font:
     descendants = font.get("/DescendantFonts")
-    descendant = descendants[0] if isinstance(descendants, pikepdf.Array) and len(descendants) else {}
+    descendant: Any = descendants[0] if isinstance(descendants, pikepdf.Array) and len(descendants) else {}
     widths = _cid_widths(descendant.get("/W"))
     other = float(descendant.get("/DW", 1000)) / _EM
     vertical = str(font.get("/Encoding", "")).endswith("-V")
@@ -152,6 +155,7 @@ def _differences(font: pikepdf.Dictionary) -> dict[int, str]:
     if not isinstance(listed, pikepdf.Array):
         return {}
     letters, code = {code: chr(code) for code in range(32, 127)}, 0
+    each: Any
     for each in listed:
         if isinstance(each, int):
             code = each

@@ -68,7 +68,9 @@ def _process(pdf: pikepdf.Pdf, order: DocumentOrder, progress: Progress, began: 
         return report(*nothing_chosen(candidates))
     if is_signed(pdf):
         if not order.break_signature:
-            raise DocumentSigned(f"{order.source} is signed, and a change breaks that: allow it with --break-signature.")
+            raise DocumentSigned(
+                f"{order.source} is signed, and a change breaks that: allow it with --break-signature."
+            )
         warnings.append("the signature does not hold any more")
     taken, frames = _take_off(pdf, reader, seen, chosen, order, progress)
     if not any(each.drawings for each in taken.values()):
@@ -119,7 +121,9 @@ def _again(checked: Check, order: DocumentOrder, chosen: tuple[Candidate, ...], 
     still = [found for found in left.found if found.signatures & gone and _on_named_pages(found.candidate, order)]
     if not still:
         return checked
-    return Check(False, "The mark is still in the file.", checked.residue_before, 1.0, checked.changed_area, checked.pages)
+    return Check(
+        False, "The mark is still in the file.", checked.residue_before, 1.0, checked.changed_area, checked.pages
+    )
 
 
 def _on_named_pages(candidate: Candidate, order: DocumentOrder) -> bool:

@@ -12,7 +12,7 @@ from headrace.removal.pdf.pages import PageFrame
 from headrace.removal.scoring import Traits
 
 _PALE_FROM, _WHITE_FROM = 0.6, 0.97  # white is for dark grounds, and no mark
-_LETTERING = 30  # fewer segments are a box, a line, a circle
+_LETTERING, _LETTERS = 30, 4  # fewer segments, or fewer paths, are a box, a line, a circle, a swirl
 _BACKDROP = 0.9
 _IN_A_ROW, _ROW = 4, 4.0  # parts, and how much longer than wide they lie
 _MOST_MASK_PIXELS = 16_000_000
@@ -38,7 +38,9 @@ def traits_of(pdf: pikepdf.Pdf, parts: list[Placed], quads: list[Quad], frame: P
     shapes = [leaf for leaf in leaves if leaf.drawing.kind is not Kind.PICTURE]
     alphas = [leaf.alpha for leaf in shapes] + [look.alpha for look in looks]
     pale = [_is_pale(leaf.drawing.luminance) for leaf in shapes] + [look.pale for look in looks]
-    tiles = max((frame.share(box) * frame.area / part.drawing.tile.area for part in parts if part.drawing.tile), default=1)
+    tiles = max(
+        (frame.share(box) * frame.area / part.drawing.tile.area for part in parts if part.drawing.tile), default=1
+    )
     has_letters = bool(text) or bool(looks) or any(leaf.drawing.kind is Kind.TEXT for leaf in leaves)
     return Traits(
         named=any(part.section is not None and part.section.named for part in parts),
@@ -50,10 +52,16 @@ def traits_of(pdf: pikepdf.Pdf, parts: list[Placed], quads: list[Quad], frame: P
         span=frame.span(box),
         centred=frame.is_centred(box),
         in_margin=frame.is_in_margin(box),
-        plain_shape=not has_letters and sum(leaf.drawing.segments for leaf in leaves) < _LETTERING,
+        plain_shape=not has_letters and _is_plain(leaves),
         backdrop=not text and frame.share(box) >= _BACKDROP,
         copies_a_page=tiles,
     )
+
+
+def _is_plain(leaves: list[Placed]) -> bool:
+    """Too little for a word in outlines, of which every letter is a path of its own."""
+    segments = sum(leaf.drawing.segments for leaf in leaves)
+    return segments < _LETTERING or sum(leaf.drawing.subpaths for leaf in leaves) < _LETTERS
 
 
 def _leaves(part: Placed) -> list[Placed]:
@@ -63,7 +71,6 @@ def _leaves(part: Placed) -> list[Placed]:
         return [replace(leaf, alpha=leaf.alpha * part.alpha) for leaf in placed(tile.drawings)]
     if form is None or not form.drawings:
         return [part]
-
 
     return [leaf for leaf in placed((part.drawing,)) if leaf.drawing.form is None and leaf.drawing.visible] or [part]
 

@@ -6,6 +6,8 @@ from typing import Any
 
 import pikepdf
 
+from headrace.removal.pdf.reading import operator_of
+
 SHOWS = ("Tj", "TJ", "'", '"')
 _PAINTS = {*SHOWS, "S", "s", "f", "F", "f*", "B", "B*", "b", "b*", "sh", "Do", "INLINE IMAGE"}
 _OPENS = {"q": "Q", "BT": "ET", "BMC": "EMC", "BDC": "EMC"}
@@ -69,7 +71,7 @@ def called(instructions: Sequence[Any]) -> set[tuple[str, str]]:
     """All resources that instructions name: the list, and the name in it."""
     names = set()
     for instruction in instructions:
-        kind = _CALLS.get(str(instruction.operator))
+        kind = _CALLS.get(operator_of(instruction))
         if kind is None or not instruction.operands:
             continue
         at = 1 if kind == "/Properties" else -1 if kind == "/Pattern" else 0

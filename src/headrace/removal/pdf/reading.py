@@ -119,6 +119,14 @@ def parse(source: Object) -> list[Any]:
     return instructions
 
 
+def operator_of(instruction: Any) -> str:
+    """The name of an instruction; of one that is no text, and so none, nothing."""
+    try:
+        return str(instruction.operator)
+    except UnicodeDecodeError:
+        return ""
+
+
 def resources_of(page: Object) -> Object:
     """A page's resources, its own or those of the tree above it."""
     for _ in range(64):
@@ -169,7 +177,7 @@ class _Run:
 
     def read(self, instructions: list[Any]) -> list[Drawing]:
         for self._at, instruction in enumerate(instructions):
-            name = str(instruction.operator)
+            name = operator_of(instruction)
             if name in _BUILDS:
                 if not self._path:
                     self._path_from = self._at
@@ -186,20 +194,20 @@ class _Run:
 
     # state
 
-    def _save(self, _name: str, _given: Any) -> None:
+    def save(self, _name: str, _given: Any) -> None:
         self._saved.append(self._state.saved())
 
-    def _restore(self, _name: str, _given: Any) -> None:
+    def restore(self, _name: str, _given: Any) -> None:
         if self._saved:
             self._state = self._saved.pop()
 
-    def _concatenate(self, _name: str, given: Any) -> None:
+    def concatenate(self, _name: str, given: Any) -> None:
         self._state.ctm = multiply(matrix_of(given.operands), self._state.ctm)
 
-    def _parameters(self, _name: str, given: Any) -> None:
+    def parameters(self, _name: str, given: Any) -> None:
         self._state.use(self._resource("/ExtGState", given.operands[0]))
 
-    def _colour(self, name: str, given: Any) -> None:
+    def colour(self, name: str, given: Any) -> None:
         operands = given.operands
         pattern = bool(operands) and isinstance(operands[-1], pikepdf.Name)
         tile = self._reader.tile(self._resource("/Pattern", operands[-1]), self._depth) if pattern else None
@@ -213,13 +221,13 @@ class _Run:
 
     # marked content
 
-    def _begin_section(self, _name: str, given: Any) -> None:
+    def begin_section(self, _name: str, given: Any) -> None:
         properties = given.operands[1] if len(given.operands) > 1 else None
         if isinstance(properties, pikepdf.Name):
             properties = self._resource("/Properties", properties)
         self._sections.append(section_of(str(given.operands[0]), properties))
 
-    def _end_section(self, _name: str, _given: Any) -> None:
+    def end_section(self, _name: str, _given: Any) -> None:
         self._end_line()
         if self._sections:
             self._sections.pop()
@@ -229,10 +237,10 @@ class _Run:
 
     # paths
 
-    def _clip(self, _name: str, _given: Any) -> None:
+    def clip(self, _name: str, _given: Any) -> None:
         self._clips = True
 
-    def _paint(self, name: str, _given: Any) -> None:
+    def paint(self, name: str, _given: Any) -> None:
         path, clips = self._path, self._clips
         self._path, self._clips = [], False
         if name == "n" or not path:
@@ -243,7 +251,8 @@ class _Run:
         self._add(
             Drawing(
                 Kind.PATH, signature, self._path_from, self._at, _around(path, state.ctm),
-                state.alpha(stroked=stroked), state.luminance(stroked=stroked), segments=len(path), clips=clips,
+                state.alpha(stroked=stroked), state.luminance(stroked=stroked), segments=len(path),
+                subpaths=sum(step in ("m", "re") for step, _ in path), clips=clips,
                 tile=tile, section=self._section(),
             )
         )  # fmt: skip
@@ -252,7 +261,7 @@ class _Run:
         shade = self._state.luminance(stroked=stroked)
         return round(self._state.alpha(stroked=stroked), 3), None if shade is None else round(shade, 3)
 
-    def _shade(self, _name: str, given: Any) -> None:
+    def shade(self, _name: str, given: Any) -> None:
         signature = hash(("shading", str(given.operands[0]), linear(self._state.ctm)))
         quad = quad_of(0, 0, 1, 1, self._state.ctm)
         alpha = self._state.alpha(stroked=False)
@@ -260,14 +269,14 @@ class _Run:
 
     # pictures and forms
 
-    def _inline_picture(self, _name: str, given: Any) -> None:
+    def inline_picture(self, _name: str, given: Any) -> None:
         signature = hash(("inline", given.iimage.unparse(), linear(self._state.ctm)))
         self._add(
             Drawing(Kind.PICTURE, signature, self._at, self._at, quad_of(0, 0, 1, 1, self._state.ctm),
                     self._state.alpha(stroked=False), section=self._section())
         )  # fmt: skip
 
-    def _draw_xobject(self, _name: str, given: Any) -> None:
+    def draw_xobject(self, _name: str, given: Any) -> None:
         xobject = self._resource("/XObject", given.operands[0])
         if not isinstance(xobject, pikepdf.Stream):
             return
@@ -299,14 +308,14 @@ class _Run:
 
     # text
 
-    def _begin_text(self, _name: str, _given: Any) -> None:
+    def begin_text(self, _name: str, _given: Any) -> None:
         self._end_line()
         self._line.reset()
 
-    def _end_text(self, _name: str, _given: Any) -> None:
+    def end_text(self, _name: str, _given: Any) -> None:
         self._end_line()
 
-    def _set_text(self, name: str, given: Any) -> None:
+    def set_text(self, name: str, given: Any) -> None:
         state, operands = self._state, given.operands
         if name == "Tf":
             state.font = self._reader.font(self._resource("/Font", operands[0]))
@@ -317,7 +326,7 @@ class _Run:
             value = float(operands[0])
             setattr(state, _TEXT_STATE[name], int(value) if name == "Tr" else value)
 
-    def _position(self, name: str, given: Any) -> None:
+    def position(self, name: str, given: Any) -> None:
         self._end_line()
         numbers = [float(each) for each in given.operands]
         if name == "Tm":
@@ -327,7 +336,7 @@ class _Run:
             self._state.leading = -numbers[1]
         self._line.move(*((0.0, -self._state.leading) if name == "T*" else numbers))
 
-    def _show(self, name: str, given: Any) -> None:
+    def show(self, name: str, given: Any) -> None:
         operands = given.operands
         if name in ("'", '"'):
             if name == '"':
@@ -380,11 +389,11 @@ def _points(path: list[Any]) -> tuple[list[float], list[float]]:
 
 _TEXT_STATE = {"Tc": "character_space", "Tw": "word_space", "TL": "leading", "Ts": "rise", "Tr": "render"}
 _ACTS: dict[str, Callable[[_Run, str, Any], None]] = {
-    "q": _Run._save, "Q": _Run._restore, "cm": _Run._concatenate, "gs": _Run._parameters,
-    **dict.fromkeys(("g", "G", "rg", "RG", "k", "K", "sc", "SC", "scn", "SCN"), _Run._colour),
-    "BMC": _Run._begin_section, "BDC": _Run._begin_section, "EMC": _Run._end_section,
-    "W": _Run._clip, "W*": _Run._clip, **dict.fromkeys((*_PAINTS, "n"), _Run._paint), "sh": _Run._shade,
-    "Do": _Run._draw_xobject, "INLINE IMAGE": _Run._inline_picture,
-    "BT": _Run._begin_text, "ET": _Run._end_text, **dict.fromkeys((*_TEXT_STATE, "Tf", "Tz"), _Run._set_text),
-    **dict.fromkeys(("Td", "TD", "Tm", "T*"), _Run._position), **dict.fromkeys(("Tj", "TJ", "'", '"'), _Run._show),
+    "q": _Run.save, "Q": _Run.restore, "cm": _Run.concatenate, "gs": _Run.parameters,
+    **dict.fromkeys(("g", "G", "rg", "RG", "k", "K", "sc", "SC", "scn", "SCN"), _Run.colour),
+    "BMC": _Run.begin_section, "BDC": _Run.begin_section, "EMC": _Run.end_section,
+    "W": _Run.clip, "W*": _Run.clip, **dict.fromkeys((*_PAINTS, "n"), _Run.paint), "sh": _Run.shade,
+    "Do": _Run.draw_xobject, "INLINE IMAGE": _Run.inline_picture,
+    "BT": _Run.begin_text, "ET": _Run.end_text, **dict.fromkeys((*_TEXT_STATE, "Tf", "Tz"), _Run.set_text),
+    **dict.fromkeys(("Td", "TD", "Tm", "T*"), _Run.position), **dict.fromkeys(("Tj", "TJ", "'", '"'), _Run.show),
 }  # fmt: skip

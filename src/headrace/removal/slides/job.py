@@ -92,7 +92,9 @@ def _process(package: Package, order: DocumentOrder, progress: Progress, began: 
         return report(*nothing_chosen(candidates))
     if any(name.startswith("_xmlsignatures/") for name in package.names()):
         if not order.break_signature:
-            raise DocumentSigned(f"{order.source} is signed, and a change breaks that: allow it with --break-signature.")
+            raise DocumentSigned(
+                f"{order.source} is signed, and a change breaks that: allow it with --break-signature."
+            )
         warnings.append("the signature does not hold any more")
     shapes = _shapes(found, chosen, order, warnings)
     if not shapes:

@@ -31,7 +31,12 @@ def converted(source: str, ending: str) -> Iterator[Path]:
         ]  # fmt: skip
         try:
             subprocess.run(  # noqa: S603
-                command, check=True, timeout=_SECONDS, capture_output=True, cwd=folder, env={"HOME": folder, "PATH": _PLACES}
+                command,
+                check=True,
+                timeout=_SECONDS,
+                capture_output=True,
+                cwd=folder,
+                env={"HOME": folder, "PATH": _PLACES},
             )
         except (subprocess.SubprocessError, OSError) as exc:
             raise DocumentUnreadable(f"{source} could not be converted by LibreOffice: {type(exc).__name__}.") from exc

@@ -76,9 +76,7 @@ def _with_design(verdict: Verdict, traits: Traits, shape: Shape) -> Verdict:
 def _outermost(groups: list[_Group]) -> list[_Group]:
     """Without shapes inside a group that goes as a whole, and without groups that hold more than a mark."""
     scores = {group.shapes[0].signature: group.verdict.score for group in groups}
-    inner = {
-        shape.parent: group.verdict.score for group in reversed(groups) for shape in group.shapes if shape.parent
-    }
+    inner = {shape.parent: group.verdict.score for group in reversed(groups) for shape in group.shapes if shape.parent}
     kept = []
     for group in groups:
         score = group.verdict.score

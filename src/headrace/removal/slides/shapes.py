@@ -136,8 +136,8 @@ def _frame(element: Any) -> Any:
 
 def _fit_of(group: Any, outer: _Fit) -> _Fit:
     frame = _frame(group)
-    parts = [None if frame is None else frame.find(f"{A}{name}") for name in ("off", "ext", "chOff", "chExt")]
-    if frame is None or any(part is None for part in parts):
+    parts: list[Any] = [] if frame is None else [frame.find(f"{A}{name}") for name in ("off", "ext", "chOff", "chExt")]
+    if not parts or any(part is None for part in parts):
         return outer
     off, ext, inner_off, inner_ext = parts
     across = float(ext.get("cx", 0)) / (float(inner_ext.get("cx", 0)) or 1.0)

@@ -24,7 +24,7 @@ def forget_shapes(root: Any, ids: set[str]) -> None:
 
 
 def _drop_effect(timing: Any, target: Any) -> None:
-    """The whole effect that a target belongs to: the nearest node of time that is one, or the node that plays a film."""
+    """The whole effect that a target belongs to: the nearest node that is one, or the node that plays a film."""
     node = target.getparent()
     smallest = None
     while node is not None and node is not timing:
@@ -48,7 +48,9 @@ def _drop_empty(timing: Any) -> None:
     """Lists without entries are not allowed: what is left around one goes with it."""
     while True:
         empty = [
-            each for each in timing.iter(f"{P}childTnLst", f"{P}bldLst") if len(each) == 0 and each.getparent() is not None
+            each
+            for each in timing.iter(f"{P}childTnLst", f"{P}bldLst")
+            if len(each) == 0 and each.getparent() is not None
         ]
         if not empty:
             return
@@ -61,6 +63,6 @@ def _drop_with_container(node: Any) -> None:
     above.remove(node)
     holder = above.getparent() if above is not None else None
     # A node of time without children is none: par and seq go, the root stays for the caller to judge.
-    if holder is not None and holder.tag in (f"{P}par", f"{P}seq", f"{P}excl") and holder.getparent() is not None:
-        if above.get("nodeType") != "tmRoot":
-            holder.getparent().remove(holder)
+    closed = holder is not None and holder.tag in (f"{P}par", f"{P}seq", f"{P}excl") and holder.getparent() is not None
+    if holder is not None and closed and above.get("nodeType") != "tmRoot":
+        holder.getparent().remove(holder)
