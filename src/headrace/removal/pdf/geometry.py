@@ -26,7 +26,9 @@ def apply(matrix: Matrix, point: Point) -> Point:
 
 
 def _bounded(value: float) -> float:
-    return min(max(value, -_FAR), _FAR) if math.isfinite(value) else _FAR
+    if -_FAR < value < _FAR:
+        return value
+    return _FAR if value > 0 or math.isnan(value) else -_FAR
 
 
 def quad_of(left: float, bottom: float, right: float, top: float, matrix: Matrix = IDENTITY) -> Quad:

@@ -52,7 +52,7 @@ def traits_of(pdf: pikepdf.Pdf, parts: list[Placed], quads: list[Quad], frame: P
         span=frame.span(box),
         centred=frame.is_centred(box),
         in_margin=frame.is_in_margin(box),
-        plain_shape=not has_letters and _is_plain(leaves),
+        plain_shape=not has_letters and (_is_plain(leaves) or not frame.is_centred(box)),
         backdrop=not text and frame.share(box) >= _BACKDROP,
         copies_a_page=tiles,
     )
