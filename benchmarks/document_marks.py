@@ -345,7 +345,8 @@ def marked_deck(kind: str, folder: Path, slides: int = 5) -> tuple[Path, Path]:
 
 
 _EFFECT = """<p:par><p:cTn id="{first}1" fill="hold"><p:stCondLst><p:cond delay="indefinite"/></p:stCondLst>
-<p:childTnLst><p:par><p:cTn id="{first}2" fill="hold"><p:stCondLst><p:cond delay="0"/></p:stCondLst><p:childTnLst><p:par>
+<p:childTnLst><p:par><p:cTn id="{first}2" fill="hold"><p:stCondLst><p:cond delay="0"/></p:stCondLst>
+<p:childTnLst><p:par>
 <p:cTn id="{first}3" presetID="1" presetClass="entr" presetSubtype="0" fill="hold" grpId="0" nodeType="clickEffect">
 <p:stCondLst><p:cond delay="0"/></p:stCondLst><p:childTnLst><p:set><p:cBhvr><p:cTn id="{first}4" dur="1" fill="hold">
 <p:stCondLst><p:cond delay="0"/></p:stCondLst></p:cTn><p:tgtEl><p:spTgt spid="{shape}"/></p:tgtEl><p:attrNameLst>
