@@ -27,6 +27,7 @@ from headrace.removal.pdf.geometry import (
     quad_of,
     turned_quad,
 )
+from headrace.removal.pdf.bombs import require_small
 from headrace.removal.pdf.layers import section_of
 from headrace.removal.pdf.state import State, luminance
 from headrace.removal.pdf.text import TextLine
@@ -112,7 +113,8 @@ class Reader:
 
 
 def parse(source: Object) -> list[Any]:
-    """The instructions of a page or a form."""
+    """The instructions of a page or a form. Raises ``DocumentUnreadable`` for one of absurd size."""
+    require_small(source)
     instructions: list[Any] = list(pikepdf.parse_content_stream(source))
     if len(instructions) > MOST_INSTRUCTIONS:
         raise DocumentUnreadable(f"A page has more than {MOST_INSTRUCTIONS:,} instructions: that is no document.")

@@ -76,6 +76,8 @@ def _groups(pdf: pikepdf.Pdf, tally: Tally, total: int, annotation: str | None =
 
 
 def _belong_together(first: Entry, then: Entry) -> bool:
+    if first.example.drawing.kind in (Kind.PICTURE, Kind.FORM):
+        return False  # whole by itself: the logo beside the mark is another
     neighbours = (first.page, first.example.stream) == (then.page, then.example.stream)
     return neighbours and then.order - first.order == 1 and _look(first) == _look(then) and first.pages == then.pages
 
