@@ -1,7 +1,9 @@
 """Marks that are shapes of a presentation: they go, with what only they needed, and nothing else does."""
 
 import io
+import shutil
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ from pptx.util import Inches
 from benchmarks.document_marks import DECK_KINDS, add_words, clean_deck, marked_deck
 from benchmarks.removal_documents import slides_xml
 from headrace.removal.candidates import DocumentOrder, DocumentReport, Outcome
+from headrace.removal.confined_documents import carry_out
 from headrace.removal.documents import process
 from headrace.removal.errors import ConverterMissing, DocumentEncrypted, DocumentSigned, DocumentUnreadable
 from headrace.removal.slides import legacy
@@ -192,6 +195,19 @@ def test_old_slides_need_a_converter(tmp_path: Path, monkeypatch: pytest.MonkeyP
     (tmp_path / "old.doc").write_bytes(_OLE + "WordDocument".encode("utf-16-le"))
     with pytest.raises(DocumentUnreadable, match="no presentation"):
         clean(tmp_path / "old.doc")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("soffice") is None, reason="LibreOffice is not installed")
+def test_old_slides_go_there_and_back(tmp_path: Path) -> None:
+    _, marked = marked_deck("words on slides", tmp_path, slides=2)
+    with legacy.converted(str(marked), "ppt") as converted:
+        shutil.copyfile(converted, tmp_path / "old.ppt")
+    order = DocumentOrder(str(tmp_path / "old.ppt"), result=str(tmp_path / "new.ppt"))
+    report = carry_out(order)
+    assert (report.format, report.outcome) == ("ppt", Outcome.REMOVED)
+    assert "converted by LibreOffice" in report.warnings[0]
+    assert carry_out(replace(order, source=order.result or "", result=None)).candidates == ()
 
 
 _BACKGROUND = (

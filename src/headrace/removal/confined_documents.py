@@ -54,11 +54,14 @@ def carry_out(order: DocumentOrder, *, on_progress: Callable[[int], object] | No
         return _in_child(order, replace(order, result=result), on_progress)
 
 
-def document_type() -> TaskType:
-    """One document as a task: its payload is a ``DocumentOrder``, its result a ``DocumentReport``."""
+def document_type(*, sockets: bool = False) -> TaskType:
+    """One document as a task: its payload is a ``DocumentOrder``, its result a ``DocumentReport``.
+
+    ``sockets`` is for LibreOffice alone, which does not start without; ``slides.legacy`` takes its network away.
+    """
     registry = Registry()
     registry.task(
-        DOCUMENT, isolation="process", limits=_LIMITS, environment=("OPENBLAS_NUM_THREADS=2",), network=False
+        DOCUMENT, isolation="process", limits=_LIMITS, environment=("OPENBLAS_NUM_THREADS=2",), network=sockets
     )(clean)
     return registry.get(DOCUMENT)
 
@@ -77,7 +80,8 @@ def _in_child(
     order: DocumentOrder, drafted: DocumentOrder, on_progress: Callable[[int], object] | None
 ) -> DocumentReport:
     try:
-        result = run_single(document_type(), asdict(drafted), on_progress=on_progress)
+        sockets = documents.recognise(Path(order.source)) is documents.DocumentKind.OLD_SLIDES
+        result = run_single(document_type(sockets=sockets), asdict(drafted), on_progress=on_progress)
     except Fatal as exc:
         known = _ERRORS.get(str(exc.details.get("code")), DocumentUnreadable)
         message = exc.message

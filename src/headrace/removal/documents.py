@@ -24,6 +24,8 @@ class DocumentKind(StrEnum):
 def recognise(path: Path) -> DocumentKind | None:
     """What kind of document a file is, by its first bytes; None for pictures and what cannot be read."""
     try:
+        if not path.is_file():  # reading from a pipe would wait for its writer
+            return None
         with path.open("rb") as file:
             head = file.read(_HEAD)
     except OSError:

@@ -6,17 +6,19 @@ from typing import Any
 
 import pikepdf
 
-from headrace.removal.errors import DocumentUnreadable
-
 MOST_BYTES = 128 * 1024**2  # of instructions, unpacked
 _HARMLESS = 100_000  # packed bytes, which Deflate can blow up a thousand times
 _PIECE = 1 << 20
 
 
+class TooLarge(Exception):
+    """More than a page can have; says what."""
+
+
 def require_small(source: Any) -> None:
-    """Raises ``DocumentUnreadable`` for a page or a form whose instructions unpack to more than one can have."""
+    """Raises ``TooLarge`` for a page or a form whose instructions unpack to more than one can have."""
     if sum(_unpacked(stream) for stream in _streams(source)) > MOST_BYTES:
-        raise DocumentUnreadable(f"A page unpacks to more than {MOST_BYTES // 1024**2} megabytes: that is no document.")
+        raise TooLarge(f"a page unpacks to more than {MOST_BYTES // 1024**2} megabytes")
 
 
 def _streams(source: Any) -> Iterator[pikepdf.Stream]:

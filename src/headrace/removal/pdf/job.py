@@ -19,6 +19,7 @@ from headrace.removal.candidates import (
 )
 from headrace.removal.errors import DocumentSigned, DocumentUnreadable, TargetUnusable
 from headrace.removal.pdf.annotations import notes_of
+from headrace.removal.pdf.bombs import TooLarge
 from headrace.removal.pdf.checking import check
 from headrace.removal.pdf.drawings import placed
 from headrace.removal.pdf.editing import Editor, Taken
@@ -44,6 +45,8 @@ def process(order: DocumentOrder, progress: Progress) -> DocumentReport:
     with opened(order.source, order.password) as pdf:
         try:
             return _process(pdf, order, progress, began)
+        except TooLarge as exc:
+            raise DocumentUnreadable(f"{order.source} cannot be read: {exc}.") from exc
         except (PikepdfError, RecursionError) as exc:
             raise DocumentUnreadable(f"{order.source} cannot be read: {str(exc)[:200]}") from exc
 

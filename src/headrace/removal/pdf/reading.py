@@ -11,24 +11,20 @@ from typing import Any
 import pikepdf
 from pikepdf.exceptions import PikepdfError
 
-from headrace.removal.errors import DocumentUnreadable
+from headrace.removal.pdf.bombs import TooLarge, require_small
 from headrace.removal.pdf.drawings import Drawing, Form, Kind, Section, Tile
 from headrace.removal.pdf.fonts import Font, read_font
 from headrace.removal.pdf.geometry import (
     IDENTITY,
     Matrix,
-    Quad,
-    apply,
     bounds,
     linear,
     move,
     multiply,
-    principal_axis,
     quad_of,
-    turned_quad,
 )
-from headrace.removal.pdf.bombs import require_small
 from headrace.removal.pdf.layers import section_of
+from headrace.removal.pdf.paths import around
 from headrace.removal.pdf.state import State, luminance
 from headrace.removal.pdf.text import TextLine
 
@@ -36,8 +32,6 @@ DEEPEST = 12  # forms within forms
 MOST_INSTRUCTIONS = 5_000_000  # in one stream
 _MOST_KEPT = 50_000  # drawings of forms that are remembered
 _PAINTS = {"S": True, "s": True, "f": False, "F": False, "f*": False, "B": False, "B*": False, "b": False, "b*": False}
-# A path of so many segments may be a word in outlines; one so much longer than wide has a direction.
-_LETTERING, _ELONGATED = 40, 3.0
 _BUILDS = ("m", "l", "c", "v", "y", "re", "h")
 _BROKEN = (TypeError, ValueError, AttributeError, KeyError, IndexError, ArithmeticError, PikepdfError)
 
@@ -113,11 +107,11 @@ class Reader:
 
 
 def parse(source: Object) -> list[Any]:
-    """The instructions of a page or a form. Raises ``DocumentUnreadable`` for one of absurd size."""
+    """The instructions of a page or a form. Raises ``TooLarge``."""
     require_small(source)
     instructions: list[Any] = list(pikepdf.parse_content_stream(source))
     if len(instructions) > MOST_INSTRUCTIONS:
-        raise DocumentUnreadable(f"A page has more than {MOST_INSTRUCTIONS:,} instructions: that is no document.")
+        raise TooLarge(f"a page has more than {MOST_INSTRUCTIONS:,} instructions")
     return instructions
 
 
@@ -252,7 +246,7 @@ class _Run:
         signature = hash(("path", name, tuple(path), linear(state.ctm), self._look(stroked), _tile_content(tile)))
         self._add(
             Drawing(
-                Kind.PATH, signature, self._path_from, self._at, _around(path, state.ctm),
+                Kind.PATH, signature, self._path_from, self._at, around(path, state.ctm),
                 state.alpha(stroked=stroked), state.luminance(stroked=stroked), segments=len(path),
                 subpaths=sum(step in ("m", "re") for step, _ in path), clips=clips,
                 tile=tile, section=self._section(),
@@ -362,31 +356,6 @@ class _Run:
 
 def _tile_content(tile: Tile | None) -> tuple[int, ...]:
     return () if tile is None else tuple(each.signature for each in tile.drawings)
-
-
-def _around(path: list[Any], matrix: Matrix) -> Quad:
-    """The box around a path; along its letters, where it is one that is long and slanted."""
-    xs, ys = _points(path)
-    upright = quad_of(min(xs), min(ys), max(xs), max(ys), matrix)
-    if len(path) < _LETTERING or len(xs) != len(ys):
-        return upright
-    points = [apply(matrix, point) for point in zip(xs, ys, strict=True)]
-    degrees, longer = principal_axis(points)
-    return turned_quad(points, degrees) if longer >= _ELONGATED else upright
-
-
-def _points(path: list[Any]) -> tuple[list[float], list[float]]:
-    xs, ys = list[float](), list[float]()
-    for name, operands in path:
-        numbers = [float(each) for each in operands]
-        if name == "re":
-            left, bottom, width, height = numbers
-            xs += (left, left + width)
-            ys += (bottom, bottom + height)
-        else:
-            xs += numbers[0::2]
-            ys += numbers[1::2]
-    return xs, ys
 
 
 _TEXT_STATE = {"Tc": "character_space", "Tw": "word_space", "TL": "leading", "Ts": "rise", "Tr": "render"}

@@ -14,6 +14,20 @@ _PROGRAMS = ("soffice", "libreoffice")
 _PLACES = "/usr/bin:/usr/local/bin:/opt/libreoffice/program:/Applications/LibreOffice.app/Contents/MacOS"
 
 
+def _without_network() -> list[str]:
+    """What a command starts with so that it has no network, where this kernel lets everybody give theirs up.
+
+    A presentation may name pictures elsewhere, and LibreOffice fetches them. It cannot simply be kept from sockets, as
+    the rest of the child is: it talks to itself through one.
+    """
+    program = shutil.which("unshare", path=_PLACES)
+    if program is None:
+        return []
+    prefix = [program, "--map-root-user", "--net"]
+    tried = subprocess.run([*prefix, "true"], capture_output=True, timeout=_SECONDS, check=False)  # noqa: S603
+    return prefix if tried.returncode == 0 else []
+
+
 @contextmanager
 def converted(source: str, ending: str) -> Iterator[Path]:
     """The presentation in another format, as a file that vanishes afterwards.
@@ -26,7 +40,8 @@ def converted(source: str, ending: str) -> Iterator[Path]:
     with TemporaryDirectory(prefix="headrace-") as folder:
         # A profile of its own: the user's may be open in a window, and is nobody's business here.
         command = [
-            program, f"-env:UserInstallation={Path(folder, 'profile').as_uri()}", "--headless", "--norestore",
+            *_without_network(), program, f"-env:UserInstallation={Path(folder, 'profile').as_uri()}",
+            "--headless", "--norestore",
             "--convert-to", ending, "--outdir", folder, str(Path(source).resolve()),
         ]  # fmt: skip
         try:
