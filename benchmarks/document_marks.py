@@ -176,7 +176,7 @@ def _nested(source: Path, marked: Path) -> None:
     with pikepdf.open(source) as pdf, pikepdf.new() as outer:
         for page in pdf.pages:
             outer.add_blank_page(page_size=A4)
-            outer.pages[-1].add_overlay(page)
+            outer.pages[-1].add_overlay(page, None)
         outer.save(marked)
 
 
@@ -209,7 +209,10 @@ def marked_pdf(kind: str, folder: Path, pages: int = 4) -> tuple[Path, Path]:
 
 
 def _drawn(mark: Draw, *, below: bool = False) -> Callable[[Path, Path, int], None]:
-    return lambda _clean, marked, pages: clean_pdf(marked, pages, mark, below=below) and None
+    def make(_clean: Path, marked: Path, pages: int) -> None:
+        clean_pdf(marked, pages, mark, below=below)
+
+    return make
 
 
 def _nested_tiles(clean: Path, marked: Path, pages: int) -> None:
@@ -270,7 +273,7 @@ def add_words(
     box = slide.shapes.add_textbox(Inches(1.5), Inches(3), Inches(7), Inches(1.5))
     box.rotation = angle
     run = box.text_frame.paragraphs[0].add_run()
-    run.text, run.font.size, run.font.color.rgb = text, Pt(66), RGBColor.from_string(colour)
+    run.text, run.font.size, run.font.color.rgb = text, Pt(66), RGBColor(*bytes.fromhex(colour))
     if alpha < 100:
         etree.SubElement(run._r.find(".//" + qn("a:srgbClr")), qn("a:alpha")).set("val", str(alpha * 1000))
     return box

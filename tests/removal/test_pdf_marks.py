@@ -7,6 +7,7 @@ import numpy as np
 import pikepdf
 import pytest
 from pikepdf import Array, Dictionary, Name
+from reportlab.pdfgen.canvas import Canvas
 
 from benchmarks.document_marks import PDF_KINDS, clean_pdf, marked_pdf, outlines, pale_words, tiles, words
 from benchmarks.removal_documents import drawn
@@ -100,7 +101,7 @@ def test_only_the_named_pages_change(tmp_path: Path) -> None:
 
 
 def test_two_marks_are_two_candidates_and_both_go(tmp_path: Path) -> None:
-    def both(canvas: object) -> None:
+    def both(canvas: Canvas) -> None:
         words(canvas)
         outlines(canvas)
 
@@ -121,6 +122,53 @@ def test_a_candidate_says_what_where_and_why(tmp_path: Path) -> None:
     assert 150 < found.box.top < 350
     assert "it is slanted by 30 degrees" in found.reasons
     assert report.outcome is None
+
+
+def test_a_mark_in_the_same_form_as_the_letterhead_goes_alone(tmp_path: Path) -> None:
+    def both(canvas: Canvas) -> None:
+        canvas.beginForm("paper")
+        canvas.setFont("Helvetica", 30)
+        canvas.drawString(60, 700, "Fjord House")
+        words(canvas)
+        canvas.endForm()
+
+    def paper(canvas: Canvas) -> None:
+        if not canvas.hasForm("paper"):
+            both(canvas)
+        canvas.doForm("paper")
+
+    report, result = clean(clean_pdf(tmp_path / "paper.pdf", 3, paper))
+    assert (report.outcome, [each.kind for each in report.candidates]) == (Outcome.REMOVED, ["text"])
+    assert all("Fjord House" in text for text in drawn(result)[1])
+    assert b"CONFIDENTIAL" not in everything(result)
+
+
+def test_letters_that_are_set_one_by_one_are_one_mark(tmp_path: Path) -> None:
+    def letters(canvas: Canvas) -> None:
+        canvas.saveState()
+        canvas.translate(120, 250)
+        canvas.rotate(45)
+        canvas.setFillGray(0.8)
+        canvas.setFont("Helvetica-Bold", 60)
+        for at, letter in enumerate("CONFIDENTIAL"):
+            canvas.drawString(at * 45, 0, letter)
+        canvas.restoreState()
+
+    original, marked = clean_pdf(tmp_path / "clean.pdf"), clean_pdf(tmp_path / "marked.pdf", 4, letters)
+    report, result = clean(marked)
+    assert (report.outcome, len(report.candidates)) == (Outcome.REMOVED, 1)
+    assert same(original, result)
+
+
+def test_a_layer_that_stays_is_still_one(tmp_path: Path) -> None:
+    _, marked = marked_pdf("layer", tmp_path, pages=3)
+    report, result = clean(marked, pages=((1, 1),))
+    assert report.outcome is Outcome.REMOVED
+    with pikepdf.open(result) as pdf:
+        assert len(pdf.Root.OCProperties.OCGs) == 1
+    report, result = clean(marked)
+    with pikepdf.open(result) as pdf:
+        assert len(pdf.Root.OCProperties.OCGs) == 0
 
 
 def test_links_outlines_labels_fields_and_tags_stay(tmp_path: Path) -> None:

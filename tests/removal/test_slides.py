@@ -41,7 +41,7 @@ def test_the_mark_goes_and_the_rest_is_as_if_it_had_never_been_there(kind: str, 
     assert slides_xml(original) == slides_xml(result)
     # The mark's picture is gone, and so is the preview of the first slide, which showed it.
     assert names(result) == names(original) - {"docProps/thumbnail.jpeg"}
-    assert [slide.notes_slide.notes_text_frame.text for slide in Presentation(result).slides][3] == "Note 3"
+    assert [slide.notes_slide.notes_text_frame.text for slide in Presentation(str(result)).slides][3] == "Note 3"
 
 
 def test_a_deck_without_a_mark_is_not_touched(tmp_path: Path) -> None:
@@ -102,7 +102,7 @@ def test_only_named_slides_change_and_a_master_is_left(tmp_path: Path) -> None:
     _, marked = marked_deck("words on slides", tmp_path, slides=4)
     report, result = clean(marked, pages=((2, 3),))
     assert report.outcome is Outcome.REMOVED
-    assert [_says(slide) for slide in Presentation(result).slides] == [True, False, False, True]
+    assert [_says(slide) for slide in Presentation(str(result)).slides] == [True, False, False, True]
     _, marked = marked_deck("words on the master", tmp_path, slides=4)
     report, _ = clean(marked, pages=((2, 3),))
     assert report.outcome is Outcome.NO_MARK

@@ -80,7 +80,7 @@ def _spread(numbers: list[int], most: int) -> list[int]:
 def _drawn(page: Any) -> Pixels:
     width, height = page.get_size()
     scale = min(_LONG_SIDE / max(width, height, 1.0), 4.0)
-    # Forms are drawn, too: annotations are part of what is seen.
+    # With annotations, which are part of what is seen; fields are not filled in.
     bitmap = page.render(scale=scale, grayscale=True, may_draw_forms=False)
     return np.asarray(bitmap.to_numpy(), np.float32).reshape(bitmap.height, bitmap.width)
 

@@ -109,7 +109,8 @@ def _take_off(
         if lost.drawings:
             taken[number], frames[number] = lost, frame_of(page)
         progress(_READ + round((_EDITED - _READ) * count / len(on_pages)))
-    if not order.pages:
+    layers = {found.candidate.id for found in seen.found if found.candidate.kind == "layer"}
+    if layers and layers <= {each.id for each in chosen} and not order.pages:
         drop_watermark_layers(pdf)
     return taken, frames
 

@@ -63,23 +63,27 @@ def scan(pdf: pikepdf.Pdf, reader: Reader, progress: Callable[[float], object]) 
 
 
 def _groups(pdf: pikepdf.Pdf, tally: Tally, total: int, annotation: str | None = None) -> list[_Group]:
-    in_order = sorted(tally.entries.values(), key=lambda each: (each.page, each.example.stream, each.order))
+    in_order = sorted(tally.entries.values(), key=lambda each: (each.page, each.example.stream, each.orders[0]))
     rows: list[list[Entry]] = []
     for entry in in_order:
         if annotation is not None and entry.example.parent is not None:
             continue  # inside an annotation: it goes as a whole or not at all
-        if rows and _belong_together(rows[-1][-1], entry):
+        if rows and _belong_together(rows[-1], entry):
             rows[-1].append(entry)
         else:
             rows.append([entry])
     return [_judged(pdf, row, total, annotation) for row in _same_words(rows)]
 
 
-def _belong_together(first: Entry, then: Entry) -> bool:
+def _belong_together(row: list[Entry], then: Entry) -> bool:
+    first = row[-1]
     if first.example.drawing.kind in (Kind.PICTURE, Kind.FORM):
         return False  # whole by itself: the logo beside the mark is another
     neighbours = (first.page, first.example.stream) == (then.page, then.example.stream)
-    return neighbours and then.order - first.order == 1 and _look(first) == _look(then) and first.pages == then.pages
+    if not neighbours or _look(first) != _look(then) or first.pages != then.pages:
+        return False
+    # A letter that comes again in a word is the same drawing: its places fill the gaps.
+    return any(then.orders[0] - 1 in entry.orders for entry in row)
 
 
 def _look(entry: Entry) -> tuple[object, ...]:
@@ -120,7 +124,7 @@ def _judged(pdf: pikepdf.Pdf, row: list[Entry], total: int, annotation: str | No
 def _best(groups: list[_Group]) -> list[_Group]:
     """Those worth a look, without what lies inside another one that goes as a whole."""
     listed = [group for group in groups if group.verdict.score >= LISTED_SCORE]
-    listed.sort(key=lambda each: (-each.verdict.score, each.entries[0].page, each.entries[0].order))
+    listed.sort(key=lambda each: (-each.verdict.score, each.entries[0].page, each.entries[0].orders[0]))
     scores = {signature: each.verdict.score for each in listed for signature in each.signatures}
     inner = {
         entry.example.parent: group.verdict.score

@@ -23,7 +23,7 @@ class Entry:
     example: Placed
     frame: PageFrame  # of the example's page
     page: int
-    order: int  # among its neighbours there
+    orders: list[int]  # its places among its neighbours there
     pages: list[int]
     copies: int = 1
     quads: list[Quad] = field(default_factory=list)  # on the example's page
@@ -60,6 +60,7 @@ class Tally:
                 entry.pages.append(page)
             if entry.page == page:
                 entry.quads.append(each.quad)
+                entry.orders.append(order)
             return
         before = self._once.get(signature)
         if (before is None or before == page) and not _stands_out(each):
@@ -67,7 +68,7 @@ class Tally:
             return
         if len(self.entries) < _MOST_ENTRIES:
             pages = [page] if before is None or before == page else [before, page]
-            self.entries[signature] = Entry(each, frame, page, order, pages, len(pages), [each.quad])
+            self.entries[signature] = Entry(each, frame, page, [order], pages, len(pages), [each.quad])
 
 
 def _stands_out(each: Placed) -> bool:
