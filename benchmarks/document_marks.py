@@ -267,13 +267,18 @@ def _stream(image: Image.Image) -> Any:
     return stream
 
 
+def _colour(hexadecimal: str) -> Any:
+    make: Any = RGBColor  # python-pptx has types for some of it
+    return make(*bytes.fromhex(hexadecimal))
+
+
 def add_words(
     slide: Any, text: str = "CONFIDENTIAL", *, angle: int = -45, alpha: int = 30, colour: str = "808080"
 ) -> Any:
     box = slide.shapes.add_textbox(Inches(1.5), Inches(3), Inches(7), Inches(1.5))
     box.rotation = angle
     run = box.text_frame.paragraphs[0].add_run()
-    run.text, run.font.size, run.font.color.rgb = text, Pt(66), RGBColor(*bytes.fromhex(colour))
+    run.text, run.font.size, run.font.color.rgb = text, Pt(66), _colour(colour)
     if alpha < 100:
         etree.SubElement(run._r.find(".//" + qn("a:srgbClr")), qn("a:alpha")).set("val", str(alpha * 1000))
     return box

@@ -20,6 +20,8 @@ from headrace.removal.confined_documents import carry_out
 from headrace.removal.documents import process
 from headrace.removal.errors import ConverterMissing, DocumentEncrypted, DocumentSigned, DocumentUnreadable
 from headrace.removal.slides import legacy
+from headrace.removal.slides.deck import P
+from headrace.removal.slides.timing import forget_shapes
 
 
 def clean(source: Path, **asked: object) -> tuple[DocumentReport, Path]:
@@ -57,6 +59,24 @@ def test_animations_of_others_stay(tmp_path: Path) -> None:
         slides = [package.read(f"ppt/slides/slide{number}.xml") for number in (1, 2, 3, 4)]
     assert [slide.count(b"<p:spTgt") for slide in slides] == [1, 1, 0, 1]
     assert [b"p:timing" in slide for slide in slides] == [True, True, False, True]
+
+
+def test_what_a_click_on_the_mark_began_goes_with_it() -> None:
+    """Another shape's effect in the main sequence stays; the sequence that waited for the mark has no start any more."""
+    slide = etree.fromstring(
+        f"""<p:sld xmlns:p="{P[1:-1]}"><p:timing><p:tnLst><p:par><p:cTn nodeType="tmRoot"><p:childTnLst>
+        <p:seq><p:cTn nodeType="mainSeq"><p:childTnLst><p:par><p:cTn nodeType="clickEffect"><p:childTnLst>
+        <p:set><p:tgtEl><p:spTgt spid="2"/></p:tgtEl></p:set></p:childTnLst></p:cTn></p:par></p:childTnLst></p:cTn></p:seq>
+        <p:seq><p:cTn nodeType="interactiveSeq"><p:stCondLst><p:cond><p:tgtEl><p:spTgt spid="9"/></p:tgtEl></p:cond>
+        </p:stCondLst><p:childTnLst><p:par/></p:childTnLst></p:cTn></p:seq>
+        <p:video><p:tgtEl><p:spTgt spid="9"/></p:tgtEl></p:video>
+        </p:childTnLst></p:cTn></p:par></p:tnLst></p:timing></p:sld>"""
+    )
+    forget_shapes(slide, {"9"})
+    assert [each.get("spid") for each in slide.iter(f"{P}spTgt")] == ["2"]
+    assert len(list(slide.iter(f"{P}seq"))) == 1
+    forget_shapes(slide, {"2"})
+    assert slide.find(f"{P}timing") is None
 
 
 def test_a_background_picture_is_the_users_to_judge(tmp_path: Path) -> None:

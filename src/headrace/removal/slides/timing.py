@@ -4,15 +4,19 @@ from typing import Any
 
 from headrace.removal.slides.deck import A, P
 
-_EFFECTS = ("clickEffect", "withEffect", "afterEffect", "clickPar", "withGroup", "afterGroup")
+_WHOLE = ("clickEffect", "withEffect", "afterEffect", "interactiveSeq")
+_PLAYERS = (f"{P}audio", f"{P}video")
+_LISTS = tuple(
+    f"{P}{name}" for name in ("childTnLst", "subTnLst", "stCondLst", "endCondLst", "nextCondLst", "prevCondLst")
+)
 
 
 def forget_shapes(root: Any, ids: set[str]) -> None:
     """Take animations of these shapes out of a slide; others keep their order and times."""
     timing = root.find(f"{P}timing")
-    if timing is not None:
+    if timing is not None and any(each.get("spid") in ids for each in timing.iter()):
         for target in [each for each in timing.iter(f"{P}spTgt") if each.get("spid") in ids]:
-            _drop_effect(timing, target)
+            _drop_effect(target)
         for build in [each for each in timing.iter() if each.get("spid") in ids and each.tag != f"{P}spTgt"]:
             build.getparent().remove(build)
         _drop_empty(timing)
@@ -23,25 +27,25 @@ def forget_shapes(root: Any, ids: set[str]) -> None:
             end.getparent().remove(end)
 
 
-def _drop_effect(timing: Any, target: Any) -> None:
-    """The whole effect that a target belongs to: the nearest node that is one, or the node that plays a film."""
-    node = target.getparent()
-    smallest = None
-    while node is not None and node is not timing:
-        if node.tag in (f"{P}audio", f"{P}video"):
-            smallest = node
+def _drop_effect(target: Any) -> None:
+    """What a target belongs to: an effect, a film that plays, or all that begins with a click on it."""
+    for node in target.iterancestors():
+        if node.tag in _PLAYERS or _node_type(node) in _WHOLE:
+            node.getparent().remove(node)
+            return
+        if node.tag == f"{P}timing":
             break
-        if node.tag == f"{P}par":
-            smallest = smallest if smallest is not None else node
-            common = node.find(f"{P}cTn")
-            if common is not None and common.get("nodeType") in _EFFECTS[:3]:
-                smallest = node
-                break
-        node = node.getparent()
-    if smallest is not None and smallest.getparent() is not None:
-        smallest.getparent().remove(smallest)
-    elif target.getparent() is not None:
-        target.getparent().remove(target)
+    for node in target.iterancestors():  # written by some other program: the nearest entry of a list
+        above = node.getparent()
+        if above is None or above.tag in _LISTS:
+            if above is not None:
+                above.remove(node)
+            return
+
+
+def _node_type(node: Any) -> str | None:
+    common = node.find(f"{P}cTn") if node.tag in (f"{P}par", f"{P}seq") else None
+    return None if common is None else common.get("nodeType")
 
 
 def _drop_empty(timing: Any) -> None:
@@ -61,8 +65,9 @@ def _drop_empty(timing: Any) -> None:
 def _drop_with_container(node: Any) -> None:
     above = node.getparent()
     above.remove(node)
-    holder = above.getparent() if above is not None else None
-    # A node of time without children is none: par and seq go, the root stays for the caller to judge.
-    closed = holder is not None and holder.tag in (f"{P}par", f"{P}seq", f"{P}excl") and holder.getparent() is not None
-    if holder is not None and closed and above.get("nodeType") != "tmRoot":
+    if above.tag != f"{P}cTn" or above.get("nodeType") == "tmRoot":
+        return
+    # A node of time without children is none; the root stays for the caller to judge.
+    holder = above.getparent()
+    if holder is not None and holder.getparent() is not None:
         holder.getparent().remove(holder)
