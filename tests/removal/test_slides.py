@@ -62,11 +62,12 @@ def test_animations_of_others_stay(tmp_path: Path) -> None:
 
 
 def test_what_a_click_on_the_mark_began_goes_with_it() -> None:
-    """Another shape's effect in the main sequence stays; the sequence that waited for the mark has no start any more."""
+    """Another shape's effect stays; the sequence that waited for the mark has no start any more."""
     slide = etree.fromstring(
         f"""<p:sld xmlns:p="{P[1:-1]}"><p:timing><p:tnLst><p:par><p:cTn nodeType="tmRoot"><p:childTnLst>
         <p:seq><p:cTn nodeType="mainSeq"><p:childTnLst><p:par><p:cTn nodeType="clickEffect"><p:childTnLst>
-        <p:set><p:tgtEl><p:spTgt spid="2"/></p:tgtEl></p:set></p:childTnLst></p:cTn></p:par></p:childTnLst></p:cTn></p:seq>
+        <p:set><p:tgtEl><p:spTgt spid="2"/></p:tgtEl></p:set></p:childTnLst></p:cTn></p:par>
+        </p:childTnLst></p:cTn></p:seq>
         <p:seq><p:cTn nodeType="interactiveSeq"><p:stCondLst><p:cond><p:tgtEl><p:spTgt spid="9"/></p:tgtEl></p:cond>
         </p:stCondLst><p:childTnLst><p:par/></p:childTnLst></p:cTn></p:seq>
         <p:video><p:tgtEl><p:spTgt spid="9"/></p:tgtEl></p:video>
