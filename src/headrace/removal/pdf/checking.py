@@ -6,6 +6,7 @@ Outside the mark nothing may look different; inside, its edges must be gone; and
 import time
 from collections import Counter
 from collections.abc import Mapping
+from contextlib import closing
 from typing import Any
 
 import numpy as np
@@ -34,15 +35,16 @@ def check(
     before: str, after: str, *, password: str | None, taken: Mapping[int, Taken], frames: Mapping[int, PageFrame]
 ) -> Check:
     """Compares the pages that lost a mark, or a sample of them, and some that did not."""
-    old = pypdfium2.PdfDocument(before, password=password)
-    new = pypdfium2.PdfDocument(after, password=password)
     try:
-        if len(old) != len(new):
-            return Check(False, "The result has another number of pages.", 0.0, 1.0, 0.0, 0)
-        return _compared(old, new, taken, frames)
-    finally:
-        new.close()
-        old.close()
+        with (
+            closing(pypdfium2.PdfDocument(before, password=password)) as old,
+            closing(pypdfium2.PdfDocument(after, password=password)) as new,
+        ):
+            if len(old) != len(new):
+                return Check(False, "The result has another number of pages.", 0.0, 1.0, 0.0, 0)
+            return _compared(old, new, taken, frames)
+    except pypdfium2.PdfiumError as exc:
+        return Check(False, f"The pages cannot be drawn, so that nothing is proved: {exc}", 0.0, 1.0, 0.0, 0)
 
 
 def _compared(old: Any, new: Any, taken: Mapping[int, Taken], frames: Mapping[int, PageFrame]) -> Check:

@@ -7,7 +7,7 @@ import pikepdf
 from pikepdf.exceptions import PikepdfError
 
 from headrace.removal.pdf.drawings import Kind, Placed, placed
-from headrace.removal.pdf.geometry import Quad, angle_of, bounds, principal_axis
+from headrace.removal.pdf.geometry import Quad, angle_of, bounds, move, principal_axis
 from headrace.removal.pdf.pages import PageFrame
 from headrace.removal.scoring import Traits
 
@@ -15,7 +15,7 @@ _PALE_FROM, _WHITE_FROM = 0.6, 0.97  # white is for dark grounds, and no mark
 _LETTERING, _LETTERS = 30, 4  # fewer segments, or fewer paths, are a box, a line, a circle, a swirl
 _BACKDROP = 0.9
 _IN_A_ROW, _ROW = 4, 4.0  # parts, and how much longer than wide they lie
-_MOST_MASK_PIXELS = 16_000_000
+_MOST_PIXELS = 16_000_000  # of a picture that is looked into
 _OPAQUE = 217  # of 255: letters of an opaque logo are smooth at their edges alone
 _UNREADABLE = (
     TypeError, ValueError, AttributeError, KeyError, OSError, NotImplementedError, MemoryError, PikepdfError,
@@ -71,8 +71,10 @@ def _leaves(part: Placed) -> list[Placed]:
         return [replace(leaf, alpha=leaf.alpha * part.alpha) for leaf in placed(tile.drawings)]
     if form is None or not form.drawings:
         return [part]
-
-    return [leaf for leaf in placed((part.drawing,)) if leaf.drawing.form is None and leaf.drawing.visible] or [part]
+    inside = [leaf for leaf in placed(form.drawings) if leaf.drawing.form is None and leaf.drawing.visible]
+    return [replace(leaf, quad=move(leaf.quad, form.matrix), alpha=leaf.alpha * part.alpha) for leaf in inside] or [
+        part
+    ]
 
 
 def _is_pale(luminance: float | None) -> bool:
@@ -97,7 +99,7 @@ def _picture_look(pdf: pikepdf.Pdf, leaf: Placed) -> PictureLook:
     try:
         image = pdf.get_object(leaf.drawing.picture)
         mask = image.get("/SMask")
-        if int(image.Width) * int(image.Height) > _MOST_MASK_PIXELS:
+        if any(int(each.Width) * int(each.Height) > _MOST_PIXELS for each in (image, mask) if each is not None):
             return PictureLook(leaf.alpha)
         visible = None if mask is None else _pixels(mask)
         return PictureLook(leaf.alpha * _mask_alpha(visible), _is_pale_picture(image, visible))

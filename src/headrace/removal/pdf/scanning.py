@@ -65,25 +65,25 @@ def scan(pdf: pikepdf.Pdf, reader: Reader, progress: Callable[[float], object]) 
 def _groups(pdf: pikepdf.Pdf, tally: Tally, total: int, annotation: str | None = None) -> list[_Group]:
     in_order = sorted(tally.entries.values(), key=lambda each: (each.page, each.example.stream, each.orders[0]))
     rows: list[list[Entry]] = []
+    places: set[int] = set()  # of the last row's drawings
     for entry in in_order:
         if annotation is not None and entry.example.parent is not None:
             continue  # inside an annotation: it goes as a whole or not at all
-        if rows and _belong_together(rows[-1], entry):
+        # A letter that comes again in a word is the same drawing: its other places fill the gaps.
+        if rows and entry.orders[0] - 1 in places and _belong_together(rows[-1][-1], entry):
             rows[-1].append(entry)
         else:
             rows.append([entry])
+            places.clear()
+        places.update(entry.orders)
     return [_judged(pdf, row, total, annotation) for row in _same_words(rows)]
 
 
-def _belong_together(row: list[Entry], then: Entry) -> bool:
-    first = row[-1]
+def _belong_together(first: Entry, then: Entry) -> bool:
     if first.example.drawing.kind in (Kind.PICTURE, Kind.FORM):
         return False  # whole by itself: the logo beside the mark is another
     neighbours = (first.page, first.example.stream) == (then.page, then.example.stream)
-    if not neighbours or _look(first) != _look(then) or first.pages != then.pages:
-        return False
-    # A letter that comes again in a word is the same drawing: its places fill the gaps.
-    return any(then.orders[0] - 1 in entry.orders for entry in row)
+    return neighbours and _look(first) == _look(then) and first.pages == then.pages
 
 
 def _look(entry: Entry) -> tuple[object, ...]:
