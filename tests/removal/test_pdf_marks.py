@@ -7,6 +7,8 @@ import numpy as np
 import pikepdf
 import pytest
 from pikepdf import Array, Dictionary, Name
+from reportlab.pdfbase import pdfmetrics
+from reportlab.pdfbase.cidfonts import UnicodeCIDFont
 from reportlab.pdfgen.canvas import Canvas
 
 from benchmarks.document_marks import PDF_KINDS, clean_pdf, marked_pdf, outlines, pale_words, tiles, words
@@ -158,6 +160,23 @@ def test_letters_that_are_set_one_by_one_are_one_mark(tmp_path: Path) -> None:
     report, result = clean(marked)
     assert (report.outcome, len(report.candidates)) == (Outcome.REMOVED, 1)
     assert same(original, result)
+
+
+def test_chinese_words_are_read(tmp_path: Path) -> None:
+    pdfmetrics.registerFont(UnicodeCIDFont("STSong-Light"))
+
+    def chinese(canvas: Canvas) -> None:
+        canvas.saveState()
+        canvas.translate(200, 300)
+        canvas.rotate(45)
+        canvas.setFillGray(0.5, 0.4)
+        canvas.setFont("STSong-Light", 90)
+        canvas.drawString(0, 0, "内部资料")
+        canvas.restoreState()
+
+    report, result = clean(clean_pdf(tmp_path / "one.pdf", 1, chinese))
+    assert (report.outcome, report.candidates[0].text) == (Outcome.REMOVED, "内部资料")
+    assert same(clean_pdf(tmp_path / "clean.pdf", 1), result)
 
 
 def test_a_layer_that_stays_is_still_one(tmp_path: Path) -> None:

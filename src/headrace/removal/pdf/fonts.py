@@ -16,6 +16,11 @@ _BFCHAR = re.compile(_HEX + rb"\s*" + _HEX)
 _BFRANGE = re.compile(_HEX + rb"\s*" + _HEX + rb"\s*(?:" + _HEX + rb"|\[([^\]]*)\])")
 _BLOCK = re.compile(rb"begin(bfchar|bfrange)(.*?)end(?:bfchar|bfrange)", re.DOTALL)
 _SUBSET = re.compile(r"^/?[A-Z]{6}\+")
+# By a part of the encoding's name.
+_CODECS = {
+    "UCS2": "utf-16-be", "UTF16": "utf-16-be", "GB": "gb18030", "RKSJ": "cp932", "B5": "big5", "UHC": "cp949",
+    "KSC-EUC": "euc_kr",
+}  # fmt: skip
 _NAMED_GLYPHS = {"space": " ", "hyphen": "-", "period": ".", "comma": ",", "colon": ":", "slash": "/", "exclam": "!"}
 _DIGITS = {
     "zero": "0", "one": "1", "two": "2", "three": "3", "four": "4", "five": "5", "six": "6", "seven": "7", "eight": "8",
@@ -31,18 +36,25 @@ class Font:
     widths: Mapping[int, float] = field(default_factory=dict)  # in ems
     other_width: float = _GUESSED_WIDTH
     vertical: bool = False
+    codec: str | None = None  # of strings in one of the encodings that every reader knows
 
     def decode(self, shown: bytes) -> str:
         """The text; what cannot be told is left out."""
+        if self.codec is not None and not self.letters:
+            return shown.decode(self.codec, "ignore")
         if self.code_bytes == 1:
             return "".join(self.letters.get(code) or _latin(code, self.letters) for code in shown)
         return "".join(self.letters.get(code, "") for code in self._codes(shown))
 
     def width(self, shown: bytes) -> float:
+        if self.codec is not None:
+            return self.other_width * self.glyphs(shown)
         codes = shown if self.code_bytes == 1 else self._codes(shown)
         return sum(self.widths.get(code, self.other_width) for code in codes)
 
     def glyphs(self, shown: bytes) -> int:
+        if self.codec is not None:
+            return len(shown.decode(self.codec, "ignore"))
         return len(shown) // self.code_bytes
 
     def _codes(self, shown: bytes) -> list[int]:
@@ -73,8 +85,10 @@ def _composite(font: pikepdf.Dictionary, name: str) -> Font:
     descendant: Any = descendants[0] if isinstance(descendants, pikepdf.Array) and len(descendants) else {}
     widths = _cid_widths(descendant.get("/W"))
     other = float(descendant.get("/DW", 1000)) / _EM
-    vertical = str(font.get("/Encoding", "")).endswith("-V")
-    return Font(name, 2, _to_unicode(font), widths, other, vertical)
+    named = font.get("/Encoding")
+    encoding = str(named) if isinstance(named, pikepdf.Name) else ""
+    codec = next((codec for part, codec in _CODECS.items() if part in encoding), None)
+    return Font(name, 2, _to_unicode(font), widths, other, encoding.endswith("-V"), codec)
 
 
 def _simple_widths(font: pikepdf.Dictionary) -> dict[int, float]:

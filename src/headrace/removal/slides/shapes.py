@@ -32,7 +32,8 @@ class Shape:
     kind: str  # text, picture, shape, group, frame, background
     signature: bytes
     box: Box
-    parent: bytes | None  # signature of the group that it is in
+    parent: bytes | None = None  # signature of the group that it is in
+    turned: float = 0.0  # degrees, with that group
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +53,7 @@ def shapes_on(package: Package, sheet: Sheet) -> Iterator[Shape]:
     background = root.find(f"{P}cSld/{P}bg")
     if background is not None and background.find(f".//{A}blip") is not None:
         everything = Box(0.0, 0.0, -1.0, -1.0)  # its size is the slide's
-        yield Shape(background, sheet, "background", _signature(package, sheet, background), everything, None)
+        yield Shape(background, sheet, "background", _signature(package, sheet, background), everything)
     tree = shape_tree(root)
     if tree is not None:
         yield from _shapes_in(package, sheet, tree, _Fit(), None, 0)
@@ -68,7 +69,7 @@ def _shapes_in(
         if seen is None:
             continue
         signature = _signature(package, sheet, element)
-        yield Shape(element, sheet, _kind(seen), signature, _box(seen, fit), parent)
+        yield Shape(element, sheet, _kind(seen), signature, _box(seen, fit), parent, fit.turned)
         if seen.tag == f"{P}grpSp":
             yield from _shapes_in(package, sheet, seen, _fit_of(seen, fit), signature, depth + 1)
 
@@ -158,7 +159,7 @@ def traits_of(package: Package, shape: Shape, deck: Deck) -> Traits:
     element = shape.element if shape.kind == "background" else _chosen(shape.element)
     box = shape.box
     width, height = (deck.width, deck.height) if shape.kind == "background" else (box.width, box.height)
-    angle, text = _angle(element), _text(element)
+    angle, text = _angle(element) + shape.turned, _text(element)
     alpha, pale = _look(package, shape, element)
     across, along = _shown_size(width, height, angle)
     centre = ((box.left + width / 2) / deck.width, (box.top + height / 2) / deck.height)
