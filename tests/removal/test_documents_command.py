@@ -65,6 +65,7 @@ def test_options_that_make_no_sense_are_refused(call: Call, tmp_path: Path) -> N
         assert "is not pages such as 2-9" in " ".join(refused.err.split())
     assert call("remove", "a.pdf", "b.pdf", "--only", "1").code == 2
     assert call("remove", "a.pdf", "--password-file", "nowhere").code == 2
+    assert "not pixels" in call("detect", "a.pdf", "--mask", "m.png").err
 
 
 def test_places_are_judged_before_anything_is_computed(tmp_path: Path) -> None:

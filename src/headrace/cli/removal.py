@@ -31,6 +31,8 @@ def detect(
 ) -> None:
     """Look for a watermark in a picture, a PDF or slides; exits with 1 if there is none."""
     if documents.is_document(picture):
+        if mask is not None:
+            raise typer.BadParameter("a mark in a document is an object, not pixels: leave it out", param_hint="--mask")
         documents.detect(picture, documents.read_password(password_file), json=json)
         return
     target = None if mask is None else str(_no_stream(mask))
