@@ -4,8 +4,9 @@ import json
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
-from benchmarks.document_marks import clean_pdf, marked_deck, marked_pdf, tiles
+from benchmarks.document_marks import clean_pdf, marked_deck, marked_pdf, pale_words
 from headrace.removal.candidates import DocumentOrder
 from headrace.removal.confined_documents import carry_out
 from headrace.removal.errors import DocumentUnreadable, TargetExists, TargetUnusable
@@ -21,6 +22,10 @@ def test_detect_lists_what_may_be_a_mark(call: Call, tmp_path: Path) -> None:
     assert "CONFIDENTIAL" in told.out
     assert "1-3" in told.out
     assert "remove takes all of them off" in told.err
+    assert call("detect", "words.pdf", "--overlay", "seen.png").code == 0
+    with Image.open(tmp_path / "seen.png") as picture:
+        colours = {colour for _, colour in picture.getcolors(1 << 24) or ()}
+    assert (200, 0, 0) in colours
     told = call("detect", "words-clean.pdf", "--json")
     assert told.code == 1
     assert json.loads(told.out)["candidates"] == []
@@ -46,7 +51,7 @@ def test_remove_takes_many_files_and_goes_on_after_a_bad_one(call: Call, tmp_pat
 
 
 def test_a_doubtful_mark_is_taken_off_by_its_number(call: Call, tmp_path: Path) -> None:
-    clean_pdf(tmp_path / "one.pdf", 1, tiles)
+    clean_pdf(tmp_path / "one.pdf", 1, pale_words)
     asked = call("remove", "one.pdf")
     assert asked.code == 1
     assert "name them with `--only`" in asked.err

@@ -77,15 +77,39 @@ def test_one_page_needs_words_of_a_mark(tmp_path: Path) -> None:
     report, result = clean(clean_pdf(tmp_path / "one.pdf", 1, words))
     assert report.outcome is Outcome.REMOVED
     result.unlink()
-    report, result = clean(clean_pdf(tmp_path / "other.pdf", 1, tiles))
+    report, result = clean(clean_pdf(tmp_path / "other.pdf", 1, pale_words))
     assert report.outcome is Outcome.NEEDS_REVIEW
     assert report.reason is not None
     assert "--only" in report.reason
     assert not result.exists()
 
 
+@pytest.mark.parametrize("kind", ["outlines", "picture"])
+def test_one_page_that_is_stamped_without_words_asks(kind: str, tmp_path: Path) -> None:
+    stamp, page = tmp_path / "stamp.pdf", clean_pdf(tmp_path / "page.pdf", 1)
+    marked_pdf(kind, tmp_path, pages=1)
+    with pikepdf.open(tmp_path / f"{kind}.pdf") as pdf:
+        pdf.save(stamp)
+    with pikepdf.open(page) as pdf, pikepdf.open(stamp) as over:
+        letters = pikepdf.parse_content_stream(over.pages[0])
+        last = max(at for at, each in enumerate(letters) if str(each.operator) == "ET")
+        over.pages[0].Contents = over.make_stream(pikepdf.unparse_content_stream(letters[last + 1 :]))
+        pdf.pages[0].add_overlay(over.pages[0], None)
+        pdf.save(tmp_path / "stamped.pdf")
+    assert clean(tmp_path / "stamped.pdf")[0].outcome is Outcome.NEEDS_REVIEW
+    report, result = clean(tmp_path / "stamped.pdf", only=(1,))
+    assert report.outcome is Outcome.REMOVED
+    assert same(page, result)
+
+
+def test_small_words_all_over_one_page_are_certain(tmp_path: Path) -> None:
+    report, result = clean(clean_pdf(tmp_path / "one.pdf", 1, tiles))
+    assert (report.outcome, report.candidates[0].copies) == (Outcome.REMOVED, 32)
+    assert same(clean_pdf(tmp_path / "clean.pdf", 1), result)
+
+
 def test_what_is_doubtful_goes_when_somebody_names_it(tmp_path: Path) -> None:
-    original, marked = clean_pdf(tmp_path / "clean.pdf", 1), clean_pdf(tmp_path / "marked.pdf", 1, tiles)
+    original, marked = clean_pdf(tmp_path / "clean.pdf", 1), clean_pdf(tmp_path / "marked.pdf", 1, pale_words)
     report, result = clean(marked, mode=Mode.MANUAL, only=(1,))
     assert (report.outcome, report.removed) == (Outcome.REMOVED, (1,))
     assert same(original, result)

@@ -30,6 +30,10 @@ Pages = Annotated[
 PasswordFile = Annotated[
     Path | None, typer.Option(help="The first line of this file is the password of an encrypted document.")
 ]
+Overlay = Annotated[
+    Path | None,
+    typer.Option(help="Write the page with the surest candidate of a PDF to this PNG file, with a box around each."),
+]
 BreakSignature = Annotated[
     bool, typer.Option("--break-signature", help="Change a signed document; its signature does not hold afterwards.")
 ]
@@ -92,10 +96,11 @@ def target_of(file: Path, to: Path | None) -> Path:
     return to / file.name if to.is_dir() else to
 
 
-def detect(file: Path, password: str | None, *, json: bool) -> None:
+def detect(asked: DocumentOrder, *, json: bool) -> None:
     """Print what may be a mark in a document; exits with 1 if nothing is."""
+    file = asked.source
     with _watched(f"looking at {file}") as on_progress:
-        report = confined_documents.carry_out(DocumentOrder(str(file), password=password), on_progress=on_progress)
+        report = confined_documents.carry_out(asked, on_progress=on_progress)
     if json:
         print_json(report.as_json())
     elif report.candidates:

@@ -9,7 +9,7 @@ from headrace.cli import documents
 from headrace.cli.output import Json, err, out, print_json, progress, say
 from headrace.cli.signals import ending_in_order
 from headrace.removal import confined
-from headrace.removal.candidates import Mode
+from headrace.removal.candidates import DocumentOrder, Mode
 from headrace.removal.errors import TargetUnusable
 from headrace.removal.report import Order, Report
 
@@ -26,6 +26,7 @@ def detect(
     mask: Annotated[Path | None, typer.Option(help="Write the mark's pixels to this PNG file.")] = None,
     force: Force = False,
     threads: Threads = 2,
+    overlay: documents.Overlay = None,
     password_file: documents.PasswordFile = None,
     json: Json = False,
 ) -> None:
@@ -33,7 +34,9 @@ def detect(
     if documents.is_document(picture):
         if mask is not None:
             raise typer.BadParameter("a mark in a document is an object, not pixels: leave it out", param_hint="--mask")
-        documents.detect(picture, documents.read_password(password_file), json=json)
+        password = documents.read_password(password_file)
+        drawn = None if overlay is None else str(_no_stream(overlay))
+        documents.detect(DocumentOrder(str(picture), password=password, overlay=drawn, force=force), json=json)
         return
     target = None if mask is None else str(_no_stream(mask))
     report = _carry_out(Order(str(picture), mask=target, threads=threads, force=force), f"looking at {picture}")

@@ -70,6 +70,7 @@ class DocumentOrder:
     pages: tuple[tuple[int, int], ...] = ()  # ranges from 1, both ends in; none is all
     password: str | None = None
     break_signature: bool = False
+    overlay: str | None = None  # where a picture of the candidates goes; of a PDF alone
     force: bool = False  # replace files that are there
 
     def takes_page(self, number: int) -> bool:

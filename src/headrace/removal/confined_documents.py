@@ -50,8 +50,15 @@ def carry_out(order: DocumentOrder, *, on_progress: Callable[[int], object] | No
     places.require_source(source)
     if order.result is not None:
         _require_result(Path(order.result), source, force=order.force)
-    with places.written_at_once(order.result, force=order.force) as result:
-        return _in_child(order, replace(order, result=result), on_progress)
+    if order.overlay is not None:
+        if documents.recognise(source) is not documents.DocumentKind.PDF:
+            raise TargetUnusable("Slides cannot be drawn here: leave the overlay out.")
+        places.require_mask(Path(order.overlay), source, force=order.force)
+    with (
+        places.written_at_once(order.result, force=order.force) as result,
+        places.written_at_once(order.overlay, force=order.force) as overlay,
+    ):
+        return _in_child(order, replace(order, result=result, overlay=overlay), on_progress)
 
 
 def document_type(*, sockets: bool = False) -> TaskType:
@@ -85,8 +92,9 @@ def _in_child(
     except Fatal as exc:
         known = _ERRORS.get(str(exc.details.get("code")), DocumentUnreadable)
         message = exc.message
-        if drafted.result is not None and order.result is not None:
-            message = message.replace(drafted.result, order.result)
+        for draft, name in ((drafted.result, order.result), (drafted.overlay, order.overlay)):
+            if draft is not None and name is not None:
+                message = message.replace(draft, name)
         raise known(message) from None
     except (Crashed, HandlerFailed) as exc:
         raise DocumentUnreadable(f"{order.source} could not be worked on: {exc.message.splitlines()[0]}") from exc

@@ -18,7 +18,9 @@ _IN_MARGIN, _SOLID, _SOLID_SLANTED, _PLAIN_SHAPE, _BACKDROP = -0.3, -0.25, -0.15
 # What is there once could be a part of the page: without words of a mark, somebody must look.
 _MOST_FOR_ONE = 0.6
 _SHORTEST = 3  # letters of a mark
-_SLANT_DEGREES, _TRANSPARENT_BELOW, _LARGE_SPAN, _TILES = 8, 0.85, 0.3, 4
+TRANSPARENT_BELOW = 0.85
+_SLANT_DEGREES, _LARGE_SPAN, _TILES = 8, 0.3, 4
+_TILED_ALL_OVER = 8  # copies a page, which nothing but a mark has if they are slanted and seen through
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +46,7 @@ class Traits:
 
     @property
     def transparent(self) -> bool:
-        return self.alpha <= _TRANSPARENT_BELOW
+        return self.alpha <= TRANSPARENT_BELOW
 
     @property
     def tiled(self) -> bool:
@@ -112,6 +114,8 @@ def _repetition(traits: Traits) -> float:
 def _limit(traits: Traits, words: Words) -> float:
     if traits.belongs or traits.plain_shape:
         return _MOST_FOR_ONE
+    if traits.tiled and traits.slanted and traits.copies_a_page >= _TILED_ALL_OVER:
+        return math.inf
     if traits.pages > 1 or (words is not Words.NONE and (traits.slanted or traits.transparent)):
         return math.inf
     return _MOST_FOR_ONE

@@ -43,6 +43,7 @@ class Drawing:
     tile: "Tile | None" = None  # a path that is filled with a pattern
     section: Section | None = None
     picture: tuple[int, int] | None = None  # the object of an image
+    soft: bool = False  # an image with an alpha channel
     form: "Form | None" = None
 
 

@@ -25,6 +25,7 @@ from headrace.removal.pdf.drawings import placed
 from headrace.removal.pdf.editing import Editor, Taken
 from headrace.removal.pdf.layers import drop_watermark_layers
 from headrace.removal.pdf.opening import is_signed, opened
+from headrace.removal.pdf.overlay import draw_overlay
 from headrace.removal.pdf.pages import PageFrame, frame_of
 from headrace.removal.pdf.reading import Reader
 from headrace.removal.pdf.scanning import Scan, scan
@@ -67,6 +68,9 @@ def _process(pdf: pikepdf.Pdf, order: DocumentOrder, progress: Progress, began: 
         )
 
     require_known(candidates, order)
+    if order.overlay is not None and candidates:
+        frame = frame_of(pdf.pages[candidates[0].pages[0] - 1])
+        draw_overlay(order.source, order.overlay, password=order.password, candidates=candidates, frame=frame)
     if order.result is None:
         return report(None, None)
     chosen = choose(candidates, order)

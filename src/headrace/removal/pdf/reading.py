@@ -284,7 +284,8 @@ class _Run:
             signature = hash(("picture", self._reader.picture(xobject), linear(state.ctm), self._look(False)))
             self._add(
                 Drawing(Kind.PICTURE, signature, self._at, self._at, quad_of(0, 0, 1, 1, state.ctm),
-                        state.alpha(stroked=False), section=section, picture=xobject.objgen)
+                        state.alpha(stroked=False), section=section, picture=xobject.objgen,
+                        soft="/SMask" in xobject)
             )  # fmt: skip
 
     def _draw_form(self, xobject: Object, section: Section | None) -> None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from headrace.removal.pdf.drawings import Drawing, Kind, Placed, placed
 from headrace.removal.pdf.geometry import Quad, angle_of, bounds
 from headrace.removal.pdf.pages import PageFrame
-from headrace.removal.scoring import Traits
+from headrace.removal.scoring import TRANSPARENT_BELOW, Traits
 from headrace.removal.words import Words, watermark_words
 
 _MOST_ENTRIES = 200_000
@@ -79,4 +79,6 @@ def _stands_out(each: Placed) -> bool:
     seen = Traits(angle=angle_of(each.quad), alpha=each.alpha)
     if drawing.kind is Kind.TEXT:
         return seen.slanted or seen.transparent or watermark_words(drawing.text) is Words.ALL
-    return seen.transparent and drawing.kind in (Kind.PICTURE, Kind.FORM)
+    if drawing.form is not None and drawing.form.drawings:
+        return all(inner.alpha * each.alpha <= TRANSPARENT_BELOW for inner in drawing.form.drawings)
+    return drawing.soft or (seen.transparent and drawing.kind is Kind.PICTURE)
