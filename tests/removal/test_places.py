@@ -53,7 +53,6 @@ def photo(tmp_path: Path) -> Path:
         ),
         ("remove p.jpg --to /proc/out.jpg", "/proc/out.jpg cannot be written"),
         ("remove p.jpg --to nowhere/out.jpg", "nowhere for out.jpg"),
-        ("remove p.jpg --to folder.jpg --force", "folder.jpg is a folder"),
         ("remove p.jpg --to full.jpg --force", "full.jpg is a folder, a pipe or a device"),
         ("detect folder.jpg", "folder.jpg is no file but a folder"),
         ("detect fifo", "fifo is no file but a pipe"),

@@ -1,20 +1,22 @@
-"""``headrace detect`` and ``headrace remove``: marks on pictures, on this machine, without a server."""
+"""``headrace detect`` and ``headrace remove``: marks on pictures and documents, on this machine, without a server."""
 
-import signal
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from types import FrameType
 from typing import Annotated
 
 import typer
 
+from headrace.cli import documents
 from headrace.cli.output import Json, err, out, print_json, progress, say
+from headrace.cli.signals import ending_in_order
 from headrace.removal import confined
+from headrace.removal.candidates import DocumentOrder, Mode
 from headrace.removal.errors import TargetUnusable
 from headrace.removal.report import Order, Report
 
-Source = Annotated[Path, typer.Argument(help="The picture: JPEG, PNG, WebP, TIFF …", metavar="PICTURE")]
+Source = Annotated[Path, typer.Argument(help="A picture (JPEG, PNG, WebP, TIFF …), a PDF or slides.", metavar="FILE")]
+Sources = Annotated[
+    list[Path], typer.Argument(help="Pictures (JPEG, PNG, WebP, TIFF …), PDFs or slides.", metavar="FILE...")
+]
 Force = Annotated[bool, typer.Option("--force", help="Replace a file that is there already.")]
 Threads = Annotated[int, typer.Option(help="How many threads may work on it.", min=1)]
 
@@ -24,9 +26,18 @@ def detect(
     mask: Annotated[Path | None, typer.Option(help="Write the mark's pixels to this PNG file.")] = None,
     force: Force = False,
     threads: Threads = 2,
+    overlay: documents.Overlay = None,
+    password_file: documents.PasswordFile = None,
     json: Json = False,
 ) -> None:
-    """Look for a watermark in a picture; exits with 1 if there is none."""
+    """Look for a watermark in a picture, a PDF or slides; exits with 1 if there is none."""
+    if documents.is_document(picture):
+        if mask is not None:
+            raise typer.BadParameter("a mark in a document is an object, not pixels: leave it out", param_hint="--mask")
+        password = documents.read_password(password_file)
+        drawn = None if overlay is None else str(_no_stream(overlay))
+        documents.detect(DocumentOrder(str(picture), password=password, overlay=drawn, force=force), json=json)
+        return
     target = None if mask is None else str(_no_stream(mask))
     report = _carry_out(Order(str(picture), mask=target, threads=threads, force=force), f"looking at {picture}")
     if json:
@@ -38,20 +49,38 @@ def detect(
 
 
 def remove(
-    picture: Source,
+    files: Sources,
     to: Annotated[
-        Path | None, typer.Option("--to", "-o", help="Where the result goes; by default beside it, as NAME.clean.EXT.")
+        Path | None,
+        typer.Option(
+            "--to", "-o", help="Where the result goes, a file or a folder; by default beside it, as NAME.clean.EXT."
+        ),
     ] = None,
     least_score: Annotated[
         float, typer.Option(help="Leave a mark alone that is less certain than this.", min=0, max=1)
     ] = 0.5,
+    only: documents.Only = None,
+    mode: documents.ModeOption = Mode.AUTO,
+    pages: documents.Pages = None,
+    password_file: documents.PasswordFile = None,
+    break_signature: documents.BreakSignature = False,
     force: Force = False,
     threads: Threads = 2,
     json: Json = False,
 ) -> None:
-    """Take the watermark off a picture that is yours; exits with 1 and writes nothing if that cannot be done."""
+    """Take the watermark off pictures and documents that are yours; exits with 1 if one is left as it is."""
+    if len(files) > 1 or documents.is_document(files[0]):
+        documents.remove(
+            files,
+            None if to is None else _no_stream(to),
+            documents.order(mode, only, pages, password_file, break_signature=break_signature, force=force),
+            lambda source, target: Order(source, target, threads=threads, least_score=least_score, force=force),
+            json=json,
+        )
+        return
+    picture = files[0]
     # A picture without a name (a folder such as ..) is refused as what it is.
-    target = _no_stream(to) if to else picture.parent / f"{picture.stem}.clean{picture.suffix}"
+    target = documents.target_of(picture, None if to is None else _no_stream(to))
     order = Order(str(picture), result=str(target), threads=threads, least_score=least_score, force=force)
     report = _carry_out(order, f"working on {picture}")
     removal = report.removal
@@ -76,26 +105,10 @@ def remove(
 
 def _carry_out(order: Order, doing: str) -> Report:
     """With a line that says how far it is. However this process is asked to end, it takes the child with it."""
-    with _ending_in_order(), progress(doing) as said:
+    with ending_in_order(), progress(doing) as said:
         # Only where the line is written over: a log wants one line for each picture.
         on_progress = (lambda percent: said(f"{doing}: {percent} %")) if err.is_terminal else None
         return confined.carry_out(order, on_progress=on_progress)
-
-
-@contextmanager
-def _ending_in_order() -> Iterator[None]:
-    ours = [number for number in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(number) is signal.SIG_DFL]
-    for number in ours:
-        signal.signal(number, _end)
-    try:
-        yield
-    finally:
-        for number in ours:
-            signal.signal(number, signal.SIG_DFL)
-
-
-def _end(number: int, _frame: FrameType | None) -> None:
-    raise SystemExit(128 + number)
 
 
 def _no_stream(target: Path) -> Path:

@@ -31,3 +31,33 @@ class TargetUnusable(Invalid):
     """The result cannot be written there: name another file."""
 
     code = "target_unusable"
+
+
+class DocumentUnreadable(Invalid):
+    """The file is not a document that can be read."""
+
+    code = "document_unreadable"
+
+
+class DocumentEncrypted(Invalid):
+    """The document is encrypted: give its password with `--password-file`."""
+
+    code = "document_encrypted"
+
+
+class DocumentSigned(Invalid):
+    """The document is signed, and a change breaks the signature: allow it with `--break-signature`."""
+
+    code = "document_signed"
+
+
+class CandidateUnknown(Invalid):
+    """There is no candidate of that number: see `headrace detect`."""
+
+    code = "candidate_unknown"
+
+
+class ConverterMissing(Unavailable):
+    """Old slides (.ppt) need LibreOffice, which is not installed: install it, or save them as .pptx."""
+
+    code = "converter_missing"

@@ -46,10 +46,15 @@ def require_result(target: Path, source: Path, *, force: bool) -> None:
         raise TargetUnusable(
             f"{target} has an ending that is not known: let --to name a file that ends in {', '.join(KINDS)}."
         )
+    require_target(target, source, force=force)
+
+
+def require_target(target: Path, source: Path, *, force: bool, what: str = "picture") -> None:
+    """Raises unless a result of any kind can go there."""
     _require_place(target)
     if target.exists() and not force:
-        what = "is the picture itself" if target.samefile(source) else "exists"
-        raise TargetExists(f"{target} {what}: name another file, or add --force to replace it.")
+        how = f"is the {what} itself" if target.samefile(source) else "exists"
+        raise TargetExists(f"{target} {how}: name another file, or add --force to replace it.")
 
 
 def require_mask(target: Path, source: Path, *, force: bool) -> None:

@@ -1,0 +1,1 @@
+"""Marks that are objects of a PDF."""

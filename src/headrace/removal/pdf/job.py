@@ -1,0 +1,169 @@
+"""One PDF: opened, read, cleaned, written, checked. A pure job: it knows neither commands nor tasks."""
+
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+
+import pikepdf
+from pikepdf.exceptions import PikepdfError
+
+from headrace.removal.candidates import (
+    Candidate,
+    Check,
+    DocumentOrder,
+    DocumentReport,
+    Outcome,
+    choose,
+    nothing_chosen,
+    require_known,
+)
+from headrace.removal.errors import DocumentSigned, DocumentUnreadable, TargetUnusable
+from headrace.removal.pdf.annotations import notes_of
+from headrace.removal.pdf.bombs import TooLarge
+from headrace.removal.pdf.checking import check
+from headrace.removal.pdf.drawings import placed
+from headrace.removal.pdf.editing import Editor, Taken
+from headrace.removal.pdf.layers import drop_watermark_layers
+from headrace.removal.pdf.opening import is_signed, opened
+from headrace.removal.pdf.overlay import draw_overlay
+from headrace.removal.pdf.pages import PageFrame, frame_of
+from headrace.removal.pdf.reading import Reader
+from headrace.removal.pdf.scanning import Scan, scan
+
+# How far the work is, in percent, when a stage ends.
+_READ, _EDITED, _WRITTEN, _CHECKED = 50, 75, 85, 100
+
+Progress = Callable[[int], object]
+
+
+def process(order: DocumentOrder, progress: Progress) -> DocumentReport:
+    """Look for marks, and take off those that the order means if it names a result.
+
+    Writes to the file that the order names only if the check of the result passes; one that fails is not left there.
+    Raises ``DocumentUnreadable``, ``DocumentEncrypted``, ``DocumentSigned``, ``CandidateUnknown``, ``TargetUnusable``.
+    """
+    began = time.monotonic()
+    with opened(order.source, order.password) as pdf:
+        try:
+            return _process(pdf, order, progress, began)
+        except TooLarge as exc:
+            raise DocumentUnreadable(f"{order.source} cannot be read: {exc}.") from exc
+        except (PikepdfError, RecursionError) as exc:
+            raise DocumentUnreadable(f"{order.source} cannot be read: {str(exc)[:200]}") from exc
+
+
+def _process(pdf: pikepdf.Pdf, order: DocumentOrder, progress: Progress, began: float) -> DocumentReport:
+    reader = Reader()
+    seen = scan(pdf, reader, lambda share: progress(round(_READ * share)))
+    candidates = tuple(found.candidate for found in seen.found)
+    warnings = _warnings(pdf, seen)
+
+    def report(
+        outcome: Outcome | None, reason: str | None, *, removed: tuple[int, ...] = (), checked: Check | None = None
+    ) -> DocumentReport:
+        progress(_CHECKED)
+        seconds = round(time.monotonic() - began, 3)
+        return DocumentReport(
+            "pdf", seen.pages, candidates, outcome, reason, removed, checked, tuple(warnings), seconds
+        )
+
+    require_known(candidates, order)
+    if order.overlay is not None and candidates:
+        frame = frame_of(pdf.pages[candidates[0].pages[0] - 1])
+        draw_overlay(order.source, order.overlay, password=order.password, candidates=candidates, frame=frame)
+    if order.result is None:
+        return report(None, None)
+    chosen = choose(candidates, order)
+    if not chosen:
+        return report(*nothing_chosen(candidates))
+    if is_signed(pdf):
+        if not order.break_signature:
+            raise DocumentSigned(
+                f"{order.source} is signed, and a change breaks that: allow it with --break-signature."
+            )
+        warnings.append("the signature does not hold any more")
+    taken, frames = _take_off(pdf, reader, seen, chosen, order, progress)
+    if not any(each.drawings for each in taken.values()):
+        return report(Outcome.NO_MARK, "No mark is on the pages that were named.")
+    _write(pdf, order.result)
+    progress(_WRITTEN)
+    checked = check(order.source, order.result, password=order.password, taken=taken, frames=frames)
+    checked = _again(checked, order, _signatures(seen, chosen), taken)
+    if not checked.passed:
+        _discard(order.result)
+        return report(Outcome.FAILED, checked.reason, checked=checked)
+    return report(Outcome.REMOVED, None, removed=tuple(each.id for each in chosen), checked=checked)
+
+
+def _take_off(
+    pdf: pikepdf.Pdf,
+    reader: Reader,
+    seen: Scan,
+    chosen: tuple[Candidate, ...],
+    order: DocumentOrder,
+    progress: Progress,
+) -> tuple[dict[int, Taken], dict[int, PageFrame]]:
+    editor = Editor(pdf, reader, _signatures(seen, chosen))
+    on_pages = sorted({page for each in chosen for page in each.pages if order.takes_page(page)})
+    taken: dict[int, Taken] = {}
+    frames: dict[int, PageFrame] = {}
+    for count, number in enumerate(on_pages, 1):
+        page = pdf.pages[number - 1]
+        lost = editor.page(page)
+        if lost.drawings:
+            taken[number], frames[number] = lost, frame_of(page)
+        progress(_READ + round((_EDITED - _READ) * count / len(on_pages)))
+    layers = {found.candidate.id for found in seen.found if found.candidate.kind == "layer"}
+    if layers and layers <= {each.id for each in chosen} and not order.pages:
+        drop_watermark_layers(pdf)
+    return taken, frames
+
+
+def _signatures(seen: Scan, chosen: tuple[Candidate, ...]) -> frozenset[int]:
+    numbers = {each.id for each in chosen}
+    return frozenset().union(*(found.signatures for found in seen.found if found.candidate.id in numbers))
+
+
+def _again(checked: Check, order: DocumentOrder, gone: frozenset[int], pages: Iterable[int]) -> Check:
+    """The result is read anew: what was taken off may not be drawn in it, whatever it looks like."""
+    if not checked.passed or order.result is None:
+        return checked
+    with opened(order.result, order.password) as pdf:
+        reader = Reader()
+        for number in pages:
+            page = pdf.pages[number - 1]
+            drawn = {each.drawing.signature for each in placed(reader.page(page))}
+            drawn |= {note.drawing.signature for note in notes_of(reader, page)}
+            if drawn & gone:
+                return replace(checked, passed=False, reason=f"The mark is still on page {number}.", residue_after=1.0)
+    return checked
+
+
+def _write(pdf: pikepdf.Pdf, target: str) -> None:
+    """Rewritten as a whole: what nothing points to, and former revisions with the mark, are not in the new file."""
+    try:
+        pdf.remove_unreferenced_resources()
+        pdf.save(target, linearize=pdf.is_linearized, encryption=pdf.is_encrypted)
+    except OSError as exc:
+        raise TargetUnusable(f"{target} could not be written: {exc.strerror or exc}") from exc
+
+
+def _discard(target: str) -> None:
+    try:
+        with open(target, "wb"):  # noqa: PTH123
+            pass
+    except OSError as exc:
+        raise TargetUnusable(f"{target} could not be written: {exc.strerror or exc}") from exc
+
+
+def _warnings(pdf: pikepdf.Pdf, seen: Scan) -> list[str]:
+    warnings = []
+    if seen.scanned:
+        count = len(seen.scanned)
+        pages = "1 page is a picture" if count == 1 else f"{count} pages are pictures"
+        warnings.append(f"{pages}: a mark that is part of the picture is not seen here")
+    if seen.unreadable:
+        warnings.append(f"{seen.unreadable} parts of pages cannot be read and are left as they are")
+    if pdf.get_warnings():
+        warnings.append("the file is damaged, and was read as well as it can be")
+    return warnings

@@ -1,0 +1,1 @@
+"""Marks that are shapes of a presentation."""

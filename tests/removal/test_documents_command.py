@@ -1,0 +1,99 @@
+"""PDFs and slides on the command line, each in its child process."""
+
+import json
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from benchmarks.document_marks import clean_pdf, marked_deck, marked_pdf, pale_words
+from headrace.removal.candidates import DocumentOrder
+from headrace.removal.confined_documents import carry_out
+from headrace.removal.errors import DocumentUnreadable, TargetExists, TargetUnusable
+from tests.cli.conftest import Call, call
+
+__all__ = ["call"]
+
+
+def test_detect_lists_what_may_be_a_mark(call: Call, tmp_path: Path) -> None:
+    marked_pdf("words", tmp_path, pages=3)
+    told = call("detect", "words.pdf")
+    assert told.code == 0, told.err
+    assert "CONFIDENTIAL" in told.out
+    assert "1-3" in told.out
+    assert "remove takes all of them off" in told.err
+    assert call("detect", "words.pdf", "--overlay", "seen.png").code == 0
+    with Image.open(tmp_path / "seen.png") as picture:
+        colours = {colour for _, colour in picture.getcolors(1 << 24) or ()}
+    assert (200, 0, 0) in colours
+    told = call("detect", "words-clean.pdf", "--json")
+    assert told.code == 1
+    assert json.loads(told.out)["candidates"] == []
+
+
+def test_remove_takes_many_files_and_goes_on_after_a_bad_one(call: Call, tmp_path: Path) -> None:
+    marked_pdf("words", tmp_path, pages=2)
+    marked_deck("words on slides", tmp_path, slides=2)
+    (tmp_path / "broken.pdf").write_bytes(b"%PDF-1.7 nothing")
+    files = ("words.pdf", "words on slides.pptx", "broken.pdf", "words-clean.pdf")
+    refused = call("remove", *files, "-o", "clean")
+    assert refused.code == 2
+    assert "Make it first" in refused.err
+    (tmp_path / "clean").mkdir()
+    done = call("remove", *files, "-o", "clean", "--json")
+    assert done.code == 1
+    said = json.loads(done.out)
+    assert [each.get("outcome") or each["error"] for each in said] == [
+        "removed", "removed", "document_unreadable", "no_mark",
+    ]  # fmt: skip
+    assert sorted(file.name for file in (tmp_path / "clean").iterdir()) == ["words on slides.pptx", "words.pdf"]
+    assert said[0]["check"]["residue_after"] == 0
+
+
+def test_a_doubtful_mark_is_taken_off_by_its_number(call: Call, tmp_path: Path) -> None:
+    clean_pdf(tmp_path / "one.pdf", 1, pale_words)
+    asked = call("remove", "one.pdf")
+    assert asked.code == 1
+    assert "name them with `--only`" in asked.err
+    done = call("remove", "one.pdf", "--mode", "manual", "--only", "1")
+    assert (done.code, done.out.strip()) == (0, "one.clean.pdf"), done.err
+    assert call("remove", "one.pdf", "--mode", "manual").code == 2
+    assert "no candidate 3" in call("remove", "one.pdf", "--only", "3", "--force").err
+
+
+def test_options_that_make_no_sense_are_refused(call: Call, tmp_path: Path) -> None:
+    clean_pdf(tmp_path / "a.pdf", 1)
+    clean_pdf(tmp_path / "b.pdf", 1)
+    for pages in ("0-3", "9-2", "x", "1,,2"):
+        refused = call("remove", "a.pdf", "--pages", pages)
+        assert refused.code == 2
+        assert "is not pages such as 2-9" in " ".join(refused.err.split())
+    assert call("remove", "a.pdf", "b.pdf", "--only", "1").code == 2
+    assert call("remove", "a.pdf", "--password-file", "nowhere").code == 2
+    assert "not pixels" in call("detect", "a.pdf", "--mask", "m.png").err
+
+
+def test_places_are_judged_before_anything_is_computed(tmp_path: Path) -> None:
+    source = clean_pdf(tmp_path / "a.pdf", 1)
+    with pytest.raises(TargetUnusable, match=r"let it end in \.pdf"):
+        carry_out(DocumentOrder(str(source), result=str(tmp_path / "b.docx")))
+    with pytest.raises(TargetExists, match="is the document itself"):
+        carry_out(DocumentOrder(str(source), result=str(source)))
+
+
+def test_a_page_that_unpacks_without_end_is_refused(tmp_path: Path) -> None:
+    import zlib
+
+    import pikepdf
+
+    packer = zlib.compressobj(1)
+    packed = b"".join([*(packer.compress(bytes(15_000_000)) for _ in range(10)), packer.flush()])
+    with pikepdf.new() as pdf:
+        pdf.add_blank_page()
+        stream = pdf.make_stream(packed)
+        stream.Filter = pikepdf.Name.FlateDecode
+        pdf.pages[0].Contents = stream
+        pdf.save(tmp_path / "bomb.pdf")
+    assert (tmp_path / "bomb.pdf").stat().st_size < 2_000_000
+    with pytest.raises(DocumentUnreadable, match=r"bomb\.pdf cannot be read: a page unpacks to more than"):
+        carry_out(DocumentOrder(str(tmp_path / "bomb.pdf")))
