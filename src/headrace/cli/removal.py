@@ -12,27 +12,32 @@ import typer
 from headrace.cli.output import Json, err, out, print_json, progress, say
 from headrace.removal import confined
 from headrace.removal.errors import TargetUnusable
-from headrace.removal.report import Order, Report
+from headrace.removal.report import MarkedRegion, Order, Rectangle, Report
 
 Source = Annotated[Path, typer.Argument(help="The picture: JPEG, PNG, WebP, TIFF …", metavar="PICTURE")]
 Force = Annotated[bool, typer.Option("--force", help="Replace a file that is there already.")]
+SaveMask = Annotated[Path | None, typer.Option(help="Write the mark's pixels to this PNG file.")]
+LeastScore = Annotated[float, typer.Option(help="Leave a mark alone that is less certain than this.", min=0, max=1)]
 Threads = Annotated[int, typer.Option(help="How many threads may work on it.", min=1)]
 
 
 def detect(
     picture: Source,
-    mask: Annotated[Path | None, typer.Option(help="Write the mark's pixels to this PNG file.")] = None,
+    mask: SaveMask = None,
+    least_score: LeastScore = 0.5,
     force: Force = False,
     threads: Threads = 2,
     json: Json = False,
 ) -> None:
     """Look for a watermark in a picture; exits with 1 if there is none."""
-    target = None if mask is None else str(_no_stream(mask))
-    report = _carry_out(Order(str(picture), mask=target, threads=threads, force=force), f"looking at {picture}")
+    order = Order(str(picture), mask=_named(mask), threads=threads, least_score=least_score, force=force)
+    report = _carry_out(order, f"looking at {picture}")
     if json:
         print_json(report.as_json())
     else:
         out.print(_told(report), markup=False)
+        for number, region in enumerate(report.regions, 1):
+            out.print(f"{number}: {_place(region)}, score {region.score:.2f}", markup=False)
     if not report.regions:
         raise typer.Exit(1)
 
@@ -42,9 +47,25 @@ def remove(
     to: Annotated[
         Path | None, typer.Option("--to", "-o", help="Where the result goes; by default beside it, as NAME.clean.EXT.")
     ] = None,
-    least_score: Annotated[
-        float, typer.Option(help="Leave a mark alone that is less certain than this.", min=0, max=1)
-    ] = 0.5,
+    least_score: LeastScore = 0.5,
+    box: Annotated[
+        list[str] | None,
+        typer.Option(help="The mark is in this box alone: LEFT,TOP,WIDTH,HEIGHT in pixels. Repeatable."),
+    ] = None,
+    keep: Annotated[list[str] | None, typer.Option(help="Change nothing in this box. Repeatable.")] = None,
+    mask: Annotated[
+        Path | None, typer.Option(help="A picture of the same size that is white where the mark is.")
+    ] = None,
+    only: Annotated[
+        list[int] | None, typer.Option(help="Take off only this region, as detect numbers them. Repeatable.", min=1)
+    ] = None,
+    strength: Annotated[
+        float, typer.Option(help="How much of the change is made: 0.9 takes off less, 1.1 more.", min=0, max=2)
+    ] = 1.0,
+    save_mask: SaveMask = None,
+    compare: Annotated[
+        Path | None, typer.Option(help="Write before, mask and after, side by side, to this PNG file.")
+    ] = None,
     force: Force = False,
     threads: Threads = 2,
     json: Json = False,
@@ -52,7 +73,20 @@ def remove(
     """Take the watermark off a picture that is yours; exits with 1 and writes nothing if that cannot be done."""
     # A picture without a name (a folder such as ..) is refused as what it is.
     target = _no_stream(to) if to else picture.parent / f"{picture.stem}.clean{picture.suffix}"
-    order = Order(str(picture), result=str(target), threads=threads, least_score=least_score, force=force)
+    order = Order(
+        str(picture),
+        result=str(target),
+        mask=_named(save_mask),
+        threads=threads,
+        least_score=least_score,
+        force=force,
+        boxes=_rectangles(box, "--box"),
+        keep=_rectangles(keep, "--keep"),
+        drawn=None if mask is None else str(mask),
+        only=tuple(only or ()),
+        strength=strength,
+        compare=_named(compare),
+    )
     report = _carry_out(order, f"working on {picture}")
     removal = report.removal
     assert removal is not None
@@ -98,6 +132,24 @@ def _end(number: int, _frame: FrameType | None) -> None:
     raise SystemExit(128 + number)
 
 
+def _named(target: Path | None) -> str | None:
+    return None if target is None else str(_no_stream(target))
+
+
+def _rectangles(given: list[str] | None, option: str) -> tuple[Rectangle, ...]:
+    return tuple(_rectangle(text, option) for text in given or ())
+
+
+def _rectangle(text: str, option: str) -> Rectangle:
+    try:
+        left, top, width, height = (int(part) for part in text.split(","))
+    except ValueError:
+        left = top = width = height = -1
+    if left < 0 or top < 0 or width <= 0 or height <= 0:
+        raise typer.BadParameter(f"{text} is not LEFT,TOP,WIDTH,HEIGHT in pixels", param_hint=option)
+    return left, top, width, height
+
+
 def _no_stream(target: Path) -> Path:
     if str(target) == "-":
         raise TargetUnusable("Results go to files, not to standard output: name one.")
@@ -109,5 +161,8 @@ def _told(report: Report) -> str:
         return f"no mark seen (score {report.score:.2f})"
     first = report.regions[0]
     count = len(report.regions)
-    deployment = f"{first.width} x {first.height} at {first.left}, {first.top}"
-    return f"a mark in {count} part{'s' * (count > 1)}, score {report.score:.2f}, the surest {deployment}"
+    return f"a mark in {count} part{'s' * (count > 1)}, score {report.score:.2f}, the surest {_place(first)}"
+
+
+def _place(region: MarkedRegion) -> str:
+    return f"{region.width} x {region.height} at {region.left}, {region.top}"

@@ -1,21 +1,38 @@
 """Solving for what lies under a mark: block by block, at the size at which the mark was seen."""
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import cv2
 import numpy as np
 
 from headrace.removal.eye.blocks import Block, around, boxes, cut, inner
+from headrace.removal.eye.checking import check
 from headrace.removal.eye.drafting import GRAIN, SMOOTH, drafted
 from headrace.removal.eye.enlarging import enlarge
 from headrace.removal.eye.finishing import Draft, finish
-from headrace.removal.eye.model import JOIN, MOST_PIXELS, Mask, Picture, Plane, Restoration, Sight, loosened, shrunk
+from headrace.removal.eye.model import (
+    LEAST_SCORE,
+    MOST_PIXELS,
+    Mask,
+    Picture,
+    Plane,
+    Restoration,
+    Sight,
+    loosened,
+    shrunk,
+)
 from headrace.removal.eye.openings import bare, may_be_bare, windows
 
 # Blocks of this side are solved one by one; of the second in pictures that fill half the memory.
 _BLOCK, _LEAN_BLOCK = 1024, 384
 # A result whose edges along the mark stand out more than this, beside the marked picture's, is worse than none.
 _RESIDUE = 1.0
+_REVIEW = (
+    "Needs review: what looks like a mark covers much of the picture and may belong to it. Say which region is the "
+    "mark (--only, as `headrace detect` numbers them) or where it is (--box)."
+)
+_UNKNOWN = 0.25  # what may be left where a second look would take too long
 
 
 @dataclass(slots=True)
@@ -30,47 +47,77 @@ class _Account:
     doubt: float = 0.0  # levels, summed over all pixels
 
 
-def solve(picture: Picture, sight: Sight, *, least_score: float = 0.5, in_place: bool = False) -> Restoration:
+def solve(
+    picture: Picture, sight: Sight, *, least_score: float = LEAST_SCORE, in_place: bool = False, threads: int = 2
+) -> Restoration:
     """The picture without the mark that was seen in it.
 
-    Never changes a pixel outside the sight's loose mask. Refuses, with a reason, where no mark was seen, where it is
-    less certain than ``least_score``, and where the result still shows it; regions that are less certain by themselves
-    stay. ``in_place`` writes into ``picture``, for pictures that fill half the memory.
+    Changes no pixel outside the sight's loose mask, but for what a second look shows to belong to the mark. Refuses,
+    with a reason, where no mark was seen, where it is less certain than ``least_score``, and where the result still
+    shows it; regions that are less certain by themselves stay. ``in_place`` writes into ``picture``, for pictures that
+    fill half the memory.
     """
     if picture.shape != (sight.height, sight.width, 3):
         raise ValueError("the sight belongs to another picture")
     if not sight.regions:
         return Restoration(picture, 0.0, 0, 0, refused="No mark was seen.")
     if sight.finer is not None:
-        return _solved_with_finer(picture, sight, sight.finer, least_score=least_score, in_place=in_place)
+        how = {"least_score": least_score, "in_place": in_place, "threads": threads}
+        return _solved_with_finer(picture, sight, sight.finer, how)
     if sight.score < least_score:
         return Restoration(picture, 0.0, 0, 0, refused=f"The mark is too doubtful: score {sight.score:.2f}.")
-    left_over = _certain(sight, least_score)
+    if sight.widespread and not sight.confirmed:
+        return Restoration(picture, 0.0, 0, 0, refused=_REVIEW, needs_review=True)
+    left_over = sight.at_least(least_score)
     doubtful = sight.loose.sum() - left_over.loose.sum()
     if not left_over.tight.any():
         return Restoration(picture, 0.0, 0, 0, refused="Each part of the mark is too doubtful by itself.")
     result = picture if in_place else picture.copy()
     copy = result if sight.step == 1 else shrunk(picture, sight.step)
+    taken = left_over.as_seen.besides(sight.loose & ~left_over.loose)
     account = _take_off(copy, left_over.as_seen, frugal=sight.height * sight.width > MOST_PIXELS)
     if account.computed + account.invented == 0:
         return Restoration(picture, 0.0, 0, 0, refused="The mark could not be taken off without leaving a trace.")
+    left = _looked_again(copy, taken, account, grow=sight.step == 1, threads=threads)
     if sight.step > 1:
         enlarge(result, copy, replace(sight, tight=sight.tight & account.solved, loose=account.solved))
-    gone = 1 - account.after / account.before if account.before > 0 else 1.0
-    certain = 1 - min(1.0, account.doubt / (account.computed + account.invented) / 60)
     # A mark that stays in part is not gone: blocks that were kept, regions that were too doubtful.
     whole = 1 - (left_over.loose.sum() + doubtful) / sight.loose.sum()
-    confidence = round(float(np.clip(gone * certain * whole * sight.score, 0, 1)), 4)
+    confidence = _confidence(account, float(whole), sight.score, left)
     pixels = sight.height * sight.width / sight.loose.size  # that one of the copy's stands for
     return Restoration(result, confidence, round(pixels * account.computed), round(pixels * account.invented))
 
 
-def _solved_with_finer(
-    picture: Picture, sight: Sight, finer: Sight, *, least_score: float, in_place: bool
-) -> Restoration:
+def _looked_again(picture: Picture, taken: Sight, account: _Account, *, grow: bool, threads: int) -> float:
+    """How much of the mark is still seen. What had been overlooked is taken off, too, and put back if that is worse."""
+    first = check(picture, taken, threads=threads)
+    if first is None:
+        return _UNKNOWN
+    if first.rest is None or not grow:
+        return first.left
+    before = picture.copy()
+    more = _take_off(picture, first.rest)
+    second = check(picture, taken, threads=threads) if more.computed + more.invented else None
+    if second is None or second.left >= first.left:
+        picture[...] = before
+        return first.left
+    account.solved |= more.solved
+    account.computed += more.computed
+    account.invented += more.invented
+    account.doubt += more.doubt
+    return second.left
+
+
+def _confidence(account: _Account, whole: float, score: float, left: float) -> float:
+    gone = 1 - account.after / account.before if account.before > 0 else 1.0
+    certain = 1 - min(1.0, account.doubt / (account.computed + account.invented) / 60)
+    return round(float(np.clip(gone * certain * whole * score * (1 - left), 0, 1)), 4)
+
+
+def _solved_with_finer(picture: Picture, sight: Sight, finer: Sight, how: dict[str, Any]) -> Restoration:
     """Small marks first, each sight at the size it was seen at: what is small is least in the way."""
-    first = solve(picture, finer, least_score=least_score, in_place=in_place)
-    rest = solve(first.picture, replace(sight, finer=None), least_score=least_score, in_place=in_place)
+    first = solve(picture, finer, **how)
+    rest = solve(first.picture, replace(sight, finer=None), **how)
     if rest.refused:
         return replace(first, confidence=0.0) if first.refused is None else rest
     # What is still there, of either, is not gone.
@@ -107,19 +154,6 @@ def _take_off(picture: Picture, left_over: Sight, *, frugal: bool = False) -> _A
         account.computed += int((invented <= 0.5).sum())
         account.doubt += float(wrong.sum())
     return account
-
-
-def _certain(sight: Sight, least_score: float) -> Sight:
-    """A copy of the sight, to be used up, without the regions that are too doubtful by themselves."""
-    tight, loose = sight.tight.copy(), sight.loose.copy()
-    if any(region.score < least_score for region in sight.regions):
-        near = cv2.dilate(tight.view(np.uint8), np.ones((JOIN, JOIN), np.uint8))
-        count, labels = cv2.connectedComponents(near, ltype=cv2.CV_32S)
-        label = labels[tight]
-        mean = np.bincount(label, sight.likely[tight], count) / np.maximum(np.bincount(label, minlength=count), 1)
-        tight &= (mean >= 255 * least_score)[labels]
-        loose &= loosened(tight)
-    return replace(sight, tight=tight, loose=loose)
 
 
 def _solved(block: Block, *, frugal: bool) -> tuple[Block, Draft, Plane]:
