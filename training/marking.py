@@ -14,7 +14,7 @@ from training.effects import hues, ramps, soften_far, warm, wear
 Chosen = NDArray[np.int64]
 
 # Shares of the crops: tiled, large, corner, logos, lines; the rest stays clean. A crop may carry two.
-SHARES = (0.19, 0.19, 0.15, 0.24, 0.03)
+SHARES = (0.21, 0.22, 0.17, 0.25, 0.03)
 HAND_SHARES = (0.18, 0.22, 0.1, 0.48, 0.01)  # the hand has next to nothing to learn from a clean crop
 SECOND = 0.05
 NETS = 0.15  # of the tiled texts: lines cross behind them, as on stock photographs
@@ -154,7 +154,7 @@ class Marker:
     def _bands(self, layers: Layers, text: _Text) -> None:
         """A band or a plate behind the letters, from edge to edge or as long as they are."""
         dice, rng = self._dice, self._dice.rng
-        some = text.some(np.where(text.repeated, 0.0, 0.28), dice)
+        some = text.some(np.where(text.repeated, 0.0, 0.22), dice)
         n = len(some)
         if n == 0:
             return
@@ -172,7 +172,7 @@ class Marker:
     def _glows(self, layers: Layers, text: _Text) -> None:
         """Light or dark that spreads wide around the letters: a shadow all round, or the ink's own hue."""
         dice, rng = self._dice, self._dice.rng
-        some = text.some(np.where(text.repeated, 0.03, 0.26), dice)
+        some = text.some(np.where(text.repeated, 0.03, 0.2), dice)
         n = len(some)
         if n == 0:
             return

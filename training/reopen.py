@@ -1,10 +1,11 @@
-"""``python -m training.reopen``: weights out of a shipped eye, to go on training from.
+"""``python -m training.reopen``: weights out of a shipped file, to go on training from.
 
 An exported file has its normalisations folded into the convolutions. They come back as ones that change nothing; once
 they have seen how the planes vary (``unfold``) they can learn again.
 """
 
 import argparse
+import copy
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -13,29 +14,37 @@ import torch
 from onnx import numpy_helper
 from torch import Tensor, nn
 
+from training.hand import Finished, Hand
 from training.network import Network
 
 
-def weights_of(model: Path) -> dict[str, Tensor]:
-    """The state of a network that tells the same as the file."""
+def weights_of(model: Path, network: nn.Module) -> dict[str, Tensor]:
+    """The state with which ``network`` tells the same as the file: one of the eye or of the hand, as it is trained."""
     graph = onnx.load(model).graph
     # Halved weights stand behind a cast, under their own name and an ending.
     held = {w.name.removesuffix("_16"): torch.tensor(numpy_helper.to_array(w)).float() for w in graph.initializer}
-    state = {name.removeprefix("network."): value for name, value in held.items() if name.startswith("network.")}
+    state = {_bare(name): value for name, value in held.items() if name.startswith(("network.", "hand."))}
     for node in graph.node:
-        if node.op_type == "Conv" and not node.input[1].startswith("network."):
-            name = _module(node.name)
+        if node.op_type == "Conv" and not node.input[1].startswith(("network.", "hand.")):
+            name = _bare(_module(node.name))
             state[f"{name}.weight"] = held[node.input[1]]
             state[f"{name.removesuffix('.0')}.1.bias"] = held[node.input[2]]
-    network = Network()
-    network.load_state_dict(state, strict=False)
-    return network.state_dict()
+    fresh = copy.deepcopy(network)
+    unknown = fresh.load_state_dict(state, strict=False).unexpected_keys
+    if unknown:
+        raise ValueError(f"{model} is of another network: {', '.join(unknown[:3])}")
+    return fresh.state_dict()
+
+
+def _bare(name: str) -> str:
+    """The eye is exported inside its planes (network.…), and trained without them."""
+    return name.removeprefix("network.")
 
 
 def _module(node: str) -> str:
-    """``/network/up.4/merge/merge.0/merge.0.0/Conv`` is up.4.merge.0.0: each part begins with the one before or not."""
+    """``/hand/up.0/merge/merge.0/merge.0.0/Conv`` is hand.up.0.merge.0.0: a part may repeat the one before."""
     parts: list[str] = []
-    for part in node.split("/")[2:-1]:
+    for part in node.split("/")[1:-1]:
         if parts and part.startswith(parts[-1] + "."):
             parts[-1] = part
         else:
@@ -77,7 +86,8 @@ def main() -> None:
     parser.add_argument("model", type=Path)
     parser.add_argument("weights", type=Path)
     args = parser.parse_args()
-    torch.save(weights_of(args.model), args.weights)
+    network = Finished(Hand()) if args.model.stem == "hand" else Network()
+    torch.save(weights_of(args.model, network), args.weights)
 
 
 if __name__ == "__main__":

@@ -122,7 +122,7 @@ def _sizes(height: int, width: int) -> list[tuple[int, int]]:
     return [(round(height * f), round(width * f)) for f in factors or [_SMALLEST / short]]
 
 
-def put_up_signs(scene: Tensor, letters: Lettering, dice: Dice, *, share: float = 0.08) -> Tensor:
+def put_up_signs(scene: Tensor, letters: Lettering, dice: Dice, *, share: float = 0.12) -> Tensor:
     """Some of the scenes with a sign, a cover or a screen in them: text seen by the camera, so it must stay.
 
     What tells it from a mark: it is seen from the side, lit, softened by the lens and grainy, ground and all.

@@ -59,7 +59,9 @@ def train(plan: Plan) -> list[dict[str, Any]]:
         shipped = plan.start.suffix == ".onnx"
         _begin_from(
             network,
-            weights_of(plan.start) if shipped else torch.load(plan.start, map_location=device, weights_only=True),
+            weights_of(plan.start, network)
+            if shipped
+            else torch.load(plan.start, map_location=device, weights_only=True),
         )
         if shipped:
             unfold(network, (pupil.batch(plan.batch, plan.side)[0] for _ in range(UNFOLDING)))
@@ -144,7 +146,7 @@ def main() -> None:
     parser.add_argument("--side", type=int, default=512)
     parser.add_argument("--last", type=float, default=0.005)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--start", type=Path, help="weights of an earlier round, or a shipped eye.onnx")
+    parser.add_argument("--start", type=Path, help="weights of an earlier round, or the shipped file")
     parser.add_argument("--limit", type=int, help="use that many photographs only")
     parser.add_argument("--eye", type=Path, help="weights of an eye: teach the hand that finishes what it sees")
     train(Plan(**vars(parser.parse_args())))
