@@ -10,6 +10,7 @@ import json
 import math
 import time
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -57,12 +58,8 @@ def train(plan: Plan) -> list[dict[str, Any]]:
     network = pupil.network
     if plan.start is not None:
         shipped = plan.start.suffix == ".onnx"
-        _begin_from(
-            network,
-            weights_of(plan.start, network)
-            if shipped
-            else torch.load(plan.start, map_location=device, weights_only=True),
-        )
+        load = partial(torch.load, map_location=device, weights_only=True)
+        _begin_from(network, weights_of(plan.start, network) if shipped else load(plan.start))
         if shipped:
             unfold(network, (pupil.batch(plan.batch, plan.side)[0] for _ in range(UNFOLDING)))
     network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
