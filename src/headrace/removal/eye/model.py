@@ -50,6 +50,12 @@ class Region:
     score: float
     pixels: int
 
+    def shrunk(self, step: int) -> "Region":
+        """The same on a copy ``step`` times smaller."""
+        left, top = self.left // step, self.top // step
+        right, bottom = -(-(self.left + self.width) // step), -(-(self.top + self.height) // step)
+        return Region(left, top, right - left, bottom - top, self.score, max(1, self.pixels // step**2))
+
 
 @dataclass(frozen=True, slots=True)
 class Sight:
@@ -97,7 +103,9 @@ class Sight:
     def as_seen(self) -> "Sight":
         """The same masks and planes, shared, as those of the smaller copy that was looked at."""
         height, width = self.tight.shape
-        return replace(self, height=height, width=width, step=1)
+        others = self.finer.regions if self.finer else ()
+        regions = tuple(region.shrunk(self.step) for region in self.regions if region not in others)
+        return replace(self, height=height, width=width, step=1, regions=regions, finer=None)
 
     def at_least(self, score: float) -> "Sight":
         """A copy, with masks of its own, without the regions that are less likely a mark."""
