@@ -1,7 +1,7 @@
 """Whether what was seen is a mark: by words and emblems as a whole, not by single letters.
 
-Weights of a logistic regression, fitted to 168 marked pictures and 325 others (photographs, façades, maps, charts,
-screens, receipts) of sources that neither training nor the benchmarks use: docs/why/eye-model-card.md.
+Weights of a logistic regression, fitted to 197 marked pictures and 420 others (photographs, façades, street signs,
+maps, charts, screens, receipts) that neither training nor the benchmarks use: docs/why/eye-model-card.md.
 """
 
 from typing import Any, NamedTuple
@@ -10,7 +10,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from headrace.removal.eye.model import JOIN, Levels, Mask, Region
+from headrace.removal.eye import ground
+from headrace.removal.eye.model import JOIN, Levels, Mask, Picture, Region
 from headrace.removal.eye.repeats import ODDS
 
 # On the probability, in 255ths: where a mark begins, and what it surely holds.
@@ -21,11 +22,11 @@ _REACH, _SHORTEST = 0.8, 12  # parts no further apart than so much of their shor
 SHOWN = 0.2  # what is less likely a mark is not told of
 # Of a group: its size (logarithm of pixels), the mean of its odds by the fine and the coarse look, the share that is
 # strong, how much of its box it fills, how far from a corner it is (shares of the picture), in how many parts it
-# comes, the odds that a tenth of it exceeds, how many other parts there are (a page is full of them), and its size as a
-# share of the picture's (logarithm).
-_WEIGHTS = np.array([-0.342, 2.224, 0.388, -4.032, 2.699, -6.307, -0.229, 0.795, -0.664, 1.624])
+# comes, the odds that a tenth of it exceeds, how many other parts there are (a page is full of them), its size as a
+# share of the picture's (logarithm), and what it lies on: whether on a board of its own, and how much it differs.
+_WEIGHTS = np.array([0.903, 0.983, 0.336, 3.185, 0.587, -5.697, -1.123, -0.345, -1.463, 1.074, -7.508, -6.736])
 _LARGEST = 1_200_000  # pixels of the pictures that it was fitted to; in larger ones a mark is not less likely
-_OFFSET = 2.035 - 1.0  # at even odds one clean photograph in thirty is touched
+_OFFSET = -0.192 - 1.0  # at even odds one clean photograph in fifty is touched, and one in sixteen with text
 
 
 class Judged(NamedTuple):
@@ -49,14 +50,17 @@ class _Parts(NamedTuple):
     strong: NDArray[np.number[Any]]
 
 
-def judge(likely: Levels, coarse: Levels, *, least: float = SHOWN, prior: float = 0.0) -> Judged:
+def judge(picture: Picture, likely: Levels, coarse: Levels, *, least: float = SHOWN, prior: float = 0.0) -> Judged:
     """The groups that are marks with a probability of ``least``, given odds (their logarithm) of ``prior`` for all."""
     parts = _parts(likely, coarse)
+    occupied = ground.occupied(likely)
     tight, certainty = np.zeros(likely.shape, np.bool_), np.zeros(likely.shape, np.uint8)
     chances = np.zeros(len(parts.pixels))
     regions = []
     for group in _groups(parts):
-        chance = 1 / (1 + np.exp(-(_features(parts, group, likely.shape) @ _WEIGHTS + _OFFSET + prior)))
+        beneath = ground.beneath(picture, occupied, _around(parts, group))
+        told = np.append(_features(parts, group, likely.shape), beneath)
+        chance = 1 / (1 + np.exp(-(told @ _WEIGHTS + _OFFSET + prior)))
         if chance >= least:
             chances[group] = chance
             regions.append(_region(parts, group, float(chance)))

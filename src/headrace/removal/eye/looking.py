@@ -73,8 +73,8 @@ def _looked(eye: Eye, canvas: Picture, step: int, size: tuple[int, int]) -> Sigh
         wider = _found_wider(half, quarter, found.tight, hidden, wide) if quarter else None
         if wider is None:
             break
-        finer = _sight(_besides(found, half, wider.tight), step, height, width, finer) or finer
-        found, step, half, quarter = wider, 2 * step, quarter, None
+        finer = _sight(_besides(canvas, found, half, wider.tight), step, height, width, finer) or finer
+        canvas, found, step, half, quarter = half.canvas, wider, 2 * step, quarter, None
         hidden, wide = 4 * hidden, 4 * wide  # each copy has a quarter of the detail
     return _sight(found, step, height, width, finer) or _nothing(height, width, step, canvas.shape[:2])
 
@@ -110,7 +110,7 @@ def _found(eye: Eye, canvas: Picture, half: Copy | None, quarter: Copy | None) -
     everywhere = coarse is None or size[0] * size[1] <= _SMALL or eye.prior > 0
     boxes = cut_up(*size) if everywhere or coarse is None else _tiles_around(coarse)
     seen, looked = eye.fine(canvas, boxes)
-    judged = _made_out(seen, seen[0] if coarse is None else coarse, looked, eye.prior)
+    judged = _made_out(canvas, seen, seen[0] if coarse is None else coarse, looked, eye.prior)
     islands.claim(canvas, seen, judged.tight, judged.regions, judged.certainty)
     return _Found(seen, *judged)
 
@@ -134,27 +134,27 @@ def _found_wider(copy: Copy, smaller: Copy, larger: Mask, hidden: float, wide: f
     coarse = _enlarged(smaller.seen[0], copy.canvas.shape[:2])
     everywhere = np.ones(coarse.shape, np.bool_)
     seen = copy.seen.copy()
-    judged = _made_out(seen, coarse, everywhere)
+    judged = _made_out(copy.canvas, seen, coarse, everywhere)
     verdict = scales.compare(judged.tight, seen[0], coarse, larger)
     if verdict.hidden <= hidden and verdict.very_wide <= wide:
         return None
     if verdict.others.any():
         seen = copy.seen.copy()
         seen[0][verdict.others] = 0
-        judged = _made_out(seen, coarse, everywhere)
+        judged = _made_out(copy.canvas, seen, coarse, everywhere)
     if not judged.regions:  # without the rest it is no mark by itself
         return None
     islands.claim(copy.canvas, seen, judged.tight, judged.regions, judged.certainty)
     return _Found(seen, *judged)
 
 
-def _besides(found: _Found, half: Copy, wider: Mask) -> _Found:
+def _besides(canvas: Picture, found: _Found, half: Copy, wider: Mask) -> _Found:
     """What was found on a copy besides the marks that are taken off the smaller one."""
     taken = cv2.dilate(wider.view(np.uint8), np.ones((2 * JOIN + 1,) * 2, np.uint8))
     size = found.tight.shape
     apart = cv2.resize(taken, size[::-1], interpolation=cv2.INTER_NEAREST) == 0
     coarse = _enlarged(half.seen[0], size)
-    return _Found(found.seen, *judge(found.seen[0] * apart, coarse))
+    return _Found(found.seen, *judge(canvas, found.seen[0] * apart, coarse))
 
 
 def _sight(found: _Found, step: int, height: int, width: int, finer: Sight | None) -> Sight | None:
@@ -186,16 +186,16 @@ def _nothing(height: int, width: int, step: int, size: tuple[int, ...]) -> Sight
     return Sight(height, width, step, mask, mask, empty, empty, np.zeros((*size, 3), np.uint8), empty, 0.0, ())
 
 
-def _made_out(seen: Levels, coarse: Levels, looked: Mask, prior: float = 0.0) -> Judged:
+def _made_out(canvas: Picture, seen: Levels, coarse: Levels, looked: Mask, prior: float = 0.0) -> Judged:
     """The marks that the two looks make out. Of repeated ones all copies go into ``seen``."""
     lattice = repeats.find(seen[0])
     together = repeats.fold(seen, coarse, looked, lattice) if lattice else None
     if together is None:
-        return judge(seen[0], coarse, prior=prior)
+        return judge(canvas, seen[0], coarse, prior=prior)
     copies = _copies(together.likely, together.coarse)
     # A mark may stand beside the repeated one.
     apart = cv2.dilate(copies.view(np.uint8), np.ones((2 * JOIN + 1,) * 2, np.uint8)) == 0
-    single = judge(seen[0] * apart, coarse, prior=prior)
+    single = judge(canvas, seen[0] * apart, coarse, prior=prior)
     together.into(seen, kept=single.tight)
     np.copyto(together.coarse, coarse, where=single.tight)
     tight = copies | single.tight

@@ -32,6 +32,10 @@ _REVIEW = (
     "Needs review: what looks like a mark covers much of the picture and may belong to it. Say which region is the "
     "mark (--only, as `headrace detect` numbers them) or where it is (--box)."
 )
+_DOUBTFUL = (
+    "Needs review: what may be a mark is too doubtful, score {:.2f}. If it is one, say where it is (--box) or take off "
+    "what is less certain (--least-score)."
+)
 _UNKNOWN = 0.25  # what may be left where a second look would take too long
 
 
@@ -65,7 +69,7 @@ def solve(
         how = {"least_score": least_score, "in_place": in_place, "threads": threads}
         return _solved_with_finer(picture, sight, sight.finer, how)
     if sight.score < least_score:
-        return Restoration(picture, 0.0, 0, 0, refused=f"The mark is too doubtful: score {sight.score:.2f}.")
+        return Restoration(picture, 0.0, 0, 0, refused=_DOUBTFUL.format(sight.score), needs_review=True)
     if sight.widespread and not sight.confirmed:
         return Restoration(picture, 0.0, 0, 0, refused=_REVIEW, needs_review=True)
     left_over = sight.at_least(least_score)
