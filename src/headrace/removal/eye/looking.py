@@ -8,7 +8,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from headrace.removal.eye import islands, repeats, scales
+from headrace.removal.eye import islands, plates, repeats, scales
 from headrace.removal.eye.hinting import HintedEye, Hints, shrunk_mask
 from headrace.removal.eye.judging import Judged, judge
 from headrace.removal.eye.model import JOIN, MOST_PIXELS, Levels, Mask, Picture, Region, Sight, loosened, shrunk
@@ -111,8 +111,14 @@ def _found(eye: Eye, canvas: Picture, half: Copy | None, quarter: Copy | None) -
     boxes = cut_up(*size) if everywhere or coarse is None else _tiles_around(coarse)
     seen, looked = eye.fine(canvas, boxes)
     judged = _made_out(canvas, seen, seen[0] if coarse is None else coarse, looked, eye.prior)
-    islands.claim(canvas, seen, judged.tight, judged.regions, judged.certainty)
+    _complete(canvas, seen, judged)
     return _Found(seen, *judged)
+
+
+def _complete(canvas: Picture, seen: Levels, judged: Judged) -> None:
+    """Enters what was overlooked of the marks: ink inside a logo, the rest of a plate."""
+    islands.claim(canvas, seen, judged.tight, judged.regions, judged.certainty)
+    plates.complete(canvas, seen, judged.tight, judged.regions, judged.certainty)
 
 
 def _given(eye: Eye, canvas: Picture, tight: Mask) -> _Found:
@@ -144,7 +150,7 @@ def _found_wider(copy: Copy, smaller: Copy, larger: Mask, hidden: float, wide: f
         judged = _made_out(copy.canvas, seen, coarse, everywhere)
     if not judged.regions:  # without the rest it is no mark by itself
         return None
-    islands.claim(copy.canvas, seen, judged.tight, judged.regions, judged.certainty)
+    _complete(copy.canvas, seen, judged)
     return _Found(seen, *judged)
 
 
