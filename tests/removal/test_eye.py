@@ -167,3 +167,18 @@ def test_what_spans_the_picture_without_repeating_is_asked_about(marked: Picture
     assert np.array_equal(asked.picture, marked)
     assert solve(marked, dataclasses.replace(spans, confirmed=True)).refused is None
     assert solve(marked, dataclasses.replace(spans, repeated=True)).refused is None
+
+
+@pytest.mark.parametrize("in_place", [False, True])
+def test_what_would_be_poor_is_taken_back_and_asked_about(
+    marked: Picture, sight: Sight, monkeypatch: pytest.MonkeyPatch, in_place: bool
+) -> None:
+    monkeypatch.setattr(solving, "_chance_of_good", lambda *_: 0.1)
+    picture = marked.copy()
+    asked = solve(picture, sight, in_place=in_place)
+    assert asked.needs_review
+    assert np.array_equal(asked.picture, marked)
+    assert np.array_equal(picture, marked)
+    told = solve(picture, dataclasses.replace(sight, confirmed=True))
+    assert told.refused is None
+    assert told.poor

@@ -1,10 +1,11 @@
 """Solving for what lies under a mark: block by block, at the size at which the mark was seen."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import cv2
 import numpy as np
+from numpy.typing import NDArray
 
 from headrace.removal.eye.blocks import Block, around, boxes, cut, inner
 from headrace.removal.eye.checking import check
@@ -36,6 +37,11 @@ _DOUBTFUL = (
     "Needs review: what may be a mark is too doubtful, score {:.2f}. If it is one, say where it is (--box) or take off "
     "what is less certain (--least-score)."
 )
+_TAKEN_BACK = 0.25  # results of less confidence are nearly all bad: nobody should get one without asking for it
+_POOR = (
+    "Needs review: taking this off would most likely give a poor result (confidence {:.2f}). If it is a mark, say so "
+    "(--only or --box), or draw it (--mask)."
+)
 # How likely a result is good, that is, keeps under a fifth of the mark and has 22 dB or more inside it: by how much of
 # its outline is gone, the score, the share of pixels that were invented, and the means of probability and alpha.
 # A logistic regression on 141 results for calibration pictures (docs/why/eye-model-card.md).
@@ -51,6 +57,17 @@ class _Account:
     invented: int = 0
     before: float = 0.0  # how much its outline stood out
     after: float = 0.0
+    undo: list[tuple[tuple[slice, slice], Mask, NDArray[np.uint8]]] = field(default_factory=list)  # what was there
+
+    def put(self, picture: Picture, there: tuple[slice, slice], inside: Mask, fresh: Plane) -> None:
+        """Writes the pixels ``inside`` the part ``there`` of the picture."""
+        part = picture[there]
+        self.undo.append((there, inside, part[inside]))
+        part[inside] = np.clip(np.rint(fresh[inside]), 0, 255).astype(np.uint8)
+
+    def take_back(self, picture: Picture) -> None:
+        for there, inside, old in reversed(self.undo):
+            picture[there][inside] = old
 
 
 def solve(
@@ -60,20 +77,18 @@ def solve(
 
     Changes no pixel outside the sight's loose mask, but for what a second look shows to belong to the mark. Refuses,
     with a reason, where no mark was seen, where it is less certain than ``least_score``, and where the result still
-    shows it; regions that are less certain by themselves stay. ``in_place`` writes into ``picture``, for pictures that
-    fill half the memory.
+    shows it; regions that are less certain by themselves stay. Unless somebody said that this is the mark, it also asks
+    instead (``needs_review``) where a mark would cover much of the picture, or the result would be poor. ``in_place``
+    writes into ``picture``, for pictures that fill half the memory.
     """
     if picture.shape != (sight.height, sight.width, 3):
         raise ValueError("the sight belongs to another picture")
-    if not sight.regions:
-        return Restoration(picture, 0.0, 0, 0, refused="No mark was seen.")
     if sight.finer is not None:
         how = {"least_score": least_score, "in_place": in_place, "threads": threads}
         return _solved_with_finer(picture, sight, sight.finer, how)
-    if sight.score < least_score:
-        return Restoration(picture, 0.0, 0, 0, refused=_DOUBTFUL.format(sight.score), needs_review=True)
-    if sight.widespread and not sight.confirmed:
-        return Restoration(picture, 0.0, 0, 0, refused=_REVIEW, needs_review=True)
+    refused = _refused(picture, sight, least_score)
+    if refused is not None:
+        return refused
     left_over = sight.at_least(least_score)
     wanted, doubtful = float(left_over.loose.sum()), _expected(sight, left_over)
     if not left_over.tight.any():
@@ -86,13 +101,27 @@ def solve(
         return Restoration(picture, 0.0, 0, 0, refused="The mark could not be taken off without leaving a trace.")
     if sight.step == 1:
         _look_again(copy, taken, account, threads=threads)
-    else:
-        enlarge(result, copy, replace(sight, tight=sight.tight & account.solved, loose=account.solved))
     # A mark that stays in part is not gone: blocks that were kept, regions that were too doubtful.
     whole = 1 - (float(left_over.loose.sum()) + doubtful) / (wanted + doubtful)
     confidence = whole * _chance_of_good(account, taken)
+    if confidence < _TAKEN_BACK and not sight.confirmed:
+        account.take_back(copy)
+        return Restoration(picture, 0.0, 0, 0, refused=_POOR.format(confidence), needs_review=True)
+    if sight.step > 1:
+        enlarge(result, copy, replace(sight, tight=sight.tight & account.solved, loose=account.solved))
     pixels = sight.height * sight.width / sight.loose.size  # that one of the copy's stands for
     return Restoration(result, round(confidence, 4), round(pixels * account.computed), round(pixels * account.invented))
+
+
+def _refused(picture: Picture, sight: Sight, least_score: float) -> Restoration | None:
+    """What can be refused, or must be asked about, before anything is computed."""
+    if not sight.regions:
+        return Restoration(picture, 0.0, 0, 0, refused="No mark was seen.")
+    if sight.score < least_score:
+        return Restoration(picture, 0.0, 0, 0, refused=_DOUBTFUL.format(sight.score), needs_review=True)
+    if sight.widespread and not sight.confirmed:
+        return Restoration(picture, 0.0, 0, 0, refused=_REVIEW, needs_review=True)
+    return None
 
 
 def _expected(sight: Sight, kept: Sight) -> float:
@@ -109,12 +138,12 @@ def _look_again(picture: Picture, taken: Sight, account: _Account, *, threads: i
     first = check(picture, taken, threads=threads)
     if first is None or first.rest is None:
         return
-    before = picture.copy()
     more = _take_off(picture, first.rest)
     second = check(picture, taken, threads=threads) if more.computed + more.invented else None
     if second is None or second.left >= first.left:
-        picture[...] = before
+        more.take_back(picture)
         return
+    account.undo += more.undo
     account.solved |= more.solved
     account.computed += more.computed
     account.invented += more.invented
@@ -158,7 +187,7 @@ def _take_off(picture: Picture, left_over: Sight, *, frugal: bool = False) -> _A
         account.after += now
         here, there = inner(box, outer), np.s_[box[0] : box[1], box[2] : box[3]]
         inside = block.loose[here]
-        picture[there][inside] = np.clip(np.rint(fresh[here][inside]), 0, 255).astype(np.uint8)
+        account.put(picture, there, inside, fresh[here])
         left_over.loose[there] = left_over.tight[there] = False
         account.solved[there] |= inside
         invented = draft.invented[here][inside] > 0.5
