@@ -37,7 +37,7 @@ _DOUBTFUL = (
     "Needs review: what may be a mark is too doubtful, score {:.2f}. If it is one, say where it is (--box) or take off "
     "what is less certain (--least-score)."
 )
-_TAKEN_BACK = 0.25  # results of less confidence are nearly all bad: nobody should get one without asking for it
+_TAKEN_BACK = 0.15  # results of less confidence are bad and gain little: nobody should get one without asking for it
 _POOR = (
     "Needs review: taking this off would most likely give a poor result (confidence {:.2f}). If it is a mark, say so "
     "(--only or --box), or draw it (--mask)."
