@@ -35,12 +35,12 @@ def test_what_both_looks_doubt_is_less_likely_than_what_they_are_sure_of() -> No
 
 
 def test_the_same_word_is_less_likely_a_mark_where_much_else_looks_like_one() -> None:
-    alone = _judge(_word(190), _word(150)).score
-    page = _word(190)
+    alone = _judge(_word(225), _word(210)).score
+    page = _word(225)
     for top in range(10, 300, 44):
         for left in range(10, 560, 60):
             page[top : top + 6, left : left + 8] = 120
-    assert _judge(page, _word(150)).score < alone
+    assert _judge(page, _word(210)).score < alone
 
 
 def test_every_pixel_tells_how_sure_its_group_is() -> None:

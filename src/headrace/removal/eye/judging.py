@@ -1,6 +1,6 @@
 """Whether what was seen is a mark: by words and emblems as a whole, not by single letters.
 
-Weights of a logistic regression, fitted to 197 marked pictures and 420 others (photographs, façades, street signs,
+Weights of a logistic regression, fitted to 312 marked pictures and 425 others (photographs, façades, street signs,
 maps, charts, screens, receipts) that neither training nor the benchmarks use: docs/why/eye-model-card.md.
 """
 
@@ -21,12 +21,12 @@ _MOST = 400  # parts that are weighed, the largest; so many are no mark
 _REACH, _SHORTEST = 0.8, 12  # parts no further apart than so much of their shorter side belong together
 SHOWN = 0.2  # what is less likely a mark is not told of
 # Of a group: its size (logarithm of pixels), the mean of its odds by the fine and the coarse look, the share that is
-# strong, how much of its box it fills, how far from a corner it is (shares of the picture), in how many parts it
-# comes, the odds that a tenth of it exceeds, how many other parts there are (a page is full of them), its size as a
-# share of the picture's (logarithm), and what it lies on: whether on a board of its own, and how much it differs.
-_WEIGHTS = np.array([0.903, 0.983, 0.336, 3.185, 0.587, -5.697, -1.123, -0.345, -1.463, 1.074, -7.508, -6.736])
+# strong, how far from a corner it is (shares of the picture), in how many parts it comes, the odds that a tenth of it
+# exceeds, how many other parts there are (a page is full of them), its size as a share of the picture's (logarithm),
+# and what it lies on: whether on a board of its own, and how much it differs.
+_WEIGHTS = np.array([1.039, 0.799, 0.301, 2.539, -5.369, -1.601, 0.087, -1.468, 0.92, -7.621, -6.034])
 _LARGEST = 1_200_000  # pixels of the pictures that it was fitted to; in larger ones a mark is not less likely
-_OFFSET = -0.192 - 1.0  # at even odds one clean photograph in fifty is touched, and one in sixteen with text
+_OFFSET = -1.674 - 1.0  # at even odds one clean photograph in eighty is touched, and one in sixteen with text
 
 
 class Judged(NamedTuple):
@@ -125,7 +125,6 @@ def _features(parts: _Parts, group: NDArray[np.intp], size: tuple[int, ...]) -> 
         parts.fine[group].sum() / pixels,
         parts.coarse[group].sum() / pixels,
         parts.strong[group].sum() / pixels,
-        pixels / max(1, (right - left) * (bottom - top)),
         min(np.hypot(aside, above), 0.5),
         np.log10(len(group)),
         ODDS[int(np.percentile(chance, 90))],
