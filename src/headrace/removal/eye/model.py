@@ -19,7 +19,7 @@ MOST_PIXELS = 25_000_000  # of a picture whose planes have its size
 JOIN = 9  # strokes this near, in pixels, belong together
 LEAST_SCORE = 0.5  # what is less likely a mark is left alone
 _MUCH, _ALL_OVER = 0.18, 0.7  # of the picture: what a single mark hardly covers, and what hardly any spans
-POOR = 0.6  # results of less confidence are better looked at
+POOR = 0.65  # results of less confidence are better looked at
 
 
 def shrunk(picture: NDArray[Level], step: int) -> NDArray[Level]:

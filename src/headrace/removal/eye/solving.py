@@ -37,15 +37,15 @@ _DOUBTFUL = (
     "Needs review: what may be a mark is too doubtful, score {:.2f}. If it is one, say where it is (--box) or take off "
     "what is less certain (--least-score)."
 )
-_TAKEN_BACK = 0.15  # results of less confidence are bad and gain little: nobody should get one without asking for it
+_TAKEN_BACK = 0.25  # results of less confidence are bad: nobody should get one without asking for it
 _POOR = (
     "Needs review: taking this off would most likely give a poor result (confidence {:.2f}). If it is a mark, say so "
     "(--only or --box), or draw it (--mask)."
 )
 # How likely a result is good, that is, keeps under a fifth of the mark and has 22 dB or more inside it: by how much of
 # its outline is gone, the score, the share of pixels that were invented, and the means of probability and alpha.
-# A logistic regression on 141 results for calibration pictures (docs/why/eye-model-card.md).
-_GOOD, _GOOD_OFFSET = np.array([2.168, 5.1, 0.387, 4.679, -4.123]), -8.316
+# A logistic regression on 135 results for calibration pictures (docs/why/eye-model-card.md).
+_GOOD, _GOOD_OFFSET = np.array([2.071, 5.91, 0.671, 4.616, -3.954]), -8.892
 
 
 @dataclass(slots=True)
