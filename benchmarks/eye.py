@@ -23,6 +23,7 @@ from rich.table import Table
 from benchmarks.eye_marks import KINDS, Mark
 from headrace.removal.eye.filling import fill
 from headrace.removal.eye.looking import look
+from headrace.removal.eye.model import LEAST_SCORE
 from headrace.removal.eye.solving import solve
 from training.photographs import evaluation_files
 
@@ -104,7 +105,7 @@ def measure(case: Case, threads: int) -> dict[str, float]:
     changed = np.abs(case.mark.over(case.clean).astype(int) - case.clean).max(2) >= 2
     whole, visible, inside = grown(there, 1), grown(there & changed, 1), grown(there, 2)
     # Automatic is what a user gets without choosing: what is too doubtful to be touched does not count as seen.
-    seen = sight.mask_tight & (sight.score >= 0.5)
+    seen = sight.at_least(LEAST_SCORE).mask_tight
     telea = cv2.inpaint(case.marked, inside.view(np.uint8), 3, cv2.INPAINT_TELEA)
     filled = fill(case.marked.astype(np.float32), inside)
     oracle = (case.marked - 255 * case.mark.colour) / np.maximum(1 - case.mark.alpha, 0.02)[..., None]

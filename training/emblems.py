@@ -223,6 +223,21 @@ def _line_art(_faces: Sequence[Face], rng: np.random.Generator) -> Image.Image:
     return image
 
 
+def _scribble(_faces: Sequence[Face], rng: np.random.Generator) -> Image.Image:
+    """One long line without an end in sight, as a hand signs."""
+    image = Image.new("RGBA", (_BIG, _BIG))
+    points = rng.uniform(-1, 1, (int(rng.integers(8, 22)), 2)) * (0.12, rng.uniform(0.08, 0.3))
+    points[:, 0] += np.linspace(0.1, 0.9, len(points))
+    points[:, 1] += 0.5
+    at = np.linspace(0, len(points) - 1, 400)
+    smooth = np.stack([np.interp(at, np.arange(len(points)), points[:, k]) for k in (0, 1)], 1)
+    kernel = np.hanning(41) / np.hanning(41).sum()
+    curve = np.stack([np.convolve(smooth[:, k], kernel, "valid") for k in (0, 1)], 1) * _BIG
+    pen, ink, width = ImageDraw.Draw(image), (*_colour(rng), 255), int(rng.integers(5, 14))
+    pen.line([(float(x), float(y)) for x, y in curve], fill=ink, width=width, joint="curve")
+    return image
+
+
 def _clip_art(path: Path) -> Image.Image:
     with Image.open(path) as opened:
         image = opened.convert("RGBA")
@@ -240,6 +255,7 @@ KINDS: Sequence[tuple[float, Callable[[Sequence[Face], np.random.Generator], Ima
     (0.28, _stamp),
     (0.07, _code),
     (0.07, _line_art),
+    (0.07, _scribble),
 )
 
 

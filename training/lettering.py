@@ -78,6 +78,11 @@ LATIN = [
     "VZOREK",
     "Ömrék",
     "Größe {d}",
+    "{y}/{m:02}/{t:02}",
+    "{m:02}.{t:02}.{y}",
+    "{y}-{m:02}-{t:02} {t:02}:{m:02}",
+    "Shot on {n} {m}",
+    "SHOT BY {n}\nQUAD CAMERA",
 ]
 NAMES = [
     "Anna Berg",
@@ -232,8 +237,9 @@ def phrases(rng: np.random.Generator) -> Iterator[str]:
         kind = rng.random()
         source = LATIN if kind < 0.6 else HAN if kind < 0.8 else OTHERS
         text = str(rng.choice(source)).format(
-            n=rng.choice(NAMES), h=rng.choice(HAN_NAMES), y=rng.integers(1998, 2027), d=rng.integers(10, 10**7)
-        )
+            n=rng.choice(NAMES), h=rng.choice(HAN_NAMES), y=rng.integers(1998, 2027), d=rng.integers(10, 10**7),
+            m=rng.integers(1, 13), t=rng.integers(1, 29)
+        )  # fmt: skip
         change = rng.random()
         yield text.upper() if change < 0.18 else text.lower() if change < 0.25 else text
 
@@ -259,6 +265,45 @@ def draw(face: Face, text: str, rng: np.random.Generator) -> NDArray[np.uint8] |
     return bitmap if 0.02 < share < 0.8 else None
 
 
+# Which of the seven bars (top, upper right, lower right, bottom, lower left, upper left, middle) a digit lights.
+_BARS = (0b0111111, 0b0000110, 0b1011011, 0b1001111, 0b1100110, 0b1101101, 0b1111101, 0b0000111, 0b1111111, 0b1101111)
+
+
+def digits(rng: np.random.Generator) -> NDArray[np.uint8]:
+    """A date or a time in the seven bars of a camera's display."""
+    two = [f"{rng.integers(0, 60):02}" for _ in range(3)]
+    text = str(rng.choice([" ", ".", ":", "'", "-"])).join(two[: int(rng.integers(2, 4))])
+    thick, lean = int(rng.integers(5, 13)), rng.uniform(0, 0.2)
+    wide, gap, high = int(rng.integers(38, 56)), thick + int(rng.integers(6, 18)), TEXT_HEIGHT - 16
+    image = Image.new("L", (sum(wide + gap if c.isdigit() else gap + thick for c in text) + 40, TEXT_HEIGHT))
+    pen, x = ImageDraw.Draw(image), 8
+
+    def bar(x0: float, y0: float, x1: float, y1: float) -> None:
+        ends = [(x + px + lean * (high - py), 8 + py) for px, py in ((x0, y0), (x1, y1))]
+        pen.line(ends, fill=255, width=thick)
+
+    half, edge = high / 2, thick * 0.6
+    places = ((edge, 0, wide - edge, 0), (wide, edge, wide, half - edge), (wide, half + edge, wide, high - edge),
+              (edge, high, wide - edge, high), (0, half + edge, 0, high - edge), (0, edge, 0, half - edge),
+              (edge, half, wide - edge, half))  # fmt: skip
+    for sign in text:
+        if sign.isdigit():
+            for k, place in enumerate(places):
+                if _BARS[int(sign)] >> k & 1:
+                    bar(*place)
+            x += wide + gap
+            continue
+        for y in {":": (0.3, 0.7), ".": (0.98,), "'": (0.05,)}.get(sign, ()):
+            bar(0, y * high, 0, y * high + thick)
+        if sign == "-":
+            bar(0, half, thick, half)
+        x += gap + thick
+    return np.asarray(image)[:, :TEXT_WIDTH]
+
+
+DIGITS = 0.07  # of the texts
+
+
 def draw_many(faces: Sequence[Face], count: int, rng: np.random.Generator) -> list[NDArray[np.uint8]]:
     """Bitmaps of ``count`` texts; families have the same weight, however many styles they come in."""
     families: dict[Path, list[Face]] = {}
@@ -266,6 +311,8 @@ def draw_many(faces: Sequence[Face], count: int, rng: np.random.Generator) -> li
         families.setdefault(face.path.parent, []).append(face)
     groups, bitmaps = list(families.values()), []
     for text in phrases(rng):
+        if rng.random() < DIGITS:
+            bitmaps.append((np.rint(digits(rng) / 15.9375) * 15.9375).astype(np.uint8))
         need = {ord(c) for c in text} - {10}
         for _ in range(40):
             group = groups[rng.integers(len(groups))]
@@ -281,6 +328,6 @@ def draw_many(faces: Sequence[Face], count: int, rng: np.random.Generator) -> li
         if bitmap is not None:
             # 17 levels of grey compress to half of 256 and look the same after any resampling.
             bitmaps.append((np.rint(bitmap / 15.9375) * 15.9375).astype(np.uint8))
-        if len(bitmaps) == count:
+        if len(bitmaps) >= count:
             break
-    return bitmaps
+    return bitmaps[:count]

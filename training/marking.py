@@ -9,13 +9,15 @@ from torch import Tensor
 from torch.nn import functional as fn
 
 from training.drawing import Dice, Emblems, Floats, Lettering, Tiling, at_each, frame, soften
+from training.effects import hues, ramps, soften_far, warm, wear
 
 Chosen = NDArray[np.int64]
 
 # Shares of the crops: tiled, large, corner, logos, lines; the rest stays clean. A crop may carry two.
-SHARES = (0.2, 0.22, 0.09, 0.24, 0.01)
+SHARES = (0.21, 0.22, 0.17, 0.25, 0.03)
 HAND_SHARES = (0.18, 0.22, 0.1, 0.48, 0.01)  # the hand has next to nothing to learn from a clean crop
 SECOND = 0.05
+NETS = 0.15  # of the tiled texts: lines cross behind them, as on stock photographs
 
 
 class Layers:
@@ -59,14 +61,17 @@ class Marker:
     def __init__(self, letters: Lettering, emblems: Emblems, dice: Dice, shares: tuple[float, ...]) -> None:
         self._letters, self._emblems, self._dice, self._shares = letters, emblems, dice, shares
 
-    def marks(self, count: int, side: int) -> Layers:
+    def marks(self, count: int, side: int, spared: NDArray[np.bool_] | None = None) -> Layers:
+        """Marks for so many crops; those that are ``spared`` stay clean."""
         dice, layers = self._dice, Layers(count, side, self._dice.device)
         kind, bounds = dice.rng.random(count), np.cumsum(self._shares)
         which = np.searchsorted(bounds, kind, side="right")
+        which = np.where(spared, len(bounds), which) if spared is not None else which
         marked = which < len(bounds)
         second = np.where(marked & dice.chance(SECOND, count), dice.rng.integers(0, len(bounds), count), -1)
         chosen = [np.nonzero((which == i) | (second == i))[0] for i in range(len(bounds))]
-        self._lines(layers, chosen[4], side)
+        net = chosen[0][dice.chance(NETS, len(chosen[0]))]
+        self._lines(layers, np.unique(np.concatenate([chosen[4], net])), side)
         self._texts(layers, np.concatenate(chosen[:3]), np.repeat([0, 1, 2], [len(c) for c in chosen[:3]]), side)
         self._logos(layers, chosen[3], side)
         layers.colour = torch.minimum(layers.colour, layers.alpha)
@@ -78,7 +83,7 @@ class Marker:
         if n == 0:
             return
         u, v = frame(side, rng.uniform(0, side, n), rng.uniform(0, side, n), rng.uniform(-1.6, 1.6, n), dice)
-        pitch, width = at_each(dice.log_uniform(50, 400, n), dice), at_each(dice.log_uniform(0.8, 6, n), dice)
+        pitch, width = at_each(dice.log_uniform(50, 900, n), dice), at_each(dice.log_uniform(0.8, 6, n), dice)
 
         def strokes(across: Tensor) -> Tensor:
             return (width / 2 - (across - pitch * torch.floor(across / pitch) - pitch / 2).abs() + 0.5).clamp(0, 1)
@@ -93,6 +98,7 @@ class Marker:
             return
         text = self._lettered(which, kind, side)
         self._bands(layers, text)
+        self._glows(layers, text)
         self._shadows(layers, text)
         self._outlines(layers, text)
         self._fill(layers, text, side)
@@ -103,8 +109,8 @@ class Marker:
         index = letters.any(n, dice)
         height = np.where(
             repeated,
-            dice.log_uniform(12, 140, n),
-            np.where(large, dice.log_uniform(40, 400, n), dice.log_uniform(10, 90, n)),
+            dice.log_uniform(9, 140, n),
+            np.where(large, dice.log_uniform(40, 400, n), dice.log_uniform(8, 90, n)),
         )
         scale = height / letters.height
         slanted = dice.sign(n) * np.where(repeated, rng.uniform(0.12, 1.1, n), rng.uniform(0.06, 0.95, n))
@@ -135,26 +141,52 @@ class Marker:
             some = np.nonzero(weak > 0)[0]
             at = torch.from_numpy(some).to(dice.device)
             ink[at] = soften(ink[at], weak[some], dice)
+        some = np.nonzero(dice.chance(0.07, n))[0]
+        if len(some):
+            at = torch.from_numpy(some).to(dice.device)
+            ink[at] = ink[at] * wear(len(some), side, dice)
         colour = dice.colours(n, light=0.45)
+        grey = (repeated | large) & dice.chance(0.14, n)
+        colour = np.where(grey[:, None], rng.uniform(0.35, 0.75, (n, 1)) * np.ones((1, 3)), colour)
+        colour = np.where((kind == 2)[:, None] & dice.chance(0.15, n)[:, None], warm(n, dice), colour)
         return _Text(which, index, u, v, height, angle, tiling, alpha, colour, repeated, ink)
 
     def _bands(self, layers: Layers, text: _Text) -> None:
         """A band or a plate behind the letters, from edge to edge or as long as they are."""
         dice, rng = self._dice, self._dice.rng
-        some = text.some(np.where(text.repeated, 0.0, 0.1), dice)
+        some = text.some(np.where(text.repeated, 0.0, 0.22), dice)
         n = len(some)
         if n == 0:
             return
         at = torch.from_numpy(some).to(dice.device)
         length = self._letters.widths[text.index[some]] * text.height[some] / self._letters.height
-        half = np.where(dice.chance(0.45, n), 9e3, length * 0.5 + text.height[some] * rng.uniform(0.1, 0.6, n))
-        thick = at_each(text.height[some] * rng.uniform(0.5, 0.9, n), dice)
+        half = np.where(dice.chance(0.55, n), 9e3, length * 0.5 + text.height[some] * rng.uniform(0.1, 0.6, n))
+        thick = at_each(text.height[some] * rng.uniform(0.5, 1.2, n), dice)
         plate = (at_each(half, dice) - text.u[at].abs() + 0.5).clamp(0, 1)
         plate = (plate * (thick - text.v[at].abs() + 0.5).clamp(0, 1))[:, None]
-        alpha = plate * dice.column(np.where(dice.chance(0.2, n), 1, rng.uniform(0.15, 0.85, n)))
+        alpha = plate * dice.column(np.where(dice.chance(0.35, n), 1, rng.uniform(0.25, 0.95, n)))
         opposite = np.where(dice.chance(0.7, n)[:, None], 1 - text.colour[some], dice.colours(n, light=0.3))
         layers.put(text.which[some], alpha, alpha * dice.tensor(opposite).view(n, 3, 1, 1))
         text.alpha[some] = np.maximum(text.alpha[some], 0.5)
+
+    def _glows(self, layers: Layers, text: _Text) -> None:
+        """Light or dark that spreads wide around the letters: a shadow all round, or the ink's own hue."""
+        dice, rng = self._dice, self._dice.rng
+        some = text.some(np.where(text.repeated, 0.03, 0.2), dice)
+        n = len(some)
+        if n == 0:
+            return
+        at = torch.from_numpy(some).to(dice.device)
+        wide = text.height[some] * rng.uniform(0.05, 0.3, n)
+        spread = soften_far(text.ink[at], np.clip(wide, 1.5, 22), dice) * dice.column(rng.uniform(1, 2.2, n))
+        alpha = spread.clamp(0, 1) * dice.column(rng.uniform(0.25, 0.8, n))
+        light = text.colour[some].mean(1, keepdims=True) > 0.4
+        own = text.colour[some] * np.stack([np.ones(n), rng.uniform(0.5, 1, n), rng.uniform(0.3, 1, n)], 1)
+        shade = np.where(light, rng.uniform(0, 0.15, (n, 1)), rng.uniform(0.8, 1, (n, 1))) * np.ones((1, 3))
+        coloured = np.ptp(text.colour[some], 1, keepdims=True) > 0.2
+        hue = np.where(coloured | dice.chance(0.15, n)[:, None], own, shade)
+        layers.put(text.which[some], alpha, alpha * dice.tensor(hue).view(n, 3, 1, 1))
+        text.alpha[some] = np.maximum(text.alpha[some], 0.6)
 
     def _shadows(self, layers: Layers, text: _Text) -> None:
         """A soft shadow beside the letters, or the light edge and the dark one of an embossing."""
@@ -183,7 +215,7 @@ class Marker:
     def _outlines(self, layers: Layers, text: _Text) -> None:
         """A line around the letters; some letters are nothing but their outline."""
         dice, rng = self._dice, self._dice.rng
-        some = text.some(0.2, dice)
+        some = text.some(np.where(text.repeated, 0.15, 0.3), dice)
         n = len(some)
         if n == 0:
             return
@@ -196,7 +228,7 @@ class Marker:
         for width in np.unique(widths):
             these = torch.from_numpy(np.nonzero(widths == width)[0]).to(dice.device)
             grown[these] = fn.max_pool2d(ink[these], 2 * int(width) + 1, 1, int(width))
-        hollow = dice.chance(0.45, n)
+        hollow = dice.chance(0.55, n)
         alpha = (grown - ink).clamp(0, 1) * dice.column(text.alpha[some] * np.where(hollow, 1, rng.uniform(0.5, 1, n)))
         light = text.colour[some].mean(1, keepdims=True) > 0.4
         other = np.where(light, rng.uniform(0, 0.3, (n, 1)), rng.uniform(0.7, 1, (n, 1))) * np.ones((1, 3))
@@ -244,11 +276,36 @@ class Marker:
         plain = dice.column(dice.chance(0.3, n)) > 0
         flat = alpha * dice.tensor(dice.colours(n)).view(n, 3, 1, 1)
         colour = torch.where(plain, flat, colour * dice.column(strength))
+        alpha, colour = self._run_over(alpha, colour, side)
         some = np.nonzero(dice.chance(0.2, n))[0]
         if len(some):
             at = torch.from_numpy(some).to(dice.device)
             step = int(rng.integers(1, 6))
-            below = soften(torch.roll(drawn[at, 3:], (step, step), (2, 3)), rng.uniform(0.5, 3.5, len(some)), dice)
+            moved = torch.roll(drawn[at, 3:], (step, step), (2, 3))
+            far = rng.random() < 0.4
+            wide = rng.uniform(3, 14, len(some)) if far else rng.uniform(0.5, 3.5, len(some))
+            below = soften_far(moved, wide, dice) if far else soften(moved, wide, dice)
             below = below * dice.column(strength[some] * rng.uniform(0.2, 0.8, len(some)))
             layers.put(which[some], below, below * 0.03)
         layers.put(which, alpha, colour)
+
+    def _run_over(self, alpha: Tensor, colour: Tensor, side: int) -> tuple[Tensor, Tensor]:
+        """Some logos run from one strong colour to another, their light parts left light; some are worn."""
+        dice, rng, n = self._dice, self._dice.rng, len(alpha)
+        some = np.nonzero(dice.chance(0.22, n))[0]
+        if len(some):
+            at = torch.from_numpy(some).to(dice.device)
+            first, second = (dice.tensor(hues(len(some), dice)).view(-1, 3, 1, 1) for _ in range(2))
+            run = first + (second - first) * ramps(len(some), side, dice)
+            own = colour[at] / alpha[at].clamp(min=1e-3)
+            light = (own.mean(1, keepdim=True) > 0.75).float()
+            colour[at] = alpha[at] * (light * own + (1 - light) * run)
+        some = np.nonzero(dice.chance(0.15, n))[0]
+        if len(some):
+            at = torch.from_numpy(some).to(dice.device)
+            left = wear(len(some), side, dice)
+            alpha[at], colour[at] = alpha[at] * left, colour[at] * left
+            if rng.random() < 0.5:  # a rubber stamp is red
+                red = np.stack([rng.uniform(0.6, 0.95, len(some)), *rng.uniform(0, 0.25, (2, len(some)))], 1)
+                colour[at] = alpha[at] * dice.tensor(red).view(-1, 3, 1, 1)
+        return alpha, colour

@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 
 from training import emblems, lettering
-from training.photographs import Photograph, training_photographs
+from training.photographs import Photograph, repository_pictures, training_photographs
 
 # How often a crop is taken from one, beside a photograph.
-WEIGHTS = {"photo": 1.0, "hand": 1.0, "plain": 0.1, "screen": 0.1}
-QUALITY = {"photo": 78, "hand": 78, "plain": 82, "screen": 82}
+WEIGHTS = {"photo": 1.0, "hand": 1.0, "plain": 0.1, "screen": 0.1, "text": 0.5}
+QUALITY = {"photo": 78, "hand": 78, "plain": 82, "screen": 82, "text": 78}
 
 
 def pack_photographs(photographs: list[Photograph], out: Path) -> None:
@@ -53,13 +53,15 @@ def main() -> None:
     parser.add_argument("--cache", type=Path, required=True, help="where fetched packages are kept")
     parser.add_argument("--fonts", type=Path, nargs="+", required=True)
     parser.add_argument("--pictures", type=Path, help="a folder of clip art, PNG files with transparent ground")
+    parser.add_argument("--mirrors", type=Path, help="git directories to read repositories from: OWNER+NAME/repo")
     parser.add_argument("--texts", type=int, default=2800)
     parser.add_argument("--logos", type=int, default=1700)
     parser.add_argument("--seed", type=int, default=6)
     parser.add_argument("--out", type=Path, default=Path("training-data"))
     args = parser.parse_args()
     args.out.mkdir(parents=True, exist_ok=True)
-    pack_photographs(list(training_photographs(args.photos, args.cache)), args.out)
+    photographs = [*training_photographs(args.photos, args.cache), *repository_pictures(args.mirrors)]
+    pack_photographs(photographs, args.out)
     pictures = sorted(args.pictures.rglob("*.png")) if args.pictures else []
     pack_marks(args.fonts, pictures, args.out, texts=args.texts, logos=args.logos, seed=args.seed)
     print(f"{sum(f.stat().st_size for f in args.out.iterdir()) / 2**20:.1f} MiB in {args.out}")

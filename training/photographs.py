@@ -19,20 +19,22 @@ from pathlib import Path
 
 from PIL import Image
 
+from training.repositories import blobs
 from training.resources import resource
 
 LISTED = Path(__file__).with_name("photos.json")
+IN_REPOSITORIES = Path(__file__).with_name("pictures.json")
 MIRROR = "http://deb.debian.org/debian/"
 PICTURES = (".jpg", ".jpeg", ".png", ".webp", ".bmp")
 # How long the longer side may be: what has little detail needs few pixels.
-LONGEST = {"photo": 900, "hand": 900, "plain": 900, "screen": 1100, "calibration": 1440}
+LONGEST = {"photo": 900, "hand": 900, "plain": 900, "screen": 1100, "text": 1000, "calibration": 1440}
 
 
 @dataclass(frozen=True)
 class Photograph:
     name: str
-    # photo, plain (drawn, little detail), screen (text that belongs to the picture), hand (a photograph that the eye is
-    # never taught with), or calibration: kept out of training, to choose thresholds and fit the score with.
+    # photo, plain (drawn, little detail), screen and text (which belongs to the picture), hand (a photograph that the
+    # eye is never taught with), or calibration: kept out of training, to choose thresholds and fit the score with.
     role: str
     licence: str
     image: Image.Image
@@ -52,6 +54,14 @@ def training_photographs(shared: Path, cache: Path) -> Iterator[Photograph]:
     yield from (photograph for photograph in _listed(cache) if photograph.role != "calibration")
 
 
+def repository_pictures(mirrors: Path | None) -> Iterator[Photograph]:
+    """Photographs, and pictures with text of their own, of the repositories that ``pictures.json`` names."""
+    for source in json.loads(IN_REPOSITORIES.read_text()):
+        contents = blobs(source["repository"], [blob for _, blob in source["pictures"]], mirrors)
+        for (path, _), content in zip(source["pictures"], contents, strict=True):
+            yield _opened(io.BytesIO(content), path, source["role"], source["licence"])
+
+
 def calibration_photographs(cache: Path) -> Iterator[Photograph]:
     """Those to choose thresholds on."""
     yield from (photograph for photograph in _listed(cache) if photograph.role == "calibration")
@@ -67,7 +77,10 @@ def _listed(cache: Path) -> Iterator[Photograph]:
 
 def _opened(path: Path | io.BytesIO, name: str, role: str, licence: str) -> Photograph:
     with Image.open(path) as opened:
-        image = opened.convert("RGB")
+        drawn = opened.convert("RGBA")
+    image = Image.new("RGBA", drawn.size, "white")
+    image.alpha_composite(drawn)
+    image = image.convert("RGB")
     image.thumbnail((LONGEST[role], LONGEST[role]), Image.Resampling.LANCZOS)
     return Photograph(name, role, licence, image)
 

@@ -16,6 +16,7 @@ from training.drawing import Dice, Lettering, at_each, frame, soften
 # the first cups, windows or suns it sees for marks.
 LEVELS = (1.0, 0.84, 0.7, 0.59, 0.5, 0.42, 0.35, 0.28, 0.22)
 _SMALLEST = 160
+WITH_TEXT = ("screen", "text")  # roles of pictures that carry text or graphics of their own
 
 
 class Photographs:
@@ -29,7 +30,7 @@ class Photographs:
         self._device = device
         packed = (folder / "photographs.bin").read_bytes()
         pixels: list[Tensor] = []
-        rows: list[tuple[float, int, int, int]] = []  # weight, offset, height, width
+        rows: list[tuple[float, int, int, int, bool]] = []  # weight, offset, height, width, text of its own
         offset = 0
         listed = json.loads((folder / "photographs.json").read_text())
         chosen = [entry for entry in listed if (entry["role"] == "hand") == for_hand][:limit]
@@ -41,13 +42,14 @@ class Photographs:
             for size in _sizes(whole.shape[2], whole.shape[3]):
                 level = fn.interpolate(whole, size=size, mode="bilinear", antialias=True, align_corners=False)
                 level = level.round().clamp(0, 255).byte()[0].permute(1, 2, 0).reshape(-1, 3)
-                rows.append((entry["weight"] / len(LEVELS), offset, *size))
+                rows.append((entry["weight"] / len(LEVELS), offset, *size, entry["role"] in WITH_TEXT))
                 offset += len(level)
                 pixels.append(level)
         self._pixels = torch.cat(pixels)
         self._rows = np.array(rows)
 
-    def crops(self, count: int, side: int, dice: Dice) -> Tensor:
+    def crops(self, count: int, side: int, dice: Dice) -> tuple[Tensor, NDArray[np.bool_]]:
+        """Crops, and which of them are of pictures with text of their own."""
         rows = self._rows
         # What is much smaller than the crop would be mirrored into a kaleidoscope.
         weight = rows[:, 0] * np.where(rows[:, 2:4].min(1) < 0.85 * side, 0.1, 1)
@@ -68,7 +70,8 @@ class Photographs:
         x = _mirrored(each(left) + torch.where(mirrored, side - 1 - along, along), each(width))
         down, across = torch.where(turned, x, y) + each(offset), torch.where(turned, y, x)
         index = down[:, :, None] + across[:, None, :]
-        return self._developed(self._pixels[index].permute(0, 3, 1, 2).float() / 255, dice)
+        picture = self._developed(self._pixels[index].permute(0, 3, 1, 2).float() / 255, dice)
+        return picture, chosen[:, 4] > 0
 
     def _developed(self, picture: Tensor, dice: Dice) -> Tensor:
         """Other exposures, colours and grains of the same photograph."""
@@ -119,7 +122,7 @@ def _sizes(height: int, width: int) -> list[tuple[int, int]]:
     return [(round(height * f), round(width * f)) for f in factors or [_SMALLEST / short]]
 
 
-def put_up_signs(scene: Tensor, letters: Lettering, dice: Dice, *, share: float = 0.08) -> Tensor:
+def put_up_signs(scene: Tensor, letters: Lettering, dice: Dice, *, share: float = 0.12) -> Tensor:
     """Some of the scenes with a sign, a cover or a screen in them: text seen by the camera, so it must stay.
 
     What tells it from a mark: it is seen from the side, lit, softened by the lens and grainy, ground and all.

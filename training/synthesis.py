@@ -13,6 +13,9 @@ from training.drawing import Dice, Emblems, Lettering, soften
 from training.marking import HAND_SHARES, SHARES, Marker
 from training.scenes import Photographs, put_up_signs
 
+# How many crops of pictures with text of their own stay clean: a mark on a page is a mark, too.
+SPARED = 0.7
+
 
 @dataclass(frozen=True)
 class Batch:
@@ -41,8 +44,9 @@ class Synthesis:
         before = side
         if rng.random() < 0.35:  # the picture was rescaled after it was marked
             before = int(side / rng.choice([0.6, 0.75, 0.87, 1.15, 1.35]))
-        clean = put_up_signs(self._photographs.crops(count, before, dice), self._letters, dice)
-        layers = self._marker.marks(count, before)
+        photographs, written = self._photographs.crops(count, before, dice)
+        clean = put_up_signs(photographs, self._letters, dice)
+        layers = self._marker.marks(count, before, spared=written & dice.chance(SPARED, count))
         alpha, colour = layers.alpha, layers.colour
         marked = (1 - alpha) * clean + colour
         if before != side:

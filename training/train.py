@@ -10,6 +10,7 @@ import json
 import math
 import time
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +20,12 @@ from torch import nn
 from training.ahead import Ahead
 from training.lesson import Lesson, Pupil
 from training.pupils import EyePupil, HandPupil
+from training.reopen import unfold, weights_of
 from training.synthesis import Synthesis
 
 SAVE_EVERY_S = 40.0
 WARM_UP = 200
+UNFOLDING = 24  # batches that the normalisations of a shipped file see first
 
 
 @dataclass(frozen=True)
@@ -54,7 +57,11 @@ def train(plan: Plan) -> list[dict[str, Any]]:
     pupil: Pupil = EyePupil(synthesis, device) if plan.eye is None else HandPupil(synthesis, device, plan.eye)
     network = pupil.network
     if plan.start is not None:
-        _begin_from(network, torch.load(plan.start, map_location=device, weights_only=True))
+        shipped = plan.start.suffix == ".onnx"
+        load = partial(torch.load, map_location=device, weights_only=True)
+        _begin_from(network, weights_of(plan.start, network) if shipped else load(plan.start))
+        if shipped:
+            unfold(network, (pupil.batch(plan.batch, plan.side)[0] for _ in range(UNFOLDING)))
     network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     average = copy.deepcopy(network).eval()
     print(f"data in {time.monotonic() - began:.0f} s, {sum(p.numel() for p in network.parameters()):,} parameters")
@@ -136,7 +143,7 @@ def main() -> None:
     parser.add_argument("--side", type=int, default=512)
     parser.add_argument("--last", type=float, default=0.005)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--start", type=Path)
+    parser.add_argument("--start", type=Path, help="weights of an earlier round, or the shipped file")
     parser.add_argument("--limit", type=int, help="use that many photographs only")
     parser.add_argument("--eye", type=Path, help="weights of an eye: teach the hand that finishes what it sees")
     train(Plan(**vars(parser.parse_args())))

@@ -46,3 +46,18 @@ def test_the_picture_in_a_thin_frame_of_its_own_colour_is_left() -> None:
     before = tight.copy()
     islands.claim(picture, seen, tight, [Region(20, 20, 80, 80, 1.0, int(tight.sum()))])
     assert np.array_equal(tight, before)
+
+
+def test_specks_in_what_hides_the_picture_are_closed_whatever_their_colour() -> None:
+    picture, seen, tight = logo(np.array([200, 30, 30], np.uint8), alpha=250)
+    picture[30:34, 30:34] = 255
+    tight[30:34, 30:34] = False
+    islands.claim(picture, seen, tight, WHOLE)
+    assert tight[30:34, 30:34].all()
+
+
+def test_what_was_claimed_is_as_certain_as_its_region() -> None:
+    picture, seen, tight = logo(np.array([200, 30, 30], np.uint8))
+    certainty = np.zeros(tight.shape, np.uint8)
+    islands.claim(picture, seen, tight, [Region(20, 20, 80, 80, 0.8, 6400)], certainty)
+    assert certainty[60, 60] == 204

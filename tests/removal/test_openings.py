@@ -18,7 +18,10 @@ def solved(picture: Picture, tight: Mask, alpha: float | Plane = 0.5, doubt: int
     height, width = tight.shape
     whole = Region(0, 0, width, height, 1.0, int(tight.sum()))
     unsure = np.full_like(seen, doubt)
-    return solve(picture, Sight(height, width, 1, tight, loosened(tight), seen, levels, tint, unsure, 1.0, (whole,)))
+    return solve(
+        picture,
+        Sight(height, width, 1, tight, loosened(tight), seen, levels, tint, unsure, 1.0, (whole,), confirmed=True),
+    )
 
 
 def disc() -> Mask:

@@ -16,7 +16,7 @@ pytest.importorskip("onnx", reason="training needs onnx: run make setup-training
 import onnxruntime  # noqa: E402
 from PIL import Image  # noqa: E402
 
-from headrace.removal.eye import blocks, drafting  # noqa: E402
+from headrace.removal.eye import blocks, drafting, weights  # noqa: E402
 from headrace.removal.eye.model import Sight  # noqa: E402
 from training import hand  # noqa: E402
 from training.drafting import drafted  # noqa: E402
@@ -27,6 +27,7 @@ from training.losses import loss  # noqa: E402
 from training.network import Join, Network, Planes, conv  # noqa: E402
 from training.pack import pack_photographs  # noqa: E402
 from training.photographs import Photograph  # noqa: E402
+from training.reopen import weights_of  # noqa: E402
 from training.scenes import Photographs  # noqa: E402
 from training.synthesis import Synthesis  # noqa: E402
 from training.train import Plan, _begin_from, train  # noqa: E402
@@ -185,3 +186,15 @@ def test_a_network_that_was_widened_says_what_it_said() -> None:
     given = torch.rand(1, 3, 16, 16)
     with torch.no_grad():
         assert torch.allclose(say(narrow, given), say(wide, given), atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["eye", "hand"])
+def test_weights_out_of_a_shipped_file_tell_the_same(name: str) -> None:
+    model = {"eye": weights.EYE, "hand": weights.HAND}[name]
+    network = Network() if name == "eye" else Finished(Hand())
+    network.load_state_dict(weights_of(model.file, network))
+    whole = (Planes(network) if name == "eye" else network).eval()
+    given = np.random.default_rng(4).random((3 if name == "eye" else INPUTS, 64, 96), np.float32)
+    with torch.no_grad():
+        told = whole(torch.from_numpy(given)[None])[0].numpy()
+    assert np.abs(told - weights.run(model, given)).max() < 1e-3

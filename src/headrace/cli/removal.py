@@ -1,5 +1,7 @@
 """``headrace detect`` and ``headrace remove``: marks on pictures and documents, on this machine, without a server."""
 
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -11,19 +13,22 @@ from headrace.cli.signals import ending_in_order
 from headrace.removal import confined
 from headrace.removal.candidates import DocumentOrder, Mode
 from headrace.removal.errors import TargetUnusable
-from headrace.removal.report import Order, Report
+from headrace.removal.report import MarkedRegion, Order, Rectangle, Report
 
 Source = Annotated[Path, typer.Argument(help="A picture (JPEG, PNG, WebP, TIFF …), a PDF or slides.", metavar="FILE")]
 Sources = Annotated[
     list[Path], typer.Argument(help="Pictures (JPEG, PNG, WebP, TIFF …), PDFs or slides.", metavar="FILE...")
 ]
 Force = Annotated[bool, typer.Option("--force", help="Replace a file that is there already.")]
+SaveMask = Annotated[Path | None, typer.Option(help="Write the mark's pixels to this PNG file.")]
+LeastScore = Annotated[float, typer.Option(help="Leave a mark alone that is less certain than this.", min=0, max=1)]
 Threads = Annotated[int, typer.Option(help="How many threads may work on it.", min=1)]
 
 
 def detect(
     picture: Source,
-    mask: Annotated[Path | None, typer.Option(help="Write the mark's pixels to this PNG file.")] = None,
+    mask: SaveMask = None,
+    least_score: LeastScore = 0.5,
     force: Force = False,
     threads: Threads = 2,
     overlay: documents.Overlay = None,
@@ -38,12 +43,14 @@ def detect(
         drawn = None if overlay is None else str(_no_stream(overlay))
         documents.detect(DocumentOrder(str(picture), password=password, overlay=drawn, force=force), json=json)
         return
-    target = None if mask is None else str(_no_stream(mask))
-    report = _carry_out(Order(str(picture), mask=target, threads=threads, force=force), f"looking at {picture}")
+    order = Order(str(picture), mask=_named(mask), threads=threads, least_score=least_score, force=force)
+    report = _carry_out(order, f"looking at {picture}")
     if json:
         print_json(report.as_json())
     else:
         out.print(_told(report), markup=False)
+        for number, region in enumerate(report.regions, 1):
+            out.print(f"{number}: {_place(region)}, score {region.score:.2f}", markup=False)
     if not report.regions:
         raise typer.Exit(1)
 
@@ -56,32 +63,63 @@ def remove(
             "--to", "-o", help="Where the result goes, a file or a folder; by default beside it, as NAME.clean.EXT."
         ),
     ] = None,
-    least_score: Annotated[
-        float, typer.Option(help="Leave a mark alone that is less certain than this.", min=0, max=1)
-    ] = 0.5,
+    least_score: LeastScore = 0.5,
+    box: Annotated[
+        list[str] | None,
+        typer.Option(help="The mark is in this box alone: LEFT,TOP,WIDTH,HEIGHT in pixels. Repeatable."),
+    ] = None,
+    keep: Annotated[list[str] | None, typer.Option(help="Change nothing in this box. Repeatable.")] = None,
+    mask: Annotated[
+        Path | None, typer.Option(help="A picture of the same size that is white where the mark is.")
+    ] = None,
     only: documents.Only = None,
     mode: documents.ModeOption = Mode.AUTO,
     pages: documents.Pages = None,
     password_file: documents.PasswordFile = None,
     break_signature: documents.BreakSignature = False,
+    strength: Annotated[
+        float, typer.Option(help="How much of the change is made: 0.9 takes off less, 1.1 more.", min=0, max=2)
+    ] = 1.0,
+    save_mask: SaveMask = None,
+    compare: Annotated[
+        Path | None, typer.Option(help="Write before, mask and after, side by side, to this PNG file.")
+    ] = None,
     force: Force = False,
     threads: Threads = 2,
     json: Json = False,
 ) -> None:
     """Take the watermark off pictures and documents that are yours; exits with 1 if one is left as it is."""
+    hints = Order(
+        "",
+        threads=threads,
+        least_score=least_score,
+        force=force,
+        boxes=_rectangles(box, "--box"),
+        keep=_rectangles(keep, "--keep"),
+        drawn=None if mask is None else str(mask),
+        strength=strength,
+    )
     if len(files) > 1 or documents.is_document(files[0]):
+        _refuse_for_many({"--save-mask": save_mask, "--compare": compare})
         documents.remove(
             files,
             None if to is None else _no_stream(to),
             documents.order(mode, only, pages, password_file, break_signature=break_signature, force=force),
-            lambda source, target: Order(source, target, threads=threads, least_score=least_score, force=force),
+            lambda source, target: replace(hints, source=source, result=target),
             json=json,
         )
         return
     picture = files[0]
     # A picture without a name (a folder such as ..) is refused as what it is.
     target = documents.target_of(picture, None if to is None else _no_stream(to))
-    order = Order(str(picture), result=str(target), threads=threads, least_score=least_score, force=force)
+    order = replace(
+        hints,
+        source=str(picture),
+        result=str(target),
+        mask=_named(save_mask),
+        only=tuple(only or ()),
+        compare=_named(compare),
+    )
     report = _carry_out(order, f"working on {picture}")
     removal = report.removal
     assert removal is not None
@@ -111,6 +149,30 @@ def _carry_out(order: Order, doing: str) -> Report:
         return confined.carry_out(order, on_progress=on_progress)
 
 
+def _refuse_for_many(targets: Mapping[str, Path | None]) -> None:
+    for option, target in targets.items():
+        if target is not None:
+            raise typer.BadParameter("it is one file: give one picture at a time", param_hint=option)
+
+
+def _named(target: Path | None) -> str | None:
+    return None if target is None else str(_no_stream(target))
+
+
+def _rectangles(given: list[str] | None, option: str) -> tuple[Rectangle, ...]:
+    return tuple(_rectangle(text, option) for text in given or ())
+
+
+def _rectangle(text: str, option: str) -> Rectangle:
+    try:
+        left, top, width, height = (int(part) for part in text.split(","))
+    except ValueError:
+        left = top = width = height = -1
+    if left < 0 or top < 0 or width <= 0 or height <= 0:
+        raise typer.BadParameter(f"{text} is not LEFT,TOP,WIDTH,HEIGHT in pixels", param_hint=option)
+    return left, top, width, height
+
+
 def _no_stream(target: Path) -> Path:
     if str(target) == "-":
         raise TargetUnusable("Results go to files, not to standard output: name one.")
@@ -122,5 +184,8 @@ def _told(report: Report) -> str:
         return f"no mark seen (score {report.score:.2f})"
     first = report.regions[0]
     count = len(report.regions)
-    deployment = f"{first.width} x {first.height} at {first.left}, {first.top}"
-    return f"a mark in {count} part{'s' * (count > 1)}, score {report.score:.2f}, the surest {deployment}"
+    return f"a mark in {count} part{'s' * (count > 1)}, score {report.score:.2f}, the surest {_place(first)}"
+
+
+def _place(region: MarkedRegion) -> str:
+    return f"{region.width} x {region.height} at {region.left}, {region.top}"

@@ -9,7 +9,7 @@ from pydantic import TypeAdapter
 
 from headrace.errors import HeadraceError
 from headrace.removal import pictures, places
-from headrace.removal.errors import ModelDamaged, PictureUnreadable, RemovalMissing, TargetUnusable
+from headrace.removal.errors import HintUnusable, ModelDamaged, PictureUnreadable, RemovalMissing, TargetUnusable
 from headrace.removal.report import Order, Report
 from headrace.tasks.context import BlockingTaskContext
 from headrace.tasks.errors import Fatal
@@ -24,7 +24,7 @@ _GIGABYTES, _GIGABYTES_A_TILE = 4, 1
 # By themselves these libraries reserve address space for as many threads as the machine has cores: at 16, a gigabyte.
 _TWO_THREADS = ("OPENBLAS_NUM_THREADS=2", "OPENCV_FOR_THREADS_NUM=2")
 _ERRORS: dict[str, type[HeadraceError]] = {
-    each.code: each for each in (ModelDamaged, PictureUnreadable, TargetUnusable)
+    each.code: each for each in (HintUnusable, ModelDamaged, PictureUnreadable, TargetUnusable)
 }
 
 
@@ -41,11 +41,16 @@ def carry_out(order: Order, *, on_progress: Callable[[int], object] | None = Non
         places.require_result(Path(order.result), source, force=order.force)
     if order.mask is not None:
         places.require_mask(Path(order.mask), source, force=order.force)
+    if order.compare is not None:
+        places.require_mask(Path(order.compare), source, force=order.force, what="comparison")
+    if order.drawn is not None:
+        places.require_source(Path(order.drawn))
     with (
         places.written_at_once(order.result, force=order.force) as result,
         places.written_at_once(order.mask, force=order.force) as mask,
+        places.written_at_once(order.compare, force=order.force) as compare,
     ):
-        return _in_child(order, replace(order, result=result, mask=mask), on_progress)
+        return _in_child(order, replace(order, result=result, mask=mask, compare=compare), on_progress)
 
 
 def picture_type(threads: int) -> TaskType:
@@ -87,7 +92,8 @@ def _in_child(order: Order, drafted: Order, on_progress: Callable[[int], object]
 
 
 def _with_real_names(message: str, order: Order, drafted: Order) -> str:
-    for draft, name in ((drafted.result, order.result), (drafted.mask, order.mask)):
+    files = ((drafted.result, order.result), (drafted.mask, order.mask), (drafted.compare, order.compare))
+    for draft, name in files:
         if draft is not None and name is not None:
             message = message.replace(draft, name)
     return message

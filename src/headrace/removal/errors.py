@@ -21,6 +21,12 @@ class PictureUnreadable(Invalid):
     code = "picture_unreadable"
 
 
+class HintUnusable(Invalid):
+    """What was said about the mark does not fit the picture."""
+
+    code = "hint_unusable"
+
+
 class TargetExists(Invalid):
     """There is a file already where the result should go: name another, or add `--force`."""
 

@@ -7,17 +7,19 @@ import contextlib
 import ctypes
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from headrace.removal import formats
-from headrace.removal.errors import PictureUnreadable, TargetUnusable
+from headrace.removal.errors import HintUnusable, PictureUnreadable, TargetUnusable
 from headrace.removal.report import MarkedRegion, Order, Removal, Report
 
 if TYPE_CHECKING:
+    from headrace.removal.comparison import Triptych
+    from headrace.removal.eye.hinting import Hints
     from headrace.removal.eye.model import Restoration, Sight
 
 MOST_PIXELS = 250_000_000
-_POOR = 0.2  # results of less confidence are better looked at
 # How far the work is, in percent, when a stage begins.
 _READ, _SEEN, _SOLVED, _WRITTEN = 5, 45, 90, 100
 
@@ -28,41 +30,100 @@ def process(order: Order, progress: Progress) -> Report:
     """Look for a mark, and take it off if a result is asked for.
 
     Writes straight to the files that the order names, over what is there. ``progress`` is told percents; what it raises
-    ends the work. Raises ``PictureUnreadable``, ``TargetUnusable`` and ``ModelDamaged``.
+    ends the work. Raises ``PictureUnreadable``, ``HintUnusable``, ``TargetUnusable`` and ``ModelDamaged``.
     """
-    import numpy as np
-    from PIL import Image
-
     from headrace.removal.eye.looking import look
-    from headrace.removal.eye.solving import solve
 
     began = time.monotonic()
     picture, original, kind = _read(order)
+    hints = _hints(order, picture)
     progress(_READ)
-    sight = look(picture, threads=order.threads)
+    sight = _chosen(look(picture, threads=order.threads, hints=hints), order)
     _give_back_memory()
     progress(_SEEN)
     if order.mask is not None:
-        with _writing(order.mask):
-            Image.fromarray(sight.mask_tight.astype(np.uint8) * 255).save(order.mask, "PNG")
+        _write_mask(sight.at_least(order.least_score), order.mask)
     if order.result is None:
         progress(_WRITTEN)
-        return _report(sight, None, began)
-    restoration = solve(picture, sight, least_score=order.least_score, in_place=True)
-    report = _report(sight, _removal(restoration, original), began)
+        return _report(sight, None, began, order.least_score)
+    restoration, triptych = _solved(picture, sight, order)
+    report = _report(sight, _removal(restoration, original), began, order.least_score)
     del sight
     _give_back_memory()
     progress(_SOLVED)
     if restoration.refused is None:
         with _writing(order.result):
             formats.write(restoration.picture, original, order.result, kind)
+        if order.compare is not None:
+            with _writing(order.compare):
+                triptych.save(order.compare, restoration.picture)
     progress(_WRITTEN)
     return report
 
 
-def _report(sight: "Sight", removal: Removal | None, began: float) -> Report:
+def _solved(picture: Any, sight: "Sight", order: Order) -> "tuple[Restoration, Triptych]":
+    """The picture without its mark, with as much of the change as is ordered; and what a comparison shows."""
+    from headrace.removal.comparison import Triptych, blended
+    from headrace.removal.eye.solving import solve
+
+    triptych = Triptych.of(picture, sight.mask_tight) if order.compare else Triptych()
+    before = picture.copy() if order.strength != 1 else None
+    restoration = solve(picture, sight, least_score=order.least_score, in_place=True, threads=order.threads)
+    if before is not None and restoration.refused is None:
+        restoration = replace(restoration, picture=blended(before, restoration.picture, order.strength))
+    return restoration, triptych
+
+
+def _hints(order: Order, picture: Any) -> "Hints | None":
+    """What the order tells of the mark, if anything."""
+    from headrace.removal.comparison import read_mask
+    from headrace.removal.eye.hinting import Hints
+
+    if not (order.boxes or order.keep or order.drawn):
+        return None
+    height, width = picture.shape[:2]
+    for left, top, _, _ in (*order.boxes, *order.keep):
+        if left >= width or top >= height:
+            raise HintUnusable(f"A box begins at {left}, {top}, outside the picture of {width} x {height} pixels.")
+    mask = None
+    if order.drawn is not None:
+        try:
+            mask = read_mask(order.drawn)
+        except (OSError, ValueError, SyntaxError) as exc:
+            raise HintUnusable(f"{order.drawn} is not a picture that can be read: {exc}") from exc
+        if mask.shape != (height, width):
+            raise HintUnusable(
+                f"{order.drawn} has {mask.shape[1]} x {mask.shape[0]} pixels: a mask has the picture's size, "
+                f"{width} x {height}."
+            )
+    return Hints(boxes=order.boxes, keep=order.keep, mask=mask)
+
+
+def _chosen(sight: "Sight", order: Order) -> "Sight":
+    """The sight with the regions that are wanted alone."""
+    if not order.only:
+        return sight
+    listed = sum(region.score >= order.least_score for region in sight.regions)
+    if max(order.only) > listed:
+        raise HintUnusable(
+            f"There is no region {max(order.only)}: `headrace detect` lists {listed} in this picture, numbered from 1."
+        )
+    return sight.only(order.only)
+
+
+def _write_mask(sight: "Sight", target: str) -> None:
+    from PIL import Image
+
+    with _writing(target):
+        Image.fromarray(sight.mask_tight).convert("L").save(target, "PNG")
+
+
+def _report(sight: "Sight", removal: Removal | None, began: float, least_score: float) -> Report:
+    """Lists what removal would take off, and nothing less likely."""
     regions = tuple(
-        MarkedRegion(each.left, each.top, each.width, each.height, each.score, each.pixels) for each in sight.regions
+        MarkedRegion(each.left, each.top, each.width, each.height, each.score, each.pixels)
+        for each in sight.regions
+        if each.score >= least_score
     )
     return Report(
         width=sight.width,
@@ -81,10 +142,11 @@ def _removal(restoration: "Restoration", original: formats.Original) -> Removal:
         removed=removed,
         reason=restoration.refused,
         confidence=restoration.confidence,
-        poor=removed and restoration.confidence < _POOR,
+        poor=restoration.poor,
         computed=restoration.inverted,
         invented=restoration.filled,
         warnings=tuple(original.notes) if removed else (),
+        needs_review=restoration.needs_review,
     )
 
 

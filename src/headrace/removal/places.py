@@ -57,15 +57,15 @@ def require_target(target: Path, source: Path, *, force: bool, what: str = "pict
         raise TargetExists(f"{target} {how}: name another file, or add --force to replace it.")
 
 
-def require_mask(target: Path, source: Path, *, force: bool) -> None:
+def require_mask(target: Path, source: Path, *, force: bool, what: str = "mask") -> None:
     """Raises unless the mask can go there; never in the place of the picture itself."""
     if target.suffix.lower() != ".png":
-        raise TargetUnusable(f"A mask is a PNG file: let {target} end in .png.")
+        raise TargetUnusable(f"A {what} is a PNG file: let {target} end in .png.")
     _require_place(target)
     if not target.exists():
         return
     if target.samefile(source):
-        raise TargetExists(f"{target} is the picture itself, with --force, too: name another file for the mask.")
+        raise TargetExists(f"{target} is the picture itself, with --force, too: name another file for the {what}.")
     if not force:
         raise TargetExists(f"{target} exists: name another file, or add --force to replace it.")
 

@@ -4,15 +4,23 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
 
+Rectangle = tuple[int, int, int, int]  # left, top, width, height, in pixels
+
 
 @dataclass(frozen=True, slots=True)
 class Order:
     source: str
     result: str | None = None  # None: detect only
-    mask: str | None = None
+    mask: str | None = None  # where the mark's pixels are written
     threads: int = 2
     least_score: float = 0.5
     force: bool = False  # replace files that are there
+    boxes: tuple[Rectangle, ...] = ()  # the mark is in these alone
+    keep: tuple[Rectangle, ...] = ()  # nothing in these changes
+    drawn: str | None = None  # a picture that is white where the mark is
+    only: tuple[int, ...] = ()  # numbers of regions, from 1; none is all
+    strength: float = 1.0  # how much of the change is made
+    compare: str | None = None  # before, mask and after are written beside each other
 
 
 class Method(StrEnum):
@@ -44,6 +52,7 @@ class Removal:
     computed: int  # pixels
     invented: int
     warnings: tuple[str, ...]  # what the file has lost
+    needs_review: bool = False  # a mark may be there, but somebody must say so
 
     @property
     def method(self) -> Method | None:

@@ -1,14 +1,16 @@
 """Finding a mark: a coarse look at everything, then a fine one where something was seen."""
 
 import math
-from collections.abc import Iterator
+from dataclasses import replace
 from typing import NamedTuple
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from headrace.removal.eye import islands, repeats, scales
+from headrace.removal.eye import islands, plates, repeats, scales
+from headrace.removal.eye.hinting import HintedEye, Hints, shrunk_mask
+from headrace.removal.eye.judging import Judged, judge
 from headrace.removal.eye.model import JOIN, MOST_PIXELS, Levels, Mask, Picture, Region, Sight, loosened, shrunk
 from headrace.removal.eye.repeats import ODDS
 from headrace.removal.eye.tiles import Box, Copy, Eye, cut_up
@@ -21,41 +23,46 @@ _LEAST_COPY, _HIDDEN, _VERY_WIDE = 500_000, 0.006, 0.5
 # From here on, at half its size, a picture may carry letters larger than a tile.
 _LARGE = 3_000_000
 
-# On the probability, in 255ths: where a fine look is worth while, and what a mark must hold.
-# Chosen so that clean photographs stay untouched (docs/why/eye-model-card.md).
-_WORTH, _HIGH = 200, 200
-_FEWEST = 60  # pixels over _WORTH that are worth it
-_COARSELY = 0.7  # how much the coarse look counts beside the fine one
+# On the probability, in 255ths: where a fine look is worth while in large pictures.
+_WORTH = 140
+_FEWEST = 20  # pixels over _WORTH that are worth it
+_SMALL = 2_000_000  # pixels of pictures that are looked at finely all over: the coarse look misses small marks
+# Copies of a repeated mark: where they begin, and the mean of their odds by the fine look and partly by the coarse one.
+_LOW, _ODDS, _COARSELY = 80, -1.5, 0.7
+_DRAWN = 30  # on the probability: where the eye sees less of a mark that somebody drew, it says nothing of its alpha
 
-
-class _Rule(NamedTuple):
-    """What makes a mark of pixels that hang together."""
-
-    low: int  # where it begins
-    alone: float  # the mean of its odds if there is no other
-    beside: float  # beside one that is certain
-    fewest: int = 60  # pixels over _HIGH that it must hold
-    few: int = 20  # beside one that is certain
-
-
-_LOOSELY, _FIRMLY, _REPEATED = _Rule(60, 1.5, 1.5), _Rule(140, 3.0, 1.5), _Rule(80, -1.5, -1.5, 0, 0)
-
-# The picture's score from the size of what was seen (its logarithm), and from what the fine and the coarse look said of
-# it, by the mean of their odds: false alarms are small, or doubtful, or only one look sees them. See the model card.
+# The score of a repeated mark from its size (its logarithm), and from what the fine and the coarse look said of it, by
+# the mean of their odds. See docs/why/eye-model-card.md.
 _BY_SIZE, _BY_FINE, _BY_COARSE, _OFFSET = 1.02, 0.68, 0.53, -5.73
 _BY_REPEATS = 3.0  # no clean photograph has false alarms that repeat
 
 
-def look(image: NDArray[np.generic], *, threads: int = 2) -> Sight:
+def look(image: NDArray[np.generic], *, threads: int = 2, hints: Hints | None = None) -> Sight:
     """What mark the image carries, if any: grey, RGB or RGBA of 8 or 16 bits, of any size.
 
-    The same image gives the same sight, whatever the number of threads; fewer than two are two.
+    The same image gives the same sight, whatever the number of threads; fewer than two are two. ``hints`` say what is
+    known: a mask is taken as it is, and only the mark's alpha and colour are looked for.
     """
     picture = as_picture(image)
     height, width = picture.shape[:2]
     step = 1 if height * width <= MOST_PIXELS else 2 ** math.ceil(math.log2(height * width / _MANY_PIXELS) / 2)
-    eye = Eye(threads, frugal=step > 1)
     canvas = picture if step == 1 else shrunk(picture, step)
+    eye, size = Eye(threads, frugal=step > 1), (height, width)
+    if hints is None:
+        return _looked(eye, canvas, step, size)
+    hinted = HintedEye(threads, frugal=step > 1, hints=hints, size=size)
+    if hints.mask is None:
+        return _within(_looked(hinted, canvas, step, size), hinted)
+    if hints.mask.shape != size:
+        raise ValueError("the mask has another size than the image")
+    found = _given(eye, canvas, shrunk_mask(hints.mask, canvas.shape[:2]))
+    sight = _within(_sight(found, step, height, width, None) or _nothing(height, width, step, canvas.shape[:2]), hinted)
+    return replace(sight, allowed=sight.loose, confirmed=True)
+
+
+def _looked(eye: Eye, canvas: Picture, step: int, size: tuple[int, int]) -> Sight:
+    """What is seen on the canvas, ``step`` times smaller than the picture, and on copies of it."""
+    height, width = size
     half = eye.halved(canvas)
     quarter = eye.halved(half.canvas) if half and half.canvas[..., 0].size > _LARGE else None
     found = _found(eye, canvas, half, quarter)
@@ -66,19 +73,29 @@ def look(image: NDArray[np.generic], *, threads: int = 2) -> Sight:
         wider = _found_wider(half, quarter, found.tight, hidden, wide) if quarter else None
         if wider is None:
             break
-        finer = _sight(_besides(found, half, wider.tight), step, height, width, finer) or finer
-        found, step, half, quarter = wider, 2 * step, quarter, None
+        finer = _sight(_besides(canvas, found, half, wider.tight), step, height, width, finer) or finer
+        canvas, found, step, half, quarter = half.canvas, wider, 2 * step, quarter, None
         hidden, wide = 4 * hidden, 4 * wide  # each copy has a quarter of the detail
     return _sight(found, step, height, width, finer) or _nothing(height, width, step, canvas.shape[:2])
+
+
+def _within(sight: Sight, eye: HintedEye) -> Sight:
+    """The same with nothing changed where the hints forbid it, not even the margin of a mark."""
+    allowed = eye.allowed(sight.tight.shape)
+    finer = _within(sight.finer, eye) if sight.finer else None
+    tight, loose = sight.tight & allowed, sight.loose & allowed
+    return replace(sight, tight=tight, loose=loose, allowed=allowed, finer=finer, confirmed=eye.prior > 0)
 
 
 class _Found(NamedTuple):
     """The marks on a copy."""
 
     seen: Levels
-    tight: Mask
-    score: float
     regions: list[Region]
+    tight: Mask
+    certainty: Levels  # how likely each pixel's group is a mark
+    score: float
+    repeated: bool
 
 
 def _found(eye: Eye, canvas: Picture, half: Copy | None, quarter: Copy | None) -> _Found:
@@ -90,13 +107,29 @@ def _found(eye: Eye, canvas: Picture, half: Copy | None, quarter: Copy | None) -
         if quarter:
             likely = np.maximum(likely, _enlarged(quarter.seen[0], likely.shape))
         coarse = _enlarged(likely, size)
-    boxes = cut_up(*size) if coarse is None else _tiles_around(coarse)
+    everywhere = coarse is None or size[0] * size[1] <= _SMALL or eye.prior > 0
+    boxes = cut_up(*size) if everywhere or coarse is None else _tiles_around(coarse)
     seen, looked = eye.fine(canvas, boxes)
-    if not boxes:
-        return _Found(seen, np.zeros(size, np.bool_), 0.0, [])
-    regions, tight, score = _made_out(seen, seen[0] if coarse is None else coarse, looked)
-    islands.claim(canvas, seen, tight, regions)
-    return _Found(seen, tight, score, regions)
+    judged = _made_out(canvas, seen, seen[0] if coarse is None else coarse, looked, eye.prior)
+    _complete(canvas, seen, judged)
+    return _Found(seen, *judged)
+
+
+def _complete(canvas: Picture, seen: Levels, judged: Judged) -> None:
+    """Enters what was overlooked of the marks: ink inside a logo, the rest of a plate."""
+    islands.claim(canvas, seen, judged.tight, judged.regions, judged.certainty)
+    plates.complete(canvas, seen, judged.tight, judged.regions, judged.certainty)
+
+
+def _given(eye: Eye, canvas: Picture, tight: Mask) -> _Found:
+    """The mark that somebody drew: what it is made of where the eye sees it, and opaque where it does not."""
+    boxes = [box for box in cut_up(*tight.shape) if tight[box].any()]
+    seen, _ = eye.fine(canvas, boxes)
+    hidden = tight & (seen[0] < _DRAWN)
+    seen[0][tight] = 255
+    seen[1][hidden] = 255
+    seen[2:5, hidden] = canvas[hidden].T
+    return _Found(seen, _regions(tight, 1.0), tight, tight.view(np.uint8) * np.uint8(255), 1.0, False)
 
 
 def _found_wider(copy: Copy, smaller: Copy, larger: Mask, hidden: float, wide: float) -> _Found | None:
@@ -107,29 +140,27 @@ def _found_wider(copy: Copy, smaller: Copy, larger: Mask, hidden: float, wide: f
     coarse = _enlarged(smaller.seen[0], copy.canvas.shape[:2])
     everywhere = np.ones(coarse.shape, np.bool_)
     seen = copy.seen.copy()
-    regions, tight, score = _made_out(seen, coarse, everywhere)
-    verdict = scales.compare(tight, seen[0], coarse, larger)
+    judged = _made_out(copy.canvas, seen, coarse, everywhere)
+    verdict = scales.compare(judged.tight, seen[0], coarse, larger)
     if verdict.hidden <= hidden and verdict.very_wide <= wide:
         return None
     if verdict.others.any():
         seen = copy.seen.copy()
         seen[0][verdict.others] = 0
-        regions, tight, score = _made_out(seen, coarse, everywhere)
-    if not regions:  # without the rest it is no mark by itself
+        judged = _made_out(copy.canvas, seen, coarse, everywhere)
+    if not judged.regions:  # without the rest it is no mark by itself
         return None
-    islands.claim(copy.canvas, seen, tight, regions)
-    return _Found(seen, tight, score, regions)
+    _complete(copy.canvas, seen, judged)
+    return _Found(seen, *judged)
 
 
-def _besides(found: _Found, half: Copy, wider: Mask) -> _Found:
+def _besides(canvas: Picture, found: _Found, half: Copy, wider: Mask) -> _Found:
     """What was found on a copy besides the marks that are taken off the smaller one."""
     taken = cv2.dilate(wider.view(np.uint8), np.ones((2 * JOIN + 1,) * 2, np.uint8))
     size = found.tight.shape
     apart = cv2.resize(taken, size[::-1], interpolation=cv2.INTER_NEAREST) == 0
     coarse = _enlarged(half.seen[0], size)
-    likely = found.seen[0] * (found.tight & apart)
-    regions, tight = _regions(likely, coarse, (_LOOSELY,))
-    return _Found(found.seen, tight, found.score, regions)
+    return _Found(found.seen, *judge(canvas, found.seen[0] * apart, coarse))
 
 
 def _sight(found: _Found, step: int, height: int, width: int, finer: Sight | None) -> Sight | None:
@@ -150,6 +181,8 @@ def _sight(found: _Found, step: int, height: int, width: int, finer: Sight | Non
         found.score,
         (*(_scaled(region, step, height, width) for region in found.regions), *(finer.regions if finer else ())),
         finer,
+        found.certainty,
+        repeated=found.repeated,
     )
 
 
@@ -159,21 +192,47 @@ def _nothing(height: int, width: int, step: int, size: tuple[int, ...]) -> Sight
     return Sight(height, width, step, mask, mask, empty, empty, np.zeros((*size, 3), np.uint8), empty, 0.0, ())
 
 
-def _made_out(seen: Levels, coarse: Levels, looked: Mask) -> tuple[list[Region], Mask, float]:
-    """The marks that the two looks make out: regions, pixels, score. Of repeated ones all copies go into ``seen``."""
+def _made_out(canvas: Picture, seen: Levels, coarse: Levels, looked: Mask, prior: float = 0.0) -> Judged:
+    """The marks that the two looks make out. Of repeated ones all copies go into ``seen``."""
     lattice = repeats.find(seen[0])
     together = repeats.fold(seen, coarse, looked, lattice) if lattice else None
     if together is None:
-        regions, tight = _regions(seen[0], coarse, (_LOOSELY, _FIRMLY))
-        return regions, tight, _score(seen[0][tight], coarse[tight])
-    regions, tight = _regions(together.likely, together.coarse, (_REPEATED,))
+        return judge(canvas, seen[0], coarse, prior=prior)
+    copies = _copies(together.likely, together.coarse)
     # A mark may stand beside the repeated one.
-    apart = cv2.dilate(tight.view(np.uint8), np.ones((2 * JOIN + 1,) * 2, np.uint8)) == 0
-    others, single = _regions(seen[0] * apart, coarse, (_LOOSELY,))
-    together.into(seen, kept=single)
-    np.copyto(together.coarse, coarse, where=single)
-    tight |= single
-    return _sorted([*regions, *others]), tight, _score(seen[0][tight], together.coarse[tight], _BY_REPEATS)
+    apart = cv2.dilate(copies.view(np.uint8), np.ones((2 * JOIN + 1,) * 2, np.uint8)) == 0
+    single = judge(canvas, seen[0] * apart, coarse, prior=prior)
+    together.into(seen, kept=single.tight)
+    np.copyto(together.coarse, coarse, where=single.tight)
+    tight = copies | single.tight
+    score = _score(seen[0][tight], together.coarse[tight])
+    certainty = np.maximum(single.certainty, (255 * score * copies).astype(np.uint8))
+    regions = [*_regions(copies, score), *single.regions]
+    return Judged(sorted(regions, key=lambda r: (-r.score, r.top, r.left)), tight, certainty, score, True)
+
+
+def _copies(likely: Levels, coarse: Levels) -> Mask:
+    """The pixels of a repeated mark, by what all its copies say together."""
+    above = likely >= _LOW
+    near = cv2.dilate(above.view(np.uint8), np.ones((JOIN, JOIN), np.uint8))
+    count, labels = cv2.connectedComponents(near, connectivity=8, ltype=cv2.CV_32S)
+    label = labels[above]
+    odds = np.bincount(label, ODDS[likely[above]] + _COARSELY * ODDS[coarse[above]], count)
+    good = odds >= _ODDS * np.maximum(np.bincount(label, minlength=count), 1)
+    copies: Mask = above & good[labels]
+    return copies
+
+
+def _regions(tight: Mask, score: float) -> list[Region]:
+    """One for each copy, or for those that touch."""
+    near = cv2.dilate(tight.view(np.uint8), np.ones((JOIN, JOIN), np.uint8))
+    count, labels, boxes, _ = cv2.connectedComponentsWithStats(near, connectivity=8, ltype=cv2.CV_32S)
+    pixels = np.bincount(labels[tight], minlength=count)
+    return [
+        Region(left, top, width, height, round(score, 4), int(pixels[i]))
+        for i, (left, top, width, height) in enumerate(boxes[:, :4].tolist())
+        if i > 0
+    ]
 
 
 def as_picture(image: NDArray[np.generic]) -> Picture:
@@ -208,49 +267,11 @@ def _tiles_around(coarse: Levels) -> list[Box]:
     return [tile for tile in tiles if drawn[tile].any()]
 
 
-def _regions(likely: Levels, coarse: Levels, rules: tuple[_Rule, ...]) -> tuple[list[Region], Mask]:
-    """Marks: pixels that hang together and that both looks make likely enough, by the mean of their odds.
-
-    What hangs together loosely, by doubtful pixels, and is no mark as a whole comes apart and is weighed again.
-    """
-    tight = np.zeros(likely.shape, np.bool_)
-    regions: list[Region] = []
-    for rule in rules:
-        regions += _hanging_together(likely, coarse, tight, rule, certain=bool(regions))
-    return _sorted(regions), tight
-
-
-def _sorted(regions: list[Region]) -> list[Region]:
-    return sorted(regions, key=lambda region: (-region.score, region.top, region.left))
-
-
-def _hanging_together(likely: Levels, coarse: Levels, tight: Mask, rule: _Rule, *, certain: bool) -> Iterator[Region]:
-    """The marks among what the rule lets begin and is not in ``tight`` yet; they are entered there."""
-    above = ((likely >= rule.low) & ~tight).view(np.uint8)
-    near = cv2.dilate(above, np.ones((JOIN, JOIN), np.uint8))
-    count, labels, boxes, _ = cv2.connectedComponentsWithStats(near, connectivity=8, ltype=cv2.CV_32S)
-    # Only of the pixels that count: a picture of many megapixels is mostly unmarked.
-    at = np.flatnonzero(above)
-    label, chance = labels.ravel()[at], likely.ravel()[at]
-    pixels = np.bincount(label, minlength=count)
-    some = np.maximum(pixels, 1)
-    strong = np.bincount(label[chance >= _HIGH], minlength=count)
-    score = np.bincount(label, chance, minlength=count) / some / 255
-    odds = np.bincount(label, ODDS[chance] + _COARSELY * ODDS[coarse.ravel()[at]], minlength=count) / some
-    good = (odds >= rule.alone) & (strong >= rule.fewest)
-    if certain or good.any():
-        good |= (odds >= rule.beside) & (strong >= rule.few)
-    good &= pixels > 0  # the ground hangs together, too
-    tight.ravel()[at[good[label]]] = True
-    for i in np.flatnonzero(good):
-        left, top, width, height = (int(v) for v in boxes[i, :4])
-        yield Region(left, top, width, height, round(float(score[i]), 4), int(pixels[i]))
-
-
-def _score(fine: Levels, coarse: Levels, already: float = 0.0) -> float:
+def _score(fine: Levels, coarse: Levels) -> float:
+    """Of a repeated mark."""
     if len(fine) == 0:
         return 0.0
-    told = already + _BY_FINE * ODDS[fine].mean() + _BY_COARSE * ODDS[coarse].mean()
+    told = _BY_REPEATS + _BY_FINE * ODDS[fine].mean() + _BY_COARSE * ODDS[coarse].mean()
     return 1 / (1 + math.exp(-(_BY_SIZE * math.log10(len(fine)) + float(told) + _OFFSET)))
 
 

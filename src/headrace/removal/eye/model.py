@@ -1,5 +1,6 @@
 """What the eye sees, and what solving gives."""
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -16,6 +17,9 @@ Level = TypeVar("Level", np.uint8, np.float32)
 
 MOST_PIXELS = 25_000_000  # of a picture whose planes have its size
 JOIN = 9  # strokes this near, in pixels, belong together
+LEAST_SCORE = 0.5  # what is less likely a mark is left alone
+_MUCH, _ALL_OVER = 0.18, 0.7  # of the picture: what a single mark hardly covers, and what hardly any spans
+POOR = 0.65  # results of less confidence are better looked at
 
 
 def shrunk(picture: NDArray[Level], step: int) -> NDArray[Level]:
@@ -46,6 +50,12 @@ class Region:
     score: float
     pixels: int
 
+    def shrunk(self, step: int) -> "Region":
+        """The same on a copy ``step`` times smaller."""
+        left, top = self.left // step, self.top // step
+        right, bottom = -(-(self.left + self.width) // step), -(-(self.top + self.height) // step)
+        return Region(left, top, right - left, bottom - top, self.score, max(1, self.pixels // step**2))
+
 
 @dataclass(frozen=True, slots=True)
 class Sight:
@@ -68,6 +78,11 @@ class Sight:
     score: float
     regions: tuple[Region, ...]
     finer: "Sight | None" = None
+    # How likely what a pixel belongs to is a mark, 0 to 255; None is certainly.
+    certainty: NDArray[np.uint8] | None = None
+    allowed: Mask | None = None  # where alone anything may change; None is everywhere
+    repeated: bool = False  # whether copies of the mark lie on a lattice
+    confirmed: bool = False  # whether somebody said that this is the mark
 
     @property
     def covered(self) -> float:
@@ -75,10 +90,59 @@ class Sight:
         return float(self.loose.mean()) + (self.finer.covered if self.finer else 0.0)
 
     @property
+    def widespread(self) -> bool:
+        """Whether one thing covers much of the picture without repeating: a map, a fence, a page rather than a mark."""
+        pixels = self.height * self.width
+        return not self.repeated and any(
+            region.pixels > _MUCH * pixels or region.width * region.height > _ALL_OVER * pixels
+            for region in self.regions
+            if region.score >= LEAST_SCORE
+        )
+
+    @property
     def as_seen(self) -> "Sight":
         """The same masks and planes, shared, as those of the smaller copy that was looked at."""
         height, width = self.tight.shape
-        return replace(self, height=height, width=width, step=1)
+        others = self.finer.regions if self.finer else ()
+        regions = tuple(region.shrunk(self.step) for region in self.regions if region not in others)
+        return replace(self, height=height, width=width, step=1, regions=regions, finer=None)
+
+    def at_least(self, score: float) -> "Sight":
+        """A copy, with masks of its own, without the regions that are less likely a mark."""
+        tight, loose = self.tight.copy(), self.loose.copy()
+        if self.certainty is not None and any(region.score < score for region in self.regions):
+            tight &= self.certainty >= 255 * score
+            loose &= loosened(tight)
+        regions = tuple(region for region in self.regions if region.score >= score)
+        finer = self.finer and self.finer.at_least(score)
+        return replace(self, tight=tight, loose=loose, regions=regions, finer=finer)
+
+    def only(self, numbers: Collection[int]) -> "Sight":
+        """The same without the regions that are not named; the first is number 1."""
+        kept = [self.regions[n - 1] for n in numbers if 0 < n <= len(self.regions)]
+        if len(kept) != len(numbers):
+            raise ValueError(f"there are {len(self.regions)} regions, numbered from 1")
+        mine = np.zeros(self.tight.shape, np.bool_)
+        for region in kept:
+            rows = slice(region.top // self.step, -(-(region.top + region.height) // self.step))
+            columns = slice(region.left // self.step, -(-(region.left + region.width) // self.step))
+            # Boxes may overlap; what a group has in common is how sure it is.
+            certainty = np.uint8(255) if self.certainty is None else self.certainty[rows, columns]
+            mine[rows, columns] |= np.abs(certainty - np.float32(255 * region.score)) <= 1
+        tight = self.tight & mine
+        finer = self.finer and self.finer.only(
+            [self.finer.regions.index(r) + 1 for r in kept if r in self.finer.regions]
+        )
+        score = max((region.score for region in kept), default=0.0)
+        loose = self.loose & loosened(tight)
+        sight = self.besides(self.loose & ~loose)
+        chosen = replace(sight, tight=tight, loose=loose, regions=tuple(kept), score=score, finer=finer)
+        return replace(chosen, confirmed=True)
+
+    def besides(self, barred: Mask) -> "Sight":
+        """A copy, with masks of its own, for which nothing may change there."""
+        allowed = ~barred if self.allowed is None else self.allowed & ~barred
+        return replace(self, tight=self.tight.copy(), loose=self.loose.copy(), allowed=allowed)
 
     @property
     def mask_tight(self) -> Mask:
@@ -123,3 +187,9 @@ class Restoration:
     inverted: int  # pixels computed
     filled: int  # pixels invented
     refused: str | None = None
+    needs_review: bool = False  # refused only because somebody should say whether this is a mark
+
+    @property
+    def poor(self) -> bool:
+        """Whether the result should be looked at before it is used."""
+        return self.refused is None and self.confidence < POOR

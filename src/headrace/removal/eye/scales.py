@@ -18,6 +18,7 @@ _FIRM, _SHOWN, _SURE = 3.0, 0.3, 8.0
 # What is shown, or lies no further from something sure than it is long itself, needs only so much of both and of each.
 _ENOUGH, _LEAST = 6.0, 1.0
 _BLUR = 9  # pixels of the larger copy around what it shows
+_MOSTLY = 0.45  # of a wide stroke of which the larger copy shows the rims alone it shows less than this
 
 
 class Verdict(NamedTuple):
@@ -51,13 +52,26 @@ def compare(tight: Mask, likely: Levels, coarse: Levels, larger: Mask) -> Verdic
     firm = np.minimum(here, below) >= _FIRM
     sure = firm & (here + below >= _SURE)
     enough = (np.minimum(here, below) >= _LEAST) & (here + below >= _ENOUGH)
-    narrow = there & (width < _WIDE)
+    # Small letters run together on a small copy: their strokes are as wide as the larger one shows them.
+    narrow = there & ((width < _WIDE) | (mean(shown) >= _MOSTLY) & (_widths(larger, labels, count) < _WIDE))
     others = tight & (narrow | ~(firm | there | enough & _beside(boxes, sure)))[labels]
     certain = (likely[tight] >= _CERTAIN) & (coarse[tight] >= _CERTAIN)
     hidden = (sure & (width >= _WIDE))[label] & certain & (shown[tight] == 0)
     very_wide = ((sure | there & enough) & (width >= _VERY_WIDE))[label]
     some = max(1, tight.sum() - others.sum())
     return Verdict(float(hidden.sum() / some), float(very_wide.sum() / some), others)
+
+
+def _widths(larger: Mask, labels: NDArray[np.number[Any]], count: int) -> NDArray[np.float64]:
+    """How wide the larger copy shows the strokes of every part, in pixels of the smaller one."""
+    part = cv2.resize(labels.astype(np.float32), larger.shape[::-1], interpolation=cv2.INTER_NEAREST)[larger]
+    part = part.astype(np.intp)
+    depth = cv2.distanceTransform(larger.view(np.uint8), cv2.DIST_L2, 3)[larger]
+    step = larger.shape[1] / labels.shape[1]
+    widths: NDArray[np.float64] = (
+        4 / step * np.bincount(part, depth, count) / np.bincount(part, minlength=count).clip(1)
+    )
+    return widths
 
 
 def _beside(boxes: NDArray[np.number[Any]], sure: Mask) -> Mask:

@@ -1,21 +1,51 @@
 """Solving for what lies under a mark: block by block, at the size at which the mark was seen."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import cv2
 import numpy as np
+from numpy.typing import NDArray
 
 from headrace.removal.eye.blocks import Block, around, boxes, cut, inner
-from headrace.removal.eye.drafting import GRAIN, SMOOTH, drafted
+from headrace.removal.eye.checking import check
+from headrace.removal.eye.drafting import SMOOTH, drafted
 from headrace.removal.eye.enlarging import enlarge
 from headrace.removal.eye.finishing import Draft, finish
-from headrace.removal.eye.model import JOIN, MOST_PIXELS, Mask, Picture, Plane, Restoration, Sight, loosened, shrunk
+from headrace.removal.eye.model import (
+    LEAST_SCORE,
+    MOST_PIXELS,
+    Mask,
+    Picture,
+    Plane,
+    Restoration,
+    Sight,
+    loosened,
+    shrunk,
+)
 from headrace.removal.eye.openings import bare, may_be_bare, windows
 
 # Blocks of this side are solved one by one; of the second in pictures that fill half the memory.
 _BLOCK, _LEAN_BLOCK = 1024, 384
 # A result whose edges along the mark stand out more than this, beside the marked picture's, is worse than none.
 _RESIDUE = 1.0
+_REVIEW = (
+    "Needs review: what looks like a mark covers much of the picture and may belong to it. Say which region is the "
+    "mark (--only, as `headrace detect` numbers them) or where it is (--box)."
+)
+_DOUBTFUL = (
+    "Needs review: what may be a mark is too doubtful, score {:.2f}. If it is one, say where it is (--box) or take off "
+    "what is less certain (--least-score)."
+)
+_TAKEN_BACK = 0.25  # results of less confidence are bad: nobody should get one without asking for it
+_POOR = (
+    "Needs review: taking this off would most likely give a poor result (confidence {:.2f}). If it is a mark, say so "
+    "(--only or --box), or draw it (--mask)."
+)
+# How likely a result is good, that is, keeps under a fifth of the mark and has 22 dB or more inside it: by how much of
+# its outline is gone, the score, the share of pixels that were invented, and the means of probability and alpha.
+# A logistic regression on 135 results for calibration pictures (docs/why/eye-model-card.md).
+_GOOD, _GOOD_OFFSET = np.array([2.071, 5.91, 0.671, 4.616, -3.954]), -8.892
 
 
 @dataclass(slots=True)
@@ -27,50 +57,110 @@ class _Account:
     invented: int = 0
     before: float = 0.0  # how much its outline stood out
     after: float = 0.0
-    doubt: float = 0.0  # levels, summed over all pixels
+    undo: list[tuple[tuple[slice, slice], Mask, NDArray[np.uint8]]] = field(default_factory=list)  # what was there
+
+    def put(self, picture: Picture, there: tuple[slice, slice], inside: Mask, fresh: Plane) -> None:
+        """Writes the pixels ``inside`` the part ``there`` of the picture."""
+        part = picture[there]
+        self.undo.append((there, inside, part[inside]))
+        part[inside] = np.clip(np.rint(fresh[inside]), 0, 255).astype(np.uint8)
+
+    def take_back(self, picture: Picture) -> None:
+        for there, inside, old in reversed(self.undo):
+            picture[there][inside] = old
 
 
-def solve(picture: Picture, sight: Sight, *, least_score: float = 0.5, in_place: bool = False) -> Restoration:
+def solve(
+    picture: Picture, sight: Sight, *, least_score: float = LEAST_SCORE, in_place: bool = False, threads: int = 2
+) -> Restoration:
     """The picture without the mark that was seen in it.
 
-    Never changes a pixel outside the sight's loose mask. Refuses, with a reason, where no mark was seen, where it is
-    less certain than ``least_score``, and where the result still shows it; regions that are less certain by themselves
-    stay. ``in_place`` writes into ``picture``, for pictures that fill half the memory.
+    Changes no pixel outside the sight's loose mask, but for what a second look shows to belong to the mark. Refuses,
+    with a reason, where no mark was seen, where it is less certain than ``least_score``, and where the result still
+    shows it; regions that are less certain by themselves stay. Unless somebody said that this is the mark, it also asks
+    instead (``needs_review``) where a mark would cover much of the picture, or the result would be poor. ``in_place``
+    writes into ``picture``, for pictures that fill half the memory.
     """
     if picture.shape != (sight.height, sight.width, 3):
         raise ValueError("the sight belongs to another picture")
-    if not sight.regions:
-        return Restoration(picture, 0.0, 0, 0, refused="No mark was seen.")
     if sight.finer is not None:
-        return _solved_with_finer(picture, sight, sight.finer, least_score=least_score, in_place=in_place)
-    if sight.score < least_score:
-        return Restoration(picture, 0.0, 0, 0, refused=f"The mark is too doubtful: score {sight.score:.2f}.")
-    left_over = _certain(sight, least_score)
-    doubtful = sight.loose.sum() - left_over.loose.sum()
+        how = {"least_score": least_score, "in_place": in_place, "threads": threads}
+        return _solved_with_finer(picture, sight, sight.finer, how)
+    refused = _refused(picture, sight, least_score)
+    if refused is not None:
+        return refused
+    left_over = sight.at_least(least_score)
+    wanted, doubtful = float(left_over.loose.sum()), _expected(sight, left_over)
     if not left_over.tight.any():
         return Restoration(picture, 0.0, 0, 0, refused="Each part of the mark is too doubtful by itself.")
     result = picture if in_place else picture.copy()
     copy = result if sight.step == 1 else shrunk(picture, sight.step)
+    taken = left_over.as_seen.besides(sight.loose & ~left_over.loose)
     account = _take_off(copy, left_over.as_seen, frugal=sight.height * sight.width > MOST_PIXELS)
     if account.computed + account.invented == 0:
         return Restoration(picture, 0.0, 0, 0, refused="The mark could not be taken off without leaving a trace.")
+    if sight.step == 1:
+        _look_again(copy, taken, account, threads=threads)
+    # A mark that stays in part is not gone: blocks that were kept, regions that were too doubtful.
+    whole = 1 - (float(left_over.loose.sum()) + doubtful) / (wanted + doubtful)
+    confidence = whole * _chance_of_good(account, taken)
+    if confidence < _TAKEN_BACK and not sight.confirmed:
+        account.take_back(copy)
+        return Restoration(picture, 0.0, 0, 0, refused=_POOR.format(confidence), needs_review=True)
     if sight.step > 1:
         enlarge(result, copy, replace(sight, tight=sight.tight & account.solved, loose=account.solved))
-    gone = 1 - account.after / account.before if account.before > 0 else 1.0
-    certain = 1 - min(1.0, account.doubt / (account.computed + account.invented) / 60)
-    # A mark that stays in part is not gone: blocks that were kept, regions that were too doubtful.
-    whole = 1 - (left_over.loose.sum() + doubtful) / sight.loose.sum()
-    confidence = round(float(np.clip(gone * certain * whole * sight.score, 0, 1)), 4)
     pixels = sight.height * sight.width / sight.loose.size  # that one of the copy's stands for
-    return Restoration(result, confidence, round(pixels * account.computed), round(pixels * account.invented))
+    return Restoration(result, round(confidence, 4), round(pixels * account.computed), round(pixels * account.invented))
 
 
-def _solved_with_finer(
-    picture: Picture, sight: Sight, finer: Sight, *, least_score: float, in_place: bool
-) -> Restoration:
+def _refused(picture: Picture, sight: Sight, least_score: float) -> Restoration | None:
+    """What can be refused, or must be asked about, before anything is computed."""
+    if not sight.regions:
+        return Restoration(picture, 0.0, 0, 0, refused="No mark was seen.")
+    if sight.score < least_score:
+        return Restoration(picture, 0.0, 0, 0, refused=_DOUBTFUL.format(sight.score), needs_review=True)
+    if sight.widespread and not sight.confirmed:
+        return Restoration(picture, 0.0, 0, 0, refused=_REVIEW, needs_review=True)
+    return None
+
+
+def _expected(sight: Sight, kept: Sight) -> float:
+    """How many pixels of the mark are to be expected in the regions that were not kept."""
+    others = sight.loose & ~kept.loose
+    if sight.certainty is None or not others.any():
+        return float(others.sum())
+    certainty = sight.certainty[others & sight.tight]
+    return float(others.sum()) * float(certainty.mean()) / 255 if len(certainty) else 0.0
+
+
+def _look_again(picture: Picture, taken: Sight, account: _Account, *, threads: int) -> None:
+    """Takes off what had been overlooked beside the mark, and puts it back where that makes it worse."""
+    first = check(picture, taken, threads=threads)
+    if first is None or first.rest is None:
+        return
+    more = _take_off(picture, first.rest)
+    second = check(picture, taken, threads=threads) if more.computed + more.invented else None
+    if second is None or second.left >= first.left:
+        more.take_back(picture)
+        return
+    account.undo += more.undo
+    account.solved |= more.solved
+    account.computed += more.computed
+    account.invented += more.invented
+
+
+def _chance_of_good(account: _Account, taken: Sight) -> float:
+    gone = 1 - account.after / account.before if account.before > 0 else 1.0
+    invented = account.invented / (account.computed + account.invented)
+    means = (float(plane[taken.tight].mean()) / 255 for plane in (taken.likely, taken.strength))
+    told = _GOOD @ np.array([gone, taken.score, invented, *means]) + _GOOD_OFFSET
+    return float(1 / (1 + np.exp(-told)))
+
+
+def _solved_with_finer(picture: Picture, sight: Sight, finer: Sight, how: dict[str, Any]) -> Restoration:
     """Small marks first, each sight at the size it was seen at: what is small is least in the way."""
-    first = solve(picture, finer, least_score=least_score, in_place=in_place)
-    rest = solve(first.picture, replace(sight, finer=None), least_score=least_score, in_place=in_place)
+    first = solve(picture, finer, **how)
+    rest = solve(first.picture, replace(sight, finer=None), **how)
     if rest.refused:
         return replace(first, confidence=0.0) if first.refused is None else rest
     # What is still there, of either, is not gone.
@@ -97,29 +187,13 @@ def _take_off(picture: Picture, left_over: Sight, *, frugal: bool = False) -> _A
         account.after += now
         here, there = inner(box, outer), np.s_[box[0] : box[1], box[2] : box[3]]
         inside = block.loose[here]
-        picture[there][inside] = np.clip(np.rint(fresh[here][inside]), 0, 255).astype(np.uint8)
+        account.put(picture, there, inside, fresh[here])
         left_over.loose[there] = left_over.tight[there] = False
         account.solved[there] |= inside
-        # Which pixels were invented rather than computed, and how wrong each may be.
-        invented = draft.invented[here][inside]
-        wrong = invented * (draft.rough[here][inside] + np.float32(GRAIN)) + (1 - invented) * draft.doubt[here][inside]
-        account.invented += int((invented > 0.5).sum())
-        account.computed += int((invented <= 0.5).sum())
-        account.doubt += float(wrong.sum())
+        invented = draft.invented[here][inside] > 0.5
+        account.invented += int(invented.sum())
+        account.computed += int((~invented).sum())
     return account
-
-
-def _certain(sight: Sight, least_score: float) -> Sight:
-    """A copy of the sight, to be used up, without the regions that are too doubtful by themselves."""
-    tight, loose = sight.tight.copy(), sight.loose.copy()
-    if any(region.score < least_score for region in sight.regions):
-        near = cv2.dilate(tight.view(np.uint8), np.ones((JOIN, JOIN), np.uint8))
-        count, labels = cv2.connectedComponents(near, ltype=cv2.CV_32S)
-        label = labels[tight]
-        mean = np.bincount(label, sight.likely[tight], count) / np.maximum(np.bincount(label, minlength=count), 1)
-        tight &= (mean >= 255 * least_score)[labels]
-        loose &= loosened(tight)
-    return replace(sight, tight=tight, loose=loose)
 
 
 def _solved(block: Block, *, frugal: bool) -> tuple[Block, Draft, Plane]:

@@ -29,6 +29,8 @@ class Copy(NamedTuple):
 class Eye:
     """Runs the network over pictures of any size."""
 
+    prior = 0.0  # how likely what is seen is a mark anyway, as the logarithm of odds
+
     def __init__(self, threads: int, *, frugal: bool) -> None:
         # The network itself works on two threads, always; more are spent on more tiles at a time.
         self._at_once = max(1, threads // 2)

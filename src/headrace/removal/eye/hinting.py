@@ -1,0 +1,73 @@
+"""What somebody knows of the mark, and an eye that heeds it."""
+
+from dataclasses import dataclass
+
+import cv2
+import numpy as np
+
+from headrace.removal.eye.model import Levels, Mask, Picture
+from headrace.removal.eye.repeats import ODDS
+from headrace.removal.eye.tiles import Box, Eye
+
+Rectangle = tuple[int, int, int, int]  # left, top, width, height
+
+# Where a box says that there is a mark: how much likelier each pixel is one, and each group (logarithms of odds).
+_PIXEL, GROUP = 1.2, 5.0
+_LIKELIER = np.rint(255 / (1 + np.exp(-(ODDS + _PIXEL)))).astype(np.uint8)
+_NONE = 8  # in 255ths: less is no evidence, and stays none
+
+
+@dataclass(frozen=True, slots=True)
+class Hints:
+    """``boxes`` (left, top, width, height) hold all of the mark; or ``mask`` is the mark, pixel by pixel; ``keep`` are
+    boxes in which nothing is changed."""
+
+    boxes: tuple[Rectangle, ...] = ()
+    keep: tuple[Rectangle, ...] = ()
+    mask: Mask | None = None
+
+    def __post_init__(self) -> None:
+        for left, top, width, height in (*self.boxes, *self.keep):
+            if left < 0 or top < 0 or width <= 0 or height <= 0:
+                raise ValueError("a box is left, top, width, height, in pixels from the picture's upper left corner")
+
+
+class HintedEye(Eye):
+    """Looks only where the hints allow it, and sees more easily where they say that there is a mark."""
+
+    def __init__(self, threads: int, *, frugal: bool, hints: Hints, size: tuple[int, ...]) -> None:
+        super().__init__(threads, frugal=frugal)
+        self._hints, self._size = hints, size
+        self.prior = GROUP if hints.boxes else 0.0
+
+    def fine(self, canvas: Picture, boxes: list[Box]) -> tuple[Levels, Mask]:
+        allowed = self.allowed(canvas.shape[:2])
+        planes, looked = super().fine(canvas, [box for box in boxes if allowed[box].any()])
+        if self._hints.boxes:
+            planes[0] = np.where(planes[0] > _NONE, _LIKELIER[planes[0]], planes[0])
+        planes[0] *= allowed
+        return planes, looked
+
+    def allowed(self, shape: tuple[int, ...]) -> Mask:
+        """Where a mark may be, on a copy of this shape."""
+        allowed = _drawn(self._hints.boxes, self._size, shape) if self._hints.boxes else np.ones(shape, np.bool_)
+        return allowed & ~_drawn(self._hints.keep, self._size, shape)
+
+
+def _drawn(boxes: tuple[Rectangle, ...], size: tuple[int, ...], shape: tuple[int, ...]) -> Mask:
+    plane = np.zeros(shape, np.bool_)
+    down, across = shape[0] / size[0], shape[1] / size[1]
+    for left, top, width, height in boxes:
+        rows = slice(int(top * down), int(np.ceil((top + height) * down)))
+        columns = slice(int(left * across), int(np.ceil((left + width) * across)))
+        plane[rows, columns] = True
+    return plane
+
+
+def shrunk_mask(mask: Mask, shape: tuple[int, ...]) -> Mask:
+    """A mask for a smaller copy: what touches it is in it."""
+    if mask.shape == shape:
+        return mask.copy()
+    small = cv2.resize(mask.astype(np.float32), shape[::-1], interpolation=cv2.INTER_AREA)
+    touched: Mask = small > 0
+    return touched

@@ -1,0 +1,78 @@
+"""What somebody says about the mark, from the command line: heeded, or refused with what would be right."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from PIL import Image
+
+from headrace.removal import confined, pictures
+from headrace.removal.comparison import blended
+from headrace.removal.confined import carry_out
+from headrace.removal.errors import HintUnusable
+from headrace.removal.report import Order, Removal, Report
+from tests.cli.conftest import Call, call
+
+__all__ = ["call"]
+
+Picture = NDArray[np.uint8]
+
+
+def test_a_box_is_heeded_and_what_was_done_can_be_looked_at(call: Call, marked: Picture, tmp_path: Path) -> None:
+    Image.fromarray(marked).save(tmp_path / "photo.png")
+    words = ["--box", "0,100,320,250", "--save-mask", "mask.png", "--compare", "look.png", "--json"]
+    done = call("remove", "photo.png", *words)
+    assert done.code == 0, done.err
+    assert json.loads(done.out)["needs_review"] is False
+    changed = (np.asarray(Image.open(tmp_path / "photo.clean.png")) != marked).any(2)
+    assert changed[100:350, :320].any()
+    assert not changed[:, 320:].any()
+    mask = np.asarray(Image.open(tmp_path / "mask.png"))
+    assert mask[:, :320].max() == 255
+    assert mask[:, 320:].max() == 0
+    with Image.open(tmp_path / "look.png") as compared:
+        assert compared.size == (3 * 640 + 2 * 8, 480)
+
+
+def test_hints_that_do_not_fit_the_picture_are_refused(marked: Picture, tmp_path: Path) -> None:
+    photo, small = str(tmp_path / "photo.png"), str(tmp_path / "small.png")
+    Image.fromarray(marked[::2, ::2]).save(photo)
+    Image.fromarray(marked[:9, :9]).save(small)
+    (tmp_path / "broken.png").write_bytes(b"no picture")
+    wrong = {
+        "outside the picture of 320 x 240": Order(photo, boxes=((320, 0, 5, 5),)),
+        "a mask has the picture's size, 320 x 240": Order(photo, drawn=small),
+        "not a picture that can be read": Order(photo, drawn=str(tmp_path / "broken.png")),
+    }
+    for why, order in wrong.items():
+        with pytest.raises(HintUnusable, match=why):
+            pictures.process(order, lambda _: None)
+    with pytest.raises(HintUnusable, match="no region 99"):
+        carry_out(Order(photo, only=(99,)))  # told through the child, too
+
+
+@pytest.mark.parametrize("box", ["1,2,3", "a,b,c,d", "-1,0,5,5", "0,0,0,5"])
+def test_a_box_that_is_none_is_refused_by_name(call: Call, box: str) -> None:
+    for option in ("--box", "--keep"):
+        done = call("remove", "photo.png", option, box)
+        assert done.code == 2
+        assert "LEFT,TOP,WIDTH,HEIGHT" in done.err
+
+
+def test_asking_is_told_with_what_to_say(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    asking = Removal(False, "Needs review: say --only", 0.0, False, 0, 0, (), needs_review=True)
+    report = Report(9, 9, 0.9, (), 0.1, 0.2, asking)
+    monkeypatch.setattr(confined, "carry_out", lambda *_, **__: report)
+    done = call("remove", "p.jpg", "--json")
+    assert done.code == 1
+    assert json.loads(done.out)["needs_review"] is True
+    assert "Needs review: say --only" in call("remove", "p.jpg").err
+
+
+def test_more_or_less_of_the_change_is_made() -> None:
+    before, after = (np.full((2, 2, 3), level, np.uint8) for level in (200, 100))
+    assert blended(before, after, 0.5).tolist() == np.full((2, 2, 3), 150).tolist()
+    assert blended(before, after, 1.1).tolist() == np.full((2, 2, 3), 90).tolist()
+    assert blended(before, after, 0).tolist() == before.tolist()
