@@ -77,7 +77,12 @@ async def test_clients_are_told_what_there_is_and_what_holds_for_them(
     stranger = (await client.get("/v1/capabilities")).json()
     assert stranger["accounts"]["registration"] == "open"
     assert stranger["limits"]["page_items"] == 100
-    assert stranger["configs"] == {"announcement": None, "contact": {"email": None, "url": None}, "features": {}}
+    assert stranger["configs"] == {
+        "announcement": None,
+        "contact": {"email": None, "url": None},
+        "features": {},
+        "language": "en",
+    }
     ada_id, ada = await enter(db, known, "ada", Role.USER)
     url = "/v1/admin/configs/features"
     for params, beta in (({}, False), ({"scope": "USER", "scope_id": ada_id}, True)):
