@@ -12,6 +12,8 @@ import typer
 
 from headrace.cli.output import Json, bytes_bar, out, print_json, print_table, say
 from headrace.client import File, SyncClient
+from headrace.client.errors import ApiError
+from headrace.client.files import OnBytes
 from headrace.errors import Invalid
 
 app = typer.Typer(help="Files: send, fetch, list and delete them, over a running API.", no_args_is_help=True)
@@ -61,11 +63,19 @@ def put(
     with _client(url, key) as client:
         for path in paths:
             with bytes_bar(path.name) as report:
-                made = client.files.upload(path, name=name, strip_location=strip_location, on_progress=report)
+                made = _upload(client, path, name, report, strip_location=strip_location)
             if json:
                 print_json(_plain(made))
             else:
                 out.print(made.id, markup=False)
+
+
+def _upload(client: SyncClient, path: Path, name: str | None, report: OnBytes, *, strip_location: bool) -> File:
+    try:
+        return client.files.upload(path, name=name, strip_location=strip_location, on_progress=report)
+    except ApiError:
+        say(f"{path} was not taken:")  # the reason comes below; of several files it must be clear which
+        raise
 
 
 @app.command()
@@ -82,6 +92,8 @@ def get(
     with _client(url, key) as client:
         found = client.files.get(file_id)
         target = _target(found, to)
+        if not target.parent.is_dir():
+            raise Invalid(f"There is no folder {target.parent}: make it first.")
         if target.exists() and not force:
             raise Invalid(f"{target} is there already: --force replaces it.")
         with bytes_bar(found.name) as report:

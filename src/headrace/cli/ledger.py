@@ -7,7 +7,7 @@ import typer
 
 from headrace.billing import adjusting, usage
 from headrace.billing.adjusting import Adjusted
-from headrace.billing.model import Entitlement, EntitlementStatus, Entry, EntryStatus, Source
+from headrace.billing.model import Direction, Entitlement, EntitlementStatus, Entry, EntryStatus, Source
 from headrace.billing.schemas import AdjustedOut, EntitlementOut, EntryOut, VerificationOut
 from headrace.billing.store.ledger import EntryFilter
 from headrace.billing.verifying import Verification
@@ -159,7 +159,7 @@ def print_entries(entries: Sequence[EntryOut], *, json: bool) -> None:
         [
             (
                 f"{entry.created_at:%Y-%m-%d %H:%M:%S} UTC",
-                f"{entry.units:,}",
+                f"{'+' if entry.direction == Direction.CREDIT else '-'}{entry.units:,}",
                 entry.status,
                 entry.source,
                 entry.task_id,

@@ -38,15 +38,18 @@ def load_program(address: str) -> Registry:
 def _explain(module: str, exc: BaseException) -> str:
     if isinstance(exc, ModuleNotFoundError) and exc.name and f"{module}.".startswith(f"{exc.name}."):
         return f"There is no module {exc.name} here: run this in the folder that it lies in, or install it."
-    what = "".join(traceback.format_exception_only(exc)).strip().splitlines()[-1]
+    lines = "".join(traceback.format_exception_only(exc)).strip().splitlines()
+    # What a long message is about stands in its first line; that of a syntax error in its last, behind the source.
+    what = lines[-1] if isinstance(exc, SyntaxError) else lines[0]
     return f"{module} cannot be imported: {what}{_where(exc)}"
 
 
 def _where(exc: BaseException) -> str:
     if isinstance(exc, SyntaxError):
         return f" ({exc.filename}, line {exc.lineno})"
-    # Of the frames the last that is neither ours nor the import's: there is the line to mend.
-    theirs = [frame for frame in traceback.extract_tb(exc.__traceback__) if not _is_loading(frame.filename)]
+    # The last frame that is neither ours, nor the import's, nor an installed library's: there is the line to mend.
+    frames = [frame for frame in traceback.extract_tb(exc.__traceback__) if not _is_loading(frame.filename)]
+    theirs = [frame for frame in frames if "site-packages" not in Path(frame.filename).parts] or frames
     return f" ({theirs[-1].filename}, line {theirs[-1].lineno})" if theirs else ""
 
 

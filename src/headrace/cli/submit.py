@@ -14,6 +14,7 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 
 from headrace.cli.operator import OperatorSession, as_operator
 from headrace.cli.output import Json, err, out, print_json, say
+from headrace.cli.people import user_id_of
 from headrace.cli.tasks import print_task
 from headrace.cli.times import instant
 from headrace.cli.worker import pairs
@@ -49,6 +50,9 @@ def submit(
     labels: Annotated[
         list[str] | None, typer.Option(help="Only a worker with these takes it, as key=value. Repeatable.")
     ] = None,
+    user: Annotated[
+        str | None, typer.Option(help="Whose task it is, and whose quota pays for it: a username, or an id.")
+    ] = None,
     key: Annotated[str | None, typer.Option(help="An idempotency key: submitted once, however often you try.")] = None,
     json: Json = False,
 ) -> None:
@@ -65,7 +69,7 @@ def submit(
         labels=pairs(labels),
         idempotency_key=key,
     )
-    task = as_operator("submit", lambda session: _submit(session, spec, wait=wait))
+    task = as_operator("submit", lambda session: _submit(session, spec, user=user, wait=wait))
     if not wait:
         _print_submitted(task, json=json)
         return
@@ -79,9 +83,10 @@ def submit(
         raise typer.Exit(1)
 
 
-async def _submit(session: OperatorSession, spec: TaskSpec, *, wait: bool) -> Task:
+async def _submit(session: OperatorSession, spec: TaskSpec, *, user: str | None, wait: bool) -> Task:
+    owner = None if user is None else await user_id_of(session, user)
     async with session.db.transaction() as tx:
-        task = await service.submit_task(tx, session.tasks, session.caller, spec)
+        task = await service.submit_task(tx, session.tasks, session.caller, spec, user_id=owner)
     if not wait:
         return task
     say(f"submitted {task.id}")

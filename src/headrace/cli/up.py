@@ -24,6 +24,7 @@ from headrace.cli.api import Host, Port
 from headrace.cli.maintenance import maintenance_loops
 from headrace.cli.output import out, progress, say
 from headrace.cli.paying_locally import Paying, paying
+from headrace.cli.program import load_program
 from headrace.cli.supervisor import Supervisor, supervised, worker_command
 from headrace.cli.wiring import (
     Deployment,
@@ -61,6 +62,8 @@ PayLocally = Annotated[
 def up(host: Host = None, port: Port = None, app: App = None, pay_locally: PayLocally = False) -> None:
     """Start everything: PostgreSQL, the schema, the API, scheduler and relay. Ctrl-C stops it; the data stays."""
     started = monotonic()
+    if app is not None:
+        load_program(app)  # before anything is made: a password that is shown once must not be lost to a wrong name
     settings = for_development(load_settings(api_host=host, api_port=port))
     with _alone(data_folder(settings) / "up.lock") as lock:
         if lock is None:

@@ -95,7 +95,10 @@ def export(
 
     async def act(session: OperatorSession) -> None:
         wanted = await _wanted(session, user, None, since, until, None)
-        target = sys.stdout.buffer if output is None else output.open("wb")
+        try:
+            target = sys.stdout.buffer if output is None else output.open("wb")
+        except OSError as exc:
+            raise Invalid(f"{output} cannot be written: {exc.strerror}.") from None
         try:
             async with aclosing(await usage.export(session.db, session.caller, wanted)) as parts:
                 async for part in parts:

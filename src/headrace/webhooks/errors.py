@@ -22,7 +22,7 @@ class EndpointInvalid(Invalid):
 
 
 class SecretInvalid(Invalid):
-    """A secret is whsec_ and 24 to 64 bytes in base64; leave it out, and one is made."""
+    """A secret is whsec_ and 24 to 64 bytes in base64, as the endpoint showed it when it was made."""
 
     code = "webhook_secret_invalid"
 

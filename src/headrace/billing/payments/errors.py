@@ -4,7 +4,7 @@ from headrace.errors import Conflict, Denied, Invalid, NotFound, Unavailable
 
 
 class PaymentsOff(Denied):
-    """Nothing can be paid for here: WeChat Pay is not set up (HEADRACE_WECHATPAY_MCH_ID and those beside it)."""
+    """WeChat Pay is not set up here (HEADRACE_WECHATPAY_MCH_ID …); a server with --pay-locally has its own page."""
 
     code = "payments_off"
 
