@@ -80,12 +80,15 @@ async def lock_order(tx: Tx, order_id: str) -> Order | None:
     return _found(await tx.fetchrow(f"{FIND} FOR NO KEY UPDATE", order_id))
 
 
-FIND_PENDING = f"SELECT {COLUMNS} FROM headrace.payment_orders WHERE subscription_id = $1 AND status = 'PENDING'"
+# Locked: what WeChat Pay says of it is noted without the payer's lock, and moves the version.
+LOCK_PENDING = f"""
+SELECT {COLUMNS} FROM headrace.payment_orders WHERE subscription_id = $1 AND status = 'PENDING' FOR NO KEY UPDATE
+"""
 
 
-async def find_pending(tx: Tx, subscription_id: str) -> Order | None:
+async def lock_pending(tx: Tx, subscription_id: str) -> Order | None:
     """The order that waits to be paid; there is one at the most."""
-    return _found(await tx.fetchrow(FIND_PENDING, subscription_id))
+    return _found(await tx.fetchrow(LOCK_PENDING, subscription_id))
 
 
 # Also of one that was paid meanwhile: it does no harm, and says how it was paid.
