@@ -46,6 +46,7 @@ def test_all_is_well(call: Call, migrated: Place) -> None:
         "vacuum",
         "outbox",
         "ledger",
+        "payments",
         "retention",
     ]
     assert {entry["verdict"] for entry in found.values()} == {"ok"}, done.out

@@ -187,6 +187,26 @@ async def note_problem(tx: Tx, order_id: str, problem: str) -> bool:
     return await tx.count(NOTE_PROBLEM, order_id, problem) == 1
 
 
+RESOLVE = f"""
+UPDATE headrace.payment_orders SET problem = NULL, version = version + 1 WHERE id = $1 AND version = $2
+RETURNING {COLUMNS}
+"""
+
+
+async def resolve(tx: Tx, old: Order) -> Order | None:
+    return _found(await tx.fetchrow(RESOLVE, old.id, old.version))
+
+
+COUNT_PROBLEMS = """
+SELECT problem, count(*) FROM headrace.payment_orders WHERE problem IS NOT NULL GROUP BY problem ORDER BY problem
+"""
+
+
+async def count_problems(tx: Tx) -> dict[str, int]:
+    """How many orders somebody has to look at, by what is wrong."""
+    return {row["problem"]: row["count"] for row in await tx.fetch(COUNT_PROBLEMS)}
+
+
 # Whoever asks next takes others: the time is moved before anybody is asked.
 CLAIM_UNCHECKED = f"""
 UPDATE headrace.payment_orders SET checked_at = coalesce($1, now()) WHERE id IN (
@@ -212,18 +232,13 @@ async def list_orders(
     *,
     user_id: str | None,
     status: OrderStatus | None = None,
-    subscription_id: str | None = None,
+    has_problem: bool = False,
     older_than: Mark | None = None,
     limit: int,
 ) -> list[Order]:
-    """Newest first."""
-    where = (
-        Where()
-        .eq("user_id", user_id)
-        .eq("status", status)
-        .eq("subscription_id", subscription_id)
-        .older_than(("created_at", "id"), older_than)
-    )
+    """Newest first; ``has_problem`` takes only those that somebody has to look at."""
+    where = Where().eq("user_id", user_id).eq("status", status).older_than(("created_at", "id"), older_than)
+    where = where.is_null("problem", False if has_problem else None)
     rows = await tx.fetch(
         f"{SELECT_ORDERS} {where.sql} ORDER BY created_at DESC, id DESC LIMIT ${where.next}", *where.args, limit
     )
