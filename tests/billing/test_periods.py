@@ -66,13 +66,10 @@ def test_of_several_plans_the_best_counts() -> None:
 
 
 def test_what_no_plan_says_is_as_in_the_settings_and_no_limit_is_the_best() -> None:
-    silent, said = (
-        [],
-        read_features(
-            [{"feature": "stored_bytes", "bytes": 50}, {"feature": "retention_days", "of": "results", "days": 9}]
-        ),
+    said = read_features(
+        [{"feature": "stored_bytes", "bytes": 50}, {"feature": "retention_days", "of": "results", "days": 9}]
     )
-    one, both = Features((said,)), Features((silent, said))
+    one, both = Features((said,)), Features(((), said))
     assert (one.stored_bytes(99), both.stored_bytes(9), both.stored_bytes(99), both.stored_bytes(None)) == (
         50, 50, 99, None,
     )  # fmt: skip
