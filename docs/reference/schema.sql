@@ -511,6 +511,7 @@ CREATE TABLE headrace.payment_orders (
   CONSTRAINT ck_payment_orders_status CHECK ((status IN ('PENDING', 'PAID', 'CLOSED', 'REFUNDING', 'REFUNDED'))),
   CONSTRAINT ck_payment_orders_units CHECK ((units >= 0))
 );
+CREATE INDEX idx_payment_orders_closed ON headrace.payment_orders USING btree (expires_at) WHERE (status = 'CLOSED');
 CREATE INDEX idx_payment_orders_created_at ON headrace.payment_orders USING btree (created_at DESC, id DESC);
 CREATE INDEX idx_payment_orders_open ON headrace.payment_orders USING btree (checked_at) WHERE (status IN ('PENDING', 'REFUNDING'));
 CREATE INDEX idx_payment_orders_problem ON headrace.payment_orders USING btree (problem) WHERE (problem IS NOT NULL);

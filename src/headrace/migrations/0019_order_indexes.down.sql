@@ -1,4 +1,5 @@
 DROP INDEX headrace.idx_payment_orders_problem;
+DROP INDEX headrace.idx_payment_orders_closed;
 -- A month that was refunded and bought again stands in its way; its units are gone, and only its start says when it was.
 UPDATE headrace.entitlements SET period_start = period_start + interval '1 microsecond' * own.number
 FROM (
