@@ -207,8 +207,8 @@ async def count_problems(tx: Tx) -> dict[str, int]:
     return {row["problem"]: row["count"] for row in await tx.fetch(COUNT_PROBLEMS)}
 
 
-# Whoever asks next takes others: the time is moved before anybody is asked. One that was closed before its time may have
-# been paid all the same, for WeChat Pay need not have heard of it: it is asked about once more at its end.
+# Whoever asks next takes others: the time is moved before anybody is asked. One that was closed before its time may
+# have been paid all the same, for WeChat Pay need not have heard of it: it is asked about once more at its end.
 CLAIM_UNCHECKED = f"""
 UPDATE headrace.payment_orders SET checked_at = coalesce($1, now()) WHERE id IN (
   SELECT id FROM headrace.payment_orders
