@@ -317,7 +317,7 @@ CREATE TABLE headrace.entitlements (
 ) WITH (fillfactor=70);
 CREATE INDEX idx_entitlements_period_end ON headrace.entitlements USING btree (period_end) WHERE (status = 'ACTIVE');
 CREATE INDEX idx_entitlements_user_status_period_end ON headrace.entitlements USING btree (user_id, status, period_end DESC);
-CREATE UNIQUE INDEX uk_entitlements_subscription_period ON headrace.entitlements USING btree (subscription_id, period_start) WHERE (subscription_id IS NOT NULL);
+CREATE UNIQUE INDEX uk_entitlements_subscription_start ON headrace.entitlements USING btree (subscription_id, period_start) WHERE ((subscription_id IS NOT NULL) AND (status <> 'SUSPENDED'));
 CREATE UNIQUE INDEX uk_entitlements_user_plan_period ON headrace.entitlements USING btree (user_id, plan_id, period_start) WHERE (subscription_id IS NULL);
 CREATE TRIGGER tr_entitlements_touch BEFORE UPDATE ON headrace.entitlements FOR EACH ROW WHEN ((NOT (new.updated_at IS DISTINCT FROM old.updated_at))) EXECUTE FUNCTION headrace.touch_updated_at();
 GRANT SELECT, INSERT, UPDATE, DELETE ON headrace.entitlements TO headrace_app;
@@ -511,8 +511,10 @@ CREATE TABLE headrace.payment_orders (
   CONSTRAINT ck_payment_orders_status CHECK ((status IN ('PENDING', 'PAID', 'CLOSED', 'REFUNDING', 'REFUNDED'))),
   CONSTRAINT ck_payment_orders_units CHECK ((units >= 0))
 );
+CREATE INDEX idx_payment_orders_closed ON headrace.payment_orders USING btree (expires_at) WHERE (status = 'CLOSED');
 CREATE INDEX idx_payment_orders_created_at ON headrace.payment_orders USING btree (created_at DESC, id DESC);
 CREATE INDEX idx_payment_orders_open ON headrace.payment_orders USING btree (checked_at) WHERE (status IN ('PENDING', 'REFUNDING'));
+CREATE INDEX idx_payment_orders_problem ON headrace.payment_orders USING btree (problem) WHERE (problem IS NOT NULL);
 CREATE INDEX idx_payment_orders_subscription_id ON headrace.payment_orders USING btree (subscription_id);
 CREATE INDEX idx_payment_orders_user_created_at ON headrace.payment_orders USING btree (user_id, created_at DESC, id DESC);
 CREATE UNIQUE INDEX uk_payment_orders_entitlement_id ON headrace.payment_orders USING btree (entitlement_id) WHERE (entitlement_id IS NOT NULL);

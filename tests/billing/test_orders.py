@@ -1,9 +1,12 @@
 """How an order is paid and given back. W-11."""
 
+import asyncio
+from typing import Any
+
 from headrace.billing.payments import checking
 from headrace.billing.payments.platform_keys import SIGNATURE_TYPE
 from tests.billing.shop import Shop
-from tests.billing.test_subscriptions import renewed
+from tests.billing.test_subscriptions import path_of, renewed
 
 
 async def refund(shop: Shop, number: str) -> dict[str, object]:
@@ -134,3 +137,99 @@ async def test_the_page_of_this_machine_pays(shop: Shop) -> None:
         assert (unsigned.status_code, unsigned.json()["code"]) == (401, "SIGN_ERROR")
     checked = await shop.call("POST", f"/v1/payments/{answer['order']['id']}/check")
     assert checked.json()["status"] == "PAID"
+
+
+async def test_a_month_to_come_that_was_refunded_can_be_bought_again(shop: Shop) -> None:  # W-11
+    answer = await shop.buy()
+    for _ in range(2):
+        ahead = await renewed(shop, answer)
+        await refund(shop, ahead["order"]["id"])
+        await shop.tell_refunded(shop.local.book.find(ahead["order"]["id"]))
+    await renewed(shop, answer)
+    first, *ahead_of_it = await shop.grants()
+    assert {granted["period_start"] for granted in ahead_of_it} == {first["period_end"]}
+    assert sorted(granted["status"] for granted in ahead_of_it) == ["ACTIVE", "SUSPENDED", "SUSPENDED"]
+    row = await shop.one("SELECT expire_at FROM headrace.subscriptions")
+    assert row["expire_at"] == ahead_of_it[0]["period_end"]
+
+
+async def ask_for_renewal(shop: Shop, answer: dict[str, Any]) -> str:
+    reply = await shop.call("POST", path_of(answer, "/renew"), {})
+    assert reply.status_code == 201, reply.text
+    number: str = reply.json()["order"]["id"]
+    return number
+
+
+async def test_a_renewal_of_which_only_the_refund_is_told_leaves_what_was_paid_for(shop: Shop) -> None:  # W-11
+    answer = await shop.buy()
+    told = await ask_for_renewal(shop, answer)
+    shop.local.pay(told)
+    assert (await shop.tell_refunded(shop.local.refund(told))).status_code == 204
+    found = await ask_for_renewal(shop, answer)
+    assert found != told
+    shop.local.pay(found)
+    shop.local.refund(found)
+    reply = await shop.call("POST", f"/v1/payments/{found}/check")
+    assert (reply.status_code, reply.json()["status"]) == (200, "REFUNDED")
+    assert await shop.status_of(answer) == ("ACTIVE", "PAID")
+    (granted,) = await shop.grants()
+    assert (granted["status"], granted["quota_left"]) == ("ACTIVE", 500)
+
+
+async def a_minute_passes(shop: Shop) -> None:
+    await shop.db.fetch_alone("UPDATE headrace.payment_orders SET checked_at = now() - interval '1 hour'")
+
+
+async def test_a_refund_that_the_schedule_is_refused_is_not_waited_for(shop: Shop) -> None:
+    answer = await shop.buy()
+    await refund(shop, answer["order"]["id"])
+    order = shop.local.book.find(answer["order"]["id"])
+    order.refund, order.state = None, "REVOKED"  # it never heard of it, and does not want to
+    await a_minute_passes(shop)
+    assert await checking.run_once(shop.db, shop.payments) == {"unknown": 1}
+    assert await shop.status_of(answer) == ("ACTIVE", "PAID")
+    assert await problem_of(shop, order.number) == "refund_closed"
+
+
+async def problem_of(shop: Shop, number: str) -> str | None:
+    problem: str | None = (await shop.call("GET", f"/v1/payments/{number}")).json()["problem"]
+    return problem
+
+
+async def test_a_wrong_sum_that_was_asked_for_is_noted_as_one_that_was_told(shop: Shop) -> None:  # W-11
+    answer = await shop.order()
+    paid = shop.local.pay(answer["order"]["id"])
+    paid.asked = {**paid.asked, "amount": {"total": 1, "currency": "CNY"}}
+    await a_minute_passes(shop)
+    assert await checking.run_once(shop.db, shop.payments) == {"unknown": 1}
+    assert await problem_of(shop, paid.number) == "amount_mismatch"
+    assert await shop.status_of(answer) == ("PENDING", "PENDING")
+
+
+async def test_an_order_in_an_unknown_state_keeps_no_other_from_being_checked(shop: Shop) -> None:
+    orders = [await shop.order(plan) for plan in ("Pro", "Team", "Pro")]
+    for answer in orders:
+        shop.local.pay(answer["order"]["id"], tell=False)
+    shop.local.book.find(orders[1]["order"]["id"]).state = "ACCEPT"
+    await a_minute_passes(shop)
+    assert await checking.run_once(shop.db, shop.payments) == {"paid": 2, "unknown": 1}
+
+
+async def test_a_renewal_whose_time_is_over_is_ordered_anew(shop: Shop) -> None:
+    answer = await shop.buy()
+    old = await ask_for_renewal(shop, answer)
+    await shop.db.fetch_alone("UPDATE headrace.payment_orders SET expires_at = now() WHERE id = $1", old)
+    new = await ask_for_renewal(shop, answer)
+    assert new != old
+    assert (await shop.tell_paid(shop.local.pay(new))).status_code == 204
+    assert len(await shop.grants()) == 2
+
+
+async def test_what_is_noted_of_an_order_does_not_disturb_who_gives_it_up(shop: Shop) -> None:
+    answer = await shop.order()
+    async with shop.db.transaction() as tx:
+        await tx.execute("UPDATE headrace.payment_orders SET version = version + 1")  # WeChat Pay's answer is noted
+        giving_up = asyncio.create_task(shop.call("POST", path_of(answer, "/cancel")))
+        await asyncio.sleep(0.2)
+    assert (await giving_up).status_code == 200
+    assert await shop.status_of(answer) == ("CANCELED", "CLOSED")

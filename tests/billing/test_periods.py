@@ -1,6 +1,6 @@
 """Months as people count them, and what a plan's features come to."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -63,7 +63,19 @@ def test_of_several_plans_the_best_counts() -> None:
         1 << 40,
         50 << 20,
     )
-    assert (both.retention_days("originals"), both.retention_days("results")) == (7, 30)
+
+
+def test_what_no_plan_says_is_as_in_the_settings_and_no_limit_is_the_best() -> None:
+    said = read_features(
+        [{"feature": "stored_bytes", "bytes": 50}, {"feature": "retention_days", "of": "results", "days": 9}]
+    )
+    one, both = Features((said,)), Features(((), said))
+    assert (one.stored_bytes(99), both.stored_bytes(9), both.stored_bytes(99), both.stored_bytes(None)) == (
+        50, 50, 99, None,
+    )  # fmt: skip
+    week = timedelta(days=7)
+    assert (one.retention("results", week), both.retention("results", week)) == (timedelta(days=9),) * 2
+    assert (both.retention("originals", week), both.retention("results", None)) == (week, None)
 
 
 async def test_granted_twice_it_is_one_grant(tx: Tx) -> None:  # W-10, W-15

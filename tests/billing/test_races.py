@@ -13,6 +13,8 @@ from headrace.billing.verifying import verify
 from headrace.database import Database, DatabaseConfig
 from headrace.errors import QuotaExhausted
 from headrace.library.program import Headrace
+from headrace.outbox import interests
+from headrace.outbox.interests import Interest
 from headrace.schedules.loop import Scheduler, SchedulerConfig
 from headrace.schedules.model import ScheduleSpec
 from headrace.schedules.service import create_schedule
@@ -90,6 +92,8 @@ def in_sql(bench: Bench, caller: Caller) -> Client:
 
 
 async def test_of_200_clients_who_want_the_last_50_units_50_get_one(bench: Bench, caller: Caller) -> None:  # W-10
+    async with bench.db.transaction() as tx:  # somebody wants to hear of them
+        await interests.declare(tx, "webhooks", "", [Interest("task.*")])
     quota = await stand.grant_alone(bench.db, caller.user_id, UNITS)
     made, refused = await race([single(bench, caller) for _ in range(CLIENTS)])
     assert (made, refused) == (UNITS, CLIENTS - UNITS)

@@ -11,8 +11,10 @@ from fastapi import FastAPI
 
 from headrace import ids
 from headrace.assembly.followers import followers
+from headrace.audit import Who
+from headrace.billing.adjusting import adjust
 from headrace.billing.ledger_routes import router
-from headrace.database import Database
+from headrace.database import Database, Tx
 from headrace.tasks.catalog import StoredCatalog, declare_types
 from headrace.tasks.live import open_watch
 from headrace.tasks.registry import Registry
@@ -158,6 +160,33 @@ async def test_an_administrator_adjusts_a_quota_once_with_a_reason(root: httpx.A
     assert [row["data"]["units"] for row in rows] == ["5", "-15"]
     verified = (await root.post("/v1/admin/ledger/verify")).json()
     assert (verified["fault_count"], verified["entries"]) == (0, 3)
+
+
+async def test_no_adjustment_makes_more_than_can_be_counted(root: httpx.AsyncClient, db: Database) -> None:
+    quota = await money.grant_alone(db, await stand.user(db, "bea"), 2**31 - 2)
+    path = f"/v1/admin/entitlements/{quota}/adjust"
+    refused = await root.post(path, json={"units": 2, "reason": "a gift"})
+    assert (refused.status_code, refused.json()["code"]) == (400, "adjustment_invalid")
+    assert (await root.post(path, json={"units": 1, "reason": "a gift"})).status_code == 201
+
+
+async def test_an_adjustment_repeated_over_the_end_of_a_month_is_one(tx: Tx) -> None:  # W-15
+    user_id = ids.new("u")
+    await tx.execute("INSERT INTO headrace.users (id, username, password_hash) VALUES ($1, $1, '!')", user_id)
+    quota = await money.grant(tx, user_id, 10)
+    last_month = datetime.now(UTC).replace(day=1) - timedelta(days=1)
+    entry = ids.new("led", at=last_month)
+    await tx.execute(
+        "INSERT INTO headrace.usage_ledger (id, period, user_id, entitlement_id, consume_unit, direction, status,"
+        " source, idempotency_key) VALUES ($1, $2, $3, $4, 5, 'CREDIT', 'COMMITTED', 'MANUAL_ADJUST', $5)",
+        entry,
+        last_month.date().replace(day=1),
+        user_id,
+        quota,
+        f"{last_month:%Y%m}:adjust:midnight",
+    )
+    again = await adjust(tx, Who.system(), quota, 5, reason="a gift", key="midnight")
+    assert (again.entry.id, again.entitlement.quota_left) == (entry, 10)
 
 
 async def test_the_last_verification_can_be_read_and_names_what_is_wrong(root: httpx.AsyncClient, db: Database) -> None:

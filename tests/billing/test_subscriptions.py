@@ -165,6 +165,26 @@ async def test_a_notice_that_got_lost_is_asked_for(shop: Shop) -> None:  # W-11
     assert await checking.run_once(shop.db, shop.payments, now=soon + DAY) == {}
 
 
+async def test_given_up_and_paid_all_the_same_it_is_asked_for_once_more(shop: Shop) -> None:  # W-11
+    answer = await shop.order()
+    await shop.call("POST", path_of(answer, "/cancel"))
+    assert await shop.status_of(answer) == ("CANCELED", "CLOSED")
+    given_up = shop.local.book.find(answer["order"]["id"])
+    given_up.state = "NOTPAY"  # as if WeChat Pay had not been reached
+    shop.local.pay(given_up.number, tell=False)
+    soon = datetime.now().astimezone() + timedelta(minutes=2)
+    assert await checking.run_once(shop.db, shop.payments, now=soon) == {}
+    assert await checking.run_once(shop.db, shop.payments, now=soon + timedelta(hours=1)) == {"paid": 1}
+    assert await shop.status_of(answer) == ("ACTIVE", "PAID")
+
+
+async def test_given_up_and_not_paid_it_is_asked_about_once(shop: Shop) -> None:
+    answer = await shop.order()
+    await shop.call("POST", path_of(answer, "/cancel"))
+    later = datetime.now().astimezone() + timedelta(hours=1)
+    assert [await checking.run_once(shop.db, shop.payments, now=later) for _ in range(2)] == [{"closed": 1}, {}]
+
+
 async def test_an_order_that_nobody_pays_is_closed(shop: Shop) -> None:  # W-11
     answer = await shop.order()
     soon = datetime.now().astimezone() + timedelta(minutes=2)

@@ -8,12 +8,14 @@ from typing import Any
 from headrace import ids
 from headrace.access import Caller, Role
 from headrace.audit import Who
-from headrace.billing.payments import ordering
+from headrace.billing.payments import ordering, store
 from headrace.billing.payments.config import OrderConfig
 from headrace.billing.payments.local.server import LocalPayments, local_payments
 from headrace.billing.payments.model import PayMethod
 from headrace.billing.payments.service import open_payments
 from headrace.database import Database, DatabaseConfig
+from headrace.operations.figures import figures_of
+from headrace.operations.health import read_health
 from tests.cli.conftest import Call, Place
 from tests.web.test_everything_is_audited import merchant, merchant_keys
 
@@ -67,6 +69,35 @@ async def test_an_operator_sells_checks_and_refunds(call: Call, migrated: Place,
         assert (await run("subscriptions", "check", number, "--json"))["status"] == "REFUNDED"
         (listed,) = await run("subscriptions", "orders", "--status", "refunded", "--json")
         assert listed["id"] == number
+
+
+async def test_an_order_with_a_problem_raises_an_alarm_until_somebody_has_looked(
+    call: Call, migrated: Place, tmp_path: Path
+) -> None:  # W-11
+    async def run(*words: str) -> Any:
+        done = await asyncio.to_thread(call, *words, "--json", settings=migrated.settings)
+        assert done.code == 0, done.err
+        return json.loads(done.out)
+
+    async def alarm() -> tuple[str, object]:
+        (found,) = [each for each in await run("doctor") if each["check"] == "payments"]
+        async with await Database.connect(DatabaseConfig(migrated.app_url)) as db:
+            figures = {each.name: each.values for each in figures_of(await read_health(db))}
+        return found["verdict"], figures["headrace_payment_order_problems"]
+
+    await run("plans", "add", "Pro", "--price-cents", "2900", "--units", "500")
+    async with local_payments(merchant_keys()) as local:
+        local.loses_notices = True
+        number = await order(migrated, local)
+    assert await alarm() == ("ok", {})
+    async with await Database.connect(DatabaseConfig(migrated.app_url)) as db, db.transaction() as tx:
+        assert await store.note_problem(tx, number, "amount_mismatch")
+    assert await alarm() == ("warning", {("amount_mismatch",): 1})
+    assert [each["id"] for each in await run("subscriptions", "orders", "--problem")] == [number]
+    for _ in range(2):
+        assert (await run("subscriptions", "resolve", number, "--reason", "paid back by hand"))["problem"] is None
+    assert await alarm() == ("ok", {})
+    assert await run("subscriptions", "orders", "--problem") == []
 
 
 def test_what_is_wrong_is_said(call: Call, migrated: Place, tmp_path: Path) -> None:

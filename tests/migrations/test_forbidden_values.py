@@ -368,7 +368,7 @@ TWICE: list[tuple[str, dict[str, object], str | None]] = [
     ("subscriptions", {"id": "sub_2"}, "uk_subscriptions_external_order_id"),
     ("subscriptions", {"id": "sub_2", "external_order_id": None}, "uk_subscriptions_user_live"),
     ("subscriptions", {"id": "sub_2", "external_order_id": None, "status": "PENDING"}, None),
-    ("entitlements", {"id": "ent_2"}, "uk_entitlements_subscription_period"),
+    ("entitlements", {"id": "ent_2"}, "uk_entitlements_subscription_start"),
     ("entitlements", {"id": "ent_2", "subscription_id": None}, None),
     ("payment_orders", {"id": "ord_2", "entitlement_id": None, "transaction_id": None, "status": "CLOSED"}, None),
     (

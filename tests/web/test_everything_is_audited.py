@@ -539,6 +539,13 @@ async def _(world: World) -> Sent:
     return Sent({"order_id": (await world.bought())["order"]["id"]}, {"reason": "as agreed"})
 
 
+@recipe("POST /v1/admin/payments/{order_id}/resolve")
+async def _(world: World) -> Sent:
+    order_id = (await world.order())["order"]["id"]
+    await world.db.fetch_alone("UPDATE headrace.payment_orders SET problem = 'amount_mismatch' WHERE id = $1", order_id)
+    return Sent({"order_id": order_id}, {"reason": "paid back by hand"})
+
+
 DEAD_EVENT = """
 INSERT INTO headrace.outbox_events
   (event_id, event_type, event_version, aggregate_type, aggregate_id, payload_json, status)

@@ -119,6 +119,7 @@ async def inspect(files: Files, db: Database, upload: Upload, received: Received
         limits = await limits_for(tx, files.config, upload.user_id)
         equal = await assets.find_equal(tx, upload.user_id, received.sha256, received.size)
     facts = await files.inspector.inspect(received.path, limits=limits.file)
+    limits.check(facts.media_type, received.size)
     if upload.strip_location:
         freed = received.path.with_name(f"{received.path.name}.freed")
         if await files.inspector.strip_location(received.path, freed):

@@ -11,6 +11,7 @@ from headrace.billing.store import ledger
 from headrace.database import Tx
 
 MOST_UNITS = 1_000_000_000
+MOST_TOTAL = 2**31 - 1  # what the column holds
 LONGEST_KEY = 64
 
 
@@ -21,7 +22,8 @@ class Adjusted:
 
 
 async def adjust(tx: Tx, who: Who, entitlement_id: str, units: int, *, reason: str, key: str | None = None) -> Adjusted:
-    """Add ``units`` to an entitlement, or take them away if they are below 0. The same key again changes nothing.
+    """Add ``units`` to an entitlement, or take them away if they are below 0. The same key again changes nothing,
+    in the month after it too.
 
     ``QuotaTooSmall`` if so many are not left: what is held or used stays granted.
     """
@@ -36,6 +38,10 @@ async def adjust(tx: Tx, who: Who, entitlement_id: str, units: int, *, reason: s
         if (before.entitlement_id, _signed(before)) != (old.id, units):
             raise AdjustmentKeyReused
         return Adjusted(old, before)
+    if old.quota_total + units > MOST_TOTAL:
+        raise AdjustmentInvalid(
+            f"An entitlement has {MOST_TOTAL:,} units at most, and {old.quota_total:,} are granted."
+        )
     new = await store.adjust_quota(tx, old.id, units)
     if new is None:
         raise QuotaTooSmall(f"Only {old.quota_left:,} of the {old.quota_total:,} units are left.", left=old.quota_left)

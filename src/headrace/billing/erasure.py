@@ -22,7 +22,7 @@ class EndSubscriptions:
             await store.lock_payer(tx, user_id)
             found = await store.list_open(tx, user_id)
             for subscription_id in found:
-                if (waiting := await orders.find_pending(tx, subscription_id)) is not None:
+                if (waiting := await orders.lock_pending(tx, subscription_id)) is not None:
                     closed = await orders.close(tx, waiting)
                     await audit.record(tx, who, Action.DISABLED, resource_of(waiting), old=waiting, new=closed)
                 if (subscription := await store.lock_subscription(tx, subscription_id)) is not None:

@@ -5,19 +5,23 @@
 >>> features.max_file_bytes(MediaType.PDF)
 
 Who has several entitlements has the best of them all. What no entry says is as in the defaults: an image is a unit, so
-is a page or a slide, and so are each started ten seconds of a video, twice that at HIGH.
+is a page or a slide, and so are each started ten seconds of a video, twice that at HIGH. How much is stored and for how
+long is as in the settings.
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from headrace.database import Tx
+
+T = TypeVar("T")
+Limit = TypeVar("Limit", int, timedelta)
 
 MIB = 1 << 20
 GIB = 1 << 30
@@ -110,9 +114,7 @@ _DEFAULT_FILE_BYTES = {
     MediaType.PPT: 200 * MIB,
     MediaType.VIDEO: 2 * GIB,
 }
-_DEFAULT_STORED_BYTES = 10 * GIB
 _DEFAULT_CONCURRENCY = 2
-_DEFAULT_RETENTION = {"originals": 7, "results": 30}
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,23 +133,30 @@ class Features:
     def max_file_bytes(self, media_type: MediaType) -> int:
         return max(_file_bytes(entries, media_type) for entries in self.plans)
 
-    @property
-    def stored_bytes(self) -> int:
-        return max(self._each(StoredBytes, lambda entry: entry.bytes, _DEFAULT_STORED_BYTES))
+    def stored_bytes(self, default: int | None) -> int | None:
+        """How much may be stored; ``default`` is what the settings say, and None is no limit."""
+        found = self._each(lambda e: e.bytes if isinstance(e, StoredBytes) else None)
+        return _most([default if value is None else value for value in found])
 
     @property
     def concurrency(self) -> int:
-        return max(self._each(Concurrency, lambda entry: entry.tasks, _DEFAULT_CONCURRENCY))
+        found = self._each(lambda e: e.tasks if isinstance(e, Concurrency) else None)
+        return max(_DEFAULT_CONCURRENCY if value is None else value for value in found)
 
-    def retention_days(self, of: Literal["originals", "results"]) -> int:
-        found = [
-            next((e.days for e in entries if isinstance(e, RetentionDays) and e.of == of), _DEFAULT_RETENTION[of])
-            for entries in self.plans
-        ]
-        return max(found)
+    def retention(self, of: Literal["originals", "results"], default: timedelta | None) -> timedelta | None:
+        """How long files are kept; ``default`` is what the settings say, and None is for ever."""
+        found = self._each(lambda e: timedelta(days=e.days) if isinstance(e, RetentionDays) and e.of == of else None)
+        return _most([default if value is None else value for value in found])
 
-    def _each(self, kind: type[Any], value: Any, default: int) -> Iterable[int]:
-        return (next((value(e) for e in entries if isinstance(e, kind)), default) for entries in self.plans)
+    def _each(self, value: Callable[[Any], T | None]) -> list[T | None]:
+        """What each plan says first; None where it says nothing."""
+        return [next((said for e in entries if (said := value(e)) is not None), None) for entries in self.plans]
+
+
+def _most(values: Sequence[Limit | None]) -> Limit | None:
+    """The largest; None, which is no limit, is larger than any."""
+    bounded = [value for value in values if value is not None]
+    return None if len(bounded) < len(values) else max(bounded)
 
 
 def _rule(entries: Sequence[Any], media_type: MediaType, quality: Quality) -> UnitsFeature:

@@ -1,49 +1,13 @@
 """Units for a period: an entitlement and the ledger's row that says where it comes from, in one transaction."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
-from enum import StrEnum
 from typing import Any
 
 from headrace import ids
+from headrace.billing.model import Entitlement
+from headrace.billing.store.entitlements import COLUMNS, entitlement_of
 from headrace.database import Row, Tx
-
-
-class EntitlementStatus(StrEnum):
-    """ACTIVE counts within its period. EXPIRED is over, SUSPENDED was taken back with its money."""
-
-    ACTIVE = "ACTIVE"
-    EXPIRED = "EXPIRED"
-    SUSPENDED = "SUSPENDED"
-
-
-@dataclass(frozen=True, slots=True)
-class Entitlement:
-    """A row of entitlements."""
-
-    id: str
-    user_id: str
-    plan_id: str
-    subscription_id: str | None
-    quota_total: int
-    quota_left: int
-    period_start: datetime
-    period_end: datetime
-    status: EntitlementStatus
-    features_json: Any
-    created_at: datetime
-    updated_at: datetime
-
-
-_COLUMNS = """id, user_id, plan_id, subscription_id, quota_total, quota_left, period_start, period_end, status,
-  features_json, created_at, updated_at"""
-
-
-def _entitlement_of(row: Row) -> Entitlement:
-    fields = {name: row[name] for name in Entitlement.__dataclass_fields__}
-    return Entitlement(**fields | {"status": EntitlementStatus(row["status"])})
-
 
 # Whoever grants the same period at the same moment waits at the unique index, and then finds it there.
 INSERT_ENTITLEMENT = f"""
@@ -53,12 +17,13 @@ SELECT $1::varchar, $2::varchar, id, $4::varchar, $5::integer, $5, $6::timestamp
        coalesce($8::jsonb, features_json)
 FROM headrace.plans WHERE id = $3
 ON CONFLICT DO NOTHING
-RETURNING {_COLUMNS}
+RETURNING {COLUMNS}
 """
-# The key of an entitlement without a subscription is its plan's.
+# The key of an entitlement without a subscription is its plan's. One that was refunded may be granted anew.
 FIND_GRANTED = f"""
-SELECT {_COLUMNS} FROM headrace.entitlements
+SELECT {COLUMNS} FROM headrace.entitlements
 WHERE user_id = $1 AND plan_id = $2 AND subscription_id IS NOT DISTINCT FROM $3 AND period_start = $4
+  AND (subscription_id IS NULL OR status <> 'SUSPENDED')
 """
 INSERT_CREDIT = """
 INSERT INTO headrace.usage_ledger
@@ -100,13 +65,14 @@ async def grant(
     if row is None:
         found = await tx.fetchrow(FIND_GRANTED, user_id, plan_id, subscription_id, period_start)
         assert found is not None, "the insert met this row"
-        return _entitlement_of(found)
+        return entitlement_of(found)
     if units > 0:  # the ledger has no rows about nothing
         await tx.execute(INSERT_CREDIT, [ids.new("led")], [user_id], [entitlement_id], [units], remark)
-    return _entitlement_of(row)
+    return entitlement_of(row)
 
 
-# Users who lack the plan's entitlement of this month. Locked, so that an account that is just going gets none.
+# Users who lack the plan's entitlement of this month. Locked against changes of their status, so that an account that
+# is just going gets none.
 LACKING = """
 SELECT u.id, p.monthly_quota, p.features_json
 FROM headrace.plans AS p
@@ -117,7 +83,7 @@ WHERE p.id = $1 AND p.is_active AND u.status <> 'DELETED' AND u.id <> $2
     WHERE e.user_id = u.id AND e.plan_id = p.id AND e.subscription_id IS NULL AND e.period_start = $3
   )
 ORDER BY u.id LIMIT $4
-FOR KEY SHARE OF u SKIP LOCKED
+FOR SHARE OF u SKIP LOCKED
 """
 INSERT_MANY = """
 INSERT INTO headrace.entitlements

@@ -107,6 +107,7 @@ async def _look_at_database(deployment: Deployment, settings: Settings) -> list[
             ("vacuum", _vacuum),
             ("outbox", _outbox),
             ("ledger", _ledger),
+            ("payments", _payments),
             ("retention", lambda db: _retention(db, retention_config(settings))),
         ]
         with _noting(findings, "schema"):
@@ -271,6 +272,18 @@ async def _ledger(db: Database) -> Finding:
     if ago > _LATE:
         return Finding("ledger", Verdict.WARNING, f"last verified {_rounded(ago)} ago: `headrace ledger verify`")
     return Finding("ledger", Verdict.GOOD, f"all {last.entries:,} entries add up, {_rounded(ago)} ago")
+
+
+async def _payments(db: Database) -> Finding:
+    problems = (await read_health(db)).order_problems
+    if not problems:
+        return Finding("payments", Verdict.GOOD, "no order needs to be looked at")
+    return Finding(
+        "payments",
+        Verdict.WARNING,
+        f"orders need to be looked at ({', '.join(f'{name}: {count:,}' for name, count in problems.items())}): "
+        "`headrace subscriptions orders --problem` lists them, `headrace subscriptions resolve` ends the alarm",
+    )
 
 
 async def _retention(db: Database, config: RetentionConfig) -> Finding:

@@ -82,6 +82,7 @@ def cancel(subscription_id: SubscriptionId, json: Json = False) -> None:
 def orders(
     user: User = None,
     status: Annotated[OrderStatus | None, typer.Option(case_sensitive=False, help="Only those in this state.")] = None,
+    problem: Annotated[bool, typer.Option("--problem", help="Only those that somebody has to look at.")] = False,
     limit: Limit = 50,
     json: Json = False,
 ) -> None:
@@ -90,7 +91,9 @@ def orders(
     async def act(session: OperatorSession) -> Sequence[Order]:
         owner = None if user is None else await user_id_of(session, user)
         async with session.db.transaction() as tx:
-            return await payments_service.list_orders(tx, session.caller, user_id=owner, status=status, limit=limit)
+            return await payments_service.list_orders(
+                tx, session.caller, user_id=owner, status=status, has_problem=problem, limit=limit
+            )
 
     found = as_operator("subscriptions orders", act)
     if json:
@@ -142,6 +145,21 @@ def refund(
             return await refunding.send_refund(session.db, payments, session.caller, order)
 
     _print(OrderOut.of(as_operator("subscriptions refund", act)), json=json)
+
+
+@app.command()
+def resolve(
+    order_id: OrderId,
+    reason: Annotated[str, typer.Option(help="What was found and done, for the audit trail.")],
+    json: Json = False,
+) -> None:
+    """Say that an order's `problem` was looked at: it raises no alarm any more."""
+
+    async def act(session: OperatorSession) -> Order:
+        async with session.db.transaction() as tx:
+            return await payments_service.resolve_problem(tx, session.caller, order_id, reason=reason)
+
+    _print(OrderOut.of(as_operator("subscriptions resolve", act)), json=json)
 
 
 def _print(shown: SubscriptionOut | OrderOut, *, json: bool) -> None:

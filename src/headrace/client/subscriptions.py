@@ -139,6 +139,11 @@ class Payments(Verbs):
         path = f"/v1/admin/payments/{part(order_id)}/refund"
         return Order.of(await self._change(path, None, safe=True, body=given({"reason": reason})))
 
+    async def resolve(self, order_id: str, *, reason: str) -> Order:
+        """Say that its ``problem`` was looked at. For administrators."""
+        path = f"/v1/admin/payments/{part(order_id)}/resolve"
+        return Order.of(await self._change(path, None, safe=True, body=given({"reason": reason})))
+
     async def list(self, *, status: str | None = None, user_id: str | None = None) -> AsyncGenerator[Order, None]:
         """Your orders, newest first. Administrators name somebody else, or ``*``."""
         async for each in self._pages("/v1/payments", {"status": status, "user_id": user_id}):

@@ -56,5 +56,8 @@ class SyncPayments:
     def refund(self, order_id: str, *, reason: str) -> Order:
         return self._loop.run(self._payments.refund(order_id, reason=reason))
 
+    def resolve(self, order_id: str, *, reason: str) -> Order:
+        return self._loop.run(self._payments.resolve(order_id, reason=reason))
+
     def list(self, *, status: str | None = None, user_id: str | None = None) -> Iterator[Order]:
         return self._loop.iterate(self._payments.list(status=status, user_id=user_id))

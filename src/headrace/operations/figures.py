@@ -131,6 +131,12 @@ def figures_of(health: Health) -> list[Figure]:
             {(run.table_name,): float(run.error is not None) for run in runs},
         ),
         *_ledger_figures(health.ledger),
+        Figure(
+            "headrace_payment_order_problems",
+            "Orders that somebody has to look at, by what is wrong. Alarm above 0.",
+            ("problem",),
+            {(problem,): count for problem, count in health.order_problems.items()},
+        ),
     ]
 
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from headrace.audit import seals
+from headrace.billing.payments.store import count_problems
 from headrace.billing.verifying import Verification, find_last
 from headrace.database import Database, Tx
 from headrace.operations import store
@@ -45,6 +46,7 @@ class Health:
     archives: dict[str, int]  # by state
     runs: tuple[RetentionRun, ...]
     ledger: Verification | None  # the last look through it
+    order_problems: dict[str, int]  # orders that somebody has to look at, by what is wrong
 
 
 # Partitions count for their parent; the parent itself holds nothing.
@@ -93,6 +95,7 @@ async def read_health(db: Database) -> Health:
             archives={row["state"]: row["count"] for row in await tx.fetch(COUNT_ARCHIVES)},
             runs=tuple(RetentionRun(**row) for row in await tx.fetch(LIST_RUNS)),
             ledger=await find_last(tx),
+            order_problems=await count_problems(tx),
         )
 
 

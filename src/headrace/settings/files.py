@@ -36,12 +36,13 @@ class FilesSettings(Group):
         "as storage has its own.",
         None,
     )
-    files_max_bytes: ByteSize = setting("The largest file.", "2GiB")
+    files_max_bytes: ByteSize = setting("The largest file, whatever a plan says.", "2GiB")
     files_max_pixels: PositiveInt = setting("The most pixels of a picture, or of a video's frame.", 100_000_000)
     files_max_pages: PositiveInt = setting("The most pages or slides of a document.", 2_000)
     files_max_duration: Duration = setting("The longest video.", timedelta(hours=2))
     files_stored_bytes: ByteSize | None = setting(
-        "How many bytes one user may have stored. Equal files count once, uploads under way with their whole size.",
+        "How many bytes one user may have stored, unless a plan says otherwise. Equal files count once, uploads under "
+        "way with their whole size.",
         "20GiB",
     )
     files_part_bytes: ByteSize = setting(
@@ -55,11 +56,13 @@ class FilesSettings(Group):
         "Processes of one API that look into files at the same time.", 2
     )
     retention_originals: Keep = setting(
-        "How long files of users stay after their upload; then they are deleted. `forever` keeps them.",
+        "How long files of users stay after their upload, unless a plan says otherwise; then they are deleted. "
+        "`forever` keeps them.",
         timedelta(days=7),
     )
     retention_results: Keep = setting(
-        "How long the files that tasks have made stay; then they are deleted.", timedelta(days=30)
+        "How long the files that tasks have made stay, unless a plan says otherwise; then they are deleted.",
+        timedelta(days=30),
     )
 
     @model_validator(mode="after")

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 
 from headrace import logs
 from headrace.audit import Who
-from headrace.billing.payments import settlement, store
+from headrace.billing.payments import refunding, settlement, store
 from headrace.billing.payments.errors import NoticeWrong, WeChatPayRefused, WeChatPayUnavailable
 from headrace.billing.payments.model import Order, OrderStatus, TradeState
 from headrace.billing.payments.service import Payments
@@ -39,13 +39,17 @@ async def run_once(db: Database, payments: Payments, *, now: datetime | None = N
 
 async def check(db: Database, payments: Payments, order: Order, *, now: datetime | None = None) -> Order:
     """Ask WeChat Pay what became of this order, and make it true here."""
-    match order.status:
-        case OrderStatus.PENDING | OrderStatus.CLOSED:
-            return await _check_payment(db, payments, order, now)
-        case OrderStatus.REFUNDING:
-            return await check_refund(db, payments, order, now=now)
-        case _:
-            return order
+    try:
+        match order.status:
+            case OrderStatus.PENDING | OrderStatus.CLOSED:
+                return await _check_payment(db, payments, order, now)
+            case OrderStatus.REFUNDING:
+                return await _check_refund(db, payments, order, now)
+            case _:
+                return order
+    except NoticeWrong as exc:
+        await settlement.note_wrong(db, Who.system(), order.id, exc)
+        raise
 
 
 async def _check_safely(db: Database, payments: Payments, order: Order, now: datetime | None) -> str:
@@ -78,11 +82,11 @@ async def _check_payment(db: Database, payments: Payments, order: Order, now: da
         return await settlement.close(tx, Who.system(), found) if found.status is OrderStatus.PENDING else found
 
 
-async def check_refund(db: Database, payments: Payments, order: Order, *, now: datetime | None = None) -> Order:
+async def _check_refund(db: Database, payments: Payments, order: Order, now: datetime | None) -> Order:
     """A refund that WeChat Pay never heard of is asked for once more, under the same number."""
     assert order.refund_id is not None
     refund = await payments.wechatpay.find_refund(order.refund_id)
     if refund is None:
-        refund = await payments.wechatpay.refund(order)
+        return await refunding.ask(db, payments, Who.system(), order)
     async with db.transaction() as tx:
         return await settlement.settle_refund(tx, Who.system(), refund, now=now)

@@ -70,8 +70,9 @@ async def order_renewal(
         raise SubscriptionUnpaid
     if not subscription.is_live:
         raise SubscriptionEnded
-    waiting = await store.find_pending(tx, subscription.id)
-    if waiting is not None and waiting.method is method:
+    waiting = await store.lock_pending(tx, subscription.id)
+    can_be_paid = waiting is not None and waiting.expires_at > await subscriptions_store.clock(tx)
+    if waiting is not None and can_be_paid and waiting.method is method:
         return subscription, waiting
     if waiting is not None:
         await _close(tx, caller, waiting)
@@ -87,7 +88,7 @@ async def cancel(
 ) -> tuple[Subscription, Order | None]:
     """Cancel a subscription, and give up the order that waits to be paid for it."""
     subscription = await subscriptions.cancel(tx, caller, subscription_id, expected=expected)
-    waiting = await store.find_pending(tx, subscription.id)
+    waiting = await store.lock_pending(tx, subscription.id)
     return subscription, None if waiting is None else await _close(tx, caller, waiting)
 
 

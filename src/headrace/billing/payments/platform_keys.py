@@ -1,5 +1,6 @@
 """Whose signature counts: WeChat Pay's public key, or its certificates, by the serial number in a message."""
 
+import asyncio
 import time
 from base64 import b64decode
 from binascii import Error as Base64Error
@@ -21,6 +22,7 @@ log = logs.get(__name__)
 SIGNATURE_TYPE = "WECHATPAY2-SHA256-RSA2048"
 # Anybody can send a made-up serial number; certificates are fetched no more often than this for it.
 _FETCH_AT_MOST_EVERY_S = 60.0
+_AFTER_A_FAILURE_S = 5.0
 
 FetchCertificates = Callable[[], Awaitable[Mapping[str, str]]]
 """The certificates as PEM, by serial number."""
@@ -32,7 +34,8 @@ class PlatformKeys:
     def __init__(self, given: Mapping[str, RSAPublicKey], fetch: FetchCertificates | None) -> None:
         self._keys: dict[str, tuple[RSAPublicKey, datetime | None]] = {name: (key, None) for name, key in given.items()}
         self._fetch = fetch
-        self._fetched_at: float | None = None
+        self._fetching = asyncio.Lock()
+        self._fetch_after = 0.0
 
     async def verify(self, headers: Mapping[str, str], body: bytes) -> bool:
         """Whether this body was signed by WeChat Pay, by the headers beside it."""
@@ -53,18 +56,21 @@ class PlatformKeys:
     async def _find(self, serial: str) -> RSAPublicKey | None:
         if (key := self._valid(serial)) is not None or self._fetch is None or not serial:
             return key
-        now = time.monotonic()
-        if self._fetched_at is not None and now - self._fetched_at < _FETCH_AT_MOST_EVERY_S:
-            return None
-        self._fetched_at = now
+        async with self._fetching:  # who comes meanwhile waits for what this one gets
+            if (key := self._valid(serial)) is None and time.monotonic() >= self._fetch_after:
+                await self._refresh(self._fetch)
+                key = self._valid(serial)
+        return key
+
+    async def _refresh(self, fetch: FetchCertificates) -> None:
         try:
-            fetched = await self._fetch()
+            fetched = await fetch()
         except HeadraceError as exc:  # those that are known go on counting
             log.warning("wechatpay.certificates_not_fetched", error=exc.code)
-            self._fetched_at = None
-            return None
+            self._fetch_after = time.monotonic() + _AFTER_A_FAILURE_S
+            return
+        self._fetch_after = time.monotonic() + _FETCH_AT_MOST_EVERY_S
         self._keys.update({name: read for name, pem in fetched.items() if (read := _read(pem)) is not None})
-        return self._valid(serial)
 
     def _valid(self, serial: str) -> RSAPublicKey | None:
         key, until = self._keys.get(serial, (None, None))

@@ -2,7 +2,7 @@
 
 from headrace import audit, ids
 from headrace.access import AdminOnly, Caller
-from headrace.audit import Action
+from headrace.audit import Action, Who
 from headrace.billing.payments import settlement, store
 from headrace.billing.payments.errors import OrderNotFound, OrderNotPaid, WeChatPayRefused, WeChatPayUnavailable
 from headrace.billing.payments.model import Order, OrderStatus, Refund, RefundState
@@ -33,18 +33,25 @@ async def begin_refund(tx: Tx, caller: Caller, payments: Payments, order_id: str
 
 
 async def send_refund(db: Database, payments: Payments, caller: Caller, order: Order) -> Order:
-    """Ask WeChat Pay for it. If it does not answer, the schedule asks again; if it refuses, the order is PAID as
-    before, and the error says why."""
-    if order.status is not OrderStatus.REFUNDING or order.refund_id is None:
+    """Ask WeChat Pay for it. If it does not answer, the schedule asks again."""
+    if order.status is not OrderStatus.REFUNDING:
         return order
     try:
-        refund = await payments.wechatpay.refund(order)
+        return await ask(db, payments, caller.who, order)
     except WeChatPayUnavailable:
         return order
+
+
+async def ask(db: Database, payments: Payments, who: Who, order: Order) -> Order:
+    """Ask for a refund that was written down. If WeChat Pay refuses, the order is PAID as before, with a problem, and
+    the error says why."""
+    assert order.refund_id is not None
+    try:
+        refund = await payments.wechatpay.refund(order)
     except WeChatPayRefused:
         failed = Refund(order.id, order.refund_id, RefundState.CLOSED, None, None, None, None)
         async with db.transaction() as tx:
-            await settlement.settle_refund(tx, caller.who, failed)
+            await settlement.settle_refund(tx, who, failed)
         raise
     async with db.transaction() as tx:
-        return await settlement.settle_refund(tx, caller.who, refund)
+        return await settlement.settle_refund(tx, who, refund)

@@ -50,6 +50,12 @@ class RefundIn(_Body):
     ]
 
 
+class ResolveIn(_Body):
+    reason: Annotated[
+        Text, Field(min_length=1, max_length=500, pattern=r"\S", description="What was found and done: for the audit.")
+    ]
+
+
 class JsapiOut(BaseModel):
     """What `wx.requestPayment` is called with in a mini-program (`WeixinJSBridge` in an official account)."""
 

@@ -69,6 +69,7 @@ async def list_orders(
     *,
     user_id: str | None,
     status: OrderStatus | None = None,
+    has_problem: bool = False,
     older_than: Mark | None = None,
     limit: int,
 ) -> list[Order]:
@@ -78,7 +79,25 @@ async def list_orders(
             raise AdminOnly("Only an administrator may list other people's orders.")
         resource = Resource(ResourceType.PAYMENT, EVERYBODY)
         await audit.record(tx, caller.who, Action.READ, resource, data={"user_id": user_id or EVERYBODY})
-    return await store.list_orders(tx, user_id=user_id, status=status, older_than=older_than, limit=limit)
+    return await store.list_orders(
+        tx, user_id=user_id, status=status, has_problem=has_problem, older_than=older_than, limit=limit
+    )
+
+
+async def resolve_problem(tx: Tx, caller: Caller, order_id: str, *, reason: str) -> Order:
+    """Somebody has looked at what was wrong, and it raises no alarm any more. Done again it changes nothing; while it
+    is still wrong, the next message of WeChat Pay's notes it anew."""
+    if not caller.is_admin:
+        raise AdminOnly
+    old = await store.lock_order(tx, order_id)
+    if old is None:
+        raise OrderNotFound
+    if old.problem is None:
+        return old
+    new = await store.resolve(tx, old)
+    assert new is not None, "the row is locked"
+    await audit.record(tx, caller.who, Action.UPDATED, resource_of(new), old=old, new=new, data={"reason": reason})
+    return new
 
 
 def resource_of(order: Order) -> Resource:

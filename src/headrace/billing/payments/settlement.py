@@ -7,16 +7,16 @@ PENDING or CLOSED to PAID there is one way, and the units are granted in that tr
 from datetime import datetime
 
 from headrace import audit, logs
-from headrace.audit import Action, Who
+from headrace.audit import Action, Resource, ResourceType, Who
 from headrace.billing import granting
 from headrace.billing.payments import store
 from headrace.billing.payments.errors import NoticeWrong, OrderNotFound
-from headrace.billing.payments.model import Order, OrderStatus, Refund, RefundState, Trade, TradeState
+from headrace.billing.payments.model import Order, OrderKind, OrderStatus, Refund, RefundState, Trade, TradeState
 from headrace.billing.payments.service import resource_of
 from headrace.billing.subscriptions import service as subscriptions
 from headrace.billing.subscriptions import store as subscriptions_store
 from headrace.billing.subscriptions.model import Subscription, SubscriptionStatus
-from headrace.database import Tx
+from headrace.database import Database, Tx
 
 log = logs.get(__name__)
 
@@ -48,6 +48,16 @@ async def settle_trade(
     ):
         return await close(tx, who, order)
     return order  # NOTPAY, USERPAYING: not yet
+
+
+async def note_wrong(db: Database, who: Who, order_id: str, wrong: NoticeWrong) -> None:
+    """Said by WeChat Pay and wrong all the same: somebody has to look at it."""
+    problem = str(wrong.details.get("reason", wrong.code))
+    log.error("payment.wrong", order_id=order_id, problem=problem)
+    async with db.transaction() as tx:
+        if await store.note_problem(tx, order_id, problem):
+            resource = Resource(ResourceType.PAYMENT, order_id)
+            await audit.record(tx, who, Action.UPDATED, resource, data={"problem": problem})
 
 
 async def _pay(tx: Tx, who: Who, order: Order, trade: Trade, now: datetime | None) -> Order:
@@ -173,6 +183,8 @@ async def _take_back(tx: Tx, who: Who, order: Order, now: datetime) -> None:
         period = await store.find_period(tx, order.entitlement_id)
     if subscription.status is SubscriptionStatus.REFUNDED:
         return
+    if period is None and order.kind is OrderKind.RENEWAL:
+        return  # it bought nothing here: what earlier orders paid for goes on
     if period is not None and period[0] > now and subscription.is_live and subscription.expire_at == period[1]:
         await subscriptions.shorten(tx, who, subscription, period[0])
         return
@@ -183,7 +195,7 @@ async def _take_back(tx: Tx, who: Who, order: Order, now: datetime) -> None:
 
 
 async def _close_waiting(tx: Tx, who: Who, subscription_id: str, *, exclude: str | None = None) -> None:
-    waiting = await store.find_pending(tx, subscription_id)
+    waiting = await store.lock_pending(tx, subscription_id)
     if waiting is None or waiting.id == exclude:
         return
     closed = await store.close(tx, waiting)

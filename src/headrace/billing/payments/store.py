@@ -80,12 +80,15 @@ async def lock_order(tx: Tx, order_id: str) -> Order | None:
     return _found(await tx.fetchrow(f"{FIND} FOR NO KEY UPDATE", order_id))
 
 
-FIND_PENDING = f"SELECT {COLUMNS} FROM headrace.payment_orders WHERE subscription_id = $1 AND status = 'PENDING'"
+# Locked: what WeChat Pay says of it is noted without the payer's lock, and moves the version.
+LOCK_PENDING = f"""
+SELECT {COLUMNS} FROM headrace.payment_orders WHERE subscription_id = $1 AND status = 'PENDING' FOR NO KEY UPDATE
+"""
 
 
-async def find_pending(tx: Tx, subscription_id: str) -> Order | None:
+async def lock_pending(tx: Tx, subscription_id: str) -> Order | None:
     """The order that waits to be paid; there is one at the most."""
-    return _found(await tx.fetchrow(FIND_PENDING, subscription_id))
+    return _found(await tx.fetchrow(LOCK_PENDING, subscription_id))
 
 
 # Also of one that was paid meanwhile: it does no harm, and says how it was paid.
@@ -184,12 +187,35 @@ async def note_problem(tx: Tx, order_id: str, problem: str) -> bool:
     return await tx.count(NOTE_PROBLEM, order_id, problem) == 1
 
 
-# Whoever asks next takes others: the time is moved before anybody is asked.
+RESOLVE = f"""
+UPDATE headrace.payment_orders SET problem = NULL, version = version + 1 WHERE id = $1 AND version = $2
+RETURNING {COLUMNS}
+"""
+
+
+async def resolve(tx: Tx, old: Order) -> Order | None:
+    return _found(await tx.fetchrow(RESOLVE, old.id, old.version))
+
+
+COUNT_PROBLEMS = """
+SELECT problem, count(*) FROM headrace.payment_orders WHERE problem IS NOT NULL GROUP BY problem ORDER BY problem
+"""
+
+
+async def count_problems(tx: Tx) -> dict[str, int]:
+    """How many orders somebody has to look at, by what is wrong."""
+    return {row["problem"]: row["count"] for row in await tx.fetch(COUNT_PROBLEMS)}
+
+
+# Whoever asks next takes others: the time is moved before anybody is asked. One that was closed before its time may
+# have been paid all the same, for WeChat Pay need not have heard of it: it is asked about once more at its end.
 CLAIM_UNCHECKED = f"""
 UPDATE headrace.payment_orders SET checked_at = coalesce($1, now()) WHERE id IN (
   SELECT id FROM headrace.payment_orders
-  WHERE status IN ('PENDING', 'REFUNDING')
-    AND coalesce(checked_at, created_at) <= coalesce($1, now()) - $2::interval
+  WHERE (status IN ('PENDING', 'REFUNDING')
+         AND coalesce(checked_at, created_at) <= coalesce($1, now()) - $2::interval)
+     OR (status = 'CLOSED' AND expires_at > coalesce($1, now()) - interval '7 days'
+         AND expires_at <= coalesce($1, now()) - $2::interval AND coalesce(checked_at, created_at) < expires_at)
   ORDER BY checked_at NULLS FIRST LIMIT $3 FOR NO KEY UPDATE SKIP LOCKED
 )
 RETURNING {COLUMNS}
@@ -197,7 +223,7 @@ RETURNING {COLUMNS}
 
 
 async def claim_unchecked(tx: Tx, *, older_than: timedelta, limit: int, now: datetime | None = None) -> Sequence[Order]:
-    """Open orders of which nobody has asked for a while."""
+    """Open orders of which nobody has asked for a while, and those that were closed before their time, at its end."""
     return [order_of(row) for row in await tx.fetch(CLAIM_UNCHECKED, now, older_than, limit)]
 
 
@@ -209,18 +235,13 @@ async def list_orders(
     *,
     user_id: str | None,
     status: OrderStatus | None = None,
-    subscription_id: str | None = None,
+    has_problem: bool = False,
     older_than: Mark | None = None,
     limit: int,
 ) -> list[Order]:
-    """Newest first."""
-    where = (
-        Where()
-        .eq("user_id", user_id)
-        .eq("status", status)
-        .eq("subscription_id", subscription_id)
-        .older_than(("created_at", "id"), older_than)
-    )
+    """Newest first; ``has_problem`` takes only those that somebody has to look at."""
+    where = Where().eq("user_id", user_id).eq("status", status).older_than(("created_at", "id"), older_than)
+    where = where.is_null("problem", False if has_problem else None)
     rows = await tx.fetch(
         f"{SELECT_ORDERS} {where.sql} ORDER BY created_at DESC, id DESC LIMIT ${where.next}", *where.args, limit
     )

@@ -8,9 +8,9 @@ logged.
 import asyncio
 import secrets
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import httpx
 import orjson
@@ -25,6 +25,8 @@ from headrace.billing.payments.model import Order, PayMethod, Refund, RefundStat
 from headrace.billing.payments.platform_keys import PlatformKeys
 
 log = logs.get(__name__)
+
+T = TypeVar("T")
 
 _LONGEST_ANSWER = 256 * 1024
 _TRANSACTIONS = "/v3/pay/transactions"
@@ -79,7 +81,7 @@ class WeChatPay:
             return None
         if status != 200:
             raise _refusal(status, answer)
-        return trade_of(answer)
+        return _understood(trade_of, answer)
 
     async def close_order(self, order_id: str) -> None:
         """Nobody can pay it any more. ``WeChatPayRefused`` if somebody has just paid."""
@@ -102,7 +104,7 @@ class WeChatPay:
         status, answer = await self._ask("POST", _REFUNDS, body)
         if status != 200:
             raise _refusal(status, answer)
-        return refund_of(answer)
+        return _understood(refund_of, answer)
 
     async def find_refund(self, refund_id: str) -> Refund | None:
         status, answer = await self._ask("GET", f"{_REFUNDS}/{refund_id}")
@@ -110,7 +112,7 @@ class WeChatPay:
             return None
         if status != 200:
             raise _refusal(status, answer)
-        return refund_of(answer)
+        return _understood(refund_of, answer)
 
     def jsapi_parameters(self, prepay_id: str) -> dict[str, str]:
         """What `wx.requestPayment` in a mini-program is called with."""
@@ -203,6 +205,15 @@ def _read(status: int, raw: bytes) -> dict[str, Any]:
         log.warning("wechatpay.garbled", status=status)
         raise WeChatPayUnavailable
     return answer
+
+
+def _understood(read: Callable[[Mapping[str, Any]], T], answer: Mapping[str, Any]) -> T:
+    """An answer that says what we do not know is like none: one such order must not keep others from being checked."""
+    try:
+        return read(answer)
+    except (KeyError, ValueError, TypeError, AttributeError) as exc:
+        log.error("wechatpay.not_understood", error=repr(exc))
+        raise WeChatPayUnavailable from None
 
 
 def _refusal(status: int, answer: Mapping[str, Any]) -> WeChatPayRefused | WeChatPayUnavailable:

@@ -6,9 +6,9 @@ that it is to be sent again. It tries for about a day.
 
 from fastapi import APIRouter, Depends, Request, Response
 
-from headrace import audit, logs
-from headrace.audit import SYSTEM, Action, ActorType, Resource, ResourceType, Who
-from headrace.billing.payments import settlement, store
+from headrace import logs
+from headrace.audit import SYSTEM, ActorType, Who
+from headrace.billing.payments import settlement
 from headrace.billing.payments.errors import NoticeForged, NoticeWrong
 from headrace.billing.payments.model import Refund, Trade
 from headrace.billing.payments.notices import read_notice
@@ -61,17 +61,8 @@ async def _settle(db: Database, payments: Payments, who: Who, told: Trade | Refu
             else:
                 await settlement.settle_trade(tx, who, told, app_id=config.app_id, mch_id=config.mch_id)
     except NoticeWrong as exc:
-        await _note(db, who, told.order_id, str(exc.details.get("reason", exc.code)))
+        await settlement.note_wrong(db, who, told.order_id, exc)
         raise
-
-
-async def _note(db: Database, who: Who, order_id: str, problem: str) -> None:
-    """Signed by WeChat Pay and wrong all the same: somebody has to look at it."""
-    log.error("payment.notice_wrong", order_id=order_id, problem=problem)
-    async with db.transaction() as tx:
-        if await store.note_problem(tx, order_id, problem):
-            resource = Resource(ResourceType.PAYMENT, order_id)
-            await audit.record(tx, who, Action.UPDATED, resource, data={"problem": problem})
 
 
 def _failed(exc: HeadraceError) -> Response:

@@ -16,7 +16,7 @@ from headrace.billing.payments.errors import (
 )
 from headrace.billing.payments.model import Order, OrderStatus, PayMethod
 from headrace.billing.payments.qr import qr_png
-from headrace.billing.payments.schemas import OrderOut, RefundIn
+from headrace.billing.payments.schemas import OrderOut, RefundIn, ResolveIn
 from headrace.billing.payments.service import Payments
 from headrace.billing.routes.dependencies import OrderId, Owner, PaymentsDep, Reader, Writer, owner_of
 from headrace.edge.authorization import Admin
@@ -38,14 +38,21 @@ async def list_orders(
     db: Db,
     paging: Paging,
     status: Annotated[OrderStatus | None, Query(description="Only those in this state.")] = None,
+    problem: Annotated[bool, Query(description="Only those that an operator has to look at.")] = False,
     user_id: Owner = None,
 ) -> Page[OrderOut]:
     """What you were asked to pay, newest first."""
     owner = owner_of(caller, user_id)
-    listing = paging.of("payments", owner=owner or "*", status=status)
+    listing = paging.of("payments", owner=owner or "*", status=status, problem=problem)
     async with db.transaction() as tx:
         rows = await service.list_orders(
-            tx, caller, user_id=owner, status=status, older_than=listing.after, limit=listing.fetch
+            tx,
+            caller,
+            user_id=owner,
+            status=status,
+            has_problem=problem,
+            older_than=listing.after,
+            limit=listing.fetch,
         )
     return listing.page(rows, mark=lambda order: (order.created_at, order.id), item=OrderOut.of)
 
@@ -101,6 +108,21 @@ async def refund_order(
     async with db.transaction() as tx:
         order = await refunding.begin_refund(tx, caller, deps, order_id, reason=body.reason)
     return _shown(response, deps, await refunding.send_refund(db, deps, caller, order))
+
+
+@admin_router.post(
+    "/{order_id}/resolve",
+    response_model=OrderOut,
+    summary="Resolve an order's problem",
+    responses=problems(OrderNotFound),
+)
+async def resolve_order_problem(
+    order_id: OrderId, body: ResolveIn, caller: Admin, db: Db, deps: PaymentsDep, response: Response
+) -> OrderOut:
+    """Say that somebody has looked at the order's `problem`: it raises no alarm any more. Nothing else changes. While
+    it is still wrong, it is noted anew with WeChat Pay's next message."""
+    async with db.transaction() as tx:
+        return _shown(response, deps, await service.resolve_problem(tx, caller, order_id, reason=body.reason))
 
 
 def _shown(response: Response, payments: Payments, order: Order) -> OrderOut:

@@ -55,12 +55,15 @@ async def insert_adjustment(tx: Tx, user_id: str, entitlement_id: str, units: in
 
 FIND_ADJUSTMENT = f"""
 SELECT {COLUMNS} FROM headrace.usage_ledger
-WHERE user_id = $1 AND idempotency_key = to_char(now() AT TIME ZONE 'UTC', 'YYYYMM') || ':adjust:' || $2::text
+WHERE user_id = $1 AND idempotency_key = ANY (ARRAY(
+  SELECT to_char(now() AT TIME ZONE 'UTC' - ago, 'YYYYMM') || ':adjust:' || $2::text
+  FROM unnest(ARRAY[interval '0', interval '1 month']) AS ago
+))
 """
 
 
 async def find_adjustment(tx: Tx, user_id: str, key: str) -> Entry | None:
-    """The adjustment of this month with this key."""
+    """The adjustment with this key, of this month or the last: who repeats a request may do so over midnight."""
     row = await tx.fetchrow(FIND_ADJUSTMENT, user_id, key)
     return None if row is None else entry_of(row)
 
