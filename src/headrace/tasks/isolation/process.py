@@ -59,7 +59,10 @@ class Child:
         self._pidfd = -1
         self._ours, theirs = socket.socketpair()
         # Who can open no file is handed the files it needs; nobody else has a use for a second socket.
-        self._files, their_files = (None, None) if kind.files else socket.socketpair()
+        self._files: socket.socket | None = None
+        their_files: socket.socket | None = None
+        if not kind.files:
+            self._files, their_files = socket.socketpair()
         passed = [each.fileno() for each in (theirs, their_files) if each is not None]
         try:
             # In this thread, and not in one of a pool: the kernel ties a child's life to the thread that started it.
