@@ -34,6 +34,7 @@ from headrace.assets.service import STREAM_LIFETIME, Files, tell_uploaded
 from headrace.assets.store import assets, uploads
 from headrace.database import Database, Tx
 from headrace.errors import HeadraceError
+from headrace.storage import ObjectNotFound
 
 log = logs.get(__name__)
 
@@ -105,6 +106,7 @@ class Arrived:
     facts: Facts
     stored: bool = False  # whether its bytes lie under its own name in storage
     shared: bool = False  # whether an equal file of the user's was there, so that they need not be stored
+    lost: str | None = None  # the object of an equal file whose bytes are not there: nobody joins those
     token: str | None = None  # of whoever completes it
     asset: Asset | None = None
 
@@ -124,7 +126,19 @@ async def inspect(files: Files, db: Database, upload: Upload, received: Received
         if await files.inspector.strip_location(received.path, freed):
             await asyncio.to_thread(freed.replace, received.path)
             received, stored, equal = await asyncio.to_thread(_measure, received), False, None
-    return Arrived(upload, received, facts, stored, shared=equal is not None)
+    arrived = Arrived(upload, received, facts, stored)
+    if equal is not None:
+        await _look_at(files, arrived, equal)
+    return arrived
+
+
+async def _look_at(files: Files, arrived: Arrived, equal: Asset) -> None:
+    """Share the bytes of an equal file only if they are there: who sends a lost file again must get it back."""
+    try:
+        arrived.shared = await files.storage.size_of(equal.object_name) == equal.size_bytes
+    except ObjectNotFound:
+        arrived.shared = False
+    arrived.lost = None if arrived.shared else equal.object_name
 
 
 def _measure(received: Received) -> Received:
@@ -148,6 +162,8 @@ async def register(tx: Tx, files: Files, caller: Caller, arrived: Arrived) -> As
     upload, received = arrived.upload, arrived.received
     await assets.lock_bytes(tx, upload.user_id, received.sha256)
     equal = await assets.find_equal(tx, upload.user_id, received.sha256, received.size)
+    if equal is not None and equal.object_name == arrived.lost:
+        equal = None
     if equal is None and not arrived.stored:
         arrived.shared = False
         raise EqualGone
