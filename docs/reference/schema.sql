@@ -143,6 +143,7 @@ CREATE INDEX idx_assets_checked_at ON headrace.assets USING btree (checked_at NU
 CREATE INDEX idx_assets_expire_at ON headrace.assets USING btree (expire_at) WHERE (status = 'UPLOADED');
 CREATE INDEX idx_assets_listed ON headrace.assets USING btree (user_id, created_at DESC, id DESC) WHERE (status = 'UPLOADED');
 CREATE INDEX idx_assets_object ON headrace.assets USING btree (split_part(storage_key, '#', 1));
+CREATE INDEX idx_assets_purged ON headrace.assets USING btree (deleted_at) WHERE ((status = 'DELETED') AND (purged_at IS NOT NULL));
 CREATE INDEX idx_assets_sha256 ON headrace.assets USING btree (sha256);
 CREATE INDEX idx_assets_to_purge ON headrace.assets USING btree (deleted_at) WHERE ((status = 'DELETED') AND (purged_at IS NULL));
 CREATE INDEX idx_assets_user_created_at ON headrace.assets USING btree (user_id, created_at DESC);

@@ -51,7 +51,8 @@ async def test_a_file_lives_in_a_bucket(
         reply = await anybody.get(link)
         assert reply.headers["Content-Type"] == "image/png"
         assert "filename*=UTF-8''K%C3%A4se.png" in reply.headers["Content-Disposition"]
-        assert (await anybody.get(link.replace(made["id"], made["id"][:-1] + "0"))).status_code == 403
+        another = made["id"][:-1] + ("0" if made["id"][-1] != "0" else "1")
+        assert (await anybody.get(link.replace(made["id"], another))).status_code == 403
         bucket = bucket_files.storage.bucket
         assert bucket is not None
         assert bucket.signer is not None

@@ -16,10 +16,13 @@ from headrace.assets.erasure import ForgetFiles
 from headrace.assets.errors import SweepRefused
 from headrace.assets.life import let_go
 from headrace.assets.results import ResultFiles
+from headrace.assets.retention import ASSETS
 from headrace.assets.service import Files
 from headrace.assets.sweep import sweep
 from headrace.database import Database
 from headrace.erasure import NotYet
+from headrace.operations.config import RetentionConfig
+from headrace.operations.retention import purge_rows
 from headrace.storage import Storage, StorageConfig
 from headrace.tasks.context import TaskContext
 from headrace.tasks.registry import Registry
@@ -110,15 +113,57 @@ async def test_a_row_without_bytes_does_not_claim_to_be_there(
     assert [each["id"] for each in (await ada.get("/v1/assets")).json()["items"]] == [fine["id"]]
 
 
-async def test_the_wrong_storage_is_not_taken_for_the_loss_of_everything(
-    ada: httpx.AsyncClient, files: Files, db: Database, tmp_path: Path
+async def test_who_sends_a_lost_file_again_gets_it_back(ada: httpx.AsyncClient, files: Files, db: Database) -> None:
+    lost = await sent(ada, 1)
+    assert files.storage.folder is not None
+    files.storage.folder.path(f"media/{lost['user_id']}/{lost['id']}").unlink()
+    again = await sent(ada, 1)  # as bytes_missing says: equal bytes are not there to be shared
+    assert (await ada.get(f"/v1/assets/{again['id']}/content")).content == png(shade=1)
+    assert (await sweep(files, db)).missing == 1
+    await let_go(files, db)
+    assert [each["id"] for each in (await ada.get("/v1/assets")).json()["items"]] == [again["id"]]
+    assert (await ada.get(f"/v1/assets/{again['id']}/content")).content == png(shade=1)
+
+
+async def test_rows_of_deleted_files_go_long_after_their_bytes(
+    ada: httpx.AsyncClient, files: Files, db: Database
 ) -> None:
-    for shade in range(12):
+    named, gone, not_purged, kept = [await sent(ada, shade) for shade in range(4)]
+    task_id = await task_on(db, named)
+    async with db.transaction() as tx:
+        await tx.execute("UPDATE headrace.tasks SET status = 'CANCELED', finished_at = now() WHERE id = $1", task_id)
+    for each in (named, gone):
+        await ada.delete(f"/v1/assets/{each['id']}")
+    assert (await let_go(files, db)).purged == 2
+    await ada.delete(f"/v1/assets/{not_purged['id']}")
+    keep = RetentionConfig().assets
+    assert (await purge_rows(db, ASSETS, keep)).removed_rows == 0
+    later = datetime.now(UTC) + timedelta(days=91)
+    assert (await purge_rows(db, ASSETS, keep, now=later)).removed_rows == 1
+    left = await db.fetch_alone("SELECT id FROM headrace.assets ORDER BY created_at")
+    assert [row["id"] for row in left] == [named["id"], not_purged["id"], kept["id"]]
+
+
+@pytest.mark.parametrize("count", [2, 12])
+async def test_the_wrong_storage_is_not_taken_for_the_loss_of_everything(
+    ada: httpx.AsyncClient, files: Files, db: Database, tmp_path: Path, count: int
+) -> None:
+    for shade in range(count):
         await sent(ada, shade)
     elsewhere = replace(files, storage=Storage(StorageConfig(f"file://{tmp_path}/elsewhere")))
+    await elsewhere.storage.put_bytes("media/u_another/ast_theirs", b"of another installation")
     with pytest.raises(SweepRefused):
-        await sweep(elsewhere, db)
-    assert len((await ada.get("/v1/assets")).json()["items"]) == 12
+        await sweep(elsewhere, db, older_than=AT_ONCE)
+    assert len((await ada.get("/v1/assets")).json()["items"]) == count
+    assert await elsewhere.storage.size_of("media/u_another/ast_theirs") == 23
+
+
+async def test_an_empty_database_does_not_take_a_full_storage_for_orphans(files: Files, db: Database) -> None:
+    for number in range(11):
+        await files.storage.put_bytes(f"media/u_another/ast_{number}", b"of another database")
+    with pytest.raises(SweepRefused):
+        await sweep(files, db, older_than=AT_ONCE)
+    assert len(on_disk(files)) == 11
 
 
 @pytest.mark.parametrize("seconds", [1, pytest.param(60, marks=pytest.mark.slow)])
@@ -213,6 +258,8 @@ def made_by(files: Files, tmp_path: Path) -> Registry:
             raise ValueError
         if payload == "foreign":
             made = replace(made, file=replace(made.file, key="u_other/tsk_other/1"))
+        if payload == "no file":
+            return {"result_file": 7}
         return made.as_json(metrics={"psnr": 41.5}, note="fine")
 
     return registry
@@ -272,4 +319,16 @@ async def test_a_result_whose_end_was_not_written_is_an_orphan(
     user_id = (await sent(ada, 9))["user_id"]
     task_id = await run_one(db, made_by, user_id, "fails", tmp_path)
     assert (await ada.get(f"/v1/tasks/{task_id}/result")).json()["code"] == "result_not_found"
+    assert (await sweep(files, db, older_than=AT_ONCE)).orphans == 2
+
+
+@pytest.mark.parametrize("payload", ["foreign", "no file"])
+async def test_a_result_that_names_no_file_of_its_task_fails_it_for_good(
+    ada: httpx.AsyncClient, files: Files, db: Database, made_by: Registry, tmp_path: Path, payload: str
+) -> None:  # W-07
+    user_id = (await sent(ada, 9))["user_id"]
+    task_id = await run_one(db, made_by, user_id, payload, tmp_path)
+    (row,) = await db.fetch_alone("SELECT status, error_code, error_message FROM headrace.tasks WHERE id = $1", task_id)
+    assert (row["status"], row["error_code"]) == ("FAILED", "BAD_RESULT")
+    assert "result" in row["error_message"]
     assert (await sweep(files, db, older_than=AT_ONCE)).orphans == 2

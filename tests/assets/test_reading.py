@@ -1,5 +1,7 @@
 """Handing files out: ranges, validators, names, links, previews. W-05."""
 
+import hashlib
+from collections.abc import AsyncGenerator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -7,14 +9,21 @@ import httpx
 import pytest
 from fastapi import FastAPI
 
-from headrace.assets import links
+from headrace.access import Caller, Role
+from headrace.assets import links, reading
 from headrace.assets.content import disposition
-from headrace.assets.errors import LinkInvalid
+from headrace.assets.errors import LinkInvalid, ReadingEnded
+from headrace.assets.handing_out import content_of, is_there, may_read_on
 from headrace.assets.inspection.service import Inspector
 from headrace.assets.links import Grant, Target
+from headrace.assets.reading import Span, opened
 from headrace.assets.service import Files
+from headrace.assets.store import assets
+from headrace.audit import Who
 from headrace.database import Database
+from headrace.errors import Unauthenticated
 from tests.assets import stand
+from tests.assets.inspection import good
 from tests.assets.stand import KEY, png
 from tests.edge import stand as edge
 
@@ -134,3 +143,74 @@ async def test_a_preview_is_made_once(db: Database, files: Files, real_inspector
         assert again.content == first.content
         refused = await ada.post("/v1/assets", content=png(600, 300)[:-40])
         assert (refused.status_code, refused.json()["code"]) == (400, "file_truncated")
+
+
+async def test_who_reads_by_a_link_is_in_the_trail_wherever_they_begin(
+    app: FastAPI, made: str, ada: httpx.AsyncClient, db: Database
+) -> None:
+    link = (await ada.post(f"/v1/assets/{made}/links", json={})).json()["url"].removeprefix("http://test")
+    told = "SELECT FROM headrace.audit_events WHERE resource_type = 'asset' AND action = 'read'"
+    async with edge.client(app) as anybody:
+        for asked in ("bytes=1-", "bytes=0-9", "bytes=-5", "bytes=0-"):  # a player's requests, the first not from 0
+            assert (await anybody.get(link, headers={"Range": asked})).status_code == 206
+            assert len(await db.fetch_alone(told)) == 1
+
+
+async def test_a_long_download_ends_with_the_file_or_with_the_right_to_read_it(
+    made: str, ada: httpx.AsyncClient, files: Files, db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:  # W-05
+    monkeypatch.setattr(reading, "_ASK_EVERY_S", -1.0)
+    monkeypatch.setattr("headrace.storage.service._PIECE", 1000)
+    async with db.transaction() as tx:
+        asset = await assets.find(tx, made)
+    assert asset is not None
+    owner, somebody = [Caller(Who.system(), each, Role.USER) for each in (asset.user_id, "u_somebody")]
+    now: list[Caller | None] = [owner]
+
+    async def again() -> Caller:
+        if now[0] is None:
+            raise Unauthenticated
+        return now[0]
+
+    async def begun(is_allowed: reading.IsAllowed) -> AsyncGenerator[bytes, None]:
+        pieces = await opened(files.storage, content_of(asset), Span(0, SIZE), is_allowed)
+        assert [await anext(pieces) for _ in range(3)] == [CONTENT[at : at + 1000] for at in (0, 1000, 2000)]
+        return pieces
+
+    by_caller, by_link = may_read_on(db, again, Target.CONTENT, made), is_there(db, Target.CONTENT, made)
+    for since in (None, somebody):  # the key was revoked; the file is another's
+        now[0] = owner
+        pieces = await begun(by_caller)
+        now[0] = since
+        with pytest.raises(ReadingEnded):
+            await anext(pieces)
+    now[0] = owner
+    readers = [await begun(by_caller), await begun(by_link)]
+    assert (await ada.delete(f"/v1/assets/{made}")).status_code == 204
+    for pieces in readers:
+        with pytest.raises(ReadingEnded):
+            await anext(pieces)
+
+
+async def test_the_place_where_a_picture_was_taken_is_not_kept(
+    db: Database, files: Files, real_inspector: Inspector
+) -> None:  # W-18
+    content = good.all_kinds()["jpeg-turned"]
+    served = replace(files, inspector=real_inspector)
+    asked = {"name": "p.jpg", "size_bytes": len(content), "strip_location": True}
+    async with edge.client(stand.app(db, served), Authorization=f"Bearer {await edge.user(db, 'ada')}") as ada:
+        with_it = (await ada.post("/v1/assets", content=content)).json()
+        streamed = (await ada.post("/v1/assets", params={"strip_location": True}, content=content)).json()
+        begun = (await ada.post("/v1/uploads", json={**asked, "sha256": with_it["sha256"]})).json()
+        assert (await ada.put(f"/v1/uploads/{begun['id']}/parts/1", content=content)).status_code == 200
+        in_parts = (await ada.post(f"/v1/uploads/{begun['id']}/complete")).json()
+        assert streamed["sha256"] == in_parts["sha256"] != with_it["sha256"]
+        for made, has_place in ((with_it, True), (streamed, False), (in_parts, False)):
+            back = (await ada.get(f"/v1/assets/{made['id']}/content")).content
+            assert made["sha256"] == hashlib.sha256(back).hexdigest()
+            assert (good.GPS_LATITUDE in back) is has_place
+        # What cannot be done is not passed over in silence, and nothing is kept.
+        refused = await ada.post("/v1/assets", params={"strip_location": True}, content=good.pdf())
+        assert (refused.status_code, refused.json()["code"]) == (400, "file_unsupported")
+    assert sum(path.is_file() for path in served.spool.iterdir()) == 0
+    assert len([path for path in served.spool.parent.rglob("*") if path.is_file()]) == 2

@@ -1,4 +1,4 @@
-"""The lists of users, sessions, keys, deletions, locks, runs, values and risks discard few rows, whatever is asked for.
+"""The lists of users, sessions, keys, deletions, locks, runs and files discard few rows, whatever is asked for.
 
 Tasks (test_task_lists) and the trail (test_audit_lists) have tests of their own. At tens of thousands of rows in every
 run, and at a million in the slow one; with values that the planner sees, and with a plan that it keeps.
@@ -19,6 +19,9 @@ import pytest
 from headrace.access import Role
 from headrace.accounts.model import DeletionStatus, UserStatus
 from headrace.accounts.store import api_keys, deletions, sessions, users
+from headrace.assets.inspection.model import MediaType
+from headrace.assets.retention import ASSETS
+from headrace.assets.store import assets, sweep, uploads
 from headrace.database import Tx
 from headrace.locks import store as locks
 from headrace.locks.model import LockState
@@ -68,6 +71,19 @@ SELECT 'sch_' || n % 200 + 1, CASE WHEN n % 200 < 20 THEN 'u_7' ELSE 'u_8' END, 
        'exe_' || lpad(n::text, 26, '0'), 'host:1', now() - n * interval '1 s', now(), now(),
        CASE WHEN n % 333 = 0 THEN 'failure' ELSE 'success' END,
        CASE WHEN n % 499 = 0 THEN 'manual' ELSE 'scheduled' END, 'u_1'
+FROM generate_series(1, :rows) AS n;
+INSERT INTO headrace.assets (id, user_id, media_type, origin_name, mime_type, size_bytes, sha256, storage_key, status,
+                             created_at, deleted_at, purged_at)
+SELECT 'ast_' || n, CASE WHEN n % 50 = 0 THEN 'u_7' ELSE 'u_' || n % 5000 END,
+       (ARRAY['IMAGE', 'VIDEO', 'PDF', 'PPT'])[n % 7 % 4 + 1], n || '.png', 'image/png', n, repeat(md5(n::text), 2),
+       'u/ast_' || n, CASE WHEN n % 3 = 0 THEN 'DELETED' ELSE 'UPLOADED' END, now() - n * interval '1 s',
+       CASE WHEN n % 3 = 0 THEN now() - n * interval '1 s' END, CASE WHEN n % 3 = 0 THEN now() END
+FROM generate_series(1, :rows) AS n;
+INSERT INTO headrace.uploads (id, user_id, asset_id, method, origin_name, size_bytes, part_bytes, storage_key, status,
+                              expire_at, created_at)
+SELECT 'upl_' || n, CASE WHEN n % 50 = 0 THEN 'u_7' ELSE 'u_' || n % 5000 END, 'ast_' || n, 'PARTS', 'x', 9, 9,
+       'u/upl_' || n, CASE WHEN n % 2 = 0 THEN 'OPEN' ELSE 'COMPLETED' END, now() + interval '1 day',
+       now() - n * interval '1 s'
 FROM generate_series(1, :rows) AS n;
 """
 MOST_DISCARDED = 1_000
@@ -133,6 +149,13 @@ def lists() -> Iterator[tuple[str, List]]:
         ):
             wanted = ExecutionFilter(user, uid, states, trigger)
             yield f"runs {wanted}", partial(executions.list_executions, wanted=wanted, **page)
+        for user, kind, sha256 in itertools.product(("u_7", None), (None, *MediaType), (None, "ab" * 32)):
+            files = assets.Filter(user, kind, None, sha256)
+            yield f"files {files}", partial(assets.list_assets, wanted=files, **page)
+        yield "uploads", partial(uploads.list_uploads, user_id="u_7", **page)
+    yield "files to remove", lambda tx: tx.fetch(ASSETS.due, datetime.now(UTC) - timedelta(hours=5), LIMIT)
+    yield "files to purge", partial(assets.list_to_purge, limit=LIMIT)
+    yield "files to check", partial(sweep.list_to_check, limit=LIMIT)
     for user, key, holder, state, before in itertools.product(
         ("u_7", None), (None, "key-7"), (None, "host:7"), (None, *LockState), (None, 9_000)
     ):

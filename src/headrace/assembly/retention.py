@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from headrace.accounts.config import ThrottleConfig
 from headrace.accounts.retention import purges as account_purges
+from headrace.assets import retention as file_retention
 from headrace.edge import retention as edge_retention
 from headrace.locks import retention as lock_retention
 from headrace.notifications import retention as notification_retention
@@ -20,6 +21,7 @@ ROWS: Mapping[str, RowRetention] = {
         lock_retention.LOCKS,
         outbox_retention.EVENTS,
         notification_retention.NOTIFICATIONS,
+        file_retention.ASSETS,
         task_retention.TASKS,
         task_retention.WORKERS,
     )

@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from headrace.errors import Conflict, Exhausted, Invalid, NotFound, Unavailable
+from headrace.errors import Conflict, Denied, Exhausted, Invalid, NotFound, Unavailable
 
 
 class AssetNotFound(NotFound):
@@ -27,6 +27,12 @@ class LinkInvalid(NotFound):
     """This link is not one of ours, has expired, or its file is gone: ask for a new one."""
 
     code = "link_invalid"
+
+
+class ReadingEnded(Denied):
+    """The file was deleted while it was being read, or its reader may no longer read it: the connection breaks off."""
+
+    code = "reading_ended"
 
 
 class BytesMissing(Unavailable):
@@ -103,6 +109,6 @@ class StorageQuotaExceeded(Exhausted):
 
 
 class SweepRefused(Unavailable):
-    """Most files seem to be missing, as in a wrong storage. Nothing was marked: check HEADRACE_FILES_URL."""
+    """Rows and stored files do not fit, as with a wrong storage or database. Nothing was removed: check their URLs."""
 
     code = "sweep_refused"

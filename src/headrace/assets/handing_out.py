@@ -1,10 +1,11 @@
 """What is handed out, and by which link: files, previews and results alike."""
 
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from headrace import audit
-from headrace.access import Caller
+from headrace.access import Caller, Scope
 from headrace.assets import links
 from headrace.assets.content import Content
 from headrace.assets.errors import LinkInvalid, ResultNotFound
@@ -15,6 +16,7 @@ from headrace.assets.service import Files, resource_of
 from headrace.assets.store import assets, results
 from headrace.audit import Action, Resource, ResourceType, Who
 from headrace.database import Database, Tx
+from headrace.errors import Denied
 from headrace.tasks import service as tasks
 
 
@@ -79,30 +81,68 @@ def result_resource(result: Result) -> Resource:
     return Resource(ResourceType.TASK, result.task_id, {"user_id": result.user_id, "file": result.file_name or ""})
 
 
-async def redeem(files: Files, db: Database, who: Who, token: str, *, first: bool) -> Content:
-    """What a link of ours leads to; ``LinkInvalid`` whatever is wrong with it.
+def may_read_on(
+    db: Database, again: Callable[[], Awaitable[Caller]], target: Target, row_id: str
+) -> Callable[[], Awaitable[bool]]:
+    """Whether who was let in still would be: for downloads that take their time."""
+    scope = Scope.TASKS_READ if target.is_of_task else Scope.FILES_READ
 
-    Somebody else than the owner reads: that is in the trail, once for each time from the beginning (``first``).
+    async def ask() -> bool:
+        try:
+            caller = await again()
+        except Denied:
+            return False
+        owner = await _owner(db, target, row_id)
+        return caller.may(scope) and owner is not None and (owner == caller.user_id or caller.is_admin)
+
+    return ask
+
+
+def is_there(db: Database, target: Target, row_id: str) -> Callable[[], Awaitable[bool]]:
+    """Whether it is still there: for who has a link, which counts when reading begins."""
+
+    async def ask() -> bool:
+        return await _owner(db, target, row_id) is not None
+
+    return ask
+
+
+async def _owner(db: Database, target: Target, row_id: str) -> str | None:
+    async with db.transaction(readonly=True) as tx:
+        found = await (results if target.is_of_task else assets).find(tx, row_id)
+    return None if found is None else found.user_id
+
+
+async def redeem(files: Files, db: Database, who: Who, token: str) -> tuple[Grant, Content]:
+    """What a link of ours allows, and what it leads to; ``LinkInvalid`` whatever is wrong with it.
+
+    Somebody else than the owner reads: that is in the trail, once for each reader of a link and hour.
     """
     given = links.unseal(files.link_key, token)
-    if given.target in (Target.RESULT, Target.RESULT_PREVIEW):
+    reader = (token, who.client_ip or "")
+    is_new = files.readers.is_new(reader)
+    content = await _redeem(files, db, given, who if is_new else None)
+    if is_new:
+        files.readers.note(reader)
+    return given, content
+
+
+async def _redeem(files: Files, db: Database, given: Grant, told: Who | None) -> Content:
+    if given.target.is_of_task:
         async with db.transaction() as tx:
             result = await results.find(tx, given.id)
             if result is None:
                 raise LinkInvalid
-            if first:
-                await audit.record(tx, who, Action.READ, result_resource(result), data={"by": "link"})
-        return (
-            result_preview(result)
-            if given.target is Target.RESULT_PREVIEW
-            else result_content(result, inline=given.inline)
-        )
+            if told is not None:
+                await audit.record(tx, told, Action.READ, result_resource(result), data={"by": "link"})
+        small = given.target is Target.RESULT_PREVIEW
+        return result_preview(result) if small else result_content(result, inline=given.inline)
     async with db.transaction() as tx:
         asset = await assets.find(tx, given.id)
         if asset is None:
             raise LinkInvalid
-        if first:
-            await audit.record(tx, who, Action.READ, resource_of(asset), data={"by": "link"})
+        if told is not None:
+            await audit.record(tx, told, Action.READ, resource_of(asset), data={"by": "link"})
     if given.target is Target.PREVIEW:
         return replace(await preview(files, db, asset), inline=given.inline)
     return content_of(asset, inline=given.inline)

@@ -15,6 +15,8 @@ from enum import StrEnum
 from headrace.assets.errors import LinkInvalid
 
 _MAC = 16
+_REMEMBERED = 10_000
+_REMEMBERED_FOR_S = 3600.0
 
 
 class Target(StrEnum):
@@ -25,6 +27,10 @@ class Target(StrEnum):
     RESULT = "r"
     RESULT_PREVIEW = "q"
 
+    @property
+    def is_of_task(self) -> bool:
+        return self in (Target.RESULT, Target.RESULT_PREVIEW)
+
 
 @dataclass(frozen=True, slots=True)
 class Grant:
@@ -34,6 +40,26 @@ class Grant:
     id: str  # of the file, or of the task
     expires_at: datetime
     inline: bool = False
+
+
+class Readers:
+    """Who has read by which link of late. A player asks for one range after the other, and the trail tells of it once;
+    which range came first says nothing, or who begins at the second byte would leave no trace."""
+
+    def __init__(self) -> None:
+        self._seen: dict[tuple[str, str], float] = {}  # the oldest first
+
+    def is_new(self, reader: tuple[str, str]) -> bool:
+        """Whether this one was not here within the hour."""
+        at = self._seen.get(reader)
+        return at is None or time.monotonic() - at > _REMEMBERED_FOR_S
+
+    def note(self, reader: tuple[str, str]) -> None:
+        """It is in the trail."""
+        self._seen.pop(reader, None)
+        self._seen[reader] = time.monotonic()
+        if len(self._seen) > _REMEMBERED:
+            del self._seen[next(iter(self._seen))]
 
 
 def seal(key: bytes, grant: Grant) -> str:

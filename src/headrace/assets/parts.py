@@ -25,6 +25,7 @@ from headrace.assets.errors import (
     UploadNotFound,
     UploadOver,
 )
+from headrace.assets.limits import limits_for
 from headrace.assets.model import Asset, Part, Received, Upload, UploadMethod, UploadStatus
 from headrace.assets.receiving import receive
 from headrace.assets.service import Files
@@ -55,7 +56,9 @@ async def begin_parts(tx: Tx, files: Files, caller: Caller, new: NewUpload, *, d
     """Begin an upload in parts; ``direct`` ones are sent to the storage itself."""
     if direct and (files.storage.bucket is None or files.storage.bucket.signer is None):
         raise DirectUnavailable
-    return await begin(tx, files, caller, new, method=UploadMethod.DIRECT if direct else UploadMethod.PARTS)
+    limits = await limits_for(tx, files.config, caller.user_id)
+    method = UploadMethod.DIRECT if direct else UploadMethod.PARTS
+    return await begin(tx, files, caller, new, method=method, limits=limits)
 
 
 async def get_upload(tx: Tx, caller: Caller, upload_id: str) -> Upload:
@@ -260,7 +263,9 @@ async def _complete(files: Files, db: Database, caller: Caller, upload: Upload, 
         await asyncio.to_thread(whole.parent.mkdir, mode=0o700, parents=True, exist_ok=True)
         in_storage = files.storage.bucket is not None
         received = await (_join_stored if in_storage else _join_files)(files, db, upload, whole)
-        arrived = await inspect(files, db, upload, received, stored=in_storage)
+        async with db.transaction(readonly=True) as tx:
+            limits = await limits_for(tx, files.config, upload.user_id)
+        arrived = await inspect(files, db, upload, received, limits=limits, stored=in_storage)
         arrived.token = token
         asset = await _register(files, db, caller, arrived)
         await tidy(files, arrived)

@@ -1,7 +1,8 @@
 """Handing bytes out: ranges, validators, names (RFC 9110, 6266, 8187), and what keeps a browser from running them."""
 
 import re
-from collections.abc import AsyncGenerator
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 from dataclasses import dataclass
 
@@ -9,7 +10,7 @@ from fastapi import Request, Response
 from fastapi.responses import StreamingResponse
 
 from headrace.assets.content import Content
-from headrace.assets.errors import BytesMissing
+from headrace.assets.errors import BytesMissing, ReadingEnded
 from headrace.edge.facts import facts_of
 from headrace.edge.problem_details import answer, plain
 from headrace.storage import ObjectNotFound, Storage
@@ -17,6 +18,11 @@ from headrace.storage import ObjectNotFound, Storage
 _RANGE = re.compile(r"bytes=(\d*)-(\d*)", re.IGNORECASE)
 # Nothing in a file is ever run in our name, whatever a browser makes of its type: a PDF's or an SVG's script neither.
 _SANDBOX = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; media-src 'self'; sandbox"
+# A large file takes hours on a slow line: so long may it go on after its reader lost the right to it.
+_ASK_EVERY_S = 10.0
+
+IsAllowed = Callable[[], Awaitable[bool]]
+"""Whether who reads may read on: the file is still there, and still theirs to read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +34,8 @@ class Span:
     partial: bool = True
 
 
-async def serve(request: Request, storage: Storage, content: Content) -> Response:
-    """The object or the part of it that was asked for."""
+async def serve(request: Request, storage: Storage, content: Content, *, is_allowed: IsAllowed) -> Response:
+    """The object or the part of it that was asked for. It breaks off soon after its reader is no longer allowed."""
     headers = {
         **content.headers(),
         "ETag": f'"{content.etag}"',
@@ -54,10 +60,11 @@ async def serve(request: Request, storage: Storage, content: Content) -> Respons
     headers["Content-Length"] = str(asked.end - asked.start)
     if request.scope.get("headrace.head"):
         return Response(status_code=status, headers=headers)
-    return StreamingResponse(await _opened(storage, content, asked), status_code=status, headers=headers)
+    pieces = await opened(storage, content, asked, is_allowed)
+    return StreamingResponse(pieces, status_code=status, headers=headers)
 
 
-async def _opened(storage: Storage, content: Content, asked: Span) -> AsyncGenerator[bytes, None]:
+async def opened(storage: Storage, content: Content, asked: Span, is_allowed: IsAllowed) -> AsyncGenerator[bytes, None]:
     """The bytes; that they are not there is known before the answer begins."""
     pieces = storage.read(content.name, start=asked.start, end=asked.end)
     try:
@@ -67,9 +74,14 @@ async def _opened(storage: Storage, content: Content, asked: Span) -> AsyncGener
         raise BytesMissing from exc
 
     async def rest() -> AsyncGenerator[bytes, None]:
+        ask_at = time.monotonic() + _ASK_EVERY_S
         async with aclosing(pieces):
             yield first
             async for piece in pieces:
+                if time.monotonic() >= ask_at:
+                    if not await is_allowed():
+                        raise ReadingEnded
+                    ask_at = time.monotonic() + _ASK_EVERY_S
                 yield piece
 
     return rest()

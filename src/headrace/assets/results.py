@@ -26,14 +26,14 @@ from headrace.assets.limits import limits_for
 from headrace.assets.model import Kind, clean_name
 from headrace.assets.store import results as store
 from headrace.database import Tx
-from headrace.errors import Invalid
 from headrace.storage import Storage
+from headrace.tasks.errors import BadResult
 from headrace.tasks.model import Change, Transition
 
 FIELD = "result_file"  # of a task's result: what its handler made
 
 
-class ResultInvalid(Invalid):
+class ResultInvalid(BadResult):
     """The task's result does not say which file it made: give back what `ResultFiles.store` gave."""
 
     code = "result_invalid"

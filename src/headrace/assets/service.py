@@ -11,6 +11,7 @@ from headrace.access import AdminOnly, Caller
 from headrace.assets.config import FileConfig
 from headrace.assets.errors import AssetNotFound
 from headrace.assets.inspection.model import Facts, FileLimits
+from headrace.assets.links import Readers
 from headrace.assets.model import Asset
 from headrace.assets.store import assets as store
 from headrace.assets.store.assets import Filter
@@ -43,6 +44,7 @@ class Files:
     scratch: Path  # where bytes lie that are not a file of anybody's yet, unless the storage is a folder
     link_key: bytes = field(repr=False)
     public_url: str = ""
+    readers: Readers = field(default_factory=Readers, repr=False, compare=False)
 
     @property
     def spool(self) -> Path:

@@ -23,8 +23,8 @@ async def take(
 ) -> Response:
     """Receive, look into, store and register one file. Whatever goes wrong, nothing of it stays."""
     async with db.transaction() as tx:
-        upload = await begin(tx, files, caller, new, method=UploadMethod.STREAM)
-        most = (await limits_for(tx, files.config, caller.user_id)).file.max_bytes
+        limits = await limits_for(tx, files.config, caller.user_id)
+        upload = await begin(tx, files, caller, new, method=UploadMethod.STREAM, limits=limits)
 
     async def alive() -> None:
         async with db.transaction() as tx:
@@ -34,8 +34,8 @@ async def take(
     path = files.spool / upload.id
     try:
         stalled_for = files.config.stalled_for
-        received = await receive(body, path, most=most, stalled_for=stalled_for, on_alive=alive)
-        arrived = await inspect(files, db, upload, received)
+        received = await receive(body, path, most=limits.file.max_bytes, stalled_for=stalled_for, on_alive=alive)
+        arrived = await inspect(files, db, upload, received, limits=limits)
         answer = await _register(files, db, caller, arrived, once)
     except BaseException as exc:
         code = exc.code if isinstance(exc, HeadraceError) else "upload_broken"

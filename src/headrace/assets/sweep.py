@@ -28,7 +28,7 @@ log = logs.get(__name__)
 
 _ROWS = 1000  # that are looked at in one run: those that were not for longest
 _AT_ONCE = 16
-_SUSPICIOUS = 10  # so many missing, and more than half: that is not the storage we know
+_SUSPICIOUS = 10  # more missing, and more than half, or all of several: that is not the storage we know
 _DRAFT_AGE_S = 24 * 3600.0
 
 
@@ -46,19 +46,21 @@ class Swept:
 async def sweep(files: Files, db: Database, *, older_than: timedelta = timedelta(hours=1)) -> Swept:
     """One look at everything stored, and at the rows that were not looked at for longest."""
     swept = Swept()
+    await _check_rows(files, db, swept)  # first: where rows and bytes do not fit at all, nothing is removed
     line = datetime.now(UTC) - older_than
     for kind in Kind:
         async for batch in files.storage.list_objects(kind):
             old = {each.name.removeprefix(f"{kind}/"): each.size for each in batch if each.modified_at <= line}
             async with db.transaction(readonly=True) as tx:
                 orphans = await store.list_orphans(tx, kind, list(old))
+            if swept.checked == 0 and kind is Kind.MEDIA and len(orphans) > _SUSPICIOUS:
+                raise SweepRefused(orphans=len(orphans))  # a database that knows no file, and a storage full of them
             for key in orphans:
                 await files.storage.delete(f"{kind}/{key}")
                 swept.orphans += 1
                 swept.orphan_bytes += old[key]
                 log.info("orphan.removed", kind=kind, key=key, bytes=old[key])
     swept.drafts = await sweep_spool(files, db)
-    await _check_rows(files, db, swept)
     return swept
 
 
@@ -108,7 +110,8 @@ async def _check_rows(files: Files, db: Database, swept: Swept) -> None:
 
     found = await asyncio.gather(*(is_missing(asset) for asset in rows))
     missing = [asset for asset, lost in zip(rows, found, strict=True) if lost]
-    if len(missing) > _SUSPICIOUS and len(missing) * 2 > len(rows):
+    # A file that is missing is told to be as long as this refuses: nothing is lost by that, but much by being wrong.
+    if (len(missing) > _SUSPICIOUS and len(missing) * 2 > len(rows)) or 1 < len(missing) == len(rows):
         raise SweepRefused(missing=len(missing), checked=len(rows))
     async with db.transaction() as tx:
         await store.mark_checked(tx, [asset.id for asset in rows])

@@ -17,7 +17,7 @@ from headrace.access import Caller
 from headrace.assets.errors import DigestMismatch, StorageQuotaExceeded, UploadNotFound
 from headrace.assets.inspection.errors import FileTooLarge
 from headrace.assets.inspection.model import Facts
-from headrace.assets.limits import limits_for
+from headrace.assets.limits import UserLimits
 from headrace.assets.model import (
     Asset,
     AssetId,
@@ -34,6 +34,7 @@ from headrace.assets.service import STREAM_LIFETIME, Files, tell_uploaded
 from headrace.assets.store import assets, uploads
 from headrace.database import Database, Tx
 from headrace.errors import HeadraceError
+from headrace.storage import ObjectNotFound
 
 log = logs.get(__name__)
 
@@ -52,12 +53,13 @@ class NewUpload:
     strip_location: bool = False
 
 
-async def begin(tx: Tx, files: Files, caller: Caller, new: NewUpload, *, method: UploadMethod) -> Upload:
+async def begin(
+    tx: Tx, files: Files, caller: Caller, new: NewUpload, *, method: UploadMethod, limits: UserLimits
+) -> Upload:
     """Take room for an upload; ``StorageQuotaExceeded`` or ``FileTooLarge`` before a byte was sent."""
-    limits = await limits_for(tx, files.config, caller.user_id)
     if limits.file.max_bytes is not None and new.size_bytes > limits.file.max_bytes:
         raise FileTooLarge(size_bytes=new.size_bytes, max_bytes=limits.file.max_bytes)
-    await check_quota(tx, files, caller.user_id, new.size_bytes)
+    await check_quota(tx, limits, caller.user_id, new.size_bytes)
     asset_id = AssetId(ids.new("ast"))
     streamed = method is UploadMethod.STREAM
     if streamed:
@@ -86,8 +88,8 @@ def part_bytes(files: Files, size: int) -> int:
     return max(files.config.part_bytes, smallest)
 
 
-async def check_quota(tx: Tx, files: Files, user_id: str, size: int) -> None:
-    limit = (await limits_for(tx, files.config, user_id)).stored_bytes
+async def check_quota(tx: Tx, limits: UserLimits, user_id: str, size: int) -> None:
+    limit = limits.stored_bytes
     if limit is None:
         return
     await assets.lock_quota(tx, user_id)
@@ -103,21 +105,23 @@ class Arrived:
     upload: Upload
     received: Received
     facts: Facts
+    limits: UserLimits
     stored: bool = False  # whether its bytes lie under its own name in storage
     shared: bool = False  # whether an equal file of the user's was there, so that they need not be stored
+    lost: str | None = None  # the object of an equal file whose bytes are not there: nobody joins those
     token: str | None = None  # of whoever completes it
     asset: Asset | None = None
 
 
-async def inspect(files: Files, db: Database, upload: Upload, received: Received, *, stored: bool = False) -> Arrived:
+async def inspect(
+    files: Files, db: Database, upload: Upload, received: Received, *, limits: UserLimits, stored: bool = False
+) -> Arrived:
     """Look into what has arrived; a refusal is a ``FileRefused``, ``DigestMismatch`` or ``SizeMismatch``."""
     if upload.size_bytes:
         check_size(received, upload.size_bytes)
     if upload.sha256 is not None and upload.sha256 != received.sha256:
         raise DigestMismatch(received=received.sha256, announced=upload.sha256)
-    async with db.transaction(readonly=True) as tx:
-        limits = await limits_for(tx, files.config, upload.user_id)
-        equal = await assets.find_equal(tx, upload.user_id, received.sha256, received.size)
+    equal = await assets.find_equal_alone(db, upload.user_id, received.sha256, received.size)
     facts = await files.inspector.inspect(received.path, limits=limits.file)
     limits.check(facts.media_type, received.size)
     if upload.strip_location:
@@ -125,7 +129,19 @@ async def inspect(files: Files, db: Database, upload: Upload, received: Received
         if await files.inspector.strip_location(received.path, freed):
             await asyncio.to_thread(freed.replace, received.path)
             received, stored, equal = await asyncio.to_thread(_measure, received), False, None
-    return Arrived(upload, received, facts, stored, shared=equal is not None)
+    arrived = Arrived(upload, received, facts, limits, stored)
+    if equal is not None:
+        await _look_at(files, arrived, equal)
+    return arrived
+
+
+async def _look_at(files: Files, arrived: Arrived, equal: Asset) -> None:
+    """Share the bytes of an equal file only if they are there: who sends a lost file again must get it back."""
+    try:
+        arrived.shared = await files.storage.size_of(equal.object_name) == equal.size_bytes
+    except ObjectNotFound:
+        arrived.shared = False
+    arrived.lost = None if arrived.shared else equal.object_name
 
 
 def _measure(received: Received) -> Received:
@@ -149,6 +165,8 @@ async def register(tx: Tx, files: Files, caller: Caller, arrived: Arrived) -> As
     upload, received = arrived.upload, arrived.received
     await assets.lock_bytes(tx, upload.user_id, received.sha256)
     equal = await assets.find_equal(tx, upload.user_id, received.sha256, received.size)
+    if equal is not None and equal.object_name == arrived.lost:
+        equal = None
     if equal is None and not arrived.stored:
         arrived.shared = False
         raise EqualGone
@@ -160,8 +178,7 @@ async def register(tx: Tx, files: Files, caller: Caller, arrived: Arrived) -> As
     if not ended:
         raise UploadNotFound
     if equal is None and received.size > upload.size_bytes:
-        await check_quota(tx, files, upload.user_id, received.size)
-    limits = await limits_for(tx, files.config, upload.user_id)
+        await check_quota(tx, arrived.limits, upload.user_id, received.size)
     asset = await assets.insert(
         tx,
         asset_id=upload.asset_id,
@@ -174,7 +191,7 @@ async def register(tx: Tx, files: Files, caller: Caller, arrived: Arrived) -> As
         bucket=upload.storage_bucket,
         key=upload.storage_key if equal is None else shared_key(equal.storage_key, upload.asset_id),
         meta=meta_of(arrived.facts),
-        keep=limits.keep_originals,
+        keep=arrived.limits.keep_originals,
     )
     await tell_uploaded(tx, caller.who, asset)
     arrived.asset = asset

@@ -350,6 +350,7 @@ def retention_config(chosen: Settings) -> RetentionConfig:
         task_locks=chosen.retention_locks,
         outbox_events=chosen.retention_outbox,
         notifications=chosen.retention_notifications,
+        assets=chosen.retention_assets,
         tasks=chosen.retention_tasks,
         workers=chosen.retention_workers,
         archived_rows=chosen.retention_archive_rows,

@@ -15,6 +15,7 @@ class RetentionConfig:
     task_locks: timedelta | None = timedelta(days=7)
     outbox_events: timedelta | None = timedelta(days=7)
     notifications: timedelta | None = timedelta(days=180)
+    assets: timedelta | None = timedelta(days=90)
     tasks: timedelta | None = timedelta(days=90)
     workers: timedelta | None = timedelta(days=7)
     archived_rows: tuple[str, ...] = ()  # tables whose rows are written to the archive before they are deleted

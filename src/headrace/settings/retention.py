@@ -36,6 +36,10 @@ class RetentionSettings(Group):
     retention_notifications: Keep = setting(
         "How long notifications are kept, read or not; then they are deleted.", timedelta(days=180)
     )
+    retention_assets: Keep = setting(
+        "How long the rows of deleted files are kept, without bytes; then they are deleted, unless a task names them.",
+        timedelta(days=90),
+    )
     retention_tasks: Keep = setting(
         "How long tasks that are over are kept, with their logs and steps; then they are deleted.",
         timedelta(days=90),

@@ -8,8 +8,8 @@ import errno
 import os
 import secrets
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from headrace.storage.errors import ObjectNotFound, StorageFull, StorageUnreacha
 from headrace.storage.model import StoredObject
 
 INCOMING = ".incoming"
+_ATTEMPTS = 100
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
@@ -79,12 +80,23 @@ class Folder:
     def _settle(self, draft: Path, name: str) -> None:
         target = self.path(name)
         _sync(draft)
-        made = [folder for folder in target.parents if folder.is_relative_to(self.top) and not folder.exists()]
-        target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        draft.replace(target)
+        made = self._rename(draft, target)
         # A new folder is on the disk only when its parent says so.
         for folder in {target.parent, *(each.parent for each in made)}:
             _sync(folder)
+
+    def _rename(self, draft: Path, target: Path) -> Sequence[Path]:
+        """Move it to its place; gives the folders that had to be made.
+
+        Who deletes the last file of a folder takes that away, maybe between two of these lines: then once more.
+        """
+        for _ in range(_ATTEMPTS):
+            made = [folder for folder in target.parents if folder.is_relative_to(self.top) and not folder.exists()]
+            with suppress(FileNotFoundError, FileExistsError):
+                target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                draft.replace(target)
+                return made
+        raise StorageUnreachable(f"{self.url} cannot be written: {target.parent} is removed again and again.")
 
     def open(self, name: str) -> int:
         """A descriptor to read from; who has it can read on when the file is deleted."""

@@ -27,7 +27,10 @@ _NOT_EVENTS = frozenset({Change.PROGRESSED, Change.EXTENDED})
 
 class Follower(Protocol):
     async def follow(self, tx: Tx, transitions: Sequence[Transition]) -> None:
-        """Do in this transaction what must be true together with these moves; raising rolls all of it back."""
+        """Do in this transaction what must be true together with these moves; raising rolls all of it back.
+
+        ``BadResult`` fails the task whose result it is, for good; the end of any other refusal is offered again.
+        """
 
 
 class Followers:

@@ -111,9 +111,9 @@ async def test_a_guardian_that_was_killed_has_an_heir_that_knows_all_groups() ->
 
 
 async def test_a_child_that_starts_after_its_worker_died_ends_at_once() -> None:  # S-11
-    messages, files = socket.socketpair()
-    with messages, files:
-        sockets = [messages.fileno(), files.fileno()]
-        command = [sys.executable, "-m", "headrace.tasks.isolation.child", *map(str, sockets), "1", "network", "files"]
-        ended = subprocess.run(command, pass_fds=sockets, cwd=ROOT, check=False, capture_output=True)
+    messages, theirs = socket.socketpair()
+    with messages, theirs:
+        number = theirs.fileno()
+        command = [sys.executable, "-m", "headrace.tasks.isolation.child", "1", "network", "files", str(number)]
+        ended = subprocess.run(command, pass_fds=[number], cwd=ROOT, check=False, capture_output=True)
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, b"", b"")

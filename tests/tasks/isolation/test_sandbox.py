@@ -46,7 +46,7 @@ async def test_a_child_has_nothing_of_the_workers(tmp_path: Path, monkeypatch: p
     null, out, err, *links = found["descriptors"]
     assert (null, out) == ("/dev/null", err)
     assert out.startswith("pipe:")
-    assert [link.partition(":")[0] for link in links] == ["socket", "socket"]  # for messages, and for open files
+    assert [link.partition(":")[0] for link in links] == ["socket"]
     assert "swordfish" not in str(found)
     assert not found["environment"].keys() & SECRETS.keys()
     # LC_CTYPE is Python's own doing where no language is set.

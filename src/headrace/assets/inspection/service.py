@@ -68,6 +68,7 @@ class Inspector:
         self._config = config or InspectorConfig()
         self._processes = Standalone(size=self._config.processes)
         self._types = _types(self._config)
+        self._complete = False  # whether all libraries are installed
 
     async def __aenter__(self) -> Self:
         return self
@@ -125,7 +126,9 @@ class Inspector:
         return stripped
 
     async def _run(self, handler: Any, order: dict[str, Any], files: tuple[int, ...]) -> Any:
-        extras.require(*handlers.LIBRARIES, extra="files")
+        if not self._complete:  # asked until it is so: it takes longer than many a file
+            extras.require(*handlers.LIBRARIES, extra="files")
+            self._complete = True
         try:
             return await self._processes.run(
                 self._types[handler.__name__], order, descriptors=files, result_limit=_RESULT_LIMIT

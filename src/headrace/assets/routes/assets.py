@@ -40,6 +40,7 @@ from headrace.assets.store import assets as store
 from headrace.assets.store.assets import Filter
 from headrace.assets.streaming import take
 from headrace.assets.uploading import NewUpload
+from headrace.edge.authorization import Again
 from headrace.edge.errors import InvalidCursor, RequestTooSlow
 from headrace.edge.idempotency import ONCE, Once, idempotent
 from headrace.edge.paging import Page, Paging
@@ -139,14 +140,19 @@ async def read_content(
     request: Request,
     asset_id: AssetIdPath,
     caller: Reader,
+    again: Again,
     db: Db,
     files: FilesDep,
     inline: Annotated[bool, Query(description="Let a browser show it; pictures and videos only.")] = False,
 ) -> Response:
-    """The bytes, or one range of them (`Range`); `ETag`, `If-None-Match` and `If-Range` work."""
+    """The bytes, or one range of them (`Range`); `ETag`, `If-None-Match` and `If-Range` work.
+
+    Whoever loses the right to read it meanwhile gets no more of it: the connection breaks off.
+    """
     async with db.transaction() as tx:
         asset = await service.get_asset(tx, caller, asset_id)
-    return await serve(request, files.storage, handing_out.content_of(asset, inline=inline))
+    is_allowed = handing_out.may_read_on(db, again, Target.CONTENT, asset.id)
+    return await serve(request, files.storage, handing_out.content_of(asset, inline=inline), is_allowed=is_allowed)
 
 
 @router.get(
@@ -158,11 +164,14 @@ async def read_content(
         **problems(AssetNotFound, BytesMissing),
     },
 )
-async def read_preview(request: Request, asset_id: AssetIdPath, caller: Reader, db: Db, files: FilesDep) -> Response:
+async def read_preview(
+    request: Request, asset_id: AssetIdPath, caller: Reader, again: Again, db: Db, files: FilesDep
+) -> Response:
     """A small picture of the file, as WebP. It is made when it is first asked for."""
     async with db.transaction() as tx:
         asset = await service.get_asset(tx, caller, asset_id)
-    return await serve(request, files.storage, await preview(files, db, asset))
+    is_allowed = handing_out.may_read_on(db, again, Target.PREVIEW, asset.id)
+    return await serve(request, files.storage, await preview(files, db, asset), is_allowed=is_allowed)
 
 
 @router.post(

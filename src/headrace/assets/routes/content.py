@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Request, Response
 
 from headrace.assets.errors import BytesMissing, LinkInvalid
-from headrace.assets.handing_out import redeem
+from headrace.assets.handing_out import is_there, redeem
 from headrace.assets.reading import serve
 from headrace.assets.routes.dependencies import BINARY, FilesDep
 from headrace.edge.authorization import Anyone
@@ -26,7 +26,5 @@ async def read_link(
 ) -> Response:
     """The bytes, or one range of them. A link that has expired, whose file is gone or that was made up: all look the
     same."""
-    # A player asks for one range after the other: the trail tells of the first.
-    first = request.headers.get("range", "bytes=0-").replace(" ", "").lower().startswith("bytes=0-")
-    content = await redeem(files, db, who, token, first=first)
-    return await serve(request, files.storage, content)
+    given, content = await redeem(files, db, who, token)
+    return await serve(request, files.storage, content, is_allowed=is_there(db, given.target, given.id))

@@ -11,7 +11,7 @@ from headrace.assets.links import Target
 from headrace.assets.reading import serve
 from headrace.assets.routes.dependencies import BINARY, FilesDep
 from headrace.assets.schemas import LinkIn, LinkOut, ResultOut
-from headrace.edge.authorization import scoped
+from headrace.edge.authorization import Again, scoped
 from headrace.edge.problem_details import problems
 from headrace.edge.services import Db
 from headrace.tasks.errors import TaskNotFound
@@ -40,6 +40,7 @@ async def read_result(
     request: Request,
     task_id: TaskIdPath,
     caller: Reader,
+    again: Again,
     db: Db,
     files: FilesDep,
     preview: Annotated[bool, Query(description="The preview instead.")] = False,
@@ -49,7 +50,8 @@ async def read_result(
     async with db.transaction() as tx:
         result = await handing_out.get_result(tx, caller, task_id)
     content = handing_out.result_preview(result) if preview else handing_out.result_content(result, inline=inline)
-    return await serve(request, files.storage, content)
+    is_allowed = handing_out.may_read_on(db, again, Target.RESULT, task_id)
+    return await serve(request, files.storage, content, is_allowed=is_allowed)
 
 
 @router.post(

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from headrace.assets.model import Asset, AssetId, AssetStatus
-from headrace.database import Row, Tx
+from headrace.database import Database, Row, Tx
 from headrace.sql import Mark, Where
 
 COLUMNS = """id, user_id, media_type, origin_name, mime_type, size_bytes, sha256, storage_bucket, storage_key, status,
@@ -77,6 +77,12 @@ async def find_equal(tx: Tx, user_id: str, sha256: str, size: int) -> Asset | No
     """A file of this user with the same bytes."""
     row = await tx.fetchrow(FIND_EQUAL, user_id, sha256, size)
     return None if row is None else asset_of(row)
+
+
+async def find_equal_alone(db: Database, user_id: str, sha256: str, size: int) -> Asset | None:
+    """The same outside of a transaction: what it finds may be gone by now."""
+    rows = await db.fetch_alone(FIND_EQUAL, user_id, sha256, size)
+    return asset_of(rows[0]) if rows else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,5 @@
-"""A child process: ``python -P -m headrace.tasks.isolation.child SOCKET SOCKET WORKER_PID network|no-network
-files|no-files``; the first socket is for messages, the second for open files.
+"""A child process: ``python -P -m headrace.tasks.isolation.child WORKER_PID network|no-network files|no-files SOCKET
+[SOCKET]``; the first socket is for messages, the second for open files, of which only ``no-files`` needs any.
 
 Imports handlers by their addresses and runs one task after the other in its main thread. A second thread listens to the
 worker, so that a wish to stop is heard while a handler is busy. Its environment is that of environment.py; standard
@@ -143,7 +143,7 @@ class Reports:
 class Link:
     """The connection to the worker."""
 
-    def __init__(self, connection: socket.socket, files: socket.socket) -> None:
+    def __init__(self, connection: socket.socket, files: socket.socket | None) -> None:
         self._connection = connection
         self._files = files
         self._sending = threading.Lock()
@@ -162,6 +162,7 @@ class Link:
         """The open files of a run: they were sent before it."""
         if count == 0:
             return ()
+        assert self._files is not None
         _, descriptors, _, _ = socket.recv_fds(self._files, 1, count)
         assert len(descriptors) == count
         return tuple(descriptors)
@@ -268,7 +269,7 @@ def _ending_with(task_type: TaskType, result: Any, limit: int) -> Message:
         return endings.of_bad_result(f"The result does not fit {task_type.name}: {exc}")
 
 
-def main(connection: socket.socket, files: socket.socket, worker_pid: int, powers: Powers) -> None:
+def main(connection: socket.socket, files: socket.socket | None, worker_pid: int, powers: Powers) -> None:
     faulthandler.enable(all_threads=False)  # where a handler was when it crashed
     missing = confinement.settle(worker_pid, powers)
     for stream in (sys.stdout, sys.stderr):
@@ -286,13 +287,14 @@ def main(connection: socket.socket, files: socket.socket, worker_pid: int, power
 
 
 if __name__ == "__main__":
-    _, _talk, _files, _worker, _network, _reading = sys.argv
-    for _descriptor in (int(_talk), int(_files)):
+    _, _worker, _network, _reading, *_passed = sys.argv
+    _sockets = [socket.socket(fileno=int(each)) for each in _passed]
+    for _each in _sockets:
         # Passing it on made it inheritable; what a handler starts must not hold the connection.
-        os.set_inheritable(_descriptor, False)
+        _each.set_inheritable(False)
     main(
-        socket.socket(fileno=int(_talk)),
-        socket.socket(fileno=int(_files)),
+        _sockets[0],
+        _sockets[1] if len(_sockets) > 1 else None,
         int(_worker),
         Powers(network=_network == "network", files=_reading == "files"),
     )

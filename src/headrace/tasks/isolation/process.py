@@ -58,7 +58,12 @@ class Child:
         self._writer: asyncio.StreamWriter | None = None
         self._pidfd = -1
         self._ours, theirs = socket.socketpair()
-        self._files, their_files = socket.socketpair()
+        # Who can open no file is handed the files it needs; nobody else has a use for a second socket.
+        self._files: socket.socket | None = None
+        their_files: socket.socket | None = None
+        if not kind.files:
+            self._files, their_files = socket.socketpair()
+        passed = [each.fileno() for each in (theirs, their_files) if each is not None]
         try:
             # In this thread, and not in one of a pool: the kernel ties a child's life to the thread that started it.
             self._process = subprocess.Popen(  # noqa: S603 - our own module and our own interpreter
@@ -67,27 +72,28 @@ class Child:
                     "-P",  # a folder that somebody works in may hold a json.py of anybody
                     "-m",
                     "headrace.tasks.isolation.child",
-                    str(theirs.fileno()),
-                    str(their_files.fileno()),
                     str(os.getpid()),
                     "network" if kind.network else "no-network",
                     "files" if kind.files else "no-files",
+                    *map(str, passed),
                 ],
                 stdin=subprocess.DEVNULL,
                 stdout=self.output.sink,
                 stderr=self.output.sink,
-                pass_fds=[theirs.fileno(), their_files.fileno()],
+                pass_fds=passed,
                 start_new_session=True,
                 env=clean_environment(kind.environment),
             )
         except BaseException:
             self._ours.close()
-            self._files.close()
+            if self._files is not None:
+                self._files.close()
             self.output.close()
             raise
         finally:
             theirs.close()
-            their_files.close()
+            if their_files is not None:
+                their_files.close()
             self.output.close_sink()
         self.pid = self._process.pid
         guardian.watch(self.pid)
@@ -154,6 +160,7 @@ class Child:
     def hand_over(self, descriptors: Sequence[int]) -> None:
         """Give it open files, for the run that it is told of next."""
         if descriptors:
+            assert self._files is not None, "only types with files=False are handed open files"
             with contextlib.suppress(ConnectionError):  # it died: noticed elsewhere
                 socket.send_fds(self._files, [b"f"], descriptors)
 
@@ -195,7 +202,8 @@ class Child:
         self.output.close()
 
     async def _hang_up(self) -> None:
-        self._files.close()
+        if self._files is not None:
+            self._files.close()
         if self._writer is None:
             self._ours.close()
             return

@@ -3,6 +3,7 @@
 import asyncio
 import sys
 from collections.abc import Callable
+from contextlib import nullcontext
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -65,7 +66,9 @@ class Standalone:
         """
         claimed = Claimed(0, "single", 1, task_type.name, "", payload, 0, 1, None, None, datetime.now(UTC))
         stop = asyncio.Event()
-        with TemporaryDirectory(prefix="headrace-") as scratch:
+        # Who can open no file has no use for a folder; making one and removing it takes longer than a look into a file.
+        scratch_of = TemporaryDirectory(prefix="headrace-") if task_type.files else nullcontext("/nowhere")
+        with scratch_of as scratch:
             return await self._children.run(
                 task_type,
                 claimed,

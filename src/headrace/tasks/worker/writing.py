@@ -12,9 +12,10 @@ import asyncpg
 
 from headrace import logs
 from headrace.errors import HeadraceError, Unavailable
-from headrace.tasks.model import Ending, Outcome
+from headrace.tasks.errors import BadResult
+from headrace.tasks.model import Ending, ErrorCode, Outcome
 from headrace.tasks.worker.config import WorkerConfig
-from headrace.tasks.worker.endings import Writer, finished_by_handlers
+from headrace.tasks.worker.endings import Writer, failed, finished_by_handlers
 from headrace.tasks.worker.figures import Figures
 from headrace.tasks.worker.store import Identity
 
@@ -98,11 +99,15 @@ class WriteBehind:
                 log.warning("worker.write_failed", error=exc.code, count=len(batch))
                 await asyncio.sleep(0.2)
                 continue
-            except Exception:
+            except Exception as exc:
                 if len(batch) > 1:  # one of them is to blame: the others must not suffer for it
                     for each in batch:
                         await self._write([each])
                     return
+                if isinstance(exc, BadResult) and batch[0].outcome is Outcome.SUCCEEDED:
+                    # It will be as bad the next time: the task has failed, and says why.
+                    batch = [failed(batch[0].claimed, ErrorCode.BAD_RESULT, exc.message, retry=None)]
+                    continue
                 log.exception("task.unwritable", task_id=batch[0].claimed.task_id)
                 await self._put_aside(worker, batch[0])
                 return
