@@ -7,6 +7,7 @@ from headrace.audit.redaction import FIELDS, show, without_secrets
 from headrace.database import Tx
 
 _TABLES = {
+    ResourceType.OUTBOX_EVENT: "outbox_events",
     ResourceType.USER: "users",
     ResourceType.SESSION: "sessions",
     ResourceType.API_KEY: "api_keys",

@@ -62,6 +62,7 @@ FELLOWS: Mapping[str, Mapping[str, str]] = {
 }
 # What descriptions put in backticks and is no value of the setting.
 NOT_VALUES = {
+    *("HEADRACE_SECRET_KEY", "headrace webhooks rotate-keys", "max_retries"),
     *("headrace up", "headrace migrate", "headrace audit key", "headrace.submit", "openssl rand -hex 32"),
     *("openssl rand -base64 32", "headrace_app", "headrace_owner", "bin", "embedded", "/healthz", "/readyz"),
     *(
@@ -122,9 +123,26 @@ def words_of(hints: Sequence[Any]) -> bool:
     return any(typing.get_origin(each) is typing.Literal for each in hints)
 
 
+def is_several(hint: Any) -> bool:
+    return any(typing.get_origin(each) is tuple for each in (hint, *typing.get_args(hint)))
+
+
+def several(kind: type, limits: Sequence[Any]) -> Iterator[tuple[str, Any]]:
+    """What a list of durations or secrets takes."""
+    one: dict[str, Any] = dict(DURATIONS) if kind is timedelta else {KEY: SecretStr(KEY)}
+    for text, value in one.items():
+        yield text, (value,)
+        yield f"{text}, {text}", (value, value)
+    if not any(isinstance(each, annotated_types.MinLen) for each in limits):
+        yield "", ()
+
+
 def promised_by_type(hint: Any) -> Iterator[tuple[str, Any]]:
     """What a setting of this type takes, as it is written, and what it means."""
     hints, limits = list(parts_of(hint)), list(limits_of(hint))
+    if is_several(hint) and hints in ([timedelta, ...], [SecretStr, ...]):
+        yield from several(hints[0], limits)
+        return
     for kind in hints:
         if kind is timedelta:
             yield from ((text, value) for text, value in DURATIONS.items() if allowed(value, limits))
@@ -139,11 +157,10 @@ def promised_by_type(hint: Any) -> Iterator[tuple[str, Any]]:
             numbers = {1, 64, 8080, *(edge for edge in edges if isinstance(edge, int))}
             yield from ((str(number), number) for number in sorted(numbers) if allowed(number, limits))
         elif typing.get_origin(kind) is typing.Literal:
-            several = any(typing.get_origin(each) is tuple for each in (hint, *typing.get_args(hint)))
-            yield from ((word, (word,) if several else word) for word in typing.get_args(kind))
+            yield from ((word, (word,) if is_several(hint) else word) for word in typing.get_args(kind))
         elif kind is SecretStr:
             yield KEY, SecretStr(KEY)
-    if any(typing.get_origin(each) is tuple for each in (hint, *typing.get_args(hint))) and not words_of(hints):
+    if is_several(hint) and not words_of(hints):
         networks = str not in hints
         yield "", ()
         one, other = ("10.0.0.0/8", "::1/128") if networks else ("https://a.example", "https://b.example")
@@ -221,7 +238,7 @@ def test_what_is_shown_can_be_set_again(monkeypatch: pytest.MonkeyPatch, name: s
     values += [meant for setting, _, meant in BY_TYPE if setting == name]
     for value in values:
         written = settings.shown_as(name, value)
-        if written is not None and not isinstance(value, SecretStr):
+        if written is not None and "•" not in written:  # a secret is not shown
             with monkeypatch.context() as place:
                 assert getattr(load(place, name, written), name) == value
 
