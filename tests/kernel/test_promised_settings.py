@@ -140,9 +140,6 @@ def several(kind: type, limits: Sequence[Any]) -> Iterator[tuple[str, Any]]:
 def promised_by_type(hint: Any) -> Iterator[tuple[str, Any]]:
     """What a setting of this type takes, as it is written, and what it means."""
     hints, limits = list(parts_of(hint)), list(limits_of(hint))
-    if is_several(hint) and hints in ([timedelta, ...], [SecretStr, ...]):
-        yield from several(hints[0], limits)
-        return
     for kind in hints:
         if kind is timedelta:
             yield from ((text, value) for text, value in DURATIONS.items() if allowed(value, limits))
@@ -169,8 +166,15 @@ def promised_by_type(hint: Any) -> Iterator[tuple[str, Any]]:
         yield f"{one}, {other}", (read(one), read(other))
 
 
+def promised(hint: Any) -> Iterator[tuple[str, Any]]:
+    hints = list(parts_of(hint))
+    if is_several(hint) and hints[0] in (timedelta, SecretStr):
+        return several(hints[0], list(limits_of(hint)))
+    return promised_by_type(hint)
+
+
 HINTS = typing.get_type_hints(Settings, include_extras=True)
-BY_TYPE = [(name, *value) for name in FIELDS for value in promised_by_type(HINTS[name])]
+BY_TYPE = [(name, *value) for name in FIELDS for value in promised(HINTS[name])]
 
 
 def load(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> Settings:
