@@ -133,19 +133,19 @@ class RelayLoop:
             await self._appear()
         except HeadraceError as exc:
             log.warning("relay.failed", error=exc.code)
+        except Exception:
+            log.exception("relay.failed")
 
     async def _appear(self) -> None:
         await presence.appear(self._db, self._id, host=socket.gethostname()[:255], pid=os.getpid(), asleep=self._asleep)
 
     async def _declare(self) -> None:
-        """Until it is done: a transaction that stays open, or a database that is away, is waited for."""
+        """Until it is done: a transaction that stays open is waited for."""
         while True:
             try:
                 return await declare_interests(self._db, self._consumers)
             except EventWritersBusy:
                 log.warning("relay.interests_wait")
-            except HeadraceError as exc:
-                log.warning("relay.failed", error=exc.code)
             await asyncio.sleep(_AFTER_TROUBLE_S)
 
     async def _beat(self) -> None:
@@ -161,13 +161,18 @@ class RelayLoop:
             await presence.leave(self._db, self._id)
         except HeadraceError as exc:  # its row is old within a minute
             log.warning("relay.failed", error=exc.code)
+        except Exception:
+            log.exception("relay.failed")
 
 
 async def _forever(act: Callable[[], Awaitable[None]]) -> None:
-    """What goes on beside the relay; a database that is away at the start is waited for."""
+    """What goes on beside the relay, begun anew after whatever goes wrong: a database that is away, one that is the
+    standby for a while."""
     while True:
         try:
             return await act()
         except HeadraceError as exc:
             log.warning("relay.failed", error=exc.code)
-            await asyncio.sleep(_AFTER_TROUBLE_S)
+        except Exception:
+            log.exception("relay.failed")
+        await asyncio.sleep(_AFTER_TROUBLE_S)
