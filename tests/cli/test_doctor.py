@@ -45,6 +45,7 @@ def test_all_is_well(call: Call, migrated: Place) -> None:
         "deletions",
         "vacuum",
         "outbox",
+        "webhooks",
         "ledger",
         "retention",
     ]
@@ -106,7 +107,7 @@ def test_accounts_that_should_be_gone_are_noticed(call: Call, migrated: Place) -
 def test_for_people_it_is_one_line_for_each_check(call: Call, migrated: Place) -> None:
     done = call("doctor", settings=migrated.settings)
     assert done.code == 0
-    assert [line[0] for line in done.out.splitlines()] == ["✓"] * 15
+    assert [line[0] for line in done.out.splitlines()] == ["✓"] * 16
     assert "\x1b" not in done.out
 
 
@@ -189,3 +190,19 @@ def test_a_data_folder_that_cannot_be_made(call: Call, migrated: Place) -> None:
     assert done.code == 1
     assert findings(done)["storage"]["verdict"] == "bad"
     assert findings(done)["database"]["verdict"] == "ok"
+
+
+FAILING_ENDPOINT = """
+WITH owner AS (
+  INSERT INTO headrace.users (id, username, password_hash, role) VALUES ('u_1', 'ada', '!', 'USER') RETURNING id
+)
+INSERT INTO headrace.webhook_endpoints (id, user_id, name, url, status, status_reason, secret_ciphertext)
+SELECT 'whe_1', id, 'mine', 'https://example.com', 'PAUSED', 'failing', '' FROM owner
+"""
+
+
+def test_endpoints_that_failed_for_days_are_noticed(call: Call, migrated: Place) -> None:
+    fetch(migrated, FAILING_ENDPOINT)
+    webhooks = findings(call("doctor", "--json", settings=migrated.settings))["webhooks"]
+    assert webhooks["verdict"] == "warning"
+    assert "1 endpoints are paused because they failed for days" in webhooks["message"]
