@@ -23,7 +23,7 @@ registry = Registry()
 async def greet(context, payload): ...
 """
 COMMANDS = [("worker", "shop:registry"), ("worker", "shop:registry", "--processes", "2"), ("scheduler",), ("relay",)]
-UP = {("scheduler",): "firing schedules", ("relay",): "relaying events"}
+UP: dict[tuple[str, ...], str] = {("scheduler",): "firing schedules", ("relay",): "relaying events"}
 
 
 @contextmanager

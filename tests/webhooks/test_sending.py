@@ -1,6 +1,7 @@
 """Every event reaches every endpoint that wants it; every attempt is on record. W-12, W-13."""
 
 import asyncio
+from collections.abc import Sequence
 from datetime import timedelta
 
 import pytest
@@ -13,6 +14,8 @@ from headrace.database import Database
 from headrace.outbox import Event
 from headrace.webhooks import resending, service
 from headrace.webhooks.errors import DeliveryUnderWay
+from headrace.webhooks.http.addresses import Address
+from headrace.webhooks.http.client import HttpClient, HttpConfig
 from headrace.webhooks.model import EndpointStatus
 from headrace.webhooks.store import queue
 from tests.webhooks import stand
@@ -248,6 +251,25 @@ async def test_strict_order_for_an_aggregate(db: Database) -> None:
         async with stand.sending(db):
             await stand.until(lambda: stand.is_empty(db))
     assert seen == list(range(12))
+
+
+async def test_a_request_that_cannot_even_be_made_is_an_attempt_that_failed(db: Database) -> None:
+    ada = await stand.make_user(db, "ada")
+    await stand.make_endpoint(db, ada, "http://localhost:9/", max_retries=0)
+    await stand.happen(db, ada, 1)
+    await stand.relay(db)
+
+    async def broken(*_: object) -> Sequence[Address]:
+        raise ZeroDivisionError
+
+    http = HttpClient(HttpConfig(policy=stand.LOCAL), resolve=broken)
+    stop = asyncio.Event()
+    running = asyncio.create_task(stand.sender(db, http).run(stop))
+    await stand.until(lambda: stand.is_empty(db))  # and not only when the lease has run out
+    stop.set()
+    await running
+    (row,) = await stand.attempts(db)
+    assert (row["status"], row["error"]) == ("DEAD", "the request could not be made: ZeroDivisionError")
 
 
 async def test_hanging_endpoints_take_few_places(db: Database) -> None:

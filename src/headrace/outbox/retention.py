@@ -7,7 +7,8 @@ EVENTS = RowRetention(
     """
 SELECT id FROM headrace.outbox_events AS event
 WHERE created_at < $1 AND status IN ('PUBLISHED', 'DEAD') AND NOT EXISTS (
-  SELECT FROM headrace.broker_messages AS message WHERE message.event_position = event.id AND message.given_up_at IS NULL
+  SELECT FROM headrace.broker_messages AS message
+  WHERE message.event_position = event.id AND message.given_up_at IS NULL
 )
 ORDER BY id LIMIT $2 FOR UPDATE SKIP LOCKED
 """,
