@@ -40,10 +40,18 @@ class LoopConfig:
 
 
 async def declare_interests(db: Database, consumers: Sequence[Consumer]) -> None:
-    """Store what consumers want always. One that is gone for good wants nothing: an operator withdraws it."""
+    """Store what consumers want always. One that is gone for good wants nothing: an operator withdraws it, for nobody
+    else knows whether another relay still has it."""
     for consumer in consumers:
         async with db.transaction() as tx:
             await interests.declare(tx, consumer.name, "", [Interest(pattern) for pattern in consumer.interests])
+    async with db.transaction(readonly=True) as tx:
+        known = await interests.list_consumers(tx)
+    for name in sorted(set(known) - {consumer.name for consumer in consumers}):
+        # What this relay publishes, that consumer never gets.
+        log.error(
+            "relay.consumer_unknown", consumer=name, mend=f"set it up here, too, or: headrace outbox withdraw {name}"
+        )
 
 
 class RelayLoop:
