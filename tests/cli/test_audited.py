@@ -100,6 +100,11 @@ def _dead(world: World) -> list[str]:
     return ["evt_dead"]
 
 
+def _withdrawn(world: World) -> list[str]:
+    world.run("INSERT INTO headrace.event_interests (consumer, pattern) VALUES ('nats', '*')")
+    return ["nats"]
+
+
 def _held(world: World) -> list[str]:
     return ["held", "--token", world.call("locks", "acquire", "held").strip()]
 
@@ -234,6 +239,7 @@ def _subscription(world: World) -> list[str]:
 
 RECIPES: dict[str, Callable[[World], list[str]]] = {
     "outbox revive": _dead,
+    "outbox withdraw": _withdrawn,
     "submit": lambda _: ["anything"],
     "tasks cancel": lambda world: [world.task()],
     "tasks retry": _canceled,

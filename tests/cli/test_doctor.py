@@ -45,6 +45,7 @@ def test_all_is_well(call: Call, migrated: Place) -> None:
         "deletions",
         "vacuum",
         "outbox",
+        "webhooks",
         "ledger",
         "payments",
         "retention",
@@ -190,3 +191,19 @@ def test_a_data_folder_that_cannot_be_made(call: Call, migrated: Place) -> None:
     assert done.code == 1
     assert findings(done)["storage"]["verdict"] == "bad"
     assert findings(done)["database"]["verdict"] == "ok"
+
+
+FAILING_ENDPOINT = """
+WITH owner AS (
+  INSERT INTO headrace.users (id, username, password_hash, role) VALUES ('u_1', 'ada', '!', 'USER') RETURNING id
+)
+INSERT INTO headrace.webhook_endpoints (id, user_id, name, url, status, status_reason, secret_ciphertext)
+SELECT 'whe_1', id, 'mine', 'https://example.com', 'PAUSED', 'failing', '' FROM owner
+"""
+
+
+def test_endpoints_that_failed_for_days_are_noticed(call: Call, migrated: Place) -> None:
+    fetch(migrated, FAILING_ENDPOINT)
+    webhooks = findings(call("doctor", "--json", settings=migrated.settings))["webhooks"]
+    assert webhooks["verdict"] == "warning"
+    assert "1 endpoints are paused because they failed for days" in webhooks["message"]

@@ -1,4 +1,4 @@
-"""A worker or a scheduler that is started while PostgreSQL restarts waits for it, as one that runs does."""
+"""A worker, a scheduler or a relay that is started while PostgreSQL restarts waits for it, as one that runs does."""
 
 import asyncio
 import signal
@@ -22,7 +22,8 @@ registry = Registry()
 @registry.task("greet")
 async def greet(context, payload): ...
 """
-COMMANDS = [("worker", "shop:registry"), ("worker", "shop:registry", "--processes", "2"), ("scheduler",)]
+COMMANDS = [("worker", "shop:registry"), ("worker", "shop:registry", "--processes", "2"), ("scheduler",), ("relay",)]
+UP: dict[tuple[str, ...], str] = {("scheduler",): "firing schedules", ("relay",): "relaying events"}
 
 
 @contextmanager
@@ -49,7 +50,7 @@ def started(words: tuple[str, ...], folder: Path, place: Place, url: str) -> Ite
 
 @pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
 async def test_it_begins_when_the_database_is_back(words: tuple[str, ...], tmp_path: Path, migrated: Place) -> None:
-    up = "firing schedules" if words == ("scheduler",) else "worker.entered"
+    up = UP.get(words, "worker.entered")
     with away(migrated) as (door, url), started(words, tmp_path, migrated, url) as program:
         line = Line(migrated.app_url)
         back = await asyncio.start_server(line.carry, sock=door.dup())
@@ -67,7 +68,7 @@ async def test_it_begins_when_the_database_is_back(words: tuple[str, ...], tmp_p
             await line.close()
 
 
-@pytest.mark.parametrize("words", COMMANDS[::2], ids=" ".join)
+@pytest.mark.parametrize("words", [COMMANDS[0], *COMMANDS[2:]], ids=" ".join)
 def test_ctrl_c_ends_the_waiting(words: tuple[str, ...], tmp_path: Path, migrated: Place) -> None:
     with away(migrated) as (_, url), started(words, tmp_path, migrated, url) as program:
         program.process.send_signal(signal.SIGINT)

@@ -1,6 +1,7 @@
 """The five types, once for each event, in the user's language; read marks; live. W-14."""
 
 import asyncio
+from contextlib import aclosing
 from typing import Any
 
 import pytest
@@ -169,6 +170,27 @@ async def test_they_come_live_and_a_stream_goes_on_where_it_was(db: Database) ->
         await asyncio.wait({again})
     assert got == sorted(got)
     assert len(await inbox_of(db, ada)) == 3
+
+
+async def test_a_stream_that_was_away_for_long_catches_up_at_once(db: Database) -> None:
+    ada = await make_user(db, "ada")
+    await db.fetch_alone(
+        "INSERT INTO headrace.notifications (user_id, type, title, body) "
+        "SELECT $1, 'TASK_SUCCEEDED', 't', 'b' FROM generate_series(1, 2500)",
+        ada.user_id,
+    )
+
+    async def yes() -> bool:
+        return True
+
+    got: list[int] = []
+    async with open_inbox(db) as inbox, aclosing(inbox.follow(ada.user_id, after=0, may_see=yes)) as news:
+        async for each in news:
+            assert isinstance(each, Notification), "a heartbeat: it waited before it had told all"
+            got.append(each.id)
+            if len(got) == 2500:
+                break
+    assert got == sorted(set(got))
 
 
 async def test_a_stream_ends_when_it_may_no_longer_be_seen(app: FastAPI, db: Database) -> None:

@@ -12,6 +12,7 @@ from headrace.operations.config import RetentionConfig
 from headrace.operations.health import read_health
 from headrace.operations.model import MONTHLY, ArchiveState
 from headrace.operations.retention import due_months, purge_rows, retain, retire_expired
+from headrace.outbox.nats import store
 from headrace.storage import StorageConfig
 from tests.conftest import TestServer
 from tests.operations.months import MONTH, fill_audit, make_month, name_of
@@ -133,6 +134,21 @@ async def test_events_that_were_told_go_after_seven_days(db: Database) -> None:
     assert oldest > 8 * DAY - timedelta(minutes=1)
     async with db.transaction() as tx:
         assert await tx.fetchval("SELECT count(*) FROM headrace.outbox_events") == 6
+
+
+async def test_an_event_that_the_broker_has_not_confirmed_stays(db: Database) -> None:  # W-12
+    async with db.transaction() as tx:
+        await tx.execute(OUTBOX)
+        old = await tx.fetch(
+            "SELECT id FROM headrace.outbox_events WHERE event_id IN ('PUBLISHED8', 'DEAD8') ORDER BY 1"
+        )
+        await store.add(tx, [row["id"] for row in old])
+        await tx.execute(
+            "UPDATE headrace.broker_messages SET given_up_at = now() WHERE event_position = $1", old[1]["id"]
+        )
+    assert (await purge_rows(db, ROWS["outbox_events"], RetentionConfig().outbox_events)).removed_rows == 1
+    batch = await store.claim(db, limit=10, lease=timedelta(minutes=1))
+    assert ([message.event.position for message in batch.messages], batch.orphans) == ([old[0]["id"]], ())
 
 
 @pytest.mark.parametrize("table", ROWS)

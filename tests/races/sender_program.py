@@ -6,6 +6,7 @@ import sys
 from dataclasses import replace
 from datetime import timedelta
 
+from headrace.cli.waiting import until_reachable
 from headrace.database import Database, DatabaseConfig
 from headrace.outbox.loop import LoopConfig, RelayLoop
 from headrace.outbox.relay import Relay, RelayConfig, RetryConfig
@@ -29,7 +30,8 @@ RELAY = RelayConfig(lease=timedelta(seconds=2), retries=RetryConfig(first=timede
 async def main(url: str) -> None:
     stop = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
-    async with await Database.connect(DatabaseConfig(url, role="relay", pool_max=6)) as db:
+    config = DatabaseConfig(url, role="relay", pool_max=6)
+    async with await until_reachable(lambda: Database.connect(config), say=print) as db:
         http = stand.http_client()
         consumers = [WebhookConsumer()]
         sender = Sender(db, http, stand.HOOKS.keyring, HASTY)

@@ -25,6 +25,7 @@ from headrace.billing.payments.local.server import LocalPayments, local_payments
 from headrace.cli.serving import application
 from headrace.cli.wiring import Deployment
 from headrace.database import Database, DatabaseConfig
+from headrace.outbox.catalogue import faults
 from headrace.storage import Storage, StorageConfig
 from headrace.tasks.catalog import declare_types
 from headrace.tasks.context import TaskContext
@@ -552,6 +553,8 @@ INSERT INTO headrace.outbox_events
 VALUES ($1, 'task.created', 1, 'task', 'tsk_1', '{}', 'DEAD')
 """
 
+TOLD = "SELECT * FROM headrace.outbox_events WHERE payload_json <> '{}'"  # but for those of the recipe below
+
 
 @recipe("POST /v1/admin/outbox/events/{outbox_event_id}/revive", "POST /v1/admin/outbox/revive")
 async def _(world: World) -> Sent:
@@ -708,3 +711,13 @@ async def test_every_route_that_changes_something_leaves_an_event(database_url: 
             if await world.events() == before:
                 silent.append(operation)
         assert not silent, "these left no event"
+        await check_outbox(world)
+
+
+async def check_outbox(world: World) -> None:
+    """What all of them have told fits the catalogue, and is told of somebody."""
+    rows = await world.db.fetch_alone(TOLD)
+    assert {row["event_type"].partition(".")[0] for row in rows} >= {"asset", "subscription"}
+    assert [(row["event_type"], row["payload_json"]) for row in rows if row["user_id"] is None] == []
+    wrong = [faults(row["event_type"], row["event_version"], row["payload_json"]) for row in rows]
+    assert [each for each in wrong if each] == []

@@ -1,7 +1,8 @@
 """Every event reaches every endpoint that wants it; every attempt is on record. W-12, W-13."""
 
 import asyncio
-from datetime import timedelta
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
 
 import pytest
 import standardwebhooks
@@ -11,8 +12,12 @@ from headrace import outbox
 from headrace.access import Role
 from headrace.database import Database
 from headrace.outbox import Event
+from headrace.outbox.consumers import StoredEvent
 from headrace.webhooks import resending, service
+from headrace.webhooks.consumer import WebhookConsumer
 from headrace.webhooks.errors import DeliveryUnderWay
+from headrace.webhooks.http.addresses import Address
+from headrace.webhooks.http.client import HttpClient, HttpConfig
 from headrace.webhooks.model import EndpointStatus
 from headrace.webhooks.store import queue
 from tests.webhooks import stand
@@ -250,6 +255,25 @@ async def test_strict_order_for_an_aggregate(db: Database) -> None:
     assert seen == list(range(12))
 
 
+async def test_a_request_that_cannot_even_be_made_is_an_attempt_that_failed(db: Database) -> None:
+    ada = await stand.make_user(db, "ada")
+    await stand.make_endpoint(db, ada, "http://localhost:9/", max_retries=0)
+    await stand.happen(db, ada, 1)
+    await stand.relay(db)
+
+    async def broken(*_: object) -> Sequence[Address]:
+        raise ZeroDivisionError
+
+    http = HttpClient(HttpConfig(policy=stand.LOCAL), resolve=broken)
+    stop = asyncio.Event()
+    running = asyncio.create_task(stand.sender(db, http).run(stop))
+    await stand.until(lambda: stand.is_empty(db))  # and not only when the lease has run out
+    stop.set()
+    await running
+    (row,) = await stand.attempts(db)
+    assert (row["status"], row["error"]) == ("DEAD", "the request could not be made: ZeroDivisionError")
+
+
 async def test_hanging_endpoints_take_few_places(db: Database) -> None:
     ada = await stand.make_user(db, "ada")
     async with receiving(hangs) as hanging, receiving() as healthy:
@@ -367,6 +391,23 @@ async def test_a_delivery_that_waits_for_too_long_is_given_up(db: Database) -> N
     async with db.transaction() as tx:
         assert await queue.expire(tx, 100, lifetime=timedelta(days=7)) == 1
     assert sorted(row["status"] for row in await stand.attempts(db, endpoint.id)) == ["DEAD", "PENDING"]
+
+
+async def test_what_is_fanned_out_while_its_endpoint_is_deleted_does_not_wait_for_ever(db: Database) -> None:
+    ada = await stand.make_user(db, "ada")
+    endpoint, _ = await stand.make_endpoint(db, ada, "https://example.com/hooks")
+    kept, _ = await stand.make_endpoint(db, ada, "https://example.com/kept")
+    (event,) = await stand.happen(db, ada, 1)
+    async with db.transaction() as relay:
+        await WebhookConsumer().receive(relay, [StoredEvent(1, event, datetime.now(UTC))])
+        async with db.transaction() as tx:  # does not see it
+            await service.delete_endpoint(tx, ada, endpoint.id)
+    assert [row["status"] for row in await stand.attempts(db, endpoint.id)] == ["PENDING"]
+    async with db.transaction() as tx:
+        assert await queue.expire(tx, 100, lifetime=timedelta(days=7)) == 1
+    (row,) = await stand.attempts(db, endpoint.id)
+    assert (row["status"], row["error"]) == ("DEAD", "the endpoint was deleted or disabled")
+    assert [row["status"] for row in await stand.attempts(db, kept.id)] == ["PENDING"]
 
 
 async def test_a_deleted_endpoint_gets_nothing_more_and_its_secret_is_gone(db: Database) -> None:

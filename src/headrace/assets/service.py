@@ -105,7 +105,9 @@ def event_of(asset: Asset, kind: str, who: Who, **more: str) -> Event:
         "sha256": asset.sha256,
         **more,
     }
-    return Event(kind, "asset", asset.id, payload, trace_id=who.trace_id, request_id=who.request_id)
+    return Event(
+        kind, "asset", asset.id, payload, user_id=asset.user_id, trace_id=who.trace_id, request_id=who.request_id
+    )
 
 
 def resource_of(asset: Asset) -> Resource:

@@ -106,6 +106,7 @@ async def _look_at_database(deployment: Deployment, settings: Settings) -> list[
             ("deletions", _deletions),
             ("vacuum", _vacuum),
             ("outbox", _outbox),
+            ("webhooks", _webhooks),
             ("ledger", _ledger),
             ("payments", _payments),
             ("retention", lambda db: _retention(db, retention_config(settings))),
@@ -254,6 +255,21 @@ async def _outbox(db: Database) -> Finding:
         Verdict.WARNING if late else Verdict.GOOD,
         f"{outbox.waiting + outbox.failed:,} events wait, the oldest for {_rounded(waiting)}; relays at work: {relays}",
     )
+
+
+async def _webhooks(db: Database) -> Finding:
+    webhooks = (await read_health(db)).webhooks
+    trouble = [
+        f"{webhooks.failing:,} endpoints are paused because they failed for days" if webhooks.failing else "",
+        f"{webhooks.given_up:,} deliveries were given up since yesterday" if webhooks.given_up else "",
+        f"a delivery has been due for {_rounded(webhooks.late_for)}: is `headrace relay` at work?"
+        if webhooks.late_for is not None and webhooks.late_for > _LATE_EVENT
+        else "",
+    ]
+    if found := "; ".join(filter(None, trouble)):
+        return Finding("webhooks", Verdict.WARNING, found)
+    said = f"{webhooks.active:,} endpoints, {webhooks.waiting:,} deliveries wait"
+    return Finding("webhooks", Verdict.GOOD, f"{said}, {webhooks.blocked:,} endpoints are given a rest")
 
 
 async def _ledger(db: Database) -> Finding:

@@ -120,6 +120,23 @@ def revive(
 
 
 @app.command()
+def withdraw(
+    consumer: Annotated[str, typer.Argument(metavar="CONSUMER", help="Its name, such as nats.")], json: Json = False
+) -> None:
+    """Write no more events for a consumer that is gone for good, such as a broker; audited. Unset it first."""
+
+    async def act(session: OperatorSession) -> int:
+        async with session.db.transaction() as tx:
+            return await service.withdraw_consumer(tx, session.caller, consumer)
+
+    forgotten = as_operator("outbox withdraw", act)
+    if json:
+        print_json({"consumer": consumer, "forgotten": forgotten})
+    else:
+        say(f"no events are written for {consumer} any more; {forgotten:,} messages that waited for it are forgotten")
+
+
+@app.command()
 def types(json: Json = False) -> None:
     """Every type of event there is."""
     if json:

@@ -25,8 +25,9 @@ def relay() -> None:
 
 
 async def _relay(settings: Settings, deployment: Deployment) -> Relayed:
-    stop: asyncio.Event = stop_on_signals(at_once=lambda: os._exit(130))
     async with relaying(settings, deployment) as working:
+        # Not before: while the database is waited for, a signal ends it as it ends anything.
+        stop: asyncio.Event = stop_on_signals(at_once=lambda: os._exit(130))
         say("relaying events; Ctrl-C stops")
         await stop.wait()
     return working.relayed

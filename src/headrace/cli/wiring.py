@@ -28,7 +28,9 @@ from headrace.assembly.followers import followers
 from headrace.audit import signing
 from headrace.audit.heads import KeptHeads
 from headrace.cli.files_wiring import file_config, files_of
+from headrace.cli.output import say
 from headrace.cli.paying import billing_jobs
+from headrace.cli.waiting import until_reachable
 from headrace.database import Database, DatabaseConfig
 from headrace.embedded_postgres import files
 from headrace.errors import HeadraceError, Invalid, Unavailable
@@ -285,7 +287,7 @@ async def relaying(chosen: Settings, deployment: Deployment) -> AsyncIterator[Re
     wanted = consumers(chosen)
     stop = asyncio.Event()
     async with (
-        await Database.connect(config) as db,
+        await until_reachable(lambda: Database.connect(config), say=say) as db,
         open_senders(chosen, db, secret_key(chosen)) as senders,
         asyncio.TaskGroup() as group,
     ):

@@ -114,7 +114,8 @@ class Inbox:
     async def _news(self, stream: _Stream) -> list[Notification]:
         try:
             async with self._db.transaction(readonly=True) as tx:
-                found = await store.list_after(tx, stream.user_id, stream.last - _WINDOW, limit=_WINDOW + _AT_ONCE)
+                most = _WINDOW + _AT_ONCE
+                found = await store.list_after(tx, stream.user_id, stream.last - _WINDOW, limit=most)
         except HeadraceError as exc:  # the next look finds the same
             log.warning("inbox.unread", error=exc.code)
             return []
@@ -122,6 +123,8 @@ class Inbox:
         stream.told.update(each.id for each in news)
         stream.last = max([stream.last, *(each.id for each in news)])
         stream.told = {number for number in stream.told if number > stream.last - _WINDOW}
+        if len(found) == most:
+            stream.woken.set()  # there is more: look again at once
         return news
 
 

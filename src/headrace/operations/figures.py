@@ -9,6 +9,7 @@ from headrace.billing.verifying import Verification
 from headrace.database import Database
 from headrace.edge.services import Figure
 from headrace.operations.health import Health, read_health
+from headrace.webhooks.store.overview import Overview
 
 _GOOD_FOR_S = 15.0  # however many scrapers there are, the database is asked no oftener
 
@@ -99,6 +100,7 @@ def figures_of(health: Health) -> list[Figure]:
             (),
             {(): len(health.outbox.relays)},
         ),
+        *_webhook_figures(health.webhooks),
         Figure(
             "headrace_audit_unsealed_seconds",
             "How long an event of the audit trail has waited to be sealed; 0 when all are. Alarm above three times "
@@ -136,6 +138,39 @@ def figures_of(health: Health) -> list[Figure]:
             "Orders that somebody has to look at, by what is wrong. Alarm above 0.",
             ("problem",),
             {(problem,): count for problem, count in health.order_problems.items()},
+        ),
+    ]
+
+
+def _webhook_figures(webhooks: Overview) -> list[Figure]:
+    endpoints: dict[tuple[str, ...], float] = {
+        (state,): getattr(webhooks, state) for state in ("active", "paused", "failing", "disabled", "blocked")
+    }
+    return [
+        Figure(
+            "headrace_webhook_deliveries_waiting",
+            "Deliveries that are not over, up to 100,000: also those of paused endpoints, and those to be tried again.",
+            (),
+            {(): webhooks.waiting},
+        ),
+        Figure(
+            "headrace_webhook_late_seconds",
+            "How long a delivery has been due to an endpoint that may be sent to; 0 when none is. Alarm above 60.",
+            (),
+            {(): _seconds(webhooks.late_for)},
+        ),
+        Figure(
+            "headrace_webhook_deliveries_given_up",
+            "Deliveries that were given up in the last day, up to 100,000.",
+            (),
+            {(): webhooks.given_up},
+        ),
+        Figure(
+            "headrace_webhook_endpoints",
+            "Endpoints by state: paused by a person, paused because they were failing for days, disabled; blocked ones "
+            "are active and get nothing for a while, after failures or because they asked.",
+            ("state",),
+            endpoints,
         ),
     ]
 

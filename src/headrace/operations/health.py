@@ -10,6 +10,7 @@ from headrace.database import Database, Tx
 from headrace.operations import store
 from headrace.operations.model import Partition
 from headrace.outbox.administration import Overview, read_overview
+from headrace.webhooks.store import overview as webhooks
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +43,7 @@ class Health:
     default_rows: dict[str, int]  # counted to a bound: any is too many
     months_ahead: dict[str, int]
     outbox: Overview
+    webhooks: webhooks.Overview
     unsealed_for: timedelta | None
     archives: dict[str, int]  # by state
     runs: tuple[RetentionRun, ...]
@@ -91,6 +93,7 @@ async def read_health(db: Database) -> Health:
             default_rows={table: await _count_default(tx, table) for table in ahead},
             months_ahead=ahead,
             outbox=await read_overview(tx),
+            webhooks=await webhooks.read_overview(tx),
             unsealed_for=await seals.unsealed_for(tx),
             archives={row["state"]: row["count"] for row in await tx.fetch(COUNT_ARCHIVES)},
             runs=tuple(RetentionRun(**row) for row in await tx.fetch(LIST_RUNS)),

@@ -9,6 +9,12 @@ class OutboxEventNotFound(NotFound):
     code = "outbox_event_not_found"
 
 
+class ConsumerNotFound(NotFound):
+    """No consumer of this name wants events."""
+
+    code = "consumer_not_found"
+
+
 class EventNotDead(Conflict):
     """Only an event that was given up can be revived; this one was published, or is still tried."""
 

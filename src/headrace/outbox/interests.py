@@ -68,6 +68,14 @@ async def withdraw(tx: Tx, consumer: str, key: str) -> None:
     await declare(tx, consumer, key, ())
 
 
+LIST_CONSUMERS = "SELECT DISTINCT consumer FROM headrace.event_interests WHERE key = '' ORDER BY 1"
+
+
+async def list_consumers(tx: Tx) -> list[str]:
+    """Those that have interests of their own, also those that no relay has any more."""
+    return [row["consumer"] for row in await tx.fetch(LIST_CONSUMERS)]
+
+
 def _columns(interests: set[Interest]) -> tuple[list[str], list[str | None], list[str | None]]:
     ordered = sorted(interests, key=repr)
     return (

@@ -40,10 +40,18 @@ class LoopConfig:
 
 
 async def declare_interests(db: Database, consumers: Sequence[Consumer]) -> None:
-    """Store what consumers want always. One that is gone for good wants nothing: an operator withdraws it."""
+    """Store what consumers want always. One that is gone for good wants nothing: an operator withdraws it, for nobody
+    else knows whether another relay still has it."""
     for consumer in consumers:
         async with db.transaction() as tx:
             await interests.declare(tx, consumer.name, "", [Interest(pattern) for pattern in consumer.interests])
+    async with db.transaction(readonly=True) as tx:
+        known = await interests.list_consumers(tx)
+    for name in sorted(set(known) - {consumer.name for consumer in consumers}):
+        # What this relay publishes, that consumer never gets.
+        log.error(
+            "relay.consumer_unknown", consumer=name, mend=f"set it up here, too, or: headrace outbox withdraw {name}"
+        )
 
 
 class RelayLoop:
@@ -133,19 +141,19 @@ class RelayLoop:
             await self._appear()
         except HeadraceError as exc:
             log.warning("relay.failed", error=exc.code)
+        except Exception:
+            log.exception("relay.failed")
 
     async def _appear(self) -> None:
         await presence.appear(self._db, self._id, host=socket.gethostname()[:255], pid=os.getpid(), asleep=self._asleep)
 
     async def _declare(self) -> None:
-        """Until it is done: a transaction that stays open, or a database that is away, is waited for."""
+        """Until it is done: a transaction that stays open is waited for."""
         while True:
             try:
                 return await declare_interests(self._db, self._consumers)
             except EventWritersBusy:
                 log.warning("relay.interests_wait")
-            except HeadraceError as exc:
-                log.warning("relay.failed", error=exc.code)
             await asyncio.sleep(_AFTER_TROUBLE_S)
 
     async def _beat(self) -> None:
@@ -161,13 +169,18 @@ class RelayLoop:
             await presence.leave(self._db, self._id)
         except HeadraceError as exc:  # its row is old within a minute
             log.warning("relay.failed", error=exc.code)
+        except Exception:
+            log.exception("relay.failed")
 
 
 async def _forever(act: Callable[[], Awaitable[None]]) -> None:
-    """What goes on beside the relay; a database that is away at the start is waited for."""
+    """What goes on beside the relay, begun anew after whatever goes wrong: a database that is away, one that is the
+    standby for a while."""
     while True:
         try:
             return await act()
         except HeadraceError as exc:
             log.warning("relay.failed", error=exc.code)
-            await asyncio.sleep(_AFTER_TROUBLE_S)
+        except Exception:
+            log.exception("relay.failed")
+        await asyncio.sleep(_AFTER_TROUBLE_S)

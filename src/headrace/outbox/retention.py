@@ -1,12 +1,15 @@
-"""How events go that were told."""
+"""How events go that were told. One that the broker has not confirmed stays: its message is read from it."""
 
 from headrace.purging import RowRetention
 
 EVENTS = RowRetention(
     "outbox_events",
     """
-SELECT id FROM headrace.outbox_events
-WHERE created_at < $1 AND status IN ('PUBLISHED', 'DEAD')
+SELECT id FROM headrace.outbox_events AS event
+WHERE created_at < $1 AND status IN ('PUBLISHED', 'DEAD') AND NOT EXISTS (
+  SELECT FROM headrace.broker_messages AS message
+  WHERE message.event_position = event.id AND message.given_up_at IS NULL
+)
 ORDER BY id LIMIT $2 FOR UPDATE SKIP LOCKED
 """,
     cron="0 3 * * *",

@@ -6,6 +6,8 @@ from headrace import audit, ids
 from headrace.access import Caller
 from headrace.audit import Action, Resource, ResourceType
 from headrace.database import Tx
+from headrace.outbox import Event
+from headrace.outbox.consumers import StoredEvent
 from headrace.webhooks.errors import (
     DeliveryNotFound,
     DeliveryUnderWay,
@@ -56,13 +58,10 @@ async def list_deliveries(
 async def send_test(tx: Tx, caller: Caller, endpoint_id: str) -> Delivery:
     """Send an event that means nothing, signed like all others; retried like them, too."""
     endpoint = await _active(tx, caller, endpoint_id)
-    event_id = ids.new("evt")
-    body = {
-        "type": TEST_EVENT,
-        "timestamp": datetime.now(UTC).isoformat(),
-        "data": {"endpoint_id": endpoint.id, "message": "This is a test. If you can read it, it works."},
-    }
-    delivery = await resending.insert_test(tx, endpoint.id, event_id=event_id, event_type=TEST_EVENT, body=body)
+    data = {"endpoint_id": endpoint.id, "message": "This is a test. If you can read it, it works."}
+    event = Event(TEST_EVENT, "webhook_endpoint", endpoint.id, data, user_id=endpoint.user_id)
+    body = fan_out.body_of(StoredEvent(0, event, datetime.now(UTC)))  # in no outbox: it is for one endpoint alone
+    delivery = await resending.insert_test(tx, endpoint.id, event_id=event.id, event_type=TEST_EVENT, body=body)
     await audit.record(tx, caller.who, Action.CREATED, _resource(delivery), data={"verb": "test"})
     await fan_out.wake_senders(tx)
     return delivery

@@ -19,7 +19,7 @@ from headrace.vault import Keyring, SecretUnreadable
 from headrace.webhooks import secrets
 from headrace.webhooks.config import SenderConfig
 from headrace.webhooks.http.client import HttpClient, Reply
-from headrace.webhooks.http.targets import UrlRefused, parse_target
+from headrace.webhooks.http.targets import Target, UrlRefused, parse_target
 from headrace.webhooks.model import Endpoint, networks_of
 from headrace.webhooks.outcomes import decide
 from headrace.webhooks.pace import FIRST, Pace
@@ -224,14 +224,23 @@ class Sender:
             return decide(claimed, Reply(timedelta(0), error=why, kind="refused"), {}, self._config.retries)
         except UrlRefused as exc:  # the settings have become stricter since the endpoint was made
             return decide(claimed, Reply(timedelta(0), error=exc.message, kind="refused"), {}, self._config.retries)
-        reply = await self._client.post(
-            target,
-            claimed.body.encode(),
-            headers,
-            timeout=timedelta(milliseconds=endpoint.timeout_ms),
-            allow_ips=networks_of(endpoint.allow_ips),
-        )
-        return decide(claimed, reply, headers, self._config.retries)
+        return decide(claimed, await self._post(claimed, target, headers), headers, self._config.retries)
+
+    async def _post(self, claimed: Claimed, target: Target, headers: Mapping[str, str]) -> Reply:
+        endpoint = claimed.endpoint
+        try:
+            return await self._client.post(
+                target,
+                claimed.body.encode(),
+                headers,
+                timeout=timedelta(milliseconds=endpoint.timeout_ms),
+                allow_ips=networks_of(endpoint.allow_ips),
+            )
+        except Exception as exc:
+            # A fault of ours or of a library. It is an attempt that failed, as any other: without a record the lease
+            # would have to run out, and the endpoint would never be slowed down.
+            log.exception("webhooks.attempt_failed", delivery_id=claimed.delivery_id, endpoint_id=endpoint.id)
+            return Reply(timedelta(0), error=f"the request could not be made: {type(exc).__name__}", kind="connection")
 
     def _signer(self, claimed: Claimed) -> Signer:
         endpoint = claimed.endpoint
@@ -268,6 +277,8 @@ class Sender:
                 await queue.give_back(tx, claimed)
         except HeadraceError as exc:  # the lease runs out
             log.warning("webhooks.not_given_back", error=exc.code, deliveries=len(claimed))
+        except Exception:
+            log.exception("webhooks.not_given_back", deliveries=len(claimed))
 
     async def _listen(self) -> None:
         async with aclosing(self._db.listen(CHANNEL)) as notes:

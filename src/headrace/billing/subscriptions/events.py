@@ -21,6 +21,7 @@ async def tell(tx: Tx, who: Who, what: str, subscription: Subscription) -> None:
             "expire_at": None if subscription.expire_at is None else subscription.expire_at.isoformat(),
             "auto_renew": subscription.auto_renew,
         },
+        user_id=subscription.user_id,
         trace_id=who.trace_id,
         request_id=who.request_id,
     )

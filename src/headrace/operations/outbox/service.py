@@ -1,12 +1,14 @@
-"""Looking after the outbox. Reviving is audited; administrators only, which routes and commands see to."""
+"""Looking after the outbox. What is changed is audited; administrators only, which routes and commands see to."""
 
 from headrace import audit
 from headrace.access import Caller
 from headrace.audit import Action, Resource, ResourceType
 from headrace.database import Database, Tx
-from headrace.outbox import administration
+from headrace.outbox import administration, interests
 from headrace.outbox.administration import OutboxEvent
-from headrace.outbox.errors import EventNotDead, OutboxEventNotFound
+from headrace.outbox.errors import ConsumerNotFound, EventNotDead, OutboxEventNotFound
+from headrace.outbox.nats import consumer as nats
+from headrace.outbox.nats import store as broker
 
 _BATCH = 1000
 
@@ -42,3 +44,16 @@ async def revive_all(db: Database, caller: Caller, *, event_type: str | None = N
         total += revived
         if revived < _BATCH:
             return total
+
+
+async def withdraw_consumer(tx: Tx, caller: Caller, name: str) -> int:
+    """Write no more events for a consumer that is gone for good; gives how many messages still waited for it, which are
+    forgotten. A relay that has it declares it anew when it starts."""
+    known = await interests.list_consumers(tx)
+    if name not in known:
+        raise ConsumerNotFound(f"No consumer {name} wants events; those that do: {', '.join(known) or 'none'}.")
+    forgotten = await broker.forget_all(tx) if name == nats.NAME else 0
+    facts = {"verb": "withdraw", "consumer": name, "messages": str(forgotten)}
+    await audit.record(tx, caller.who, Action.DELETED, Resource(ResourceType.OUTBOX_EVENT, "*"), data=facts)
+    await interests.withdraw(tx, name, "")
+    return forgotten

@@ -7,9 +7,11 @@ from headrace.outbox.consumers import StoredEvent
 from headrace.outbox.nats import store
 from headrace.outbox.nats.config import NatsConfig
 
+NAME = "nats"
+
 
 class NatsConsumer:
-    name = "nats"
+    name = NAME
 
     def __init__(self, config: NatsConfig) -> None:
         self.interests: Sequence[str] = tuple(config.events)

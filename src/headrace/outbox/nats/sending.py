@@ -48,6 +48,8 @@ class NatsSender:
                     log.warning("nats.failed", error=exc.code)
                 except _AWAY as exc:
                     log.warning("nats.away", error=type(exc).__name__)
+                except Exception:
+                    log.exception("nats.failed")
                 await asyncio.wait([stopping], timeout=_AFTER_TROUBLE_S)
         finally:
             stopping.cancel()

@@ -89,5 +89,13 @@ async def settle(
             await tx.execute(RELEASE, left, batch.leased_until, list(refused), max_tries)
 
 
+FORGET = "DELETE FROM headrace.broker_messages"
+
+
+async def forget_all(tx: Tx) -> int:
+    """Nothing waits for the broker any more; says how much did."""
+    return await tx.count(FORGET)
+
+
 def _message(row: Row, event: Row) -> Message:
     return Message(row["id"], row["tries"], stored_event(event))

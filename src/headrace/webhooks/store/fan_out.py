@@ -60,12 +60,12 @@ async def fan_out(tx: Tx, events: Sequence[StoredEvent]) -> int:
         [event.user_id or event.payload.get("user_id") for event in given],
         [event.payload.get("type") if event.aggregate_type == "task" else None for event in given],
         [f"{event.aggregate_type}:{event.aggregate_id}"[:160] for event in given],
-        [_body(stored) for stored in events],
+        [body_of(stored) for stored in events],
     )
     return count
 
 
-def _body(stored: StoredEvent) -> dict[str, Any]:
+def body_of(stored: StoredEvent) -> dict[str, Any]:
     """What every receiver of events gets, and the ``timestamp`` that Standard Webhooks wants beside type and data."""
     return {**envelope(stored), "timestamp": stored.created_at}
 

@@ -329,16 +329,26 @@ async def end_all(tx: Tx, endpoint_id: str, *, status: DeliveryStatus, error: st
     return count
 
 
+# Also what was fanned out while its endpoint was being deleted or disabled: it is never sent.
 EXPIRE = """
 WITH old AS (
-  SELECT id, delivery_id, period FROM headrace.webhook_queue
-  WHERE created_at < coalesce($3, now()) - $2::interval AND leased_until IS NULL
-  ORDER BY id LIMIT $1 FOR UPDATE SKIP LOCKED
+  SELECT id, delivery_id, period, created_at >= coalesce($3, now()) - $2::interval AS is_orphan
+  FROM headrace.webhook_queue AS queue
+  WHERE leased_until IS NULL AND (
+    created_at < coalesce($3, now()) - $2::interval
+    OR endpoint_id IN (
+      SELECT id FROM headrace.webhook_endpoints WHERE deleted_at IS NOT NULL OR status = 'DISABLED'
+    )
+  )
+  ORDER BY id LIMIT $1 FOR UPDATE OF queue SKIP LOCKED
 ), ended AS (
   DELETE FROM headrace.webhook_queue AS queue USING old WHERE queue.id = old.id
 ), recorded AS (
   UPDATE headrace.webhook_deliveries AS attempt
-  SET status = 'DEAD', error = coalesce(attempt.error, 'it waited for too long'), next_retry_at = NULL
+  SET status = 'DEAD', next_retry_at = NULL, error = coalesce(
+    attempt.error,
+    CASE WHEN old.is_orphan THEN 'the endpoint was deleted or disabled' ELSE 'it waited for too long' END
+  )
   FROM old
   WHERE attempt.delivery_id = old.delivery_id AND attempt.period = old.period
     AND attempt.status IN ('PENDING', 'RETRYING')
@@ -348,6 +358,6 @@ SELECT count(*) FROM old
 
 
 async def expire(tx: Tx, limit: int, *, lifetime: timedelta, now: datetime | None = None) -> int:
-    """Give up to so many deliveries up that have waited for too long; says how many."""
+    """Give up to so many deliveries up that have waited for too long, or whose endpoint is gone; says how many."""
     count: int = await tx.fetchval(EXPIRE, limit, lifetime, now)
     return count
