@@ -237,6 +237,24 @@ def _subscription(world: World) -> list[str]:
     return [sub]
 
 
+def _order(world: World) -> list[str]:
+    """With something amiss, that somebody has looked at."""
+    (sub,) = _subscription(world)
+    order, user, plan = (sub.replace("sub", prefix) for prefix in ("ord", "u", "pln"))
+    world.run(
+        "INSERT INTO headrace.payment_orders (id, user_id, plan_id, subscription_id, kind, method, status, description,"
+        " amount_cents, currency, units, features_json, problem, expires_at)"
+        f" VALUES ('{order}', '{user}', '{plan}', '{sub}', 'PURCHASE', 'NATIVE', 'CLOSED', 'Pro', 100, 'CNY', 5, '[]',"
+        " 'wrong_amount', now())"
+    )
+    return [order, "--reason", "paid back by hand"]
+
+
+def _entitlement(world: World) -> list[str]:
+    (row,) = world.run("SELECT id FROM headrace.entitlements LIMIT 1")  # of somebody whom admin create made
+    return [row["id"], "--units", "5", "--reason", "as agreed"]
+
+
 RECIPES: dict[str, Callable[[World], list[str]]] = {
     "outbox revive": _dead,
     "outbox withdraw": _withdrawn,
@@ -284,6 +302,15 @@ RECIPES: dict[str, Callable[[World], list[str]]] = {
     "subscriptions show": _subscription,
     "subscriptions cancel": _subscription,
     "subscriptions orders": lambda _: [],
+    "subscriptions resolve": _order,
+    "ledger list": lambda _: [],
+    "ledger entitlements": lambda _: [],
+    "ledger adjust": _entitlement,
+    "ledger verify": lambda _: [],
+    "usage list": lambda _: ["ada"],
+    "usage days": lambda _: ["ada"],
+    "usage balance": lambda _: ["ada"],
+    "usage export": lambda _: ["ada"],
     "audit import": _legacy,
     "partitions ahead": _behind,
     "partitions retire": _old("2025-01"),

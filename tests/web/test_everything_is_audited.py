@@ -550,7 +550,7 @@ async def _(world: World) -> Sent:
 DEAD_EVENT = """
 INSERT INTO headrace.outbox_events
   (event_id, event_type, event_version, aggregate_type, aggregate_id, payload_json, status)
-VALUES ($1, 'task.created', 1, 'task', 'tsk_1', '{}', 'DEAD')
+VALUES ($1, 'account.deleted', 1, 'account', 'u_1', '{}', 'DEAD')
 """
 
 TOLD = "SELECT * FROM headrace.outbox_events WHERE payload_json <> '{}'"  # but for those of the recipe below
