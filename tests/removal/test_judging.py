@@ -29,22 +29,22 @@ def test_letters_of_a_word_are_judged_together() -> None:
 
 
 def test_what_both_looks_doubt_is_less_likely_than_what_they_are_sure_of() -> None:
-    sure, doubtful = _judge(_word(250), _word(250)).score, _judge(_word(110), _word(40)).score
+    sure, doubtful = _judge(_word(254), _word(254)).score, _judge(_word(110), _word(40)).score
     assert sure > 0.9
     assert doubtful < 0.3
 
 
 def test_the_same_word_is_less_likely_a_mark_where_much_else_looks_like_one() -> None:
-    alone = _judge(_word(225), _word(210)).score
-    page = _word(225)
+    alone = _judge(_word(252), _word(252)).score
+    page = _word(252)
     for top in range(10, 300, 44):
         for left in range(10, 560, 60):
             page[top : top + 6, left : left + 8] = 120
-    assert _judge(page, _word(210)).score < alone
+    assert _judge(page, _word(252)).score < alone
 
 
 def test_every_pixel_tells_how_sure_its_group_is() -> None:
-    both = np.maximum(_word(250), _word(235, left=20, top=350, letters=4))
+    both = np.maximum(_word(254), _word(252, left=20, top=350, letters=4))
     judged = _judge(both, both)
     assert len(judged.regions) == 2
     assert judged.certainty[360, 425] > judged.certainty[360, 25] > 0
@@ -63,7 +63,7 @@ def test_nothing_is_a_mark_where_nothing_is() -> None:
 
 
 def test_letters_on_a_board_of_the_scene_are_less_likely_a_mark() -> None:  # a road sign
-    word = _word(235, left=240, top=180)
+    word = _word(254, left=240, top=180)
     over_the_scene = GREY.copy()
     over_the_scene[word > 0] = 230
     sign = over_the_scene.copy()

@@ -65,7 +65,7 @@ def test_a_faint_copy_is_seen_by_the_others_word_with_their_alpha_and_colour() -
 def test_a_mark_beside_the_repeated_one_stays_as_it_was_seen() -> None:
     likely, _ = _copies(faint=20)
     likely[250:350, 420:560] = 3
-    likely[280:320, 450:530] = 250
+    likely[280:320, 450:530] = 254
     planes = _planes(likely)
     before = planes[:, 280:320, 450:530].copy()
     _, tight, *_ = looking._made_out(GREY, planes, likely.copy(), np.ones(SIZE, np.bool_))

@@ -1,6 +1,6 @@
 """Whether what was seen is a mark: by words and emblems as a whole, not by single letters.
 
-Weights of a logistic regression, fitted to 312 marked pictures and 425 others (photographs, façades, street signs,
+Weights of a logistic regression, fitted to 312 marked pictures and 433 others (photographs, façades, street signs,
 maps, charts, screens, receipts) that neither training nor the benchmarks use: docs/why/eye-model-card.md.
 """
 
@@ -24,9 +24,9 @@ SHOWN = 0.2  # what is less likely a mark is not told of
 # strong, how far from a corner it is (shares of the picture), in how many parts it comes, the odds that a tenth of it
 # exceeds, how many other parts there are (a page is full of them), its size as a share of the picture's (logarithm),
 # and what it lies on: whether on a board of its own, and how much it differs.
-_WEIGHTS = np.array([1.039, 0.799, 0.301, 2.539, -5.369, -1.601, 0.087, -1.468, 0.92, -7.621, -6.034])
+_WEIGHTS = np.array([0.804, 0.475, 0.335, -0.935, -4.77, -1.897, 0.77, -1.304, 1.173, -6.128, -4.816])
 _LARGEST = 1_200_000  # pixels of the pictures that it was fitted to; in larger ones a mark is not less likely
-_OFFSET = -1.674 - 1.0  # at even odds one clean photograph in eighty is touched, and one in sixteen with text
+_OFFSET = -1.383 - 0.75  # at even odds one clean picture in thirty is touched, with text of its own or without
 
 
 class Judged(NamedTuple):
