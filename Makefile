@@ -2,7 +2,7 @@
 # Paths are relative on purpose: the project may lie in a folder whose name has a space.
 SHELL := /bin/sh
 python := .venv/bin/python
-# Half as many again as there are cores: tests/conftest.py.
+# Twice as many as there are cores: tests/conftest.py.
 workers ?= auto
 # Where it is set (in containers it often is), each of the hundreds of processes that tests start would compile us anew.
 unexport PYTHONDONTWRITEBYTECODE

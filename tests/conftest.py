@@ -57,7 +57,7 @@ structlog.dev.ConsoleRenderer.get_active().exception_formatter = structlog.dev.p
 
 def pytest_xdist_auto_num_workers() -> int:
     """`-n auto`: more than there are cores, for a good part of the time tests wait for others."""
-    return (os.cpu_count() or 1) * 3 // 2
+    return (os.cpu_count() or 1) * 2
 
 
 @pytest.hookimpl(wrapper=True)

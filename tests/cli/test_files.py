@@ -43,12 +43,16 @@ async def done(environment: dict[str, str], folder: Path, *arguments: str) -> tu
     return process.returncode, out.decode(), err.decode()
 
 
-@pytest.mark.parametrize("size", [64 * MIB, pytest.param(1000 * MIB, marks=pytest.mark.slow)], ids=["64 MB", "1 GB"])
+LARGE_FILES = [{"feature": "max_file_bytes", "bytes": 2 << 30}]
+
+
+@pytest.mark.parametrize("size", [40 * MIB, pytest.param(1000 * MIB, marks=pytest.mark.slow)], ids=["40 MB", "1 GB"])
 @pytest.mark.timeout(600)
 async def test_a_killed_put_goes_on_where_it_was(
     environment: dict[str, str], db: Database, tmp_path: Path, size: int
 ) -> None:  # W-02
     (tmp_path / "big.png").write_bytes(png(tail=size))
+    await db.fetch_alone("UPDATE headrace.entitlements SET features_json = $1", LARGE_FILES)
     first = await headrace(environment, tmp_path, "put", "big.png")
     count = "SELECT count(*) AS parts, max(created_at) AS last FROM headrace.upload_parts"
     async with asyncio.timeout(300):

@@ -26,9 +26,9 @@ from tests.outbox.hearing import want
 from tests.races.nursery import Start, nursery
 
 # Transactions of the deletion that ``doomed_user`` asks for, from the claim to the end.
-TRANSACTIONS = 41
+TRANSACTIONS = 61
 POINTS = list(itertools.product(range(1, TRANSACTIONS + 1), ("before", "after")))
-SOME = POINTS[::5]  # seventeen of them
+SOME = POINTS[::8]  # sixteen of them
 
 STEPS = [
     "webhooks", "schedules", "tasks.cancel", "files", "tasks.erase", "billing", "locks", "notifications", "configs",

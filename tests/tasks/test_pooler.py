@@ -2,6 +2,7 @@
 
 import asyncio
 import getpass
+import itertools
 import os
 import random
 import shutil
@@ -12,6 +13,7 @@ import tempfile
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -21,6 +23,8 @@ import pytest
 from headrace import ids, migrations
 from headrace.access import Role
 from headrace.database import Database, DatabaseConfig, DatabaseRefused, connect_alone
+from headrace.migrations.files import in_transaction
+from headrace.migrations.runner import MigrationRefused
 from headrace.tasks.context import TaskContext
 from headrace.tasks.errors import Fatal, Snooze
 from headrace.tasks.reaping import Reaper
@@ -263,13 +267,16 @@ async def test_without_the_word_the_refusal_says_what_to_do(pooler: Callable[[st
 async def test_migrations_go_up_and_down_and_leave_nothing_on_the_connection(pooler: Callable[[str], str]) -> None:
     config = DatabaseConfig(pooler("owner"), role="migrate", pooled=True)
     wait = timedelta(seconds=5)
-    everything = list(migrations.available())
+    # Those before the first that is in no transaction: such a one is refused here, for a pooler may move it elsewhere.
+    everything = list(itertools.takewhile(lambda each: in_transaction(each.up), migrations.available()))
+    migrate = partial(migrations.migrate, config, to=everything[-1].number, lock_timeout=wait, report=_silent)
     # Two at once: one of them has nothing left to do.
-    done = await asyncio.gather(*(migrations.migrate(config, lock_timeout=wait, report=_silent) for _ in range(2)))
+    done = await asyncio.gather(*(migrate() for _ in range(2)))
     assert sorted(done, key=len) == [[], everything]
-    await migrations.verify_current(config)
     assert await migrations.roll_back(config, to=0, lock_timeout=wait, report=_silent) == everything[::-1]
-    assert await migrations.migrate(config, lock_timeout=wait, report=_silent) == everything
+    assert await migrate() == everything
+    with pytest.raises(MigrationRefused):
+        await migrations.migrate(config, lock_timeout=wait, report=_silent)
     async with connect_alone(config) as connection:
         for _ in range(8):  # whichever connection of the server it is
             row = await connection.fetchrow(TRACES)

@@ -4,7 +4,6 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
 from headrace import extras
-from headrace.assembly.webhooks import open_sender
 from headrace.database import Database
 from headrace.notifications.consumer import NotificationConsumer
 from headrace.outbox.consumers import Consumer
@@ -25,6 +24,8 @@ def consumers(chosen: Settings) -> Sequence[Consumer]:
 @asynccontextmanager
 async def open_senders(chosen: Settings, db: Database, secret: bytes) -> AsyncIterator[Sequence[Sender]]:
     """The senders of a relay process, for as long as it runs; a consumer without one has none here."""
+    from headrace.assembly.webhooks import open_sender  # with an HTTP client, which other commands need not load
+
     async with open_sender(chosen, db, secret) as webhooks:
         yield [webhooks, *_brokers(chosen, db)]
 

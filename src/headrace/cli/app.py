@@ -27,10 +27,13 @@ COMMANDS = {
         "Give events to webhooks, notifications and brokers, and send them. Any number share the work.",
     ),
     "submit": Entry("headrace.cli.submit:submit", "Submit a task and print its id."),
-    "detect": Entry("headrace.cli.removal:detect", "Look for a watermark in a picture; exits with 1 if there is none."),
+    "detect": Entry(
+        "headrace.cli.removal:detect",
+        "Look for a watermark in a picture, a PDF or slides; exits with 1 if there is none.",
+    ),
     "remove": Entry(
         "headrace.cli.removal:remove",
-        "Take the watermark off a picture that is yours; exits with 1 and writes nothing if that cannot be done.",
+        "Take the watermark off pictures and documents that are yours; exits with 1 if one is left as it is.",
     ),
     "tasks": Entry("headrace.cli.tasks:app", "Tasks: look at them, cancel them, try them again."),
     "schedules": Entry("headrace.cli.schedules:app", "Schedules: make, change, enable, disable and run them."),

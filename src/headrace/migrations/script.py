@@ -32,7 +32,8 @@ def render(migrations: Iterable[Migration], *, stale: Stale | None = None, down:
 def for_psql(migrations: Iterable[Migration], *, stale: Stale, down: bool = False) -> str:
     """The same for psql, which by itself would go on after an error, and book a migration that failed."""
     text = render(migrations, stale=stale, down=down)
-    return f"\\set ON_ERROR_STOP on\nSET lock_timeout = '5s';\n\n{text}" if text else ""
+    first = "\\set ON_ERROR_STOP on\nSET lock_timeout = '5s';\nSET client_min_messages = warning;\n"
+    return f"{first}\n{text}" if text else ""
 
 
 def _in_transaction(changed: Iterable[Definition], prefix: str = "") -> str:
