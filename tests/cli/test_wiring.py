@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from headrace import settings
-from headrace.cli.wiring import data_folder, secret_key
+from headrace.cli.wiring import data_folder, database_of, secret_key
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root makes things for others")
@@ -24,3 +24,15 @@ def test_what_root_makes_belongs_to_the_owner_of_the_folder_above(
     assert {path.name for path in made} == {"data", ".gitignore", "secret.key"}
     assert {path.stat().st_uid for path in made} == {4711}
     assert (project / "data" / "secret.key").stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize(("owner", "pooled"), [(None, True), ("postgresql://o@h/d", False)])
+def test_an_address_of_the_owners_is_that_of_the_server_itself(
+    monkeypatch: pytest.MonkeyPatch, owner: str | None, pooled: bool
+) -> None:
+    monkeypatch.setenv("HEADRACE_DATABASE_URL", "postgresql://a@h/d")
+    monkeypatch.setenv("HEADRACE_DATABASE_POOLED", "true")
+    if owner is not None:
+        monkeypatch.setenv("HEADRACE_DATABASE_OWNER_URL", owner)
+    with database_of(settings.load(), role="test", report=lambda _: None) as deployment:
+        assert (deployment.app.pooled, deployment.owner.pooled) == (True, pooled)

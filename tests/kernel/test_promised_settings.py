@@ -62,7 +62,13 @@ FELLOWS: Mapping[str, Mapping[str, str]] = {
 }
 # What descriptions put in backticks and is no value of the setting.
 NOT_VALUES = {
-    *("HEADRACE_SECRET_KEY", "headrace webhooks rotate-keys", "max_retries"),
+    *(
+        "HEADRACE_DATABASE_URL",
+        "HEADRACE_DATABASE_OWNER_URL",
+        "HEADRACE_SECRET_KEY",
+        "headrace webhooks rotate-keys",
+        "max_retries",
+    ),
     *("headrace up", "headrace migrate", "headrace audit key", "headrace.submit", "openssl rand -hex 32"),
     *("openssl rand -base64 32", "headrace_app", "headrace_owner", "bin", "embedded", "/healthz", "/readyz"),
     *(

@@ -127,7 +127,7 @@ def database_of(chosen: Settings, *, role: str, report: Report, make: bool = Fal
 
 
 def _deployment(chosen: Settings, role: str, app_url: str, owner_url: str, *, embedded: bool) -> Deployment:
-    def config(url: str) -> DatabaseConfig:
+    def config(url: str, *, pooled: bool) -> DatabaseConfig:
         return DatabaseConfig(
             url=url,
             role=role,
@@ -135,9 +135,14 @@ def _deployment(chosen: Settings, role: str, app_url: str, owner_url: str, *, em
             pool_max=chosen.database_pool_max,
             connect_timeout=chosen.database_connect_timeout,
             statement_timeout=chosen.database_statement_timeout,
+            pooled=pooled,
         )
 
-    return Deployment(config(app_url), config(owner_url), embedded)
+    pooled = chosen.database_pooled and not embedded
+    # An address of its own for the owner is the server's: what migrates needs a connection that stays the same.
+    return Deployment(
+        config(app_url, pooled=pooled), config(owner_url, pooled=pooled and owner_url == app_url), embedded
+    )
 
 
 def data_folder(chosen: Settings) -> Path:
