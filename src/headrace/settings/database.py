@@ -23,7 +23,8 @@ class DatabaseSettings(Group):
     )
     database_pooled: bool = setting(
         "Whether `HEADRACE_DATABASE_URL` leads to a pooler in transaction mode, such as PgBouncer. Then nothing is "
-        "left on a connection, and notifications are not waited for; `HEADRACE_DATABASE_OWNER_URL` names the server itself.",
+        "left on a connection, and notifications are not waited for; `HEADRACE_DATABASE_OWNER_URL` names the server "
+        "itself.",
         False,
     )
     database_pool_min: PositiveInt = setting("Connections that each process keeps open.", 1)
