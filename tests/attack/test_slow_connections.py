@@ -94,7 +94,7 @@ def served(api: Program, path: str = "/readyz") -> int:
     return httpx.get(api.url() + path, timeout=30).status_code
 
 
-@pytest.mark.parametrize("addresses", [1, 40])
+@pytest.mark.parametrize("addresses", [pytest.param(1, marks=pytest.mark.slow), 40])
 def test_slow_clients_are_closed_and_keep_nobody_out(
     start_api: Start, opened: list[socket.socket], addresses: int
 ) -> None:

@@ -489,6 +489,7 @@ async def test_a_worker_frozen_in_its_finishing_transaction_holds_up_that_task_o
     assert await held(shaky) == 0
 
 
+@pytest.mark.slow
 async def test_a_worker_outlives_a_line_that_is_dead_for_a_while(database_url: str, tmp_path: Path) -> None:
     """Nothing is refused and nothing breaks: packets just do not arrive, for longer than anything may take."""
     async with line_to(database_url) as line:

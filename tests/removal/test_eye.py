@@ -49,6 +49,7 @@ def test_a_clean_picture_is_left_alone(scene: Picture) -> None:
     assert np.array_equal(restored.picture, scene)
 
 
+@pytest.mark.slow
 def test_the_answer_is_the_same_twice_and_on_any_number_of_threads(marked: Picture) -> None:
     wide = np.tile(marked[120:320], (1, 2, 1))  # two tiles: four threads see both at once
     first = look(wide, threads=1)

@@ -105,7 +105,9 @@ def test_the_report_says_where_the_pixels_come_from(
     assert Removal(removed, None, 0.5, False, computed, invented, ()).method is method
 
 
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize(
+    "how", [signal.SIGINT, *(pytest.param(each, marks=pytest.mark.slow) for each in (signal.SIGTERM, signal.SIGHUP))]
+)
 def test_who_is_interrupted_leaves_no_process_and_no_part_of_a_file(tmp_path: Path, how: signal.Signals) -> None:
     rng = np.random.default_rng(1)
     Image.fromarray(rng.integers(0, 255, (3000, 4000, 3), np.uint8)).save(tmp_path / "large.png", compress_level=0)

@@ -73,6 +73,7 @@ def test_the_picture_keeps_the_detail_that_a_smaller_copy_lacks(
     assert np.corrcoef(detail(restored.picture), detail(scene))[0, 1] > 0.7
 
 
+@pytest.mark.slow
 def test_a_small_mark_beside_a_huge_one_goes_too_at_its_own_size(large: tuple[Picture, Picture]) -> None:
     scene, marked = large
     ink = np.zeros(scene.shape[:2], np.uint8)
