@@ -29,6 +29,8 @@ from headrace.database import Database
 from headrace.edge.facts import Facts, attach
 from headrace.edge.idempotency import Once
 from headrace.edge.services import Services
+from headrace.outbox import interests
+from headrace.outbox.interests import Interest
 from headrace.tasks.catalog import RegistryCatalog, declare_types
 from headrace.tasks.context import TaskContext
 from headrace.tasks.model import TaskSpec
@@ -87,6 +89,8 @@ class Site:
         self.users: list[str] = []
 
     async def prepare(self, users: int) -> None:
+        async with self.db.transaction() as tx:  # both types have their events: somebody wants them
+            await interests.declare(tx, "benchmark", "", [Interest("task.*")])
         async with self.db.transaction() as tx:
             await declare_types(tx, self.registry)
             await tx.execute(
