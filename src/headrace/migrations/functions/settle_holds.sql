@@ -26,9 +26,13 @@ BEGIN
       SELECT held.id, held.period, held.user_id, held.task_id, held.entitlement_id, held.consume_unit AS units, held.idempotency_key
       FROM headrace.usage_ledger AS held
       WHERE held.task_id = given.task_id AND held.status = 'HELD' AND held.period BETWEEN first_month AND last_month
-        AND NOT EXISTS (
-          SELECT FROM headrace.usage_ledger AS settled WHERE settled.hold_id = held.id AND settled.period = held.period
-        )
+        -- A look-up for each, and not NOT EXISTS: as a join it may read all that was ever settled for each hold, where
+        -- statistics were taken before the first was.
+        AND (
+          SELECT settled.id FROM headrace.usage_ledger AS settled
+          WHERE settled.hold_id = held.id AND settled.period = held.period
+          LIMIT 1
+        ) IS NULL
       OFFSET 0
     ) AS hold
     WINDOW so_far AS (PARTITION BY hold.task_id ORDER BY length(hold.idempotency_key), hold.idempotency_key)  -- by part
