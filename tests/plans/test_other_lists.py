@@ -4,16 +4,13 @@ Tasks (test_task_lists) and the trail (test_audit_lists) have tests of their own
 run, and at a million in the slow one; with values that the planner sees, and with a plan that it keeps.
 """
 
-import asyncio
 import itertools
 import json
-import os
 from collections.abc import Awaitable, Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
 
-import asyncpg
 import pytest
 
 from headrace.access import Role
@@ -29,6 +26,7 @@ from headrace.schedules.model import ExecutionState, Trigger
 from headrace.schedules.store import executions
 from headrace.schedules.store.executions import ExecutionFilter
 from tests.conftest import TestServer, rolled_back
+from tests.plans.filled import filled
 from tests.plans.test_documents_queries import _nodes, discards
 
 # A user in a hundred is suspended, one in a thousand an administrator; u_7 has many sessions, locks and runs. A lock in
@@ -90,33 +88,14 @@ MOST_DISCARDED = 1_000
 LIMIT = 21
 
 
-def fill(server: TestServer, template: str, rows: int) -> Iterator[str]:
-    name = f"headrace_test_{os.getpid()}_others_{rows}"
-
-    async def make() -> None:
-        await server.run(f"CREATE DATABASE {name} TEMPLATE {template}")
-        connection = await asyncpg.connect(server.url(name))
-        try:
-            async with connection.transaction():
-                await connection.execute("SET LOCAL session_replication_role = replica")
-                await connection.execute(ROWS.replace(":rows", str(rows)))
-        finally:
-            await connection.close()
-        await server.run("VACUUM ANALYZE", database=name)
-
-    asyncio.run(make())
-    yield name
-    asyncio.run(server.run(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)"))
-
-
 @pytest.fixture(scope="module")
 def thousands(server: TestServer, template: str) -> Iterator[str]:
-    yield from fill(server, template, 20_000)
+    yield from filled(server, template, 20_000, ROWS, name="others")
 
 
 @pytest.fixture(scope="module")
 def a_million(server: TestServer, template: str) -> Iterator[str]:
-    yield from fill(server, template, 1_000_000)
+    yield from filled(server, template, 1_000_000, ROWS, name="others")
 
 
 class Explaining(Tx):

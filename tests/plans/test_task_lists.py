@@ -3,15 +3,12 @@
 At tens of thousands of rows in every run, and at a million in the slow one: most of one user's, most of them waiting.
 """
 
-import asyncio
 import itertools
 import json
-import os
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import asyncpg
 import pytest
 
 from headrace.database import Tx
@@ -19,6 +16,7 @@ from headrace.tasks.model import TaskStatus
 from headrace.tasks.store import moves, obstacles, queues, tasks, watching
 from headrace.tasks.store.tasks import WALK, Filter
 from tests.conftest import TestServer, rolled_back
+from tests.plans.filled import filled
 
 USER = "u_busy"
 TASK = "tsk_000000000000000000000777"
@@ -58,33 +56,14 @@ WHERE queue_seq IS NOT NULL;
 """
 
 
-def fill(server: TestServer, template: str, rows: int) -> Iterator[str]:
-    name = f"headrace_test_{os.getpid()}_lists_{rows}"
-
-    async def make() -> None:
-        await server.run(f"CREATE DATABASE {name} TEMPLATE {template}")
-        connection = await asyncpg.connect(server.url(name))
-        try:
-            async with connection.transaction():
-                await connection.execute("SET LOCAL session_replication_role = replica")
-                await connection.execute(ROWS.replace(":rows", str(rows)))
-        finally:
-            await connection.close()
-        await server.run("VACUUM ANALYZE", database=name)
-
-    asyncio.run(make())
-    yield name
-    asyncio.run(server.run(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)"))
-
-
 @pytest.fixture(scope="module")
 def thousands(server: TestServer, template: str) -> Iterator[str]:
-    yield from fill(server, template, 60_000)
+    yield from filled(server, template, 60_000, ROWS, name="lists")
 
 
 @pytest.fixture(scope="module")
 def a_million(server: TestServer, template: str) -> Iterator[str]:
-    yield from fill(server, template, 1_000_000)
+    yield from filled(server, template, 1_000_000, ROWS, name="lists")
 
 
 def filters() -> Iterator[tuple[Filter, Any]]:
