@@ -262,9 +262,10 @@ ORDER BY q.seq LIMIT 5
 
 
 async def harm(team: Crew, calm: asyncio.Event, *, choice: random.Random, lease: float) -> None:
-    """Kill and freeze at random. A frozen one sleeps for up to two leases, so that some lose theirs and some do not."""
+    """Kill and freeze at random, and kill at least one. A frozen one sleeps for up to two leases, so that some lose
+    theirs and some do not."""
     thaw_at: dict[Program, float] = {}
-    while not calm.is_set():
+    while not (calm.is_set() and team.buried):
         await asyncio.sleep(choice.uniform(0.1, 0.8))
         for program in [each for each, at in thaw_at.items() if time.monotonic() >= at]:
             del thaw_at[program]
@@ -274,7 +275,7 @@ async def harm(team: Crew, calm: asyncio.Event, *, choice: random.Random, lease:
         if not working:
             continue
         victim = choice.choice(working)
-        if choice.random() < 0.4:
+        if not team.buried or choice.random() < 0.4:
             thaw_at.pop(victim, None)
             team.kill(victim)
         elif victim not in thaw_at:

@@ -5,13 +5,14 @@ import json
 import random
 import signal
 import sys
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from headrace.assembly.followers import followers
 from headrace.database import Database, DatabaseConfig
 from headrace.errors import HeadraceError
+from headrace.schedules.firing import Fired
 from headrace.schedules.loop import Scheduler, SchedulerConfig
 from headrace.tasks.catalog import StoredCatalog
 from headrace.tasks.context import TaskContext
@@ -30,8 +31,13 @@ class Marking(Scheduler):
 
     options: Options
 
-    async def run_once(self, **given: Any) -> Any:
-        fired = await super().run_once(**given)
+    async def run_once(self, *, now: datetime | None = None) -> Fired:
+        return self._marked(await super().run_once(now=now))
+
+    async def fire_on_time(self, due: datetime) -> Fired:
+        return self._marked(await super().fire_on_time(due))
+
+    def _marked(self, fired: Fired) -> Fired:
         if fired.executions:
             leave_a_mark(self.options)
         return fired

@@ -56,12 +56,13 @@ def test_while_a_secret_is_rotated_receivers_may_have_either(verify: Verify) -> 
 def test_one_changed_byte_the_id_or_the_time_is_refused(verify: Verify) -> None:
     secret = make_secret()
     headers = signed(secret)
+    first = "B" if headers["webhook-signature"].startswith("v1,A") else "A"
     changed = [
         (BODY.replace("succeeded", "Succeeded"), headers),
         (BODY + " ", headers),
         (BODY, {**headers, "webhook-id": "evt_2"}),
         (BODY, {**headers, "webhook-timestamp": str(int(headers["webhook-timestamp"]) + 1)}),
-        (BODY, {**headers, "webhook-signature": headers["webhook-signature"][:-2] + "A="}),
+        (BODY, {**headers, "webhook-signature": f"v1,{first}{headers['webhook-signature'][4:]}"}),
         (BODY, {name: value for name, value in headers.items() if name != "webhook-id"}),
     ]
     for body, sent in changed:
