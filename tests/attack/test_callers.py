@@ -1,6 +1,7 @@
 """Every route and every kind of caller: refused by rule, and somebody else's row looks like none at all."""
 
 from collections.abc import AsyncIterator
+from itertools import cycle, islice
 
 import httpx
 import pytest
@@ -30,18 +31,21 @@ class Offences(list[str]):
         self.expect(answer.status_code in statuses and problem, route, who, answer)
 
 
-@pytest.mark.timeout(300)  # some 1,500 requests, on a machine that is busy with other tests
-async def test_every_route_refuses_every_caller_that_it_should(stand: Attacked) -> None:
+@pytest.mark.parametrize("keys", [2, pytest.param(len(Scope), marks=pytest.mark.slow)])
+@pytest.mark.timeout(300)  # thousands of requests, on a machine that is busy with other tests
+async def test_every_route_refuses_every_caller_that_it_should(stand: Attacked, keys: int) -> None:
+    """``keys``: how many of the victim's own keys with another scope try each route; few of them take turns."""
     callers = await everybody(stand.world)
     contents = Contents(stand.world.db)
     offences = Offences()
+    turns = cycle(callers.of_victim)
     for route in routes_of(stand.app):
         check_names(route)
         if needs(route) is None:
             continue
         sent = await prepared(stand.world, route)
         before = await contents.read()
-        await try_everybody(stand, route, sent, callers, offences)
+        await try_everybody(stand, route, sent, callers, {*islice(turns, keys)}, offences)
         if (after := await contents.read()) != before:
             changed = [table for table in after if after[table] != before[table]]
             offences.append(f"{route.name}: refused callers have changed {changed}")
@@ -56,7 +60,9 @@ def owner_of(stand: Attacked, sent: Sent) -> dict[str, str]:
     return bearer(sent.token) if sent.token else {"Authorization": stand.world.client.headers["Authorization"]}
 
 
-async def try_everybody(stand: Attacked, route: Route, sent: Sent, callers: Callers, offences: Offences) -> None:
+async def try_everybody(
+    stand: Attacked, route: Route, sent: Sent, callers: Callers, scopes: set[str], offences: Offences
+) -> None:
     needed = needs(route)
     for who, headers in callers.unknown.items():
         offences.refused(route, who, await stand.send(route, sent, headers), 401)
@@ -65,7 +71,7 @@ async def try_everybody(stand: Attacked, route: Route, sent: Sent, callers: Call
         offences.refused(route, "a cookie without its CSRF token", answer, 403)
     if isinstance(needed, Scope) or needed == ADMIN:
         enough = Scope.ADMIN if needed == ADMIN else needed
-        for scope in callers.of_victim.keys() - {enough}:
+        for scope in scopes - {enough}:
             answer = await stand.send(route, sent, callers.of_victim[scope])
             offences.refused(route, f"the victim's own key for {scope}", answer, 403)
     await try_foreign_rows(stand, route, sent, callers, offences)

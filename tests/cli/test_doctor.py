@@ -65,7 +65,8 @@ def test_events_that_nobody_relays_or_that_were_given_up_are_noticed(call: Call,
     fetch(migrated, OLD_EVENT)
     outbox = findings(call("doctor", "--json", settings=migrated.settings))["outbox"]
     assert outbox["verdict"] == "warning"
-    assert "waited for 2:00:00 and no relay is at work: start `headrace relay`" in outbox["message"]
+    assert "waited for 2:00:" in outbox["message"]
+    assert "no relay is at work: start `headrace relay`" in outbox["message"]
     fetch(migrated, "UPDATE headrace.outbox_events SET status = 'DEAD'")
     outbox = findings(call("doctor", "--json", settings=migrated.settings))["outbox"]
     assert "1 events were given up" in outbox["message"]

@@ -23,15 +23,23 @@ class Order(BaseModel):
     pages: int
 
 
+@pytest.fixture
+def pressed() -> asyncio.Event:
+    """Tasks of the type ``print`` end when it is set."""
+    event = asyncio.Event()
+    event.set()
+    return event
+
+
 @pytest.fixture(autouse=True)
-async def types(bench: Bench) -> None:
+async def types(bench: Bench, pressed: asyncio.Event) -> None:
     @bench.registry.task("print", steps=["set", "press"])
     async def print_(context: TaskContext, payload: Order) -> dict[str, int]:
         async with context.step("set"):
             await context.progress(30)
         async with context.step("press"):
             await context.log("ink \u2028 is low")
-            await asyncio.sleep(0.4)
+            await pressed.wait()
         return {"printed": payload.pages}
 
     @bench.registry.task("jam", max_attempts=1)
@@ -49,16 +57,23 @@ async def test_whoever_follows_a_task_may_leave_before_its_end(client: Client) -
             assert (await anext(states)).status == "QUEUED"
 
 
-async def test_a_task_is_submitted_followed_and_read(client: Client, bench: Bench) -> None:
+async def test_a_task_is_submitted_followed_and_read(client: Client, bench: Bench, pressed: asyncio.Event) -> None:
     seen: list[tuple[str, int, str | None]] = []
+    pressed.clear()
+
+    def look(task: Task) -> None:
+        seen.append((task.status, task.progress, task.current_step))
+        if task.current_step == "press":
+            pressed.set()
+
     task = await client.submit("print", {"pages": 3}, title="Report", priority=4)
     assert (task.status, task.title, task.priority, task.payload) == ("QUEUED", "Report", 4, {"pages": 3})
     assert ids.check(task.id, "tsk")
     async with bench.working():
         done = await client.wait(
             task.id,
-            within=timedelta(seconds=20),
-            on_progress=lambda task: seen.append((task.status, task.progress, task.current_step)),
+            within=timedelta(seconds=60),
+            on_progress=look,
         )
     assert done.succeeded
     assert (done.result, done.attempt, done.progress) == ({"printed": 3}, 1, 100)

@@ -17,7 +17,6 @@ from tests.client.conftest import ADMIN_KEY, IMPATIENT
 from tests.locks.blocks import NEVER, lose, take_turns
 
 SHORT = timedelta(seconds=1)  # the shortest that the server gives
-LONGER = timedelta(seconds=3)  # a tenth of it is enough for whoever asks next, on a busy machine too
 
 
 async def states(client: Client) -> list[str]:
@@ -68,14 +67,12 @@ class Cable(httpx.AsyncHTTPTransport):
 
 
 async def test_who_cannot_renew_is_stopped_before_others_can_take_it(api: str, client: Client) -> None:
-    loop, cable = asyncio.get_running_loop(), Cable()
+    cable = Cable()
     async with Client(api, ADMIN_KEY, retry=IMPATIENT, transport=cable) as lonely:
-        began = loop.time()
         with pytest.raises(LockLost, match="could not be renewed in time"):
-            async with lonely.locks.hold("k", ttl=LONGER):
+            async with lonely.locks.hold("k", ttl=timedelta(seconds=10)):
                 cable.cut = True
                 await asyncio.sleep(NEVER)
-        assert loop.time() - began < LONGER.total_seconds()
         with pytest.raises(LockHeld):  # it was stopped while it still had the lock
             async with client.locks.hold("k"):
                 pass

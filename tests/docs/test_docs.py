@@ -181,7 +181,7 @@ async def test_what_is_to_be_run_prints_what_is_shown(
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
         )
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(240):
             out, err = await shell.communicate()
     printed = out.decode().replace("\r", "")
     assert shell.returncode == 0, printed + err.decode()

@@ -68,7 +68,8 @@ async def test_leases_that_run_out_at_once_still_give_each_event_once(db: Databa
     relays = [Relay(db, [Recording()], HASTY) for _ in range(4)]
     async with asyncio.timeout(120):
         done = await asyncio.gather(*map(relay_all, relays))
-    assert sum(each.published for each in done) == 60
+        rest = await relay_all(relays[0])  # the last ones may all have been too late for what they had claimed
+    assert sum(each.published for each in done) + rest.published == 60
     assert sum(each.dead for each in done) == 0
     await check_each_once_in_order(db, events)
 
@@ -85,6 +86,7 @@ async def test_a_consumer_that_fails_for_a_while_delays_and_loses_nothing(db: Da
     relays = [Relay(db, [Recording(refuses=refuses)], HASTY) for _ in range(3)]
     async with asyncio.timeout(120):
         done = await asyncio.gather(*map(relay_all, relays))
-    assert sum(each.published for each in done) == 50
+        rest = await relay_all(relays[0])
+    assert sum(each.published for each in done) + rest.published == 50
     assert sum(each.failed for each in done) >= 8
     await check_each_once_in_order(db, events)
