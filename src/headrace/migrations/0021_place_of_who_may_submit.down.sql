@@ -1,0 +1,1 @@
+-- Holds the number until the branch who_may_submit is merged; delete this file then.

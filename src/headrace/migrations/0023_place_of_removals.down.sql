@@ -1,0 +1,1 @@
+-- Holds the number until the branch removals is merged; delete this file then.
