@@ -12,8 +12,9 @@ import typer
 
 from headrace import migrations
 from headrace.accounts.store import deletions
+from headrace.cli.keeping import retention_config
 from headrace.cli.output import Json, out, print_json, progress
-from headrace.cli.wiring import Deployment, data_folder, database_of, load_settings, retention_config, run, secret_key
+from headrace.cli.wiring import Deployment, data_folder, database_of, load_settings, run, secret_key
 from headrace.database import Database
 from headrace.errors import HeadraceError
 from headrace.operations import model, retention

@@ -18,9 +18,9 @@ from headrace import migrations
 from headrace.accounts import administration, service
 from headrace.accounts.administration import FirstAdmin
 from headrace.assembly.newcomers import newcomers
-from headrace.assembly.webhooks import for_development
 from headrace.cli import serving
 from headrace.cli.api import Host, Port
+from headrace.cli.development import for_development
 from headrace.cli.maintenance import maintenance_loops
 from headrace.cli.output import out, progress, say
 from headrace.cli.paying_locally import Paying, paying
@@ -51,6 +51,10 @@ App = Annotated[
 
 _LOCAL_TARGETS = """
   Webhooks  may go to this machine, for development (HEADRACE_WEBHOOK_LOCAL_TARGETS=false forbids it)"""
+_OPEN = """
+  Register  open to whoever reaches this address (HEADRACE_REGISTRATION=closed forbids it)"""
+_CLOSED = """
+  Register  closed: an administrator makes accounts (HEADRACE_REGISTRATION=open lets strangers in)"""
 
 
 PayLocally = Annotated[
@@ -139,6 +143,9 @@ def _greet(url: str, admin: FirstAdmin | None, settings: Settings, *, pay_at: st
         if admin
         else "as before (password lost? `.venv/bin/headrace admin reset-password NAME`)"
     )
+    allowed = _OPEN if settings.registration == "open" else _CLOSED
+    if settings.webhook_local_targets:
+        allowed += _LOCAL_TARGETS
     paid_at = f"\n  Pay       {pay_at}/   stands in for WeChat Pay" if pay_at else ""
     out.print(
         f"""
@@ -146,7 +153,7 @@ def _greet(url: str, admin: FirstAdmin | None, settings: Settings, *, pay_at: st
   Console   {url}/
   API       {url}/v1   reference: {url}/docs
   Log in    {login}{paid_at}
-  Data      {escape(str(settings.data_dir))}{_LOCAL_TARGETS if settings.webhook_local_targets else ""}
+  Data      {escape(str(settings.data_dir))}{allowed}
 [dim]Ctrl-C stops it.[/]
 """,
         soft_wrap=True,

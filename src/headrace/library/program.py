@@ -13,7 +13,7 @@ from headrace.deadlines import deadline
 from headrace.errors import Invalid
 from headrace.library.connections import fetch, fetch_blocking
 from headrace.library.standard_logging import use_standard_logging
-from headrace.library.submission import as_parameters, as_row, refusals, spec_of, submit_statement
+from headrace.library.submission import How, UnknownType, as_parameters, as_row, refusals, spec_of, submit_statement
 from headrace.tasks.catalog import RegistryCatalog, declare_types
 from headrace.tasks.errors import TaskNotFound
 from headrace.tasks.model import Task, TaskSpec
@@ -108,11 +108,16 @@ class Headrace:
         limit_key: str | None = None,
         labels: Mapping[str, str] | None = None,
         trace_id: str | None = None,
+        unknown_type: UnknownType = "refuse",
+        trusted: bool = False,
     ) -> str:
         """Submit one task and give its id; with a ``key`` the same one again, also under a race.
 
         ``connection`` is one of asyncpg, psycopg 3 (async or not) or SQLAlchemy (async or not, or a session), and the
         task belongs to its transaction. Without it the task is there when this returns.
+
+        A type that nobody has declared is refused; with ``unknown_type="wait"`` the task waits for whoever does. A
+        ``user_id`` must be of somebody who may submit the type; ``trusted`` says that your program has seen to that.
         """
         options = {
             "title": title,
@@ -127,15 +132,26 @@ class Headrace:
             "idempotency_key": key,
         }
         specs = [spec_of(type, payload, options)]
-        return (await self.submit_many(specs, connection=connection, user_id=user_id))[0]
+        (task_id,) = await self.submit_many(
+            specs, connection=connection, user_id=user_id, unknown_type=unknown_type, trusted=trusted
+        )
+        return task_id
 
     async def submit_many(
-        self, specs: Sequence[TaskSpec], *, connection: Any = None, user_id: str | None = None
+        self,
+        specs: Sequence[TaskSpec],
+        *,
+        connection: Any = None,
+        user_id: str | None = None,
+        unknown_type: UnknownType = "refuse",
+        trusted: bool = False,
     ) -> Sequence[str]:
         """Submit them all or none, in this order; gives their ids."""
         if connection is None and self._registry is not None and all(spec.type in self._registry for spec in specs):
-            return await self._submitter.submit_now(await self._database(), specs, user_id=user_id or self._user_id)
-        parameters = list(as_parameters(self._rows(specs, user_id)))
+            return await self._submitter.submit_now(
+                await self._database(), specs, user_id=user_id or self._user_id, trusted=trusted
+            )
+        parameters = list(as_parameters(self._rows(specs, user_id, unknown_type, trusted=trusted)))
         with refusals():
             if connection is not None:
                 return [task_id for each in parameters for task_id in await fetch(connection, submit_statement, each)]
@@ -143,10 +159,16 @@ class Headrace:
                 return [task_id for each in parameters for task_id in await fetch(tx, submit_statement, each)]
 
     def submit_blocking(
-        self, specs: TaskSpec | Sequence[TaskSpec], *, connection: Any, user_id: str | None = None
+        self,
+        specs: TaskSpec | Sequence[TaskSpec],
+        *,
+        connection: Any,
+        user_id: str | None = None,
+        unknown_type: UnknownType = "refuse",
+        trusted: bool = False,
     ) -> Sequence[str]:
         """``submit_many`` for code without an event loop, on a blocking connection of psycopg 3 or SQLAlchemy."""
-        rows = self._rows([specs] if isinstance(specs, TaskSpec) else specs, user_id)
+        rows = self._rows([specs] if isinstance(specs, TaskSpec) else specs, user_id, unknown_type, trusted=trusted)
         with refusals():
             return [
                 task_id
@@ -154,11 +176,12 @@ class Headrace:
                 for task_id in fetch_blocking(connection, submit_statement, each)
             ]
 
-    def _rows(self, specs: Sequence[TaskSpec], user_id: str | None) -> list[bytes]:
+    def _rows(
+        self, specs: Sequence[TaskSpec], user_id: str | None, unknown_type: UnknownType, *, trusted: bool
+    ) -> list[bytes]:
         owner = user_id or self._user_id
-        return [
-            as_row(spec, user_id=owner, registry=self._registry, payload_limit=self._payload_limit) for spec in specs
-        ]
+        how = How(owner, trusted or owner == ids.SYSTEM_USER, unknown_type)
+        return [as_row(spec, how, registry=self._registry, payload_limit=self._payload_limit) for spec in specs]
 
     # -- waiting
 

@@ -9,14 +9,14 @@ import inspect
 import random
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from datetime import timedelta
 from typing import Any, Literal, TypeVar, get_origin, get_type_hints
 
 from pydantic import BaseModel, PydanticSchemaGenerationError, TypeAdapter, ValidationError
 
 from headrace.errors import Invalid
-from headrace.tasks import addresses, limit_keys, units
+from headrace.tasks import addresses, keeping, limit_keys, rights, units
 from headrace.tasks.errors import BadResult, PayloadInvalid, UnknownTaskType
 from headrace.tasks.model import DEFAULT_QUEUE, MEDIA_STEPS
 
@@ -69,10 +69,10 @@ class ProcessLimits:
     wall_seconds: int | None = 24 * 3600  # beyond any timeout: afterwards it is killed, whatever it asked for
 
     def __post_init__(self) -> None:
-        for field in fields(self):
-            value = getattr(self, field.name)
+        for each in fields(self):
+            value = getattr(self, each.name)
             if value is not None and value < 1:
-                raise BadTaskType(f"{field.name} must be at least 1, or None for no limit; not {value}.")
+                raise BadTaskType(f"{each.name} must be at least 1, or None for no limit; not {value}.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +96,9 @@ class TaskType:
     max_running_per_key: int | None = None
     limit_key: str | None = None  # what max_running_per_key counts by: "user" or "payload.FIELD"
     units: int | str | None = None  # what a task costs: a whole number, or "payload.FIELD"
+    submit: str = rights.ADMINS  # who may: "admins", "users", or a scope of API keys; see rights.py
+    # How long a task is kept after its end; None: as the settings say. A mapping has no hash.
+    retention: keeping.Retention = field(default=None, hash=False)
     # Of its child process, with isolation="process":
     limits: ProcessLimits = ProcessLimits()
     environment: tuple[str, ...] = ()  # NAME passes on the worker's variable, NAME=value sets one
@@ -177,6 +180,12 @@ class Registry:
             )
         if task_type.units_rule is not None and not units.is_rule(task_type.units_rule):
             raise BadTaskType(f"{task_type.units!r} is no units for {task_type.name}: it is {units.ALLOWED}.")
+        if not rights.is_rule(task_type.submit):
+            raise BadTaskType(f"{task_type.submit!r} is no submit for {task_type.name}: it is {rights.ALLOWED}.")
+        try:
+            keeping.seconds_by_status(task_type.retention)
+        except ValueError as exc:
+            raise BadTaskType(f"{task_type.retention!r} is no retention for {task_type.name}: {exc}.") from None
         if task_type.isolation == "process":
             _check_address(task_type.name, task_type.handler, addresses.address_of)
             _check_environment(task_type)

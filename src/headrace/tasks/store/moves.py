@@ -118,12 +118,13 @@ async def requeue(tx: Tx, task_id: str, *, message: str, units: int | None) -> N
 
 
 SOFT_DELETE = """
-UPDATE headrace.tasks SET deleted_at = now(), updated_at = now(), version = version + 1
+UPDATE headrace.tasks
+SET deleted_at = now(), updated_at = now(), version = version + 1, payload = NULL, result = NULL, error_message = NULL
 WHERE id = $1 AND status IN ('SUCCEEDED', 'FAILED', 'CANCELED') AND deleted_at IS NULL
 """
 
 
 async def soft_delete(tx: Tx, task_id: str) -> None:
-    """Hide a task that is over. The caller has locked it."""
+    """Empty and hide a task that is over. The caller has locked it."""
     if await tx.count(SOFT_DELETE, task_id) == 0:
         raise TaskChanged
