@@ -16,6 +16,7 @@ from headrace.database import Tx
 from headrace.tasks.catalog import Catalog, KnownType
 from headrace.tasks.errors import OverCap, QueueUndeclared, TooManyOpenTasks
 from headrace.tasks.model import TaskSpec, TaskStatus
+from headrace.tasks.submit import check_spec
 
 _OPEN = [status.value for status in TaskStatus if not status.is_over]
 
@@ -41,7 +42,8 @@ async def check_caps(tx: Tx, catalog: Catalog, caps: Caps, caller: Caller, specs
     declared: set[str] = set()
     for spec in specs:
         known = await catalog.get(tx, spec.type)
-        _check_spec(caps, known, spec)
+        check_spec(spec)  # what nobody may is told as that
+        _check(caps, known, spec)
         if spec.queue is not None and spec.queue != known.queue and spec.queue not in declared:
             if not await tx.fetchval(IS_DECLARED, spec.queue):
                 raise QueueUndeclared(
@@ -60,7 +62,7 @@ async def check_caps(tx: Tx, catalog: Catalog, caps: Caps, caller: Caller, specs
         )
 
 
-def _check_spec(caps: Caps, known: KnownType, spec: TaskSpec) -> None:
+def _check(caps: Caps, known: KnownType, spec: TaskSpec) -> None:
     if spec.priority is not None:
         check_cap("priority", spec.priority, max(caps.priority, known.priority))
     if spec.max_attempts is not None:

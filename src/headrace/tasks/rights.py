@@ -37,7 +37,8 @@ class Rights:
         """A caller's; ``through`` is what lets a key do it at all. One that names types for it is held to them."""
         named = caller.type_scopes
         any_type = caller.may(Scope.TASKS_WRITE) or (through is not Scope.TASKS_WRITE and not named)
-        return cls(caller.is_admin, None if caller.scopes is None else named, any_type)
+        admin = caller.is_admin or caller.user_id == ids.SYSTEM_USER
+        return cls(admin, None if caller.scopes is None else named, any_type)
 
     def check(self, type_name: str, rule: str) -> None:
         """``ScopeMissing`` or ``TypeDenied`` for a type that these rights do not cover."""

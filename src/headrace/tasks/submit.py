@@ -161,7 +161,7 @@ class Submitter:
             raise PayloadTooLarge(f"The payload {exc}.") from None
         except storable.NotStorable as exc:
             raise PayloadInvalid(f"The payload {exc}.") from None
-        _check_spec(spec)
+        check_spec(spec)
         check_is_open(spec.type, user_id)
         max_attempts = spec.max_attempts or known.max_attempts
         key = limit_key(known.name, known.limit_key, spec.limit_key, payload=payload, user_id=user_id)
@@ -264,7 +264,7 @@ def check_is_open(type_name: str, user_id: str) -> None:
         raise TaskSpecInvalid(f"{type_name} is for the product itself: an administrator can run its schedule instead.")
 
 
-def _check_spec(spec: TaskSpec) -> None:
+def check_spec(spec: TaskSpec) -> None:
     if (spec.type in MEDIA_TYPES) != (spec.media is not None):
         raise TaskSpecInvalid(
             f"{spec.type} tasks are ordered through removal, which knows their file."

@@ -24,7 +24,7 @@ DECLARE
   rule     jsonb;
   named    jsonb;
 BEGIN
-  IF schema = 'true' THEN
+  IF schema IS NULL OR schema = 'true' THEN
     RETURN NULL;
   ELSIF schema = 'false' THEN
     RETURN here || ': nothing is allowed here';
@@ -48,7 +48,7 @@ BEGIN
   IF schema ? 'const' AND schema -> 'const' <> value THEN
     RETURN format('%s: must be %s', here, schema -> 'const');
   END IF;
-  IF schema ? 'enum' AND NOT EXISTS (SELECT FROM jsonb_array_elements(schema -> 'enum') AS one (given) WHERE given = value) THEN
+  IF schema ? 'enum' AND NOT EXISTS (SELECT FROM jsonb_array_elements(schema -> 'enum') AS one (given) WHERE one.given = value) THEN
     RETURN format('%s: is not one of %s', here, left((schema -> 'enum')::text, 200));
   END IF;
 
@@ -93,7 +93,7 @@ BEGIN
       END LOOP;
     END IF;
   WHEN 'object' THEN
-    SELECT field INTO name FROM jsonb_array_elements_text(schema -> 'required') AS field WHERE NOT value ? field LIMIT 1;
+    SELECT one.field INTO name FROM jsonb_array_elements_text(schema -> 'required') AS one (field) WHERE NOT value ? one.field LIMIT 1;
     IF FOUND THEN
       RETURN format('%s: %L is missing', here, name);
     END IF;
@@ -107,7 +107,7 @@ BEGIN
     END IF;
     named := schema -> 'properties';
     IF schema ?| ARRAY['properties', 'additionalProperties', 'propertyNames'] THEN
-      FOR name, part IN SELECT key, one.value FROM jsonb_each(value) AS one LOOP
+      FOR name, part IN SELECT one.field, one.given FROM jsonb_each(value) AS one (field, given) LOOP
         IF schema ? 'propertyNames' THEN
           fault := headrace.payload_fault(schema -> 'propertyNames', to_jsonb(name), top, here, depth + 1);
           IF fault IS NOT NULL THEN
@@ -127,7 +127,7 @@ BEGIN
     NULL;
   END CASE;
 
-  FOR rule IN SELECT one FROM jsonb_array_elements(schema -> 'allOf') AS one LOOP
+  FOR rule IN SELECT one.given FROM jsonb_array_elements(schema -> 'allOf') AS one (given) LOOP
     fault := headrace.payload_fault(rule, value, top, place, depth + 1);
     IF fault IS NOT NULL THEN
       RETURN fault;
@@ -137,7 +137,7 @@ BEGIN
     CONTINUE WHEN NOT schema ? name;
     fits := 0;
     first := NULL;
-    FOR rule IN SELECT one FROM jsonb_array_elements(schema -> name) AS one LOOP
+    FOR rule IN SELECT one.given FROM jsonb_array_elements(schema -> name) AS one (given) LOOP
       fault := headrace.payload_fault(rule, value, top, place, depth + 1);
       first := coalesce(first, fault);
       IF fault IS NULL THEN
