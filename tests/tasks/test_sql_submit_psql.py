@@ -17,7 +17,7 @@ async def test_psql_submits_in_its_own_transaction(database_url: str, db: Databa
         """
         BEGIN;
         CREATE TEMP TABLE orders (id int, task text);
-        INSERT INTO orders VALUES (1, headrace.submit('order.ship', '{"order": 1}', priority => 5, unknown_type => 'wait'));
+        INSERT INTO orders VALUES (1, headrace.submit('ship', '{"order": 1}', priority => 5, unknown_type => 'wait'));
         SELECT task FROM orders;
         COMMIT;
         BEGIN;
