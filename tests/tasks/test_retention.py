@@ -100,7 +100,8 @@ def test_a_type_cannot_say_it_otherwise(said: Any) -> None:
 
 
 async def test_what_is_deleted_is_gone(bench: Bench, ada: httpx.AsyncClient) -> None:  # noqa: F811
-    reply = await ada.post("/v1/tasks", json={"type": "report.build", "payload": {"pages": 31337}})
+    body = {"type": "report.build", "payload": {"pages": 31337}}
+    reply = await ada.post("/v1/tasks", json=body, headers={"Idempotency-Key": "once"})
     task_id = reply.json()["id"]
     async with bench.working():
         await bench.over(task_id)
@@ -111,6 +112,8 @@ async def test_what_is_deleted_is_gone(bench: Bench, ada: httpx.AsyncClient) -> 
         "SELECT payload, result, error_message FROM headrace.tasks WHERE id = $1", task_id
     )
     assert tuple(row) == (None, None, None)
+    again = await ada.post("/v1/tasks", json=body, headers={"Idempotency-Key": "once"})
+    assert (again.json()["id"], again.json()["payload"]) == (task_id, None)
     # With the next purge, which runs every ten minutes: that it was.
     assert (await purge(bench.db, [retention.DELETED]))["deleted_tasks"] == 1
     for table in ("tasks", "task_logs", "task_steps", "task_results"):

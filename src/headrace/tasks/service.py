@@ -217,7 +217,7 @@ async def delete_task(tx: Tx, caller: Caller, task_id: str, *, expected: int | N
     old, _ = await _hold(tx, caller, task_id, expected)
     if not old.status.is_over:
         raise TaskNotOver(status=old.status)
-    await moves.soft_delete(tx, old.id)
+    await moves.soft_delete(tx, old.id, user_id=old.user_id)
     await audit.record(tx, caller.who, Action.DELETED, _resource(old), old=old)
 
 
