@@ -17,7 +17,7 @@ HERE = {"api_host": "127.0.0.1"}
         ({"api_host": "localhost"}, "open"),
         ({"api_host": "::1"}, "open"),
         ({**HERE, "registration": "closed"}, "closed"),
-        ({"api_host": "0.0.0.0"}, "closed"),  # noqa: S104 - that is the point
+        ({"api_host": "0.0.0.0"}, "closed"),
         ({"api_host": "192.0.2.7"}, "closed"),
         ({"api_host": "192.0.2.7", "registration": "open"}, "open"),
         ({**HERE, "api_public_url": "https://work.example"}, "closed"),  # a proxy lets others in

@@ -19,7 +19,7 @@ class UserCapSettings(Group):
     )
     user_attempts: Annotated[int, Field(ge=1, le=1000)] = setting("The most attempts.", 10)
     user_timeout: Duration = setting("The longest timeout of an attempt.", timedelta(days=1))
-    user_delay: Duration = setting("How far ahead `run_at` may lie.", timedelta(days=366))
+    user_delay: Duration = setting("How far ahead a task may be put off.", timedelta(days=366))
     user_payload_limit: ByteSize = setting("The largest payload, as JSON.", "64KiB")
     user_open_tasks: PositiveInt = setting(
         "How many tasks of one user may wait or run; those that come in at the same moment may be a few more.", 10_000
