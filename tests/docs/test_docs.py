@@ -125,6 +125,7 @@ def settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Settings:
         "argon2_time_cost": 1,
         "argon2_memory": "8KiB",
         "argon2_parallelism": 1,
+        "registration": "open",  # as `headrace up` says on a machine of one's own
     }
     for name, value in chosen.items():
         monkeypatch.setenv(f"{PREFIX}{name.upper()}", str(value))
