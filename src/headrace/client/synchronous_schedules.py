@@ -41,8 +41,8 @@ class SyncSchedules:
     def enable(self, uid: str, *, version: int | None = None) -> Schedule:
         return self._loop.run(self._schedules.enable(uid, version=version))
 
-    def disable(self, uid: str, *, version: int | None = None) -> Schedule:
-        return self._loop.run(self._schedules.disable(uid, version=version))
+    def disable(self, uid: str, *, version: int | None = None, cancel_pending: bool = False) -> Schedule:
+        return self._loop.run(self._schedules.disable(uid, version=version, cancel_pending=cancel_pending))
 
     def delete(self, uid: str, *, version: int | None = None) -> None:
         self._loop.run(self._schedules.delete(uid, version=version))

@@ -46,9 +46,16 @@ class TimezoneUnknown(ScheduleInvalid):
 
 
 class ScheduleNameTaken(Conflict):
-    """Another schedule has this name: names are unique."""
+    """You have another schedule with this name: names are unique for their owner."""
 
     code = "schedule_name_taken"
+
+
+class ScheduleBusy(Conflict):
+    """The schedule has all the runs that it may have at once, and its overlap_policy lets no more wait: try again when
+    one of them is over."""
+
+    code = "schedule_busy"
 
 
 class ExecutionOver(Conflict):

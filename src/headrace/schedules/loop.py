@@ -18,8 +18,10 @@ from headrace.database import Database
 from headrace.errors import HeadraceError, Unavailable
 from headrace.schedules.due import MisfireConfig
 from headrace.schedules.firing import Fired, fire_due
+from headrace.schedules.overlap import cancel_superseded
 from headrace.schedules.store import firing as store
 from headrace.schedules.store.firing import Upcoming
+from headrace.tasks.service import Tasks
 from headrace.tasks.submit import Submitter
 
 log = logs.get(__name__)
@@ -47,6 +49,7 @@ class Scheduler:
     def __init__(self, db: Database, submitter: Submitter, config: SchedulerConfig | None = None) -> None:
         self._db = db
         self._submitter = submitter
+        self._tasks = Tasks.of(submitter)
         self._config = config or SchedulerConfig()
         self._woken = asyncio.Event()
         # Schedules that could not be fired, and until when (monotonic) they are left alone.
@@ -56,7 +59,13 @@ class Scheduler:
         self.fired = 0
 
     async def run_once(self, *, now: datetime | None = None) -> Fired:
-        """Fire one batch of what is due. Afterwards more may be, if the batch was full."""
+        """Fire one batch of what is due, and make room for it where that means to cancel what runs. Afterwards more may
+        be due, if the batch was full."""
+        fired = await self._fire_batch(now)
+        await cancel_superseded(self._db, self._tasks)
+        return fired
+
+    async def _fire_batch(self, now: datetime | None) -> Fired:
         try:
             return await self._fire(now, self._config.batch)
         except Unavailable:

@@ -16,6 +16,7 @@ from headrace.schedules import service
 from headrace.schedules.errors import (
     CronInvalid,
     CronNeverDue,
+    ScheduleBusy,
     ScheduleInvalid,
     ScheduleNameTaken,
     ScheduleNotFound,
@@ -25,6 +26,7 @@ from headrace.schedules.model import Schedule
 from headrace.schedules.routes.dependencies import Owner, Reader, ScheduleUidPath, TasksDep, Word, Writer, owner_of
 from headrace.schedules.schemas import (
     MOST_TIMES,
+    DisabledOut,
     ExecutionOut,
     PreviewIn,
     ScheduleChangeIn,
@@ -36,6 +38,7 @@ from headrace.schedules.schemas import (
 )
 from headrace.schedules.store.schedules import ScheduleFilter
 from headrace.schedules.warnings import warnings_of
+from headrace.tasks.errors import TaskChanged
 from headrace.tasks.model import LABEL
 from headrace.tasks.service import Tasks
 
@@ -151,14 +154,28 @@ async def enable_schedule(
         return await _shown(tx, deps, response, schedule)
 
 
-@router.post("/{uid}/disable", response_model=ScheduleOut, summary="Disable a schedule", responses=problems(*_CHANGE))
+@router.post(
+    "/{uid}/disable",
+    response_model=DisabledOut,
+    summary="Disable a schedule",
+    responses=problems(*_CHANGE, TaskChanged),
+)
 async def disable_schedule(
-    uid: ScheduleUidPath, caller: Writer, db: Db, deps: TasksDep, expected: ExpectedVersion, response: Response
-) -> ScheduleOut:
-    """Let it fire no more. What runs or waits goes on."""
+    uid: ScheduleUidPath,
+    caller: Writer,
+    db: Db,
+    deps: TasksDep,
+    expected: ExpectedVersion,
+    response: Response,
+    cancel_pending: Annotated[bool, Query(description="Cancel its runs that have not begun, too.")] = False,
+) -> DisabledOut:
+    """Let it fire no more. What runs goes on, and so does what waits, unless `cancel_pending` ends it."""
     async with db.transaction() as tx:
-        schedule = await service.disable_schedule(tx, deps, caller, uid, expected=expected)
-        return await _shown(tx, deps, response, schedule)
+        disabled = await service.disable_schedule(
+            tx, deps, caller, uid, expected=expected, cancel_pending=cancel_pending
+        )
+    response.headers["ETag"] = etag(disabled.schedule.version)
+    return DisabledOut.of_disabled(disabled)
 
 
 @router.post(
@@ -166,10 +183,11 @@ async def disable_schedule(
     status_code=201,
     response_model=ExecutionOut,
     summary="Run a schedule now",
-    responses=problems(ScheduleNotFound, *ONCE),
+    responses=problems(ScheduleNotFound, ScheduleBusy, *ONCE),
 )
 async def run_schedule(uid: ScheduleUidPath, caller: Writer, db: Db, deps: TasksDep, once: RunOnce) -> Response:
-    """Run it once, beside its own times. With `max_concurrent` runs under way it waits as `pending`."""
+    """Run it once, beside its own times. With `max_concurrent` runs under way it waits as `pending`, or takes the place
+    of the oldest, or is refused (`schedule_busy`), as `overlap_policy` says."""
 
     async def act(tx: Tx) -> Answer:
         execution = await service.run_schedule(tx, deps, caller, uid)
