@@ -33,6 +33,7 @@ class Fired:
     executions: int = 0
     skipped: int = 0
     uids: list[str] = field(default_factory=list)
+    late_s: list[float] = field(default_factory=list)  # how long each run had been due when the look began
 
 
 async def fire_due(
@@ -76,7 +77,8 @@ async def fire_due(
     if free:
         await release_held(tx, submitter, free)
     await store.advance(tx, [row["uid"] for row in rows], [found.next_run for found in looked], skipped)
-    return Fired(len(rows), len(runs), sum(skipped), [row["uid"] for row in rows])
+    late_s = [(rows[0]["at"] - due_at).total_seconds() for due_at in times]
+    return Fired(len(rows), len(runs), sum(skipped), [row["uid"] for row in rows], late_s)
 
 
 def _look(row: Row, misfires: MisfireConfig) -> Due:
