@@ -62,10 +62,13 @@ async def no_figures() -> Sequence[Figure]:
 
 
 class Meters:
-    """What one process counts, in all the parts that it plays."""
+    """What one process counts, in all the parts that it plays; and what it is."""
 
-    def __init__(self) -> None:
+    def __init__(self, role: str | None = None, version: str = "") -> None:
         self._sources: list[Callable[[], Iterable[Figure]]] = []
+        if role is not None:
+            info = Figure("headrace_info", "What this process is.", ("role", "version"), {(role, version): 1})
+            self.add(lambda: [info])
 
     def add(self, source: Callable[[], Iterable[Figure]]) -> None:
         self._sources.append(source)

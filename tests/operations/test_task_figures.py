@@ -142,7 +142,7 @@ def test_two_parts_of_a_process_that_count_the_same_are_added_up() -> None:
 @pytest.fixture
 async def names(bench: Bench) -> dict[str, str]:
     """Every figure that any role shows, by kind."""
-    meters = Meters()
+    meters = Meters("up", "1.0")
     scheduler = Scheduler(bench.db, bench.submitter)
     relay = RelayLoop(bench.db, Relay(bench.db, [], RelayConfig()), [], [], LoopConfig())
     for part in (bench.worker(), scheduler, relay):

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from headrace import migrations
+from headrace import __version__, migrations
 from headrace.cli import serving
 from headrace.cli.maintenance import maintenance_loops
 from headrace.cli.output import progress, say
@@ -30,7 +30,7 @@ def api(host: Host = None, port: Port = None) -> None:
 
 async def _serve(settings: Settings, deployment: Deployment, secret: bytes, listening: serving.Listening) -> None:
     stop = serving.stop_on_signals()
-    meters = Meters()
+    meters = Meters("api", __version__)
     async with (
         maintenance_loops(settings, deployment) as reaper,
         serving.application(settings, deployment, secret, url=listening.url, meters=meters) as app,

@@ -38,24 +38,24 @@ class MetricsAddressUnknown(Invalid):
 
 
 @asynccontextmanager
-async def metrics_served(settings: Settings, deployment: Deployment, meters: Meters) -> AsyncIterator[None]:
+async def metrics_served(settings: Settings, deployment: Deployment, meters: Meters) -> AsyncIterator[int | None]:
     """Answer `/metrics` while this lasts, if a port was chosen, with what this process counts and what the database
-    says; that is asked on a connection of its own, which is made when somebody looks."""
+    says; that is asked on a connection of its own, which is made when somebody looks. Gives the port."""
     if settings.metrics_port is None:
-        yield
+        yield None
         return
     config = replace(deployment.app.for_role("metrics"), pool_min=0, pool_max=1)
-    async with await Database.connect(config) as db, served(settings, meters, TaskFigures(db)):
-        yield
+    async with await Database.connect(config) as db, served(settings, meters, TaskFigures(db)) as port:
+        yield port
 
 
 @asynccontextmanager
 async def served(
     settings: Settings, meters: Meters, figures: Figures, *, counted: "Metrics | None" = None
-) -> AsyncIterator[None]:
+) -> AsyncIterator[int | None]:
     """The same with figures from elsewhere, and with what an API counts of itself."""
     if settings.metrics_port is None:
-        yield
+        yield None
         return
     # Only here: a worker that shows no figures needs nothing of the web.
     import uvicorn
@@ -82,9 +82,10 @@ async def served(
     with _bound(settings.metrics_host, settings.metrics_port) as bound:
         server = Server(config)
         serving = asyncio.create_task(server.serve(sockets=[bound]))
-        log.info("metrics.served", host=settings.metrics_host, port=bound.getsockname()[1])
+        port: int = bound.getsockname()[1]
+        log.info("metrics.served", host=settings.metrics_host, port=port)
         try:
-            yield
+            yield port
         finally:
             server.should_exit = True
             await asyncio.wait([serving])

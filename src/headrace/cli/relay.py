@@ -4,7 +4,7 @@ import asyncio
 import os
 from contextlib import ExitStack
 
-from headrace import migrations
+from headrace import __version__, migrations
 from headrace.cli.metrics import metrics_served
 from headrace.cli.output import progress, say
 from headrace.cli.waiting import until_reachable
@@ -27,7 +27,7 @@ def relay() -> None:
 
 
 async def _relay(settings: Settings, deployment: Deployment) -> Relayed:
-    meters = Meters()
+    meters = Meters("relay", __version__)
     async with relaying(settings, deployment) as working, metrics_served(settings, deployment, meters):
         meters.add(working.read_figures)
         # Not before: while the database is waited for, a signal ends it as it ends anything.

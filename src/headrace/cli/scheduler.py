@@ -4,7 +4,7 @@ import asyncio
 import os
 from contextlib import ExitStack
 
-from headrace import migrations
+from headrace import __version__, migrations
 from headrace.cli.maintenance import maintenance_loops
 from headrace.cli.metrics import metrics_served
 from headrace.cli.output import progress, say
@@ -28,7 +28,7 @@ def scheduler() -> None:
 
 async def _fire(settings: Settings, deployment: Deployment) -> int:
     stop: asyncio.Event = stop_on_signals(at_once=lambda: os._exit(130))
-    meters = Meters()
+    meters = Meters("scheduler", __version__)
     async with (
         maintenance_loops(settings, deployment) as reaper,
         scheduling(settings, deployment) as firing,

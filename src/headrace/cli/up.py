@@ -14,7 +14,7 @@ import orjson
 import typer
 from rich.markup import escape
 
-from headrace import migrations
+from headrace import __version__, migrations
 from headrace.accounts import administration, service
 from headrace.accounts.administration import FirstAdmin
 from headrace.assembly.newcomers import newcomers
@@ -113,7 +113,7 @@ async def _serve(
     how: _How,
 ) -> None:
     stop = serving.stop_on_signals()
-    meters = Meters()
+    meters = Meters("up", __version__)
     async with (
         paying(settings, listening.url, locally=how.pay_locally) as told,
         _working(told, deployment, how.program, stop) as working,

@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from headrace import logs, migrations
+from headrace import __version__, logs, migrations
 from headrace.assembly.followers import followers
 from headrace.cli.figures import Display, Totals, display_for, reporting
 from headrace.cli.files_wiring import file_config
@@ -106,7 +106,7 @@ async def _work(
             figures = working.figures
             return 1, Totals(working.running, figures.finished, figures.failed, figures.lost)
 
-        meters = Meters()
+        meters = Meters("worker", __version__)
         meters.add(working.read_figures)
         with _past_deaf_handlers(working):
             async with (

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from headrace.database import Tx
 from headrace.figures import OTHER, Figure, Labels
-from headrace.tasks.store.queues import Contents, count_backlog
+from headrace.tasks.store.queues import MOST_BACKLOG, Contents, count_backlog
 
 MOST_SERIES = 200  # of queue and type; the longest backlogs have their own, the rest are one
 _MANY = 10_000
@@ -17,6 +17,7 @@ FROM headrace.workers
 WHERE ended_at IS NULL
 GROUP BY 1
 """
+ESTIMATE = "SELECT pg_stat_get_live_tuples('headrace.task_queue'::regclass)"
 LIST_PAUSED = "SELECT name FROM headrace.queues WHERE paused_at IS NOT NULL ORDER BY name LIMIT 200"
 READ_SCHEDULES = f"""
 SELECT count(*) FILTER (WHERE enabled) AS enabled, count(*) FILTER (WHERE NOT enabled) AS disabled,
@@ -47,6 +48,11 @@ async def read_task_figures(tx: Tx) -> list[Figure]:
     assert totals is not None
     return [
         *_backlog(await count_backlog(tx)),
+        Figure(
+            "headrace_queue_rows_estimated",
+            "Tasks that wait or run, as PostgreSQL estimates them, however many there are.",
+            values={(): await tx.fetchval(ESTIMATE)},
+        ),
         Figure(
             "headrace_queue_paused",
             "1 for each queue from which nothing is started.",
@@ -89,8 +95,8 @@ def _backlog(backlog: dict[tuple[str, str], Contents]) -> list[Figure]:
     return [
         Figure(
             "headrace_queue_tasks",
-            "Tasks that wait to be run, by queue and type: waiting are due, delayed are not yet. Counted up to 100,000 "
-            "in all; beyond that it is at least so many.",
+            "Tasks that wait to be run, by queue and type: waiting are due, delayed are not yet. Counted up to "
+            f"{MOST_BACKLOG:,} in all; beyond that it is at least so many.",
             ("queue", "type", "state"),
             depths,
         ),

@@ -52,8 +52,7 @@ class ScheduleNameTaken(Conflict):
 
 
 class ScheduleBusy(Conflict):
-    """The schedule has all the runs that it may have at once, and its overlap_policy lets no more wait: try again when
-    one of them is over."""
+    """As many runs as the schedule may have are under way, and its overlap_policy lets none wait: try again later."""
 
     code = "schedule_busy"
 

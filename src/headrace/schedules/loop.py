@@ -109,7 +109,8 @@ class Scheduler:
                 began = time.monotonic()
         since = time.monotonic() - began
         for late_s in fired.late_s:
-            self._lateness.observe(max(0.0, late_s) + since)
+            if late_s <= self._config.misfires.after.total_seconds():  # what was missed is not late but made up for
+                self._lateness.observe(max(0.0, late_s) + since)
         self.fired += fired.executions
         self._skipped += fired.skipped
         if fired.skipped:
@@ -139,7 +140,7 @@ class Scheduler:
             ),
             Figure(
                 "headrace_schedule_lateness_seconds",
-                "How long after its due time a run was fired.",
+                "How long after its due time a run was fired; what was missed and is made up for is not in it.",
                 histograms={(): self._lateness},
                 kind=Kind.HISTOGRAM,
             ),

@@ -10,6 +10,7 @@ from headrace.database import DatabaseBusy, Row, Tx
 # How much is looked at to count what waits, at most: so many lanes, so many rows (of a lane at least a hundred).
 MOST_LANES = 1000
 MOST_ROWS = 100_000
+MOST_BACKLOG = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +76,8 @@ async def list_rules(tx: Tx, *, limit: int) -> list[QueueRules]:
 
 
 # The first row of each lane, as survey_lanes finds them; then the rows of each, due and not, up to its share. A backlog
-# of millions costs no more than MOST_ROWS. With a user, the lanes of others have no queue and are not counted.
-COUNT_WAITING = f"""
+# of millions costs no more than these. With a user, the lanes of others have no queue and are not counted.
+_COUNT_WAITING = f"""
 WITH RECURSIVE first_of AS (
   (SELECT q.precedence, q.lane_id, q.run_at
    FROM headrace.task_queue AS q
@@ -95,7 +96,7 @@ WITH RECURSIVE first_of AS (
 ), seen AS MATERIALIZED (
   SELECT * FROM first_of LIMIT {MOST_LANES}
 ), bounds AS MATERIALIZED (
-  SELECT greatest(100, {MOST_ROWS} / greatest(count(*), 1)) AS rows, count(*) = {MOST_LANES} AS cut FROM seen
+  SELECT {{most_rows}} / greatest(count(*), 1) AS rows, count(*) = {MOST_LANES} AS cut FROM seen
 )
 SELECT lane.queue, lane.task_type, sum(due.number)::bigint AS waiting, sum(later.number)::bigint AS delayed,
        NOT bool_or(bounds.cut OR due.number = bounds.rows OR later.number = bounds.rows) AS exact,
@@ -128,6 +129,9 @@ CROSS JOIN LATERAL (
 ) AS later
 GROUP BY lane.queue, lane.task_type
 """
+COUNT_WAITING = _COUNT_WAITING.format(most_rows=MOST_ROWS)
+# For figures, which many processes read all the time.
+COUNT_BACKLOG = _COUNT_WAITING.format(most_rows=MOST_BACKLOG)
 COUNT_RUNNING = """
 SELECT lane.queue, count(*) AS running
 FROM headrace.task_queue AS q
@@ -151,8 +155,9 @@ async def count_contents(tx: Tx, *, user_id: str | None = None) -> dict[str | No
 
 
 async def count_backlog(tx: Tx) -> dict[tuple[str, str], Contents]:
-    """What waits in each queue of each type. What runs is left out: to count it would be to read all that waits."""
-    return {(row["queue"], row["task_type"]): _contents_of(row) for row in await tx.fetch(COUNT_WAITING, None)}
+    """What waits in each queue of each type, up to a lower bound. What runs is left out: to count it would be to read
+    all that waits."""
+    return {(row["queue"], row["task_type"]): _contents_of(row) for row in await tx.fetch(COUNT_BACKLOG, None)}
 
 
 def _contents_of(row: Row) -> Contents:
