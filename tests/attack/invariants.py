@@ -53,12 +53,15 @@ SCHEDULES = [
         """,
     ),
     Invariant(
-        "no more runs wait than the schedule's overlap policy lets",
+        "no more runs wait than the schedule's overlap policy lets, unless it was changed while they waited",
         ("scheduled_tasks", "task_executions"),
         """
         SELECT schedule.uid, schedule.overlap_policy, schedule.max_waiting, count(*) AS waiting
         FROM headrace.scheduled_tasks AS schedule JOIN headrace.task_executions AS run ON run.task_uid = schedule.uid
-        WHERE schedule.deleted_at IS NULL AND schedule.version = 0 AND run.state = 'pending' AND run.task_id IS NULL
+        WHERE schedule.deleted_at IS NULL AND run.state = 'pending' AND run.task_id IS NULL AND NOT EXISTS (
+          SELECT FROM headrace.audit_events AS event
+          WHERE event.resource_type = 'scheduledTask' AND event.action = 'updated'
+            AND event.resource ->> 'identifier' = schedule.uid)
         GROUP BY schedule.uid
         HAVING count(*) > CASE schedule.overlap_policy
           WHEN 'queue_all' THEN schedule.max_waiting WHEN 'queue_one' THEN 1 WHEN 'skip' THEN 0

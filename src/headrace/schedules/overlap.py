@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from headrace import logs
 from headrace.database import Database, Tx
+from headrace.errors import Unavailable
 from headrace.schedules.model import OverlapPolicy
 from headrace.schedules.store import executions as runs_store
 from headrace.schedules.store import firing as store
@@ -75,6 +76,11 @@ async def cancel_superseded(db: Database, tasks: Tasks) -> int:
                 told += await _cancel(tx, tasks, each.schedule_uid, each.task_id)
         except TaskChanged:  # the next pass looks at it again
             continue
+        except Unavailable:
+            raise
+        except Exception:
+            # A follower refuses this one: the others must not suffer for it, nor what is due.
+            log.exception("scheduler.not_superseded", schedule=each.schedule_uid, task_id=each.task_id)
     if told:
         log.info("scheduler.superseded", runs=told)
     return told
