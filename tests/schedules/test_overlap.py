@@ -152,10 +152,10 @@ async def test_disabling_cancels_what_waits_if_asked_and_leaves_what_runs(clockw
     await clockwork.fire(NOON + 4 * BEAT)
     async with clockwork.db.transaction() as tx:
         kept = await disable_schedule(tx, clockwork.tasks, clockwork.caller, schedule.uid)
-    assert (kept.schedule.enabled, kept.cancelled) == (False, 0)
+    assert (kept.schedule.enabled, kept.canceled) == (False, 0)
     async with clockwork.db.transaction() as tx:
         ended = await disable_schedule(tx, clockwork.tasks, clockwork.caller, schedule.uid, cancel_pending=True)
-    assert ended.cancelled == 4
+    assert ended.canceled == 4
     assert shown(await clockwork.runs(schedule.uid)) == [
         "pending", "cancelled", *["cancelled without a task"] * 3
     ]  # fmt: skip

@@ -24,7 +24,7 @@ app = typer.Typer(help="Schedules: make, change, enable, disable and run them.",
 
 _PAGE = 200
 
-Uid = Annotated[str, typer.Argument(metavar="SCHEDULE", help="The schedule's uid: sch_….")]
+Uid = Annotated[str, typer.Argument(metavar="SCHEDULE", help="The schedule's id: sch_….")]
 Cron = Annotated[str | None, typer.Option(help="When: five fields, or a nickname such as @daily.")]
 Interval = Annotated[int | None, typer.Option(help="Or every so many seconds.")]
 RunAt = Annotated[str | None, typer.Option(help="Or once at this time: 2026-03-01T08:00:00Z.")]
@@ -73,7 +73,7 @@ def create(
     disabled: Annotated[bool, typer.Option("--disabled", help="Make it, and let it wait to be enabled.")] = False,
     json: Json = False,
 ) -> None:
-    """Make a schedule and print its uid."""
+    """Make a schedule and print its id."""
     given = _given(
         cron, interval, run_at, tz, data, labels, description, misfire, max_duration, grace, max_extension,
         max_retries, max_concurrent, overlap, max_waiting, priority,
@@ -87,7 +87,7 @@ def create(
         _print(made, json=True)
     else:
         _say_warnings(made)
-        out.print(made.uid, markup=False)
+        out.print(made.id, markup=False)
 
 
 @app.command()
@@ -148,7 +148,7 @@ def list_(
         print_json([ScheduleItemOut.of(schedule).model_dump(mode="json") for schedule in found])
         return
     print_table(
-        ("uid", "name", "type", "when", "next run", "done", "failed", ""),
+        ("id", "name", "type", "when", "next run", "done", "failed", ""),
         [
             (
                 schedule.uid,
@@ -211,7 +211,7 @@ def disable(
     if json:
         print_json(DisabledOut.of_disabled(disabled).model_dump(mode="json"))
         return
-    ended = f"; {disabled.cancelled:,} of its runs that waited are canceled" if cancel_pending else ""
+    ended = f"; {disabled.canceled:,} of its runs that waited are canceled" if cancel_pending else ""
     out.print(f"{uid} is disabled{ended}", markup=False)
 
 

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Self
 from pydantic import BaseModel, ConfigDict, Field
 
 from headrace.edge.text import Text
+from headrace.edge.vocabulary import AsShown
 from headrace.schedules import rules
 from headrace.schedules.due import Rhythm
 from headrace.schedules.executions import RunExplanation
@@ -23,8 +24,8 @@ from headrace.schedules.service import Disabled, Statistics
 from headrace.tasks.schemas import Instant, Labels, ReasonOut
 from headrace.tasks.why import Reason
 
-SCHEDULE_UID = "sch_01h455vb4pex5vsknk084sn02q"
-EXECUTION_UID = "exe_01h455vb4pex5vsknk084sn02q"
+SCHEDULE_ID = "sch_01h455vb4pex5vsknk084sn02q"
+EXECUTION_ID = "exe_01h455vb4pex5vsknk084sn02q"
 _AT = "2026-03-01T02:00:00Z"
 MOST_TIMES = 100
 
@@ -73,7 +74,7 @@ _Overlap = Annotated[
     OverlapPolicy,
     Field(
         description="What becomes of a due time that finds `max_concurrent` runs under way: `queue_all` lets it wait "
-        "as `pending`, `queue_one` too unless another one waits, `skip` leaves it out, `cancel_running` tells the "
+        "as `PENDING`, `queue_one` too unless another one waits, `skip` leaves it out, `cancel_running` tells the "
         "oldest run to stop and puts it in its place. What is left out is counted in `skipped_runs`."
     ),
 ]
@@ -155,7 +156,7 @@ class ScheduleChangeIn(_Body):
 class ScheduleItemOut(BaseModel):
     """A schedule and how it has done, as lists have it."""
 
-    uid: str = Field(examples=[SCHEDULE_UID])
+    id: str = Field(examples=[SCHEDULE_ID])
     user_id: str
     name: str = Field(examples=["Nightly report"])
     type: str = Field(examples=["report.build"])
@@ -178,8 +179,8 @@ class ScheduleItemOut(BaseModel):
     labels: dict[str, Any]
     data: Any = Field(examples=[{}])
     total_executions: int = Field(description="Runs that are over: a due time counts once, whatever its attempts.")
-    success_executions: int = Field(description="Runs whose last attempt succeeded.")
-    failure_executions: int = Field(description="Runs whose last attempt ended in `failure` or `timeout`.")
+    succeeded_executions: int = Field(description="Runs whose last attempt succeeded.")
+    failed_executions: int = Field(description="Runs whose last attempt ended as `FAILED` or `TIMED_OUT`.")
     consecutive_failures: int = Field(description="Failed runs since the last success.")
     total_attempts: int = Field(description="Attempts that are over, each counted.")
     skipped_runs: int = Field(
@@ -194,7 +195,12 @@ class ScheduleItemOut(BaseModel):
     @classmethod
     def of(cls, schedule: Schedule) -> Self:
         # One name for a thing over the whole API; the table keeps the document's.
-        renamed = {"cron": schedule.cron_expr}
+        renamed = {
+            "id": schedule.uid,
+            "cron": schedule.cron_expr,
+            "succeeded_executions": schedule.success_executions,
+            "failed_executions": schedule.failure_executions,
+        }
         return cls.model_validate(
             {
                 name: renamed[name] if name in renamed else getattr(schedule, name)
@@ -222,12 +228,12 @@ class ScheduleOut(ScheduleItemOut):
 class DisabledOut(ScheduleOut):
     """A schedule that fires no more."""
 
-    cancelled_runs: int = Field(default=0, description="Runs that had not begun, and were cancelled with this request.")
+    canceled_runs: int = Field(default=0, description="Runs that had not begun, and were canceled with this request.")
 
     @classmethod
     def of_disabled(cls, disabled: Disabled) -> Self:
         shown = cls.of(disabled.schedule)
-        shown.cancelled_runs = disabled.cancelled
+        shown.canceled_runs = disabled.canceled
         return shown
 
 
@@ -254,10 +260,10 @@ class StatisticsOut(BaseModel):
     """How a schedule has done. The counts are those of its runs that are over; a run that succeeds at its second
     attempt is one success, and two attempts."""
 
-    uid: str = Field(examples=[SCHEDULE_UID])
+    schedule_id: str = Field(examples=[SCHEDULE_ID])
     total_executions: int
-    success_executions: int
-    failure_executions: int
+    succeeded_executions: int
+    failed_executions: int
     consecutive_failures: int
     total_attempts: int
     skipped_runs: int
@@ -275,10 +281,10 @@ class StatisticsOut(BaseModel):
         schedule, figures = found.schedule, found.figures
         total = schedule.total_executions
         return cls(
-            uid=schedule.uid,
+            schedule_id=schedule.uid,
             total_executions=total,
-            success_executions=schedule.success_executions,
-            failure_executions=schedule.failure_executions,
+            succeeded_executions=schedule.success_executions,
+            failed_executions=schedule.failure_executions,
             consecutive_failures=schedule.consecutive_failures,
             total_attempts=schedule.total_attempts,
             skipped_runs=schedule.skipped_runs,
@@ -296,11 +302,11 @@ class StatisticsOut(BaseModel):
 class ExecutionItemOut(BaseModel):
     """A run, without its result and its stack. Each attempt is one."""
 
-    execution_uid: str = Field(examples=[EXECUTION_UID])
-    schedule_uid: str = Field(examples=[SCHEDULE_UID])
+    id: str = Field(examples=[EXECUTION_ID])
+    schedule_id: str = Field(examples=[SCHEDULE_ID])
     schedule_name: str = Field(examples=["Nightly report"])
     type: str = Field(examples=["report.build"])
-    state: ExecutionState
+    status: AsShown[ExecutionState]
     trigger_type: Trigger
     trigger_by: str | None = Field(description="Who ran it by hand.")
     scheduled_at: datetime = Field(description="When it was due.", examples=[_AT])
@@ -318,7 +324,9 @@ class ExecutionItemOut(BaseModel):
     @classmethod
     def of(cls, execution: Execution) -> Self:
         renamed = {
-            "schedule_uid": execution.task_uid,
+            "id": execution.execution_uid,
+            "schedule_id": execution.task_uid,
+            "status": execution.state,
             "schedule_name": execution.task_name,
             "type": execution.task_type,
         }
@@ -337,11 +345,11 @@ class ExecutionOut(ExecutionItemOut):
 class RunWhyOut(BaseModel):
     """Why a run is not running. The first reason is the one to look at first."""
 
-    execution_uid: str = Field(examples=[EXECUTION_UID])
-    state: ExecutionState
+    execution_id: str = Field(examples=[EXECUTION_ID])
+    status: AsShown[ExecutionState]
     reasons: list[ReasonOut]
 
     @classmethod
     def of(cls, explained: RunExplanation) -> Self:
         reasons = [ReasonOut(code=each.code, text=each.text, facts=each.facts) for each in explained.reasons]
-        return cls(execution_uid=explained.execution.execution_uid, state=explained.execution.state, reasons=reasons)
+        return cls(execution_id=explained.execution.execution_uid, status=explained.execution.state, reasons=reasons)

@@ -180,7 +180,7 @@ async def enable_schedule(tx: Tx, tasks: Tasks, caller: Caller, uid: str, *, exp
 @dataclass(frozen=True, slots=True)
 class Disabled:
     schedule: Schedule
-    cancelled: int  # runs that had not begun
+    canceled: int  # runs that had not begun
 
 
 async def disable_schedule(
@@ -190,21 +190,21 @@ async def disable_schedule(
     if not cancel_pending:
         return Disabled(await _switch(tx, tasks, caller, uid, enabled=False, expected=expected), 0)
     schedule = await _switch(tx, tasks, caller, uid, enabled=False, expected=expected)
-    cancelled = await _cancel_pending(tx, tasks, uid)
-    if cancelled:
+    canceled = await _cancel_pending(tx, tasks, uid)
+    if canceled:
         runs = Resource(ResourceType.EXECUTION, EVERYBODY, {"name": schedule.name}, f"{uid}/{EVERYBODY}")
-        await audit.record(tx, caller.who, Action.UPDATED, runs, data={"verb": "cancel", "count": str(cancelled)})
-    return Disabled(await _get(tx, uid), cancelled)
+        await audit.record(tx, caller.who, Action.UPDATED, runs, data={"verb": "cancel", "count": str(canceled)})
+    return Disabled(await _get(tx, uid), canceled)
 
 
 async def _cancel_pending(tx: Tx, tasks: Tasks, uid: str) -> int:
     """End every run that has not begun. The caller has locked the schedule, and so nobody can be waited for who has a
     task and wants the schedule."""
-    cancelled = 0
+    canceled = 0
     while held := await runs_store.list_waiting(tx, uid, limit=_AT_ONCE):  # first: they would take the others' places
-        cancelled += await runs_store.cancel_held(tx, held, message=_WITH_SCHEDULE)
+        canceled += await runs_store.cancel_held(tx, held, message=_WITH_SCHEDULE)
     queued = await runs_store.list_queued(tx, uid)
-    return cancelled + await stop_waiting(tx, tasks, queued, message=_WITH_SCHEDULE)
+    return canceled + await stop_waiting(tx, tasks, queued, message=_WITH_SCHEDULE)
 
 
 async def _switch(tx: Tx, tasks: Tasks, caller: Caller, uid: str, *, enabled: bool, expected: int | None) -> Schedule:

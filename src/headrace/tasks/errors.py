@@ -110,7 +110,7 @@ class BadResult(Invalid):
 class Fatal(HeadraceError):
     """The task failed and trying again would not help."""
 
-    code = "FATAL"
+    code = "fatal"
 
 
 class Snooze(Exception):
