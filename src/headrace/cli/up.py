@@ -14,7 +14,7 @@ import orjson
 import typer
 from rich.markup import escape
 
-from headrace import migrations
+from headrace import __version__, migrations
 from headrace.accounts import administration, service
 from headrace.accounts.administration import FirstAdmin
 from headrace.assembly.newcomers import newcomers
@@ -41,7 +41,9 @@ from headrace.cli.wiring import (
 )
 from headrace.database import Database
 from headrace.embedded_postgres import files
+from headrace.figures import Meters
 from headrace.settings import Settings
+from headrace.tasks.worker.loop import Worker
 
 App = Annotated[
     str | None,
@@ -115,21 +117,25 @@ async def _serve(
     how: _How,
 ) -> None:
     stop = serving.stop_on_signals()
+    meters = Meters("up", __version__)
     async with (
         paying(settings, listening.url, locally=how.pay_locally) as told,
-        _working(told, deployment, how.program, stop),
-        scheduling(told.settings, deployment),
-        relaying(told.settings, deployment),
-        maintenance_loops(told.settings, deployment),
-        serving.application(told.settings, deployment, secret, url=listening.url) as app,
+        _working(told, deployment, how.program, stop) as working,
+        scheduling(told.settings, deployment) as firing,
+        relaying(told.settings, deployment) as relay,
+        maintenance_loops(told.settings, deployment) as reaper,
+        serving.application(told.settings, deployment, secret, url=listening.url, meters=meters) as app,
     ):
+        for part in (working, firing, relay, reaper):
+            if part is not None:
+                meters.add(part.read_figures)
         _greet(listening.url, how.admin, settings, pay_at=told.url, seconds=monotonic() - how.started)
         await serving.serve(app, listening, settings, stop=stop)
 
 
 def _working(
     told: Paying, deployment: Deployment, program: str | None, stop: asyncio.Event
-) -> AbstractAsyncContextManager[None]:
+) -> AbstractAsyncContextManager[Worker | None]:
     """A worker beside the API, in a process of its own: a busy handler must not keep requests waiting. Without a
     program there are only the product's own tasks, which are no trouble here."""
     if program is None:

@@ -342,7 +342,7 @@ def maintenance(chosen: Settings, deployment: Deployment, db: Database) -> Maint
 
 
 @asynccontextmanager
-async def maintaining(chosen: Settings, deployment: Deployment) -> AsyncIterator[None]:
+async def maintaining(chosen: Settings, deployment: Deployment) -> AsyncIterator[Worker]:
     """A worker for the product's own tasks alone, in this process: they wait for the database most of the time."""
     config = replace(worker_config(chosen, queues=[QUEUE], labels={}), concurrency=_OWN_TASKS_AT_ONCE)
     connection = replace(deployment.app.for_role("worker"), pool_max=6, idle_in_transaction_timeout=config.lease)
@@ -356,7 +356,7 @@ async def maintaining(chosen: Settings, deployment: Deployment) -> AsyncIterator
         )
         group.create_task(working.run(stop))
         try:
-            yield
+            yield working
         finally:
             stop.set()
 

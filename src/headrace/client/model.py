@@ -236,6 +236,8 @@ class NewSchedule:
     max_extension_seconds: int | None = None
     max_retries: int | None = None
     max_concurrent: int | None = None
+    overlap_policy: str | None = None
+    max_waiting: int | None = None
     priority: int | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
 
@@ -266,6 +268,8 @@ class Schedule(Answer):
     max_extension_seconds: int = 0
     max_retries: int = 0
     max_concurrent: int = 1
+    overlap_policy: str = "queue_all"
+    max_waiting: int | None = None
     priority: int = 0
     labels: Mapping[str, str] = field(default_factory=dict)
     data: Any = None
@@ -273,6 +277,7 @@ class Schedule(Answer):
     succeeded_executions: int = 0
     failed_executions: int = 0
     consecutive_failures: int = 0
+    total_attempts: int = 0
     skipped_runs: int = 0
     last_executed_at: datetime | None = None
     last_failure_error: str | None = None
@@ -280,6 +285,7 @@ class Schedule(Answer):
     updated_at: datetime | None = None
     version: int = 0
     warnings: tuple[Reason, ...] = ()  # why its runs would wait; lists leave them out
+    canceled_runs: int = 0  # by disabling it with cancel_pending
 
     @classmethod
     def of(cls, data: Mapping[str, Any]) -> Self:
@@ -296,6 +302,7 @@ class Statistics(Answer):
     failed_executions: int
     consecutive_failures: int
     skipped_runs: int
+    total_attempts: int = 0
     success_rate: float | None = None
     last_executed_at: datetime | None = None
     last_failure_error: str | None = None

@@ -31,8 +31,10 @@ class Schedules(Verbs):
     async def enable(self, schedule_id: str, *, version: int | None = None) -> Schedule:
         return Schedule.of(await self._change(f"{_schedule(schedule_id)}/enable", version, safe=True))
 
-    async def disable(self, schedule_id: str, *, version: int | None = None) -> Schedule:
-        return Schedule.of(await self._change(f"{_schedule(schedule_id)}/disable", version, safe=True))
+    async def disable(self, schedule_id: str, *, version: int | None = None, cancel_pending: bool = False) -> Schedule:
+        """Let it fire no more; what runs goes on, and so does what waits, unless ``cancel_pending`` ends it."""
+        cancel = "?cancel_pending=true" if cancel_pending else ""
+        return Schedule.of(await self._change(f"{_schedule(schedule_id)}/disable{cancel}", version, safe=True))
 
     async def delete(self, schedule_id: str, *, version: int | None = None) -> None:
         """Remove a schedule and its history. What runs goes on, as a task."""
