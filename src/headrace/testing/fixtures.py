@@ -1,0 +1,76 @@
+"""Fixtures for pytest: a scratch database with Headrace's schema, and a worker for your own types.
+
+>>> pytest_plugins = ["headrace.testing.fixtures"]  # in the conftest.py of your project's root
+
+The PostgreSQL is the embedded one (the extra ``embedded``), kept in ``.pytest_cache`` from run to run; or that at
+``HEADRACE_TEST_DATABASE_URL``, as a user who may create databases and roles. Nothing is started until a test asks.
+"""
+
+import asyncio
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from headrace.errors import Invalid
+from headrace.tasks.registry import Registry
+from headrace.testing.scratch import (
+    ScratchDatabase,
+    ScratchServer,
+    make_template,
+    scratch_database,
+    scratch_server,
+)
+from headrace.testing.worker import TestWorker
+
+__all__ = ["headrace_database", "headrace_own_sql", "headrace_registry", "headrace_worker"]
+
+_SERVER = "HEADRACE_TEST_DATABASE_URL"
+
+
+class NoTestRegistry(Invalid):
+    """Say which types the worker runs: a fixture `headrace_registry` in your conftest.py that returns your registry."""
+
+    code = "no_test_registry"
+
+
+@pytest.fixture
+def headrace_registry() -> Registry:
+    """The task types that ``headrace_worker`` runs: override it with a fixture of this name that returns yours."""
+    raise NoTestRegistry
+
+
+@pytest.fixture(scope="session")
+def headrace_own_sql() -> str:
+    """SQL that makes your own tables beside Headrace's: override it. It is run once, as a superuser, and copied."""
+    return ""
+
+
+@pytest.fixture(scope="session")
+def _headrace_server(pytestconfig: pytest.Config) -> Iterator[ScratchServer]:
+    cache: pytest.Cache | None = getattr(pytestconfig, "cache", None)  # gone with -p no:cacheprovider
+    folder = Path(".headrace-test") if cache is None else cache.mkdir("headrace")
+    with scratch_server(folder, given=os.environ.get(_SERVER)) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def _headrace_template(_headrace_server: ScratchServer, headrace_own_sql: str) -> str:
+    return asyncio.run(make_template(_headrace_server, own_sql=headrace_own_sql, own=_SERVER not in os.environ))
+
+
+@pytest.fixture
+def headrace_database(_headrace_server: ScratchServer, _headrace_template: str) -> Iterator[ScratchDatabase]:
+    """A database of this test's own, with Headrace's schema and your tables, and nothing in them."""
+    with scratch_database(_headrace_server, _headrace_template) as database:
+        yield database
+
+
+@pytest.fixture
+def headrace_worker(
+    headrace_database: ScratchDatabase, headrace_registry: Registry, tmp_path: Path
+) -> Iterator[TestWorker]:
+    """A worker on that database that runs the types of ``headrace_registry`` while the test lasts."""
+    with TestWorker(headrace_database.url, headrace_registry, scratch=tmp_path / "headrace-scratch") as worker:
+        yield worker
