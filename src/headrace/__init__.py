@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from headrace.tasks.errors import Fatal, LeaseLost, Snooze, TaskCanceled
     from headrace.tasks.model import Task, TaskSpec, TaskStatus
     from headrace.tasks.options import TaskOptions
-    from headrace.tasks.registry import Backoff, ProcessLimits, Registry, TaskType
+    from headrace.tasks.registry import Backoff, ProcessLimits, Registry
     from headrace.tasks.worker.config import WorkerConfig
 
 __version__ = "0.1.0"
@@ -41,7 +41,6 @@ __all__ = [
     "TaskOptions",
     "TaskSpec",
     "TaskStatus",
-    "TaskType",
     "WorkerConfig",
     "__version__",
 ]
@@ -65,7 +64,6 @@ _HOMES = {
     "TaskOptions": "headrace.tasks.options",
     "TaskSpec": "headrace.tasks.model",
     "TaskStatus": "headrace.tasks.model",
-    "TaskType": "headrace.tasks.registry",
     "WorkerConfig": "headrace.tasks.worker.config",
 }
 

@@ -11,11 +11,14 @@ from headrace.client.verbs import Verbs, given, part
 
 
 class Schedules(Verbs):
+    """When work runs."""
+
     async def create(self, schedule: NewSchedule, *, key: str | None = None) -> Schedule:
         """Make a schedule. Sent again, it is made once."""
         return Schedule.of(await self._create("/v1/schedules", schedule.as_json(), key))
 
     async def get(self, uid: str) -> Schedule:
+        """One schedule."""
         return Schedule.of(await self._get(_schedule(uid)))
 
     async def update(self, uid: str, *, version: int | None = None, **changes: Any) -> Schedule:
@@ -29,9 +32,11 @@ class Schedules(Verbs):
         )
 
     async def enable(self, uid: str, *, version: int | None = None) -> Schedule:
+        """Let it run from now on; what was due meanwhile is left out."""
         return Schedule.of(await self._change(f"{_schedule(uid)}/enable", version, safe=True))
 
     async def disable(self, uid: str, *, version: int | None = None) -> Schedule:
+        """Let it not run until it is enabled again."""
         return Schedule.of(await self._change(f"{_schedule(uid)}/disable", version, safe=True))
 
     async def delete(self, uid: str, *, version: int | None = None) -> None:
@@ -60,6 +65,7 @@ class Schedules(Verbs):
         return _times(await self._change("/v1/schedules/preview", None, safe=True, body=given(asked)))
 
     async def statistics(self, uid: str) -> Statistics:
+        """How its runs have fared."""
         return Statistics.of(await self._get(f"{_schedule(uid)}/statistics"))
 
     async def list(
@@ -80,6 +86,8 @@ class Schedules(Verbs):
 
 
 class Executions(Verbs):
+    """The runs of schedules."""
+
     async def get(self, execution_uid: str) -> Execution:
         """One run, with its result or its error and stack."""
         return Execution.of(await self._get(_execution(execution_uid)))

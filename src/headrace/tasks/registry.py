@@ -159,6 +159,7 @@ class TaskType:
 
     @property
     def payload_schema(self) -> Mapping[str, Any] | None:
+        """What payloads are checked against, as JSON Schema."""
         return None if self.payload is None else self.payload.json_schema()
 
 

@@ -13,7 +13,6 @@ from pathlib import Path
 
 import pytest
 
-from headrace.errors import Invalid
 from headrace.tasks.registry import Registry
 from headrace.testing.scratch import (
     ScratchDatabase,
@@ -29,16 +28,13 @@ __all__ = ["headrace_database", "headrace_own_sql", "headrace_registry", "headra
 _SERVER = "HEADRACE_TEST_DATABASE_URL"
 
 
-class NoTestRegistry(Invalid):
-    """Say which types the worker runs: a fixture `headrace_registry` in your conftest.py that returns your registry."""
-
-    code = "no_test_registry"
-
-
 @pytest.fixture
 def headrace_registry() -> Registry:
     """The task types that ``headrace_worker`` runs: override it with a fixture of this name that returns yours."""
-    raise NoTestRegistry
+    pytest.fail(
+        "Say which types the worker runs: a fixture headrace_registry in your conftest.py that returns your registry.",
+        pytrace=False,
+    )
 
 
 @pytest.fixture(scope="session")

@@ -80,10 +80,10 @@ def run(
     """Run a task's handler once, here and now, and tell how it went. No database is needed.
 
     A payload that does not fit is refused as at submit (``PayloadInvalid``), and what the handler gives back or raises
-    becomes what a worker makes of it. ``after`` is the attempt before this one: what it finished of its steps is done. ``canceled`` lets the
-    handler find that somebody wants it to stop. ``extension`` is how much more time it may ask for. ``scratch`` is
-    where its own folder is made; by default one that is removed again. Handlers with ``isolation="process"`` run in
-    this process, without their limits.
+    becomes what a worker makes of it. ``after`` is the attempt before this one: what it finished of its steps is done.
+    ``canceled`` lets the handler find that somebody wants it to stop. ``extension`` is how much more time it may ask
+    for. ``scratch`` is where its own folder is made; by default one that is removed again. Handlers with
+    ``isolation="process"`` run in this process, without their limits.
     """
     return asyncio.run(
         run_async(
