@@ -13,6 +13,10 @@ COMMANDS = {
         "headrace.cli.up:up",
         "Start everything: PostgreSQL, the schema, the API, scheduler and relay. Ctrl-C stops it; the data stays.",
     ),
+    "init": Entry(
+        "headrace.cli.init:init",
+        "Write a small project of your own: a typed task, its tests, and how to run both. Overwrites nothing.",
+    ),
     "api": Entry("headrace.cli.api:api", "Serve the REST API. The schema must be there: `headrace migrate`."),
     "worker": Entry(
         "headrace.cli.worker:worker",

@@ -8,8 +8,11 @@ The PostgreSQL is the embedded one (the extra ``embedded``), kept in ``.pytest_c
 
 import asyncio
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -37,7 +40,7 @@ def headrace_registry() -> Registry:
     )
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture
 def headrace_own_sql() -> str:
     """SQL that makes your own tables beside Headrace's: override it. It is run once, as a superuser, and copied."""
     return ""
@@ -46,20 +49,28 @@ def headrace_own_sql() -> str:
 @pytest.fixture(scope="session")
 def _headrace_server(pytestconfig: pytest.Config) -> Iterator[ScratchServer]:
     cache: pytest.Cache | None = getattr(pytestconfig, "cache", None)  # gone with -p no:cacheprovider
-    folder = Path(".headrace-test") if cache is None else cache.mkdir("headrace")
-    with scratch_server(folder, given=os.environ.get(_SERVER)) as server:
-        yield server
+    with ExitStack() as stack:
+        folder = (
+            Path(stack.enter_context(TemporaryDirectory())) / "headrace" if cache is None else cache.mkdir("headrace")
+        )
+        yield stack.enter_context(scratch_server(folder, given=os.environ.get(_SERVER)))
 
 
 @pytest.fixture(scope="session")
-def _headrace_template(_headrace_server: ScratchServer, headrace_own_sql: str) -> str:
-    return asyncio.run(make_template(_headrace_server, own_sql=headrace_own_sql, own=_SERVER not in os.environ))
+def _headrace_template(_headrace_server: ScratchServer) -> Callable[[str], str]:
+    @cache
+    def made(own_sql: str) -> str:
+        return asyncio.run(make_template(_headrace_server, own_sql=own_sql, own=_SERVER not in os.environ))
+
+    return made
 
 
 @pytest.fixture
-def headrace_database(_headrace_server: ScratchServer, _headrace_template: str) -> Iterator[ScratchDatabase]:
+def headrace_database(
+    _headrace_server: ScratchServer, _headrace_template: Callable[[str], str], headrace_own_sql: str
+) -> Iterator[ScratchDatabase]:
     """A database of this test's own, with Headrace's schema and your tables, and nothing in them."""
-    with scratch_database(_headrace_server, _headrace_template) as database:
+    with scratch_database(_headrace_server, _headrace_template(headrace_own_sql)) as database:
         yield database
 
 
