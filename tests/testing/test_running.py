@@ -51,7 +51,7 @@ async def build(context: TaskContext, payload: Order) -> dict[str, Any]:
                 return {"bad": object()}
             case "lost":
                 raise LeaseLost
-    context.check_cancelled()
+    context.check_canceled()
     await context.used(payload.pages - 1)
     return {"pages": payload.pages, "drawn": step.detail["drawn"]}
 
@@ -92,11 +92,11 @@ async def test_there_is_one_for_tests_with_a_loop() -> None:
 @pytest.mark.parametrize(
     ("fail", "outcome", "code", "raised", "delay"),
     [
-        ("error", Outcome.RETRIED, "ERROR", RuntimeError, 10),
-        ("fatal", Outcome.FAILED, "FATAL", Fatal, 0),
+        ("error", Outcome.RETRIED, "error", RuntimeError, 10),
+        ("fatal", Outcome.FAILED, "fatal", Fatal, 0),
         ("snooze", Outcome.SNOOZED, None, Snooze, 300),
-        ("units", Outcome.RETRIED, "ERROR", UnitsRefused, 10),
-        ("time", Outcome.RETRIED, "ERROR", ExtensionRefused, 10),
+        ("units", Outcome.RETRIED, "error", UnitsRefused, 10),
+        ("time", Outcome.RETRIED, "error", ExtensionRefused, 10),
     ],
 )
 def test_what_it_raises_becomes_what_a_worker_makes_of_it(
@@ -122,7 +122,7 @@ def test_payloads_and_results_are_checked() -> None:
     with pytest.raises(PayloadInvalid, match="fail: Input should be a valid string"):
         run(registry, "report.build", {"pages": 1, "fail": []})
     odd = run(registry, "report.build", {"pages": 1, "fail": "result"})
-    assert (odd.outcome, odd.error_code) == (Outcome.FAILED, "BAD_RESULT")
+    assert (odd.outcome, odd.error_code) == (Outcome.FAILED, "bad_result")
     with pytest.raises(AssertionError, match="The result is not JSON"):
         _ = odd.result
 

@@ -113,7 +113,7 @@ class Fatal(HeadraceError):
     >>> raise Fatal("The file is no picture.")
     """
 
-    code = "FATAL"
+    code = "fatal"
 
 
 class Snooze(Exception):

@@ -35,7 +35,7 @@ class Ran:
     error: BaseException | None = None
     """What the handler raised."""
     error_code: str | None = None
-    """Why it failed, as ``tasks.error_code`` would have it: ``ERROR``, ``FATAL``, ``BAD_RESULT``."""
+    """Why it failed, as ``tasks.error_code`` would have it: ``error``, ``fatal``, ``bad_result``."""
     error_message: str | None = None
     """The message, with the stack if there is one."""
     delay: timedelta = timedelta(0)
