@@ -58,6 +58,7 @@ COMMANDS = {
     ),
     "outbox": Entry("headrace.cli.outbox:app", "Events: what waits, what was given up; try it again."),
     "files": Entry("headrace.cli.files:app", "Files: send, fetch, list and delete them, over a running API."),
+    "database": Entry("headrace.cli.databases:app", "The database: its address, and room in it for your own tables."),
     "migrate": Entry(
         "headrace.cli.migrate:migrate",
         "Bring the schema to what this program needs. Safe at any time, from any number of processes.",

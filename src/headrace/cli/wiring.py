@@ -84,6 +84,7 @@ class Deployment:
     app: DatabaseConfig
     owner: DatabaseConfig
     embedded: bool
+    superuser: DatabaseConfig | None = None  # of the embedded server
 
 
 def load_settings(**overrides: object) -> Settings:
@@ -123,7 +124,8 @@ def database_of(chosen: Settings, *, role: str, report: Report, make: bool = Fal
             " folder, set HEADRACE_DATA_DIR, or HEADRACE_DATABASE_URL."
         )
     with embedded_postgres.attach(config, report=report) as server:
-        yield _deployment(chosen, role, server.app_url, server.owner_url, embedded=True)
+        found = _deployment(chosen, role, server.app_url, server.owner_url, embedded=True)
+        yield replace(found, superuser=replace(found.owner, url=server.url_for_superuser))
 
 
 def _deployment(chosen: Settings, role: str, app_url: str, owner_url: str, *, embedded: bool) -> Deployment:
@@ -368,9 +370,8 @@ def archive_config(chosen: Settings) -> StorageConfig:
     url = chosen.archive_url or str(chosen.data_dir / "archive")
     if "://" not in url:
         return StorageConfig(f"file://{Path(url).resolve()}")
-    options: dict[str, str] = {}
-    if chosen.archive_s3_endpoint is not None:
-        options["endpoint"] = str(chosen.archive_s3_endpoint).rstrip("/")
+    endpoint = chosen.archive_s3_endpoint
+    options = {} if endpoint is None else {"endpoint": str(endpoint).rstrip("/")}
     if chosen.archive_s3_region is not None:
         options["region"] = chosen.archive_s3_region
     if chosen.archive_s3_access_key is not None and chosen.archive_s3_secret_key is not None:
