@@ -50,8 +50,9 @@ def test_the_address_and_the_statements_are_printed(call: Call, migrated: Place)
     assert call("database", "url", settings=migrated.settings).out == f"{migrated.app_url}\n"
     assert call("database", "url", "--owner", settings=migrated.settings).out == f"{migrated.owner_url}\n"
     printed = call("database", "schema", "order", "--sql", settings=migrated.settings).out.splitlines()
-    assert printed[0].startswith('CREATE ROLE "order" LOGIN PASSWORD \'')
-    assert printed[1] == 'CREATE SCHEMA "order" AUTHORIZATION "order";'
+    assert printed[0].startswith("-- postgresql://order:")
+    assert printed[1].startswith('CREATE ROLE "order" LOGIN PASSWORD ')
+    assert printed[2] == 'CREATE SCHEMA "order" AUTHORIZATION "order";'
 
 
 def test_what_cannot_be_is_refused_in_a_line(call: Call, migrated: Place) -> None:

@@ -78,7 +78,8 @@ def schema(
         address = _as(name, password, found.app.url)
         if sql:
             database = urlsplit(found.app.url).path.lstrip("/")
-            out.print("\n".join(f"{line};" for line in _statements(name, password, database)), markup=False)
+            lines = [f"-- {address}", *(f"{line};" for line in _statements(name, password, database))]
+            out.print("\n".join(lines), markup=False)
             return
         run(_make(found, name, password, new_password=new_password))
     if json:
