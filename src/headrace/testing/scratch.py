@@ -16,6 +16,7 @@ import asyncpg
 
 from headrace import embedded_postgres, migrations
 from headrace.database import DatabaseConfig
+from headrace.embedded_postgres.processes import exists
 from headrace.migrations import definitions, script
 from headrace.migrations.definitions import Stale
 
@@ -137,7 +138,7 @@ async def _drop_leftovers(connection: "asyncpg.Connection[Any]") -> None:
     """Databases of runs that were killed."""
     for row in await connection.fetch(r"SELECT datname FROM pg_database WHERE datname ~ '^headrace_test_\d+_'"):
         name: str = row["datname"]
-        if not _alive(int(name.split("_")[2])):
+        if not exists(int(name.split("_")[2])):
             await connection.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
 
 
@@ -146,16 +147,6 @@ async def _drop_templates(connection: "asyncpg.Connection[Any]") -> None:
     for row in await connection.fetch("SELECT datname FROM pg_database WHERE datname ~ '^headrace_template_'"):
         await connection.execute(f"ALTER DATABASE {row['datname']} IS_TEMPLATE false")
         await connection.execute(f"DROP DATABASE {row['datname']}")
-
-
-def _alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
 
 
 @contextmanager
