@@ -84,6 +84,7 @@ class Deployment:
     app: DatabaseConfig
     owner: DatabaseConfig
     embedded: bool
+    superuser: DatabaseConfig | None = None  # of the embedded server
 
 
 def load_settings(**overrides: object) -> Settings:
@@ -123,7 +124,8 @@ def database_of(chosen: Settings, *, role: str, report: Report, make: bool = Fal
             " folder, set HEADRACE_DATA_DIR, or HEADRACE_DATABASE_URL."
         )
     with embedded_postgres.attach(config, report=report) as server:
-        yield _deployment(chosen, role, server.app_url, server.owner_url, embedded=True)
+        found = _deployment(chosen, role, server.app_url, server.owner_url, embedded=True)
+        yield replace(found, superuser=replace(found.owner, url=server.url_for_superuser))
 
 
 def _deployment(chosen: Settings, role: str, app_url: str, owner_url: str, *, embedded: bool) -> Deployment:
