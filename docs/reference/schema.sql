@@ -674,6 +674,9 @@ CREATE TABLE headrace.scheduled_tasks (
   updated_at timestamptz NOT NULL DEFAULT now(),
   max_extension_seconds integer NOT NULL DEFAULT 0,
   deleted_at timestamptz,
+  overlap_policy varchar(16) NOT NULL DEFAULT 'queue_all',
+  max_waiting integer,
+  retried_attempts integer NOT NULL DEFAULT 0,
   CONSTRAINT scheduled_tasks_pkey PRIMARY KEY (uid),
   CONSTRAINT fk_scheduled_tasks_users_user_id FOREIGN KEY (user_id) REFERENCES headrace.users(id),
   CONSTRAINT ck_scheduled_tasks_cron_expr CHECK ((btrim(cron_expr) <> '')),
@@ -685,22 +688,26 @@ CREATE TABLE headrace.scheduled_tasks (
   CONSTRAINT ck_scheduled_tasks_max_duration_seconds CHECK ((max_duration_seconds > 0)),
   CONSTRAINT ck_scheduled_tasks_max_extension_seconds CHECK ((max_extension_seconds >= 0)),
   CONSTRAINT ck_scheduled_tasks_max_retries CHECK ((max_retries >= 0)),
+  CONSTRAINT ck_scheduled_tasks_max_waiting CHECK (((max_waiting IS NULL) OR ((max_waiting >= 1) AND (overlap_policy = 'queue_all')))),
   CONSTRAINT ck_scheduled_tasks_misfire_policy CHECK ((misfire_policy IN ('latest', 'all', 'none'))),
   CONSTRAINT ck_scheduled_tasks_name CHECK ((btrim(name) <> '')),
+  CONSTRAINT ck_scheduled_tasks_overlap_policy CHECK ((overlap_policy IN ('queue_all', 'queue_one', 'skip', 'cancel_running'))),
   CONSTRAINT ck_scheduled_tasks_recurrence CHECK (((NOT is_recurring) OR (num_nonnulls(cron_expr, "interval") = 1))),
+  CONSTRAINT ck_scheduled_tasks_retried_attempts CHECK ((retried_attempts >= 0)),
   CONSTRAINT ck_scheduled_tasks_skipped_runs CHECK ((skipped_runs >= 0)),
   CONSTRAINT ck_scheduled_tasks_statistics CHECK (((success_executions >= 0) AND (failure_executions >= 0) AND ((success_executions + failure_executions) <= total_executions) AND ((consecutive_failures >= 0) AND (consecutive_failures <= failure_executions)))),
   CONSTRAINT ck_scheduled_tasks_timeout_grace_period CHECK (((timeout_grace_period >= 0) AND (timeout_grace_period < max_duration_seconds))),
   CONSTRAINT ck_scheduled_tasks_timezone CHECK ((timezone <> '')),
   CONSTRAINT ck_scheduled_tasks_type CHECK ((type <> ''))
 ) WITH (fillfactor=50);
+CREATE INDEX idx_scheduled_tasks_cancel_running ON headrace.scheduled_tasks USING btree (uid) WHERE (overlap_policy = 'cancel_running');
 CREATE INDEX idx_scheduled_tasks_deleted_at ON headrace.scheduled_tasks USING btree (deleted_at) WHERE (deleted_at IS NOT NULL);
 CREATE INDEX idx_scheduled_tasks_enabled ON headrace.scheduled_tasks USING btree (enabled);
 CREATE INDEX idx_scheduled_tasks_labels ON headrace.scheduled_tasks USING gin (labels jsonb_path_ops);
 CREATE INDEX idx_scheduled_tasks_next_run ON headrace.scheduled_tasks USING btree (next_run);
 CREATE INDEX idx_scheduled_tasks_priority ON headrace.scheduled_tasks USING btree (priority DESC);
 CREATE INDEX idx_scheduled_tasks_type ON headrace.scheduled_tasks USING btree (type);
-CREATE UNIQUE INDEX uk_scheduled_tasks_name ON headrace.scheduled_tasks USING btree (name) WHERE (deleted_at IS NULL);
+CREATE UNIQUE INDEX uk_scheduled_tasks_user_name ON headrace.scheduled_tasks USING btree (user_id, name) WHERE (deleted_at IS NULL);
 CREATE TRIGGER tr_scheduled_tasks_touch BEFORE UPDATE ON headrace.scheduled_tasks FOR EACH ROW WHEN ((NOT (new.updated_at IS DISTINCT FROM old.updated_at))) EXECUTE FUNCTION headrace.touch_updated_at();
 GRANT SELECT, INSERT, UPDATE, DELETE ON headrace.scheduled_tasks TO headrace_app;
 COMMENT ON TABLE headrace.scheduled_tasks IS 'Schedules: what is run, when, how often at once and for how long.';
@@ -711,11 +718,15 @@ COMMENT ON COLUMN headrace.scheduled_tasks.timeout_grace_period IS 'Seconds betw
 COMMENT ON COLUMN headrace.scheduled_tasks.priority IS 'Higher starts first.';
 COMMENT ON COLUMN headrace.scheduled_tasks.labels IS '{name: text}';
 COMMENT ON COLUMN headrace.scheduled_tasks.data IS 'The run''s payload, at most 10 KB of text as PostgreSQL writes it (a blank after each colon and comma).';
-COMMENT ON COLUMN headrace.scheduled_tasks.total_executions IS 'Runs that are over. With the counts below it changes in the transaction of a run''s end.';
-COMMENT ON COLUMN headrace.scheduled_tasks.failure_executions IS 'Ended in failure or timeout. Cancelled and interrupted runs count in the total only.';
+COMMENT ON COLUMN headrace.scheduled_tasks.total_executions IS 'Runs that are over, each due time once, whatever its attempts. With the counts beside it it changes in the transaction of a run''s end.';
+COMMENT ON COLUMN headrace.scheduled_tasks.failure_executions IS 'Runs whose last attempt ended in failure or timeout. Cancelled and interrupted ones count in the total only.';
+COMMENT ON COLUMN headrace.scheduled_tasks.skipped_runs IS 'Due times that did not run: missed and not made up for, or left out by overlap_policy.';
 COMMENT ON COLUMN headrace.scheduled_tasks.last_executed_at IS 'When the latest of the runs that are over began.';
 COMMENT ON COLUMN headrace.scheduled_tasks.max_extension_seconds IS 'How much longer than max_duration_seconds a run may ask to run.';
 COMMENT ON COLUMN headrace.scheduled_tasks.deleted_at IS 'Since when it is gone for everybody; its runs go in batches, and it goes with the last.';
+COMMENT ON COLUMN headrace.scheduled_tasks.overlap_policy IS 'A due time that finds max_concurrent runs under way: waits, waits if no other does, is skipped, or has the oldest canceled.';
+COMMENT ON COLUMN headrace.scheduled_tasks.max_waiting IS 'With queue_all: how many may wait; further due times are skipped. Null: any number.';
+COMMENT ON COLUMN headrace.scheduled_tasks.retried_attempts IS 'Attempts that were followed by another. With total_executions they are all attempts that are over.';
 
 CREATE TABLE headrace.schema_definitions (
   kind varchar(16) NOT NULL,
@@ -1597,6 +1608,10 @@ COMMENT ON COLUMN headrace.audit_logs.detail_json IS 'What the trail knows beyon
 -- headrace.claim_tasks(worker_number integer, lanes integer[], precedences integer[], floor_run_at timestamptz[], floor_seq bigint[], shares integer[], most integer) RETURNS TABLE(seq bigint, run_at timestamptz, lane_id integer, precedence integer, attempt integer, task_id varchar, claimed_at timestamptz, user_id varchar, task_type varchar, payload jsonb, retries integer, max_attempts integer, timeout_seconds integer, trace_id varchar, current_step varchar, schedule_uid varchar, grace_seconds integer, extension_seconds integer)
 --   in functions/claim_tasks.sql
 
+-- How many runs of each schedule wait for a slot, counted up to so many.
+-- headrace.count_waiting(uids text[], most integer[]) RETURNS TABLE(uid text, waiting bigint)
+--   in functions/count_waiting.sql
+
 -- Makes the missing monthly partitions from the month of first to the month of last; says how many. For the owner; run it as often as you like.
 -- headrace.create_month_partitions(parent regclass, first date, last date) RETURNS integer
 --   in functions/create_month_partitions.sql; for the owner alone
@@ -1765,6 +1780,10 @@ COMMENT ON COLUMN headrace.audit_logs.detail_json IS 'What the trail knows beyon
 -- Whether a subscription may go from one status to another (or stay).
 -- headrace.subscription_may_move(source text, target text) RETURNS boolean
 --   in functions/subscription_may_move.sql
+
+-- Runs that must make room for later ones of their schedule and were not told so yet; of these schedules, or of all.
+-- headrace.superseded_executions(uids text[], most integer) RETURNS TABLE(uid text, execution_uid text, task_id text)
+--   in functions/superseded_executions.sql
 
 -- Lanes with waiting tasks that a worker of these queues, types and labels can take from; wait_seconds > 0 for one that is not due yet.
 -- headrace.survey_lanes(queues text[], types text[], worker_labels jsonb, after_precedence integer, after_lane integer, most integer) RETURNS TABLE(precedence integer, lane_id integer, run_at timestamptz, seq bigint, only_once boolean, wait_seconds double precision)

@@ -83,7 +83,7 @@ def test_the_two_readmes_say_the_same() -> None:
 
 @every_written_page
 def test_every_command_is_one_of_the_program(page: Path) -> None:
-    for line in re.findall(r"(?<![\w=.-])(?<!from )headrace +([a-z-][^`\n|>#]*)", code_of(page)):
+    for line in re.findall(r"(?<![\w=.-])(?<!from )headrace +([a-z-][^`\n|>#)]*)", code_of(page)):
         command: Any = typer.main.get_command(command_line)
         for word in line.split():
             if word == "--":

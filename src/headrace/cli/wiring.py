@@ -84,6 +84,7 @@ class Deployment:
     app: DatabaseConfig
     owner: DatabaseConfig
     embedded: bool
+    superuser: DatabaseConfig | None = None  # of the embedded server
 
 
 def load_settings(**overrides: object) -> Settings:
@@ -123,7 +124,8 @@ def database_of(chosen: Settings, *, role: str, report: Report, make: bool = Fal
             " folder, set HEADRACE_DATA_DIR, or HEADRACE_DATABASE_URL."
         )
     with embedded_postgres.attach(config, report=report) as server:
-        yield _deployment(chosen, role, server.app_url, server.owner_url, embedded=True)
+        found = _deployment(chosen, role, server.app_url, server.owner_url, embedded=True)
+        yield replace(found, superuser=replace(found.owner, url=server.url_for_superuser))
 
 
 def _deployment(chosen: Settings, role: str, app_url: str, owner_url: str, *, embedded: bool) -> Deployment:
@@ -342,7 +344,7 @@ def maintenance(chosen: Settings, deployment: Deployment, db: Database) -> Maint
 
 
 @asynccontextmanager
-async def maintaining(chosen: Settings, deployment: Deployment) -> AsyncIterator[None]:
+async def maintaining(chosen: Settings, deployment: Deployment) -> AsyncIterator[Worker]:
     """A worker for the product's own tasks alone, in this process: they wait for the database most of the time."""
     config = replace(worker_config(chosen, queues=[QUEUE], labels={}), concurrency=_OWN_TASKS_AT_ONCE)
     connection = replace(deployment.app.for_role("worker"), pool_max=6, idle_in_transaction_timeout=config.lease)
@@ -356,7 +358,7 @@ async def maintaining(chosen: Settings, deployment: Deployment) -> AsyncIterator
         )
         group.create_task(working.run(stop))
         try:
-            yield
+            yield working
         finally:
             stop.set()
 

@@ -52,9 +52,15 @@ class TimezoneUnknown(ScheduleInvalid):
 
 
 class ScheduleNameTaken(Conflict):
-    """Another schedule has this name: names are unique."""
+    """You have another schedule with this name: names are unique for their owner."""
 
     code = "schedule_name_taken"
+
+
+class ScheduleBusy(Conflict):
+    """As many runs as the schedule may have are under way, and its overlap_policy lets none wait: try again later."""
+
+    code = "schedule_busy"
 
 
 class ExecutionOver(Conflict):

@@ -17,17 +17,18 @@ from headrace.schedules import permission, rules
 from headrace.schedules.due import Rhythm
 from headrace.schedules.errors import ExecutionNotFound, ScheduleInvalid, ScheduleNotFound
 from headrace.schedules.firing import fire_by_hand, release_held
-from headrace.schedules.model import Execution, Schedule, ScheduleSpec, ScheduleUid, new_schedule_uid
+from headrace.schedules.model import Execution, OverlapPolicy, Schedule, ScheduleSpec, ScheduleUid, new_schedule_uid
 from headrace.schedules.store import executions as runs_store
 from headrace.schedules.store import schedules as store
 from headrace.schedules.store.executions import Figures
 from headrace.schedules.store.schedules import ScheduleFilter
 from headrace.schedules.submission import Plan
 from headrace.sql import Mark
-from headrace.tasks.service import Tasks
+from headrace.tasks.service import Tasks, stop_waiting
 
 EVERYBODY = "*"
 _AT_ONCE = 2000  # runs that go with the schedule itself: few have more, and nobody waits for long
+_WITH_SCHEDULE = "Canceled while it waited: its schedule was disabled."
 _RHYTHM = frozenset({"cron", "interval", "run_at", "timezone"})
 
 
@@ -140,10 +141,17 @@ def _spec_of(schedule: Schedule, changes: Mapping[str, Any]) -> ScheduleSpec:
         max_extension_seconds=schedule.max_extension_seconds,
         max_retries=schedule.max_retries,
         max_concurrent=schedule.max_concurrent,
+        overlap_policy=schedule.overlap_policy,
+        max_waiting=schedule.max_waiting if _queues_all(changes) else None,
         priority=schedule.priority,
         labels=schedule.labels,
         data=schedule.data,
     )
+
+
+def _queues_all(changes: Mapping[str, Any]) -> bool:
+    """Whether a cap on what waits may stay: it goes with the policy that it belongs to."""
+    return OverlapPolicy(changes.get("overlap_policy", OverlapPolicy.QUEUE_ALL)) is OverlapPolicy.QUEUE_ALL
 
 
 def _says(spec: ScheduleSpec) -> tuple[ScheduleSpec, str]:
@@ -172,9 +180,34 @@ async def enable_schedule(tx: Tx, tasks: Tasks, caller: Caller, uid: str, *, exp
     return await _switch(tx, tasks, caller, uid, enabled=True, expected=expected)
 
 
-async def disable_schedule(tx: Tx, tasks: Tasks, caller: Caller, uid: str, *, expected: int | None = None) -> Schedule:
-    """Fire no more. What runs or waits goes on. Twice changes nothing."""
-    return await _switch(tx, tasks, caller, uid, enabled=False, expected=expected)
+@dataclass(frozen=True, slots=True)
+class Disabled:
+    schedule: Schedule
+    canceled: int  # runs that had not begun
+
+
+async def disable_schedule(
+    tx: Tx, tasks: Tasks, caller: Caller, uid: str, *, expected: int | None = None, cancel_pending: bool = False
+) -> Disabled:
+    """Fire no more. What runs goes on, and so does what waits, unless ``cancel_pending``. Twice changes nothing."""
+    if not cancel_pending:
+        return Disabled(await _switch(tx, tasks, caller, uid, enabled=False, expected=expected), 0)
+    schedule = await _switch(tx, tasks, caller, uid, enabled=False, expected=expected)
+    canceled = await _cancel_pending(tx, tasks, uid)
+    if canceled:
+        runs = Resource(ResourceType.EXECUTION, EVERYBODY, {"name": schedule.name}, f"{uid}/{EVERYBODY}")
+        await audit.record(tx, caller.who, Action.UPDATED, runs, data={"verb": "cancel", "count": str(canceled)})
+    return Disabled(await _get(tx, uid), canceled)
+
+
+async def _cancel_pending(tx: Tx, tasks: Tasks, uid: str) -> int:
+    """End every run that has not begun. The caller has locked the schedule, and so nobody can be waited for who has a
+    task and wants the schedule."""
+    canceled = 0
+    while held := await runs_store.list_waiting(tx, uid, limit=_AT_ONCE):  # first: they would take the others' places
+        canceled += await runs_store.cancel_held(tx, held, message=_WITH_SCHEDULE)
+    queued = await runs_store.list_queued(tx, uid)
+    return canceled + await stop_waiting(tx, tasks, queued, message=_WITH_SCHEDULE)
 
 
 async def _switch(tx: Tx, tasks: Tasks, caller: Caller, uid: str, *, enabled: bool, expected: int | None) -> Schedule:

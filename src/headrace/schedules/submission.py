@@ -43,6 +43,8 @@ class Plan:
     max_extension_seconds: int
     max_retries: int
     max_concurrent: int
+    overlap_policy: str
+    max_waiting: int | None
     priority: int
     labels: Mapping[str, str]
     data: Any

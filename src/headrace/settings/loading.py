@@ -23,6 +23,7 @@ from headrace.settings.embedded_postgres import EmbeddedPostgresSettings
 from headrace.settings.files import FilesSettings
 from headrace.settings.general import GeneralSettings
 from headrace.settings.kinds import PREFIX
+from headrace.settings.metrics import MetricsSettings
 from headrace.settings.payments import PaymentsSettings
 from headrace.settings.relay import RelaySettings
 from headrace.settings.retention import RetentionSettings
@@ -49,6 +50,7 @@ class Settings(
     AuditSettings,
     UserCapSettings,
     AccountsSettings,
+    MetricsSettings,
     WebhookSettings,
     RelaySettings,
     SchedulerSettings,

@@ -132,13 +132,19 @@ class BadResult(Invalid):
 
 
 class Fatal(HeadraceError):
-    """The task failed and trying again would not help."""
+    """The task failed and trying again would not help.
+
+    >>> raise Fatal("The file is no picture.")
+    """
 
     code = "fatal"
 
 
 class Snooze(Exception):
-    """Not now: run the task again after a while, without spending an attempt."""
+    """Not now: run the task again after a while, without spending an attempt.
+
+    >>> raise Snooze(timedelta(minutes=5))
+    """
 
     def __init__(self, delay: timedelta) -> None:
         self.delay = delay

@@ -27,6 +27,7 @@ from headrace.tasks.submit import Submitter
 from headrace.tasks.units import units
 
 EVERYBODY = "*"
+_WAITED = "Canceled while it waited."
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +38,10 @@ class Tasks:
     catalog: Catalog
     followers: Followers
     caps: Caps = field(default_factory=Caps)
+
+    @classmethod
+    def of(cls, submitter: Submitter) -> "Tasks":
+        return cls(submitter, submitter.catalog, submitter.followers)
 
 
 # -- submitting
@@ -172,11 +177,17 @@ async def cancel_task(tx: Tx, tasks: Tasks, caller: Caller, task_id: str, *, exp
 
 
 async def _cancel(
-    tx: Tx, tasks: Tasks, task: Task, queue_row: QueueRow | None, *, request_id: str | None = None
+    tx: Tx,
+    tasks: Tasks,
+    task: Task,
+    queue_row: QueueRow | None,
+    *,
+    request_id: str | None = None,
+    message: str = _WAITED,
 ) -> bool:
     """End it or ask its worker to; False if that was asked before. The caller has locked it, and it is not over."""
     if queue_row is None or queue_row.worker is None:
-        await moves.cancel_waiting(tx, task.id, queue_row, message="Canceled while it waited.")
+        await moves.cancel_waiting(tx, task.id, queue_row, message=message)
         await _follow(tx, tasks, task, Change.CANCELED, request_id)
         return True
     if task.cancel_requested_at is None:
@@ -185,13 +196,21 @@ async def _cancel(
     return False
 
 
-async def stop_task(tx: Tx, tasks: Tasks, task_id: str) -> None:
-    """Cancel a task whose owner goes; nothing to do if it is over. The trail hears of it from whoever deletes the
-    account, and not of the task's title."""
+async def stop_task(tx: Tx, tasks: Tasks, task_id: str, *, message: str = _WAITED) -> bool:
+    """Cancel a task with something else that ends, its owner's account or a run of a schedule; False if there is
+    nothing to do. The trail hears of it from whoever ends that, and not of the task's title."""
     queue_row = await moves.lock_task(tx, task_id)
     task = await store.find_task(tx, task_id)
-    if task is not None and not task.status.is_over:
-        await _cancel(tx, tasks, task, queue_row)
+    if task is None or task.status.is_over:
+        return False
+    return await _cancel(tx, tasks, task, queue_row, message=message)
+
+
+async def stop_waiting(tx: Tx, tasks: Tasks, task_ids: Sequence[str], *, message: str) -> int:
+    """Cancel those of these that no worker has claimed; gives how many. It waits for nobody: what somebody has locked
+    is being claimed, and goes on."""
+    waiting = await moves.lock_unclaimed(tx, task_ids)
+    return sum([await stop_task(tx, tasks, task_id, message=message) for task_id in waiting])
 
 
 async def retry_task(tx: Tx, tasks: Tasks, caller: Caller, task_id: str, *, expected: int | None = None) -> Task:

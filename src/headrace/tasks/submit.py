@@ -48,6 +48,14 @@ class Submitter:
         self._lanes: Lanes = {}
         self._types: dict[str, KnownType] = {}
 
+    @property
+    def catalog(self) -> Catalog:
+        return self._catalog
+
+    @property
+    def followers(self) -> Followers:
+        return self._followers
+
     async def submit(self, tx: Tx, spec: TaskSpec, *, user_id: str, rights: Rights = TRUSTED) -> str:
         """Submit one task; with an idempotency key the same one again, also under a race."""
         return (await self.submit_once(tx, spec, user_id=user_id, rights=rights))[0]

@@ -37,6 +37,7 @@ class Code(StrEnum):
     WORKERS_BUSY = "workers_busy"
     BEHIND_OTHERS = "behind_others"
     ANY_MOMENT = "any_moment"
+    PAST_DUE = "past_due"  # of a schedule: its next run lies in the past
 
 
 @dataclass(frozen=True, slots=True)

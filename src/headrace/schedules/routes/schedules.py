@@ -16,6 +16,7 @@ from headrace.schedules import service
 from headrace.schedules.errors import (
     CronInvalid,
     CronNeverDue,
+    ScheduleBusy,
     ScheduleInvalid,
     ScheduleNameTaken,
     ScheduleNotFound,
@@ -26,6 +27,7 @@ from headrace.schedules.model import Schedule
 from headrace.schedules.routes.dependencies import Owner, Reader, ScheduleIdPath, TasksDep, Word, Writer, owner_of
 from headrace.schedules.schemas import (
     MOST_TIMES,
+    DisabledOut,
     ExecutionOut,
     PreviewIn,
     ScheduleChangeIn,
@@ -37,7 +39,7 @@ from headrace.schedules.schemas import (
 )
 from headrace.schedules.store.schedules import ScheduleFilter
 from headrace.schedules.warnings import warnings_of
-from headrace.tasks.errors import OverCap, TypeDenied
+from headrace.tasks.errors import OverCap, TaskChanged, TypeDenied
 from headrace.tasks.model import LABEL
 from headrace.tasks.service import Tasks
 
@@ -165,15 +167,27 @@ async def enable_schedule(
 
 
 @router.post(
-    "/{schedule_id}/disable", response_model=ScheduleOut, summary="Disable a schedule", responses=problems(*_CHANGE)
+    "/{schedule_id}/disable",
+    response_model=DisabledOut,
+    summary="Disable a schedule",
+    responses=problems(*_CHANGE, TaskChanged),
 )
 async def disable_schedule(
-    schedule_id: ScheduleIdPath, caller: Writer, db: Db, deps: TasksDep, expected: ExpectedVersion, response: Response
-) -> ScheduleOut:
-    """Let it fire no more. What runs or waits goes on."""
+    schedule_id: ScheduleIdPath,
+    caller: Writer,
+    db: Db,
+    deps: TasksDep,
+    expected: ExpectedVersion,
+    response: Response,
+    cancel_pending: Annotated[bool, Query(description="Cancel its runs that have not begun, too.")] = False,
+) -> DisabledOut:
+    """Let it fire no more. What runs goes on, and so does what waits, unless `cancel_pending` ends it."""
     async with db.transaction() as tx:
-        schedule = await service.disable_schedule(tx, deps, caller, schedule_id, expected=expected)
-        return await _shown(tx, deps, response, schedule)
+        disabled = await service.disable_schedule(
+            tx, deps, caller, schedule_id, expected=expected, cancel_pending=cancel_pending
+        )
+    response.headers["ETag"] = etag(disabled.schedule.version)
+    return DisabledOut.of_disabled(disabled)
 
 
 @router.post(
@@ -181,10 +195,11 @@ async def disable_schedule(
     status_code=201,
     response_model=ExecutionOut,
     summary="Run a schedule now",
-    responses=problems(ScheduleNotFound, TypeDenied, *ONCE),
+    responses=problems(ScheduleNotFound, TypeDenied, ScheduleBusy, *ONCE),
 )
 async def run_schedule(schedule_id: ScheduleIdPath, caller: Writer, db: Db, deps: TasksDep, once: RunOnce) -> Response:
-    """Run it once, beside its own times. With `max_concurrent` runs under way it waits as `PENDING`."""
+    """Run it once, beside its own times. With `max_concurrent` runs under way it waits as `PENDING`, or takes the place
+    of the oldest, or is refused (`schedule_busy`), as `overlap_policy` says."""
 
     async def act(tx: Tx) -> Answer:
         execution = await service.run_schedule(tx, deps, caller, schedule_id)

@@ -1,5 +1,6 @@
 """Moving tasks by hand. Locks are taken in the engine's order: the queue's row, then the task's."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from headrace.database import Tx
@@ -34,6 +35,19 @@ async def lock_task(tx: Tx, task_id: str) -> QueueRow | None:
     if await tx.fetchval(LOCK_TASK, task_id) != (None if queue_row is None else queue_row.seq):
         raise TaskChanged
     return queue_row
+
+
+LOCK_UNCLAIMED = """
+SELECT place.task_id FROM headrace.task_queue AS place
+WHERE place.seq IN (SELECT queue_seq FROM headrace.tasks WHERE id = ANY ($1::varchar[])) AND place.worker IS NULL
+ORDER BY place.seq
+FOR UPDATE SKIP LOCKED
+"""
+
+
+async def lock_unclaimed(tx: Tx, task_ids: Sequence[str]) -> list[str]:
+    """Keep those that nobody has claimed from being claimed; what somebody has locked at this moment is passed over."""
+    return [row["task_id"] for row in await tx.fetch(LOCK_UNCLAIMED, task_ids)]
 
 
 LEAVE_QUEUE = "DELETE FROM headrace.task_queue WHERE seq = $1 AND worker IS NULL RETURNING units"
