@@ -33,7 +33,7 @@ def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Call:
         code = 0
         with (
             pytest.MonkeyPatch.context() as patch,
-            _logging_kept(),
+            logging_kept(),
             contextlib.redirect_stdout(streams[0]),
             contextlib.redirect_stderr(streams[1]),
         ):
@@ -52,7 +52,7 @@ def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Call:
 
 
 @contextlib.contextmanager
-def _logging_kept() -> Iterator[None]:
+def logging_kept() -> Iterator[None]:
     """A command sets logging up for its process, which here goes on after it."""
     import logging
 

@@ -21,7 +21,8 @@ import pytest
 
 from headrace.cli.program import ProgramNotLoaded, load_program
 from headrace.cli.supervisor import worker_command
-from headrace.cli.worker import _names, pairs
+from headrace.cli.payloads import pairs
+from headrace.cli.worker import _names
 from headrace.errors import Invalid
 from tests.cli.conftest import Call, Place
 from tests.e2e.program import HEADRACE, Program, environment, eventually

@@ -26,6 +26,13 @@ async def create_api_key(
 ) -> ApiKeyMade:
     """Make a key for the caller. Only a person can: a key that made keys could outlive and outgrow itself."""
     refuse_program(caller)
+    return await make_api_key(tx, caller, name=name, scopes=scopes, expires_at=expires_at)
+
+
+async def make_api_key(
+    tx: Tx, caller: Caller, *, name: str, scopes: AbstractSet[Scope], expires_at: datetime | None = None
+) -> ApiKeyMade:
+    """The same for an operator with access to the database, who acts for the caller."""
     if not scopes:
         raise InvalidScopes("An API key needs at least one scope.", field="scopes")
     if Scope.ADMIN in scopes and caller.role is not Role.ADMIN:

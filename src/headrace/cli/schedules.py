@@ -1,29 +1,21 @@
 """``headrace schedules``: make, change, enable, disable and run them."""
 
-from collections.abc import Awaitable, Callable, Sequence
-from datetime import datetime
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 import typer
 
-from headrace.cli.operator import OperatorSession, as_operator
+from headrace.cli.calls import given, path, perform
 from headrace.cli.output import Json, Yes, out, print_json, print_table, say
-from headrace.cli.submit import read_payload
+from headrace.cli.payloads import pairs, read_payload
+from headrace.cli.showing import print_fields, when
 from headrace.cli.times import instant
-from headrace.cli.worker import pairs
-from headrace.database import Tx
+from headrace.cli.words import one_of
 from headrace.errors import Invalid
-from headrace.schedules import service
-from headrace.schedules.model import MisfirePolicy, Schedule, ScheduleSpec
-from headrace.schedules.schemas import ExecutionOut, ScheduleItemOut, ScheduleOut, StatisticsOut
-from headrace.schedules.store.schedules import ScheduleFilter
-from headrace.schedules.warnings import warnings_of
 
 app = typer.Typer(help="Schedules: make, change, enable, disable and run them.", no_args_is_help=True)
 
-_PAGE = 200
-
-Uid = Annotated[str, typer.Argument(metavar="SCHEDULE", help="The schedule's id: sch_….")]
+ScheduleId = Annotated[str, typer.Argument(metavar="SCHEDULE", help="The schedule's id: sch_….")]
 Cron = Annotated[str | None, typer.Option(help="When: five fields, or a nickname such as @daily.")]
 Interval = Annotated[int | None, typer.Option(help="Or every so many seconds.")]
 RunAt = Annotated[str | None, typer.Option(help="Or once at this time: 2026-03-01T08:00:00Z.")]
@@ -34,7 +26,9 @@ Data = Annotated[
 ]
 Labels = Annotated[list[str] | None, typer.Option(help="Only a worker with these runs it, as key=value. Repeatable.")]
 Description = Annotated[str | None, typer.Option(help="What it is for.")]
-Policy = Annotated[MisfirePolicy | None, typer.Option(help="What becomes of due times that nobody fired.")]
+Policy = Annotated[
+    str | None, one_of(offered=("latest", "all", "none"), help="What becomes of due times that nobody fired.")
+]
 Duration = Annotated[int | None, typer.Option(help="Seconds that a run may take.")]
 Grace = Annotated[int | None, typer.Option(help="Seconds from asking it to stop until it is killed.")]
 Extension = Annotated[int | None, typer.Option(help="Seconds more that a run may ask for.")]
@@ -65,25 +59,22 @@ def create(
     json: Json = False,
 ) -> None:
     """Make a schedule and print its id."""
-    given = _given(
+    said = _given(
         cron, interval, run_at, tz, data, labels, description, misfire, max_duration, grace, max_extension,
         max_retries, max_concurrent, priority,
     )  # fmt: skip
-    spec = ScheduleSpec(name, task_type, **given, enabled=not disabled)
-    made = as_operator(
-        "schedules create",
-        lambda session: _warned(session, lambda tx: service.create_schedule(tx, session.tasks, session.caller, spec)),
-    )
+    body = {"name": name, "type": task_type, **said, "enabled": not disabled}
+    made = perform("schedules create", lambda api: api.ask("POST", path("schedules"), body=body))
     if json:
         _print(made, json=True)
     else:
         _say_warnings(made)
-        out.print(made.id, markup=False)
+        out.print(made["id"], markup=False)
 
 
 @app.command()
 def update(
-    uid: Uid,
+    schedule_id: ScheduleId,
     name: Annotated[str | None, typer.Option(help="Another name.")] = None,
     cron: Cron = None,
     interval: Interval = None,
@@ -111,12 +102,9 @@ def update(
         changes["name"] = name
     if not changes:
         raise Invalid("Nothing to change: name at least one of the options.")
-    schedule = as_operator(
+    schedule = perform(
         "schedules update",
-        lambda session: _warned(
-            session,
-            lambda tx: service.update_schedule(tx, session.tasks, session.caller, uid, changes, expected=version),
-        ),
+        lambda api: api.ask("PATCH", path("schedules", schedule_id), body=changes, version=version),
     )
     _print(schedule, json=json)
 
@@ -131,23 +119,28 @@ def list_(
     json: Json = False,
 ) -> None:
     """List schedules, newest first."""
-    wanted = ScheduleFilter(None, task_type, enabled, pairs(labels), name)
-    found = as_operator("schedules list", lambda session: _list(session, wanted, limit))
+    asked = given(
+        type=task_type,
+        enabled=enabled,
+        name=name,
+        label=[f"{label}={value}" for label, value in pairs(labels).items()] or None,
+    )
+    found = perform("schedules list", lambda api: api.list(path("schedules"), asked, limit=limit))
     if json:
-        print_json([ScheduleItemOut.of(schedule).model_dump(mode="json") for schedule in found])
+        print_json(found)
         return
     print_table(
         ("id", "name", "type", "when", "next run", "done", "failed", ""),
         [
             (
-                schedule.uid,
-                schedule.name,
-                schedule.type,
-                _when(schedule),
-                schedule.next_run and _time(schedule.next_run),
-                f"{schedule.total_executions:,}",
-                f"{schedule.failure_executions:,}",
-                "" if schedule.enabled else "disabled",
+                schedule["id"],
+                schedule["name"],
+                schedule["type"],
+                _rhythm(schedule),
+                when(schedule["next_run"]),
+                f"{schedule['total_executions']:,}",
+                f"{schedule['failed_executions']:,}",
+                "" if schedule["enabled"] else "disabled",
             )
             for schedule in found
         ],
@@ -155,127 +148,79 @@ def list_(
 
 
 @app.command()
-def show(uid: Uid, json: Json = False) -> None:
+def show(schedule_id: ScheduleId, json: Json = False) -> None:
     """Everything about one schedule."""
-    _print(
-        as_operator(
-            "schedules show",
-            lambda session: _warned(session, lambda tx: service.get_schedule(tx, session.caller, uid)),
-        ),
-        json=json,
-    )
+    _print(perform("schedules show", lambda api: api.ask("GET", path("schedules", schedule_id))), json=json)
 
 
 @app.command()
-def enable(uid: Uid, json: Json = False) -> None:
+def enable(schedule_id: ScheduleId, json: Json = False) -> None:
     """Let a schedule run from now on."""
-    _change("schedules enable", service.enable_schedule, uid, json=json)
+    _change("enable", schedule_id, json=json)
 
 
 @app.command()
-def disable(uid: Uid, json: Json = False) -> None:
+def disable(schedule_id: ScheduleId, json: Json = False) -> None:
     """Fire no more; what runs goes on."""
-    _change("schedules disable", service.disable_schedule, uid, json=json)
+    _change("disable", schedule_id, json=json)
 
 
 @app.command()
-def delete(uid: Uid, yes: Yes = False) -> None:
+def delete(schedule_id: ScheduleId, yes: Yes = False) -> None:
     """Remove a schedule with its history; what runs goes on as a task."""
     if not yes:
-        typer.confirm(f"Delete {uid} and its history?", abort=True)
-    as_operator(
-        "schedules delete",
-        lambda session: _in_transaction(session, lambda tx: service.delete_schedule(tx, session.caller, uid)),
-    )
-    out.print(f"{uid} is deleted", markup=False)
+        typer.confirm(f"Delete {schedule_id} and its history?", abort=True)
+    perform("schedules delete", lambda api: api.ask("DELETE", path("schedules", schedule_id)))
+    out.print(f"{schedule_id} is deleted", markup=False)
 
 
 @app.command("run")
-def run_now(uid: Uid, json: Json = False) -> None:
+def run_now(schedule_id: ScheduleId, json: Json = False) -> None:
     """Run a schedule once, now, beside its own times."""
-    execution = as_operator(
-        "schedules run",
-        lambda session: _in_transaction(
-            session, lambda tx: service.run_schedule(tx, session.tasks, session.caller, uid)
-        ),
-    )
+    execution = perform("schedules run", lambda api: api.ask("POST", path("schedules", schedule_id, "run")))
     if json:
-        print_json(ExecutionOut.of(execution).model_dump(mode="json"))
+        print_json(execution)
     else:
-        out.print(execution.execution_uid, markup=False)
+        out.print(execution["id"], markup=False)
 
 
 @app.command("next")
 def next_(
-    uid: Uid,
-    count: Annotated[int, typer.Option(min=1, max=1000, help="How many times to print.")] = 5,
+    schedule_id: ScheduleId,
+    count: Annotated[int, typer.Option(min=1, max=100, help="How many times to print.")] = 5,
     json: Json = False,
 ) -> None:
     """Print when a schedule is due next."""
-    times = as_operator(
-        "schedules next",
-        lambda session: _in_transaction(session, lambda tx: service.upcoming(tx, session.caller, uid, count=count)),
-    )
+    asked = {"count": count}
+    times = perform("schedules next", lambda api: api.ask("GET", path("schedules", schedule_id, "next"), params=asked))[
+        "times"
+    ]
     if json:
-        print_json([at.isoformat() for at in times])
+        print_json(times)
         return
     for at in times:
-        out.print(_time(at), markup=False)
+        out.print(when(at), markup=False)
 
 
 @app.command()
-def statistics(uid: Uid, json: Json = False) -> None:
+def statistics(schedule_id: ScheduleId, json: Json = False) -> None:
     """How a schedule has done."""
-    found = as_operator(
-        "schedules statistics",
-        lambda session: _in_transaction(session, lambda tx: service.get_statistics(tx, session.caller, uid)),
-    )
-    shown = StatisticsOut.of(found)
+    found = perform("schedules statistics", lambda api: api.ask("GET", path("schedules", schedule_id, "statistics")))
     if json:
-        print_json(shown.model_dump(mode="json"))
-        return
-    print_table(("figure", "value"), [(name, _plain(value)) for name, value in shown.model_dump().items()])
+        print_json(found)
+    else:
+        print_fields(found)
 
 
-# -- acting
-
-
-async def _in_transaction(session: OperatorSession, act: Callable[[Any], Awaitable[Any]]) -> Any:
-    async with session.db.transaction() as tx:
-        return await act(tx)
-
-
-async def _warned(session: OperatorSession, act: Callable[[Tx], Awaitable[Schedule]]) -> ScheduleOut:
-    """A schedule as the API shows it, with what is worth saying about it."""
-    async with session.db.transaction() as tx:
-        schedule = await act(tx)
-        return ScheduleOut.warned(schedule, await warnings_of(tx, session.tasks, schedule))
-
-
-def _change(command: str, verb: Callable[..., Awaitable[Schedule]], uid: str, *, json: bool) -> None:
-    schedule = as_operator(
-        command, lambda session: _warned(session, lambda tx: verb(tx, session.tasks, session.caller, uid))
-    )
+def _change(verb: str, schedule_id: str, *, json: bool) -> None:
+    schedule = perform(f"schedules {verb}", lambda api: api.ask("POST", path("schedules", schedule_id, verb)))
     if json:
         _print(schedule, json=True)
-    else:
-        _say_warnings(schedule)
-        state = f"enabled, due {_time(schedule.next_run)}" if schedule.enabled and schedule.next_run else "disabled"
-        out.print(f"{uid} is {state}", markup=False)
-
-
-async def _list(session: OperatorSession, wanted: ScheduleFilter, limit: int) -> Sequence[Schedule]:
-    found: list[Schedule] = []
-    mark = None
-    async with session.db.transaction() as tx:
-        while page := await service.list_schedules(
-            tx, session.caller, wanted, older_than=mark, limit=min(_PAGE, limit - len(found))
-        ):
-            found += page
-            mark = (found[-1].created_at, found[-1].uid)
-            if len(found) >= limit:
-                break
-    return found
+        return
+    _say_warnings(schedule)
+    due = when(schedule["next_run"])
+    state = f"enabled, due {due}" if schedule["enabled"] and due else "disabled"
+    out.print(f"{schedule_id} is {state}", markup=False)
 
 
 def _given(
@@ -286,7 +231,7 @@ def _given(
     data: str | None,
     labels: Sequence[str] | None,
     description: str | None,
-    misfire: MisfirePolicy | None,
+    misfire: str | None,
     max_duration: int | None,
     grace: int | None,
     max_extension: int | None,
@@ -298,7 +243,7 @@ def _given(
     options = {
         "cron": cron,
         "interval": interval,
-        "run_at": None if run_at is None else instant(run_at, "--run-at"),
+        "run_at": None if run_at is None else instant(run_at, "--run-at").isoformat(),
         "timezone": tz,
         "data": None if data is None else read_payload(data, "--data"),
         "labels": pairs(labels) if labels else None,
@@ -317,30 +262,21 @@ def _given(
 # -- showing
 
 
-def _print(shown: ScheduleOut, *, json: bool) -> None:
+def _print(schedule: dict[str, Any], *, json: bool) -> None:
     if json:
-        print_json(shown.model_dump(mode="json"))
+        print_json(schedule)
         return
-    _say_warnings(shown)
-    fields = shown.model_dump(exclude={"warnings"}).items()
-    print_table(("field", "value"), [(name, _plain(value)) for name, value in fields if value not in (None, {})])
+    _say_warnings(schedule)
+    print_fields({name: value for name, value in schedule.items() if name != "warnings"})
 
 
-def _say_warnings(shown: ScheduleOut) -> None:
-    for warning in shown.warnings:
-        say(f"warning: its runs will wait. {warning.text}", style="yellow")
+def _say_warnings(schedule: dict[str, Any]) -> None:
+    for warning in schedule["warnings"]:
+        say(f"warning: its runs will wait. {warning['text']}", style="yellow")
 
 
-def _when(schedule: Schedule) -> str:
-    if schedule.cron_expr is not None:
-        zone = "" if schedule.timezone == "UTC" else f" ({schedule.timezone})"
-        return f"{schedule.cron_expr}{zone}"
-    return f"every {schedule.interval} s" if schedule.interval is not None else "once"
-
-
-def _plain(value: Any) -> Any:
-    return _time(value) if isinstance(value, datetime) else value
-
-
-def _time(at: datetime) -> str:
-    return f"{at:%Y-%m-%d %H:%M:%S} UTC"
+def _rhythm(schedule: dict[str, Any]) -> str:
+    if schedule["cron"] is not None:
+        zone = "" if schedule["timezone"] == "UTC" else f" ({schedule['timezone']})"
+        return f"{schedule['cron']}{zone}"
+    return f"every {schedule['interval']} s" if schedule["interval"] is not None else "once"

@@ -16,6 +16,7 @@ from headrace.assembly.followers import followers
 from headrace.cli.figures import Display, Totals, display_for, reporting
 from headrace.cli.files_wiring import file_config
 from headrace.cli.output import Json, err, number_of, progress, say
+from headrace.cli.payloads import pairs
 from headrace.cli.program import load_program
 from headrace.cli.supervisor import Supervisor, supervised, worker_command
 from headrace.cli.waiting import until_reachable
@@ -202,18 +203,6 @@ def _names(text: str | None) -> list[str] | None:
     if not names:
         raise Invalid("--queues names no queue: write --queues a,b or leave it out for all of them.")
     return names
-
-
-def pairs(texts: Sequence[str] | None) -> dict[str, str]:
-    """``key=value`` options, repeated or separated by commas."""
-    found = {}
-    for text in ",".join(texts or ()).split(","):
-        name, given, value = (part.strip() for part in text.partition("="))
-        if text.strip() and not (name and given):
-            raise Invalid(f"--labels takes key=value, not {text!r}.")
-        if name:
-            found[name] = value
-    return found
 
 
 def stop_on_signals(*, at_once: Callable[[], None]) -> asyncio.Event:

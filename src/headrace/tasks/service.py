@@ -40,10 +40,12 @@ class Tasks:
 
 
 async def submit_task(tx: Tx, tasks: Tasks, caller: Caller, spec: TaskSpec, *, user_id: str | None = None) -> Task:
-    """Submit one task as the caller's own, or as that of ``user_id``, which is for operators alone.
+    """Submit one task as the caller's own, or as that of ``user_id``, which is for administrators alone.
 
     With an idempotency key that was used before, it is the task of then.
     """
+    if user_id not in (None, caller.user_id) and not caller.is_admin:
+        raise AdminOnly("Only an administrator may submit tasks for others.")
     task_id, made = await tasks.submitter.submit_once(tx, _from(caller, spec), user_id=user_id or caller.user_id)
     task = await _get(tx, task_id)
     if made:
