@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from headrace import logs
 from headrace.cli import app
 from tests.conftest import MakeDatabase, TestServer
 from tests.e2e.program import CHEAP, SECRET_KEY, Done
@@ -66,6 +67,7 @@ def logging_kept() -> Iterator[None]:
         root.handlers[:] = handlers
         root.setLevel(level)
         structlog.configure(**configured)
+        logs._pending = None
 
 
 @dataclass(frozen=True)

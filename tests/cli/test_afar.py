@@ -21,7 +21,7 @@ from tests.cli.conftest import Call, Place, logging_kept
 from tests.e2e.program import Done
 
 Headrace = Callable[..., Done]
-PASSWORD = "correct horse battery"  # noqa: S105 - of a user of this test
+PASSWORD = "correct horse battery"
 SCOPES = "admin,account:read,tasks:read,tasks:write,schedules:read,schedules:write"
 
 

@@ -19,9 +19,9 @@ import asyncpg
 import psutil
 import pytest
 
+from headrace.cli.payloads import pairs
 from headrace.cli.program import ProgramNotLoaded, load_program
 from headrace.cli.supervisor import worker_command
-from headrace.cli.payloads import pairs
 from headrace.cli.worker import _names
 from headrace.errors import Invalid
 from tests.cli.conftest import Call, Place

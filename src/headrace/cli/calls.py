@@ -11,6 +11,7 @@ from urllib.parse import quote
 
 from headrace import ids
 from headrace.cli import place
+from headrace.cli.later import nothing_is_garbage
 from headrace.errors import Invalid, NotFound
 
 T = TypeVar("T")
@@ -50,10 +51,12 @@ def perform(command: str, act: Callable[[Api], Awaitable[T]]) -> T:
     """Do this where the command was sent to."""
     server = place.with_key()
     if server is not None:
-        from headrace.cli import remote
+        with nothing_is_garbage():
+            from headrace.cli import remote
 
         return remote.perform(server, act)
-    from headrace.cli import direct
+    with nothing_is_garbage():
+        from headrace.cli import direct
 
     return direct.perform(command, act)
 

@@ -25,7 +25,7 @@ class Entry:
 
 
 @contextmanager
-def _nothing_is_garbage() -> Iterator[None]:
+def nothing_is_garbage() -> Iterator[None]:
     """What is loaded here stays to the end: looking for garbage in it takes a third of the time until a command is
     over, while it is loaded and when the process ends."""
     looked_for = gc.isenabled()
@@ -50,7 +50,7 @@ class Later(TyperCommand):
     @cached_property
     def loaded(self) -> Any:
         module, _, attribute = self._home.partition(":")
-        with nullcontext() if module in sys.modules else _nothing_is_garbage():
+        with nullcontext() if module in sys.modules else nothing_is_garbage():
             found = getattr(import_module(module), attribute)
         built: Any
         if isinstance(found, typer.Typer):

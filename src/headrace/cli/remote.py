@@ -1,6 +1,7 @@
 """Commands' requests to a server elsewhere."""
 
 import asyncio
+import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import timedelta
@@ -9,13 +10,18 @@ from typing import Any, TypeVar
 from headrace import ids
 from headrace.cli.calls import Answer, Api
 from headrace.cli.place import Server
-from headrace.client.connection import Connection
-from headrace.client.retrying import RetryPolicy
+
+# httpx loads its own command line, and with it half of Rich, unless that is not there.
+sys.modules.setdefault("httpx._main", None)  # type: ignore[arg-type]
+
+from headrace.client.connection import Connection  # noqa: E402
+from headrace.client.retrying import RetryPolicy  # noqa: E402
 
 T = TypeVar("T")
 
 _PAGE = 100
 _TIMEOUT = timedelta(seconds=30)
+_RETRY = RetryPolicy(retries=2)  # somebody sits there and waits
 _REPEATABLE = frozenset({"GET", "PUT"})
 
 
@@ -73,7 +79,7 @@ async def _perform(server: Server, act: Callable[[Api], Awaitable[T]]) -> T:
 
 @asynccontextmanager
 async def connected(server: Server) -> AsyncIterator[Remote]:
-    connection = Connection(server.url, server.key, timeout=_TIMEOUT, retry=RetryPolicy(), transport=None)
+    connection = Connection(server.url, server.key, timeout=_TIMEOUT, retry=_RETRY, transport=None)
     try:
         yield Remote(connection)
     finally:

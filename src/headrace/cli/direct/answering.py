@@ -1,5 +1,6 @@
 """Who answers a request, and what they have to do it with."""
 
+import asyncio
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager
@@ -9,15 +10,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import unquote
 
-from headrace import ids
+from headrace import ids, logs
 from headrace.access import Caller, Role
 from headrace.cli.calls import Answer, Api
-from headrace.cli.opening import Deployment, database_of, load_settings, operator, run
+from headrace.cli.later import nothing_is_garbage
+from headrace.cli.opening import Deployment, database_of, operator
 from headrace.cli.output import progress
 from headrace.database import Database, Tx
 from headrace.errors import Invalid
 from headrace.migrations import verify_current
-from headrace.settings import Settings
+from headrace.settings import Settings, load
 
 if TYPE_CHECKING:
     from headrace.accounts.service import Accounts
@@ -156,7 +158,8 @@ async def _checked(handler: Handler, request: Request) -> Any:
 
 @cache
 def handlers_of(module: str) -> Mapping[str, Handler]:
-    found: Mapping[str, Handler] = import_module(f"headrace.cli.direct.{module}").HANDLERS
+    with nothing_is_garbage():
+        found: Mapping[str, Handler] = import_module(f"headrace.cli.direct.{module}").HANDLERS
     return found
 
 
@@ -176,13 +179,14 @@ def _handler(method: str, path: str) -> tuple[Handler, Mapping[str, str]]:
 
 def perform(command: str, act: Callable[[Api], Awaitable[T]]) -> T:
     """Do this on the database of the settings."""
-    settings = load_settings()
+    settings = load()
+    logs.configure_later(format=settings.log_format, level=settings.log_level)
     with ExitStack() as stack:
         with progress("looking at the database") as report:
             deployment = stack.enter_context(database_of(settings, role=command, report=report))
         # One at a time is asked: one connection is enough.
         alone = replace(deployment, app=replace(deployment.app, pool_min=1, pool_max=2))
-        return run(_perform(settings, alone, command, act))
+        return asyncio.run(_perform(settings, alone, command, act))  # uvloop takes longer to load than to gain
 
 
 async def _perform(settings: Settings, deployment: Deployment, command: str, act: Callable[[Api], Awaitable[T]]) -> T:
