@@ -63,6 +63,7 @@ def configure(*, format: Format = "auto", level: str = "INFO") -> None:  # noqa:
     for chatty in ("httpx", "httpcore", "uvicorn.error"):
         logging.getLogger(chatty).setLevel(logging.WARNING)
     logging.getLogger("asyncio").addFilter(_is_news)
+    logging.getLogger("asyncpg.pool").addFilter(_in_a_line)
 
 
 def configure_later(*, format: Format = "auto", level: str = "INFO") -> None:  # noqa: A002 - the setting's name
@@ -122,6 +123,14 @@ class _Logger:
 def _is_news(record: logging.LogRecord) -> bool:
     """False for what asyncpg leaves behind when connecting is called off: an error set where nobody waits any more."""
     return "unexpected connection_lost() call" not in record.getMessage()
+
+
+def _in_a_line(record: logging.LogRecord) -> bool:
+    """A pool that cannot connect tries again and again, and says so with its whole stack each time."""
+    if record.exc_info and record.exc_info[1] is not None:
+        record.msg = f"{record.getMessage()} ({type(record.exc_info[1]).__name__})"
+        record.args, record.exc_info = (), None
+    return True
 
 
 def hide_secrets(_logger: Any, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:

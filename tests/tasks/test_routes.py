@@ -68,6 +68,7 @@ async def submit(client: httpx.AsyncClient, **body: Any) -> dict[str, Any]:
     reply = await client.post("/v1/tasks", json={"type": "anything", **body})
     assert reply.status_code == 201, reply.text
     task: dict[str, Any] = reply.json()
+    assert task["created_at"] <= task["queued_at"]
     return task
 
 
@@ -150,6 +151,7 @@ async def test_what_submitting_refuses(ada: httpx.AsyncClient, subtests: pytest.
             assert (reply.status_code, problem["code"]) == (status, code), problem
             if code == "payload_invalid":
                 assert "pages" in problem["detail"]
+                assert problem["details"]["fields"] == ["pages"]
             if code == "validation_failed":
                 assert next(iter(change)) in problem["errors"][0]["field"]
             assert (await ada.get("/v1/tasks")).json()["items"] == []

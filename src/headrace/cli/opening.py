@@ -75,6 +75,8 @@ def database_of(chosen: Settings, *, role: str, report: Report, make: bool = Fal
     if make:
         data_folder(chosen)
     elif not embedded_postgres.is_made(config):
+        if config.data_dir.exists() and not config.data_dir.is_dir():
+            data_folder(chosen)  # says what is wrong with it
         raise DatabaseMissing(
             f"There is no database in {config.data_dir} yet: `headrace up` makes one. If yours is elsewhere, go to its"
             " folder, set HEADRACE_DATA_DIR, or HEADRACE_DATABASE_URL."
@@ -108,6 +110,10 @@ def data_folder(chosen: Settings) -> Path:
     What root makes here belongs to the owner of the folder above: a first `sudo` must not lock them out.
     """
     folder = chosen.data_dir.resolve()
+    if folder.exists() and not folder.is_dir():
+        raise DataFolderClosed(
+            f"{folder} is a file, and the data folder should be there: move it, or set HEADRACE_DATA_DIR."
+        )
     try:
         if not folder.exists():
             files.make_home(folder)

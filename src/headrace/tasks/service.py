@@ -22,6 +22,7 @@ from headrace.tasks.store import tasks as store
 from headrace.tasks.store.moves import QueueRow
 from headrace.tasks.store.tasks import Filter, Found, LogLine, StepLine
 from headrace.tasks.submit import Submitter
+from headrace.tasks.tracebacks import for_users
 from headrace.tasks.units import units
 
 EVERYBODY = "*"
@@ -118,7 +119,12 @@ async def get_task(tx: Tx, caller: Caller, task_id: str) -> Task:
     task = await _reach(tx, caller, task_id)
     if task.user_id != caller.user_id:
         await audit.record(tx, caller.who, Action.READ, _resource(task))
-    return task
+    return _seen_by(caller, task)
+
+
+def _seen_by(caller: Caller, task: Task) -> Task:
+    """Of a stack, users see their own code; administrators see all of it."""
+    return task if caller.is_admin else replace(task, error_message=for_users(task.error_message))
 
 
 async def list_tasks(tx: Tx, caller: Caller, wanted: Filter, *, older_than: Mark | None = None, limit: int) -> Found:
@@ -130,13 +136,15 @@ async def list_tasks(tx: Tx, caller: Caller, wanted: Filter, *, older_than: Mark
         await audit.record(tx, caller.who, Action.READ, Resource(ResourceType.TASK, "*"), data={"user_id": owner})
     if wanted.statuses is not None and TaskStatus.RUNNING in wanted.statuses:
         wanted = replace(wanted, statuses=sorted({*wanted.statuses, *RUNNING}))
-    return await store.list_tasks(tx, wanted, older_than=older_than, limit=limit)
+    found = await store.list_tasks(tx, wanted, older_than=older_than, limit=limit)
+    return replace(found, tasks=[_seen_by(caller, task) for task in found.tasks])
 
 
 async def list_logs(tx: Tx, caller: Caller, task_id: str, *, after: int = 0, limit: int) -> list[LogLine]:
     """What became of the attempts and what the handlers wrote, in that order."""
     task = await get_task(tx, caller, task_id)
-    return await store.list_logs(tx, task.id, after=after, limit=limit)
+    lines = await store.list_logs(tx, task.id, after=after, limit=limit)
+    return lines if caller.is_admin else [replace(line, message=for_users(line.message)) for line in lines]
 
 
 async def list_steps(tx: Tx, caller: Caller, task_id: str, *, after: int = 0, limit: int) -> list[StepLine]:
@@ -241,7 +249,7 @@ async def _hold(tx: Tx, caller: Caller, task_id: str, expected: int | None) -> t
 async def _changed(tx: Tx, caller: Caller, old: Task, verb: str) -> Task:
     new = await _get(tx, old.id)
     await audit.record(tx, caller.who, Action.UPDATED, _resource(new), old=old, new=new, data={"verb": verb})
-    return new
+    return _seen_by(caller, new)
 
 
 async def _follow(
