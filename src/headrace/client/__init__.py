@@ -8,6 +8,7 @@
 ``SyncClient`` has the same verbs without ``await``.
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -18,6 +19,4 @@ def __getattr__(name: str) -> Any:
     """A command that sends one request loads the connection alone, which takes a third of the time of all of it."""
     if name.startswith("__") and name != "__all__":
         raise AttributeError(name)
-    from headrace.client import names
-
-    return getattr(names, name)
+    return getattr(import_module("headrace.client.names"), name)
