@@ -13,6 +13,7 @@ import asyncpg
 import pytest
 
 from headrace import ids
+from headrace.cli.tasks import attempts
 from tests.cli.conftest import Call, Place
 from tests.e2e.program import HEADRACE, Done, Program, environment, eventually
 
@@ -151,6 +152,15 @@ def test_what_cannot_be_submitted_is_said_in_a_line(headrace: Headrace, words: l
 def test_no_timeout_is_too_large_to_be_refused(headrace: Headrace, seconds: str) -> None:
     done = headrace("submit", "greet", "--timeout", seconds)
     assert (done.code, "'--timeout'" in done.err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("status", "attempt", "retries", "shown"),
+    [("QUEUED", 0, 0, "0/2"), ("RUNNING", 1, 0, "1/2"), ("QUEUED", 3, 0, "0/2"), ("RUNNING", 4, 1, "2/2"),
+     ("SUCCEEDED", 4, 1, "2/2"), ("FAILED", 2, 1, "2/2"), ("CANCELED", 0, 0, "0/2")],
+)  # fmt: skip
+def test_a_snooze_uses_no_try_up(status: str, attempt: int, retries: int, shown: str) -> None:
+    assert attempts({"status": status, "attempt": attempt, "retries": retries, "max_attempts": 2}) == shown
 
 
 # -- waiting

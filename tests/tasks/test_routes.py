@@ -143,6 +143,17 @@ REFUSED: list[tuple[dict[str, Any], int, str]] = [
 ]
 
 
+async def test_only_an_administrator_submits_for_somebody_else(
+    ada: httpx.AsyncClient, eve: httpx.AsyncClient, root: httpx.AsyncClient
+) -> None:
+    refused = await eve.post("/v1/tasks", json={"type": "anything", "user_id": own_id(ada)})
+    assert (refused.status_code, refused.json()["code"]) == (403, "admin_only")
+    assert (await submit(eve, user_id=own_id(eve)))["user_id"] == own_id(eve)
+    assert (await submit(root, user_id=own_id(ada)))["user_id"] == own_id(ada)
+    nobody = await root.post("/v1/tasks", json={"type": "anything", "user_id": "u_01h455vb4pex5vsknk084sn02q"})
+    assert (nobody.status_code, nobody.json()["code"]) == (400, "task_invalid"), nobody.text
+
+
 async def test_what_submitting_refuses(ada: httpx.AsyncClient, subtests: pytest.Subtests) -> None:
     for change, status, code in REFUSED:
         with subtests.test(str(change)[:60]):

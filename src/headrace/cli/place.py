@@ -24,6 +24,14 @@ LOCAL = "http://127.0.0.1:8080"
 _PANEL = "On a server elsewhere"
 
 
+HELP = {
+    "url": "Act over this server's API instead of on the database (HEADRACE_URL).",
+    "key": "An API key of yours there (HEADRACE_API_KEY).",
+    "profile": "Address and key from ~/.config/headrace/profiles.toml (HEADRACE_PROFILE).",
+}
+OPTIONS = HELP.keys()
+
+
 class KeyMissing(Invalid):
     """No API key: set HEADRACE_API_KEY or give --key; `headrace keys create` makes one."""
 
@@ -109,7 +117,7 @@ def _options(
             callback=_keep("url"),
             expose_value=False,
             rich_help_panel=_PANEL,
-            help="Act over this server's API instead of on the database.",
+            help=HELP["url"],
         ),
     ] = None,
     key: Annotated[
@@ -118,7 +126,7 @@ def _options(
             callback=_keep("key"),
             expose_value=False,
             rich_help_panel=_PANEL,
-            help="An API key of yours there; HEADRACE_API_KEY by default.",
+            help=HELP["key"],
         ),
     ] = None,
     profile: Annotated[
@@ -128,13 +136,10 @@ def _options(
             callback=_keep("profile"),
             expose_value=False,
             rich_help_panel=_PANEL,
-            help="Address and key from ~/.config/headrace/profiles.toml.",
+            help=HELP["profile"],
         ),
     ] = None,
 ) -> None: ...
-
-
-OPTIONS = frozenset({"url", "key", "profile"})
 
 
 def add_options(command: Any) -> None:
@@ -147,3 +152,7 @@ def add_options(command: Any) -> None:
     stand_in = typer.Typer(add_completion=False)
     stand_in.command()(_options)
     command.params.extend(each for each in typer.main.get_command(stand_in).params if each.name in OPTIONS)
+
+
+def can_be_sent(command: Any) -> bool:
+    return {each.name for each in command.params} >= OPTIONS

@@ -7,6 +7,8 @@ look at what is not theirs.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from asyncpg import ForeignKeyViolationError
+
 from headrace import audit
 from headrace.access import AdminOnly, Caller, check_version
 from headrace.audit import Action, Resource, ResourceType
@@ -14,7 +16,7 @@ from headrace.database import Tx
 from headrace.errors import Invalid
 from headrace.sql import Mark
 from headrace.tasks.catalog import Catalog, KnownType
-from headrace.tasks.errors import TaskNotFound, TaskNotOver, TaskOver, UnknownTaskType
+from headrace.tasks.errors import TaskNotFound, TaskNotOver, TaskOver, TaskSpecInvalid, UnknownTaskType
 from headrace.tasks.followers import Followers
 from headrace.tasks.model import RUNNING, Change, Task, TaskSpec, TaskStatus, Transition
 from headrace.tasks.store import moves
@@ -47,7 +49,12 @@ async def submit_task(tx: Tx, tasks: Tasks, caller: Caller, spec: TaskSpec, *, u
     """
     if user_id not in (None, caller.user_id) and not caller.is_admin:
         raise AdminOnly("Only an administrator may submit tasks for others.")
-    task_id, made = await tasks.submitter.submit_once(tx, _from(caller, spec), user_id=user_id or caller.user_id)
+    try:
+        task_id, made = await tasks.submitter.submit_once(tx, _from(caller, spec), user_id=user_id or caller.user_id)
+    except ForeignKeyViolationError as exc:
+        if exc.constraint_name != "fk_tasks_users_user_id":
+            raise
+        raise TaskSpecInvalid(f"There is no user {user_id}.", fields=["user_id"]) from exc
     task = await _get(tx, task_id)
     if made:
         await audit.record(tx, caller.who, Action.CREATED, _resource(task), new=task)
