@@ -195,6 +195,7 @@ async def test_stopping_waits_for_what_runs(start: Start, tasks: Tasks) -> None:
     task_id = await tasks.submit("sleep", {"seconds": 2})
     assert eventually(lambda: "asleep" in worker.out), worker.err
     assert worker.stop(signal.SIGINT) == 0
+    assert "stopping: waiting for 1 task to end, 30 s at the most; Ctrl-C again ends at once" in worker.err
     assert await tasks.status(task_id) == "SUCCEEDED"
 
 
