@@ -2,10 +2,12 @@
 
 import logging
 import sys
-from collections.abc import MutableMapping
-from typing import Any, Literal
+from collections.abc import Callable, MutableMapping
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal, cast
 
-import structlog
+if TYPE_CHECKING:
+    import structlog  # loaded with the first line that is logged: most commands log none
 
 Format = Literal["auto", "human", "json"]
 
@@ -14,14 +16,18 @@ _SECRET_WORDS = ("password", "secret", "token", "authorization", "cookie", "api_
 
 
 _chosen: tuple[Literal["human", "json"], str] | None = None
+_pending: Callable[[], None] | None = None
 
 
 def configure(*, format: Format = "auto", level: str = "INFO") -> None:  # noqa: A002 - the setting's name
     """Send structlog and the standard library's loggers through one formatter to standard error."""
-    global _chosen  # as global as what it configures
+    global _chosen, _pending  # as global as what it configures
+    import structlog
+
+    _pending = None
     human = sys.stderr.isatty() if format == "auto" else format == "human"
     _chosen = "human" if human else "json", level
-    shared: list[structlog.typing.Processor] = [
+    shared: list[Any] = [
         structlog.contextvars.merge_contextvars,
         structlog.stdlib.add_log_level,
         structlog.processors.TimeStamper(fmt="%H:%M:%S" if human else "iso", utc=not human),
@@ -29,7 +35,7 @@ def configure(*, format: Format = "auto", level: str = "INFO") -> None:  # noqa:
     ]
     if not human:
         shared.append(structlog.processors.format_exc_info)
-    render: structlog.typing.Processor = (
+    render: Any = (
         # Plain tracebacks: the default ones show local variables, and with them keys and request bodies.
         structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), exception_formatter=structlog.dev.plain_traceback)
         if human
@@ -57,6 +63,27 @@ def configure(*, format: Format = "auto", level: str = "INFO") -> None:  # noqa:
     for chatty in ("httpx", "httpcore", "uvicorn.error"):
         logging.getLogger(chatty).setLevel(logging.WARNING)
     logging.getLogger("asyncio").addFilter(_is_news)
+    logging.getLogger("asyncpg.pool").addFilter(_in_a_line)
+
+
+def configure_later(*, format: Format = "auto", level: str = "INFO") -> None:  # noqa: A002 - the setting's name
+    """The same with the first line that is logged, for a command that is not likely to log any."""
+    global _pending
+    _pending = partial(configure, format=format, level=level)
+    root = logging.getLogger()
+    root.handlers[:] = [_Configuring()]
+    root.setLevel(level)
+
+
+class _Configuring(logging.Handler):
+    def emit(self, record: logging.LogRecord) -> None:
+        _configure_now()
+        logging.getLogger().handle(record)
+
+
+def _configure_now() -> None:
+    if _pending is not None:
+        _pending()
 
 
 def chosen() -> tuple[Literal["human", "json"], str] | None:
@@ -64,15 +91,46 @@ def chosen() -> tuple[Literal["human", "json"], str] | None:
     return _chosen
 
 
-def get(name: str) -> structlog.stdlib.BoundLogger:
+def get(name: str) -> "structlog.stdlib.BoundLogger":
     """A logger for one module: ``log = logs.get(__name__)``."""
-    logger: structlog.stdlib.BoundLogger = structlog.get_logger(name)
-    return logger
+    return cast("structlog.stdlib.BoundLogger", _Logger(name))
+
+
+_LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING}
+
+
+def _say_nothing(*_: object, **__: object) -> None: ...
+
+
+class _Logger:
+    """Stands for structlog's until the first line."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._logger: Any = None
+
+    def __getattr__(self, method: str) -> Any:
+        if self._logger is None:
+            if _pending is not None and not logging.getLogger().isEnabledFor(_LEVELS.get(method, logging.CRITICAL)):
+                return _say_nothing
+            import structlog
+
+            _configure_now()
+            self._logger = structlog.get_logger(self._name)
+        return getattr(self._logger, method)
 
 
 def _is_news(record: logging.LogRecord) -> bool:
     """False for what asyncpg leaves behind when connecting is called off: an error set where nobody waits any more."""
     return "unexpected connection_lost() call" not in record.getMessage()
+
+
+def _in_a_line(record: logging.LogRecord) -> bool:
+    """A pool that cannot connect tries again and again, and says so with its whole stack each time."""
+    if record.exc_info and record.exc_info[1] is not None:
+        record.msg = f"{record.getMessage()} ({type(record.exc_info[1]).__name__})"
+        record.args, record.exc_info = (), None
+    return True
 
 
 def hide_secrets(_logger: Any, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:

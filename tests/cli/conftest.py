@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from headrace import logs
 from headrace.cli import app
 from tests.conftest import MakeDatabase, TestServer
 from tests.e2e.program import CHEAP, SECRET_KEY, Done
@@ -33,7 +34,7 @@ def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Call:
         code = 0
         with (
             pytest.MonkeyPatch.context() as patch,
-            _logging_kept(),
+            logging_kept(),
             contextlib.redirect_stdout(streams[0]),
             contextlib.redirect_stderr(streams[1]),
         ):
@@ -52,7 +53,7 @@ def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Call:
 
 
 @contextlib.contextmanager
-def _logging_kept() -> Iterator[None]:
+def logging_kept() -> Iterator[None]:
     """A command sets logging up for its process, which here goes on after it."""
     import logging
 
@@ -66,6 +67,7 @@ def _logging_kept() -> Iterator[None]:
         root.handlers[:] = handlers
         root.setLevel(level)
         structlog.configure(**configured)
+        logs._pending = None
 
 
 @dataclass(frozen=True)

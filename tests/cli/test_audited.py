@@ -171,6 +171,11 @@ def _run(world: World) -> list[str]:
     return [json.loads(world.call("schedules", "run", *_schedule(world), "--json"))["id"]]
 
 
+def _key(world: World) -> list[str]:
+    (key,) = json.loads(world.call("keys", "list", "--user", "ada", "--json"))
+    return [key["id"], "--user", "ada"]
+
+
 def _user(world: World, *options: str) -> list[str]:
     world.call("admin", "create", "eve")
     return ["eve", *options]
@@ -261,8 +266,10 @@ RECIPES: dict[str, Callable[[World], list[str]]] = {
     "submit": lambda _: ["anything"],
     "tasks cancel": lambda world: [world.task()],
     "tasks retry": _canceled,
+    "tasks delete": lambda world: [*_canceled(world), "--yes"],
     "queues pause": lambda _: ["default"],
     "queues resume": _paused,
+    "queues limit": lambda _: ["default", "3"],
     "locks acquire": lambda _: ["free"],
     "webhooks create": lambda _: ["https://example.com/new"],
     "webhooks pause": _endpoint,
@@ -277,6 +284,15 @@ RECIPES: dict[str, Callable[[World], list[str]]] = {
     "locks force-release": _taken,
     "admin create": lambda _: ["ada"],
     "admin reset-password": lambda _: ["ada"],
+    "users list": lambda _: [],  # looking at other people is on record
+    "users show": lambda _: ["ada"],
+    "users create": lambda _: ["guy"],
+    "users suspend": lambda _: ["guy"],
+    "users reinstate": lambda _: ["guy"],
+    "users role": lambda _: ["guy", "admin"],
+    "keys list": lambda _: ["--user", "ada"],
+    "keys create": lambda _: ["ci", "--user", "ada", "--scope", "tasks:read"],
+    "keys revoke": _key,
     "schedules create": lambda _: ["nightly", "anything", "--interval", "3600"],
     "schedules update": lambda world: _schedule(world, "--priority", "3"),
     "schedules disable": _schedule,

@@ -158,3 +158,19 @@ def test_the_real_program_says_no_more(command: str, nobody_there: str, tmp_path
     done = run_program(command, folder=tmp_path, settings=settings)
     assert (done.code, done.out) == (7, "")
     assert "cannot be reached" in done.complaint
+
+
+@pytest.mark.parametrize("command", ["up", "tasks list", "doctor"])
+def test_a_file_where_the_data_folder_should_be(call: Call, command: str, tmp_path: Path) -> None:
+    (tmp_path / ".headrace").touch()
+    done = call(*command.split())
+    assert "is a file, and the data folder should be there: move it" in (
+        done.out if command == "doctor" else done.complaint
+    )
+    assert done.code == (1 if command == "doctor" else 7)
+
+
+def test_whoever_only_looks_makes_no_data_folder(call: Call, tmp_path: Path) -> None:
+    done = call("doctor")
+    assert ".headrace is not there yet: `headrace up` makes it" in done.out
+    assert list(tmp_path.iterdir()) == []

@@ -20,6 +20,11 @@ def headrace(call: Call, migrated: Place) -> Headrace:
     return lambda *words, **more: call(*words, settings=migrated.settings, **more)
 
 
+def _looked(place: Place) -> int:
+    (row,) = _run(place, "SELECT count(*) FROM headrace.audit_events WHERE action = 'read'")
+    return int(row[0])
+
+
 def test_a_schedule_is_made_listed_changed_and_deleted(headrace: Headrace, migrated: Place) -> None:
     made = headrace("schedules", "create", "nightly", "greet", "--cron", "0 2 * * *", "--tz", "Asia/Shanghai")
     assert made.code == 0, made.err
@@ -39,6 +44,9 @@ def test_a_schedule_is_made_listed_changed_and_deleted(headrace: Headrace, migra
     assert "is CANCELED" in headrace("executions", "cancel", run).out
     assert json.loads(headrace("executions", "show", run, "--json").out)["status"] == "CANCELED"
     assert json.loads(headrace("schedules", "statistics", uid, "--json").out)["total_executions"] == 1
+    before = _looked(migrated)
+    assert headrace("schedules", "list").code == 0
+    assert _looked(migrated) == before + 1, "one look, one event"
     assert headrace("schedules", "delete", uid, "--yes").code == 0
     assert headrace("schedules", "show", uid).code == 3
     events = _run(migrated, "SELECT action, resource_type FROM headrace.audit_events ORDER BY seq")

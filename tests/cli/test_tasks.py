@@ -13,6 +13,7 @@ import asyncpg
 import pytest
 
 from headrace import ids
+from headrace.cli.tasks import attempts
 from tests.cli.conftest import Call, Place
 from tests.e2e.program import HEADRACE, Done, Program, environment, eventually
 
@@ -118,9 +119,9 @@ def test_options_of_a_task(headrace: Headrace) -> None:
 
 
 def test_one_key_gives_one_task(headrace: Headrace) -> None:
-    first, again = (headrace("submit", "greet", "--key", "k").out for _ in range(2))
+    first, again = (headrace("submit", "greet", "--idempotency-key", "k").out for _ in range(2))
     assert first == again
-    refused = headrace("submit", "greet", "--payload", "[]", "--key", "k")
+    refused = headrace("submit", "greet", "--payload", "[]", "--idempotency-key", "k")
     assert (refused.code, refused.complaint) == (2, "The idempotency key 'k' was used for another task.")
 
 
@@ -136,8 +137,8 @@ def test_one_key_gives_one_task(headrace: Headrace) -> None:
         (["greet", "--run-at", "2030-01-02"], 2, "--run-at needs a zone: 2030-01-02T00:00Z for UTC"),
         (["greet", "--run-at", "2030-01-02+08:00"], 2, "--run-at needs a time of day before the zone:"),
         (["greet", "--labels", "gpu"], 2, "--labels takes key=value, not 'gpu'."),
-        (["greet", "--priority", "10000000"], 2, "priority must lie between"),
-        (["greet", "--timeout", "0"], 2, "timeout must be longer than nothing, and a year at most."),
+        (["greet", "--priority", "10000000"], 2, "priority: Input should be less than or equal to 1000000"),
+        (["greet", "--limit-key", ""], 2, "limit_key: "),
     ],
     ids=lambda value: str(value)[:30],
 )
@@ -151,6 +152,15 @@ def test_what_cannot_be_submitted_is_said_in_a_line(headrace: Headrace, words: l
 def test_no_timeout_is_too_large_to_be_refused(headrace: Headrace, seconds: str) -> None:
     done = headrace("submit", "greet", "--timeout", seconds)
     assert (done.code, "'--timeout'" in done.err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("status", "attempt", "retries", "shown"),
+    [("QUEUED", 0, 0, "0/2"), ("RUNNING", 1, 0, "1/2"), ("QUEUED", 3, 0, "0/2"), ("RUNNING", 4, 1, "2/2"),
+     ("SUCCEEDED", 4, 1, "2/2"), ("FAILED", 2, 1, "2/2"), ("CANCELED", 0, 0, "0/2")],
+)  # fmt: skip
+def test_a_snooze_uses_no_try_up(status: str, attempt: int, retries: int, shown: str) -> None:
+    assert attempts({"status": status, "attempt": attempt, "retries": retries, "max_attempts": 2}) == shown
 
 
 # -- waiting

@@ -19,9 +19,10 @@ import asyncpg
 import psutil
 import pytest
 
+from headrace.cli.payloads import pairs
 from headrace.cli.program import ProgramNotLoaded, load_program
 from headrace.cli.supervisor import worker_command
-from headrace.cli.worker import _names, pairs
+from headrace.cli.worker import _names
 from headrace.errors import Invalid
 from tests.cli.conftest import Call, Place
 from tests.e2e.program import HEADRACE, Program, environment, eventually
@@ -196,6 +197,7 @@ async def test_stopping_waits_for_what_runs(start: Start, tasks: Tasks) -> None:
     task_id = await tasks.submit("sleep", {"seconds": 2})
     assert eventually(lambda: "asleep" in worker.out), worker.err
     assert worker.stop(signal.SIGINT) == 0
+    assert "stopping: waiting for 1 task to end, 30 s at the most; Ctrl-C again ends at once" in worker.err
     assert await tasks.status(task_id) == "SUCCEEDED"
 
 

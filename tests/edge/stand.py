@@ -95,7 +95,11 @@ def makers(behaviour: Behaviour) -> APIRouter:
 
     @routes.post("/things", status_code=201, response_model=Thing, responses=problems(*ONCE, NameTaken))
     async def create_thing(
-        body: ThingIn, caller: SignedIn, db: Db, once: Annotated[Once, Depends(idempotent("things.create"))]
+        body: ThingIn,
+        caller: SignedIn,
+        db: Db,
+        once: Annotated[Once, Depends(idempotent("things.create"))],
+        dry_run: bool = False,
     ) -> Response:
         return await once.run(db, lambda tx: make(tx, body))
 

@@ -34,7 +34,7 @@ async def test_the_second_request_gets_the_first_answer(client: httpx.AsyncClien
     second = await client.post("/v1/things", json={"name": "a"}, headers=KEY)
 
     assert first.status_code == second.status_code == 201
-    assert first.json() == second.json()
+    assert first.content == second.content
     assert first.headers["Location"] == second.headers["Location"] == f"/v1/things/{first.json()['id']}"
     assert "Idempotency-Replayed" not in first.headers
     assert second.headers["Idempotency-Replayed"] == "true"

@@ -124,3 +124,20 @@ def test_a_full_disk_is_not_the_pictures_fault(marked: Picture, tmp_path: Path) 
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert [path.name for path in tmp_path.iterdir()] == ["photo.png"]
+
+
+def test_what_a_killed_process_left_is_swept_and_what_a_live_one_writes_stays(tmp_path: Path) -> None:
+    gone = os.fork()
+    if gone == 0:
+        os._exit(0)
+    os.waitpid(gone, 0)
+    left, live, others = (
+        tmp_path / name for name in (f".headrace-{gone}-0123456789ab.png", f".headrace-{os.getpid()}-0123456789ab.png",
+                                     ".headrace-notes")
+    )  # fmt: skip
+    for file in (left, live, others):
+        file.touch()
+    with written_at_once(str(tmp_path / "a.png"), force=False) as draft:
+        assert draft is not None
+        assert Path(draft).name.startswith(f".headrace-{os.getpid()}-")
+    assert (left.exists(), live.exists(), others.exists()) == (False, True, True)

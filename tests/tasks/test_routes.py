@@ -75,6 +75,7 @@ async def submit(client: httpx.AsyncClient, **body: Any) -> dict[str, Any]:
     reply = await client.post("/v1/tasks", json={"type": "anything", **body})
     assert reply.status_code == 201, reply.text
     task: dict[str, Any] = reply.json()
+    assert task["created_at"] <= task["queued_at"]
     return task
 
 
@@ -150,6 +151,17 @@ REFUSED: list[tuple[dict[str, Any], int, str]] = [
 ]
 
 
+async def test_only_an_administrator_submits_for_somebody_else(
+    ada: httpx.AsyncClient, eve: httpx.AsyncClient, root: httpx.AsyncClient
+) -> None:
+    refused = await eve.post("/v1/tasks", json={"type": "anything", "user_id": own_id(ada)})
+    assert (refused.status_code, refused.json()["code"]) == (403, "admin_only")
+    assert (await submit(eve, user_id=own_id(eve)))["user_id"] == own_id(eve)
+    assert (await submit(root, user_id=own_id(ada)))["user_id"] == own_id(ada)
+    nobody = await root.post("/v1/tasks", json={"type": "anything", "user_id": "u_01h455vb4pex5vsknk084sn02q"})
+    assert (nobody.status_code, nobody.json()["code"]) == (400, "task_invalid"), nobody.text
+
+
 async def test_what_submitting_refuses(ada: httpx.AsyncClient, subtests: pytest.Subtests) -> None:
     for change, status, code in REFUSED:
         with subtests.test(str(change)[:60]):
@@ -158,6 +170,7 @@ async def test_what_submitting_refuses(ada: httpx.AsyncClient, subtests: pytest.
             assert (reply.status_code, problem["code"]) == (status, code), problem
             if code == "payload_invalid":
                 assert "pages" in problem["detail"]
+                assert problem["details"]["fields"] == ["pages"]
             if code == "validation_failed":
                 assert next(iter(change)) in problem["errors"][0]["field"]
             assert (await ada.get("/v1/tasks")).json()["items"] == []

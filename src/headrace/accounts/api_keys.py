@@ -26,6 +26,13 @@ async def create_api_key(
 ) -> ApiKeyMade:
     """Make a key for the caller. Only a person can: a key that made keys could outlive and outgrow itself."""
     refuse_program(caller)
+    return await make_api_key(tx, caller, name=name, scopes=scopes, expires_at=expires_at)
+
+
+async def make_api_key(
+    tx: Tx, caller: Caller, *, name: str, scopes: AbstractSet[str], expires_at: datetime | None = None
+) -> ApiKeyMade:
+    """The same for an operator with access to the database, who acts for the caller."""
     if not scopes:
         raise InvalidScopes("An API key needs at least one scope.", field="scopes")
     unknown = sorted(scope for scope in scopes if scope not in set(Scope) and not is_type_scope(scope))

@@ -1,8 +1,5 @@
 """``headrace admin``: what an operator with access to the database does to accounts."""
 
-import getpass
-import os
-import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Annotated
@@ -14,13 +11,13 @@ from headrace.access import Role
 from headrace.accounts import administration, registration, service
 from headrace.accounts.passwords import generate
 from headrace.assembly.newcomers import newcomers
-from headrace.audit import SYSTEM, ActorType, Who
 from headrace.cli import deletions
+from headrace.cli.opening import operator
 from headrace.cli.output import Json, out, print_json, progress
+from headrace.cli.passwords import read_password
 from headrace.cli.people import get_user
 from headrace.cli.wiring import Deployment, accounts_config, database_of, load_settings, run, secret_key
 from headrace.database import Database
-from headrace.errors import Invalid
 from headrace.settings import Settings
 
 app = typer.Typer(help="Accounts, for an operator with access to the database.", no_args_is_help=True)
@@ -45,7 +42,7 @@ def create(
 ) -> None:
     """Make an administrator. A password that is made up is shown once."""
     settings = load_settings()
-    password = _read_password() if password_stdin else None
+    password = read_password() if password_stdin else None
     with (
         progress("looking at the database") as report,
         database_of(settings, role="admin", report=report) as deployment,
@@ -58,7 +55,7 @@ def create(
 def reset_password(username: Username, password_stdin: PasswordStdin = False, json: Json = False) -> None:
     """Give a user another password and end all their sessions."""
     settings = load_settings()
-    password = _read_password() if password_stdin else None
+    password = read_password() if password_stdin else None
     with (
         progress("looking at the database") as report,
         database_of(settings, role="admin", report=report) as deployment,
@@ -76,7 +73,7 @@ async def _create(
             known, username=username, password=chosen, email=email, role=Role.ADMIN, by_operator=True
         )
         async with db.transaction() as tx:
-            await administration.create_admin(tx, _operator(), new, welcomes=known.welcomes)
+            await administration.create_admin(tx, operator("admin"), new, welcomes=known.welcomes)
         return new.username, chosen
 
 
@@ -84,8 +81,8 @@ async def _reset(settings: Settings, deployment: Deployment, username: str, pass
     async with _open(settings, deployment) as (db, known):
         chosen = password or generate(known.config.passwords)
         async with db.transaction() as tx:
-            user = await get_user(tx, _operator(), username)
-        await administration.reset_password(db, known, _operator(), user.id, chosen)
+            user = await get_user(tx, operator("admin"), username)
+        await administration.reset_password(db, known, operator("admin"), user.id, chosen)
         return chosen
 
 
@@ -98,23 +95,6 @@ async def _open(settings: Settings, deployment: Deployment) -> AsyncIterator[tup
         service.open_accounts(accounts_config(settings), secret=secret, welcomes=newcomers()) as known,
     ):
         yield db, known
-
-
-def _operator() -> Who:
-    """Whoever can reach the database acts as the product itself; the account on this machine is noted."""
-    try:
-        name = getpass.getuser()
-    except (KeyError, OSError):  # in containers an account may have a number and no name
-        name = f"uid {os.getuid()}"
-    return Who(SYSTEM, ActorType.SYSTEM, user_agent=f"headrace admin ({name})")
-
-
-def _read_password() -> str:
-    password = getpass.getpass("Password: ") if sys.stdin.isatty() else sys.stdin.readline().rstrip("\n")
-    # Nothing is not "make one up": an empty file or a failed command before the pipe must not change a password.
-    if not password:
-        raise Invalid("There is no password on standard input: its first line is empty.")
-    return password
 
 
 def _print_made(username: str, password: str | None, *, json: bool) -> None:

@@ -1,12 +1,13 @@
 """The command tree."""
 
+import sys
 from typing import Annotated
 
 import typer
 
 from headrace import __version__
 from headrace.cli.later import Entry, group_of
-from headrace.cli.output import errors_in_one_line
+from headrace.cli.output import errors_in_one_line, wants_json
 
 COMMANDS = {
     "up": Entry(
@@ -30,7 +31,7 @@ COMMANDS = {
         "headrace.cli.relay:relay",
         "Give events to webhooks, notifications and brokers, and send them. Any number share the work.",
     ),
-    "submit": Entry("headrace.cli.submit:submit", "Submit a task and print its id."),
+    "submit": Entry("headrace.cli.submit:submit", "Submit a task and print its id.", afar=True),
     "detect": Entry(
         "headrace.cli.removal:detect",
         "Look for a watermark in a picture, a PDF or slides; exits with 1 if there is none.",
@@ -39,12 +40,20 @@ COMMANDS = {
         "headrace.cli.removal:remove",
         "Take the watermark off pictures and documents that are yours; exits with 1 if one is left as it is.",
     ),
-    "tasks": Entry("headrace.cli.tasks:app", "Tasks: look at them, cancel them, try them again."),
-    "schedules": Entry("headrace.cli.schedules:app", "Schedules: make, change, enable, disable and run them."),
-    "executions": Entry("headrace.cli.executions:app", "The runs of schedules: look at them, cancel them."),
+    "tasks": Entry(
+        "headrace.cli.tasks:app", "Tasks: look at them, cancel them, try them again, delete them.", afar=True
+    ),
+    "schedules": Entry(
+        "headrace.cli.schedules:app", "Schedules: make, change, enable, disable and run them.", afar=True
+    ),
+    "executions": Entry("headrace.cli.executions:app", "The runs of schedules: look at them, cancel them.", afar=True),
     "cron": Entry("headrace.cli.cron:cron", "Print when a cron expression is due next."),
-    "queues": Entry("headrace.cli.queues:app", "Queues: what is in them; pause and resume them."),
-    "workers": Entry("headrace.cli.queues:workers", "Worker processes that have not ended."),
+    "queues": Entry("headrace.cli.queues:app", "Queues: what is in them; pause, resume and limit them.", afar=True),
+    "workers": Entry("headrace.cli.queues:workers", "Worker processes that have not ended.", afar=True),
+    "users": Entry(
+        "headrace.cli.users:app", "Users: list, make, suspend and reinstate them, set their role.", afar=True
+    ),
+    "keys": Entry("headrace.cli.keys:app", "API keys, for programs: list, make and revoke them.", afar=True),
     "locks": Entry("headrace.cli.locks:app", "Locks: who holds what; take, keep, release one."),
     "ledger": Entry("headrace.cli.ledger:app", "The ledger: list it, prove that it adds up, adjust a quota."),
     "usage": Entry("headrace.cli.usage:app", "What was used: by day, for which tasks, what is left; as CSV."),
@@ -110,4 +119,6 @@ def _options(
 def main() -> None:
     with errors_in_one_line():
         # Also under `python -m headrace`: the name is what completion scripts are written for.
-        app(prog_name="headrace")
+        ended = app(prog_name="headrace", standalone_mode=not wants_json())
+        if isinstance(ended, int) and ended:
+            sys.exit(ended)

@@ -39,6 +39,7 @@ EventArgument = Annotated[str, typer.Argument(metavar="EVENT", help="The event's
 Output = Annotated[
     Path | None, typer.Option("--output", "-o", dir_okay=False, help="A file. Standard output by default.")
 ]
+Force = Annotated[bool, typer.Option("--force", help="Replace a file that is there.")]
 ActionOption = Annotated[Action | None, typer.Option(help="What was done.")]
 TypeOption = Annotated[
     str | None,
@@ -117,6 +118,7 @@ def export(
         ExportFormat.JSONL
     ),
     output: Output = None,
+    force: Force = False,
     action: ActionOption = None,
     type_: TypeOption = None,
     resource: ResourceOption = None,
@@ -134,7 +136,7 @@ def export(
         chosen = await _by(session, wanted, user)
         total = await _count(session.db, chosen)
         done = 0
-        with _writing(output) as stream, progress_bar("exporting") as report:
+        with _writing(output, force=force) as stream, progress_bar("exporting") as report:
             async for count, part in await service.export(session.db, session.caller, chosen, format_):
                 stream.write(part)
                 done += count
@@ -219,12 +221,12 @@ def proof(event: EventArgument) -> None:
 
 
 @app.command()
-def roots(output: Output = None) -> None:
+def roots(output: Output = None, force: Force = False) -> None:
     """Write every seal as a line of JSON: kept elsewhere, it shows whether the trail was cut off or replaced."""
 
     async def act(session: OperatorSession) -> int:
         number = 0
-        with _writing(output) as stream:
+        with _writing(output, force=force) as stream:
             while True:
                 async with session.db.transaction(readonly=True) as tx:
                     page = await seals.list_after(tx, number, limit=_SEALS_PAGE)
@@ -336,13 +338,15 @@ def _read_roots(file: Path) -> Mapping[int, bytes]:
 
 
 @contextmanager
-def _writing(file: Path | None) -> Iterator[BinaryIO]:
+def _writing(file: Path | None, *, force: bool) -> Iterator[BinaryIO]:
     if file is None:
         yield sys.stdout.buffer
         sys.stdout.flush()
         return
     try:
-        stream = file.open("wb")
+        stream = file.open("wb" if force else "xb")
+    except FileExistsError as exc:
+        raise Invalid(f"{file} is there already: --force replaces it.") from exc
     except OSError as exc:
         raise Invalid(f"{file} cannot be written: {exc.strerror}.") from exc
     with stream:

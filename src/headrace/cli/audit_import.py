@@ -13,7 +13,7 @@ from headrace import migrations
 from headrace.audit import Action, ResourceType
 from headrace.audit.importing.importer import ImportPlan, ImportReport, import_trail, rename_to_backup
 from headrace.audit.importing.mapping import Names
-from headrace.cli.operator import operator
+from headrace.cli.opening import operator
 from headrace.cli.output import Json, out, print_json, progress, progress_bar, say
 from headrace.cli.wiring import Deployment, database_of, load_settings, run
 from headrace.database import Database, DatabaseConfig, connect_alone

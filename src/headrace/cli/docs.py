@@ -9,6 +9,7 @@ import typer
 import typer.core
 
 from headrace import settings
+from headrace.cli import place
 from headrace.cli.later import Later
 from headrace.cli.output import EXIT_CODES, say
 from headrace.cli.python_page import python_page
@@ -93,7 +94,13 @@ def _cli_page() -> str:
         "",
         "<!-- Rendered from src/headrace/cli by `make docs`; edit there. -->",
         "",
-        "Commands that print data take `--json`. `headrace --install-completion` teaches your shell to complete them.",
+        "Commands that print data take `--json`: errors are JSON then, too, as the API has them, on standard output.",
+        "`headrace --install-completion` teaches your shell to complete them.",
+        "",
+        "Those marked *also afar* act on the database of the settings, or over a server's API:",
+        "[use it from afar](../howto/from-afar.md).",
+        "",
+        *(f"- `--{name}`: {text}" for name, text in place.HELP.items()),
         "",
         "## Exit codes",
         "",
@@ -118,9 +125,10 @@ def _describe(command: Any, path: list[str], lines: list[str]) -> None:
             if not child.hidden:
                 _describe(child, [*path, name], lines)
         return
-    lines += ["", f"### `{' '.join(path)}`", "", (command.help or "").strip(), ""]
+    afar = place.can_be_sent(command)
+    lines += ["", f"### `{' '.join(path)}`", "", f"{(command.help or '').strip()}{' *Also afar.*' * afar}", ""]
     for parameter in command.params:
-        if getattr(parameter, "hidden", False):
+        if getattr(parameter, "hidden", False) or (afar and parameter.name in place.OPTIONS):
             continue
         if isinstance(parameter, typer.core.TyperArgument):
             lines.append(f"- `{str(parameter.name).upper()}`: {parameter.help}")

@@ -1,11 +1,13 @@
 """``headrace doctor``: look at everything Headrace stands on and say what to mend."""
 
+import os
 import shutil
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
+from pathlib import Path
 
 import asyncpg
 import typer
@@ -74,6 +76,9 @@ def doctor(json: Json = False) -> None:
 
 def _storage(settings: Settings) -> Finding:
     try:
+        folder = settings.data_dir.resolve()
+        if not folder.exists():  # whoever only looks makes none
+            return _no_storage_yet(folder)
         folder = data_folder(settings)
         probe = folder / ".doctor"
         probe.write_bytes(b"?")
@@ -85,6 +90,13 @@ def _storage(settings: Settings) -> Finding:
     free = shutil.disk_usage(folder).free
     verdict = Verdict.GOOD if free > _LITTLE_SPACE else Verdict.WARNING
     return Finding("storage", verdict, f"{folder} is writable, {free / 1024**3:.1f} GiB free")
+
+
+def _no_storage_yet(folder: Path) -> Finding:
+    above = next(each for each in folder.parents if each.exists())
+    if above.is_dir() and os.access(above, os.W_OK | os.X_OK):
+        return Finding("storage", Verdict.GOOD, f"{folder} is not there yet: `headrace up` makes it")
+    return Finding("storage", Verdict.BAD, f"{folder} cannot be made: {above} allows no new files")
 
 
 def _secret(settings: Settings) -> Finding:

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from headrace.cli.output import Json, bytes_bar, out, print_json, print_table, say
+from headrace.cli.place import LOCAL, KeyMissing
 from headrace.client import File, SyncClient
 from headrace.client.errors import ApiError
 from headrace.client.files import OnBytes
@@ -23,13 +24,6 @@ Key = Annotated[
     str, typer.Option(envvar="HEADRACE_API_KEY", help="An API key with the scopes files:read and files:write.")
 ]
 FileId = Annotated[str, typer.Argument(metavar="ID", help="The file's id, ast_….")]
-_LOCAL = "http://127.0.0.1:8080"
-
-
-class KeyMissing(Invalid):
-    """No API key: set HEADRACE_API_KEY or give --key; `POST /v1/api-keys` makes one."""
-
-    code = "api_key_missing"
 
 
 @contextmanager
@@ -49,7 +43,7 @@ def put(
     strip_location: Annotated[
         bool, typer.Option("--strip-location", help="Remove the place where a picture was taken.")
     ] = False,
-    url: Url = _LOCAL,
+    url: Url = LOCAL,
     key: Key = "",
     json: Json = False,
 ) -> None:
@@ -85,7 +79,7 @@ def get(
         Path | None, typer.Option("--to", "-o", help="Where to write it; a folder, or a new file. Its name by default.")
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
-    url: Url = _LOCAL,
+    url: Url = LOCAL,
     key: Key = "",
 ) -> None:
     """Fetch a file. Interrupted, the same command goes on where it was."""
@@ -114,7 +108,7 @@ def list_(
     name: Annotated[str | None, typer.Option(help="A part of the name.")] = None,
     media_type: Annotated[str | None, typer.Option(help="IMAGE, VIDEO, PDF or PPT.")] = None,
     limit: Annotated[int, typer.Option(min=1, max=10_000, help="At most so many.")] = 100,
-    url: Url = _LOCAL,
+    url: Url = LOCAL,
     key: Key = "",
     json: Json = False,
 ) -> None:
@@ -142,7 +136,7 @@ def list_(
 
 
 @app.command()
-def show(file_id: FileId, url: Url = _LOCAL, key: Key = "", json: Json = False) -> None:
+def show(file_id: FileId, url: Url = LOCAL, key: Key = "", json: Json = False) -> None:
     """What is known of a file."""
     with _client(url, key) as client:
         found = _plain(client.files.get(file_id))
@@ -158,7 +152,7 @@ def link(
     hours: Annotated[float | None, typer.Option(min=0.001, max=168, help="For how long.")] = None,
     inline: Annotated[bool, typer.Option("--inline", help="Let a browser show it.")] = False,
     preview: Annotated[bool, typer.Option("--preview", help="Of the preview.")] = False,
-    url: Url = _LOCAL,
+    url: Url = LOCAL,
     key: Key = "",
 ) -> None:
     """Print a link that whoever has it can read the file with, until it expires."""
@@ -171,7 +165,7 @@ def link(
 @app.command()
 def delete(
     file_ids: Annotated[list[str], typer.Argument(metavar="ID…", help="The files' ids.")],
-    url: Url = _LOCAL,
+    url: Url = LOCAL,
     key: Key = "",
 ) -> None:
     """Delete files."""

@@ -21,10 +21,11 @@ class Entry:
     home: str
     help: str
     hidden: bool = False
+    afar: bool = False  # whether it can be sent to a server elsewhere: --url, --key, --profile
 
 
 @contextmanager
-def _nothing_is_garbage() -> Iterator[None]:
+def nothing_is_garbage() -> Iterator[None]:
     """What is loaded here stays to the end: looking for garbage in it takes a third of the time until a command is
     over, while it is loaded and when the process ends."""
     looked_for = gc.isenabled()
@@ -44,19 +45,26 @@ class Later(TyperCommand):
     def __init__(self, name: str, entry: Entry) -> None:
         super().__init__(name, help=entry.help, hidden=entry.hidden)
         self._home = entry.home
+        self._afar = entry.afar
 
     @cached_property
     def loaded(self) -> Any:
         module, _, attribute = self._home.partition(":")
-        with nullcontext() if module in sys.modules else _nothing_is_garbage():
+        with nullcontext() if module in sys.modules else nothing_is_garbage():
             found = getattr(import_module(module), attribute)
-        if not isinstance(found, typer.Typer):
-            command, found = found, typer.Typer(add_completion=False)
-            found.command(self.name)(command)
-            return typer.main.get_command(found)
-        group = typer.main.get_group(found)
-        group.name = self.name
-        return group
+        built: Any
+        if isinstance(found, typer.Typer):
+            built = typer.main.get_group(found)
+            built.name = self.name
+        else:
+            alone = typer.Typer(add_completion=False)
+            alone.command(self.name)(found)
+            built = typer.main.get_command(alone)
+        if self._afar:
+            from headrace.cli.place import add_options
+
+            add_options(built)
+        return built
 
     def make_context(self, *args: Any, **given: Any) -> Any:
         return self.loaded.make_context(*args, **given)

@@ -1,6 +1,5 @@
 """What an operator with access to the database does: as the product itself, and audited."""
 
-import getpass
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -8,9 +7,9 @@ from typing import TypeVar
 
 from headrace import ids, migrations
 from headrace.access import Caller, Role
-from headrace.audit import SYSTEM, ActorType, Who
+from headrace.cli.opening import Deployment, database_of, load_settings, operator, run
 from headrace.cli.output import progress
-from headrace.cli.wiring import Deployment, database_of, load_settings, open_tasks, run
+from headrace.cli.wiring import open_tasks
 from headrace.database import Database
 from headrace.settings import Settings
 from headrace.tasks.service import Tasks
@@ -52,8 +51,3 @@ async def _open(settings: Settings, deployment: Deployment, command: str) -> Asy
         yield OperatorSession(
             db, open_tasks(settings), Caller(operator(command), ids.SYSTEM_USER, Role.ADMIN), deployment, settings
         )
-
-
-def operator(command: str) -> Who:
-    """Whoever can reach the database acts as the product itself; the account on this machine is noted."""
-    return Who(SYSTEM, ActorType.SYSTEM, user_agent=f"headrace {command} ({getpass.getuser()})")

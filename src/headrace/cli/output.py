@@ -5,7 +5,7 @@ import sys
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import orjson
 import typer
@@ -23,6 +23,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON, fo
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 
 _PIPE_WIDTH = 4096
+_USAGE_ERROR: Any = typer.BadParameter.__base__  # which Typer has no name for
 
 # One exit code for each kind of error (docs/reference/cli.md), so that scripts can tell "later" from "never".
 EXIT_CODES: Mapping[type[Exception], int] = {
@@ -131,6 +132,23 @@ def _unwrapped(exc: Exception) -> Exception:
     return exc
 
 
+def wants_json() -> bool:
+    """Whether the result is for a program, which then wants to read errors as well."""
+    words = sys.argv[1:]
+    return "--json" in (words[: words.index("--")] if "--" in words else words)
+
+
+def _complain(error: errors.HeadraceError) -> NoReturn:
+    """A line for people on standard error; with --json also the problem, as the API tells it, in the result's place."""
+    if wants_json():
+        from headrace.edge.problem_details import problem_of
+
+        problem = problem_of(error).model_dump(mode="json", exclude_none=True)
+        print_json({**problem, "status": getattr(error, "status", problem["status"])})
+    say(f"headrace: {error.message}", style="red" if err.is_terminal else None)
+    sys.exit(exit_code(error))
+
+
 @contextmanager
 def errors_in_one_line() -> Iterator[None]:
     """Foreseen errors become one line and an exit code; the rest a line that says where the details are."""
@@ -144,19 +162,27 @@ def errors_in_one_line() -> Iterator[None]:
     except Exception as raised:  # noqa: BLE001 - the edge of the program
         exc = _unwrapped(raised)
         if isinstance(exc, errors.HeadraceError):
-            say(f"headrace: {exc.message}", style="red" if err.is_terminal else None)
-            sys.exit(exit_code(exc))
+            _complain(exc)
+        if wants_json() and isinstance(exc, _USAGE_ERROR):  # Typer shows it otherwise
+            _complain(errors.Invalid(exc.format_message()))
+        if isinstance(exc, typer.Abort):
+            say("Aborted.")
+            sys.exit(1)
         import asyncpg  # not for `headrace --help`
 
         if isinstance(exc, asyncpg.InsufficientPrivilegeError):
-            say(
-                f"headrace: PostgreSQL says: {exc}. Name a user in HEADRACE_DATABASE_URL who is a member of "
-                "headrace_app, or make this one a member: GRANT headrace_app TO <user>;",
-                style="red" if err.is_terminal else None,
+            _complain(
+                errors.Denied(
+                    f"PostgreSQL says: {exc}. Name a user in HEADRACE_DATABASE_URL who is a member of "
+                    "headrace_app, or make this one a member: GRANT headrace_app TO <user>;"
+                )
             )
-            sys.exit(EXIT_CODES[errors.Denied])
         if "HEADRACE_TEST_TRACEBACK" in os.environ:
             traceback.print_exc()
+        if wants_json():
+            print_json(
+                {"type": "about:blank", "title": "Internal", "status": 500, "detail": str(exc), "code": "internal"}
+            )
         say(f"headrace: this should not have happened: {type(exc).__name__}: {exc}")
         say("Please report it, with the output of `HEADRACE_TEST_TRACEBACK=1 headrace …`.")
         sys.exit(1)

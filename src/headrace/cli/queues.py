@@ -1,46 +1,39 @@
 """``headrace queues`` and ``headrace workers``: what waits where, who runs it, and which queues do not run."""
 
-from collections.abc import Awaitable, Callable, Sequence
-from functools import partial
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from headrace.cli.operator import OperatorSession, as_operator
+from headrace.cli.calls import given, path, perform
 from headrace.cli.output import Json, out, print_json, print_table
-from headrace.tasks.queues import Queue, list_queues, list_workers, pause_queue, resume_queue
-from headrace.tasks.schemas import QueueOut, QueueRulesOut, WorkerOut
-from headrace.tasks.store.queues import QueueRules
-from headrace.tasks.store.workers import SeenWorker
+from headrace.cli.showing import when
+from headrace.errors import Invalid
 
-app = typer.Typer(help="Queues: what is in them; pause and resume them.", no_args_is_help=True)
+app = typer.Typer(help="Queues: what is in them; pause, resume and limit them.", no_args_is_help=True)
 
 QueueName = Annotated[str, typer.Argument(metavar="QUEUE", help="The queue's name.")]
+Create = Annotated[bool, typer.Option("--create", help="Also a queue that nothing knows yet.")]
+_ALL = 10_000
 
 
 @app.command("list")
 def list_(json: Json = False) -> None:
     """Every queue, and what is in it."""
-
-    async def act(session: OperatorSession) -> Sequence[Queue]:
-        async with session.db.transaction(readonly=True) as tx:
-            return await list_queues(tx)
-
-    queues = [QueueOut.counted(queue) for queue in as_operator("queues list", act)]
+    queues = perform("queues list", lambda api: api.list(path("queues"), limit=_ALL))
     if json:
-        print_json([queue.model_dump(mode="json") for queue in queues])
+        print_json(queues)
         return
     print_table(
         ("queue", "waiting", "delayed", "running", "limit", "oldest", ""),
         [
             (
-                queue.name,
-                f"{queue.waiting:,}{'' if queue.exact else '+'}",
-                f"{queue.delayed:,}{'' if queue.exact else '+'}",
-                f"{queue.running:,}",
-                queue.max_running,
-                None if queue.oldest_waiting_seconds is None else f"{queue.oldest_waiting_seconds:,.1f} s",
-                f"paused since {queue.paused_at:%Y-%m-%d %H:%M:%S} UTC" if queue.paused_at else "",
+                queue["name"],
+                f"{queue['waiting']:,}{'' if queue['exact'] else '+'}",
+                f"{queue['delayed']:,}{'' if queue['exact'] else '+'}",
+                f"{queue['running']:,}",
+                queue["max_running"],
+                None if queue["oldest_waiting_seconds"] is None else f"{queue['oldest_waiting_seconds']:,.1f} s",
+                f"paused since {when(queue['paused_at'])}" if queue["paused_at"] else "",
             )
             for queue in queues
         ],
@@ -48,57 +41,61 @@ def list_(json: Json = False) -> None:
 
 
 @app.command()
-def pause(
-    queue: QueueName,
-    create: Annotated[bool, typer.Option("--create", help="Also a queue that nothing knows yet.")] = False,
-    json: Json = False,
-) -> None:
+def pause(queue: QueueName, create: Create = False, json: Json = False) -> None:
     """Start nothing more from a queue; what runs goes on."""
-    verb = partial(pause_queue, create=create)
-    _change("queues pause", verb, queue, f"{queue} is paused", json=json)
+    _change("pause", "POST", queue, f"{queue} is paused", create=create, json=json)
 
 
 @app.command()
 def resume(queue: QueueName, json: Json = False) -> None:
     """Start tasks from a queue again."""
-    _change("queues resume", resume_queue, queue, f"{queue} runs", json=json)
+    _change("resume", "POST", queue, f"{queue} runs", json=json)
 
 
-def _change(command: str, verb: Callable[..., Awaitable[QueueRules]], name: str, said: str, *, json: bool) -> None:
-    async def act(session: OperatorSession) -> QueueRules:
-        async with session.db.transaction() as tx:
-            return await verb(tx, session.caller, name)
+@app.command()
+def limit(
+    queue: QueueName,
+    most: Annotated[int | None, typer.Argument(metavar="MOST", min=1, help="How many may run at once.")] = None,
+    none: Annotated[bool, typer.Option("--none", help="Any number.")] = False,
+    create: Create = False,
+    json: Json = False,
+) -> None:
+    """Say how many of a queue's tasks may run at once, over all machines; what runs goes on."""
+    if (most is None) != none:
+        raise Invalid("Say how many may run at once, or --none for any number.")
+    said = f"{queue} runs any number at once" if most is None else f"{queue} runs {most} at once at the most"
+    _change("limit", "PUT", queue, said, body={"max_running": most}, create=create, json=json)
 
-    rules = as_operator(command, act)
+
+def _change(
+    verb: str, method: str, queue: str, said: str, *, body: Any = None, create: bool = False, json: bool
+) -> None:
+    asked = given(create="true" if create else None)
+    rules = perform(f"queues {verb}", lambda api: api.ask(method, path("queues", queue, verb), params=asked, body=body))
     if json:
-        print_json(QueueRulesOut.of(rules).model_dump(mode="json"))
+        print_json(rules)
     else:
         out.print(said, markup=False)
 
 
 def workers(json: Json = False) -> None:
     """Worker processes that have not ended."""
-
-    async def act(session: OperatorSession) -> Sequence[SeenWorker]:
-        async with session.db.transaction(readonly=True) as tx:
-            return await list_workers(tx)
-
-    found = as_operator("workers", act)
+    found = perform("workers", lambda api: api.list(path("workers"), limit=_ALL))
     if json:
-        print_json([WorkerOut.of(worker).model_dump(mode="json") for worker in found])
+        print_json(found)
         return
     print_table(
         ("id", "host", "process", "queues", "running", "done", "last heard of", ""),
         [
             (
-                worker.id,
-                worker.host,
-                worker.pid,
-                "all" if worker.queues is None else ", ".join(worker.queues),
-                f"{worker.running}/{worker.concurrency}",
-                f"{worker.finished:,}",
-                f"{worker.silent_for.total_seconds():.1f} s ago",
-                "stopping" if worker.stopping_at else "" if worker.alive else "silent: its tasks go to others",
+                worker["id"],
+                worker["host"],
+                worker["pid"],
+                "all" if worker["queues"] is None else ", ".join(worker["queues"]),
+                f"{worker['running']}/{worker['concurrency']}",
+                f"{worker['finished']:,}",
+                f"{worker['silent_seconds']:.1f} s ago",
+                "stopping" if worker["stopping_at"] else "" if worker["alive"] else "silent: its tasks go to others",
             )
             for worker in found
         ],

@@ -92,6 +92,8 @@ def up(host: Host = None, port: Port = None, app: App = None, pay_locally: PayLo
             how = _How(app, pay_locally, admin, started)
             run(_serve(settings, deployment, secret, listening, how))
             say("stopping PostgreSQL" if deployment.embedded else "stopping")
+            if admin is not None:  # by now it has scrolled away
+                say(f"log in as {admin.user.username} with the password {admin.password} (not shown again)")
     say(f"stopped; the data stays in {settings.data_dir}")
 
 

@@ -3,17 +3,14 @@
 import asyncio
 import os
 import secrets
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager, suppress
-from dataclasses import dataclass, replace
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
 
-import uvloop
-
-from headrace import embedded_postgres, logs, settings
+from headrace import settings
 from headrace.accounts.config import (
     AccountsConfig,
     DeletionConfig,
@@ -29,12 +26,20 @@ from headrace.audit import signing
 from headrace.audit.heads import KeptHeads
 from headrace.cli.files_wiring import file_config, files_of
 from headrace.cli.keeping import archive_config, retention_config
+from headrace.cli.opening import DatabaseMissing as DatabaseMissing
+from headrace.cli.opening import DataFolderClosed as DataFolderClosed
+from headrace.cli.opening import Deployment as Deployment
+from headrace.cli.opening import Report as Report
+from headrace.cli.opening import data_folder as data_folder
+from headrace.cli.opening import database_of as database_of
+from headrace.cli.opening import load_settings as load_settings
+from headrace.cli.opening import run as run
 from headrace.cli.output import say
 from headrace.cli.paying import billing_jobs
 from headrace.cli.waiting import until_reachable
-from headrace.database import Database, DatabaseConfig
+from headrace.database import Database
 from headrace.embedded_postgres import files
-from headrace.errors import HeadraceError, Invalid, Unavailable
+from headrace.errors import Invalid
 from headrace.operations.heads import heads_in
 from headrace.operations.maintenance import QUEUE, Maintenance, ensure_schedules, with_maintenance
 from headrace.outbox.loop import LoopConfig, RelayLoop
@@ -51,9 +56,6 @@ from headrace.tasks.worker.config import WorkerConfig
 from headrace.tasks.worker.loop import Worker
 from headrace.webhooks import retention as webhook_retention
 
-T = TypeVar("T")
-Report = Callable[[str], None]
-
 FROZEN_FOR = timedelta(seconds=10)
 _OWN_TASKS_AT_ONCE = 4
 _SECRET_FILE = "secret.key"  # noqa: S105 - a file's name
@@ -63,107 +65,6 @@ class SecretKeyMissing(Invalid):
     """No secret key: set HEADRACE_SECRET_KEY to the same value for all processes (`openssl rand -hex 32` makes one)."""
 
     code = "secret_key_missing"
-
-
-class DataFolderClosed(Unavailable):
-    """The data folder cannot be written to."""
-
-    code = "data_folder_closed"
-
-
-class DatabaseMissing(Unavailable):
-    """There is no database here yet."""
-
-    code = "database_missing"
-
-
-@dataclass(frozen=True, slots=True)
-class Deployment:
-    """The database of this deployment: as the application, and as the one who may change its schema."""
-
-    app: DatabaseConfig
-    owner: DatabaseConfig
-    embedded: bool
-    superuser: DatabaseConfig | None = None  # of the embedded server
-
-
-def load_settings(**overrides: object) -> Settings:
-    loaded = settings.load(**{name: value for name, value in overrides.items() if value is not None})
-    logs.configure(format=loaded.log_format, level=loaded.log_level)
-    return loaded
-
-
-def run(work: Coroutine[Any, Any, T]) -> T:
-    """Run on uvloop, as every part of Headrace does."""
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        return runner.run(work)
-
-
-@contextmanager
-def database_of(chosen: Settings, *, role: str, report: Report, make: bool = False) -> Iterator[Deployment]:
-    """The database that the settings name; without one the embedded PostgreSQL, started if need be.
-
-    Only who says ``make`` gets a new one: a command in the wrong folder shall not leave a database there.
-    """
-    if chosen.database_url is not None:
-        app_url = chosen.database_url.get_secret_value()
-        owner_url = chosen.database_owner_url.get_secret_value() if chosen.database_owner_url else app_url
-        yield _deployment(chosen, role, app_url, owner_url, embedded=False)
-        return
-    config = embedded_postgres.EmbeddedConfig(
-        data_dir=chosen.data_dir.resolve(),
-        binaries=chosen.postgres_binaries,
-        port=chosen.postgres_port,
-        run_as=chosen.postgres_run_as,
-    )
-    if make:
-        data_folder(chosen)
-    elif not embedded_postgres.is_made(config):
-        raise DatabaseMissing(
-            f"There is no database in {config.data_dir} yet: `headrace up` makes one. If yours is elsewhere, go to its"
-            " folder, set HEADRACE_DATA_DIR, or HEADRACE_DATABASE_URL."
-        )
-    with embedded_postgres.attach(config, report=report) as server:
-        found = _deployment(chosen, role, server.app_url, server.owner_url, embedded=True)
-        yield replace(found, superuser=replace(found.owner, url=server.url_for_superuser))
-
-
-def _deployment(chosen: Settings, role: str, app_url: str, owner_url: str, *, embedded: bool) -> Deployment:
-    def config(url: str, *, pooled: bool) -> DatabaseConfig:
-        return DatabaseConfig(
-            url=url,
-            role=role,
-            pool_min=chosen.database_pool_min,
-            pool_max=chosen.database_pool_max,
-            connect_timeout=chosen.database_connect_timeout,
-            statement_timeout=chosen.database_statement_timeout,
-            pooled=pooled,
-        )
-
-    pooled = chosen.database_pooled and not embedded
-    # An address of its own for the owner is the server's: what migrates needs a connection that stays the same.
-    return Deployment(
-        config(app_url, pooled=pooled), config(owner_url, pooled=pooled and owner_url == app_url), embedded
-    )
-
-
-def data_folder(chosen: Settings) -> Path:
-    """Make the data folder, out of reach of git whatever the project's ignore file says.
-
-    What root makes here belongs to the owner of the folder above: a first `sudo` must not lock them out.
-    """
-    folder = chosen.data_dir.resolve()
-    try:
-        if not folder.exists():
-            files.make_home(folder)
-            files.write(folder / ".gitignore", "*\n", mode=0o644)
-    except (OSError, HeadraceError) as exc:
-        told = exc if isinstance(exc, OSError) else exc.__cause__
-        why = told.strerror if isinstance(told, OSError) else "not writable"
-        raise DataFolderClosed(
-            f"The data folder {folder} cannot be made ({why}): mend its rights, or set HEADRACE_DATA_DIR."
-        ) from exc
-    return folder
 
 
 def secret_key(chosen: Settings, *, make: bool = False) -> bytes:

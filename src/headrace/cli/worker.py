@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import replace
+from datetime import timedelta
 from typing import Annotated
 
 import typer
@@ -17,6 +18,7 @@ from headrace.cli.figures import Display, Totals, display_for, reporting
 from headrace.cli.files_wiring import file_config
 from headrace.cli.metrics import metrics_served
 from headrace.cli.output import Json, err, number_of, progress, say
+from headrace.cli.payloads import pairs
 from headrace.cli.program import load_program
 from headrace.cli.supervisor import Supervisor, supervised, worker_command
 from headrace.cli.waiting import until_reachable
@@ -84,6 +86,13 @@ def _database(settings: Settings, stack: ExitStack, *, quiet: bool = False) -> D
     return deployment
 
 
+def _say_what_is_waited_for(working: Sequence[Worker], limit: timedelta) -> None:
+    running = sum(each.running for each in working)
+    if running:
+        left = f"{limit.total_seconds():g} s"
+        say(f"stopping: waiting for {number_of(running, 'task')} to end, {left} at the most; Ctrl-C again ends at once")
+
+
 def _say_nothing(_: str) -> None:
     """The supervisor has said it for all."""
 
@@ -91,7 +100,10 @@ def _say_nothing(_: str) -> None:
 async def _work(
     settings: Settings, deployment: Deployment, program: Registry, config: WorkerConfig, display: Display
 ) -> int:
-    stop = stop_on_signals(at_once=lambda: os._exit(130))
+    waits_for: list[Worker] = []
+    stop = stop_on_signals(
+        at_once=lambda: os._exit(130), at_first=lambda: _say_what_is_waited_for(waits_for, config.shutdown_timeout)
+    )
     # One that is frozen while it writes has lost its lease after this; what it locked must not stay so for longer.
     connection = replace(deployment.app, idle_in_transaction_timeout=config.lease)
     async with await until_reachable(lambda: Database.connect(connection), say=say) as db:
@@ -101,6 +113,8 @@ async def _work(
             followers(file_config(settings)),
             config,
         )
+
+        waits_for.append(working)
 
         def totals() -> tuple[int, Totals]:
             figures = working.figures
@@ -211,26 +225,19 @@ def _names(text: str | None) -> list[str] | None:
     return names
 
 
-def pairs(texts: Sequence[str] | None) -> dict[str, str]:
-    """``key=value`` options, repeated or separated by commas."""
-    found = {}
-    for text in ",".join(texts or ()).split(","):
-        name, given, value = (part.strip() for part in text.partition("="))
-        if text.strip() and not (name and given):
-            raise Invalid(f"--labels takes key=value, not {text!r}.")
-        if name:
-            found[name] = value
-    return found
+def stop_on_signals(*, at_once: Callable[[], None], at_first: Callable[[], None] = lambda: None) -> asyncio.Event:
+    """An event that Ctrl-C and SIGTERM set; a second Ctrl-C calls ``at_once``, which waits for nothing.
 
-
-def stop_on_signals(*, at_once: Callable[[], None]) -> asyncio.Event:
-    """An event that Ctrl-C and SIGTERM set; a second Ctrl-C calls ``at_once``, which waits for nothing."""
+    ``at_first`` may say what is waited for.
+    """
     stop = asyncio.Event()
 
     def ask(which: signal.Signals) -> None:
         if stop.is_set() and which is signal.SIGINT:
             err.show_cursor()
             at_once()
+        if not stop.is_set():
+            at_first()
         log.info("worker.asked_to_stop", signal=which.name)
         stop.set()
 

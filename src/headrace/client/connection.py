@@ -28,9 +28,10 @@ class Connection:
         self.timeout = timeout
         self._http = httpx.AsyncClient(
             base_url=base_url.rstrip("/"),
-            headers={"Authorization": f"Bearer {api_key}", "Accept": "application/json"},
+            headers={**({"Authorization": f"Bearer {api_key}"} if api_key else {}), "Accept": "application/json"},
             timeout=timeout.total_seconds(),
             transport=transport,
+            verify=base_url.startswith("https://"),  # reading certificates takes longer than a request
         )
 
     async def close(self) -> None:

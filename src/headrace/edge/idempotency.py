@@ -25,7 +25,7 @@ import hashlib
 import hmac
 import re
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Annotated, Any
 
@@ -135,7 +135,7 @@ class Once:
                 if not _is_final(error):
                     raise
                 refused, stored = error, _refusal(error)
-            await keep(tx, request, stored, vault, lifetime=services.idempotency_lifetime)
+            stored = await keep(tx, request, stored, vault, lifetime=services.idempotency_lifetime)
         if refused is not None:
             raise refused
         return _response(stored)
@@ -221,18 +221,22 @@ ON CONFLICT ON CONSTRAINT uk_idempotency_scope_user_key DO UPDATE SET
   response_headers = excluded.response_headers, http_status = excluded.http_status,
   result_task_id = excluded.result_task_id, expires_at = excluded.expires_at, created_at = now()
 WHERE k.expires_at <= now()
+RETURNING response_json
 """
 
 
 async def keep(
     tx: Tx, request: KeyedRequest, stored: StoredAnswer, vault: Vault | None, *, lifetime: timedelta
-) -> None:
-    """Record the answer, in the place of an expired one if there is one. The caller holds the key's lock."""
+) -> StoredAnswer:
+    """Record the answer, in the place of an expired one if there is one. The caller holds the key's lock.
+
+    Gives it as it is kept, which is not in its own order of fields: whoever asks again shall get the same bytes.
+    """
     body: object = stored.body
     headers: Mapping[str, str] | None = stored.headers
     if vault is not None:
         body, headers = _seal(vault, request, stored), None
-    kept = await tx.count(
+    row = await tx.fetchrow(
         KEEP,
         request.scope,
         request.user_id,
@@ -244,7 +248,8 @@ async def keep(
         stored.task_id,
         lifetime,
     )
-    assert kept == 1, "the lock keeps others away, and find() saw no row that is still valid"
+    assert row is not None, "the lock keeps others away, and find() saw no row that is still valid"
+    return stored if vault is not None else replace(stored, body=row["response_json"])
 
 
 def _seal(vault: Vault, request: KeyedRequest, stored: StoredAnswer) -> dict[str, str]:

@@ -1,15 +1,15 @@
 """Headrace for the program that embeds it."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from datetime import datetime, timedelta
 from typing import Any, Self
 
 from headrace import ids
 from headrace.assembly.followers import followers
 from headrace.connections import transaction_of
-from headrace.database import Database, DatabaseConfig, Tx
+from headrace.database import Database, DatabaseConfig, DatabaseUnavailable, Tx
 from headrace.deadlines import deadline
 from headrace.errors import Invalid
 from headrace.library.acting import caller_for
@@ -105,6 +105,15 @@ class Headrace:
                 self._db = db
             return self._db
 
+    @contextmanager
+    def _naming_the_address(self) -> Iterator[None]:
+        """Whose server answers requests says no more than that its database is away; a program may know which."""
+        try:
+            yield
+        except DatabaseUnavailable as exc:
+            place = self._config.place
+            raise DatabaseUnavailable(f"{exc.message} It is PostgreSQL at {place}.", place=place) from exc
+
     # -- submitting
 
     async def submit(
@@ -163,6 +172,18 @@ class Headrace:
         trusted: bool = False,
     ) -> Sequence[str]:
         """Submit them all or none, in this order; gives their ids."""
+        with self._naming_the_address():
+            return await self._submit_many(specs, connection, user_id, unknown_type, trusted=trusted)
+
+    async def _submit_many(
+        self,
+        specs: Sequence[TaskSpec],
+        connection: Any,
+        user_id: str | None,
+        unknown_type: UnknownType,
+        *,
+        trusted: bool,
+    ) -> Sequence[str]:
         if connection is None and self._registry is not None and all(spec.type in self._registry for spec in specs):
             return await self._submitter.submit_now(
                 await self._database(), specs, user_id=user_id or self._user_id, trusted=trusted

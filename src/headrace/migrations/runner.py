@@ -28,6 +28,11 @@ from headrace.migrations.months import month_by_month
 
 log = logs.get(__name__)
 
+
+def _note(step: str) -> None:
+    log.info(step)  # looked up when it is called: whoever only asks for the version loads no logging
+
+
 OLDEST_SERVER = 15
 _ADVISORY_KEY = 0x48656164_72616365  # "Headrace"
 # For one statement of a migration. None would not mean "none" to asyncpg, but the connection's own limit of seconds.
@@ -152,7 +157,7 @@ def require_current(found: Status) -> None:
 
 
 async def migrate(
-    config: DatabaseConfig, *, to: int | None = None, lock_timeout: timedelta, report: Report = log.info
+    config: DatabaseConfig, *, to: int | None = None, lock_timeout: timedelta, report: Report = _note
 ) -> list[Migration]:
     """Apply what is missing, up to and including ``to``; gives what was done. Safe to call from many processes."""
     target = _target(to, default=available()[-1].number)
@@ -175,7 +180,7 @@ async def migrate(
 
 
 async def roll_back(
-    config: DatabaseConfig, *, to: int | None = None, lock_timeout: timedelta, report: Report = log.info
+    config: DatabaseConfig, *, to: int | None = None, lock_timeout: timedelta, report: Report = _note
 ) -> list[Migration]:
     """Undo migrations down to but not including ``to``, or just the newest; to 0 leaves nothing of ours behind."""
     async with _alone(config) as connection:

@@ -16,6 +16,7 @@ KINDS = {
     ".jpg": "JPEG", ".jpeg": "JPEG", ".jfif": "JPEG", ".png": "PNG", ".webp": "WEBP", ".tif": "TIFF", ".tiff": "TIFF",
     ".bmp": "BMP", ".gif": "GIF", ".jp2": "JPEG2000", ".avif": "AVIF",
 }  # fmt: skip
+_DRAFT = re.compile(r"\.headrace-([0-9]+)-[0-9a-f]{12}(\..*)?")
 _URL = re.compile(r"[a-z][a-z0-9+.-]+:/", re.IGNORECASE)
 
 
@@ -95,7 +96,8 @@ def written_at_once(target: str | None, *, force: bool) -> Iterator[str | None]:
         yield None
         return
     place = _real(Path(target))
-    draft = place.with_name(f".headrace-{secrets.token_hex(6)}{place.suffix}")
+    _sweep(place.parent)
+    draft = place.with_name(f".headrace-{os.getpid()}-{secrets.token_hex(6)}{place.suffix}")
     try:
         draft.touch(exist_ok=False)  # whether one may write there is known for certain only by doing it
     except OSError as exc:
@@ -106,6 +108,25 @@ def written_at_once(target: str | None, *, force: bool) -> Iterator[str | None]:
             _take_its_place(draft, place, target, force=force)
     finally:
         draft.unlink(missing_ok=True)
+
+
+def _sweep(folder: Path) -> None:
+    """Remove what processes have left here that were killed while they wrote."""
+    for left in folder.glob(".headrace-*-*"):
+        owner = _DRAFT.fullmatch(left.name)
+        if owner is not None and not _is_alive(int(owner[1])):
+            with contextlib.suppress(OSError):
+                left.unlink()
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:  # somebody else's
+        return True
+    return True
 
 
 def _take_its_place(draft: Path, place: Path, target: str, *, force: bool) -> None:

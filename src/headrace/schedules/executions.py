@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from headrace import audit
 from headrace.access import Caller
@@ -18,6 +18,7 @@ from headrace.sql import Mark
 from headrace.tasks import service, why
 from headrace.tasks.errors import TaskOver
 from headrace.tasks.service import Tasks
+from headrace.tasks.tracebacks import for_users
 from headrace.tasks.why import Code, Reason
 
 
@@ -26,7 +27,7 @@ async def get_execution(tx: Tx, caller: Caller, execution_uid: str) -> Execution
     execution, owner = await _reach(tx, caller, execution_uid)
     if owner != caller.user_id:
         await audit.record(tx, caller.who, Action.READ, _resource(execution))
-    return execution
+    return execution if caller.is_admin else replace(execution, error_stack=for_users(execution.error_stack))
 
 
 async def list_executions(

@@ -33,7 +33,9 @@ from headrace.settings.webhooks import WebhookSettings
 from headrace.settings.worker import WorkerSettings
 
 # Names with the prefix that are not settings: where the files lie, and what the tests and scripts use.
-_NOT_SETTINGS = re.compile(r"HEADRACE_(CONFIG|SECRETS_DIR|URL|API_KEY|LOCK_FENCE|LOCK_TOKEN|TEST_\w+|SETUP_\w+)")
+_NOT_SETTINGS = re.compile(
+    r"HEADRACE_(CONFIG|SECRETS_DIR|URL|API_KEY|PROFILE|LOCK_FENCE|LOCK_TOKEN|TEST_\w+|SETUP_\w+)"
+)
 
 
 class BadSettings(Invalid):

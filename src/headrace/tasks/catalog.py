@@ -172,7 +172,10 @@ def _checker(name: str, schema: bytes) -> Callable[[Any], Any]:
 
 
 def _where(fault: Any) -> str:
-    return ".".join(map(str, fault.absolute_path)) or "(payload)"
+    path = [*map(str, fault.absolute_path)]
+    if fault.validator == "required":  # the fault is the object's, but what one looks for is the field
+        path.append(fault.message.removesuffix(" is a required property").strip("'\""))
+    return ".".join(path) or "(payload)"
 
 
 DECLARE_TYPE = """

@@ -45,12 +45,13 @@ WITH given AS MATERIALIZED ({given}
 ), stored AS (
   INSERT INTO headrace.tasks (id, user_id, task_type, title, payload, priority, queue, run_at, max_attempts,
                               timeout_seconds, labels, limit_key, trace_id, schedule_uid, grace_seconds,
-                              extension_seconds, input_asset_id, quality_level, mode, output_format, queued_at,
-                              queue_seq, created_at)
+                              extension_seconds, input_asset_id, quality_level, mode, output_format, queue_seq,
+                              created_at, queued_at)
   SELECT id, user_id, task_type, title, payload, priority, queue, coalesce(run_at, now()), max_attempts,
          timeout_seconds, labels, limit_key, trace_id, schedule_uid, grace_seconds, extension_seconds, input_asset_id,
-         quality_level, mode, output_format, now(), seq,
-         clock_timestamp()  -- not now(): a hundred thousand of one instant would be one page to sort
+         quality_level, mode, output_format, seq,
+         clock_timestamp(),  -- not now(): a hundred thousand of one instant would be one page to sort
+         clock_timestamp()   -- in this order: none was queued before it was created
   FROM given
   {returning}
 ), queued AS (

@@ -69,7 +69,7 @@ class TaskIn(_Body):
     ] = None
     labels: Annotated[Labels, Field(description="Only a worker that has all of these takes it.")] = {}
 
-    def spec(self) -> TaskSpec:
+    def spec(self, *, idempotency_key: str | None = None) -> TaskSpec:
         seconds = self.timeout_seconds
         return TaskSpec(
             type=self.type,
@@ -82,7 +82,17 @@ class TaskIn(_Body):
             timeout=None if seconds is None else timedelta(seconds=seconds),
             limit_key=self.limit_key,
             labels=self.labels,
+            idempotency_key=idempotency_key,
         )
+
+
+class SubmitIn(TaskIn):
+    """A task to submit. What is left out is as the type says."""
+
+    user_id: Annotated[
+        Annotated[Text, Field(max_length=64)] | None,
+        Field(description="Whose it is, and whose quota pays for it, for administrators; your own by default."),
+    ] = None
 
 
 class BatchIn(_Body):

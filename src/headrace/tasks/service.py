@@ -7,6 +7,8 @@ look at what is not theirs.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from asyncpg import ForeignKeyViolationError
+
 from headrace import audit
 from headrace.access import AdminOnly, Caller, ScopeMissing, check_version
 from headrace.audit import Action, Resource, ResourceType
@@ -15,7 +17,7 @@ from headrace.errors import Invalid
 from headrace.sql import Mark
 from headrace.tasks.caps import Caps, check_caps
 from headrace.tasks.catalog import Catalog, KnownType
-from headrace.tasks.errors import TaskNotFound, TaskNotOver, TaskOver, TypeDenied, UnknownTaskType
+from headrace.tasks.errors import TaskNotFound, TaskNotOver, TaskOver, TaskSpecInvalid, TypeDenied, UnknownTaskType
 from headrace.tasks.followers import Followers
 from headrace.tasks.model import RUNNING, Change, Task, TaskSpec, TaskStatus, Transition
 from headrace.tasks.rights import Rights
@@ -24,6 +26,7 @@ from headrace.tasks.store import tasks as store
 from headrace.tasks.store.moves import QueueRow
 from headrace.tasks.store.tasks import Filter, Found, LogLine, StepLine
 from headrace.tasks.submit import Submitter
+from headrace.tasks.tracebacks import for_users
 from headrace.tasks.units import units
 
 EVERYBODY = "*"
@@ -48,15 +51,22 @@ class Tasks:
 
 
 async def submit_task(tx: Tx, tasks: Tasks, caller: Caller, spec: TaskSpec, *, user_id: str | None = None) -> Task:
-    """Submit one task as the caller's own, or as that of ``user_id``, which is for operators alone.
+    """Submit one task as the caller's own, or as that of ``user_id``, which is for administrators alone.
 
     With an idempotency key that was used before, it is the task of then. ``TypeDenied``, ``ScopeMissing`` or an error
     that names a cap if the caller may not.
     """
+    if user_id not in (None, caller.user_id) and not caller.is_admin:
+        raise AdminOnly("Only an administrator may submit tasks for others.")
     await check_caps(tx, tasks.catalog, tasks.caps, caller, [spec])
-    task_id, made = await tasks.submitter.submit_once(
-        tx, _from(caller, spec), user_id=user_id or caller.user_id, rights=Rights.of(caller)
-    )
+    try:
+        task_id, made = await tasks.submitter.submit_once(
+            tx, _from(caller, spec), user_id=user_id or caller.user_id, rights=Rights.of(caller)
+        )
+    except ForeignKeyViolationError as exc:
+        if exc.constraint_name != "fk_tasks_users_user_id":
+            raise
+        raise TaskSpecInvalid(f"There is no user {user_id}.", fields=["user_id"]) from exc
     task = await _get(tx, task_id)
     if made:
         await audit.record(tx, caller.who, Action.CREATED, _resource(task), new=task)
@@ -131,7 +141,12 @@ async def get_task(tx: Tx, caller: Caller, task_id: str) -> Task:
     task = await _reach(tx, caller, task_id)
     if task.user_id != caller.user_id:
         await audit.record(tx, caller.who, Action.READ, _resource(task))
-    return task
+    return _seen_by(caller, task)
+
+
+def _seen_by(caller: Caller, task: Task) -> Task:
+    """Of a stack, users see their own code; administrators see all of it."""
+    return task if caller.is_admin else replace(task, error_message=for_users(task.error_message))
 
 
 async def list_tasks(tx: Tx, caller: Caller, wanted: Filter, *, older_than: Mark | None = None, limit: int) -> Found:
@@ -143,13 +158,15 @@ async def list_tasks(tx: Tx, caller: Caller, wanted: Filter, *, older_than: Mark
         await audit.record(tx, caller.who, Action.READ, Resource(ResourceType.TASK, "*"), data={"user_id": owner})
     if wanted.statuses is not None and TaskStatus.RUNNING in wanted.statuses:
         wanted = replace(wanted, statuses=sorted({*wanted.statuses, *RUNNING}))
-    return await store.list_tasks(tx, wanted, older_than=older_than, limit=limit)
+    found = await store.list_tasks(tx, wanted, older_than=older_than, limit=limit)
+    return replace(found, tasks=[_seen_by(caller, task) for task in found.tasks])
 
 
 async def list_logs(tx: Tx, caller: Caller, task_id: str, *, after: int = 0, limit: int) -> list[LogLine]:
     """What became of the attempts and what the handlers wrote, in that order."""
     task = await get_task(tx, caller, task_id)
-    return await store.list_logs(tx, task.id, after=after, limit=limit)
+    lines = await store.list_logs(tx, task.id, after=after, limit=limit)
+    return lines if caller.is_admin else [replace(line, message=for_users(line.message)) for line in lines]
 
 
 async def list_steps(tx: Tx, caller: Caller, task_id: str, *, after: int = 0, limit: int) -> list[StepLine]:
@@ -271,7 +288,7 @@ async def _hold(tx: Tx, caller: Caller, task_id: str, expected: int | None) -> t
 async def _changed(tx: Tx, caller: Caller, old: Task, verb: str) -> Task:
     new = await _get(tx, old.id)
     await audit.record(tx, caller.who, Action.UPDATED, _resource(new), old=old, new=new, data={"verb": verb})
-    return new
+    return _seen_by(caller, new)
 
 
 async def _follow(

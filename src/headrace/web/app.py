@@ -11,6 +11,7 @@ from headrace import __version__
 from headrace.edge.cookies import CSRF_HEADER
 from headrace.edge.idempotency import HEADER, REPLAYED
 from headrace.edge.limits import Limiter
+from headrace.edge.parameters import refuse_unknown_parameters
 from headrace.edge.services import Services
 from headrace.web import health, openapi, pages, rendering
 from headrace.web.bodies import readable
@@ -50,7 +51,7 @@ def create_app(services: Services, config: WebConfig, *, routers: Sequence[APIRo
     for router in own:
         app.include_router(router)
     for router in routers:
-        app.include_router(router, dependencies=[Depends(readable)])
+        app.include_router(router, dependencies=[Depends(readable), Depends(refuse_unknown_parameters)])
     app.openapi = openapi.describe(app, services)  # type: ignore[method-assign]
     rendering.install(app)
     _surround(app, config)

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Response
 
-from headrace.access import PreconditionFailed
+from headrace.access import AdminOnly, PreconditionFailed
 from headrace.database import Tx
 from headrace.edge.errors import InvalidIfMatch
 from headrace.edge.etags import ExpectedVersion, etag
@@ -29,7 +29,7 @@ from headrace.tasks.errors import (
 )
 from headrace.tasks.model import Task
 from headrace.tasks.routes.dependencies import Submits, TaskIdPath, TasksDep, Writer
-from headrace.tasks.schemas import BatchIn, BatchOut, TaskIn, TaskOut
+from headrace.tasks.schemas import BatchIn, BatchOut, SubmitIn, TaskOut
 
 router = APIRouter(prefix="/tasks", tags=["Tasks"])
 
@@ -49,8 +49,14 @@ _REFUSED = (
 _CHANGE = (TaskNotFound, TaskChanged, PreconditionFailed, InvalidIfMatch)
 
 
-@router.post("", status_code=201, response_model=TaskOut, summary="Submit a task", responses=problems(*_REFUSED, *ONCE))
-async def submit_task(body: TaskIn, caller: Submits, db: Db, deps: TasksDep, once: SubmitOnce) -> Response:
+@router.post(
+    "",
+    status_code=201,
+    response_model=TaskOut,
+    summary="Submit a task",
+    responses=problems(*_REFUSED, AdminOnly, *ONCE),
+)
+async def submit_task(body: SubmitIn, caller: Submits, db: Db, deps: TasksDep, once: SubmitOnce) -> Response:
     """Submit a task. The payload is checked against the type: what does not fit is named.
 
     A type says who may submit it (`submit` in the list of task types): administrators, users, or API keys with a scope
@@ -59,7 +65,7 @@ async def submit_task(body: TaskIn, caller: Submits, db: Db, deps: TasksDep, onc
     """
 
     async def act(tx: Tx) -> Answer:
-        task = await service.submit_task(tx, deps, caller, body.spec())
+        task = await service.submit_task(tx, deps, caller, body.spec(), user_id=body.user_id)
         headers = {"Location": f"/v1/tasks/{task.id}", "ETag": etag(task.version)}
         return Answer(TaskOut.of(task), status=201, headers=headers, task_id=task.id)
 

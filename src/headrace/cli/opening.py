@@ -1,0 +1,138 @@
+"""The database of the settings, for a command: what needs it must not load all the parts of the product."""
+
+import asyncio
+import getpass
+import os
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+from headrace import embedded_postgres, logs, settings
+from headrace.audit import SYSTEM, ActorType, Who
+from headrace.database import DatabaseConfig
+from headrace.embedded_postgres import files
+from headrace.errors import HeadraceError, Unavailable
+from headrace.settings import Settings
+
+T = TypeVar("T")
+Report = Callable[[str], None]
+
+
+class DataFolderClosed(Unavailable):
+    """The data folder cannot be written to."""
+
+    code = "data_folder_closed"
+
+
+class DatabaseMissing(Unavailable):
+    """There is no database here yet."""
+
+    code = "database_missing"
+
+
+@dataclass(frozen=True, slots=True)
+class Deployment:
+    """The database of this deployment: as the application, and as the one who may change its schema."""
+
+    app: DatabaseConfig
+    owner: DatabaseConfig
+    embedded: bool
+    superuser: DatabaseConfig | None = None  # of the embedded server
+
+
+def load_settings(**overrides: object) -> Settings:
+    loaded = settings.load(**{name: value for name, value in overrides.items() if value is not None})
+    logs.configure(format=loaded.log_format, level=loaded.log_level)
+    return loaded
+
+
+def run(work: Coroutine[Any, Any, T]) -> T:
+    """Run on uvloop, as every part of Headrace does."""
+    import uvloop
+
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        return runner.run(work)
+
+
+@contextmanager
+def database_of(chosen: Settings, *, role: str, report: Report, make: bool = False) -> Iterator[Deployment]:
+    """The database that the settings name; without one the embedded PostgreSQL, started if need be.
+
+    Only who says ``make`` gets a new one: a command in the wrong folder shall not leave a database there.
+    """
+    if chosen.database_url is not None:
+        app_url = chosen.database_url.get_secret_value()
+        owner_url = chosen.database_owner_url.get_secret_value() if chosen.database_owner_url else app_url
+        yield _deployment(chosen, role, app_url, owner_url, embedded=False)
+        return
+    config = embedded_postgres.EmbeddedConfig(
+        data_dir=chosen.data_dir.resolve(),
+        binaries=chosen.postgres_binaries,
+        port=chosen.postgres_port,
+        run_as=chosen.postgres_run_as,
+    )
+    if make:
+        data_folder(chosen)
+    elif not embedded_postgres.is_made(config):
+        if config.data_dir.exists() and not config.data_dir.is_dir():
+            data_folder(chosen)  # says what is wrong with it
+        raise DatabaseMissing(
+            f"There is no database in {config.data_dir} yet: `headrace up` makes one. If yours is elsewhere, go to its"
+            " folder, set HEADRACE_DATA_DIR, or HEADRACE_DATABASE_URL."
+        )
+    with embedded_postgres.attach(config, report=report) as server:
+        found = _deployment(chosen, role, server.app_url, server.owner_url, embedded=True)
+        yield replace(found, superuser=replace(found.owner, url=server.url_for_superuser))
+
+
+def _deployment(chosen: Settings, role: str, app_url: str, owner_url: str, *, embedded: bool) -> Deployment:
+    def config(url: str, *, pooled: bool) -> DatabaseConfig:
+        return DatabaseConfig(
+            url=url,
+            role=role,
+            pool_min=chosen.database_pool_min,
+            pool_max=chosen.database_pool_max,
+            connect_timeout=chosen.database_connect_timeout,
+            statement_timeout=chosen.database_statement_timeout,
+            pooled=pooled,
+        )
+
+    pooled = chosen.database_pooled and not embedded
+    # An address of its own for the owner is the server's: what migrates needs a connection that stays the same.
+    return Deployment(
+        config(app_url, pooled=pooled), config(owner_url, pooled=pooled and owner_url == app_url), embedded
+    )
+
+
+def data_folder(chosen: Settings) -> Path:
+    """Make the data folder, out of reach of git whatever the project's ignore file says.
+
+    What root makes here belongs to the owner of the folder above: a first `sudo` must not lock them out.
+    """
+    folder = chosen.data_dir.resolve()
+    if folder.exists() and not folder.is_dir():
+        raise DataFolderClosed(
+            f"{folder} is a file, and the data folder should be there: move it, or set HEADRACE_DATA_DIR."
+        )
+    try:
+        if not folder.exists():
+            files.make_home(folder)
+            files.write(folder / ".gitignore", "*\n", mode=0o644)
+    except (OSError, HeadraceError) as exc:
+        told = exc if isinstance(exc, OSError) else exc.__cause__
+        why = told.strerror if isinstance(told, OSError) else "not writable"
+        raise DataFolderClosed(
+            f"The data folder {folder} cannot be made ({why}): mend its rights, or set HEADRACE_DATA_DIR."
+        ) from exc
+    return folder
+
+
+def operator(command: str) -> Who:
+    """Whoever can reach the database acts as the product itself; the account on this machine is noted."""
+    try:
+        name = getpass.getuser()
+    except (KeyError, OSError):  # in containers an account may have a number and no name
+        name = f"uid {os.getuid()}"
+    return Who(SYSTEM, ActorType.SYSTEM, user_agent=f"headrace {command} ({name})")

@@ -1,0 +1,26 @@
+"""Parameters that a route does not have are refused: a filter with a typing error must not look like one without."""
+
+from difflib import get_close_matches
+from typing import Any
+
+from fastapi import Request
+from fastapi.exceptions import RequestValidationError
+
+
+def refuse_unknown_parameters(request: Request) -> None:
+    """For every route, beside what it takes itself. The first that is unknown is named, with what may be meant."""
+    if not request.query_params:
+        return
+    known = _known(request.scope["route"].dependant)
+    for name in request.query_params:
+        if name not in known:
+            near = get_close_matches(name, known, n=1)
+            there = f"did you mean {near[0]}?" if near else f"there are: {', '.join(sorted(known)) or 'none'}."
+            message = f"There is no such parameter here: {there}"
+            raise RequestValidationError([{"type": "unknown_parameter", "loc": ("query", name), "msg": message}])
+
+
+def _known(dependant: Any) -> set[str]:
+    """What the route, and all that it depends on, takes from the query."""
+    known = {field.alias for field in dependant.query_params}
+    return known.union(*map(_known, dependant.dependencies))

@@ -1,0 +1,43 @@
+"""A command that only asks is over soon: it loads what it needs for that, and no more."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from tests.cli.conftest import Place
+
+PROGRAM = """
+import sys
+from headrace.cli.app import main
+
+sys.argv = ["headrace", *sys.argv[1:]]
+try:
+    main()
+except SystemExit as exc:
+    assert exc.code in (None, 0, 7), exc.code
+print(*sys.modules, file=sys.stderr)
+"""
+# Each of them takes from a tenth of the time that such a command has to all of it.
+HEAVY = {
+    "argon2", "cryptography", "fastapi", "jsonschema", "obstore", "prometheus_client", "pygments", "rich.progress",
+    "starlette", "structlog", "uvicorn", "headrace.assembly.followers", "headrace.cli.wiring",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("words", ["tasks list", "queues list", "workers", "executions list"])
+@pytest.mark.parametrize("where", ["database", "server"])
+def test_a_command_that_asks_loads_little(words: str, where: str, migrated: Place) -> None:
+    nobody = {"HEADRACE_URL": "http://127.0.0.1:1", "HEADRACE_API_KEY": "k"}  # not there: it asks in vain
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, *words.split()],
+        env={"PATH": os.environ["PATH"], **(migrated.settings if where == "database" else nobody)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    loaded = set(done.stderr.splitlines()[-1].split())
+    assert "headrace.cli.app" in loaded
+    assert not loaded & HEAVY
+    assert ("asyncpg" in loaded, "httpx" in loaded) == (where == "database", where == "server")
