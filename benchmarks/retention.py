@@ -91,6 +91,8 @@ async def load(run: Run[Sizes]) -> list[int]:
 async def once(run: Run[Sizes], name: str) -> None:
     await reset(run.url)
     connection = await asyncpg.connect(run.url)
+    # Where the last round had come to is no place to begin: this history is older, and yet new.
+    await connection.execute("DELETE FROM headrace.retention_runs")
     await connection.execute(HISTORY, ids.SYSTEM_USER, run.sizes.history, timeout=600)
     await ours.fill(run.url, 10)
     await analyze(run.url)
