@@ -604,6 +604,7 @@ CREATE TABLE headrace.retention_runs (
   removed_rows bigint NOT NULL DEFAULT 0,
   removed_total bigint NOT NULL DEFAULT 0,
   error text,
+  marks jsonb,
   CONSTRAINT retention_runs_pkey PRIMARY KEY (table_name),
   CONSTRAINT ck_retention_runs_removed_rows CHECK ((removed_rows >= 0)),
   CONSTRAINT ck_retention_runs_removed_total CHECK ((removed_total >= removed_rows))
@@ -612,6 +613,7 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON headrace.retention_runs TO headrace_app;
 COMMENT ON TABLE headrace.retention_runs IS 'The last run of retention over each table; the runs before it are in the audit trail and in task_executions.';
 COMMENT ON COLUMN headrace.retention_runs.finished_at IS 'Null while it runs, and after it was killed.';
 COMMENT ON COLUMN headrace.retention_runs.error IS 'Why it could not do all it should.';
+COMMENT ON COLUMN headrace.retention_runs.marks IS 'Up to where earlier runs have looked, by rule: what lies before is not looked at again every time.';
 
 CREATE TABLE headrace.row_archives (
   id varchar(64) NOT NULL,
@@ -1073,12 +1075,17 @@ CREATE TABLE headrace.task_types (
   limit_key varchar(255),
   units varchar(255),
   emits_always boolean DEFAULT false,
+  submit varchar(255) DEFAULT 'admins',
+  payload_check jsonb,
+  retention jsonb,
   CONSTRAINT task_types_pkey PRIMARY KEY (name),
   CONSTRAINT ck_task_types_limit_key CHECK ((limit_key ~ '^(user|payload(\.[A-Za-z_][A-Za-z0-9_-]*)+)$')),
   CONSTRAINT ck_task_types_max_attempts CHECK ((max_attempts > 0)),
   CONSTRAINT ck_task_types_max_running CHECK ((max_running > 0)),
   CONSTRAINT ck_task_types_max_running_per_key CHECK ((max_running_per_key > 0)),
   CONSTRAINT ck_task_types_queue CHECK ((queue <> '')),
+  CONSTRAINT ck_task_types_retention CHECK ((jsonb_typeof(retention) = 'object')),
+  CONSTRAINT ck_task_types_submit CHECK ((submit ~ '^(admins|users|tasks:submit:[A-Za-z][A-Za-z0-9_.:-]*)$')),
   CONSTRAINT ck_task_types_timeout_seconds CHECK ((timeout_seconds > 0)),
   CONSTRAINT ck_task_types_units CHECK ((units ~ '^([1-9][0-9]{0,8}|payload(\.[A-Za-z_][A-Za-z0-9_-]*)+)$'))
 );
@@ -1091,6 +1098,9 @@ COMMENT ON COLUMN headrace.task_types.seen_at IS 'When a program last declared i
 COMMENT ON COLUMN headrace.task_types.limit_key IS 'What the limit key of a task is: user, or payload.FIELD, a path into the payload; null: what is given with it.';
 COMMENT ON COLUMN headrace.task_types.units IS 'What a task costs: a whole number, or payload.FIELD, a path into the payload; null: nothing.';
 COMMENT ON COLUMN headrace.task_types.emits_always IS 'Whether its events are written also when nobody wants them.';
+COMMENT ON COLUMN headrace.task_types.submit IS 'Who may submit it: admins, users, or a scope that an API key must have been given; null: admins.';
+COMMENT ON COLUMN headrace.task_types.payload_check IS 'What of payload_schema headrace.payload_fault checks; null: nothing.';
+COMMENT ON COLUMN headrace.task_types.retention IS '{status: seconds}: how long a task is kept after it has ended like this; null seconds: for ever. What is not there is as the settings say.';
 
 CREATE TABLE headrace.tasks (
   id varchar(64) NOT NULL,
@@ -1687,6 +1697,10 @@ COMMENT ON COLUMN headrace.audit_logs.detail_json IS 'What the trail knows beyon
 -- headrace.make_month_ahead(parent regclass) RETURNS date
 --   in functions/make_month_ahead.sql
 
+-- Whether a user may submit tasks of a type, by the submit of the type.
+-- headrace.may_submit(rule text, user_id text) RETURNS boolean
+--   in functions/may_submit.sql
+
 -- A fresh TypeID whd_… with the instant of an event.
 -- headrace.new_delivery_id(event_id text) RETURNS text
 --   in functions/new_delivery_id.sql
@@ -1702,6 +1716,10 @@ COMMENT ON COLUMN headrace.audit_logs.detail_json IS 'What the trail knows beyon
 -- Whether an event may go from one state to another (or stay).
 -- headrace.outbox_event_may_move(source text, target text) RETURNS boolean
 --   in functions/outbox_event_may_move.sql
+
+-- What of a payload does not fit the payload_check of its type; null if it fits.
+-- headrace.payload_fault(schema jsonb, value jsonb, root jsonb DEFAULT NULL::jsonb, place text DEFAULT '', depth integer DEFAULT 0) RETURNS text
+--   in functions/payload_fault.sql
 
 -- Whether an order may go from one status to another (or stay).
 -- headrace.payment_order_may_move(source text, target text) RETURNS boolean
@@ -1756,7 +1774,7 @@ COMMENT ON COLUMN headrace.audit_logs.detail_json IS 'What the trail knows beyon
 --   in functions/submission_digest.sql
 
 -- Submits a task in the caller's transaction and gives its id; with an idempotency key the same one again. What is left out is as the type says.
--- headrace.submit(type text, payload jsonb DEFAULT '{}'::jsonb, user_id text DEFAULT NULL::text, title text DEFAULT NULL::text, queue text DEFAULT NULL::text, priority integer DEFAULT NULL::integer, run_at timestamptz DEFAULT NULL::timestamptz, max_attempts integer DEFAULT NULL::integer, timeout_seconds integer DEFAULT NULL::integer, limit_key text DEFAULT NULL::text, labels jsonb DEFAULT NULL::jsonb, trace_id text DEFAULT NULL::text, idempotency_key text DEFAULT NULL::text, schedule_uid text DEFAULT NULL::text) RETURNS text
+-- headrace.submit(type text, payload jsonb DEFAULT '{}'::jsonb, user_id text DEFAULT NULL::text, title text DEFAULT NULL::text, queue text DEFAULT NULL::text, priority integer DEFAULT NULL::integer, run_at timestamptz DEFAULT NULL::timestamptz, max_attempts integer DEFAULT NULL::integer, timeout_seconds integer DEFAULT NULL::integer, limit_key text DEFAULT NULL::text, labels jsonb DEFAULT NULL::jsonb, trace_id text DEFAULT NULL::text, idempotency_key text DEFAULT NULL::text, schedule_uid text DEFAULT NULL::text, unknown_type text DEFAULT 'refuse', trusted boolean DEFAULT false, payload_checked boolean DEFAULT false) RETURNS text
 --   in functions/submit.sql
 
 -- Whether a subscription may go from one status to another (or stay).

@@ -28,6 +28,7 @@ from headrace.tasks.submit import Submitter
 from headrace.web.app import create_app
 from headrace.web.config import WebConfig
 from tests.edge import stand
+from tests.open_types import UNCAPPED
 from tests.tasks.conftest import Bench
 from tests.tasks.people import caller_of
 
@@ -42,7 +43,7 @@ class Clockwork(Bench):
 
     @property
     def tasks(self) -> Tasks:
-        return Tasks(self.submitter, RegistryCatalog(self.registry), self.followers)
+        return Tasks(self.submitter, RegistryCatalog(self.registry), self.followers, UNCAPPED)
 
     async def declare(self) -> None:
         """As a worker that starts does."""
@@ -176,5 +177,5 @@ async def app(clockwork: Clockwork) -> FastAPI:
 
     await clockwork.declare()
     catalog = StoredCatalog()
-    ours = Tasks(Submitter(catalog, clockwork.followers), catalog, clockwork.followers)
+    ours = Tasks(Submitter(catalog, clockwork.followers), catalog, clockwork.followers, UNCAPPED)
     return create_app(stand.services(clockwork.db), WebConfig(), routers=[create_router(ours)])

@@ -91,10 +91,12 @@ class Task(Answer):
 
     @property
     def is_over(self) -> bool:
+        """Whether it succeeded, failed or was canceled."""
         return self.status in _OVER
 
     @property
     def succeeded(self) -> bool:
+        """Whether it is over, and well."""
         return self.status == "SUCCEEDED"
 
 
@@ -124,6 +126,8 @@ class Step(Answer):
 
 @dataclass(frozen=True, slots=True)
 class Reason(Answer):
+    """One thing that keeps something from running: a sentence for people, a code and facts for programs."""
+
     code: str
     text: str
     facts: Mapping[str, Any] = field(default_factory=dict)
@@ -340,6 +344,7 @@ class Execution(Answer):
 
     @property
     def is_over(self) -> bool:
+        """Whether it neither waits nor runs."""
         return self.status not in ("PENDING", "RUNNING")
 
 
@@ -472,6 +477,8 @@ class Link(Answer):
 
 @dataclass(frozen=True, slots=True)
 class StorageUse(Answer):
+    """How much room a user's files take, and may take."""
+
     stored_bytes: int
     limit_bytes: int | None = None
     largest_file_bytes: int | None = None

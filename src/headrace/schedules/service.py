@@ -13,7 +13,7 @@ from headrace import audit
 from headrace.access import AdminOnly, Caller, check_version
 from headrace.audit import Action, Resource, ResourceType, Who
 from headrace.database import Tx
-from headrace.schedules import rules
+from headrace.schedules import permission, rules
 from headrace.schedules.due import Rhythm
 from headrace.schedules.errors import ExecutionNotFound, ScheduleInvalid, ScheduleNotFound
 from headrace.schedules.firing import fire_by_hand, release_held
@@ -40,6 +40,8 @@ async def create_schedule(
 ) -> Schedule:
     """Make a schedule as the caller's own; ``ScheduleInvalid`` names the field that breaks a rule."""
     await rules.check_spec(tx, tasks.catalog, spec, user_id=caller.user_id)
+    await permission.check_spec(tx, tasks, caller, spec, owner=caller.user_id)
+    await permission.check_count(tx, tasks.caps, caller)
     next_run = _first_run(spec, await store.clock(tx, now))
     schedule = await _store(tx, new_schedule_uid(), spec, user_id=caller.user_id, next_run=next_run)
     assert schedule is not None  # its uid is new
@@ -108,6 +110,7 @@ async def update_schedule(
     if changes != {"enabled": False}:  # whatever has become of its type or its zone: it can always be stopped
         checked = replace(spec, run_at=old.created_at) if fired_once else spec
         await rules.check_spec(tx, tasks.catalog, checked, user_id=old.user_id)
+        await permission.check_spec(tx, tasks, caller, spec, owner=old.user_id)
     at = await store.clock(tx, now)
     next_run = _first_run(spec, at) if _moves(old, spec, changes) else old.next_run
     try:
@@ -241,6 +244,7 @@ async def purge_deleted(tx: Tx, limit: int) -> int:
 async def run_schedule(tx: Tx, tasks: Tasks, caller: Caller, uid: str, *, now: datetime | None = None) -> Execution:
     """Run it once now, enabled or not; its own times stay as they are. Within ``max_concurrent``, or it waits."""
     schedule = await _hold(tx, caller, uid, None)
+    await permission.check_type(tx, tasks, caller, schedule.type)
     plan = Plan(**{name: getattr(schedule, name) for name in Plan.__dataclass_fields__})
     at = await store.clock(tx, now)
     run = await fire_by_hand(tx, tasks.submitter, plan, by=caller.user_id, who=caller.who, now=at)

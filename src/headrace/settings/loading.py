@@ -28,6 +28,7 @@ from headrace.settings.payments import PaymentsSettings
 from headrace.settings.relay import RelaySettings
 from headrace.settings.retention import RetentionSettings
 from headrace.settings.scheduler import SchedulerSettings
+from headrace.settings.users import UserCapSettings
 from headrace.settings.webhooks import WebhookSettings
 from headrace.settings.worker import WorkerSettings
 
@@ -47,6 +48,7 @@ class Settings(
     PaymentsSettings,
     FilesSettings,
     AuditSettings,
+    UserCapSettings,
     AccountsSettings,
     MetricsSettings,
     WebhookSettings,

@@ -5,18 +5,20 @@ look at what is not theirs.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from headrace import audit
-from headrace.access import AdminOnly, Caller, check_version
+from headrace.access import AdminOnly, Caller, ScopeMissing, check_version
 from headrace.audit import Action, Resource, ResourceType
 from headrace.database import Tx
 from headrace.errors import Invalid
 from headrace.sql import Mark
+from headrace.tasks.caps import Caps, check_caps
 from headrace.tasks.catalog import Catalog, KnownType
-from headrace.tasks.errors import TaskNotFound, TaskNotOver, TaskOver, UnknownTaskType
+from headrace.tasks.errors import TaskNotFound, TaskNotOver, TaskOver, TypeDenied, UnknownTaskType
 from headrace.tasks.followers import Followers
 from headrace.tasks.model import RUNNING, Change, Task, TaskSpec, TaskStatus, Transition
+from headrace.tasks.rights import Rights
 from headrace.tasks.store import moves
 from headrace.tasks.store import tasks as store
 from headrace.tasks.store.moves import QueueRow
@@ -35,6 +37,7 @@ class Tasks:
     submitter: Submitter
     catalog: Catalog
     followers: Followers
+    caps: Caps = field(default_factory=Caps)
 
     @classmethod
     def of(cls, submitter: Submitter) -> "Tasks":
@@ -47,9 +50,13 @@ class Tasks:
 async def submit_task(tx: Tx, tasks: Tasks, caller: Caller, spec: TaskSpec, *, user_id: str | None = None) -> Task:
     """Submit one task as the caller's own, or as that of ``user_id``, which is for operators alone.
 
-    With an idempotency key that was used before, it is the task of then.
+    With an idempotency key that was used before, it is the task of then. ``TypeDenied``, ``ScopeMissing`` or an error
+    that names a cap if the caller may not.
     """
-    task_id, made = await tasks.submitter.submit_once(tx, _from(caller, spec), user_id=user_id or caller.user_id)
+    await check_caps(tx, tasks.catalog, tasks.caps, caller, [spec])
+    task_id, made = await tasks.submitter.submit_once(
+        tx, _from(caller, spec), user_id=user_id or caller.user_id, rights=Rights.of(caller)
+    )
     task = await _get(tx, task_id)
     if made:
         await audit.record(tx, caller.who, Action.CREATED, _resource(task), new=task)
@@ -63,9 +70,10 @@ async def submit_tasks(tx: Tx, tasks: Tasks, caller: Caller, specs: Sequence[Tas
     """
     given = [_from(caller, spec) for spec in specs]
     try:
-        task_ids = await tasks.submitter.submit_many(tx, given, user_id=caller.user_id)
-    except Invalid as refused:
-        index = await _first_refused(tx, tasks, caller, given)
+        await check_caps(tx, tasks.catalog, tasks.caps, caller, specs)
+        task_ids = await tasks.submitter.submit_many(tx, given, user_id=caller.user_id, rights=Rights.of(caller))
+    except (Invalid, TypeDenied, ScopeMissing) as refused:
+        index = await _first_refused(tx, tasks, caller, specs)
         raise type(refused)(f"Task {index}: {refused.message}", **{**refused.details, "index": index}) from None
     if task_ids:
         await audit.record(
@@ -86,11 +94,13 @@ async def _first_refused(tx: Tx, tasks: Tasks, caller: Caller, specs: Sequence[T
         middle = (good + bad) // 2
         try:
             async with tx.savepoint():
-                await tasks.submitter.submit_many(tx, specs[good:middle], user_id=caller.user_id)
+                await check_caps(tx, tasks.catalog, tasks.caps, caller, specs[good:middle])
+                given = [_from(caller, spec) for spec in specs[good:middle]]
+                await tasks.submitter.submit_many(tx, given, user_id=caller.user_id, rights=Rights.of(caller))
                 raise _Undo
         except _Undo:
             good = middle
-        except Invalid:
+        except (Invalid, TypeDenied, ScopeMissing):
             bad = middle
     return good
 
@@ -207,25 +217,28 @@ async def retry_task(tx: Tx, tasks: Tasks, caller: Caller, task_id: str, *, expe
     """Run a task again that failed or was canceled: it waits anew, and may fail as often as at first.
 
     ``TaskNotOver`` while it waits or runs; ``TaskOver`` if it succeeded, which is for good. What it costs today is held
-    anew: ``QuotaExhausted`` if that is no longer left.
+    anew: ``QuotaExhausted`` if that is no longer left. Only whoever may submit its type may.
     """
     old, _ = await _hold(tx, caller, task_id, expected)
     if not old.status.is_over:
         raise TaskNotOver("The task is not over yet: there is nothing to try again.", status=old.status)
     if old.status is TaskStatus.SUCCEEDED:
         raise TaskOver("The task succeeded: submit another one to do it again.", status=old.status)
-    cost = units(old.task_type, (await _known(tx, tasks, old)).units, old.payload)
+    known = await _known(tx, tasks, old)
+    Rights.of(caller).check(known.name, known.submit)
+    cost = units(old.task_type, known.units, old.payload)
     await moves.requeue(tx, old.id, message="Tried again by hand.", units=cost)
     await _follow(tx, tasks, old, Change.REVIVED, caller.who.request_id, cost)
     return await _changed(tx, caller, old, "retry")
 
 
 async def delete_task(tx: Tx, caller: Caller, task_id: str, *, expected: int | None = None) -> None:
-    """Remove a task that is over from sight; ``TaskNotOver`` before that. It is gone within minutes."""
+    """Remove a task that is over; ``TaskNotOver`` before that. Payload, result and error are gone with this commit; the
+    row, logs and steps are out of sight, and gone with the next purge."""
     old, _ = await _hold(tx, caller, task_id, expected)
     if not old.status.is_over:
         raise TaskNotOver(status=old.status)
-    await moves.soft_delete(tx, old.id)
+    await moves.soft_delete(tx, old.id, user_id=old.user_id)
     await audit.record(tx, caller.who, Action.DELETED, _resource(old), old=old)
 
 

@@ -132,12 +132,22 @@ async def requeue(tx: Tx, task_id: str, *, message: str, units: int | None) -> N
 
 
 SOFT_DELETE = """
-UPDATE headrace.tasks SET deleted_at = now(), updated_at = now(), version = version + 1
+UPDATE headrace.tasks
+SET deleted_at = now(), updated_at = now(), version = version + 1, payload = NULL, result = NULL, error_message = NULL
 WHERE id = $1 AND status IN ('SUCCEEDED', 'FAILED', 'CANCELED') AND deleted_at IS NULL
 """
 
 
-async def soft_delete(tx: Tx, task_id: str) -> None:
-    """Hide a task that is over. The caller has locked it."""
+# Along the unique key: what one user has sent with a key within a day.
+FORGET_ANSWER = """
+UPDATE headrace.idempotency_keys SET response_json = response_json || '{"payload": null, "result": null}'
+WHERE scope = 'tasks.create' AND user_id = $1 AND result_task_id = $2 AND response_json ? 'payload'
+"""
+
+
+async def soft_delete(tx: Tx, task_id: str, *, user_id: str) -> None:
+    """Empty and hide a task that is over, and what a repeated request would still show of it. The caller has locked
+    it."""
     if await tx.count(SOFT_DELETE, task_id) == 0:
         raise TaskChanged
+    await tx.execute(FORGET_ANSWER, user_id, task_id)
