@@ -134,7 +134,7 @@ async def check_books(db: Database, tasks: int) -> None:
 
 @pytest.mark.timeout(600)  # on a machine that is busy with other tests
 async def test_every_task_is_done_once_though_workers_and_postgres_are_killed(mortal: Mortal, tmp_path: Path) -> None:
-    await survive(mortal, tmp_path, tasks=300, concurrency=4, work=0.2, seconds=5, at_most=120, postgres_kills=1)
+    await survive(mortal, tmp_path, tasks=200, concurrency=4, work=0.2, seconds=4, at_most=120, postgres_kills=1)
 
 
 @pytest.mark.slow
