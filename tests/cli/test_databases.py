@@ -26,7 +26,7 @@ def test_a_schema_of_ones_own_shares_transactions_with_tasks(call: Call, migrate
         with psycopg.connect(url) as connection:
             connection.execute("CREATE TABLE payments (cents integer)")
             connection.execute("INSERT INTO payments VALUES (500)")
-            connection.execute("SELECT headrace.submit('book', '{}')")
+            connection.execute("SELECT headrace.submit('book', '{}', unknown_type => 'wait')")
         with psycopg.connect(plain(migrated.owner_url)) as connection:
             assert connection.execute(f"SELECT cents FROM {role}.payments").fetchall() == [(500,)]
             assert connection.execute("SELECT count(*) FROM headrace.tasks").fetchall() == [(1,)]
