@@ -38,8 +38,8 @@ class Api(Protocol):
         """The answer to one request. ``key`` is an idempotency key, ``version`` what must still be so."""
         ...
 
-    async def list(self, path: str, params: Mapping[str, Any] | None = None, *, limit: int) -> Sequence[Answer]:
-        """The first so many of a list."""
+    async def list(self, path: str, params: Mapping[str, Any] | None = None, *, limit: int | None) -> Sequence[Answer]:
+        """The first so many of a list; None for one that comes as a whole."""
         ...
 
     def together(self) -> AbstractAsyncContextManager[None]:
@@ -73,19 +73,27 @@ def given(**values: Any) -> dict[str, Any]:
 
 async def user_id_of(api: Api, name: str | None) -> str | None:
     """Whom a command means, by username or id. An id stands for itself: what is left of a deleted user has it still."""
-    if name is None or name == EVERYBODY or _is_id(name):
+    if name is None or name == EVERYBODY or is_user_id(name):
         return name
     if name == SYSTEM_NAME:
         return ids.SYSTEM_USER
-    if "@" in name:  # no username has one; addresses need not be unique, and the trail does not hold them
-        raise Invalid(f"{name} is an e-mail address, which several users may have: give the username, or the id: u_….")
+    refuse_address(name)
     found = await api.list(path("admin", "users"), {"username": name}, limit=1)
     if not found:
-        raise NotFound(f"There is no user {name}: give the username, or the id: u_….")
+        raise no_such_user(name)
     return str(found[0]["id"])
 
 
-def _is_id(name: str) -> bool:
+def refuse_address(name: str) -> None:
+    if "@" in name:  # no username has one; addresses need not be unique, and the trail does not hold them
+        raise Invalid(f"{name} is an e-mail address, which several users may have: give the username, or the id: u_….")
+
+
+def no_such_user(name: str) -> NotFound:
+    return NotFound(f"There is no user {name}: give the username, or the id: u_….")
+
+
+def is_user_id(name: str) -> bool:
     try:
         ids.check(name, "u")
     except ids.InvalidId:

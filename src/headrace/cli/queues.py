@@ -13,13 +13,12 @@ app = typer.Typer(help="Queues: what is in them; pause, resume and limit them.",
 
 QueueName = Annotated[str, typer.Argument(metavar="QUEUE", help="The queue's name.")]
 Create = Annotated[bool, typer.Option("--create", help="Also a queue that nothing knows yet.")]
-_ALL = 10_000
 
 
 @app.command("list")
 def list_(json: Json = False) -> None:
     """Every queue, and what is in it."""
-    queues = perform("queues list", lambda api: api.list(path("queues"), limit=_ALL))
+    queues = perform("queues list", lambda api: api.list(path("queues"), limit=None))
     if json:
         print_json(queues)
         return
@@ -80,7 +79,7 @@ def _change(
 
 def workers(json: Json = False) -> None:
     """Worker processes that have not ended."""
-    found = perform("workers", lambda api: api.list(path("workers"), limit=_ALL))
+    found = perform("workers", lambda api: api.list(path("workers"), limit=None))
     if json:
         print_json(found)
         return

@@ -53,7 +53,10 @@ class Remote:
             safe=method in _REPEATABLE or "Idempotency-Key" in headers,
         )
 
-    async def list(self, path: str, params: Mapping[str, Any] | None = None, *, limit: int) -> Sequence[Answer]:
+    async def list(self, path: str, params: Mapping[str, Any] | None = None, *, limit: int | None) -> Sequence[Answer]:
+        if limit is None:
+            whole: Sequence[Answer] = (await self.ask("GET", path, params=params))["items"]
+            return whole
         found: list[Answer] = []
         asked = {**(params or {}), "limit": min(_PAGE, limit)}
         while True:

@@ -42,8 +42,11 @@ _MODULES: Mapping[str, str] = {
 class NotValid(Invalid):
     """The request does not have the form that this needs."""
 
-    code = "validation_failed"
-    status = 422  # as the API has it
+    status = 422  # and the code: as the API has it, whose error is no class
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.code = "validation_failed"  # type: ignore[misc]
 
 
 @dataclass(frozen=True)
@@ -121,10 +124,10 @@ class Direct:
         request = Request(self._session, self._begin, named, params or {}, body, key, version)
         return await _checked(handler, request)
 
-    async def list(self, path: str, params: Mapping[str, Any] | None = None, *, limit: int) -> Sequence[Answer]:
+    async def list(self, path: str, params: Mapping[str, Any] | None = None, *, limit: int | None) -> Sequence[Answer]:
         handler, named = _handler("GET", path)
         found: Sequence[Answer] = await _checked(
-            handler, Request(self._session, self._begin, named, params or {}, limit=limit)
+            handler, Request(self._session, self._begin, named, params or {}, limit=limit or 0)
         )
         return found
 
