@@ -1,6 +1,7 @@
 """Settings as people read them."""
 
 from datetime import timedelta
+from typing import get_args
 
 from pydantic import BeforeValidator, ByteSize, SecretStr
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource
@@ -30,9 +31,9 @@ def shown(value: object) -> str | None:
 
 def shown_as(name: str, value: object) -> str | None:
     """The value of this setting as a person would write it: one that keeps rows says ``forever`` for no end."""
-    keeps = any(
-        isinstance(each, BeforeValidator) and each.func is keep for each in Settings.model_fields[name].metadata
-    )
+    field = Settings.model_fields[name]
+    kinds = [*field.metadata, *(each for kind in get_args(field.annotation) for each in get_args(kind))]
+    keeps = any(isinstance(each, BeforeValidator) and each.func is keep for each in kinds)
     return FOREVER if value is None and keeps else shown(value)
 
 
