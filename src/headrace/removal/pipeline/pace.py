@@ -31,13 +31,13 @@ class Pace(Unreported):
         self._began = time.monotonic()
         self._stage_began = self._began
         self._told, self._told_at = -1, 0.0
-        self._seconds: dict[str, float] = {}
+        self._seconds: dict[Stage, float] = {}
 
     @property
     def seconds(self) -> dict[str, float]:
         """How long each stage of this attempt has taken."""
         self._close()
-        return dict(self._seconds)
+        return {str(stage): seconds for stage, seconds in self._seconds.items()}
 
     async def begin(self, stage: Stage) -> None:
         self._close()
