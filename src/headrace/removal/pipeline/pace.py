@@ -16,7 +16,7 @@ _SHARES: dict[str, dict[Stage, float]] = {
     "VIDEO": {Stage.PREPROCESSING: 2, Stage.DETECTING: 23, Stage.INPAINTING: 70, Stage.PACKAGING: 5},
 }
 _EVERY_S = 0.5
-_TELLS_S = 1.0  # an estimate by less than this is a guess
+_TELLS, _TELLS_S = 10, 1.0  # an estimate by fewer percent, or from less time, is a guess
 
 
 class Pace(Unreported):
@@ -62,7 +62,7 @@ class Pace(Unreported):
             return
         self._told, self._told_at = round(done), now
         gained, taken = done - self._started_at, now - self._began
-        eta = taken * (100 - done) / gained if gained >= 1 and taken >= _TELLS_S else None
+        eta = taken * (100 - done) / gained if gained >= _TELLS and taken >= _TELLS_S else None
         await self._context.progress(done, eta_seconds=eta)
 
     async def progress(self, _claimed: Claimed, percent: int, eta_seconds: int | None) -> None:  # noqa: ARG002

@@ -6,6 +6,8 @@ Canceling the handler kills the child at once. A child that dies fails the attem
 """
 
 import importlib.util
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -34,8 +36,8 @@ from headrace.removal.pipeline.pace import Pace
 from headrace.removal.pipeline.workspace import Workspace
 from headrace.storage import ObjectNotFound, Storage
 from headrace.tasks.context import Step, TaskContext
-from headrace.tasks.errors import BadResult, Fatal
-from headrace.tasks.isolation.errors import CrashCause, Crashed, HandlerFailed
+from headrace.tasks.errors import BadResult, Fatal, LeaseLost
+from headrace.tasks.isolation.errors import CrashCause, Crashed, HandlerFailed, ProgramBroken
 from headrace.tasks.isolation.single import Standalone
 from headrace.tasks.registry import ProcessLimits, Registry, TaskType
 
@@ -92,20 +94,28 @@ class Remover:
 
     async def remove(self, context: TaskContext, order: RemovalOrder) -> dict[str, Any]:
         """The handler of the four media types."""
-        asset = await self._asset(order.asset_id, context.user_id, order.sha256)
-        async with self._workspace(context) as space:
-            job = _Job(self, context, asset, order, space, Pace(asset.media_type, context))
+        async with self._job(context, order) as job:
             return await job.run()
 
     async def detect(self, context: TaskContext, order: RemovalOrder) -> dict[str, Any]:
         """The handler of a look: what may be a mark, before anything is paid."""
-        asset = await self._asset(order.asset_id, context.user_id, order.sha256)
-        async with self._workspace(context) as space:
-            job = _Job(self, context, asset, order, space, Pace(asset.media_type, context))
+        async with self._job(context, order) as job:
             return await job.look()
 
-    def _workspace(self, context: TaskContext) -> Workspace:
-        return Workspace(self._scratch, self._storage, task_id=context.task_id, user_id=context.user_id)
+    @asynccontextmanager
+    async def _job(self, context: TaskContext, order: RemovalOrder) -> AsyncIterator["_Job"]:
+        """Whoever ordered it is told what is wrong with the file; what is wrong with us is in our log."""
+        try:
+            asset = await self._asset(order.asset_id, context.user_id, order.sha256)
+            async with Workspace(
+                self._scratch, self._storage, task_id=context.task_id, user_id=context.user_id
+            ) as space:
+                yield _Job(self, context, asset, order, space, Pace(asset.media_type, context))
+        except (Fatal, Crashed, LeaseLost, ProgramBroken):
+            raise
+        except Exception as exc:
+            log.exception("removal.broke_off", task_id=context.task_id, attempt=context.attempt)
+            raise Crashed("It broke off here, through no fault of the file.") from exc
 
     async def _asset(self, asset_id: str, user_id: str, sha256: str | None = None) -> Asset:
         """The file, if it is this user's: a payload may have come from anywhere."""
@@ -145,9 +155,9 @@ class Remover:
             raise
         except (BadResult, ValidationError) as exc:  # a child that was taken over may say anything
             raise failure(FailureCode.UNREADABLE) from exc
-        except HandlerFailed:
-            log.warning("removal.stage_failed", stage=order.stage, media=order.media)
-            raise
+        except HandlerFailed as exc:
+            log.error("removal.stage_failed", stage=order.stage, media=order.media, error=exc.traceback)
+            raise Crashed(f"{order.stage} broke off, through no fault of the file.") from None
 
     @property
     def results(self) -> ResultFiles:
