@@ -56,8 +56,8 @@ def _require_hints_fit(asset: Asset, wanted: Wanted) -> None:
         raise OrderInvalid("A mask is for pictures and videos: of documents name candidates, or boxes on a page.")
     if wanted.pages and asset.media_type not in (AssetMedia.PDF, AssetMedia.PPT):
         raise OrderInvalid("Only documents have pages.")
-    if any(hint.frames for hint in wanted.hints) and asset.media_type != AssetMedia.VIDEO:
-        raise OrderInvalid("Only videos have frames.")
+    if any(hint.seconds for hint in wanted.hints) and asset.media_type != AssetMedia.VIDEO:
+        raise OrderInvalid("Only videos last for seconds.")
 
 
 def _pages(facts: dict[str, Any], ranges: Sequence[Span]) -> int:
