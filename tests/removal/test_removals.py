@@ -11,7 +11,7 @@ import orjson
 import pytest
 from PIL import Image
 
-from benchmarks.document_marks import add_words, clean_deck, clean_pdf, marked_deck, marked_pdf
+from benchmarks.document_marks import clean_pdf, marked_deck, marked_pdf, pale_words
 from benchmarks.removal_documents import drawn, slides_xml
 from headrace.removal.pipeline.model import Stage, StageOrder
 from tests.removal.conftest import Picture
@@ -96,12 +96,9 @@ async def test_what_is_not_done_is_not_charged(service: Service, scene: Picture,
     Image.fromarray(np.ascontiguousarray(scene[:160, :200])).save(plain)
     none = await service.clean(await service.upload(plain))
     assert (none["status"], none["error_code"]) == ("FAILED", "NO_MARK")
-    # A picture on every slide may be the design: somebody must say so.
-    deck, path = clean_deck(3), tmp_path / "deck.pptx"
-    for slide in deck.slides:
-        add_words(slide, "Annual meeting", angle=0, alpha=100)
-    deck.save(str(path))
-    asset_id = await service.upload(path)
+    # Pale words on a single page: somebody must say that they are a mark.
+    asset_id = await service.upload(clean_pdf(tmp_path / "doubtful.pdf", 1, pale_words))
+    look = (await service.world.send("POST", f"/v1/assets/{asset_id}/detect", {})).json()
     asked = await service.clean(asset_id)
     assert (asked["status"], asked["error_code"]) == ("FAILED", "NEEDS_REVIEW"), asked
     for each in (none, asked):
@@ -117,20 +114,16 @@ async def test_what_is_not_done_is_not_charged(service: Service, scene: Picture,
     done = await service.clean(asset_id, mode="MANUAL", candidates=named[:1])
     assert done["status"] == "SUCCEEDED", done
     assert [status for status, _ in await service.ledger(done["id"])] == ["HELD", "COMMITTED"]
-
-
-async def test_a_look_costs_nothing_and_lists_candidates(service: Service, tmp_path: Path) -> None:
-    asset_id = await service.upload(marked_pdf("words", tmp_path, pages=2)[1])
-    look = (await service.world.send("POST", f"/v1/assets/{asset_id}/detect", {})).json()
-    async with asyncio.timeout(60):
-        while (task := (await service.world.send("GET", f"/v1/tasks/{look['id']}")).json())["status"] != "SUCCEEDED":
-            assert task["status"] != "FAILED", task
-            await asyncio.sleep(0.05)
-    assert (task["result"]["outcome"], len(task["result"]["candidates"])) == ("FOUND", 1)
+    # A look had said so before, and costs nothing.
+    seen = (await service.world.send("GET", f"/v1/tasks/{look['id']}")).json()
+    assert (seen["status"], seen["result"]["outcome"]) == ("SUCCEEDED", "NEEDS_REVIEW")
+    assert [each["id"] for each in seen["result"]["candidates"]] == named
     assert await service.ledger(look["id"]) == []
 
 
-async def test_a_killed_child_is_resumed_at_its_step(service: Service, tmp_path: Path) -> None:  # W-04
+async def test_a_killed_child_is_resumed_at_its_step_and_a_canceled_one_is_gone(
+    service: Service, tmp_path: Path
+) -> None:  # W-04
     asset_id = await service.upload(marked_pdf("words", tmp_path, pages=2)[1])
     undisturbed = await service.clean(asset_id)
     killed: list[Stage] = []
@@ -157,9 +150,10 @@ async def test_a_killed_child_is_resumed_at_its_step(service: Service, tmp_path:
     same = await service.rows("SELECT DISTINCT sha256 FROM headrace.task_results")
     assert len(same) == 1, undisturbed
 
+    await _canceled_at_once(service, asset_id)
 
-async def test_a_removal_under_way_is_canceled_within_a_second(service: Service, tmp_path: Path) -> None:  # W-08
-    asset_id = await service.upload(marked_pdf("words", tmp_path, pages=2)[1])
+
+async def _canceled_at_once(service: Service, asset_id: str) -> None:  # W-08
     begun = asyncio.Event()
 
     def hold(order: StageOrder) -> None:
@@ -181,20 +175,9 @@ async def test_a_removal_under_way_is_canceled_within_a_second(service: Service,
     )
     assert row["took"] < 1 + os.getloadavg()[0]  # a busy machine takes its time; a quiet one under a second
     assert await service.ledger(task_id) == [("HELD", 2), ("RELEASED", 2)]
-    async with asyncio.timeout(10):
-        while any(psutil_alive(pid) for pid in service.remover.pids):
-            await asyncio.sleep(0.05)
 
 
-def psutil_alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    return True
-
-
-async def test_what_cannot_be_ordered(service: Service, photo: Path, tmp_path: Path) -> None:  # W-06
+async def test_what_cannot_be_ordered(service: Service, photo: Path, tmp_path: Path) -> None:  # W-06, W-15
     world, mine = service.world, await service.upload(photo)
     pdf = await service.upload(clean_pdf(tmp_path / "plain.pdf", pages=2))
 
@@ -219,10 +202,8 @@ async def test_what_cannot_be_ordered(service: Service, photo: Path, tmp_path: P
     # All or none: nothing of the refused orders is left.
     for table in ("tasks", "removals"):
         assert await service.rows(f"SELECT FROM headrace.{table}") == []
-
-
-async def test_one_key_is_one_order(service: Service, tmp_path: Path) -> None:  # W-06, W-15
-    asset_id = await service.upload(clean_pdf(tmp_path / "plain.pdf", pages=2))
+    # One key is one order, however often it is sent.
+    asset_id = pdf
     body = {"asset_ids": [asset_id], "rights": {"basis": "LICENSEE"}}
     post, key = service.world.client.post, {"Idempotency-Key": "one"}
     replies = await asyncio.gather(*(post("/v1/removals", json=body, headers=key) for _ in range(3)))
