@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from fastapi import FastAPI
+
 from headrace import settings
 from headrace.assembly.followers import followers
 from headrace.cli.files_wiring import files_storage
@@ -42,6 +44,7 @@ class Watched(Remover):
 @dataclass
 class Service:
     world: World
+    app: FastAPI
     remover: Watched
     receiver: Receiver
     storage: Storage
@@ -78,7 +81,8 @@ class Service:
 
     async def ledger(self, task_id: str) -> list[tuple[str, int]]:
         rows = await self.db.fetch_alone(
-            "SELECT status, consume_unit FROM headrace.usage_ledger WHERE task_id = $1 ORDER BY id", task_id
+            "SELECT status, consume_unit FROM headrace.usage_ledger WHERE task_id = $1 ORDER BY status <> 'HELD'",
+            task_id,
         )
         return [(row["status"], row["consume_unit"]) for row in rows]
 
@@ -90,7 +94,7 @@ class Service:
 async def serving(database_url: str, folder: Path) -> AsyncIterator[Service]:
     config = DatabaseConfig(database_url, role="test")
     place = Deployment(config, config, embedded=False)
-    async with whole_api(database_url, data_dir=folder / "data", webhook_local_targets=True) as (world, _app):
+    async with whole_api(database_url, data_dir=folder / "data", webhook_local_targets=True) as (world, app):
         chosen = settings.load(
             files_url=str(world.files),
             data_dir=folder / "data",
@@ -107,7 +111,7 @@ async def serving(database_url: str, folder: Path) -> AsyncIterator[Service]:
         ):
             endpoint = {"name": "ours", "url": receiver.url, "subscribed_events": ["task.succeeded", "task.failed"]}
             await world.send("POST", "/v1/webhooks/endpoints", endpoint)
-            yield Service(world, remover, receiver, storage, chosen)
+            yield Service(world, app, remover, receiver, storage, chosen)
 
 
 @asynccontextmanager

@@ -9,11 +9,14 @@ from pathlib import Path
 import numpy as np
 import orjson
 import pytest
+from examples.clean_folder import clean_folder
 from PIL import Image
 
 from benchmarks.document_marks import clean_pdf, marked_deck, marked_pdf, pale_words
 from benchmarks.removal_documents import drawn, slides_xml
+from headrace.client import SyncClient
 from headrace.removal.pipeline.model import Stage, StageOrder
+from tests.client.conftest import served
 from tests.removal.conftest import Picture
 from tests.removal.stand import Service, serving
 from tests.webhooks.stand import until
@@ -119,6 +122,33 @@ async def test_what_is_not_done_is_not_charged(service: Service, scene: Picture,
     assert (seen["status"], seen["result"]["outcome"]) == ("SUCCEEDED", "NEEDS_REVIEW")
     assert [each["id"] for each in seen["result"]["candidates"]] == named
     assert await service.ledger(look["id"]) == []
+    await _a_folder(service, tmp_path)
+
+
+async def _a_folder(service: Service, tmp_path: Path) -> None:
+    """The example, over a socket: what has a mark is clean, what has none stays, what is no media is not taken."""
+    (folder := tmp_path / "in").mkdir()
+    (folder / "a.pdf").write_bytes(marked_pdf("tiles", tmp_path, pages=1)[1].read_bytes())
+    (folder / "b.pdf").write_bytes(clean_pdf(tmp_path / "none.pdf", 1).read_bytes())
+    (folder / "c.txt").write_text("no picture")
+    scopes = ["files:read", "files:write", "tasks:read", "tasks:write"]
+    key = (await service.world.send("POST", "/v1/api-keys", {"name": "example", "scopes": scopes})).json()["key"]
+    async with served(service.app) as url:
+
+        def clean() -> tuple[bool, list[str], bytes]:
+            with SyncClient(url, key) as client:
+                whole = clean_folder(client, folder, tmp_path / "out")
+                done = {each.asset_name: each for each in client.removals.list()}
+                return (
+                    whole,
+                    [f"{done[name].error_code}" for name in ("a.pdf", "b.pdf")],
+                    client.removals.preview(done["a.pdf"].id),
+                )
+
+        whole, codes, preview = await asyncio.to_thread(clean)
+    assert (whole, codes) == (False, ["None", "NO_MARK"])
+    assert preview[8:12] == b"WEBP"
+    assert [each.name for each in (tmp_path / "out").iterdir()] == ["a.pdf"]
 
 
 async def test_a_killed_child_is_resumed_at_its_step_and_a_canceled_one_is_gone(
