@@ -8,7 +8,8 @@ from headrace.assets.inspection.model import MediaType as AssetMedia
 from headrace.assets.model import Asset
 from headrace.billing.features import Features, MediaType, Quality
 from headrace.removal import media
-from headrace.removal.errors import DocumentEncrypted, DocumentSigned, MediaUnsupported, OrderInvalid
+from headrace.removal.errors import DocumentEncrypted, DocumentSigned
+from headrace.removal.orders.errors import MediaUnsupported, OrderInvalid
 from headrace.removal.orders.model import Priced, Wanted
 from headrace.removal.pipeline.model import Span
 

@@ -115,6 +115,8 @@ class Names(StrEnum):
     SOURCE = "source"
     MASK = "mask"  # that somebody drew
     SIGHT = "sight.npz"
+    MARKS = "marks.npz"  # a clip's
+    SIDES = "sides.png"  # frames before and after
     RESTORED = "restored.png"
     PREVIEW = "preview.webp"
     COMPARISON = "comparison.jpg"
