@@ -49,6 +49,7 @@ class Service:
     receiver: Receiver
     storage: Storage
     chosen: Settings
+    worker_stop: asyncio.Event  # set, only other processes work
 
     @property
     def db(self) -> Database:
@@ -107,21 +108,21 @@ async def serving(database_url: str, folder: Path) -> AsyncIterator[Service]:
             receiving() as receiver,
             relaying(chosen, place),
             Watched(world.db, storage, folder / "scratch", RemoverConfig(processes=1)) as remover,
-            working(chosen, world.db, remover),
+            working(chosen, world.db, remover) as stop,
         ):
             endpoint = {"name": "ours", "url": receiver.url, "subscribed_events": ["task.succeeded", "task.failed"]}
             await world.send("POST", "/v1/webhooks/endpoints", endpoint)
-            yield Service(world, app, remover, receiver, storage, chosen)
+            yield Service(world, app, remover, receiver, storage, chosen, stop)
 
 
 @asynccontextmanager
-async def working(chosen: Settings, db: Database, remover: Remover) -> AsyncIterator[Worker]:
+async def working(chosen: Settings, db: Database, remover: Remover) -> AsyncIterator[asyncio.Event]:
     config: WorkerConfig = worker_config(chosen, queues=[QUEUE], labels={})
     stop = asyncio.Event()
     worker = Worker(db, removal_types(remover), followers(), config)
     running = asyncio.create_task(worker.run(stop))
     try:
-        yield worker
+        yield stop
     finally:
         stop.set()
         await running
