@@ -69,7 +69,7 @@ def remove(order: VideoOrder, progress: Progress, *, found: list[Mark] | None = 
         looks.overlay(told.facts, told.samples, [each.candidate for each in told.marks], order.overlay)
     if not chosen:
         return _report(told, *_nothing(told.marks), began)
-    remover = Remover(told.facts, chosen, told.samples, threads=order.threads, heed=lambda: progress(_FOUND))
+    remover = Remover(told.facts, chosen, told.samples, heed=lambda: progress(_FOUND))
     if remover.hopeless is not None:
         return _report(told, Outcome.FAILED, remover.hopeless, began)
     progress(_SOLVED)

@@ -28,7 +28,6 @@ class _Off:
 
     eraser: Eraser
     kind: Kind
-    residue: solving.Residue
     window: "deque[tuple[float, float]]" = field(default_factory=lambda: deque(maxlen=2 * _AHEAD + 1))
     before: float = 0.0
     after: float = 0.0
@@ -59,7 +58,7 @@ class Remover:
     """Takes marks off the frames of one clip, in order."""
 
     def __init__(
-        self, facts: Facts, marks: list[Mark], samples: list[Sample], *, threads: int, heed: Callable[[], object]
+        self, facts: Facts, marks: list[Mark], samples: list[Sample], *, heed: Callable[[], object]
     ) -> None:
         self._facts = facts
         self._waiting: deque[tuple[Any, list[tuple[float, float]]]] = deque()
@@ -70,13 +69,13 @@ class Remover:
         for mark in marks:
             which = _which(mark, samples)
             eraser, residue = solving.way_of(
-                samples, which, facts.layout, mark.box, mark.matte, threads=threads, heed=heed
+                samples, which, facts.layout, mark.box, mark.matte, heed=heed
             )
-            if not residue.gone:
+            if residue > solving.GONE:
                 self.hopeless = (
-                    f"Mark {mark.candidate.id} could not be taken off: {residue.worst:.0%} of it would stay in the result."
+                    f"Mark {mark.candidate.id} could not be taken off: {min(residue, 1):.0%} of it would stay in the result."
                 )
-            self._off.append(_Off(eraser, mark.candidate.kind, residue))
+            self._off.append(_Off(eraser, mark.candidate.kind))
 
     @property
     def method(self) -> Method:
@@ -124,7 +123,7 @@ class Remover:
         after = sum(abs(each.after) for each in self._off)
         left = max(after / before if before > 0 else 0.0, 0.0)
         reason = None
-        if left > solving._GONE:
+        if left > solving.GONE:
             reason = f"{left:.0%} of the mark is still in the result."
         found = probe(result)
         if found.frames != written:

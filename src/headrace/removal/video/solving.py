@@ -1,7 +1,6 @@
 """What a mark in a clip is made of, and how it is best taken off: tried on the sampled frames first."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,23 +17,8 @@ from headrace.removal.views.solving import Guess, Matte, solve
 
 MANY = 4  # different backgrounds from which on they tell what the mark is made of
 _LOOKS = 6
-_GONE = 0.3  # of the mark: what may be left
-
-
-@dataclass(frozen=True, slots=True)
-class Residue:
-    """How much of a mark is in the frames: by its outline, and by the eye; 1 is all of it."""
-
-    outline: float
-    seen: float
-
-    @property
-    def worst(self) -> float:
-        return max(self.outline, self.seen)
-
-    @property
-    def gone(self) -> bool:
-        return self.worst <= _GONE
+_TRIED = 24  # samples on which a way is tried
+GONE = 0.25  # of the mark: what may be left
 
 
 def matte_of(
@@ -95,36 +79,21 @@ def _by_eye(pictures: list[NDArray[np.uint8]], looks: list[looking.Look], guess:
     return Matte(opacity.astype(np.float32), tint.astype(np.float32), guess.loose, 0.5)
 
 
-def attempt(
-    samples: list[Sample], which: NDArray[np.intp], layout: Layout, box: Box, eraser: Eraser, *, threads: int
-) -> Residue:
-    """What a way of taking the mark off leaves in the samples."""
-    before, after, weights = [], [], []
-    seen_before = seen_after = 0.0
-    looked = set(_varied(which, 3))
-    for number in _varied(which, 24):
+def residue_of(samples: list[Sample], which: NDArray[np.intp], eraser: Eraser) -> float:
+    """How much of the mark a way of taking it off leaves in the samples: 1 is all of it, 0 nothing.
+
+    By the outline, over many frames together: what the eye sees in single ones is what compression left of the mark's
+    edges, and it sees that with the true strength and colour, too.
+    """
+    before = after = 0.0
+    for number in _varied(which, _TRIED):
         planes = [plane.copy() for plane in samples[number].planes]
         strength, weight = eraser.measure(planes[0])
-        if number in looked:
-            seen_before += _seen(planes, layout, box, threads)
         eraser.erase(planes)
         left, _ = eraser.measure(planes[0])
-        if number in looked:
-            seen_after += _seen(planes, layout, box, threads)
-        before.append(strength)
-        after.append(left)
-        weights.append(weight)
-    told = max(float(np.dot(weights, before)), 1e-6)
-    outline = abs(float(np.dot(weights, after))) / told
-    return Residue(outline, min(1.0, seen_after / max(seen_before, 1.0)))
-
-
-def _seen(planes: list[NDArray[np.generic]], layout: Layout, box: Box, threads: int) -> float:
-    """How much of a mark the eye sees in the box."""
-    from headrace.removal.video.planes import cropped
-
-    look = looking.look(rgb_of(cropped(planes, layout, box), full=layout.full), threads=threads)
-    return float(np.where(look.seen[0] > 60, look.seen[0], 0).sum(dtype=np.float64))
+        before += weight * strength
+        after += weight * left
+    return abs(after) / max(before, 1e-6)
 
 
 def way_of(
@@ -134,16 +103,14 @@ def way_of(
     box: Box,
     matte: Matte,
     *,
-    threads: int,
     heed: Callable[[], object],
-) -> tuple[Eraser, Residue]:
-    """The first way that leaves little of the mark, or the one that leaves least."""
-    tried: list[tuple[Eraser, Residue]] = []
+) -> tuple[Eraser, float]:
+    """The first way that leaves little of the mark, or the one that leaves least; and how much it leaves."""
+    tried: list[tuple[Eraser, float]] = []
     for invent in (False, True):
         heed()
         eraser = Eraser(box, matte, layout, invent=invent)
-        residue = attempt(samples, which, layout, box, eraser, threads=threads)
-        tried.append((eraser, residue))
-        if residue.gone:
+        tried.append((eraser, residue_of(samples, which, eraser)))
+        if tried[-1][1] <= GONE:
             break
-    return min(tried, key=lambda each: each[1].worst)
+    return min(tried, key=lambda each: each[1])
