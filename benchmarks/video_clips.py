@@ -50,7 +50,9 @@ class Film:
                 )  # type: ignore[misc]
 
 
-def write(film: Film, path: Path, mark: Marks, *, codec: str = "libx264", options: dict[str, str] | None = None) -> None:
+def write(
+    film: Film, path: Path, mark: Marks, *, codec: str = "libx264", options: dict[str, str] | None = None
+) -> None:
     """The marked clip, with a tone beside it."""
     with av.open(str(path), "w") as container:
         track = container.add_stream(codec, rate=RATE)
@@ -87,7 +89,8 @@ def logo(film: Film, at: tuple[float, float], *, alpha: float = 0.5, text: str =
     middle = (film.width * at[0], film.height * at[1])
     width = shape.shape[1] * high / shape.shape[0]
     plane = np.maximum(
-        placed(shape, size, middle, high, 0), placed(disc, size, (middle[0] - width / 2 - high, middle[1]), 1.3 * high, 0)
+        placed(shape, size, middle, high, 0),
+        placed(disc, size, (middle[0] - width / 2 - high, middle[1]), 1.3 * high, 0),
     )
     a = plane * np.float32(alpha)
     return Mark(a, np.repeat(a[..., None], 3, 2))

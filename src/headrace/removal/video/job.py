@@ -126,7 +126,9 @@ def _looked(
 
 def _found(order: VideoOrder, facts: Facts, samples: list[Sample], heed: Callable[[float], object]) -> list[Mark]:
     if order.told:
-        seen = detecting.told(facts, samples, turning.boxes_as_stored(order, facts), turning.mask_as_stored(order, facts))
+        seen = detecting.told(
+            facts, samples, turning.boxes_as_stored(order, facts), turning.mask_as_stored(order, facts), order.threads
+        )
     else:
         seen = detecting.find(facts, samples, threads=order.threads, heed=heed)
     barred = turning.keep_as_stored(order, facts)
@@ -136,9 +138,7 @@ def _found(order: VideoOrder, facts: Facts, samples: list[Sample], heed: Callabl
         if each.score < LISTED_SCORE:
             continue
         allowed = detecting.allowed(each, barred)
-        matte = solving.matte_of(
-            samples, each.which, facts.layout, each.box, threads=order.threads, allowed=allowed, given=each.given
-        )
+        matte = solving.matte_of(each, samples, facts.layout, allowed)
         if matte is None or not matte.loose.any():
             continue
         candidate = _candidate(len(listed) + 1, each, matte.alpha[matte.alpha > 0.05], samples, facts)
@@ -183,7 +183,9 @@ def _chosen(found: list[Mark], order: VideoOrder) -> list[Mark]:
     unknown = sorted(set(order.only) - known)
     if unknown:
         listed = f"1 to {len(found)}" if found else "none"
-        raise CandidateUnknown(f"{order.source} has no candidate {unknown[0]}: there are {listed}. See `headrace detect`.")
+        raise CandidateUnknown(
+            f"{order.source} has no candidate {unknown[0]}: there are {listed}. See `headrace detect`."
+        )
     if order.only:
         return [each for each in found if each.candidate.id in order.only]
     if order.mode is Mode.MANUAL and not order.told:
@@ -214,5 +216,3 @@ def _report(told: _Told, outcome: Outcome | None, reason: str | None, began: flo
         warnings=(),
         seconds=round(time.monotonic() - began, 3),
     )
-
-

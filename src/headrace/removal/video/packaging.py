@@ -15,7 +15,6 @@ _TAGS = ("color_range", "color_primaries", "color_trc", "colorspace")
 _NO_TYPE = 0  # of a frame: the encoder chooses
 
 
-
 def container_of(path: str, facts: Facts) -> str:
     return KINDS.get(Path(path).suffix.lower(), facts.format)
 
@@ -170,5 +169,3 @@ def writable(frame: Any, facts: Facts) -> Any:
         return fresh
     frame.make_writable()  # the decoder predicts from its own
     return frame
-
-

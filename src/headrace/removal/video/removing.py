@@ -19,6 +19,7 @@ from headrace.removal.video.sampling import Sample
 _AHEAD = 3  # frames on either side that say, together with it, how strong a mark is in a frame
 _ON, _OFF = 0.75, 0.2  # of its usual strength: from here on it is all there; under it, gone
 _STAYS = 0.3  # a mark that is always there is gone only under this
+_CLEAR, _OPEN = 6.0, (0.35, 0.65)  # an outline so strong tells by itself, but for strengths between these
 _CHECKED = 240  # frames that the residue is read off, at the most
 
 
@@ -33,8 +34,10 @@ class _Off:
     after: float = 0.0
     frames: int = 0
 
-    def strength(self) -> float:
-        """By all frames of the window: their weighted median."""
+    def strength(self, own: float, weight: float) -> float:
+        """By the frame itself where its outline tells enough; else by all of the window, their weighted median."""
+        if weight >= _CLEAR and not _OPEN[0] < own < _OPEN[1]:
+            return self._settled(own)
         values = sorted(self.window)
         total = sum(weight for _, weight in values)
         if total <= 0:
@@ -57,9 +60,7 @@ class _Off:
 class Remover:
     """Takes marks off the frames of one clip, in order."""
 
-    def __init__(
-        self, facts: Facts, marks: list[Mark], samples: list[Sample], *, heed: Callable[[], object]
-    ) -> None:
+    def __init__(self, facts: Facts, marks: list[Mark], samples: list[Sample], *, heed: Callable[[], object]) -> None:
         self._facts = facts
         self._waiting: deque[tuple[Any, list[tuple[float, float]]]] = deque()
         self._every = max(1, facts.frames // _CHECKED)
@@ -68,13 +69,9 @@ class Remover:
         self.hopeless: str | None = None
         for mark in marks:
             which = _which(mark, samples)
-            eraser, residue = solving.way_of(
-                samples, which, facts.layout, mark.box, mark.matte, heed=heed
-            )
+            eraser, residue = solving.way_of(samples, which, facts.layout, mark.box, mark.matte, heed=heed)
             if residue > solving.GONE:
-                self.hopeless = (
-                    f"Mark {mark.candidate.id} could not be taken off: {min(residue, 1):.0%} of it would stay in the result."
-                )
+                self.hopeless = f"Mark {mark.candidate.id} could not be taken off: {min(residue, 1):.0%} of it would stay in the result."
             self._off.append(_Off(eraser, mark.candidate.kind))
 
     @property
@@ -108,7 +105,7 @@ class Remover:
         frame, measured = self._waiting.popleft()
         planes = views_of(frame, self._facts.layout)
         for each, (value, weight) in zip(self._off, measured, strict=True):
-            strength = each.strength()
+            strength = each.strength(value, weight)
             each.eraser.erase(planes, strength)
             if strength > 0 and self._seen % self._every == 0:
                 left, _ = each.eraser.measure(planes[0])

@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 from headrace.removal.eye.blocks import Block
 from headrace.removal.eye.drafting import drafted
 from headrace.removal.eye.model import Mask
-from headrace.removal.video.colours import planes_of, rgb_of
+from headrace.removal.video.colours import planes_of
+from headrace.removal.video.detecting import Found, varied
 from headrace.removal.video.erasing import Eraser
 from headrace.removal.video.planes import Layout
 from headrace.removal.video.sampling import Box, Sample
@@ -16,46 +17,23 @@ from headrace.removal.views import looking
 from headrace.removal.views.solving import Guess, Matte, solve
 
 MANY = 4  # different backgrounds from which on they tell what the mark is made of
-_LOOKS = 6
+_VIEWS = 72  # that are solved with, at the most
 _TRIED = 24  # samples on which a way is tried
 GONE = 0.25  # of the mark: what may be left
 
 
-def matte_of(
-    samples: list[Sample],
-    which: NDArray[np.intp],
-    layout: Layout,
-    box: Box,
-    *,
-    threads: int,
-    allowed: Mask | None = None,
-    given: Mask | None = None,
-) -> Matte | None:
-    """The mark in the box by all samples that have it (``which`` is not -1). None where the eye sees none."""
-    there = np.flatnonzero(which >= 0)
-    crops = [samples[number].crop(layout, box) for number in _varied(which, 3 * _LOOKS * MANY)]
-    pictures = [rgb_of(samples[number].crop(layout, box), full=layout.full) for number in _varied(which, _LOOKS)]
-    looks = [looking.look(picture, threads=threads) for picture in pictures]
-    guess = looking.guess(looks, allowed, given=given)
+def matte_of(found: Found, samples: list[Sample], layout: Layout, allowed: Mask | None = None) -> Matte | None:
+    """What a mark is made of, by all samples that have it. None where nothing of it may be changed."""
+    guess = looking.guess(found.looks, allowed, given=found.given)
     if not guess.tight.any():
         return None
-    if len(np.unique(which[there])) < MANY:
-        return _by_eye(pictures, looks, guess, layout)
+    if found.backgrounds < MANY:
+        return _by_eye(found.pictures, found.looks, guess, layout)
+    crops = [samples[number].crop(layout, found.box) for number in varied(found.which, _VIEWS)]
     hue = guess.tint / np.maximum(guess.alpha, 0.02)[..., None]
     tint = planes_of(np.clip(hue, 0, 255), full=layout.full) * guess.alpha[..., None]
     light = (layout.black, layout.white)
     return solve(crops, Guess(guess.tight, guess.loose, guess.alpha, tint), light=light)
-
-
-def _varied(which: NDArray[np.intp], most: int) -> list[int]:
-    """Numbers of samples that have the mark, of as many backgrounds as there are."""
-    queues = [list(np.flatnonzero(which == number)) for number in np.unique(which[which >= 0])]
-    chosen: list[int] = []
-    while len(chosen) < most and any(queues):
-        for queue in queues:
-            if queue and len(chosen) < most:
-                chosen.append(int(queue.pop(len(queue) // 2)))
-    return sorted(chosen)
 
 
 def _by_eye(pictures: list[NDArray[np.uint8]], looks: list[looking.Look], guess: Guess, layout: Layout) -> Matte:
@@ -86,7 +64,7 @@ def residue_of(samples: list[Sample], which: NDArray[np.intp], eraser: Eraser) -
     edges, and it sees that with the true strength and colour, too.
     """
     before = after = 0.0
-    for number in _varied(which, _TRIED):
+    for number in varied(which, _TRIED):
         planes = [plane.copy() for plane in samples[number].planes]
         strength, weight = eraser.measure(planes[0])
         eraser.erase(planes)

@@ -94,9 +94,7 @@ class _Ratio:
         return (1 - through) * where
 
 
-def _inked(
-    guess: Guess, shift: Plane, beneath: Plane, ratio: _Ratio, light: Light
-) -> tuple[Plane, Plane]:
+def _inked(guess: Guess, shift: Plane, beneath: Plane, ratio: _Ratio, light: Light) -> tuple[Plane, Plane]:
     loose = guess.loose
     at = np.nonzero(loose)
     hue = guess.tint[at] / np.maximum(guess.alpha[at], 0.05)[:, None]
@@ -132,9 +130,7 @@ def _ink(
     return alpha, alpha[:, None] * colour
 
 
-def _read(
-    core: Mask, moved: Numbers, below: Numbers, ratio: _Ratio, light: Light
-) -> tuple[float, Numbers]:
+def _read(core: Mask, moved: Numbers, below: Numbers, ratio: _Ratio, light: Light) -> tuple[float, Numbers]:
     strength = float(np.clip(ratio.alpha(core), 0.05, 1.0))
     colour = np.median(below + moved / strength, axis=0)
     # An ink of white or black: then its mean alone tells its strength.
