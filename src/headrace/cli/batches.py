@@ -88,7 +88,7 @@ def _require_folder(names: list[Path], to: Path | None) -> None:
 
 
 def remove(items: list[Item], wanted: Wanted, *, json: bool) -> None:
-    """Take the marks off; one file that fails does not keep the others from it. Exits with 1 if one is left as it is."""
+    """Take the marks off; one that fails does not keep the others from it. Exits with 1 if one is left as it is."""
     if len(items) > 1 and wanted.document.only:
         raise typer.BadParameter("candidates have other numbers in every file: name one file", param_hint="--only")
     with _bars(len(items)) as bars:

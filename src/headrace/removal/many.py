@@ -1,4 +1,4 @@
-"""The same mark over many pictures of one size: learnt from all of them, taken off each. A pure job, as ``pictures`` is.
+"""The same mark over many pictures of one size: learnt from all of them, taken off each. A pure job, as ``pictures``.
 
 A file from anywhere may be made to harm: call ``process`` in a child process, as ``confined_many.carry_out`` does.
 """

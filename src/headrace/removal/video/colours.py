@@ -15,7 +15,8 @@ def rgb_of(planes: NDArray[np.uint8], *, full: bool) -> NDArray[np.uint8]:
     if not full:
         bright, blue, red = (bright - 16) * (255 / 219), blue * (255 / 224), red * (255 / 224)
     picture = np.stack([bright + _RED * red, bright - _GREEN_U * blue - _GREEN_V * red, bright + _BLUE * blue], 2)
-    return np.clip(np.rint(picture), 0, 255).astype(np.uint8)
+    levels: NDArray[np.uint8] = np.clip(np.rint(picture), 0, 255).astype(np.uint8)
+    return levels
 
 
 def planes_of(picture: NDArray[np.floating], *, full: bool) -> NDArray[np.float32]:

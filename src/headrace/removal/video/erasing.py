@@ -58,7 +58,8 @@ class Eraser:
             tint = self._tint[..., channel] * np.float32(strength) * scale
             here = alpha if channel == 0 else shrunk_to(alpha, self.layout)
             less = tint if channel == 0 else shrunk_to(tint, self.layout)
-            prepared.append((1 / (1 - here), less))
+            gain: Plane = np.reciprocal(1 - here).astype(np.float32)
+            prepared.append((gain, less.astype(np.float32)))
         return prepared
 
     def erase(self, planes: list[NDArray[Any]], strength: float = 1.0) -> None:

@@ -1,7 +1,7 @@
-"""One clip: probed, looked at, cleaned, packed, checked. Plain functions on files: they know neither commands nor tasks.
+"""One clip: probed, looked at, cleaned, packed, checked. Functions on files that know neither commands nor tasks.
 
-``detect`` leaves its marks in a file from which ``remove`` goes on, also on another machine. A file from anywhere may be
-made to harm: call these in a child process, as ``confined_videos.carry_out`` does.
+``detect`` leaves its marks in a file from which ``remove`` goes on, also on another machine. A file from anywhere may
+be made to harm: call these in a child process, as ``confined_videos.carry_out`` does.
 """
 
 import time
@@ -18,9 +18,7 @@ from headrace.removal.video.model import (
     LISTED_SCORE,
     MOST_CANDIDATES,
     Candidate,
-    Check,
     Kind,
-    Method,
     VideoOrder,
     VideoReport,
 )
@@ -132,7 +130,7 @@ def _found(order: VideoOrder, facts: Facts, samples: list[Sample], heed: Callabl
     else:
         seen = detecting.find(facts, samples, threads=order.threads, heed=heed)
     barred = turning.keep_as_stored(order, facts)
-    listed = []
+    listed: list[Mark] = []
     for each in seen[:MOST_CANDIDATES]:
         heed(1.0)
         if each.score < LISTED_SCORE:

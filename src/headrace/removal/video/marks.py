@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,6 @@ from headrace.removal.errors import HintUnusable
 from headrace.removal.video.model import Candidate, Kind
 from headrace.removal.video.sampling import Box
 from headrace.removal.views.solving import Matte
-
-_MOST_BYTES = 2_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +32,8 @@ def save(marks: list[Mark], path: str) -> None:
         arrays[f"loose_{number}"] = matte.loose
     head = [{"candidate": asdict(mark.candidate), "box": mark.box, "trust": mark.matte.trust} for mark in marks]
     arrays["head"] = np.frombuffer(json.dumps(head).encode(), np.uint8)
-    with open(path, "wb") as file:  # np.savez adds an ending to names
-        np.savez_compressed(file, **arrays)
+    with Path(path).open("wb") as file:  # np.savez adds an ending to names
+        np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
 
 
 def load(path: str) -> list[Mark]:

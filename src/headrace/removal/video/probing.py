@@ -10,6 +10,7 @@ from headrace.removal.video.planes import Layout, layout_of, working_format
 
 MOST_PIXELS = 8192 * 4352
 _MOST_FRAMES = 2_000_000
+_SMALLEST = 32  # pixels
 _FULL_RANGE = 2  # as FFmpeg numbers it
 
 
@@ -67,59 +68,70 @@ def opened(path: str) -> Any:
     return container
 
 
+@dataclass(slots=True)
+class _Counted:
+    stamps: list[int]
+    keyframes: int = 0
+    size: int = 0
+    first: Any = None
+
+
 def probe(path: str) -> Facts:
     """Reads every packet's head and decodes one frame. Raises ``ClipUnreadable``."""
-    import av
-
     with opened(path) as container:
         stream = container.streams.video[0]
-        stamps, keyframes, size, rotation, first = [], 0, 0, 0, None
-        try:
-            for packet in container.demux(stream):
-                if packet.size == 0:
-                    continue
-                size += packet.size
-                keyframes += packet.is_keyframe
-                if packet.pts is not None and not packet.is_discard:
-                    stamps.append(packet.pts)
-                if first is None:
-                    first = _first(packet)
-                if len(stamps) > _MOST_FRAMES:
-                    raise ClipUnreadable(f"{path} has more than {_MOST_FRAMES:,} frames.")
-        except av.FFmpegError as exc:
-            if not stamps:
-                raise ClipUnreadable(f"{path} could not be read: {exc}") from exc
-        if first is None:
-            first = _any_frame(path)
-        if first is None or not stamps:
+        counted = _counted(container, stream, path)
+        first = counted.first or _any_frame(path)
+        if first is None or not counted.stamps:
             raise ClipUnreadable(f"{path} has no frame that can be decoded.")
-        rotation = int(first.rotation) % 360
+        if first.width * first.height > MOST_PIXELS or min(first.width, first.height) < _SMALLEST:
+            raise ClipUnreadable(f"{path} has frames of {first.width} x {first.height} pixels: too many, or too few.")
         context = stream.codec_context
-        if first.width * first.height > MOST_PIXELS:
-            raise ClipUnreadable(f"{path} has frames of {first.width} x {first.height} pixels: too many.")
-        rate = stream.average_rate or stream.guessed_rate or Fraction(25)
-        stamps.sort()
+        rate = Fraction(stream.average_rate or stream.guessed_rate or 25)
+        stamps = sorted(counted.stamps)
         base = Fraction(stream.time_base)
         seconds = max(float((stamps[-1] - stamps[0]) * base), float(1 / rate))
         bits = max(component.bits for component in first.format.components)
-        full = context.color_range == _FULL_RANGE or first.color_range == _FULL_RANGE
+        full = _FULL_RANGE in (context.color_range, first.color_range)
         return Facts(
             path,
             _container(container, path),
-            context.codec.canonical_name if hasattr(context.codec, "canonical_name") else context.name,
+            context.codec.canonical_name,
             first.width,
             first.height,
-            rotation,
+            int(first.rotation) % 360,
             _matrix(first),
             layout_of(working_format(first.format.name, bits), full=full),
-            Fraction(rate),
+            rate,
             base,
             tuple(stamps),
-            keyframes,
-            int(8 * size / seconds),
+            counted.keyframes,
+            int(8 * counted.size / seconds),
             len(container.streams.audio),
             len(container.streams.subtitles),
         )
+
+
+def _counted(container: Any, stream: Any, path: str) -> _Counted:
+    import av
+
+    counted = _Counted([])
+    try:
+        for packet in container.demux(stream):
+            if packet.size == 0:
+                continue
+            counted.size += packet.size
+            counted.keyframes += packet.is_keyframe
+            if packet.pts is not None and not packet.is_discard:
+                counted.stamps.append(packet.pts)
+            if counted.first is None:
+                counted.first = _first(packet)
+            if len(counted.stamps) > _MOST_FRAMES:
+                raise ClipUnreadable(f"{path} has more than {_MOST_FRAMES:,} frames.")
+    except av.FFmpegError as exc:
+        if not counted.stamps:
+            raise ClipUnreadable(f"{path} could not be read: {exc}") from exc
+    return counted
 
 
 def _first(packet: Any) -> Any:

@@ -71,7 +71,9 @@ class Remover:
             which = _which(mark, samples)
             eraser, residue = solving.way_of(samples, which, facts.layout, mark.box, mark.matte, heed=heed)
             if residue > solving.GONE:
-                self.hopeless = f"Mark {mark.candidate.id} could not be taken off: {min(residue, 1):.0%} of it would stay in the result."
+                self.hopeless = (
+                    f"Mark {mark.candidate.id} could not be taken off: {min(residue, 1):.0%} of it would stay."
+                )
             self._off.append(_Off(eraser, mark.candidate.kind))
 
     @property

@@ -71,6 +71,7 @@ def mask_as_stored(order: VideoOrder, facts: Facts) -> Mask | None:
     width, height = facts.upright
     if mask.shape != (height, width):
         raise HintUnusable(
-            f"{order.drawn} has {mask.shape[1]} x {mask.shape[0]} pixels: a mask has the clip's size, {width} x {height}."
+            f"{order.drawn} has {mask.shape[1]} x {mask.shape[0]} pixels: a mask has the clip's size, "
+            f"{width} x {height}."
         )
     return stored(mask, facts)

@@ -1,4 +1,4 @@
-"""What the eye sees in many views of one place, taken together: its errors differ from view to view, a mark does not."""
+"""What the eye sees in many views of one place, taken together: its errors differ from view to view, a mark stays."""
 
 from dataclasses import dataclass
 
@@ -21,7 +21,8 @@ class Look:
 
     @property
     def odds(self) -> Plane:
-        return ODDS[self.seen[0]].astype(np.float32)
+        odds: Plane = ODDS[self.seen[0]].astype(np.float32)
+        return odds
 
 
 def look(view: Picture, *, threads: int) -> Look:
@@ -40,7 +41,8 @@ def spread(count: int, most: int = LOOKS) -> list[int]:
 def likely(looks: list[Look]) -> Levels:
     """The probability of each pixel by all looks together, in 255ths."""
     odds = np.mean([each.odds for each in looks], 0)
-    return np.rint(255 / (1 + np.exp(-odds))).astype(np.uint8)
+    levels: Levels = np.rint(255 / (1 + np.exp(-odds))).astype(np.uint8)
+    return levels
 
 
 def guess(looks: list[Look], allowed: Mask | None = None, *, given: Mask | None = None) -> Guess:
@@ -49,7 +51,7 @@ def guess(looks: list[Look], allowed: Mask | None = None, *, given: Mask | None 
     tight = odds > _EVEN if given is None else given
     if allowed is not None:
         tight = tight & allowed
-    alpha = np.mean([each.seen[1] for each in looks], 0, dtype=np.float32) / np.float32(255)
-    tint = np.mean([np.moveaxis(each.seen[2:5], 0, 2) for each in looks], 0, dtype=np.float32)
+    alpha: Plane = np.stack([each.seen[1] for each in looks]).mean(0, dtype=np.float32) / np.float32(255)
+    tint: Plane = np.stack([np.moveaxis(each.seen[2:5], 0, 2) for each in looks]).mean(0, dtype=np.float32)
     loose = loosened(tight)
     return Guess(tight, loose if allowed is None else loose & allowed, alpha, tint)

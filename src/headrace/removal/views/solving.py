@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headrace.removal.eye.filling import fill
-from headrace.removal.eye.inks import centres, nearest
+from headrace.removal.eye.inks import centres_of, nearest_to
 from headrace.removal.eye.model import Mask, Plane
 from headrace.removal.views.stack import Moments, Views, integrated, moments, persistent_steps
 
@@ -99,9 +99,9 @@ def _inked(guess: Guess, shift: Plane, beneath: Plane, ratio: _Ratio, light: Lig
     at = np.nonzero(loose)
     hue = guess.tint[at] / np.maximum(guess.alpha[at], 0.05)[:, None]
     weight = guess.alpha[at] * guess.tight[at] + 1e-6
-    inks = centres(hue, weight)
+    inks = centres_of(hue, weight)
     belongs = np.zeros(loose.shape, np.intp)
-    belongs[at] = nearest(hue, inks)
+    belongs[at] = nearest_to(hue, inks)
     alpha, tint = np.zeros(loose.shape, np.float32), np.zeros((*loose.shape, 3), np.float32)
     for number, colour in enumerate(inks):
         its = loose & (belongs == number)

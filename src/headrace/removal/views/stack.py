@@ -54,10 +54,12 @@ def _middle(values: NDArray[np.int16]) -> Plane:
     """A mean of the middle half: as robust as a median, and of finer steps."""
     count = len(values)
     if count < 4:
-        return np.median(values, axis=0).astype(np.float32)
+        few: Plane = np.median(values, axis=0).astype(np.float32)
+        return few
     low, high = count // 4, count - count // 4
     ordered = np.partition(values, (low, high - 1), axis=0)
-    return ordered[low:high].mean(0, dtype=np.float32)  # type: ignore[no-any-return]
+    middle: Plane = ordered[low:high].mean(0, dtype=np.float32)
+    return middle
 
 
 def integrated(right: Plane, down: Plane, inside: Mask) -> Plane:
@@ -84,4 +86,5 @@ def _poisson(divergence: Plane) -> Plane:
     scale[0, 0] = 1
     waves = (waves / scale).astype(np.float32)
     waves[0, 0] = 0
-    return cv2.dct(waves, flags=cv2.DCT_INVERSE)[:height, :width]  # type: ignore[return-value]
+    plane: Plane = cv2.dct(waves, flags=cv2.DCT_INVERSE)[:height, :width]
+    return plane
