@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Literal, TypedDict
 
+from headrace.tasks.keeping import Retention
 from headrace.tasks.registry import Backoff, Isolation, ProcessLimits
 
 
@@ -42,6 +43,12 @@ class TaskOptions(TypedDict, total=False):
     """What ``max_running_per_key`` counts by: ``"user"``, or ``"payload.FIELD"`` with any number of further fields."""
     units: int | str | None
     """What a task costs: a whole number, or ``"payload.FIELD"``. None, the default, is nothing."""
+    submit: str
+    """Who may submit it: ``"admins"``, the default, are administrators and programs on the database; ``"users"`` are
+    all with an account; or a scope of API keys."""
+    retention: Retention
+    """How long a task is kept after its end: a ``timedelta``, ``"forever"``, or a mapping of ``"succeeded"``,
+    ``"failed"`` and ``"canceled"`` to one; None, the default, is as the settings say."""
     limits: ProcessLimits
     """What one task may use of memory, time and files, with ``isolation="process"``."""
     environment: Sequence[str]
