@@ -36,6 +36,7 @@ from tests.accounts.test_wechat import FakeWeChat
 from tests.assets.stand import png
 from tests.billing.stand import grant_alone
 from tests.edge import stand
+from tests.open_types import OpenRegistry
 
 PASSWORD = "correct horse battery"
 RISK = {
@@ -103,7 +104,7 @@ class World:
 
     async def schedule(self) -> str:
         body = {"name": f"schedule {next(self._numbers)}", "type": "anything", "interval": 3600}
-        uid: str = (await self.send("POST", "/v1/schedules", body)).json()["uid"]
+        uid: str = (await self.send("POST", "/v1/schedules", body)).json()["id"]
         return uid
 
     async def plan(self) -> str:
@@ -174,7 +175,7 @@ class World:
 
     @property
     def makers(self) -> Registry:
-        registry = Registry()
+        registry = OpenRegistry()
 
         @registry.task("makes_a_file", queue="makers", followers=("results",))  # others pause the usual one
         async def makes_a_file(context: TaskContext, payload: Any) -> Any:
@@ -409,26 +410,26 @@ async def _(world: World) -> Sent:
 
 
 @recipe(
-    "PATCH /v1/schedules/{uid}",
-    "DELETE /v1/schedules/{uid}",
-    "POST /v1/schedules/{uid}/disable",
-    "POST /v1/schedules/{uid}/run",
+    "PATCH /v1/schedules/{schedule_id}",
+    "DELETE /v1/schedules/{schedule_id}",
+    "POST /v1/schedules/{schedule_id}/disable",
+    "POST /v1/schedules/{schedule_id}/run",
 )
 async def _(world: World) -> Sent:
-    return Sent({"uid": await world.schedule()}, {"priority": 3})
+    return Sent({"schedule_id": await world.schedule()}, {"priority": 3})
 
 
-@recipe("POST /v1/schedules/{uid}/enable")
+@recipe("POST /v1/schedules/{schedule_id}/enable")
 async def _(world: World) -> Sent:
     uid = await world.schedule()
     await world.send("POST", f"/v1/schedules/{uid}/disable")
-    return Sent({"uid": uid})
+    return Sent({"schedule_id": uid})
 
 
-@recipe("POST /v1/executions/{execution_uid}/cancel")
+@recipe("POST /v1/executions/{execution_id}/cancel")
 async def _(world: World) -> Sent:
     run = (await world.send("POST", f"/v1/schedules/{await world.schedule()}/run")).json()
-    return Sent({"execution_uid": run["execution_uid"]})
+    return Sent({"execution_id": run["id"]})
 
 
 @recipe("POST /v1/me/deletion")
@@ -653,6 +654,7 @@ async def _served(
         argon2_time_cost=1,
         argon2_memory="64KiB",
         argon2_parallelism=1,
+        registration="open",
         wechat_app_id="app",
         files_url=tempfile.mkdtemp(prefix="headrace-files-"),
         wechat_app_secret="secret",
@@ -663,7 +665,7 @@ async def _served(
     files = Path(str(chosen.files_url))
     place = Deployment(config, config, embedded=False)
     async with server, application(chosen, place, stand.SECRET) as app, await Database.connect(config) as db:
-        registry = Registry()
+        registry = OpenRegistry()
 
         @registry.task("anything")
         async def anything(context: TaskContext, payload: Any) -> None: ...

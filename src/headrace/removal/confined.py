@@ -7,6 +7,7 @@ from pathlib import Path
 
 from pydantic import TypeAdapter
 
+from headrace import extras
 from headrace.errors import HeadraceError
 from headrace.removal import pictures, places
 from headrace.removal.errors import HintUnusable, ModelDamaged, PictureUnreadable, RemovalMissing, TargetUnusable
@@ -103,4 +104,4 @@ def require_engines() -> None:
     """Raises ``RemovalMissing``."""
     missing = [name for name in ("cv2", "numpy", "onnxruntime", "PIL") if importlib.util.find_spec(name) is None]
     if missing:
-        raise RemovalMissing
+        raise RemovalMissing(f"Removal needs libraries that are not installed: run {extras.remedy('removal')}.")

@@ -4,7 +4,7 @@ from headrace.errors import Invalid, Unavailable
 
 
 class RemovalMissing(Unavailable):
-    """Removal needs libraries that are not installed: `pip install 'headrace[removal]'` or `scripts/setup removal`."""
+    """Removal needs libraries that are not installed: those of the extra `removal`."""
 
     code = "removal_missing"
 

@@ -3,7 +3,7 @@
 from datetime import timedelta
 from typing import ClassVar
 
-from headrace.errors import Conflict, HeadraceError, Invalid, NotFound, Unavailable
+from headrace.errors import Conflict, Denied, Exhausted, HeadraceError, Invalid, NotFound, Unavailable
 from headrace.tasks.model import ErrorCode
 
 
@@ -41,6 +41,30 @@ class PayloadTooLarge(Invalid):
     """The payload is larger than tasks may carry: store the data elsewhere and send its address."""
 
     code = "payload_too_large"
+
+
+class TypeDenied(Denied):
+    """Tasks of this type may be submitted by administrators alone."""
+
+    code = "task_type_denied"
+
+
+class OverCap(Invalid):
+    """A task asks for more than users may; ``details.cap`` says of what."""
+
+    code = "over_cap"
+
+
+class QueueUndeclared(Invalid):
+    """Nobody has declared this queue: leave it out, or name one that a type, a worker or an administrator has."""
+
+    code = "queue_undeclared"
+
+
+class TooManyOpenTasks(Exhausted):
+    """Too many tasks of this user wait or run."""
+
+    code = "too_many_open_tasks"
 
 
 class TaskSpecInvalid(Invalid):
@@ -108,13 +132,19 @@ class BadResult(Invalid):
 
 
 class Fatal(HeadraceError):
-    """The task failed and trying again would not help."""
+    """The task failed and trying again would not help.
 
-    code = "FATAL"
+    >>> raise Fatal("The file is no picture.")
+    """
+
+    code = "fatal"
 
 
 class Snooze(Exception):
-    """Not now: run the task again after a while, without spending an attempt."""
+    """Not now: run the task again after a while, without spending an attempt.
+
+    >>> raise Snooze(timedelta(minutes=5))
+    """
 
     def __init__(self, delay: timedelta) -> None:
         self.delay = delay

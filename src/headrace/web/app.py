@@ -46,7 +46,8 @@ def create_app(services: Services, config: WebConfig, *, routers: Sequence[APIRo
     app.state.limiter = Limiter(services.db, services.limits)
     app.state.metrics = Metrics()
     app.state.probe = health.Probe(services.readiness)
-    for router in (health.router, pages.router):
+    own = (health.router, pages.router, *([health.metrics_router] if config.metrics else []))
+    for router in own:
         app.include_router(router)
     for router in routers:
         app.include_router(router, dependencies=[Depends(readable)])
