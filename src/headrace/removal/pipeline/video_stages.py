@@ -8,13 +8,15 @@ from PIL import Image
 
 from headrace.removal.candidates import Mode, Outcome
 from headrace.removal.errors import CandidateUnknown, HintUnusable
-from headrace.removal.pipeline.model import FailureCode, Names, RemovalOrder, StageOrder, StageReport
+from headrace.removal.pipeline.model import FailureCode, Names, Rectangle, RemovalOrder, StageOrder, StageReport
 from headrace.removal.pipeline.previewing import write_preview
 from headrace.removal.video import job
 from headrace.removal.video.model import Candidate, Placed, Quality, VideoOrder, VideoReport
 from headrace.removal.video.probing import probe
 
 Progress = Callable[[int], object]
+
+_SEEN = 0.5  # the score of what is left from which on the mark is not gone
 
 
 def prepare(order: StageOrder, progress: Progress) -> StageReport:
@@ -63,11 +65,37 @@ def inpaint(order: StageOrder, progress: Progress) -> StageReport:
 
 
 def package(order: StageOrder, progress: Progress) -> StageReport:
+    left = _left(order, lambda percent: progress(percent * 8 // 10))
+    if left is not None and not order.order.accept_poor:
+        return StageReport({"left": _shown(left)}, refused=FailureCode.MARK_REMAINS)
     write_preview(order.path(order.result), order.order.output_format, order.path(Names.PREVIEW))
-    progress(60)
+    progress(90)
     with Image.open(order.path(Names.SIDES)) as sides:
         sides.convert("RGB").save(order.path(Names.COMPARISON), "JPEG", quality=90)
     return StageReport()
+
+
+def _left(order: StageOrder, progress: Progress) -> Candidate | None:
+    """What a second look at the whole result still finds where a mark was.
+
+    The core's own check holds the result against the mask that was found; a part of the mark outside of it, a letter
+    that was overlooked, is seen by this alone.
+    """
+    chosen = set(order.earlier["chosen"])
+    places = [tuple(each["box"]) for each in order.earlier["candidates"] if each["id"] in chosen]
+    again = job.detect(VideoOrder(order.path(order.result), threads=order.threads), progress)
+    return next(
+        (each for each in again.candidates if each.score >= _SEEN and any(_overlap(each.box, box) for box in places)),
+        None,
+    )
+
+
+def _overlap(one: Rectangle, other: Rectangle) -> bool:
+    """Whether they meet, or nearly: what was overlooked lies beside what was found."""
+    margin = min(other[2], other[3]) // 2
+    across = min(one[0] + one[2], other[0] + other[2] + margin) - max(one[0], other[0] - margin)
+    along = min(one[1] + one[3], other[1] + other[3] + margin) - max(one[1], other[1] - margin)
+    return across > 0 and along > 0
 
 
 def _asked(order: StageOrder, **more: Any) -> VideoOrder:
