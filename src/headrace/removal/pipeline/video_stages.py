@@ -16,7 +16,7 @@ from headrace.removal.video.probing import probe
 
 Progress = Callable[[int], object]
 
-_SEEN = 0.5  # the score of what is left from which on the mark is not gone
+_SEEN = 0.1  # how strong what is left is, from which on the mark is not gone
 
 
 def prepare(order: StageOrder, progress: Progress) -> StageReport:
@@ -76,26 +76,24 @@ def package(order: StageOrder, progress: Progress) -> StageReport:
 
 
 def _left(order: StageOrder, progress: Progress) -> Candidate | None:
-    """What a second look at the whole result still finds where a mark was.
+    """What a second look at the result still finds where a mark was, and around it.
 
     The core's own check holds the result against the mask that was found; a part of the mark outside of it, a letter
-    that was overlooked, is seen by this alone.
+    that was overlooked, is seen by this alone. It is told where to look, for there was a mark: so it sees more.
     """
     chosen = set(order.earlier["chosen"])
-    places = [tuple(each["box"]) for each in order.earlier["candidates"] if each["id"] in chosen]
-    again = job.detect(VideoOrder(order.path(order.result), threads=order.threads), progress)
-    return next(
-        (each for each in again.candidates if each.score >= _SEEN and any(_overlap(each.box, box) for box in places)),
-        None,
-    )
+    places = [each["box"] for each in order.earlier["candidates"] if each["id"] in chosen]
+    boxes = tuple(Placed(_around(tuple(box))) for box in places)
+    again = job.detect(VideoOrder(order.path(order.result), boxes=boxes, threads=order.threads), progress)
+    return next((each for each in again.candidates if each.opacity >= _SEEN), None)
 
 
-def _overlap(one: Rectangle, other: Rectangle) -> bool:
-    """Whether they meet, or nearly: what was overlooked lies beside what was found."""
-    margin = min(other[2], other[3]) // 2
-    across = min(one[0] + one[2], other[0] + other[2] + margin) - max(one[0], other[0] - margin)
-    along = min(one[1] + one[3], other[1] + other[3] + margin) - max(one[1], other[1] - margin)
-    return across > 0 and along > 0
+def _around(box: Rectangle) -> Rectangle:
+    """The box with what lies right beside it; the core cuts off what is outside of the frame."""
+    left, top, width, height = box
+    margin = max(16, min(width, height))
+    x, y = max(0, left - margin), max(0, top - margin)
+    return x, y, left + width + margin - x, top + height + margin - y
 
 
 def _asked(order: StageOrder, **more: Any) -> VideoOrder:
