@@ -20,6 +20,7 @@ from headrace.cli.metrics import metrics_served
 from headrace.cli.output import Json, err, number_of, progress, say
 from headrace.cli.payloads import pairs
 from headrace.cli.program import load_program
+from headrace.cli.removal_wiring import removing
 from headrace.cli.supervisor import Supervisor, supervised, worker_command
 from headrace.cli.waiting import until_reachable
 from headrace.cli.wiring import Deployment, database_of, load_settings, maintenance, run, worker_config
@@ -114,21 +115,28 @@ async def _work(
             config,
         )
 
-        waits_for.append(working)
+        async with removing(settings, deployment, queues=config.queues, labels=config.labels) as remover:
+            workers = [working] if remover is None else [working, remover]
+            waits_for.extend(workers)
 
-        def totals() -> tuple[int, Totals]:
-            figures = working.figures
-            return 1, Totals(working.running, figures.finished, figures.failed, figures.lost)
+            def totals() -> tuple[int, Totals]:
+                figures = [each.figures for each in workers]
+                return 1, Totals(
+                    sum(each.running for each in workers),
+                    sum(each.finished for each in figures),
+                    sum(each.failed for each in figures),
+                    sum(each.lost for each in figures),
+                )
 
-        meters = Meters("worker", __version__)
-        meters.add(working.read_figures)
-        with _past_deaf_handlers(working):
-            async with (
-                metrics_served(settings, deployment, meters),
-                reporting(display, totals, db, config.queues, stop=stop),
-            ):
-                await working.run(stop)
-        return working.figures.finished
+            meters = Meters("worker", __version__)
+            meters.add(working.read_figures)
+            with _past_deaf_handlers(working):
+                async with (
+                    metrics_served(settings, deployment, meters),
+                    reporting(display, totals, db, config.queues, stop=stop),
+                ):
+                    await working.run(stop)
+        return totals()[1].finished
 
 
 @contextmanager

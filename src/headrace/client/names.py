@@ -31,6 +31,7 @@ from headrace.client.model import (
     Why,
     Worker,
 )
+from headrace.client.removals import Candidate, NewRemoval, Quote, Removal
 from headrace.client.retrying import RetryPolicy
 from headrace.client.subscriptions import Order, Ordered, Plan, Subscription
 from headrace.client.synchronous import SyncClient
@@ -39,6 +40,7 @@ from headrace.client.webhooks import Delivery, Endpoint, EndpointStatistics, New
 __all__ = [
     "ApiError",
     "Balance",
+    "Candidate",
     "Client",
     "Delivery",
     "Endpoint",
@@ -53,6 +55,7 @@ __all__ = [
     "Lock",
     "LogLine",
     "NewEndpoint",
+    "NewRemoval",
     "NewSchedule",
     "NewTask",
     "Notification",
@@ -61,7 +64,9 @@ __all__ = [
     "Plan",
     "Queue",
     "QueueRules",
+    "Quote",
     "Reason",
+    "Removal",
     "ResultFile",
     "RetryPolicy",
     "RunWhy",

@@ -67,3 +67,15 @@ class ConverterMissing(Unavailable):
     """Old slides (.ppt) need LibreOffice, which is not installed: install it, or save them as .pptx."""
 
     code = "converter_missing"
+
+
+class ClipUnreadable(Invalid):
+    """The file is not a clip that can be read."""
+
+    code = "clip_unreadable"
+
+
+class EncoderMissing(Unavailable):
+    """No encoder for that codec is there: choose another with `--codec`."""
+
+    code = "encoder_missing"

@@ -26,6 +26,7 @@ from headrace.settings.kinds import PREFIX
 from headrace.settings.metrics import MetricsSettings
 from headrace.settings.payments import PaymentsSettings
 from headrace.settings.relay import RelaySettings
+from headrace.settings.removal import RemovalSettings
 from headrace.settings.retention import RetentionSettings
 from headrace.settings.scheduler import SchedulerSettings
 from headrace.settings.users import UserCapSettings
@@ -48,6 +49,7 @@ class BadSettings(Invalid):
 class Settings(
     RetentionSettings,
     PaymentsSettings,
+    RemovalSettings,
     FilesSettings,
     AuditSettings,
     UserCapSettings,

@@ -134,10 +134,18 @@ class BadResult(Invalid):
 class Fatal(HeadraceError):
     """The task failed and trying again would not help.
 
-    >>> raise Fatal("The file is no picture.")
+    ``error_code`` among the details is what ``tasks.error_code`` says then: a word of the type's own, of at most 16
+    characters.
+
+    >>> raise Fatal("The file is no picture.", error_code="NO_PICTURE")
     """
 
     code = "fatal"
+
+    @property
+    def error_code(self) -> str:
+        """What ``tasks.error_code`` will say."""
+        return str(self.details.get("error_code", ErrorCode.FATAL))[:16]
 
 
 class Snooze(Exception):

@@ -50,11 +50,19 @@ class Tasks:
 # -- submitting
 
 
-async def submit_task(tx: Tx, tasks: Tasks, caller: Caller, spec: TaskSpec, *, user_id: str | None = None) -> Task:
+async def submit_task(
+    tx: Tx,
+    tasks: Tasks,
+    caller: Caller,
+    spec: TaskSpec,
+    *,
+    user_id: str | None = None,
+    data: Mapping[str, str] | None = None,
+) -> Task:
     """Submit one task as the caller's own, or as that of ``user_id``, which is for administrators alone.
 
     With an idempotency key that was used before, it is the task of then. ``TypeDenied``, ``ScopeMissing`` or an error
-    that names a cap if the caller may not.
+    that names a cap if the caller may not. ``data`` is what else the trail gets to know.
     """
     if user_id not in (None, caller.user_id) and not caller.is_admin:
         raise AdminOnly("Only an administrator may submit tasks for others.")
@@ -69,7 +77,7 @@ async def submit_task(tx: Tx, tasks: Tasks, caller: Caller, spec: TaskSpec, *, u
         raise TaskSpecInvalid(f"There is no user {user_id}.", fields=["user_id"]) from exc
     task = await _get(tx, task_id)
     if made:
-        await audit.record(tx, caller.who, Action.CREATED, _resource(task), new=task)
+        await audit.record(tx, caller.who, Action.CREATED, _resource(task), new=task, data=data or {})
     return task
 
 
