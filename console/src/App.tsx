@@ -65,7 +65,7 @@ export function App() {
 function Everything() {
   const session = useSession();
   const { pathname, search } = useLocation();
-  if (session.state === "loading") return null;
+  if (session.state === "loading") return <Opening />;
   if (session.state === "out") {
     const here = `${pathname}${search}`;
     return (
@@ -80,6 +80,24 @@ function Everything() {
     );
   }
   return <SignedIn />;
+}
+
+/** Nothing for a moment, then a word: the server may be starting. */
+function Opening() {
+  const t = useText(commonTexts);
+  const [late, setLate] = useState(false);
+  useEffect(() => {
+    const timer = setTimeout(() => setLate(true), 1500);
+    return () => clearTimeout(timer);
+  }, []);
+  return late ? (
+    <Center mih="100dvh" p="md">
+      <Stack align="center">
+        <Loader />
+        <Text c="dimmed">{t("connecting")}</Text>
+      </Stack>
+    </Center>
+  ) : null;
 }
 
 function SignedIn() {

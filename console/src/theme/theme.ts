@@ -14,8 +14,22 @@ const water: MantineColorsTuple = [
   "#054655",
 ];
 
+// Greys with a little of the water in them, for the dark.
+const dark: MantineColorsTuple = [
+  "#e7edf0",
+  "#cfd8dd",
+  "#a5b4bd",
+  "#7f8f99",
+  "#3a474e",
+  "#2c383f",
+  "#1f292e",
+  "#182024",
+  "#12191c",
+  "#0f1518",
+];
+
 export const theme = createTheme({
-  colors: { water },
+  colors: { water, dark },
   primaryColor: "water",
   primaryShade: 7,
   defaultRadius: "md",
