@@ -1,4 +1,4 @@
-import { Button, MantineProvider, Stack } from "@mantine/core";
+import { Button, Center, Loader, MantineProvider, Stack, Text } from "@mantine/core";
 import { Notifications } from "@mantine/notifications";
 import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { Component, lazy, type ReactNode, Suspense, useEffect, useState } from "react";
