@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
+from urllib.parse import urlsplit
 
 import uvicorn
 from fastapi import FastAPI
@@ -35,6 +36,7 @@ from headrace.notifications.live import open_inbox
 from headrace.operations.figures import HealthFigures
 from headrace.settings import Settings
 from headrace.tasks import live
+from headrace.web import console
 from headrace.web.app import create_app
 from headrace.web.config import WebConfig
 from headrace.web.connections import ConnectionLimits, Connections
@@ -165,7 +167,19 @@ def web_config(settings: Settings, *, https: bool) -> WebConfig:
         body_limit=settings.api_body_limit,
         https=https,
         streamed_paths=STREAMED,
+        console=console.BUILT,
+        file_origins=_file_origins(settings),
     )
+
+
+def _file_origins(settings: Settings) -> tuple[str, ...]:
+    """Where links to files lead beside ourselves."""
+    if settings.files_links == "api" or not (settings.files_url or "").startswith("s3://"):
+        return ()
+    if settings.files_s3_endpoint is None:
+        return ("https://*.amazonaws.com",)
+    parts = urlsplit(str(settings.files_s3_endpoint))
+    return (f"{parts.scheme}://{parts.netloc}",)
 
 
 def connection_limits(settings: Settings) -> ConnectionLimits:

@@ -15,6 +15,7 @@ from headrace.edge.services import Services
 from headrace.web import health, openapi, pages, rendering
 from headrace.web.bodies import readable
 from headrace.web.config import WebConfig
+from headrace.web.console import Console
 from headrace.web.metrics import Metrics
 from headrace.web.middleware import REQUEST_ID, BodyLimit, Head, LastResort, RequestFacts, ResponseHeaders
 
@@ -46,10 +47,12 @@ def create_app(services: Services, config: WebConfig, *, routers: Sequence[APIRo
     app.state.limiter = Limiter(services.db, services.limits)
     app.state.metrics = Metrics()
     app.state.probe = health.Probe(services.readiness)
-    for router in (health.router, pages.router):
+    console = Console(config.console, config)
+    for router in (health.router, pages.router, *(() if console.is_built else (pages.home_router,))):
         app.include_router(router)
     for router in routers:
         app.include_router(router, dependencies=[Depends(readable)])
+    app.router.default = console.behind(app.router.default)
     app.openapi = openapi.describe(app, services)  # type: ignore[method-assign]
     rendering.install(app)
     _surround(app, config)
