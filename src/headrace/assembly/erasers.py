@@ -10,6 +10,7 @@ from headrace.configs.erasure import ForgetConfigs
 from headrace.erasure import Eraser
 from headrace.locks.erasure import ForgetLocks
 from headrace.notifications.erasure import ForgetNotifications
+from headrace.removal.erasure import ForgetRemovals
 from headrace.schedules.erasure import ForgetSchedules
 from headrace.tasks.erasure import CancelTasks, EraseTasks
 from headrace.tasks.service import Tasks
@@ -23,6 +24,7 @@ def erasers(tasks: Tasks, files: Callable[[], Files]) -> Sequence[Eraser]:
         ForgetSchedules(),
         CancelTasks(tasks),
         ForgetFiles(files),
+        ForgetRemovals(),
         EraseTasks(),
         EndSubscriptions(),
         ForgetLocks(),

@@ -22,6 +22,7 @@ from headrace.notifications.live import Inbox
 from headrace.operations import routes as operation_routes
 from headrace.operations.audit import routes as audit_routes
 from headrace.operations.outbox import routes as outbox_routes
+from headrace.removal import routes as removal_routes
 from headrace.risks import routes as risk_routes
 from headrace.schedules import routes as schedule_routes
 from headrace.tasks import routes as task_routes
@@ -58,6 +59,7 @@ def routers(deps: RouteDeps) -> Sequence[APIRouter]:
         webhook_routes.create_router(deps.webhooks),
         notification_routes.create_router(deps.inbox),
         file_routes.create_router(deps.files),
+        removal_routes.create_router(deps.tasks),
         audit_routes.router,
         config_routes.create_router(deps.config_keys, deps.configs, deps.offer),
         risk_routes.router,
