@@ -41,7 +41,7 @@ export function useSteps(taskId: string) {
     queryFn: async () =>
       (
         await data(
-          api.GET("/v1/tasks/{task_id}/steps", { params: { path: { task_id: taskId }, query: { limit: 200 } } }),
+          api.GET("/v1/tasks/{task_id}/steps", { params: { path: { task_id: taskId }, query: { limit: 100 } } }),
         )
       ).items,
   });

@@ -31,7 +31,7 @@ export function CompareSlider({ before, after, size, boxes }: Props) {
     const element = frame.current;
     if (!element) return;
     const observer = new ResizeObserver(() => {
-      const found = fitted(size, { width: element.clientWidth, height: element.clientHeight });
+      const found = fitted(size, { width: element.clientWidth, height: element.clientHeight }, 0);
       setWhole(found);
       setView(found);
     });
@@ -101,6 +101,7 @@ export function CompareSlider({ before, after, size, boxes }: Props) {
       <div
         ref={frame}
         className={classes.frame}
+        style={{ aspectRatio: `${size.width} / ${size.height}` }}
         data-testid="compare"
         onPointerDown={down}
         onPointerMove={move}

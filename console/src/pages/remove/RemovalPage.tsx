@@ -20,6 +20,7 @@ import {
 import { useText } from "../../i18n";
 import { isOver, useLiveTask } from "../../live/task";
 import { Failure } from "./Failure";
+import { MarkedPicture } from "./MarkedPicture";
 import type { MaskDrawing } from "./mask/drawing";
 import { download, metaOf, sizeOf } from "./media";
 import { Found, Quality, ResultFacts } from "./Outcome";
@@ -97,7 +98,16 @@ function Removal({ taskId }: { taskId: string }) {
         </>
       }
     >
-      {!isOver(task.data.status) && <ProgressPanel task={task.data} />}
+      {!isOver(task.data.status) && (
+        <>
+          <ProgressPanel task={task.data} />
+          {removal.data.media_type !== "PPT" && (
+            <Panel>
+              <MarkedPicture removal={removal.data} chosen={[]} />
+            </Panel>
+          )}
+        </>
+      )}
       {task.data.status === "SUCCEEDED" && <Success removal={removal.data} again={again} />}
       {task.data.status === "FAILED" && <Failure removal={removal.data} again={again} />}
       {task.data.status === "CANCELED" && (

@@ -16,8 +16,8 @@ const LARGEST = 32;
 const MARGIN = 24;
 
 /** The whole picture, in the middle of the window. */
-export function fitted(picture: Size, frame: Size): View {
-  const scale = Math.min((frame.width - MARGIN) / picture.width, (frame.height - MARGIN) / picture.height, 4);
+export function fitted(picture: Size, frame: Size, margin = MARGIN): View {
+  const scale = Math.min((frame.width - margin) / picture.width, (frame.height - margin) / picture.height, 4);
   const used = Number.isFinite(scale) && scale > 0 ? scale : 1;
   return { scale: used, x: (frame.width - picture.width * used) / 2, y: (frame.height - picture.height * used) / 2 };
 }
