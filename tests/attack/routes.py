@@ -73,8 +73,8 @@ OF_CALLER = {
 BY_BODY = {"POST /v1/locks/renew", "POST /v1/locks/release"}  # the body names a row: a foreign one must look like none
 # Names in paths that say whose row it is: the row of somebody else must look like none.
 OWNED = {
-    "order_id", "subscription_id", "entitlement_id", "task_id", "uid", "execution_uid", "session_id", "api_key_id",
-    "event_id", "endpoint_id", "delivery_id", "notification_id", "asset_id", "upload_id",
+    "order_id", "subscription_id", "entitlement_id", "task_id", "schedule_id", "execution_id", "session_id",
+    "api_key_id", "event_id", "endpoint_id", "delivery_id", "notification_id", "asset_id", "upload_id",
 }  # fmt: skip
 # Names in paths of what belongs to nobody; only administrators come to it.
 SHARED = {"user_id", "plan_id", "risk_id", "archive_id", "outbox_event_id", "key", "name"}
@@ -161,7 +161,7 @@ def check_names(route: Route) -> None:
     if needs(route) in (None, ADMIN, SESSION):
         return
     for name in body_names(route):
-        if name.endswith(("_id", "_ids", "uid")):
+        if name.endswith(("_id", "_ids")):
             raise Unclassified(
                 f"{route.name}: its body names a row by {name!r}: add the route to BY_BODY, with a foreign one"
             )

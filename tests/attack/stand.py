@@ -80,7 +80,7 @@ Make = Callable[[World], Awaitable[str]]
 
 async def _execution(world: World) -> str:
     run = (await world.send("POST", f"/v1/schedules/{await world.schedule()}/run")).json()
-    return str(run["execution_uid"])
+    return str(run["id"])
 
 
 async def _session(world: World) -> str:
@@ -138,13 +138,13 @@ ROWS: dict[str, Make] = {
     "entitlement_id": World.entitlement,
     "asset_id": World.asset,
     "event_id": _event,
-    "execution_uid": _execution,
+    "execution_id": _execution,
     "key": _config,
     "risk_id": _risk,
     "session_id": _session,
     "task_id": World.task,
     "token": _token,
-    "uid": World.schedule,
+    "schedule_id": World.schedule,
     "upload_id": World.upload,
     "user_id": _user,
 }

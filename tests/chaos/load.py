@@ -207,7 +207,7 @@ async def schedule(load: Load, choice: random.Random) -> None:
     found = await client.send("GET", "/v1/schedules?limit=50")
     if found is None or not found.is_success:
         return
-    uids = [each["uid"] for each in found.json()["items"]]
+    uids = [each["id"] for each in found.json()["items"]]
     if len(uids) < 8:
         body = {
             "name": f"tick {choice.randrange(10**9)}", "type": "tick", "interval": choice.randrange(1, 4),

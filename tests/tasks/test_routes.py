@@ -106,7 +106,7 @@ async def test_submit_wait_and_read(bench: Bench, ada: httpx.AsyncClient) -> Non
     logs = (await ada.get(f"/v1/tasks/{task['id']}/logs")).json()["items"]
     assert [(line["status"], line["message"]) for line in logs] == [("LOG", "rendering"), ("SUCCEEDED", None)]
     (step,) = (await ada.get(f"/v1/tasks/{task['id']}/steps")).json()["items"]
-    assert (step["name"], step["status"]) == ("render", "SUCCESS")
+    assert (step["name"], step["status"]) == ("render", "SUCCEEDED")
     why = (await ada.get(f"/v1/tasks/{task['id']}/why")).json()
     assert (why["status"], why["reasons"][0]["code"]) == ("SUCCEEDED", "over")
 

@@ -236,7 +236,7 @@ async def test_a_task_of_a_type_that_nobody_knows_can_be_canceled(bench: Bench) 
 async def test_what_failed_is_tried_again_by_hand(bench: Bench) -> None:
     ada = await person(bench)
     task = await failed(bench, ada)
-    assert (task.status, task.attempt, task.error_code) == (TaskStatus.FAILED, 1, "FATAL")
+    assert (task.status, task.attempt, task.error_code) == (TaskStatus.FAILED, 1, "fatal")
     again = await retry(bench, ada, task.id)
     assert (again.status, again.attempt, again.retries, again.error_code) == (TaskStatus.QUEUED, 1, 0, None)
     assert (again.finished_at, again.started_at, again.worker_id) == (None, None, None)

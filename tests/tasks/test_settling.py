@@ -171,6 +171,6 @@ async def test_a_type_that_others_must_move_with_takes_none_of_those_that_came_b
     bench.registry.task("pay", followers=("ledger",))(nothing)
     assert await settle(bench) == 1
     (row,) = await bench.over(task)
-    assert (row["status"], row["error_code"], row["queue_seq"]) == ("FAILED", "FATAL", None)
+    assert (row["status"], row["error_code"], row["queue_seq"]) == ("FAILED", "fatal", None)
     assert "must be submitted over the API" in row["error_message"]
     assert await bench.logged(task) == [(0, "FAILED")]

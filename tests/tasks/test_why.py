@@ -113,7 +113,7 @@ async def test_it_waits_after_a_failure(bench: Bench) -> None:
         await bench.until(task, lambda row: row["retries"] == 1)
         (reason,) = await why(bench, ada, task)
     assert reason.code is Code.BACKING_OFF
-    assert (reason.facts["failures"], reason.facts["max_attempts"], reason.facts["error_code"]) == (1, 3, "ERROR")
+    assert (reason.facts["failures"], reason.facts["max_attempts"], reason.facts["error_code"]) == (1, 3, "error")
     assert "failure 1 of 3" in reason.text
 
 

@@ -103,7 +103,7 @@ class World:
 
     async def schedule(self) -> str:
         body = {"name": f"schedule {next(self._numbers)}", "type": "anything", "interval": 3600}
-        uid: str = (await self.send("POST", "/v1/schedules", body)).json()["uid"]
+        uid: str = (await self.send("POST", "/v1/schedules", body)).json()["id"]
         return uid
 
     async def plan(self) -> str:
@@ -409,26 +409,26 @@ async def _(world: World) -> Sent:
 
 
 @recipe(
-    "PATCH /v1/schedules/{uid}",
-    "DELETE /v1/schedules/{uid}",
-    "POST /v1/schedules/{uid}/disable",
-    "POST /v1/schedules/{uid}/run",
+    "PATCH /v1/schedules/{schedule_id}",
+    "DELETE /v1/schedules/{schedule_id}",
+    "POST /v1/schedules/{schedule_id}/disable",
+    "POST /v1/schedules/{schedule_id}/run",
 )
 async def _(world: World) -> Sent:
-    return Sent({"uid": await world.schedule()}, {"priority": 3})
+    return Sent({"schedule_id": await world.schedule()}, {"priority": 3})
 
 
-@recipe("POST /v1/schedules/{uid}/enable")
+@recipe("POST /v1/schedules/{schedule_id}/enable")
 async def _(world: World) -> Sent:
     uid = await world.schedule()
     await world.send("POST", f"/v1/schedules/{uid}/disable")
-    return Sent({"uid": uid})
+    return Sent({"schedule_id": uid})
 
 
-@recipe("POST /v1/executions/{execution_uid}/cancel")
+@recipe("POST /v1/executions/{execution_id}/cancel")
 async def _(world: World) -> Sent:
     run = (await world.send("POST", f"/v1/schedules/{await world.schedule()}/run")).json()
-    return Sent({"execution_uid": run["execution_uid"]})
+    return Sent({"execution_id": run["id"]})
 
 
 @recipe("POST /v1/me/deletion")

@@ -23,7 +23,7 @@ app = typer.Typer(help="Schedules: make, change, enable, disable and run them.",
 
 _PAGE = 200
 
-Uid = Annotated[str, typer.Argument(metavar="SCHEDULE", help="The schedule's uid: sch_….")]
+Uid = Annotated[str, typer.Argument(metavar="SCHEDULE", help="The schedule's id: sch_….")]
 Cron = Annotated[str | None, typer.Option(help="When: five fields, or a nickname such as @daily.")]
 Interval = Annotated[int | None, typer.Option(help="Or every so many seconds.")]
 RunAt = Annotated[str | None, typer.Option(help="Or once at this time: 2026-03-01T08:00:00Z.")]
@@ -64,7 +64,7 @@ def create(
     disabled: Annotated[bool, typer.Option("--disabled", help="Make it, and let it wait to be enabled.")] = False,
     json: Json = False,
 ) -> None:
-    """Make a schedule and print its uid."""
+    """Make a schedule and print its id."""
     given = _given(
         cron, interval, run_at, tz, data, labels, description, misfire, max_duration, grace, max_extension,
         max_retries, max_concurrent, priority,
@@ -78,7 +78,7 @@ def create(
         _print(made, json=True)
     else:
         _say_warnings(made)
-        out.print(made.uid, markup=False)
+        out.print(made.id, markup=False)
 
 
 @app.command()
@@ -137,7 +137,7 @@ def list_(
         print_json([ScheduleItemOut.of(schedule).model_dump(mode="json") for schedule in found])
         return
     print_table(
-        ("uid", "name", "type", "when", "next run", "done", "failed", ""),
+        ("id", "name", "type", "when", "next run", "done", "failed", ""),
         [
             (
                 schedule.uid,

@@ -111,11 +111,11 @@ class Locks(Verbs):
         *,
         key: str | None = None,
         holder: str | None = None,
-        state: str | None = None,
+        status: str | None = None,
         user_id: str | None = None,
     ) -> AsyncGenerator[Lock, None]:
         """Who holds and who held your locks, newest first."""
-        asked = {"key": key, "holder": holder, "state": state, "user_id": user_id}
+        asked = {"key": key, "holder": holder, "status": status, "user_id": user_id}
         async for item in self._pages("/v1/locks", asked):
             yield Lock.of(item)
 

@@ -76,7 +76,7 @@ class Task(Answer):
     error_code: str | None = None
     error_message: str | None = None
     worker_id: str | None = None
-    schedule_uid: str | None = None
+    schedule_id: str | None = None
     trace_id: str | None = None
     run_at: datetime | None = None
     cancel_requested_at: datetime | None = None
@@ -168,7 +168,7 @@ class Held(Answer):
     """A task in a worker's hands."""
 
     task_id: str
-    task_type: str
+    type: str
     queue: str
     attempt: int
     since: datetime
@@ -249,7 +249,7 @@ class NewSchedule:
 class Schedule(Answer):
     """A schedule as it was when the server answered, and how it has done."""
 
-    uid: str
+    id: str
     user_id: str
     name: str
     type: str
@@ -270,8 +270,8 @@ class Schedule(Answer):
     labels: Mapping[str, str] = field(default_factory=dict)
     data: Any = None
     total_executions: int = 0
-    success_executions: int = 0
-    failure_executions: int = 0
+    succeeded_executions: int = 0
+    failed_executions: int = 0
     consecutive_failures: int = 0
     skipped_runs: int = 0
     last_executed_at: datetime | None = None
@@ -290,10 +290,10 @@ class Schedule(Answer):
 class Statistics(Answer):
     """How a schedule has done, and how long its last runs took."""
 
-    uid: str
+    schedule_id: str
     total_executions: int
-    success_executions: int
-    failure_executions: int
+    succeeded_executions: int
+    failed_executions: int
     consecutive_failures: int
     skipped_runs: int
     success_rate: float | None = None
@@ -310,11 +310,11 @@ class Statistics(Answer):
 class Execution(Answer):
     """A run of a schedule, each attempt its own. Lists leave result and stack out."""
 
-    execution_uid: str
-    schedule_uid: str
+    id: str
+    schedule_id: str
     schedule_name: str
     type: str
-    state: str
+    status: str
     trigger_type: str
     scheduled_at: datetime
     trigger_by: str | None = None
@@ -333,20 +333,20 @@ class Execution(Answer):
 
     @property
     def is_over(self) -> bool:
-        return self.state not in ("pending", "running")
+        return self.status not in ("PENDING", "RUNNING")
 
 
 @dataclass(frozen=True, slots=True)
 class RunWhy:
     """Why a run is not running; the first reason is the one to look at first."""
 
-    execution_uid: str
-    state: str
+    execution_id: str
+    status: str
     reasons: tuple[Reason, ...]
 
     @classmethod
     def of(cls, data: Mapping[str, Any]) -> Self:
-        return cls(data["execution_uid"], data["state"], tuple(map(Reason.of, data["reasons"])))
+        return cls(data["execution_id"], data["status"], tuple(map(Reason.of, data["reasons"])))
 
 
 @dataclass(frozen=True, slots=True)
@@ -357,7 +357,7 @@ class Lock(Answer):
     user_id: str
     fence: int
     holder: str
-    state: str
+    status: str
     acquired_at: datetime
     expires_at: datetime
     purpose: str | None = None

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Self
 from pydantic import BaseModel, ConfigDict, Field
 
 from headrace.edge.text import Text
+from headrace.edge.vocabulary import AsShown
 from headrace.schedules import rules
 from headrace.schedules.due import Rhythm
 from headrace.schedules.executions import RunExplanation
@@ -15,8 +16,8 @@ from headrace.schedules.service import Statistics
 from headrace.tasks.schemas import Instant, Labels, ReasonOut
 from headrace.tasks.why import Reason
 
-SCHEDULE_UID = "sch_01h455vb4pex5vsknk084sn02q"
-EXECUTION_UID = "exe_01h455vb4pex5vsknk084sn02q"
+SCHEDULE_ID = "sch_01h455vb4pex5vsknk084sn02q"
+EXECUTION_ID = "exe_01h455vb4pex5vsknk084sn02q"
 _AT = "2026-03-01T02:00:00Z"
 MOST_TIMES = 100
 
@@ -56,7 +57,7 @@ _Extension = Annotated[
 ]
 _Retries = Annotated[int, Field(ge=0, le=rules.MOST_RETRIES, description="How often a failed run is tried again.")]
 _Concurrent = Annotated[
-    int, Field(ge=1, le=1_000_000, description="Runs at once, over all machines. Further ones wait as `pending`.")
+    int, Field(ge=1, le=1_000_000, description="Runs at once, over all machines. Further ones wait as `PENDING`.")
 ]
 _Priority = Annotated[int, Field(ge=-1_000_000, le=1_000_000, description="Higher starts first.")]
 _Labels = Annotated[Labels, Field(description="Only a worker that has all of these runs it.")]
@@ -125,7 +126,7 @@ class ScheduleChangeIn(_Body):
 class ScheduleItemOut(BaseModel):
     """A schedule and how it has done, as lists have it."""
 
-    uid: str = Field(examples=[SCHEDULE_UID])
+    id: str = Field(examples=[SCHEDULE_ID])
     user_id: str
     name: str = Field(examples=["Nightly report"])
     type: str = Field(examples=["report.build"])
@@ -146,8 +147,8 @@ class ScheduleItemOut(BaseModel):
     labels: dict[str, Any]
     data: Any = Field(examples=[{}])
     total_executions: int = Field(description="Runs that are over, each attempt counted.")
-    success_executions: int
-    failure_executions: int = Field(description="Ended in `failure` or `timeout`.")
+    succeeded_executions: int
+    failed_executions: int = Field(description="Ended as `FAILED` or `TIMED_OUT`.")
     consecutive_failures: int = Field(description="Failures since the last success.")
     skipped_runs: int = Field(description="Due times that were missed and not made up for.")
     last_executed_at: datetime | None
@@ -159,7 +160,12 @@ class ScheduleItemOut(BaseModel):
     @classmethod
     def of(cls, schedule: Schedule) -> Self:
         # One name for a thing over the whole API; the table keeps the document's.
-        renamed = {"cron": schedule.cron_expr}
+        renamed = {
+            "id": schedule.uid,
+            "cron": schedule.cron_expr,
+            "succeeded_executions": schedule.success_executions,
+            "failed_executions": schedule.failure_executions,
+        }
         return cls.model_validate(
             {
                 name: renamed[name] if name in renamed else getattr(schedule, name)
@@ -205,10 +211,10 @@ class TimesOut(BaseModel):
 class StatisticsOut(BaseModel):
     """How a schedule has done. The counts are those of its runs that are over, each attempt counted."""
 
-    uid: str = Field(examples=[SCHEDULE_UID])
+    schedule_id: str = Field(examples=[SCHEDULE_ID])
     total_executions: int
-    success_executions: int
-    failure_executions: int
+    succeeded_executions: int
+    failed_executions: int
     consecutive_failures: int
     skipped_runs: int
     success_rate: float | None = Field(description="Of those that are over; null before the first.")
@@ -225,10 +231,10 @@ class StatisticsOut(BaseModel):
         schedule, figures = found.schedule, found.figures
         total = schedule.total_executions
         return cls(
-            uid=schedule.uid,
+            schedule_id=schedule.uid,
             total_executions=total,
-            success_executions=schedule.success_executions,
-            failure_executions=schedule.failure_executions,
+            succeeded_executions=schedule.success_executions,
+            failed_executions=schedule.failure_executions,
             consecutive_failures=schedule.consecutive_failures,
             skipped_runs=schedule.skipped_runs,
             success_rate=schedule.success_executions / total if total else None,
@@ -245,11 +251,11 @@ class StatisticsOut(BaseModel):
 class ExecutionItemOut(BaseModel):
     """A run, without its result and its stack. Each attempt is one."""
 
-    execution_uid: str = Field(examples=[EXECUTION_UID])
-    schedule_uid: str = Field(examples=[SCHEDULE_UID])
+    id: str = Field(examples=[EXECUTION_ID])
+    schedule_id: str = Field(examples=[SCHEDULE_ID])
     schedule_name: str = Field(examples=["Nightly report"])
     type: str = Field(examples=["report.build"])
-    state: ExecutionState
+    status: AsShown[ExecutionState]
     trigger_type: Trigger
     trigger_by: str | None = Field(description="Who ran it by hand.")
     scheduled_at: datetime = Field(description="When it was due.", examples=[_AT])
@@ -267,7 +273,9 @@ class ExecutionItemOut(BaseModel):
     @classmethod
     def of(cls, execution: Execution) -> Self:
         renamed = {
-            "schedule_uid": execution.task_uid,
+            "id": execution.execution_uid,
+            "schedule_id": execution.task_uid,
+            "status": execution.state,
             "schedule_name": execution.task_name,
             "type": execution.task_type,
         }
@@ -286,11 +294,11 @@ class ExecutionOut(ExecutionItemOut):
 class RunWhyOut(BaseModel):
     """Why a run is not running. The first reason is the one to look at first."""
 
-    execution_uid: str = Field(examples=[EXECUTION_UID])
-    state: ExecutionState
+    execution_id: str = Field(examples=[EXECUTION_ID])
+    status: AsShown[ExecutionState]
     reasons: list[ReasonOut]
 
     @classmethod
     def of(cls, explained: RunExplanation) -> Self:
         reasons = [ReasonOut(code=each.code, text=each.text, facts=each.facts) for each in explained.reasons]
-        return cls(execution_uid=explained.execution.execution_uid, state=explained.execution.state, reasons=reasons)
+        return cls(execution_id=explained.execution.execution_uid, status=explained.execution.state, reasons=reasons)

@@ -89,13 +89,13 @@ class _Common:
         return self._facts.claimed.trace_id
 
     @property
-    def cancelled(self) -> bool:
+    def canceled(self) -> bool:
         """Whether somebody wants this task to stop: it was canceled, its time is over, or the worker shuts down."""
         return bool(self._facts.cancel.is_set())
 
-    def check_cancelled(self) -> None:
+    def check_canceled(self) -> None:
         """Raise ``TaskCanceled`` if the task should stop: call it between pieces of work."""
-        if self.cancelled:
+        if self.canceled:
             raise TaskCanceled
 
     @property

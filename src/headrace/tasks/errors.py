@@ -114,7 +114,7 @@ class Fatal(HeadraceError):
     characters.
     """
 
-    code = "FATAL"
+    code = "fatal"
 
     @property
     def error_code(self) -> str:

@@ -35,22 +35,42 @@ class TaskStatus(StrEnum):
 
 
 ENDS = frozenset({TaskStatus.SUCCEEDED, TaskStatus.FAILED, TaskStatus.CANCELED})
+# A media task that runs shows its step instead.
+RUNNING = (TaskStatus.RUNNING, *(TaskStatus(step) for step in MEDIA_STEPS))
+# What every type's tasks can be: what filters offer.
+COMMON_STATUSES = (
+    TaskStatus.QUEUED,
+    TaskStatus.RUNNING,
+    TaskStatus.SUCCEEDED,
+    TaskStatus.FAILED,
+    TaskStatus.CANCELED,
+)
 
 
 # A label's name, and its value: part of an index entry, and so short. headrace.check_submission has the same rule.
 LABEL = r"[A-Za-z0-9][A-Za-z0-9._/-]{0,62}"
 
 
+class StepStatus(StrEnum):
+    """How far a step is, in the documents' words."""
+
+    PENDING = "PENDING"
+    RUNNING = "RUNNING"
+    SUCCESS = "SUCCESS"
+    FAILED = "FAILED"
+    SKIPPED = "SKIPPED"  # done in a former attempt
+
+
 class ErrorCode(StrEnum):
     """Why an attempt failed; ``tasks.error_code`` (at most 16 characters)."""
 
-    ERROR = "ERROR"  # the handler raised
-    FATAL = "FATAL"  # the handler raised Fatal
-    TIMEOUT = "TIMEOUT"  # it ran past its time
-    CRASHED = "CRASHED"  # its process died: a signal, no memory, os._exit
-    INTERRUPTED = "INTERRUPTED"  # its worker died
-    BAD_PAYLOAD = "BAD_PAYLOAD"  # the payload does not fit the handler that is there now
-    BAD_RESULT = "BAD_RESULT"  # what it gave back is not JSON, or too large
+    ERROR = "error"  # the handler raised
+    FATAL = "fatal"  # the handler raised Fatal
+    TIMEOUT = "timeout"  # it ran past its time
+    CRASHED = "crashed"  # its process died: a signal, no memory, os._exit
+    INTERRUPTED = "interrupted"  # its worker died
+    BAD_PAYLOAD = "bad_payload"  # the payload does not fit the handler that is there now
+    BAD_RESULT = "bad_result"  # what it gave back is not JSON, or too large
 
 
 class Media(NamedTuple):

@@ -16,7 +16,7 @@ from headrace.sql import Mark
 from headrace.tasks.catalog import Catalog, KnownType
 from headrace.tasks.errors import TaskNotFound, TaskNotOver, TaskOver, UnknownTaskType
 from headrace.tasks.followers import Followers
-from headrace.tasks.model import Change, Task, TaskSpec, TaskStatus, Transition
+from headrace.tasks.model import RUNNING, Change, Task, TaskSpec, TaskStatus, Transition
 from headrace.tasks.store import moves
 from headrace.tasks.store import tasks as store
 from headrace.tasks.store.moves import QueueRow
@@ -134,6 +134,8 @@ async def list_tasks(tx: Tx, caller: Caller, wanted: Filter, *, older_than: Mark
             raise AdminOnly("Only an administrator may list other people's tasks.")
         owner = wanted.user_id or EVERYBODY
         await audit.record(tx, caller.who, Action.READ, Resource(ResourceType.TASK, "*"), data={"user_id": owner})
+    if wanted.statuses is not None and TaskStatus.RUNNING in wanted.statuses:
+        wanted = replace(wanted, statuses=sorted({*wanted.statuses, *RUNNING}))
     return await store.list_tasks(tx, wanted, older_than=older_than, limit=limit)
 
 
