@@ -597,6 +597,38 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON headrace.relays TO headrace_app;
 COMMENT ON TABLE headrace.relays IS 'Processes that give events to their consumers. One that is silent for a minute is not there.';
 COMMENT ON COLUMN headrace.relays.asleep IS 'Whether it waits to be told of new events (NOTIFY headrace_events).';
 
+CREATE TABLE headrace.removals (
+  task_id varchar(64) NOT NULL,
+  user_id varchar(64) NOT NULL,
+  asset_id varchar(64) NOT NULL,
+  asset_sha256 varchar(64) NOT NULL,
+  units integer NOT NULL,
+  batch_id varchar(64),
+  rights_basis varchar(16) NOT NULL,
+  rights_statement text,
+  principal_uid varchar(64) NOT NULL,
+  api_key_id varchar(64),
+  client_ip varchar(64),
+  user_agent text,
+  request_id varchar(64),
+  declared_at timestamptz NOT NULL DEFAULT now(),
+  CONSTRAINT removals_pkey PRIMARY KEY (task_id),
+  CONSTRAINT fk_removals_tasks_task_id FOREIGN KEY (task_id) REFERENCES headrace.tasks(id) ON DELETE CASCADE,
+  CONSTRAINT fk_removals_users_user_id FOREIGN KEY (user_id) REFERENCES headrace.users(id),
+  CONSTRAINT ck_removals_asset_sha256 CHECK ((asset_sha256 ~ '^[0-9a-f]{64}$')),
+  CONSTRAINT ck_removals_rights_basis CHECK ((rights_basis IN ('OWNER', 'LICENSEE', 'AUTHORIZED'))),
+  CONSTRAINT ck_removals_units CHECK ((units > 0))
+);
+CREATE INDEX idx_removals_asset_id ON headrace.removals USING btree (asset_id);
+CREATE INDEX idx_removals_batch_id ON headrace.removals USING btree (batch_id) WHERE (batch_id IS NOT NULL);
+CREATE INDEX idx_removals_declared_at ON headrace.removals USING btree (declared_at DESC, task_id DESC);
+CREATE INDEX idx_removals_user_declared_at ON headrace.removals USING btree (user_id, declared_at DESC, task_id DESC);
+GRANT SELECT, INSERT, UPDATE, DELETE ON headrace.removals TO headrace_app;
+COMMENT ON TABLE headrace.removals IS 'Orders of removal, each with its declaration of rights: which bytes, who, from where, when. Goes with its task.';
+COMMENT ON COLUMN headrace.removals.asset_sha256 IS 'The bytes that the declaration is about, whatever becomes of the file.';
+COMMENT ON COLUMN headrace.removals.batch_id IS 'What was ordered in one request has the same.';
+COMMENT ON COLUMN headrace.removals.rights_basis IS 'By what right: the owner''s, a licence''s, or the owner''s permission.';
+
 CREATE TABLE headrace.retention_runs (
   table_name varchar(63) NOT NULL,
   started_at timestamptz NOT NULL DEFAULT now(),
@@ -1007,6 +1039,8 @@ CREATE TABLE headrace.task_results (
   preview_size_bytes bigint,
   deleted_at timestamptz,
   purged_at timestamptz,
+  comparison_key text,
+  comparison_size_bytes bigint,
   CONSTRAINT task_results_pkey PRIMARY KEY (id),
   CONSTRAINT uk_task_results_task_id UNIQUE (task_id),
   CONSTRAINT fk_task_results_tasks_task_id FOREIGN KEY (task_id) REFERENCES headrace.tasks(id) ON DELETE CASCADE
@@ -1018,6 +1052,7 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON headrace.task_results TO headrace_app;
 COMMENT ON TABLE headrace.task_results IS 'Where a task''s files lie, and until when.';
 COMMENT ON COLUMN headrace.task_results.deleted_at IS 'Since when nobody reaches the files any more.';
 COMMENT ON COLUMN headrace.task_results.purged_at IS 'When the bytes were gone.';
+COMMENT ON COLUMN headrace.task_results.comparison_key IS 'Where the picture of before and after lies, in the bucket preview; null where nothing can be drawn.';
 
 CREATE TABLE headrace.task_steps (
   id bigint NOT NULL DEFAULT nextval('headrace.task_steps_id_seq'::regclass),

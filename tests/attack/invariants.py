@@ -229,8 +229,21 @@ FILES = [
     ),
 ]
 
+REMOVALS = [
+    Invariant(
+        "a media task has its declaration of rights, made by its own user for the file that it works on",
+        ("removals", "tasks"),
+        """
+        SELECT task.id FROM headrace.tasks AS task LEFT JOIN headrace.removals AS removal ON removal.task_id = task.id
+        WHERE task.task_type IN ('IMAGE', 'VIDEO', 'PDF', 'PPT')
+          AND (removal.user_id, removal.asset_id) IS DISTINCT FROM (task.user_id, task.input_asset_id)
+        """,
+    ),
+]
+
 ALL = [
     *TASKS, *EVENTS, *SCHEDULES, *LOCKS, *ACCOUNTS, *PAYMENTS, *AUDIT, *LEDGER, *WEBHOOKS, *NOTIFICATIONS, *FILES,
+    *REMOVALS,
 ]  # fmt: skip
 SEALS = "the sealed trail is what it was"
 SEALED_TABLES = ("audit_events", "audit_seals", "audit_leaves")

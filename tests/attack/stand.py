@@ -61,6 +61,14 @@ async def _result(world: World) -> Sent:
     return Sent({"task_id": await world.result()})
 
 
+async def _removal(world: World) -> Sent:
+    return Sent({"task_id": await world.removal()})
+
+
+async def _quoted(world: World) -> Sent:
+    return Sent(body={"asset_ids": [await world.asset()]})
+
+
 MORE_RECIPES = {
     "POST /v1/locks/renew": _locked,
     "POST /v1/schedules/preview": _preview,
@@ -72,6 +80,10 @@ MORE_RECIPES = {
     "POST /v1/uploads/{upload_id}/links": _signed,
     "GET /v1/tasks/{task_id}/result": _result,
     "GET /v1/tasks/{task_id}/result/content": _result,
+    "GET /v1/tasks/{task_id}/preview": _result,
+    "GET /v1/tasks/{task_id}/compare": _result,
+    "GET /v1/removals/{task_id}": _removal,
+    "POST /v1/removals/quote": _quoted,
 }
 
 # A row of the victim's for each name in the path of a route that reads.

@@ -147,6 +147,12 @@ class World:
         asset_id: str = (await self.send("POST", "/v1/assets", png(shade=next(self._numbers)))).json()["id"]
         return asset_id
 
+    async def removal(self) -> str:
+        """One that waits: nobody here has its type."""
+        body = {"asset_ids": [await self.asset()], "rights": {"basis": "OWNER"}}
+        task_id: str = (await self.send("POST", "/v1/removals", body)).json()["items"][0]["id"]
+        return task_id
+
     async def upload(self) -> str:
         body = {"name": "cat.png", "size_bytes": len(png())}
         upload_id: str = (await self.send("POST", "/v1/uploads", body)).json()["id"]
@@ -178,12 +184,12 @@ class World:
 
         @registry.task("makes_a_file", queue="makers", followers=("results",))  # others pause the usual one
         async def makes_a_file(context: TaskContext, payload: Any) -> Any:
-            file, small = (self.files / f"{context.task_id}{ending}" for ending in (".png", ".webp"))
-            for each in (file, small):
+            file, small, both = (self.files / f"{context.task_id}{ending}" for ending in (".png", ".webp", ".jpg"))
+            for each in (file, small, both):
                 each.write_bytes(b"cat")
             storage = ResultFiles(Storage(StorageConfig(f"file://{self.files}")))
             facts = {"name": "cat.png", "mime_type": "image/png"}
-            made = await storage.store(context.task_id, context.user_id, file, preview=small, **facts)
+            made = await storage.store(context.task_id, context.user_id, file, preview=small, comparison=both, **facts)
             return made.as_json()
 
         return registry
@@ -578,6 +584,16 @@ async def _(world: World) -> Sent:
     return Sent({"asset_id": await world.asset()})
 
 
+@recipe("POST /v1/removals")
+async def _(world: World) -> Sent:
+    return Sent(body={"asset_ids": [await world.asset()], "rights": {"basis": "OWNER"}})
+
+
+@recipe("POST /v1/assets/{asset_id}/detect")
+async def _(world: World) -> Sent:
+    return Sent({"asset_id": await world.asset()}, {})
+
+
 @recipe("POST /v1/uploads/{upload_id}/complete")
 async def _(world: World) -> Sent:
     return Sent({"upload_id": await world.whole_upload()})
@@ -602,6 +618,7 @@ NOT_CHANGES: dict[str, str] = {
     "PUT /v1/uploads/{upload_id}/parts/{number}": "a part of what is not a file yet",
     "POST /v1/uploads/{upload_id}/links": "the same; only the storage takes these",
     "DELETE /v1/uploads/{upload_id}": "it was no file",
+    "POST /v1/removals/quote": "asks what an order would cost",
     "POST /v1/schedules/preview": "asks when a rhythm would be due",
     "POST /v1/notifications/{notification_id}/read": "what somebody has read is nobody else's business",
     "POST /v1/notifications/read-all": "the same",

@@ -1,1 +1,2 @@
 -- Holds the number until the branch console is merged; delete this file then.
+SELECT 1;

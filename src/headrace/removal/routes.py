@@ -15,14 +15,9 @@ from headrace.edge.paging import Page, Paging
 from headrace.edge.problem_details import problems
 from headrace.edge.services import Db
 from headrace.errors import QuotaExhausted
-from headrace.removal.errors import (
-    DocumentEncrypted,
-    DocumentSigned,
-    MediaUnsupported,
-    OrderInvalid,
-    RemovalNotFound,
-)
+from headrace.removal.errors import DocumentEncrypted, DocumentSigned
 from headrace.removal.orders import service
+from headrace.removal.orders.errors import MediaUnsupported, OrderInvalid, RemovalNotFound
 from headrace.removal.orders.service import EVERYBODY
 from headrace.removal.schemas import (
     DetectIn,
