@@ -150,6 +150,11 @@ DAMAGE = {
                'pending', 'scheduled', user_id
         FROM task_executions, generate_series(1, 2) AS n
         """,
+    "no more runs wait than": """
+        UPDATE scheduled_tasks SET overlap_policy = 'skip';
+        UPDATE task_executions
+        SET state = 'pending', task_id = NULL, run_by = NULL, started_at = NULL, finished_at = NULL
+        """,
     "no run is left waiting": "UPDATE task_executions SET state = 'running', finished_at = NULL",
     "the attempts of an event at an endpoint": f"{DELIVERY}, 2, 'SUCCESS')",
     "what is open in the record": f"{DELIVERY}, 1, 'PENDING')",

@@ -212,10 +212,11 @@ async def schedule(load: Load, choice: random.Random) -> None:
         body = {
             "name": f"tick {choice.randrange(10**9)}", "type": "tick", "interval": choice.randrange(1, 4),
             "max_concurrent": choice.randrange(1, 4), "max_retries": 20,
+            "overlap_policy": choice.choice(["queue_all", "queue_one", "skip", "cancel_running"]),
         }  # fmt: skip
         await client.insist("POST", "/v1/schedules", body, key=ids.new("req"))
         return
-    verb = choice.choice([*["/run"] * 3, "/disable", "/enable", "/enable", "DELETE"])
+    verb = choice.choice([*["/run"] * 3, "/disable", "/disable?cancel_pending=true", *["/enable"] * 3, "DELETE"])
     if verb == "DELETE":
         await client.send("DELETE", f"/v1/schedules/{choice.choice(uids)}")
     else:

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from headrace.tasks.context import BlockingTaskContext, TaskContext
-from headrace.tasks.registry import Registry
+from tests.open_types import OpenRegistry
 
-registry = Registry()
+registry = OpenRegistry()
 GRACE = timedelta(seconds=0.5)
 
 

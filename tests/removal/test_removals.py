@@ -19,6 +19,7 @@ from headrace.removal.pipeline.model import Stage, StageOrder
 from tests.client.conftest import served
 from tests.removal.conftest import Picture
 from tests.removal.stand import Service, serving
+from tests.web.test_everything_is_audited import whole_api
 from tests.webhooks.stand import until
 
 STEPS = [each.value for each in Stage]
@@ -243,3 +244,10 @@ async def test_what_cannot_be_ordered(service: Service, photo: Path, tmp_path: P
         row["task_id"] for row in await service.rows("SELECT task_id FROM headrace.removals")
     }
     assert len(await service.rows("SELECT FROM headrace.usage_ledger WHERE status = 'HELD'")) == 1
+
+
+async def test_without_a_worker_for_it_an_order_waits_and_why_says_so(database_url: str) -> None:
+    async with whole_api(database_url) as (world, _):
+        task_id = await world.removal()
+        why = (await world.send("GET", f"/v1/tasks/{task_id}/why")).json()
+    assert [reason["code"] for reason in why["reasons"]] == ["no_worker"], why

@@ -208,13 +208,49 @@ async def test_what_breaks_a_rule_is_refused_by_the_fields_name(
                 assert answer.status_code in (400, 422), answer.text
 
 
-async def test_a_name_is_unique(ada: httpx.AsyncClient, eve: httpx.AsyncClient) -> None:  # S-02
+async def test_a_name_is_unique_for_its_owner(ada: httpx.AsyncClient, eve: httpx.AsyncClient) -> None:  # S-02
     await create(ada)
-    taken = await eve.post("/v1/schedules", json=NIGHTLY)
+    taken = await ada.post("/v1/schedules", json=NIGHTLY)
     assert (taken.status_code, taken.json()["code"]) == (409, "schedule_name_taken")
     assert taken.json()["details"] == {"fields": ["name"]}
-    other = await create(eve, name="Other")
-    assert (await eve.patch(f"/v1/schedules/{other['id']}", json={"name": "Nightly"})).status_code == 409
+    other = await create(ada, name="Other")
+    assert (await ada.patch(f"/v1/schedules/{other['id']}", json={"name": "Nightly"})).status_code == 409
+    assert (await create(eve))["name"] == "Nightly"
+    reserved = await eve.post("/v1/schedules", json=NIGHTLY | {"name": "headrace:retention"})
+    assert reserved.json()["details"] == {"fields": ["name"]}
+
+
+async def test_what_was_due_in_the_past_is_said(ada: httpx.AsyncClient) -> None:
+    made = await create(ada, cron=None, run_at="2020-01-02T03:04:05Z")
+    (past, _) = made["warnings"]
+    assert past["code"] == "past_due"
+    assert past["text"].startswith("It was due at 2020-01-02 03:04:05 UTC, which has passed: it runs as soon as")
+    never = await create(ada, name="Never", cron=None, run_at="2020-01-02T03:04:05Z", misfire_policy="none")
+    assert "is left out" in never["warnings"][0]["text"]
+    changed = await ada.patch(f"/v1/schedules/{never['id']}", json={"run_at": "2030-01-02T03:04:05Z"})
+    assert [each["code"] for each in changed.json()["warnings"]] == ["no_worker"]
+
+
+async def test_overlap_is_chosen_changed_and_refused(ada: httpx.AsyncClient, clockwork: Clockwork) -> None:
+    made = await create(ada, overlap_policy="queue_all", max_waiting=5)
+    address = f"/v1/schedules/{made['id']}"
+    changed = (await ada.patch(address, json={"overlap_policy": "skip"})).json()
+    assert (changed["overlap_policy"], changed["max_waiting"]) == ("skip", None)
+    for wrong in ({"max_waiting": 3}, {"max_waiting": 0}, {"overlap_policy": "later"}):
+        assert (await ada.patch(address, json=wrong)).status_code in (400, 422), wrong
+    assert (await ada.post(f"{address}/run")).status_code == 201
+    busy = await ada.post(f"{address}/run")
+    assert (busy.status_code, busy.json()["code"]) == (409, "schedule_busy")
+
+    off = (await ada.post(f"{address}/disable", params={"cancel_pending": True})).json()
+    assert (off["enabled"], off["canceled_runs"], off["total_executions"], off["total_attempts"]) == (False, 1, 1, 1)
+    assert (await ada.post(f"{address}/disable?cancel_pending=true")).json()["canceled_runs"] == 0
+    events = [row for row in await trail(clockwork.db) if row["resource_type"] in ("scheduledTask", "execution")]
+    assert [(row["action"], row["resource_type"]) for row in events][-2:] == [
+        ("disabled", "scheduledTask"),
+        ("updated", "execution"),
+    ]
+    assert events[-1]["data"] == {"verb": "cancel", "count": "1"}
 
 
 async def test_a_run_by_hand_tells_of_its_request(ada: httpx.AsyncClient, clockwork: Clockwork) -> None:

@@ -98,7 +98,7 @@ async def test_a_transaction_that_was_open_while_the_type_was_declared_is_settle
     async with caller(database_url) as program:
         begun = program.transaction()
         await begun.start()
-        task = await program.fetchval("SELECT headrace.submit('pay')")
+        task = await program.fetchval("SELECT headrace.submit('pay', unknown_type => 'wait')")
         async with bench.working(lease=timedelta(seconds=1.5), queues=["money"]):
             async with asyncio.timeout(20):
                 while not await bench.db.fetch_alone("SELECT FROM headrace.workers"):

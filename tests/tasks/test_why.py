@@ -59,7 +59,10 @@ async def test_a_type_that_nobody_ever_registered_waits_and_says_so(bench: Bench
     ada = await person(bench)
     await hire(bench)
     async with bench.db.transaction() as tx:
-        task = await tx.fetchval("SELECT headrace.submit('nobody.knows', user_id => $1)", ada.user_id)
+        task = await tx.fetchval(
+            "SELECT headrace.submit('nobody.knows', user_id => $1, unknown_type => 'wait', trusted => true)",
+            ada.user_id,
+        )
     (reason,) = await why(bench, ada, task)
     assert (reason.code, reason.facts["last_seen_at"]) == (Code.NO_WORKER_FOR_TYPE, None)
     assert "never been seen" in reason.text

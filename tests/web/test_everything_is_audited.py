@@ -36,6 +36,7 @@ from tests.accounts.test_wechat import FakeWeChat
 from tests.assets.stand import png
 from tests.billing.stand import grant_alone
 from tests.edge import stand
+from tests.open_types import OpenRegistry
 
 PASSWORD = "correct horse battery"
 RISK = {
@@ -180,7 +181,7 @@ class World:
 
     @property
     def makers(self) -> Registry:
-        registry = Registry()
+        registry = OpenRegistry()
 
         @registry.task("makes_a_file", queue="makers", followers=("results",))  # others pause the usual one
         async def makes_a_file(context: TaskContext, payload: Any) -> Any:
@@ -670,6 +671,7 @@ async def _served(
         argon2_time_cost=1,
         argon2_memory="64KiB",
         argon2_parallelism=1,
+        registration="open",
         wechat_app_id="app",
         files_url=tempfile.mkdtemp(prefix="headrace-files-"),
         wechat_app_secret="secret",
@@ -680,7 +682,7 @@ async def _served(
     files = Path(str(chosen.files_url))
     place = Deployment(config, config, embedded=False)
     async with server, application(chosen, place, stand.SECRET) as app, await Database.connect(config) as db:
-        registry = Registry()
+        registry = OpenRegistry()
 
         @registry.task("anything")
         async def anything(context: TaskContext, payload: Any) -> None: ...

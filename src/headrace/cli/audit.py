@@ -18,11 +18,12 @@ from headrace.audit.model import OWN_RESOURCE_TYPES
 from headrace.audit.sealing import Sealed
 from headrace.audit.verifying import Verified, VerifyMode
 from headrace.cli import audit_import
+from headrace.cli.keeping import archive_config
 from headrace.cli.operator import OperatorSession, as_operator
 from headrace.cli.output import Json, number_of, out, print_json, print_table, progress_bar, say
 from headrace.cli.people import user_id_of
 from headrace.cli.times import instant_or_utc, month_of
-from headrace.cli.wiring import archive_config, audit_heads, load_settings, signing_key, trusted_keys
+from headrace.cli.wiring import audit_heads, load_settings, signing_key, trusted_keys
 from headrace.cli.words import one_of
 from headrace.database import Database, DatabaseBusy
 from headrace.errors import Conflict, Invalid, NotFound

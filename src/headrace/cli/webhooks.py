@@ -8,6 +8,7 @@ import typer
 
 from headrace.access import Caller, Role
 from headrace.assembly import webhooks as hooks
+from headrace.cli.development import for_development
 from headrace.cli.operator import OperatorSession, as_operator
 from headrace.cli.output import Json, Yes, number_of, out, print_json, print_table
 from headrace.cli.people import user_id_of
@@ -43,7 +44,7 @@ def _in_transaction(command: str, act: Callable[[Tx, OperatorSession], Awaitable
 
 
 def _hooks(session: OperatorSession) -> service.Webhooks:
-    return hooks.webhooks(hooks.for_development(session.settings), secret_key(session.settings))
+    return hooks.webhooks(for_development(session.settings), secret_key(session.settings))
 
 
 @app.command("list")

@@ -71,6 +71,7 @@ class Client(Verbs):
         self.removals = Removals(connection)
 
     async def close(self) -> None:
+        """Close its connections."""
         await self._connection.close()
 
     async def __aenter__(self) -> Self:
@@ -115,6 +116,7 @@ class Client(Verbs):
     # -- reading
 
     async def get(self, task_id: str) -> Task:
+        """One task, with its payload and its result."""
         return Task.of(await self._get(f"/v1/tasks/{part(task_id)}"))
 
     async def steps(self, task_id: str) -> Sequence[Step]:
@@ -131,6 +133,7 @@ class Client(Verbs):
             yield LogLine.of(item)
 
     async def queues(self) -> Sequence[Queue]:
+        """What waits and runs in each queue."""
         return [Queue.of(item) for item in (await self._get("/v1/queues"))["items"]]
 
     async def workers(self) -> Sequence[Worker]:
@@ -237,6 +240,7 @@ class Client(Verbs):
         return QueueRules.of(await self._change(path, None, safe=True))
 
     async def resume(self, queue: str) -> QueueRules:
+        """Go on with a queue that was paused. For administrators."""
         return QueueRules.of(await self._change(f"/v1/queues/{part(queue)}/resume", None, safe=True))
 
     # -- listing; the last, because its name means something else from here on

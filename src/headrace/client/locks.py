@@ -21,6 +21,8 @@ LONGEST_FAREWELL_S = 3.0  # of one who is canceled; after that the lock expires 
 
 
 class Locks(Verbs):
+    """Names that one holder has at a time, over all machines."""
+
     @asynccontextmanager
     async def hold(
         self,

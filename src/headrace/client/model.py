@@ -91,10 +91,12 @@ class Task(Answer):
 
     @property
     def is_over(self) -> bool:
+        """Whether it succeeded, failed or was canceled."""
         return self.status in _OVER
 
     @property
     def succeeded(self) -> bool:
+        """Whether it is over, and well."""
         return self.status == "SUCCEEDED"
 
 
@@ -124,6 +126,8 @@ class Step(Answer):
 
 @dataclass(frozen=True, slots=True)
 class Reason(Answer):
+    """One thing that keeps something from running: a sentence for people, a code and facts for programs."""
+
     code: str
     text: str
     facts: Mapping[str, Any] = field(default_factory=dict)
@@ -236,6 +240,8 @@ class NewSchedule:
     max_extension_seconds: int | None = None
     max_retries: int | None = None
     max_concurrent: int | None = None
+    overlap_policy: str | None = None
+    max_waiting: int | None = None
     priority: int | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
 
@@ -266,6 +272,8 @@ class Schedule(Answer):
     max_extension_seconds: int = 0
     max_retries: int = 0
     max_concurrent: int = 1
+    overlap_policy: str = "queue_all"
+    max_waiting: int | None = None
     priority: int = 0
     labels: Mapping[str, str] = field(default_factory=dict)
     data: Any = None
@@ -273,6 +281,7 @@ class Schedule(Answer):
     succeeded_executions: int = 0
     failed_executions: int = 0
     consecutive_failures: int = 0
+    total_attempts: int = 0
     skipped_runs: int = 0
     last_executed_at: datetime | None = None
     last_failure_error: str | None = None
@@ -280,6 +289,7 @@ class Schedule(Answer):
     updated_at: datetime | None = None
     version: int = 0
     warnings: tuple[Reason, ...] = ()  # why its runs would wait; lists leave them out
+    canceled_runs: int = 0  # by disabling it with cancel_pending
 
     @classmethod
     def of(cls, data: Mapping[str, Any]) -> Self:
@@ -296,6 +306,7 @@ class Statistics(Answer):
     failed_executions: int
     consecutive_failures: int
     skipped_runs: int
+    total_attempts: int = 0
     success_rate: float | None = None
     last_executed_at: datetime | None = None
     last_failure_error: str | None = None
@@ -333,6 +344,7 @@ class Execution(Answer):
 
     @property
     def is_over(self) -> bool:
+        """Whether it neither waits nor runs."""
         return self.status not in ("PENDING", "RUNNING")
 
 
@@ -465,6 +477,8 @@ class Link(Answer):
 
 @dataclass(frozen=True, slots=True)
 class StorageUse(Answer):
+    """How much room a user's files take, and may take."""
+
     stored_bytes: int
     limit_bytes: int | None = None
     largest_file_bytes: int | None = None

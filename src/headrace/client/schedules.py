@@ -11,11 +11,14 @@ from headrace.client.verbs import Verbs, given, part
 
 
 class Schedules(Verbs):
+    """When work runs."""
+
     async def create(self, schedule: NewSchedule, *, key: str | None = None) -> Schedule:
         """Make a schedule. Sent again, it is made once."""
         return Schedule.of(await self._create("/v1/schedules", schedule.as_json(), key))
 
     async def get(self, schedule_id: str) -> Schedule:
+        """One schedule."""
         return Schedule.of(await self._get(_schedule(schedule_id)))
 
     async def update(self, schedule_id: str, *, version: int | None = None, **changes: Any) -> Schedule:
@@ -29,10 +32,13 @@ class Schedules(Verbs):
         )
 
     async def enable(self, schedule_id: str, *, version: int | None = None) -> Schedule:
+        """Let it run from now on; what was due meanwhile is left out."""
         return Schedule.of(await self._change(f"{_schedule(schedule_id)}/enable", version, safe=True))
 
-    async def disable(self, schedule_id: str, *, version: int | None = None) -> Schedule:
-        return Schedule.of(await self._change(f"{_schedule(schedule_id)}/disable", version, safe=True))
+    async def disable(self, schedule_id: str, *, version: int | None = None, cancel_pending: bool = False) -> Schedule:
+        """Let it fire no more; what runs goes on, and so does what waits, unless ``cancel_pending`` ends it."""
+        cancel = "?cancel_pending=true" if cancel_pending else ""
+        return Schedule.of(await self._change(f"{_schedule(schedule_id)}/disable{cancel}", version, safe=True))
 
     async def delete(self, schedule_id: str, *, version: int | None = None) -> None:
         """Remove a schedule and its history. What runs goes on, as a task."""
@@ -60,6 +66,7 @@ class Schedules(Verbs):
         return _times(await self._change("/v1/schedules/preview", None, safe=True, body=given(asked)))
 
     async def statistics(self, schedule_id: str) -> Statistics:
+        """How its runs have fared."""
         return Statistics.of(await self._get(f"{_schedule(schedule_id)}/statistics"))
 
     async def list(
@@ -80,6 +87,8 @@ class Schedules(Verbs):
 
 
 class Executions(Verbs):
+    """The runs of schedules."""
+
     async def get(self, execution_id: str) -> Execution:
         """One run, with its result or its error and stack."""
         return Execution.of(await self._get(_execution(execution_id)))

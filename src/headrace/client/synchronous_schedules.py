@@ -41,8 +41,8 @@ class SyncSchedules:
     def enable(self, schedule_id: str, *, version: int | None = None) -> Schedule:
         return self._loop.run(self._schedules.enable(schedule_id, version=version))
 
-    def disable(self, schedule_id: str, *, version: int | None = None) -> Schedule:
-        return self._loop.run(self._schedules.disable(schedule_id, version=version))
+    def disable(self, schedule_id: str, *, version: int | None = None, cancel_pending: bool = False) -> Schedule:
+        return self._loop.run(self._schedules.disable(schedule_id, version=version, cancel_pending=cancel_pending))
 
     def delete(self, schedule_id: str, *, version: int | None = None) -> None:
         self._loop.run(self._schedules.delete(schedule_id, version=version))

@@ -4,7 +4,7 @@ from headrace.errors import Invalid, Unavailable
 
 
 class RemovalMissing(Unavailable):
-    """Removal needs libraries that are not installed: `pip install 'headrace[removal]'`, in a clone `scripts/setup`."""
+    """Removal needs libraries that are not installed: those of the extra `removal`."""
 
     code = "removal_missing"
 
@@ -67,3 +67,15 @@ class ConverterMissing(Unavailable):
     """Old slides (.ppt) need LibreOffice, which is not installed: install it, or save them as .pptx."""
 
     code = "converter_missing"
+
+
+class ClipUnreadable(Invalid):
+    """The file is not a clip that can be read."""
+
+    code = "clip_unreadable"
+
+
+class EncoderMissing(Unavailable):
+    """No encoder for that codec is there: choose another with `--codec`."""
+
+    code = "encoder_missing"

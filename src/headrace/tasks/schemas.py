@@ -319,6 +319,15 @@ class TaskTypeOut(BaseModel):
         description="What a task costs: a whole number, or a field of the payload; null: nothing.",
         examples=["payload.pages"],
     )
+    submit: str = Field(
+        description="Who may submit it: `admins`, `users`, or a scope; people may, and API keys that were given it.",
+        examples=["users"],
+    )
+    retention: dict[str, float | None] | None = Field(
+        description="How many seconds a task is kept after it has ended so, null for ever; what is not named is as the"
+        " settings say.",
+        examples=[{"SUCCEEDED": 86400.0}],
+    )
     payload_schema: Any = Field(description="JSON Schema of the payload; null takes anything.")
     workers: int = Field(description="How many workers that are alive have it.")
     updated_at: datetime = Field(examples=[_AT])

@@ -16,15 +16,18 @@ from headrace.schedules import service
 from headrace.schedules.errors import (
     CronInvalid,
     CronNeverDue,
+    ScheduleBusy,
     ScheduleInvalid,
     ScheduleNameTaken,
     ScheduleNotFound,
     TimezoneUnknown,
+    TooManySchedules,
 )
 from headrace.schedules.model import Schedule
 from headrace.schedules.routes.dependencies import Owner, Reader, ScheduleIdPath, TasksDep, Word, Writer, owner_of
 from headrace.schedules.schemas import (
     MOST_TIMES,
+    DisabledOut,
     ExecutionOut,
     PreviewIn,
     ScheduleChangeIn,
@@ -36,6 +39,7 @@ from headrace.schedules.schemas import (
 )
 from headrace.schedules.store.schedules import ScheduleFilter
 from headrace.schedules.warnings import warnings_of
+from headrace.tasks.errors import OverCap, TaskChanged, TypeDenied
 from headrace.tasks.model import LABEL
 from headrace.tasks.service import Tasks
 
@@ -44,19 +48,23 @@ router = APIRouter(prefix="/schedules", tags=["Schedules"])
 CreateOnce = Annotated[Once, Depends(idempotent("schedules.create"))]
 RunOnce = Annotated[Once, Depends(idempotent("schedules.run"))]
 _WHEN = (CronInvalid, CronNeverDue, TimezoneUnknown)
-_REFUSED = (ScheduleInvalid, ScheduleNameTaken, *_WHEN)
+_REFUSED = (ScheduleInvalid, ScheduleNameTaken, TypeDenied, OverCap, *_WHEN)
 _CHANGE = (ScheduleNotFound, PreconditionFailed, InvalidIfMatch)
 Label = Annotated[str, Query(pattern=f"^{LABEL}={LABEL}$")]
 Count = Annotated[int, Query(ge=1, le=MOST_TIMES, description="How many.")]
 
 
 @router.post(
-    "", status_code=201, response_model=ScheduleOut, summary="Make a schedule", responses=problems(*_REFUSED, *ONCE)
+    "",
+    status_code=201,
+    response_model=ScheduleOut,
+    summary="Make a schedule",
+    responses=problems(*_REFUSED, TooManySchedules, *ONCE),
 )
 async def create_schedule(body: ScheduleIn, caller: Writer, db: Db, deps: TasksDep, once: CreateOnce) -> Response:
     """Make a schedule. What breaks a rule is named in `details.fields`. The type must be registered: declared by a
     program, or alive in a worker, within `HEADRACE_TASK_TYPE_LIFETIME`; where no worker takes it now, `warnings` says
-    so."""
+    so. It must be one that you may submit, now and whenever it fires; users are held to caps."""
 
     async def act(tx: Tx) -> Answer:
         schedule = await service.create_schedule(tx, deps, caller, body.spec())
@@ -159,15 +167,27 @@ async def enable_schedule(
 
 
 @router.post(
-    "/{schedule_id}/disable", response_model=ScheduleOut, summary="Disable a schedule", responses=problems(*_CHANGE)
+    "/{schedule_id}/disable",
+    response_model=DisabledOut,
+    summary="Disable a schedule",
+    responses=problems(*_CHANGE, TaskChanged),
 )
 async def disable_schedule(
-    schedule_id: ScheduleIdPath, caller: Writer, db: Db, deps: TasksDep, expected: ExpectedVersion, response: Response
-) -> ScheduleOut:
-    """Let it fire no more. What runs or waits goes on."""
+    schedule_id: ScheduleIdPath,
+    caller: Writer,
+    db: Db,
+    deps: TasksDep,
+    expected: ExpectedVersion,
+    response: Response,
+    cancel_pending: Annotated[bool, Query(description="Cancel its runs that have not begun, too.")] = False,
+) -> DisabledOut:
+    """Let it fire no more. What runs goes on, and so does what waits, unless `cancel_pending` ends it."""
     async with db.transaction() as tx:
-        schedule = await service.disable_schedule(tx, deps, caller, schedule_id, expected=expected)
-        return await _shown(tx, deps, response, schedule)
+        disabled = await service.disable_schedule(
+            tx, deps, caller, schedule_id, expected=expected, cancel_pending=cancel_pending
+        )
+    response.headers["ETag"] = etag(disabled.schedule.version)
+    return DisabledOut.of_disabled(disabled)
 
 
 @router.post(
@@ -175,10 +195,11 @@ async def disable_schedule(
     status_code=201,
     response_model=ExecutionOut,
     summary="Run a schedule now",
-    responses=problems(ScheduleNotFound, *ONCE),
+    responses=problems(ScheduleNotFound, TypeDenied, ScheduleBusy, *ONCE),
 )
 async def run_schedule(schedule_id: ScheduleIdPath, caller: Writer, db: Db, deps: TasksDep, once: RunOnce) -> Response:
-    """Run it once, beside its own times. With `max_concurrent` runs under way it waits as `PENDING`."""
+    """Run it once, beside its own times. With `max_concurrent` runs under way it waits as `PENDING`, or takes the place
+    of the oldest, or is refused (`schedule_busy`), as `overlap_policy` says."""
 
     async def act(tx: Tx) -> Answer:
         execution = await service.run_schedule(tx, deps, caller, schedule_id)
