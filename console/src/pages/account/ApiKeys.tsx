@@ -59,7 +59,7 @@ export function ApiKeys() {
   };
   const columns: Column<ApiKeyOut>[] = [
     { key: "name", header: t("name"), width: "minmax(8rem, 1fr)", phone: "title", cell: (key) => <b>{key.name}</b> },
-    { key: "hint", header: t("key"), width: "9rem", cell: (key) => <code>{key.hint}</code> },
+    { key: "hint", header: t("key"), width: "5rem", cell: (key) => <code>{key.hint}</code> },
     {
       key: "scopes",
       header: t("scopes"),
@@ -74,13 +74,13 @@ export function ApiKeys() {
     {
       key: "used",
       header: t("used"),
-      width: "8rem",
+      width: "7.5rem",
       cell: (key) => (key.last_used_at ? <Time at={key.last_used_at} /> : t("notUsed")),
     },
     {
       key: "expires",
       header: t("expires"),
-      width: "8rem",
+      width: "7.5rem",
       cell: (key) => (key.expires_at ? <Time at={key.expires_at} /> : t("never")),
     },
     {

@@ -39,7 +39,8 @@ export default function UsedDays() {
           dataKey="day"
           type="stacked"
           withLegend
-          gridAxis="y"
+          gridAxis="x"
+          yAxisProps={{ allowDecimals: false }}
           tickLine="none"
           valueFormatter={(value) => formats.number(value, language)}
           series={[
