@@ -40,7 +40,9 @@ async def test_the_page_may_run_only_what_comes_from_here(built: httpx.AsyncClie
     assert policy["frame-ancestors"] == policy["base-uri"] == "'none'"
     assert "unsafe" not in first.headers["content-security-policy"]
     assert "https://files.example" in policy["img-src"]
-    nonces = [re.findall(r"'nonce-([\w-]{20,})'", each.headers["content-security-policy"])[0] for each in (first, second)]
+    nonces = [
+        re.findall(r"'nonce-([\w-]{20,})'", each.headers["content-security-policy"])[0] for each in (first, second)
+    ]
     assert nonces[0] in first.text
     assert nonces[0] != nonces[1]
     assert NONCE not in first.text

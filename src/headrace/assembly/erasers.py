@@ -10,6 +10,7 @@ from headrace.configs.erasure import ForgetConfigs
 from headrace.erasure import Eraser
 from headrace.locks.erasure import ForgetLocks
 from headrace.notifications.erasure import ForgetNotifications
+from headrace.operations.bulk.erasure import ForgetBulkActions
 from headrace.schedules.erasure import ForgetSchedules
 from headrace.tasks.erasure import CancelTasks, EraseTasks
 from headrace.tasks.service import Tasks
@@ -24,6 +25,7 @@ def erasers(tasks: Tasks, files: Callable[[], Files]) -> Sequence[Eraser]:
         CancelTasks(tasks),
         ForgetFiles(files),
         EraseTasks(),
+        ForgetBulkActions(),
         EndSubscriptions(),
         ForgetLocks(),
         ForgetNotifications(),

@@ -1,1 +1,2 @@
 -- Holds the number until the branch removals is merged; delete this file then.
+SELECT 1;

@@ -83,6 +83,7 @@ class TaskSpec:
     schedule_uid: str | None = None
     idempotency_key: str | None = None
     media: Media | None = None  # for the media types, and only for them
+    own: bool = False  # the product's own work, done for a user: such types are closed to what users submit themselves
 
 
 @dataclass(frozen=True, slots=True)

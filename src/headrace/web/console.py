@@ -1,6 +1,6 @@
 """The console as it was built: one page, and the files that it loads.
 
-They are read once and answered from memory, to whoever asks and as often: no credential, no database, no rate limit. The
+They are read once and answered from memory, to whoever asks and as often: no credential, database or rate limit. The
 page is for every address that no route has, where a browser wants a page: so links into the console work. Whatever else
 asks there (a program that forgot ``/v1``, a file that is not part of this build) is told that there is nothing.
 """

@@ -1,5 +1,5 @@
-"""The few pages for people beside the console: a reference of the API that needs no internet, and a plain page where the
-console was not built."""
+"""The few pages for people beside the console: a reference of the API that needs no internet, and a plain page where
+the console was not built."""
 
 import base64
 import hashlib
