@@ -58,7 +58,9 @@ async def test_a_minute_is_what_ended_in_it_and_what_was_there(tx: Tx) -> None:
 async def test_what_is_older_than_a_week_goes(tx: Tx) -> None:
     await measure(tx, now=NOW)
     assert (await measure(tx, now=NOW + timedelta(days=9))).forgotten == 10
-    assert [point.at.day for point in (await read_statistics(tx, Range.WEEK, now=NOW + timedelta(days=9))).points] == [10]
+    assert [point.at.day for point in (await read_statistics(tx, Range.WEEK, now=NOW + timedelta(days=9))).points] == [
+        10
+    ]
 
 
 async def test_processes_that_measure_at_once_measure_each_minute_once(db: Database) -> None:

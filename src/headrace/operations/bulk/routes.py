@@ -44,13 +44,13 @@ def create_router(deps: Tasks) -> APIRouter:
 @router.get(
     "/tasks/count",
     response_model=CountOut,
-    summary="Count what an action would be done to",
+    summary="Count tasks",
     responses=problems(AdminOnly),
 )
 async def count_tasks(
     caller: Reader,
     db: Db,
-    action: Annotated[TaskAction, Query(description="Tasks to which it cannot be done are not counted.")],
+    action: Annotated[TaskAction | None, Query(description="Tasks to which it cannot be done are not counted.")] = None,
     status: Annotated[list[TaskStatus] | None, Query(max_length=20)] = None,
     type: _Word = None,  # noqa: A002 - the parameter's name
     queue: _Word = None,

@@ -42,9 +42,9 @@ class TaskFilterIn(_Body):
         ),
     ] = None
 
-    def wanted(self, user_id: str, action: TaskAction) -> Filter:
-        """Which tasks these are for this caller."""
-        chosen = set(self.status or TaskStatus) & action.applies_to
+    def wanted(self, user_id: str, action: TaskAction | None) -> Filter:
+        """Which tasks these are for this caller, of those to which the action can be done."""
+        chosen = set(self.status or TaskStatus) & (action.applies_to if action else set(TaskStatus))
         return Filter(
             _whose(self.owner, user_id), sorted(chosen), self.type, self.queue, self.created_after, self.created_before
         )

@@ -27,8 +27,8 @@ _ACTIONS = {
 }
 
 
-async def count_matching_tasks(tx: Tx, caller: Caller, action: TaskAction, wanted: TaskFilterIn) -> int:
-    """How many tasks the action would be done to, up to a bound and one more."""
+async def count_matching_tasks(tx: Tx, caller: Caller, action: TaskAction | None, wanted: TaskFilterIn) -> int:
+    """How many tasks there are, or how many the action would be done to: up to a bound and one more."""
     _check_owner(caller, wanted.owner)
     return await count_tasks(tx, wanted, wanted.wanted(caller.user_id, action), most=MOST_COUNTED + 1)
 
