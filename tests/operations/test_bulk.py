@@ -13,9 +13,11 @@ import pytest
 from headrace import ids
 from headrace.access import Role
 from headrace.assembly.followers import followers
-from headrace.assembly.routers import bulk_routes, schedule_routes, task_routes
 from headrace.database import Database, Row
+from headrace.operations.bulk import routes as bulk_routes
 from headrace.operations.bulk.carrying_out import add_handlers
+from headrace.schedules import routes as schedule_routes
+from headrace.tasks import routes as task_routes
 from headrace.tasks.catalog import StoredCatalog, declare_types
 from headrace.tasks.context import TaskContext
 from headrace.tasks.live import open_watch

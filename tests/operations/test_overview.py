@@ -80,7 +80,7 @@ async def test_views_are_kept_for_their_owner_and_lead_nowhere_else(database_url
 
 
 async def test_text_that_somebody_wrote_comes_back_as_data(database_url: str) -> None:
-    """Stored scripts: whatever is written is answered as JSON or as a file to keep, which no browser takes for a page."""
+    """Stored scripts: whatever is written is answered as JSON or as a file to keep, never as a page."""
     async with whole_api(database_url) as (world, _):
         task = (
             await world.send("POST", "/v1/tasks", {"type": "anything", "title": HOSTILE, "payload": HOSTILE})
