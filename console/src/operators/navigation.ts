@@ -1,0 +1,4 @@
+import type { Destination } from "../shell/navigation";
+
+/** What administrators can go to; loaded with the shell, so it holds names and addresses only. */
+export const OPERATORS: readonly Destination[] = [];

@@ -1,0 +1,5 @@
+import { NotFound } from "../../shell/NotFound";
+
+export default function EndpointPage() {
+  return <NotFound />;
+}
