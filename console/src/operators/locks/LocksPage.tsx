@@ -1,0 +1,127 @@
+import { Button } from "@mantine/core";
+import { api, data, type LockOut, type LockState, useListing } from "../../api";
+import {
+  type Column,
+  CursorTable,
+  commonTexts,
+  Empty,
+  IconLock,
+  Id,
+  Page,
+  StateBadge,
+  stateTexts,
+  Time,
+  useConfirm,
+  useFilters,
+} from "../../components";
+import { useText, wordFor } from "../../i18n";
+import { FilterBar, SelectFilter, TextFilter } from "../parts/FilterBar";
+import { partTexts } from "../parts/parts.texts";
+import { useAct } from "../parts/useAct";
+import { Views } from "../parts/Views";
+import { lockTexts } from "./locks.texts";
+
+const DEFAULTS = { state: "active", key: "", holder: "" };
+const STATES: readonly LockState[] = ["active", "expired", "released"];
+
+/** Who holds which name, and until when. */
+export default function LocksPage() {
+  const t = useText(lockTexts);
+  const part = useText(partTexts);
+  const common = useText(commonTexts);
+  const confirm = useConfirm();
+  const { act } = useAct(["locks"]);
+  const filters = useFilters(DEFAULTS);
+  const { values, set, query } = filters;
+  const listing = useListing<LockOut>(
+    ["locks", values],
+    (cursor) => {
+      const { state, ...rest } = query;
+      const asked = {
+        ...rest,
+        user_id: "*",
+        limit: 50,
+        ...(state ? { state: state as LockState } : {}),
+        ...(cursor ? { cursor } : {}),
+      };
+      return data(api.GET("/v1/locks", { params: { query: asked } }));
+    },
+    { refetchInterval: 10_000 },
+  );
+  const release = async (lock: LockOut) => {
+    const { key } = lock;
+    const yes = await confirm({
+      title: t("askRelease", { key }),
+      body: t("releaseText"),
+      action: t("release"),
+      danger: true,
+    });
+    const body = { key, user_id: lock.user_id };
+    if (yes) await act(() => data(api.POST("/v1/locks/force-release", { body })), t("released", { key }));
+  };
+  const columns: Column<LockOut>[] = [
+    {
+      key: "key",
+      header: t("key"),
+      width: "minmax(10rem, 1.5fr)",
+      phone: "title",
+      cell: (lock) => (
+        <>
+          <b>{lock.key}</b>
+          <br />
+          <small>{lock.purpose}</small>
+        </>
+      ),
+    },
+    { key: "state", header: part("state"), width: "8rem", cell: (lock) => <StateBadge state={lock.state} /> },
+    { key: "holder", header: t("holder"), width: "minmax(8rem, 1fr)", cell: (lock) => lock.holder },
+    { key: "fence", header: t("fence"), width: "5rem", align: "end", cell: (lock) => lock.fence, phone: "hidden" },
+    { key: "acquired", header: t("acquired"), width: "8rem", cell: (lock) => <Time at={lock.acquired_at} /> },
+    {
+      key: "expires",
+      header: t("expires"),
+      width: "8rem",
+      cell: (lock) => <Time at={lock.released_at ?? lock.expires_at} />,
+    },
+    { key: "user", header: part("user"), width: "7.5rem", cell: (lock) => <Id id={lock.user_id} />, phone: "hidden" },
+    {
+      key: "actions",
+      header: "",
+      width: "10.5rem",
+      align: "end",
+      cell: (lock) =>
+        lock.state === "active" && (
+          <Button size="compact-sm" variant="default" onClick={() => void release(lock)}>
+            {t("release")}
+          </Button>
+        ),
+    },
+  ];
+  return (
+    <Page title={t("title")} text={t("text")}>
+      <FilterBar active={filters.active} onClear={filters.clear} actions={<Views />}>
+        <SelectFilter
+          label={part("state")}
+          value={values.state}
+          onChange={(state) => set({ state })}
+          choices={STATES.map((value) => ({ value, label: wordFor(stateTexts, value) }))}
+        />
+        <TextFilter label={t("key")} value={values.key} onChange={(key) => set({ key })} />
+        <TextFilter label={t("holder")} value={values.holder} onChange={(holder) => set({ holder })} />
+      </FilterBar>
+      <CursorTable
+        label={t("title")}
+        listing={listing}
+        columns={columns}
+        rowKey={(lock) => `${lock.user_id} ${lock.key} ${lock.fence}`}
+        empty={
+          values.key || values.holder ? (
+            <Empty title={common("nothingMatches")} text={common("nothingMatchesText")} />
+          ) : (
+            <Empty icon={IconLock} title={t("none")} text={t("noneText")} />
+          )
+        }
+      />
+    </Page>
+  );
+}
