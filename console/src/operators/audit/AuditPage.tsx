@@ -118,7 +118,7 @@ export default function AuditPage() {
         </>
       }
     >
-      <FilterBar active={filters.active} onClear={filters.clear} actions={<Views />}>
+      <FilterBar active={filters.active} onClear={filters.clear} onReload={listing.reload} actions={<Views />}>
         <TextFilter label={t("search")} value={values.q} onChange={(q) => set({ q })} width={220} />
         <SelectFilter
           label={t("action")}

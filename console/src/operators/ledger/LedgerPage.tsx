@@ -104,7 +104,7 @@ export default function LedgerPage() {
       }
     >
       <Verification />
-      <FilterBar active={filters.active} onClear={filters.clear} actions={<Views />}>
+      <FilterBar active={filters.active} onClear={filters.clear} onReload={listing.reload} actions={<Views />}>
         <SelectFilter
           label={part("state")}
           value={values.status}

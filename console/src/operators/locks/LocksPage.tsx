@@ -6,7 +6,6 @@ import {
   commonTexts,
   Empty,
   IconLock,
-  Id,
   Page,
   StateBadge,
   stateTexts,
@@ -15,6 +14,7 @@ import {
   useFilters,
 } from "../../components";
 import { useText, wordFor } from "../../i18n";
+import { AUDITED_EVERY_MS } from "../parts/audited";
 import { FilterBar, SelectFilter, TextFilter } from "../parts/FilterBar";
 import { partTexts } from "../parts/parts.texts";
 import { useAct } from "../parts/useAct";
@@ -46,7 +46,7 @@ export default function LocksPage() {
       };
       return data(api.GET("/v1/locks", { params: { query: asked } }));
     },
-    { refetchInterval: 10_000 },
+    { refetchInterval: AUDITED_EVERY_MS },
   );
   const release = async (lock: LockOut) => {
     const { key } = lock;
@@ -63,7 +63,7 @@ export default function LocksPage() {
     {
       key: "key",
       header: t("key"),
-      width: "minmax(10rem, 1.5fr)",
+      width: "minmax(8rem, 1.5fr)",
       phone: "title",
       cell: (lock) => (
         <>
@@ -73,21 +73,20 @@ export default function LocksPage() {
         </>
       ),
     },
-    { key: "state", header: part("state"), width: "8rem", cell: (lock) => <StateBadge state={lock.state} /> },
-    { key: "holder", header: t("holder"), width: "minmax(8rem, 1fr)", cell: (lock) => lock.holder },
-    { key: "fence", header: t("fence"), width: "5rem", align: "end", cell: (lock) => lock.fence, phone: "hidden" },
-    { key: "acquired", header: t("acquired"), width: "8rem", cell: (lock) => <Time at={lock.acquired_at} /> },
+    { key: "state", header: part("state"), width: "7rem", cell: (lock) => <StateBadge state={lock.state} /> },
+    { key: "holder", header: t("holder"), width: "minmax(6rem, 1fr)", cell: (lock) => lock.holder },
+    { key: "fence", header: t("fence"), width: "4rem", align: "end", cell: (lock) => lock.fence, phone: "hidden" },
+    { key: "acquired", header: t("acquired"), width: "7.5rem", cell: (lock) => <Time at={lock.acquired_at} /> },
     {
       key: "expires",
       header: t("expires"),
-      width: "8rem",
+      width: "7.5rem",
       cell: (lock) => <Time at={lock.released_at ?? lock.expires_at} />,
     },
-    { key: "user", header: part("user"), width: "7.5rem", cell: (lock) => <Id id={lock.user_id} />, phone: "hidden" },
     {
       key: "actions",
       header: "",
-      width: "10.5rem",
+      width: "9.5rem",
       align: "end",
       cell: (lock) =>
         lock.state === "active" && (
@@ -99,7 +98,7 @@ export default function LocksPage() {
   ];
   return (
     <Page title={t("title")} text={t("text")}>
-      <FilterBar active={filters.active} onClear={filters.clear} actions={<Views />}>
+      <FilterBar active={filters.active} onClear={filters.clear} onReload={listing.reload} actions={<Views />}>
         <SelectFilter
           label={part("state")}
           value={values.state}

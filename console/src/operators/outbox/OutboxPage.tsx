@@ -1,4 +1,4 @@
-import { Button, Drawer, Stack } from "@mantine/core";
+import { Button, Drawer, Group, Stack } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { api, data, type EventStatus, type OutboxEventOut, useListing } from "../../api";
@@ -94,7 +94,7 @@ export default function OutboxPage() {
   return (
     <Page title={t("title")} text={t("text")}>
       <Overview />
-      <FilterBar active={filters.active} onClear={filters.clear} actions={<Views />}>
+      <FilterBar active={filters.active} onClear={filters.clear} onReload={listing.reload} actions={<Views />}>
         <SelectFilter
           label={part("state")}
           value={values.status}
@@ -172,7 +172,7 @@ function Overview() {
   };
   return (
     <Panel>
-      <Stack align="flex-start">
+      <Stack>
         <Facts>
           <Fact name={t("waiting")}>{n(found.waiting)}</Fact>
           <Fact name={t("failed")}>{n(found.failed)}</Fact>
@@ -189,9 +189,11 @@ function Overview() {
           {found.broker_waiting > 0 && <Fact name={t("broker")}>{n(found.broker_waiting)}</Fact>}
         </Facts>
         {found.dead > 0 && (
-          <Button leftSection={<IconRefresh size={16} />} loading={busy} onClick={() => void reviveAll()}>
-            {t("reviveAll")}
-          </Button>
+          <Group>
+            <Button leftSection={<IconRefresh size={16} />} loading={busy} onClick={() => void reviveAll()}>
+              {t("reviveAll")}
+            </Button>
+          </Group>
         )}
       </Stack>
     </Panel>

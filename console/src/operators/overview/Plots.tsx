@@ -30,7 +30,7 @@ export default function Plots({ statistics }: { statistics: StatisticsRangeOut }
     withDots: false,
     curveType: "monotone" as const,
     tickLine: "none" as const,
-    gridAxis: "y" as const,
+    gridAxis: "x" as const,
     legendProps: { verticalAlign: "bottom" as const, height: 34 },
     xAxisProps: { minTickGap: 40 },
   };

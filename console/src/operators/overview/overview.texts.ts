@@ -19,7 +19,7 @@ export const overviewTexts = texts(
     later: "{n} more for later",
     inQueue: "in {name}",
     silent: "{n} silent",
-    ofEnded: "of {n} that ended",
+    ofEnded: "of {n} ended",
     throughput: "Throughput",
     throughputText: "Tasks that ended",
     depth: "Queue depth",

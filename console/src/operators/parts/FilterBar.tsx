@@ -1,7 +1,7 @@
-import { Button, Group, MultiSelect, Select, TextInput } from "@mantine/core";
+import { ActionIcon, Button, Group, MultiSelect, Select, TextInput, Tooltip } from "@mantine/core";
 import { useDebouncedCallback } from "@mantine/hooks";
 import { type ReactNode, useEffect, useMemo, useState } from "react";
-import { commonTexts, IconSearch, IconX } from "../../components";
+import { commonTexts, IconRefresh, IconSearch, IconX } from "../../components";
 import { useText } from "../../i18n";
 import classes from "./FilterBar.module.css";
 import { partTexts } from "./parts.texts";
@@ -10,11 +10,13 @@ import { partTexts } from "./parts.texts";
 export function FilterBar({
   active,
   onClear,
+  onReload,
   children,
   actions,
 }: {
   active: boolean;
   onClear: () => void;
+  onReload?: () => void;
   children: ReactNode;
   actions?: ReactNode;
 }) {
@@ -27,7 +29,18 @@ export function FilterBar({
           {t("clearFilters")}
         </Button>
       )}
-      {actions && <div className={classes.actions}>{actions}</div>}
+      {(actions || onReload) && (
+        <div className={classes.actions}>
+          {onReload && (
+            <Tooltip label={t("refresh")}>
+              <ActionIcon variant="default" size={36} aria-label={t("refresh")} onClick={onReload}>
+                <IconRefresh size={16} />
+              </ActionIcon>
+            </Tooltip>
+          )}
+          {actions}
+        </div>
+      )}
     </Group>
   );
 }

@@ -129,7 +129,7 @@ function Input({ field, value, onChange }: { field: Field; value: unknown; onCha
     label: field.title,
     description: field.description,
     required: field.required,
-    ...(field.initial === undefined ? {} : { placeholder: JSON.stringify(field.initial) }),
+    ...placeholder(field.initial),
   };
   switch (field.kind) {
     case "object":
@@ -227,6 +227,12 @@ function JsonField({
       }}
     />
   );
+}
+
+/** What holds where nothing is given. */
+function placeholder(initial: unknown): { placeholder?: string } {
+  if (typeof initial === "string" && initial !== "") return { placeholder: initial };
+  return typeof initial === "number" || typeof initial === "boolean" ? { placeholder: String(initial) } : {};
 }
 
 function isRecord(value: unknown): value is Values {

@@ -19,18 +19,20 @@ describe("fieldsOf", () => {
     });
     expect(found?.map((field) => [field.name, field.kind, field.required])).toEqual([
       ["to", "text", true],
+      ["cells", "json", false],
       ["copies", "number", false],
       ["level", "choice", false],
-      ["tags", "words", false],
-      ["cells", "json", false],
       ["nested", "object", false],
       ["open", "json", false],
+      ["tags", "words", false],
     ]);
   });
 
   it("knows no form for what is no object, and does not follow a schema that holds itself for ever", () => {
     expect(fieldsOf({ type: "string" })).toBeNull();
     expect(fieldsOf(null)).toBeNull();
+    expect(fieldsOf({ type: "object", additionalProperties: { type: "boolean" } })).toBeNull();
+    expect(fieldsOf({ type: "object", properties: {} })).toEqual([]);
     const node = { $ref: "#/$defs/Node" };
     const found = fieldsOf({ ...node, $defs: { Node: { type: "object", properties: { next: node } } } });
     expect(found?.[0]?.kind).toBe("object");

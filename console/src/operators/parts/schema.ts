@@ -9,6 +9,7 @@ export interface Schema {
   readonly enum?: readonly unknown[];
   readonly const?: unknown;
   readonly items?: Schema;
+  readonly additionalProperties?: unknown;
   readonly anyOf?: readonly Schema[];
   readonly allOf?: readonly Schema[];
   readonly default?: unknown;
@@ -43,11 +44,14 @@ export function fieldsOf(schema: Schema | null | undefined): readonly Field[] | 
 
 function fields(given: Schema, definitions: Readonly<Record<string, Schema>>, depth: number): readonly Field[] | null {
   const schema = plain(given, definitions);
-  if (schema.type !== "object" || (!schema.properties && depth > 0)) return null;
+  const open = !schema.properties && schema.additionalProperties !== false;
+  if (schema.type !== "object" || open) return null;
   const required = new Set(schema.required);
-  return Object.entries(schema.properties ?? {}).map(([name, inner]) =>
+  const found = Object.entries(schema.properties ?? {}).map(([name, inner]) =>
     field(name, inner, required.has(name), definitions, depth),
   );
+  // The database does not keep the order in which they were declared: what must be there comes first, then by name.
+  return found.sort((a, b) => Number(b.required) - Number(a.required) || a.name.localeCompare(b.name));
 }
 
 function field(

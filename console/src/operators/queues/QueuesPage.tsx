@@ -44,14 +44,14 @@ export default function QueuesPage() {
     {
       key: "name",
       header: t("name"),
-      width: "minmax(9rem, 1.5fr)",
+      width: "minmax(6rem, 1fr)",
       phone: "title",
       cell: (queue) => <b>{queue.name}</b>,
     },
     {
       key: "state",
       header: "",
-      width: "8rem",
+      width: "6.5rem",
       cell: (queue) =>
         queue.paused_at ? <StateBadge state="PAUSED" /> : <StateBadge state="enabled" label={t("flows")} />,
     },
@@ -59,29 +59,36 @@ export default function QueuesPage() {
       key: "waiting",
       header: t("waiting"),
       align: "end",
-      width: "6rem",
+      width: "5rem",
       cell: (queue) => (queue.exact ? n(queue.waiting) : `${n(queue.waiting)}+`),
     },
-    { key: "delayed", header: t("delayed"), align: "end", width: "6rem", cell: (queue) => n(queue.delayed) },
-    { key: "running", header: t("running"), align: "end", width: "5.5rem", cell: (queue) => n(queue.running) },
+    { key: "delayed", header: t("delayed"), align: "end", width: "5rem", cell: (queue) => n(queue.delayed) },
+    { key: "running", header: t("running"), align: "end", width: "5rem", cell: (queue) => n(queue.running) },
     {
       key: "limit",
       header: t("limit"),
       align: "end",
-      width: "5rem",
-      cell: (queue) => (queue.max_running === null ? <Text c="dimmed">{t("noLimit")}</Text> : n(queue.max_running)),
+      width: "4rem",
+      cell: (queue) =>
+        queue.max_running === null ? (
+          <Text span size="sm" c="dimmed">
+            {t("noLimit")}
+          </Text>
+        ) : (
+          n(queue.max_running)
+        ),
     },
     {
       key: "oldest",
       header: t("oldest"),
-      width: "8rem",
+      width: "6.5rem",
       cell: (queue) =>
         queue.oldest_waiting_seconds === null ? "–" : formats.duration(queue.oldest_waiting_seconds * 1000, language),
     },
     {
       key: "actions",
       header: "",
-      width: "13.5rem",
+      width: "12.5rem",
       align: "end",
       cell: (queue) => (
         <Group gap="xs" wrap="nowrap" justify="flex-end">

@@ -95,7 +95,7 @@ export default function RisksPage() {
           )
         }
       />
-      <FilterBar active={filters.active} onClear={filters.clear} actions={<Views />}>
+      <FilterBar active={filters.active} onClear={filters.clear} onReload={listing.reload} actions={<Views />}>
         <SelectFilter
           label={part("state")}
           value={values.status}

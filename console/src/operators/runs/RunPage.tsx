@@ -32,7 +32,7 @@ export default function RunPage() {
   const query = useQuery({
     queryKey: ["runs", "one", uid],
     queryFn: () => data(api.GET("/v1/executions/{execution_uid}", { params })),
-    refetchInterval: ({ state }) => (state.data?.finished_at ? false : 2000),
+    refetchInterval: ({ state }) => (state.data?.finished_at ? false : 5000),
   });
   const run = query.data;
   const why = useQuery({

@@ -1,3 +1,4 @@
+import type { ReactNode } from "react";
 import { api, data, type ExecutionItemOut, type ExecutionState, useListing } from "../../api";
 import {
   type Column,
@@ -12,6 +13,8 @@ import {
   useFilters,
 } from "../../components";
 import { formats, useLanguage, useText, wordFor } from "../../i18n";
+import { useMe } from "../../session/store";
+import { AUDITED_EVERY_MS, OWN_EVERY_MS } from "../parts/audited";
 import { FilterBar, ManyFilter, RangeFilter, SelectFilter, TextFilter, useSince } from "../parts/FilterBar";
 import { partTexts } from "../parts/parts.texts";
 import { Views } from "../parts/Views";
@@ -79,6 +82,8 @@ export default function RunsPage() {
 }
 
 export interface RunFilter {
+  /** Whose; everybody's without. */
+  readonly user_id?: string;
   readonly state?: ExecutionState[];
   readonly trigger?: "scheduled" | "manual";
   readonly type?: string;
@@ -86,17 +91,18 @@ export interface RunFilter {
   readonly due_after?: string;
 }
 
-export function RunTable({ filter, empty }: { filter: RunFilter; empty: React.ReactNode }) {
+export function RunTable({ filter, empty }: { filter: RunFilter; empty: ReactNode }) {
   const t = useText(runTexts);
   const part = useText(partTexts);
   const language = useLanguage();
+  const { user } = useMe();
   const listing = useListing<ExecutionItemOut>(
     ["runs", filter],
     (cursor) => {
-      const query = { ...filter, user_id: "*", limit: 50, ...(cursor ? { cursor } : {}) };
+      const query = { user_id: "*", ...filter, limit: 50, ...(cursor ? { cursor } : {}) };
       return data(api.GET("/v1/executions", { params: { query } }));
     },
-    { refetchInterval: 5000 },
+    { refetchInterval: filter.user_id === user.id ? OWN_EVERY_MS : AUDITED_EVERY_MS },
   );
   const columns: Column<ExecutionItemOut>[] = [
     {

@@ -24,6 +24,8 @@ import {
   useConfirm,
 } from "../../components";
 import { formats, useLanguage, useText } from "../../i18n";
+import { useMe } from "../../session/store";
+import { AUDITED_EVERY_MS, OWN_EVERY_MS } from "../parts/audited";
 import { useAct } from "../parts/useAct";
 import { RunTable } from "../runs/RunsPage";
 import { inZone, rhythmOf } from "./rhythm";
@@ -34,6 +36,7 @@ import { Timeline } from "./Timeline";
 export default function SchedulePage() {
   const t = useText(scheduleTexts);
   const { uid = "" } = useParams();
+  const { user } = useMe();
   const navigate = useNavigate();
   const confirm = useConfirm();
   const { busy, act } = useAct(["schedules"], ["runs"]);
@@ -41,7 +44,7 @@ export default function SchedulePage() {
   const query = useQuery({
     queryKey: ["schedules", uid],
     queryFn: () => data(api.GET("/v1/schedules/{uid}", { params })),
-    refetchInterval: 5000,
+    refetchInterval: ({ state }) => (state.data?.user_id === user.id ? OWN_EVERY_MS : AUDITED_EVERY_MS),
   });
   if (query.error) return <ProblemAlert error={query.error} onRetry={() => void query.refetch()} />;
   const schedule = query.data;
@@ -113,8 +116,8 @@ export default function SchedulePage() {
         <Rules schedule={schedule} />
         <Upcoming schedule={schedule} />
       </SimpleGrid>
-      <Figures uid={uid} />
-      <Runs uid={uid} />
+      <Figures schedule={schedule} />
+      <Runs schedule={schedule} />
       {schedule.data !== null && schedule.data !== undefined && <JsonView value={schedule.data} label={t("data")} />}
     </Page>
   );
@@ -179,13 +182,13 @@ function Upcoming({ schedule }: { schedule: ScheduleOut }) {
   );
 }
 
-function Figures({ uid }: { uid: string }) {
+function Figures({ schedule: { uid, total_executions } }: { schedule: ScheduleOut }) {
   const t = useText(scheduleTexts);
   const language = useLanguage();
   const query = useQuery({
-    queryKey: ["schedules", uid, "statistics"],
+    queryKey: ["schedules", uid, "statistics", total_executions],
+    placeholderData: (before) => before,
     queryFn: () => data(api.GET("/v1/schedules/{uid}/statistics", { params: { path: { uid } } })),
-    refetchInterval: 10_000,
   });
   const found = query.data;
   if (!found) return null;
@@ -210,12 +213,13 @@ function Figures({ uid }: { uid: string }) {
   );
 }
 
-function Runs({ uid }: { uid: string }) {
+function Runs({ schedule: { uid, user_id } }: { schedule: ScheduleOut }) {
   const t = useText(scheduleTexts);
+  const { user } = useMe();
   const query = useQuery({
     queryKey: ["runs", "timeline", uid],
-    queryFn: () => data(api.GET("/v1/executions", { params: { query: { schedule: uid, user_id: "*", limit: 12 } } })),
-    refetchInterval: 3000,
+    queryFn: () => data(api.GET("/v1/executions", { params: { query: { schedule: uid, user_id, limit: 12 } } })),
+    refetchInterval: user_id === user.id ? OWN_EVERY_MS : AUDITED_EVERY_MS,
   });
   const runs = query.data?.items ?? [];
   return (
@@ -230,7 +234,7 @@ function Runs({ uid }: { uid: string }) {
           {t("history")}
         </Text>
         <RunTable
-          filter={{ schedule: uid }}
+          filter={{ schedule: uid, user_id }}
           empty={<Empty icon={IconHistory} title={t("noRuns")} text={t("noRunsText")} />}
         />
       </Stack>

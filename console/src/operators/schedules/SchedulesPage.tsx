@@ -18,6 +18,7 @@ import {
   useFilters,
 } from "../../components";
 import { formats, useLanguage, useText, wordFor } from "../../i18n";
+import { AUDITED_EVERY_MS } from "../parts/audited";
 import { FilterBar, SelectFilter, TextFilter } from "../parts/FilterBar";
 import { partTexts } from "../parts/parts.texts";
 import { Views } from "../parts/Views";
@@ -52,7 +53,7 @@ export default function SchedulesPage() {
       };
       return data(api.GET("/v1/schedules", { params: { query } }));
     },
-    { refetchInterval: 10_000 },
+    { refetchInterval: AUDITED_EVERY_MS },
   );
   const columns: Column<ScheduleItemOut>[] = [
     {
@@ -117,7 +118,7 @@ export default function SchedulesPage() {
         </Button>
       }
     >
-      <FilterBar active={filters.active} onClear={filters.clear} actions={<Views />}>
+      <FilterBar active={filters.active} onClear={filters.clear} onReload={listing.reload} actions={<Views />}>
         <TextFilter label={t("name")} value={values.name} onChange={(name) => set({ name })} />
         <TextFilter label={part("type")} value={values.type} onChange={(type) => set({ type })} />
         <SelectFilter

@@ -23,6 +23,7 @@ import {
   useFilters,
 } from "../../components";
 import { useText, wordFor } from "../../i18n";
+import { AUDITED_EVERY_MS } from "../parts/audited";
 import {
   FilterBar,
   ManyFilter,
@@ -78,7 +79,7 @@ export default function TasksPage() {
       const given = Object.fromEntries(Object.entries(query).filter(([, value]) => value !== undefined));
       return data(api.GET("/v1/tasks", { params: { query: given } }));
     },
-    { refetchInterval: 10_000 },
+    { refetchInterval: AUDITED_EVERY_MS },
   );
   const types = useQuery({
     queryKey: ["task-types"],
@@ -138,6 +139,7 @@ export default function TasksPage() {
       <FilterBar
         active={filters.active}
         onClear={filters.clear}
+        onReload={listing.reload}
         actions={
           <>
             <Views />

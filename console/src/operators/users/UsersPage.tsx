@@ -49,22 +49,22 @@ export default function UsersPage() {
     {
       key: "name",
       header: t("name"),
-      width: "minmax(9rem, 1.5fr)",
+      width: "minmax(7rem, 1.2fr)",
       phone: "title",
       cell: (user) => <b>{user.username ?? t("nobody")}</b>,
     },
-    { key: "status", header: part("state"), width: "8rem", cell: (user) => <StateBadge state={user.status} /> },
-    { key: "role", header: t("role"), width: "8rem", cell: (user) => t(user.role) },
+    { key: "status", header: part("state"), width: "7rem", cell: (user) => <StateBadge state={user.status} /> },
+    { key: "role", header: t("role"), width: "7.5rem", cell: (user) => t(user.role) },
     {
       key: "email",
       header: t("email"),
-      width: "minmax(8rem, 1fr)",
+      width: "minmax(7rem, 1fr)",
       cell: (user) => user.email ?? "–",
       phone: "hidden",
     },
-    { key: "login", header: t("lastLogin"), width: "9rem", cell: (user) => <Time at={user.last_login_at} /> },
-    { key: "since", header: t("since"), width: "8rem", cell: (user) => <Time at={user.created_at} />, phone: "hidden" },
-    { key: "id", header: part("id"), width: "7.5rem", cell: (user) => <Id id={user.id} />, phone: "hidden" },
+    { key: "login", header: t("lastLogin"), width: "8rem", cell: (user) => <Time at={user.last_login_at} /> },
+    { key: "since", header: t("since"), width: "7rem", cell: (user) => <Time at={user.created_at} />, phone: "hidden" },
+    { key: "id", header: part("id"), width: "7rem", cell: (user) => <Id id={user.id} />, phone: "hidden" },
   ];
   return (
     <Page
@@ -76,7 +76,7 @@ export default function UsersPage() {
         </Button>
       }
     >
-      <FilterBar active={filters.active} onClear={filters.clear} actions={<Views />}>
+      <FilterBar active={filters.active} onClear={filters.clear} onReload={listing.reload} actions={<Views />}>
         <TextFilter label={t("name")} value={values.username} onChange={(username) => set({ username })} />
         <SelectFilter
           label={part("state")}
