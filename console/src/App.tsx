@@ -17,6 +17,8 @@ import { nonce } from "./theme/nonce";
 import { theme } from "./theme/theme";
 
 const RemovePage = lazy(() => import("./pages/remove/RemovePage"));
+const RemovalPage = lazy(() => import("./pages/remove/RemovalPage"));
+const BatchPage = lazy(() => import("./pages/remove/BatchPage"));
 const TasksPage = lazy(() => import("./pages/tasks/TasksPage"));
 const TaskPage = lazy(() => import("./pages/tasks/TaskPage"));
 const UsagePage = lazy(() => import("./pages/usage/UsagePage"));
@@ -113,6 +115,8 @@ function SignedIn() {
             <Route path="/login" element={<Return />} />
             <Route path="/register" element={<Return />} />
             <Route path="/remove" element={<RemovePage />} />
+            <Route path="/remove/:taskId" element={<RemovalPage />} />
+            <Route path="/remove/batch/:batch" element={<BatchPage />} />
             <Route path="/tasks" element={<TasksPage />} />
             <Route path="/tasks/:taskId" element={<TaskPage />} />
             <Route path="/usage" element={<UsagePage />} />

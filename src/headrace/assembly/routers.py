@@ -25,6 +25,7 @@ from headrace.operations.bulk import routes as bulk_routes
 from headrace.operations.outbox import routes as outbox_routes
 from headrace.operations.overview import routes as overview_routes
 from headrace.operations.overview.service import Operators
+from headrace.removal import routes as removal_routes
 from headrace.risks import routes as risk_routes
 from headrace.schedules import routes as schedule_routes
 from headrace.tasks import routes as task_routes
@@ -63,6 +64,7 @@ def routers(deps: RouteDeps) -> Sequence[APIRouter]:
         webhook_routes.create_router(deps.webhooks),
         notification_routes.create_router(deps.inbox),
         file_routes.create_router(deps.files),
+        removal_routes.create_router(deps.tasks),
         audit_routes.router,
         config_routes.create_router(deps.config_keys, deps.configs, deps.offer),
         risk_routes.router,

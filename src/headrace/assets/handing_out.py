@@ -11,7 +11,8 @@ from headrace.assets.content import Content
 from headrace.assets.errors import LinkInvalid, ResultNotFound
 from headrace.assets.links import Grant, Target
 from headrace.assets.model import Asset, Result, object_name
-from headrace.assets.previews import preview
+from headrace.assets.previews import preview, preview_name
+from headrace.assets.results import COMPARISON_MIME_TYPE
 from headrace.assets.service import Files, resource_of
 from headrace.assets.store import assets, results
 from headrace.audit import Action, Resource, ResourceType, Who
@@ -44,6 +45,19 @@ def result_preview(result: Result) -> Content:
         result.preview_mime_type or "image/webp",
         f"{result.sha256 or result.task_id}-p",
         f"{result.file_name or result.task_id}.preview",
+        inline=True,
+    )
+
+
+def result_comparison(result: Result) -> Content:
+    if result.comparison_key is None:
+        raise ResultNotFound("This result has no comparison: files of its kind cannot be drawn here.")
+    return Content(
+        preview_name(result.comparison_key),
+        result.comparison_size_bytes or 0,
+        COMPARISON_MIME_TYPE,
+        f"{result.sha256 or result.task_id}-c",
+        f"{result.file_name or result.task_id}.comparison.jpg",
         inline=True,
     )
 

@@ -106,6 +106,8 @@ async def _purge_results(files: Files, db: Database, done: LetGo, user_id: str |
                 await files.storage.delete(object_name(row["result_bucket"], row["result_key"]))
                 if row["preview_key"] is not None:
                     await files.storage.delete(object_name(row["preview_bucket"], row["preview_key"]))
+                if row["comparison_key"] is not None:
+                    await files.storage.delete(preview_name(row["comparison_key"]))
                 async with db.transaction() as tx:
                     await results.mark_purged(tx, row["id"], row["result_key"])
             except HeadraceError as exc:

@@ -134,6 +134,8 @@ class Result:
     preview_mime_type: str | None
     preview_size_bytes: int | None
     metrics_json: Mapping[str, Any] | None
+    comparison_key: str | None
+    comparison_size_bytes: int | None
     expire_at: datetime | None
     created_at: datetime
 

@@ -30,6 +30,7 @@ from headrace.storage import Storage
 from headrace.tasks.errors import BadResult
 from headrace.tasks.model import Change, Transition
 
+COMPARISON_MIME_TYPE = "image/jpeg"
 FIELD = "result_file"  # of a task's result: what its handler made
 
 
@@ -54,6 +55,7 @@ class Made:
     sha256: str
     file_name: str
     preview: StoredFile | None = None
+    comparison: StoredFile | None = None  # before and after, beside each other
 
     def as_json(self, *, metrics: Mapping[str, Any] | None = None, **more: Any) -> dict[str, Any]:
         """What a handler gives back: ``more`` is its own, ``metrics`` is kept beside the files."""
@@ -79,14 +81,18 @@ class ResultFiles:
         mime_type: str,
         preview: Path | None = None,
         preview_mime_type: str = "image/webp",
+        comparison: Path | None = None,
     ) -> Made:
-        """Store a result and its preview; the files are gone from where they were."""
+        """Store a result, its preview and a comparison (JPEG); the files are gone from where they were."""
         digest = await asyncio.to_thread(_digest, path)
         # A name of its own for each try: a late worker never overwrites what a later attempt has made.
         stem = f"{user_id}/{task_id}/{secrets.token_hex(8)}"
         file = await self._put(Kind.RESULT, stem, path, mime_type)
         small = None if preview is None else await self._put(Kind.PREVIEW, stem, preview, preview_mime_type)
-        return Made(file, digest, clean_name(name), small)
+        compared = None
+        if comparison is not None:
+            compared = await self._put(Kind.PREVIEW, f"{stem}.comparison", comparison, COMPARISON_MIME_TYPE)
+        return Made(file, digest, clean_name(name), small, compared)
 
     async def _put(self, kind: Kind, key: str, path: Path, mime_type: str) -> StoredFile:
         size = (await asyncio.to_thread(path.stat)).st_size
@@ -103,7 +109,7 @@ async def record(
     tx: Tx, task_id: str, made: Made, *, metrics: Mapping[str, Any] | None = None, keep: timedelta | None
 ) -> None:
     """Write down what a task made: in the transaction that ends it, and only there."""
-    small = made.preview
+    small, compared = made.preview, made.comparison
     values = (
         Kind.RESULT,
         made.file.key,
@@ -116,6 +122,8 @@ async def record(
         small.mime_type if small else None,
         small.size_bytes if small else None,
         metrics,
+        compared.key if compared else None,
+        compared.size_bytes if compared else None,
     )
     await store.record(tx, task_id, values, keep)
 
@@ -144,6 +152,6 @@ def _named(moved: Transition) -> tuple[Made, Mapping[str, Any] | None] | None:
         raise ResultInvalid from None
     # A handler names its own task's files and no others.
     owned = f"{moved.user_id}/{moved.task_id}/"
-    if not all(file.key.startswith(owned) for file in (made.file, made.preview) if file is not None):
+    if not all(file.key.startswith(owned) for file in (made.file, made.preview, made.comparison) if file):
         raise ResultInvalid("The task's result names files that are not its own.")
     return made, result[FIELD].get("metrics")

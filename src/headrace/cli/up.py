@@ -25,6 +25,7 @@ from headrace.cli.maintenance import maintenance_loops
 from headrace.cli.output import out, progress, say
 from headrace.cli.paying_locally import Paying, paying
 from headrace.cli.program import load_program
+from headrace.cli.removal_wiring import removing
 from headrace.cli.supervisor import Supervisor, supervised, worker_command
 from headrace.cli.wiring import (
     Deployment,
@@ -114,6 +115,7 @@ async def _serve(
     async with (
         paying(settings, listening.url, locally=how.pay_locally) as told,
         _working(told, deployment, how.program, stop),
+        removing(told.settings, deployment),
         scheduling(told.settings, deployment),
         relaying(told.settings, deployment),
         maintenance_loops(told.settings, deployment),
@@ -127,10 +129,11 @@ def _working(
     told: Paying, deployment: Deployment, program: str | None, stop: asyncio.Event
 ) -> AbstractAsyncContextManager[None]:
     """A worker beside the API, in a process of its own: a busy handler must not keep requests waiting. Without a
-    program there are only the product's own tasks, which are no trouble here."""
+    program there are only the product's own tasks, which are no trouble here; removal's work is done in children."""
     if program is None:
         return maintaining(told.settings, deployment)
-    return supervised(Supervisor(worker_command(program), 1, environment=told.environment), stop=stop)
+    environment = {**told.environment, "HEADRACE_REMOVAL_PROCESSES": "0"}  # that is done here
+    return supervised(Supervisor(worker_command(program), 1, environment=environment), stop=stop)
 
 
 def _greet(url: str, admin: FirstAdmin | None, settings: Settings, *, pay_at: str | None, seconds: float) -> None:

@@ -17,6 +17,7 @@ from headrace.cli.figures import Display, Totals, display_for, reporting
 from headrace.cli.files_wiring import file_config
 from headrace.cli.output import Json, err, number_of, progress, say
 from headrace.cli.program import load_program
+from headrace.cli.removal_wiring import removing
 from headrace.cli.supervisor import Supervisor, supervised, worker_command
 from headrace.cli.waiting import until_reachable
 from headrace.cli.wiring import Deployment, database_of, load_settings, maintenance, run, worker_config
@@ -100,14 +101,22 @@ async def _work(
             config,
         )
 
-        def totals() -> tuple[int, Totals]:
-            figures = working.figures
-            return 1, Totals(working.running, figures.finished, figures.failed, figures.lost)
+        async with removing(settings, deployment, queues=config.queues, labels=config.labels) as remover:
+            workers = [working] if remover is None else [working, remover]
 
-        with _past_deaf_handlers(working):
-            async with reporting(display, totals, db, config.queues, stop=stop):
-                await working.run(stop)
-        return working.figures.finished
+            def totals() -> tuple[int, Totals]:
+                figures = [each.figures for each in workers]
+                return 1, Totals(
+                    sum(each.running for each in workers),
+                    sum(each.finished for each in figures),
+                    sum(each.failed for each in figures),
+                    sum(each.lost for each in figures),
+                )
+
+            with _past_deaf_handlers(working):
+                async with reporting(display, totals, db, config.queues, stop=stop):
+                    await working.run(stop)
+        return totals()[1].finished
 
 
 @contextmanager

@@ -13,6 +13,7 @@ Mask = NDArray[np.bool_]
 
 _LONGEST, _GAP = 1200, 8  # of each of the three, in pixels
 _MIDDLE_GREY = 128
+_MARGIN = 48  # pixels of the surroundings that a crop shows, at least
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,3 +53,16 @@ def _small(picture: Picture) -> Picture:
     if scale >= 1:
         return picture.copy()
     return cv2.resize(picture, None, fx=scale, fy=scale, interpolation=cv2.INTER_AREA)  # type: ignore[return-value]
+
+
+def save_crops(target: str, before: Picture, after: Picture, changed: Mask) -> None:
+    """Write the part around what changed, before on the left half and after on the right, to a JPEG file."""
+    rows, columns = np.flatnonzero(changed.any(1)), np.flatnonzero(changed.any(0))
+    height, width = changed.shape
+    top, bottom, left, right = 0, height, 0, width
+    if len(rows):
+        margin = max(_MARGIN, (int(rows[-1]) - int(rows[0])) // 4, (int(columns[-1]) - int(columns[0])) // 4)
+        top, bottom = max(0, int(rows[0]) - margin), min(height, int(rows[-1]) + margin + 1)
+        left, right = max(0, int(columns[0]) - margin), min(width, int(columns[-1]) + margin + 1)
+    sides = [_small(np.ascontiguousarray(each[top:bottom, left:right])) for each in (before, after)]
+    Image.fromarray(np.hstack(sides)).save(target, "JPEG", quality=92, subsampling=0)

@@ -1,6 +1,6 @@
 """What can go wrong when a mark is to be found or taken off."""
 
-from headrace.errors import Invalid, Unavailable
+from headrace.errors import Invalid, NotFound, Unavailable
 
 
 class RemovalMissing(Unavailable):
@@ -67,3 +67,24 @@ class ConverterMissing(Unavailable):
     """Old slides (.ppt) need LibreOffice, which is not installed: install it, or save them as .pptx."""
 
     code = "converter_missing"
+
+
+# -- of orders through the API
+
+
+class RemovalNotFound(NotFound):
+    """There is no such removal."""
+
+    code = "removal_not_found"
+
+
+class MediaUnsupported(Invalid):
+    """Marks cannot be taken off files of this kind."""
+
+    code = "media_unsupported"
+
+
+class OrderInvalid(Invalid):
+    """The removal cannot be ordered like this."""
+
+    code = "removal_invalid"

@@ -25,6 +25,7 @@ from headrace.settings.general import GeneralSettings
 from headrace.settings.kinds import PREFIX
 from headrace.settings.payments import PaymentsSettings
 from headrace.settings.relay import RelaySettings
+from headrace.settings.removal import RemovalSettings
 from headrace.settings.retention import RetentionSettings
 from headrace.settings.scheduler import SchedulerSettings
 from headrace.settings.webhooks import WebhookSettings
@@ -44,6 +45,7 @@ class BadSettings(Invalid):
 class Settings(
     RetentionSettings,
     PaymentsSettings,
+    RemovalSettings,
     FilesSettings,
     AuditSettings,
     AccountsSettings,

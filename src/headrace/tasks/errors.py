@@ -108,9 +108,17 @@ class BadResult(Invalid):
 
 
 class Fatal(HeadraceError):
-    """The task failed and trying again would not help."""
+    """The task failed and trying again would not help.
+
+    ``error_code`` among the details is what ``tasks.error_code`` says then: a word of the type's own, of at most 16
+    characters.
+    """
 
     code = "FATAL"
+
+    @property
+    def error_code(self) -> str:
+        return str(self.details.get("error_code", ErrorCode.FATAL))[:16]
 
 
 class Snooze(Exception):

@@ -39,15 +39,23 @@ class Tasks:
 # -- submitting
 
 
-async def submit_task(tx: Tx, tasks: Tasks, caller: Caller, spec: TaskSpec, *, user_id: str | None = None) -> Task:
+async def submit_task(
+    tx: Tx,
+    tasks: Tasks,
+    caller: Caller,
+    spec: TaskSpec,
+    *,
+    user_id: str | None = None,
+    data: Mapping[str, str] | None = None,
+) -> Task:
     """Submit one task as the caller's own, or as that of ``user_id``, which is for operators alone.
 
-    With an idempotency key that was used before, it is the task of then.
+    With an idempotency key that was used before, it is the task of then. ``data`` is what else the trail gets to know.
     """
     task_id, made = await tasks.submitter.submit_once(tx, _from(caller, spec), user_id=user_id or caller.user_id)
     task = await _get(tx, task_id)
     if made:
-        await audit.record(tx, caller.who, Action.CREATED, _resource(task), new=task)
+        await audit.record(tx, caller.who, Action.CREATED, _resource(task), new=task, data=data or {})
     return task
 
 

@@ -64,6 +64,7 @@ TAGS = [
     {"name": "Notifications", "description": "What you are told, and what you have read of it."},
     {"name": "Events", "description": "Which events there are, and how they are getting on, for administrators."},
     {"name": "Files", "description": "Uploading, reading, handing out and deleting files, and those that tasks make."},
+    {"name": "Removals", "description": "Having marks taken off your files: looking, asking the price, ordering."},
     {"name": "Audit", "description": "Who did what, to what, from where; and proof of it."},
     {"name": "Operations", "description": "Months of the tables that are kept by months, and those in the archive."},
     {"name": "Administration", "description": "Other people's accounts, for administrators."},

@@ -17,6 +17,7 @@ from headrace.edge.services import Db
 from headrace.tasks.errors import TaskNotFound
 
 router = APIRouter(prefix="/tasks/{task_id}/result", tags=["Files"])
+compared = APIRouter(prefix="/tasks/{task_id}", tags=["Files"])
 
 Reader = Annotated[Caller, Depends(scoped(Scope.TASKS_READ))]
 TaskIdPath = Annotated[str, Path(max_length=128, examples=["tsk_01h455vb4pex5vsknk084sn02q"])]
@@ -52,6 +53,39 @@ async def read_result(
     content = handing_out.result_preview(result) if preview else handing_out.result_content(result, inline=inline)
     is_allowed = handing_out.may_read_on(db, again, Target.RESULT, task_id)
     return await serve(request, files.storage, content, is_allowed=is_allowed)
+
+
+@compared.get(
+    "/preview",
+    summary="See a small picture of a task's result",
+    response_class=Response,
+    responses={**BINARY, **problems(*_MISSING, BytesMissing)},
+)
+async def read_result_preview(
+    request: Request, task_id: TaskIdPath, caller: Reader, again: Again, db: Db, files: FilesDep
+) -> Response:
+    """The preview of the file that the task has made, as WebP."""
+    async with db.transaction() as tx:
+        result = await handing_out.get_result(tx, caller, task_id)
+    is_allowed = handing_out.may_read_on(db, again, Target.RESULT_PREVIEW, task_id)
+    return await serve(request, files.storage, handing_out.result_preview(result), is_allowed=is_allowed)
+
+
+@compared.get(
+    "/compare",
+    summary="See before and after",
+    response_class=Response,
+    responses={**BINARY, **problems(*_MISSING, BytesMissing)},
+)
+async def compare_result(
+    request: Request, task_id: TaskIdPath, caller: Reader, again: Again, db: Db, files: FilesDep
+) -> Response:
+    """The part around what was changed as a JPEG of two halves: before on the left, after on the right. It was made
+    with the result. Slides cannot be drawn here, and have none."""
+    async with db.transaction() as tx:
+        result = await handing_out.get_result(tx, caller, task_id)
+    is_allowed = handing_out.may_read_on(db, again, Target.RESULT_PREVIEW, task_id)
+    return await serve(request, files.storage, handing_out.result_comparison(result), is_allowed=is_allowed)
 
 
 @router.post(

@@ -58,6 +58,15 @@ async def find(tx: Tx, asset_id: str) -> Asset | None:
     return None if row is None else asset_of(row)
 
 
+GET_BYTES = f"SELECT {COLUMNS} FROM headrace.assets WHERE id = $1 AND purged_at IS NULL"
+
+
+async def find_bytes(tx: Tx, asset_id: str) -> Asset | None:
+    """The file as long as its bytes are there: one that was deleted keeps them for the tasks that work on it."""
+    row = await tx.fetchrow(GET_BYTES, asset_id)
+    return None if row is None else asset_of(row)
+
+
 # Whoever decides whether bytes are shared, stored or removed does it alone for these bytes of this user.
 LOCK_BYTES = "SELECT pg_advisory_xact_lock(hashtextextended('headrace.asset_bytes ' || $1 || ' ' || $2, 0))"
 

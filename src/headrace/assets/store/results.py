@@ -8,7 +8,8 @@ from headrace.assets.model import Result
 from headrace.database import Row, Tx
 
 _COLUMNS = """result.task_id, task.user_id, result_bucket, result_key, file_name, mime_type, size_bytes, sha256,
-  preview_bucket, preview_key, preview_mime_type, preview_size_bytes, metrics_json, result.expire_at,
+  preview_bucket, preview_key, preview_mime_type, preview_size_bytes, metrics_json, comparison_key,
+  comparison_size_bytes, result.expire_at,
   result.created_at"""
 
 
@@ -20,15 +21,16 @@ def result_of(row: Row) -> Result:
 RECORD = """
 INSERT INTO headrace.task_results AS result
   (task_id, result_bucket, result_key, file_name, mime_type, size_bytes, sha256, preview_bucket, preview_key,
-   preview_mime_type, preview_size_bytes, metrics_json, expire_at)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, now() + $13::interval)
+   preview_mime_type, preview_size_bytes, metrics_json, comparison_key, comparison_size_bytes, expire_at)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, now() + $15::interval)
 ON CONFLICT ON CONSTRAINT uk_task_results_task_id DO UPDATE SET
   result_bucket = excluded.result_bucket, result_key = excluded.result_key, file_name = excluded.file_name,
   mime_type = excluded.mime_type, size_bytes = excluded.size_bytes, sha256 = excluded.sha256,
   preview_bucket = excluded.preview_bucket, preview_key = excluded.preview_key,
   preview_mime_type = excluded.preview_mime_type, preview_size_bytes = excluded.preview_size_bytes,
-  metrics_json = excluded.metrics_json, expire_at = excluded.expire_at, deleted_at = NULL, purged_at = NULL,
-  updated_at = now()
+  metrics_json = excluded.metrics_json, comparison_key = excluded.comparison_key,
+  comparison_size_bytes = excluded.comparison_size_bytes, expire_at = excluded.expire_at,
+  deleted_at = NULL, purged_at = NULL, updated_at = now()
 """
 
 
@@ -62,7 +64,7 @@ async def expire(tx: Tx, limit: int, *, now: datetime | None = None) -> int:
 
 
 TO_PURGE = """
-SELECT result.id, result_bucket, result_key, preview_bucket, preview_key
+SELECT result.id, result_bucket, result_key, preview_bucket, preview_key, comparison_key
 FROM headrace.task_results AS result JOIN headrace.tasks AS task ON task.id = result.task_id
 WHERE purged_at IS NULL AND (result.deleted_at IS NOT NULL OR task.deleted_at IS NOT NULL)
   AND ($2::varchar IS NULL OR task.user_id = $2)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import cv2
 import numpy as np
 
-from headrace.removal.eye.model import Levels, Mask, Picture, Sight, loosened
+from headrace.removal.eye.model import Levels, Mask, Picture, Plane, Sight, loosened
 from headrace.removal.eye.tiles import Box, Eye, cut_up
 
 _AROUND = 128  # pixels beside what was changed that are looked at
@@ -76,3 +76,11 @@ def _rest(sight: Sight, seen: Levels, over: Mask) -> Sight:
         doubt=seen[5].copy(),
         finer=None,
     )
+
+
+def residue(picture: Plane, tight: Mask) -> float:
+    """How much the mark's outline stands out: the step in brightness across it, summed."""
+    grey = picture.mean(2)
+    edge = cv2.morphologyEx(tight.view(np.uint8), cv2.MORPH_GRADIENT, np.ones((3, 3), np.uint8)).view(np.bool_)
+    across = np.abs(cv2.Laplacian(cv2.GaussianBlur(grey, (0, 0), 1), cv2.CV_32F))
+    return float(across[edge].sum())

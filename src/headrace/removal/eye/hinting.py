@@ -10,6 +10,7 @@ from headrace.removal.eye.repeats import ODDS
 from headrace.removal.eye.tiles import Box, Eye
 
 Rectangle = tuple[int, int, int, int]  # left, top, width, height
+Polygon = tuple[tuple[int, int], ...]  # corners, across and down
 
 # Where a box says that there is a mark: how much likelier each pixel is one, and each group (logarithms of odds).
 _PIXEL, GROUP = 1.2, 5.0
@@ -19,12 +20,18 @@ _NONE = 8  # in 255ths: less is no evidence, and stays none
 
 @dataclass(frozen=True, slots=True)
 class Hints:
-    """``boxes`` (left, top, width, height) hold all of the mark; or ``mask`` is the mark, pixel by pixel; ``keep`` are
-    boxes in which nothing is changed."""
+    """``boxes`` (left, top, width, height) and ``polygons`` hold all of the mark; or ``mask`` is the mark, pixel by
+    pixel; ``keep`` are boxes in which nothing is changed."""
 
     boxes: tuple[Rectangle, ...] = ()
     keep: tuple[Rectangle, ...] = ()
     mask: Mask | None = None
+    polygons: tuple[Polygon, ...] = ()
+
+    @property
+    def places(self) -> bool:
+        """Whether they say where the mark is."""
+        return bool(self.boxes or self.polygons)
 
     def __post_init__(self) -> None:
         for left, top, width, height in (*self.boxes, *self.keep):
@@ -38,20 +45,30 @@ class HintedEye(Eye):
     def __init__(self, threads: int, *, frugal: bool, hints: Hints, size: tuple[int, ...]) -> None:
         super().__init__(threads, frugal=frugal)
         self._hints, self._size = hints, size
-        self.prior = GROUP if hints.boxes else 0.0
+        self.prior = GROUP if hints.places else 0.0
 
     def fine(self, canvas: Picture, boxes: list[Box]) -> tuple[Levels, Mask]:
         allowed = self.allowed(canvas.shape[:2])
         planes, looked = super().fine(canvas, [box for box in boxes if allowed[box].any()])
-        if self._hints.boxes:
+        if self._hints.places:
             planes[0] = np.where(planes[0] > _NONE, _LIKELIER[planes[0]], planes[0])
         planes[0] *= allowed
         return planes, looked
 
     def allowed(self, shape: tuple[int, ...]) -> Mask:
         """Where a mark may be, on a copy of this shape."""
-        allowed = _drawn(self._hints.boxes, self._size, shape) if self._hints.boxes else np.ones(shape, np.bool_)
+        allowed = np.ones(shape, np.bool_)
+        if self._hints.places:
+            allowed = _drawn(self._hints.boxes, self._size, shape)
+            _fill(allowed, self._hints.polygons, self._size)
         return allowed & ~_drawn(self._hints.keep, self._size, shape)
+
+
+def _fill(plane: Mask, polygons: tuple[Polygon, ...], size: tuple[int, ...]) -> None:
+    down, across = plane.shape[0] / size[0], plane.shape[1] / size[1]
+    for corners in polygons:
+        points = np.rint(np.array(corners, np.float64) * (across, down)).astype(np.int32)
+        cv2.fillPoly(plane.view(np.uint8), [points], 1)
 
 
 def _drawn(boxes: tuple[Rectangle, ...], size: tuple[int, ...], shape: tuple[int, ...]) -> Mask:

@@ -3,12 +3,11 @@
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import cv2
 import numpy as np
 from numpy.typing import NDArray
 
 from headrace.removal.eye.blocks import Block, around, boxes, cut, inner
-from headrace.removal.eye.checking import check
+from headrace.removal.eye.checking import check, residue
 from headrace.removal.eye.drafting import SMOOTH, drafted
 from headrace.removal.eye.enlarging import enlarge
 from headrace.removal.eye.finishing import Draft, finish
@@ -178,7 +177,7 @@ def _take_off(picture: Picture, left_over: Sight, *, frugal: bool = False) -> _A
         outer = around(box, left_over)
         # What was solved before is picture here, not mark: the blocks meet without a seam.
         block, draft, fresh = _solved(cut(picture, left_over, outer), frugal=frugal)
-        was, now = _residue(block.picture, block), _residue(fresh, block)
+        was, now = residue(block.picture, block.tight), residue(fresh, block.tight)
         account.before += was
         # Where the mark covers all there is no outline to judge by, nor anything to fill in from.
         if block.tight.all() or now > _RESIDUE * was:
@@ -222,11 +221,3 @@ def _without(block: Block, opening: Mask) -> Block:
     if not opening.any() or not tight.any():
         return block
     return replace(block, tight=tight, loose=block.loose & loosened(tight))
-
-
-def _residue(picture: Plane, block: Block) -> float:
-    """How much the mark's outline stands out: the step in brightness across it, summed."""
-    grey = picture.mean(2)
-    edge = cv2.morphologyEx(block.tight.view(np.uint8), cv2.MORPH_GRADIENT, np.ones((3, 3), np.uint8)).view(np.bool_)
-    across = np.abs(cv2.Laplacian(cv2.GaussianBlur(grey, (0, 0), 1), cv2.CV_32F))
-    return float(across[edge].sum())

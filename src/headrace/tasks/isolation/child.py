@@ -1,5 +1,6 @@
-"""A child process: ``python -P -m headrace.tasks.isolation.child WORKER_PID network|no-network files|no-files SOCKET
-[SOCKET]``; the first socket is for messages, the second for open files, of which only ``no-files`` needs any.
+"""A child process: ``python -P -m headrace.tasks.isolation.child WORKER_PID network|no-network files|no-files FOLDER
+SOCKET [SOCKET]``; the folder may be empty text; the first socket is for messages, the second for open files, of which
+only ``no-files`` needs any.
 
 Imports handlers by their addresses and runs one task after the other in its main thread. A second thread listens to the
 worker, so that a wish to stop is heard while a handler is busy. Its environment is that of environment.py; standard
@@ -287,7 +288,7 @@ def main(connection: socket.socket, files: socket.socket | None, worker_pid: int
 
 
 if __name__ == "__main__":
-    _, _worker, _network, _reading, *_passed = sys.argv
+    _, _worker, _network, _reading, _folder, *_passed = sys.argv
     _sockets = [socket.socket(fileno=int(each)) for each in _passed]
     for _each in _sockets:
         # Passing it on made it inheritable; what a handler starts must not hold the connection.
@@ -296,5 +297,5 @@ if __name__ == "__main__":
         _sockets[0],
         _sockets[1] if len(_sockets) > 1 else None,
         int(_worker),
-        Powers(network=_network == "network", files=_reading == "files"),
+        Powers(network=_network == "network", files=_reading == "files", folder=_folder),
     )

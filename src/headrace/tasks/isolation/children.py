@@ -9,6 +9,7 @@ environment, and whether there is a network.
 import asyncio
 from collections.abc import Callable, Sequence
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 from headrace.tasks.context import Facts, Reporter
@@ -26,7 +27,8 @@ from headrace.tasks.registry import TaskType
 class Children:
     """Up to ``size`` child processes, for any types. Belongs to the loop it is first used on; ``close`` it there.
 
-    ``path`` is where they look for modules: where this process does, and the current folder, unless told.
+    ``path`` is where they look for modules: where this process does, and the current folder, unless told. ``folder`` is
+    where those may make and open files, by names that they know, that have none otherwise (``files=False``).
     """
 
     def __init__(
@@ -38,6 +40,7 @@ class Children:
         growth_limit: int = 512 * 1024 * 1024,
         start_within: timedelta = timedelta(seconds=60),
         forward: Forward = to_stderr,
+        folder: Path | None = None,
     ) -> None:
         if size < 1 or recycle_after < 1:
             raise ValueError("size and recycle_after must be at least 1")
@@ -49,6 +52,7 @@ class Children:
             start_within=start_within,
             forward=forward,
         )
+        self._folder = "" if folder is None else str(folder)
         self._guardian = Guardian()
         self._pools: dict[ChildKind, Pool] = {}
         self._turns = asyncio.Semaphore(size)
@@ -85,7 +89,7 @@ class Children:
         assert task_type.name == claimed.task_type
         if self._closed:
             raise RuntimeError("these children are closed")
-        pool = self._pool(ChildKind.of(task_type))
+        pool = self._pool(ChildKind.of(task_type, self._folder))
         child = await self._take_unless_stopped(pool, task_type.address, stop)
         try:
             on_start()

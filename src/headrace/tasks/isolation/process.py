@@ -33,10 +33,16 @@ class ChildKind:
     environment: tuple[str, ...] = ()
     network: bool = True
     files: bool = True
+    folder: str = ""  # where it may work that has no files otherwise
 
     @classmethod
-    def of(cls, task_type: TaskType) -> "ChildKind":
-        return cls(tuple(sorted(task_type.environment)), task_type.network, task_type.files)
+    def of(cls, task_type: TaskType, folder: str = "") -> "ChildKind":
+        return cls(
+            tuple(sorted(task_type.environment)),
+            task_type.network,
+            task_type.files,
+            "" if task_type.files else folder,
+        )
 
 
 class Child:
@@ -75,6 +81,7 @@ class Child:
                     str(os.getpid()),
                     "network" if kind.network else "no-network",
                     "files" if kind.files else "no-files",
+                    kind.folder,
                     *map(str, passed),
                 ],
                 stdin=subprocess.DEVNULL,

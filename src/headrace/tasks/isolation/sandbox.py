@@ -5,7 +5,8 @@ no capabilities     where the worker is root: those that reach beyond files (mod
 no reach            Landlock: neither memory, environment nor open files of processes outside can be read, the worker's
                     above all, and (Linux 6.12) no signal reaches them; files are as free as before
 no files            Landlock, for types with ``files=False``: nothing can be opened, written or run; what Python
-                    itself has to read can be read, and what the process was handed open stays usable
+                    itself has to read can be read, and what the process was handed open stays usable; in the one
+                    folder that its pool may be given it can make and open files whose names it knows, and list none
 no network          seccomp, for types with ``network=False``: no socket can be made
 
 Each holds for all that the child starts, and cannot be undone. Where the kernel does not know one, the child runs
@@ -31,6 +32,8 @@ _LANDLOCK_CREATE_RULESET, _LANDLOCK_ADD_RULE, _LANDLOCK_RESTRICT_SELF = 444, 445
 _ASK_VERSION = 1
 _RULE_PATH_BENEATH = 1
 _ACCESS_READ_FILE, _ACCESS_READ_DIR, _ACCESS_REFER = 1 << 2, 1 << 3, 1 << 13
+# Write, read, remove and make plain files, and truncate them; not list them: who does not know a name does not find it.
+_ACCESS_WORK = 1 << 1 | _ACCESS_READ_FILE | 1 << 5 | 1 << 8 | 1 << 14
 # All that each version knows of: execute, write, read, list, remove, make and refer; then truncate; then device ioctl.
 _ACCESS_ALL = {2: (1 << 14) - 1, 3: (1 << 15) - 1, 4: (1 << 15) - 1, 5: (1 << 16) - 1}
 _NEWEST = max(_ACCESS_ALL)
@@ -53,6 +56,7 @@ class Powers:
 
     network: bool = True
     files: bool = True
+    folder: str = ""  # without files: the one place where it can make and open some
 
 
 def confine(powers: Powers) -> list[str]:
@@ -65,7 +69,7 @@ def confine(powers: Powers) -> list[str]:
         missing.append("capabilities")
     if libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0:
         missing.append("privileges")
-    if not _enter_domain(libc, files=powers.files):
+    if not _enter_domain(libc, powers):
         missing += ["reach"] + ["files"] * (not powers.files)
     if not powers.network and not _give_up_sockets(libc):
         missing.append("network")
@@ -89,14 +93,14 @@ def _drop_capabilities(libc: ctypes.CDLL) -> bool:
     return bool(libc.capset(header, struct.pack("=6I", *words)) == 0)
 
 
-def _enter_domain(libc: ctypes.CDLL, *, files: bool) -> bool:
+def _enter_domain(libc: ctypes.CDLL, powers: Powers) -> bool:
     """Enter a Landlock domain: who is in one cannot trace, and so not read, a process outside of it."""
     version = libc.syscall(_LANDLOCK_CREATE_RULESET, None, 0, _ASK_VERSION)
     if version < _KNOWS_REFER:
         return False
     # The files' part has to name something. REFER is the one right that a domain takes even if unnamed (renaming from
     # one folder to another), so where files stay free it is named here and granted everywhere below.
-    governed = _ACCESS_REFER if files else _ACCESS_ALL[min(version, _NEWEST)]
+    governed = _ACCESS_REFER if powers.files else _ACCESS_ALL[min(version, _NEWEST)]
     attributes = struct.pack("=Q", governed)
     if version >= _KNOWS_SCOPES:
         attributes = struct.pack("=QQQ", governed, 0, _SCOPE_SIGNAL)
@@ -104,7 +108,9 @@ def _enter_domain(libc: ctypes.CDLL, *, files: bool) -> bool:
     if ruleset < 0:
         return False
     try:
-        granted = {"/": _ACCESS_REFER} if files else _readable()
+        granted = {"/": _ACCESS_REFER} if powers.files else _readable()
+        if powers.folder and not powers.files:
+            granted[powers.folder] = _ACCESS_WORK & governed
         if not all(_grant(libc, ruleset, path, rights) for path, rights in granted.items()):
             return False
         return bool(libc.syscall(_LANDLOCK_RESTRICT_SELF, ruleset, 0) == 0)

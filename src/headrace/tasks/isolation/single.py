@@ -9,7 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Self
 
-from headrace.tasks.context import Facts, StepRecord
+from headrace.tasks.context import Facts, Reporter, StepRecord
 from headrace.tasks.errors import Fatal
 from headrace.tasks.isolation.children import Children
 from headrace.tasks.model import Claimed
@@ -36,9 +36,10 @@ async def _run(task_type: TaskType, payload: Any, reporter: "_ProgressOnly") -> 
 class Standalone:
     """Up to ``size`` warm child processes that run handlers without a worker or a database."""
 
-    def __init__(self, *, size: int) -> None:
+    def __init__(self, *, size: int, folder: Path | None = None) -> None:
         # The current folder is no place for modules here: it holds what somebody works on.
-        self._children = Children(size=size, path=[entry for entry in sys.path if entry], forward=lambda _: None)
+        path = [entry for entry in sys.path if entry]
+        self._children = Children(size=size, path=path, forward=lambda _: None, folder=folder)
 
     async def __aenter__(self) -> Self:
         return self
@@ -58,7 +59,7 @@ class Standalone:
         *,
         descriptors: tuple[int, ...] = (),
         result_limit: int = _RESULT_LIMIT,
-        reporter: "_ProgressOnly | None" = None,
+        reporter: Reporter | None = None,
     ) -> Any:
         """The handler's result as plain JSON values. It is handed ``descriptors``, which stay the caller's to close.
 
@@ -73,22 +74,18 @@ class Standalone:
                 task_type,
                 claimed,
                 Facts(claimed, task_type.steps, Path(scratch), stop, descriptors=descriptors),
-                reporter or _ProgressOnly(None),
+                reporter or Unreported(),
                 stop=stop,
                 grace=timedelta(0),
                 result_limit=result_limit,
             )
 
 
-class _ProgressOnly:
-    """A ``Reporter`` for who sits in front of it: there is no task to write to."""
+class Unreported:
+    """A ``Reporter`` of what has no task to write to: nothing is told to anybody."""
 
-    def __init__(self, on_progress: Callable[[int], object] | None) -> None:
-        self._on_progress = on_progress
-
-    async def progress(self, _claimed: Claimed, percent: int, _eta_seconds: int | None) -> None:
-        if self._on_progress is not None:
-            self._on_progress(percent)
+    async def progress(self, _claimed: Claimed, percent: int, eta_seconds: int | None) -> None:
+        pass
 
     async def extend(self, _claimed: Claimed, _seconds: int) -> None:
         pass
@@ -107,3 +104,14 @@ class _ProgressOnly:
 
     async def finish_in(self, _claimed: Claimed, _connection: Any, _result: Any) -> None:
         raise Fatal("There is no task to finish in a transaction.")
+
+
+class _ProgressOnly(Unreported):
+    """For who sits in front of it."""
+
+    def __init__(self, on_progress: Callable[[int], object] | None) -> None:
+        self._on_progress = on_progress
+
+    async def progress(self, _claimed: Claimed, percent: int, eta_seconds: int | None) -> None:  # noqa: ARG002
+        if self._on_progress is not None:
+            self._on_progress(percent)

@@ -51,6 +51,18 @@ async def find_task(tx: Tx, task_id: str) -> Task | None:
     return None if row is None else _task_of(row)
 
 
+LIST_NAMED = f"""
+SELECT {_SHOWN}, NULL AS payload, NULL AS result
+FROM headrace.tasks AS task {_LEASE}
+WHERE task.id = ANY ($1) AND task.deleted_at IS NULL
+"""
+
+
+async def list_named(tx: Tx, task_ids: Sequence[str]) -> dict[str, Task]:
+    """Those of these tasks that are there, without payload and result."""
+    return {row["id"]: _task_of(row) for row in await tx.fetch(LIST_NAMED, list(task_ids))}
+
+
 @dataclass(frozen=True, slots=True)
 class Filter:
     """Which tasks to list; None for what does not matter. ``user_id`` None is everybody's."""

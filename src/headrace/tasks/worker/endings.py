@@ -178,7 +178,7 @@ def succeeded(claimed: Claimed, result: Any, *, limit: int) -> Ending:
         return failed(claimed, ErrorCode.BAD_RESULT, f"The result {exc}.", retry=None)
 
 
-def failed(claimed: Claimed, code: ErrorCode, message: str, *, retry: TaskType | None) -> Ending:
+def failed(claimed: Claimed, code: str, message: str, *, retry: TaskType | None) -> Ending:
     """The ending of a failure: tried again by the rules of ``retry`` while attempts are left, for good without it."""
     text = storable.text(message)
     if retry is None or claimed.retries + 1 >= claimed.max_attempts:

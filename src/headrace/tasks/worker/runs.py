@@ -107,7 +107,7 @@ def _ending_by(run: Run, exc: Exception) -> Ending | None:
         case Snooze():
             return Ending(claimed, Outcome.SNOOZED, delay=exc.delay, spends_attempt=False)
         case Fatal():
-            return failed(claimed, ErrorCode.FATAL, exc.message, retry=None)
+            return failed(claimed, exc.error_code, exc.message, retry=None)
         case LeaseLost():
             return None
         case PayloadInvalid():

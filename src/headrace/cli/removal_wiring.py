@@ -1,0 +1,68 @@
+"""From settings to removal: a worker for the four media in this process, whose work is done in children."""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
+
+from headrace.assembly.followers import followers
+from headrace.cli.files_wiring import file_config, files_storage
+from headrace.cli.wiring import Deployment, worker_config
+from headrace.database import Database
+from headrace.removal.pipeline.running import Remover, RemoverConfig, is_installed
+from headrace.removal.pipeline.types import QUEUE, removal_types
+from headrace.settings import Settings
+from headrace.storage import Storage
+from headrace.tasks.worker.loop import Worker
+
+
+def processes(chosen: Settings) -> int:
+    """How many files this process works on at once; none where it cannot."""
+    if not is_installed():
+        return 0
+    # Each has two threads.
+    return max(1, (os.cpu_count() or 1) // 2) if chosen.removal_processes is None else chosen.removal_processes
+
+
+def remover_config(chosen: Settings, count: int) -> RemoverConfig:
+    seconds = int(chosen.removal_step_timeout.total_seconds())
+    return RemoverConfig(
+        processes=count, memory_bytes=int(chosen.removal_memory), cpu_seconds=4 * seconds, wall_seconds=seconds
+    )
+
+
+@asynccontextmanager
+async def removing(
+    chosen: Settings,
+    deployment: Deployment,
+    *,
+    queues: Sequence[str] | None = None,
+    labels: Mapping[str, str] | None = None,
+) -> AsyncIterator[Worker | None]:
+    """A worker for removal beside whatever else this process does; None where it is not to have one.
+
+    One of its own: it takes no more than it can work on, while another runs fifty at once.
+    """
+    count = processes(chosen)
+    if count == 0 or (queues is not None and QUEUE not in queues):
+        yield None
+        return
+    config = replace(worker_config(chosen, queues=[QUEUE], labels=labels or {}), concurrency=count)
+    connection = replace(deployment.app.for_role("worker"), pool_max=4, idle_in_transaction_timeout=config.lease)
+    storage = Storage(files_storage(chosen))
+    stop = asyncio.Event()
+    try:
+        async with (
+            await Database.connect(connection) as db,
+            Remover(db, storage, config.scratch, remover_config(chosen, count)) as remover,
+            asyncio.TaskGroup() as group,
+        ):
+            worker = Worker(db, removal_types(remover), followers(file_config(chosen)), config)
+            group.create_task(worker.run(stop))
+            try:
+                yield worker
+            finally:
+                stop.set()
+    finally:
+        await storage.close()

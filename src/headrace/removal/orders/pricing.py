@@ -1,0 +1,84 @@
+"""What a removal costs: by what inspection found in the file, and by what the user's plan asks for it."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from headrace.assets.inspection.model import Format
+from headrace.assets.inspection.model import MediaType as AssetMedia
+from headrace.assets.model import Asset
+from headrace.billing.features import Features, MediaType, Quality
+from headrace.removal import media
+from headrace.removal.errors import DocumentEncrypted, DocumentSigned, MediaUnsupported, OrderInvalid
+from headrace.removal.orders.model import Priced, Wanted
+from headrace.removal.pipeline.model import Span
+
+# What can be written, by what is read; the first is what comes out unless somebody says otherwise.
+_PICTURES = ("jpeg", "png", "webp", "tiff")
+
+
+def price(asset: Asset, wanted: Wanted, features: Features) -> Priced:
+    """What this file would cost; refuses what is known to be impossible before anybody pays for it."""
+    facts = dict(asset.meta_json or {})
+    _require_doable(asset, facts, wanted)
+    pages = _pages(facts, wanted.pages)
+    units = features.units_for(
+        MediaType(asset.media_type),
+        Quality(wanted.quality),
+        pages=pages,
+        seconds=(facts.get("duration_ms") or 0) / 1000,
+    )
+    return Priced(asset, _output(Format(facts["format"]), wanted.output_format), units)
+
+
+def _require_doable(asset: Asset, facts: dict[str, Any], wanted: Wanted) -> None:
+    if "format" not in facts:
+        raise MediaUnsupported(f"{asset.origin_name} was never looked into: upload it again.")
+    if asset.media_type == AssetMedia.VIDEO and not media.has_video():
+        raise MediaUnsupported("Marks cannot be taken off videos by this installation.")
+    if asset.media_type == AssetMedia.IMAGE and (facts.get("frames") or 1) > 1:
+        raise MediaUnsupported(
+            f"{asset.origin_name} holds {facts['frames']} frames: only single pictures can be cleaned."
+        )
+    if facts.get("encrypted"):
+        raise DocumentEncrypted("The document is encrypted: save it without its password, and upload that.")
+    if facts.get("signed") and not wanted.break_signature:
+        raise DocumentSigned("The document is signed, and a change breaks that: allow it with `break_signature`.")
+    _require_hints_fit(asset, wanted)
+
+
+def _require_hints_fit(asset: Asset, wanted: Wanted) -> None:
+    told = bool(wanted.candidates or wanted.mask_asset_id) or any(hint.boxes or hint.polygons for hint in wanted.hints)
+    if wanted.mode == "MANUAL" and not told:
+        raise OrderInvalid("MANUAL takes off what you name: candidates, a mask, boxes or polygons.")
+    if wanted.mode == "AUTO" and told:
+        raise OrderInvalid("AUTO finds the mark by itself: order MANUAL, or leave candidates, mask and boxes out.")
+    if wanted.mask_asset_id is not None and asset.media_type not in (AssetMedia.IMAGE, AssetMedia.VIDEO):
+        raise OrderInvalid("A mask is for pictures and videos: of documents name candidates, or boxes on a page.")
+    if wanted.pages and asset.media_type not in (AssetMedia.PDF, AssetMedia.PPT):
+        raise OrderInvalid("Only documents have pages.")
+    if any(hint.frames for hint in wanted.hints) and asset.media_type != AssetMedia.VIDEO:
+        raise OrderInvalid("Only videos have frames.")
+
+
+def _pages(facts: dict[str, Any], ranges: Sequence[Span]) -> int:
+    count = int(facts.get("pages") or 1)
+    if not ranges:
+        return count
+    named = {page for first, last in ranges for page in range(max(1, first), min(last, count) + 1)}
+    if not named:
+        raise OrderInvalid(f"The document has {count} pages: none of them was named.")
+    return len(named)
+
+
+def _output(found: Format, asked: str | None) -> str:
+    default = "jpeg" if found is Format.HEIC else "png" if found is Format.GIF else found.value
+    if asked is None or asked == default:
+        return default
+    if found.media_type is AssetMedia.IMAGE and asked in _PICTURES:
+        return asked
+    if found is Format.PPT and asked == Format.PPTX.value:
+        return asked
+    choices = (
+        _PICTURES if found.media_type is AssetMedia.IMAGE else ("pptx", "ppt") if found is Format.PPT else (default,)
+    )
+    raise OrderInvalid(f"{found} cannot become {asked}: choose from {', '.join(dict.fromkeys((default, *choices)))}.")

@@ -1,0 +1,180 @@
+"""Ordering removals: task, hold, declaration, event and trail in the caller's transaction; each for their own files."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from headrace import audit, ids
+from headrace.access import AdminOnly, Caller
+from headrace.assets.errors import AssetNotFound
+from headrace.assets.inspection.model import MediaType
+from headrace.assets.model import Asset
+from headrace.assets.store import assets
+from headrace.audit import Action, Resource, ResourceType
+from headrace.billing.features import features_of
+from headrace.billing.store.entitlements import get_balance
+from headrace.database import Tx
+from headrace.removal.errors import OrderInvalid, RemovalNotFound
+from headrace.removal.orders import store
+from headrace.removal.orders.model import Priced, Removal, Rights, Wanted
+from headrace.removal.orders.pricing import price
+from headrace.removal.pipeline.model import RemovalOrder
+from headrace.removal.pipeline.types import DETECT, removal_types
+from headrace.sql import Mark
+from headrace.tasks import service as tasks_service
+from headrace.tasks.catalog import declare_types
+from headrace.tasks.errors import UnknownTaskType
+from headrace.tasks.model import Media, Task, TaskSpec
+from headrace.tasks.service import Tasks
+from headrace.tasks.store import tasks as task_store
+
+EVERYBODY = "*"
+
+
+@dataclass(frozen=True, slots=True)
+class Quote:
+    priced: Sequence[Priced]
+    left: int
+
+    @property
+    def units(self) -> int:
+        return sum(each.units for each in self.priced)
+
+
+@dataclass(frozen=True, slots=True)
+class Ordered:
+    """An order with its task, and what was found so far."""
+
+    removal: Removal
+    task: Task
+    detected: Any = None
+
+
+async def quote(tx: Tx, caller: Caller, asset_ids: Sequence[str], wanted: Wanted) -> Quote:
+    """What this would cost now, and what is left."""
+    priced = await _price(tx, caller, asset_ids, wanted)
+    return Quote(priced, (await get_balance(tx, caller.user_id)).left)
+
+
+async def order(
+    tx: Tx, tasks: Tasks, caller: Caller, asset_ids: Sequence[str], wanted: Wanted, rights: Rights
+) -> list[Ordered]:
+    """Order one removal for each of the files: all of them, or none.
+
+    ``AssetNotFound`` for a file that is not the caller's, whoever they are: rights are declared for one's own.
+    ``QuotaExhausted`` if it costs more than is left.
+    """
+    priced = await _price(tx, caller, asset_ids, wanted)
+    batch_id = ids.new("bat") if len(priced) > 1 else None
+    return [await _place(tx, tasks, caller, each, wanted, rights, batch_id) for each in priced]
+
+
+async def detect(tx: Tx, tasks: Tasks, caller: Caller, asset_id: str, wanted: Wanted) -> Task:
+    """Have somebody look for marks in a file: a task that costs nothing, whose result lists the candidates."""
+    asset = await _own(tx, caller, asset_id)
+    priced = price(asset, wanted, await features_of(tx, caller.user_id))
+    await _know(tx, tasks, DETECT)
+    spec = TaskSpec(DETECT, _payload(priced, wanted), title=f"Look for marks in {asset.origin_name}"[:255])
+    return await tasks_service.submit_task(tx, tasks, caller, spec, data={"asset_id": asset.id})
+
+
+async def get_removal(tx: Tx, caller: Caller, task_id: str) -> Ordered:
+    removal = await store.find(tx, task_id)
+    if removal is None or (removal.user_id != caller.user_id and not caller.is_admin):
+        raise RemovalNotFound
+    task = await tasks_service.get_task(tx, caller, task_id)
+    return Ordered(removal, task, await store.find_detected(tx, task_id))
+
+
+async def list_removals(
+    tx: Tx,
+    caller: Caller,
+    *,
+    user_id: str | None,
+    batch_id: str | None = None,
+    asset_id: str | None = None,
+    older_than: Mark | None = None,
+    limit: int,
+) -> list[Ordered]:
+    """Orders, newest first. Only administrators list somebody else's, or everybody's (None)."""
+    if user_id != caller.user_id:
+        if not caller.is_admin:
+            raise AdminOnly("Only an administrator may list other people's removals.")
+        whose = {"user_id": user_id or EVERYBODY}
+        await audit.record(tx, caller.who, Action.READ, Resource(ResourceType.TASK, EVERYBODY), data=whose)
+    found = await store.list_removals(
+        tx, user_id=user_id, batch_id=batch_id, asset_id=asset_id, older_than=older_than, limit=limit
+    )
+    tasks = await task_store.list_named(tx, [each.task_id for each in found])
+    return [Ordered(each, tasks[each.task_id]) for each in found if each.task_id in tasks]
+
+
+async def _price(tx: Tx, caller: Caller, asset_ids: Sequence[str], wanted: Wanted) -> list[Priced]:
+    if len(set(asset_ids)) < len(asset_ids):
+        raise OrderInvalid("A file is named twice.")
+    if len(asset_ids) > 1 and (wanted.candidates or wanted.mask_asset_id):
+        raise OrderInvalid("Candidates and masks are one file's own: order one file at a time.")
+    if wanted.mask_asset_id is not None:
+        mask = await _own(tx, caller, wanted.mask_asset_id)
+        if mask.media_type != MediaType.IMAGE:
+            raise OrderInvalid("The mask is not a picture.")
+    features = await features_of(tx, caller.user_id)
+    return [price(await _own(tx, caller, each), wanted, features) for each in asset_ids]
+
+
+async def _own(tx: Tx, caller: Caller, asset_id: str) -> Asset:
+    asset = await assets.find(tx, asset_id)
+    if asset is None or asset.user_id != caller.user_id:
+        raise AssetNotFound
+    return asset
+
+
+async def _place(
+    tx: Tx, tasks: Tasks, caller: Caller, priced: Priced, wanted: Wanted, rights: Rights, batch_id: str | None
+) -> Ordered:
+    asset = priced.asset
+    await _know(tx, tasks, asset.media_type)
+    spec = TaskSpec(
+        asset.media_type,
+        _payload(priced, wanted),
+        title=wanted.title or asset.origin_name,
+        media=Media(asset.id, wanted.quality, wanted.mode, priced.output_format),
+    )
+    declared = {"asset_id": asset.id, "sha256": asset.sha256, "rights": str(rights.basis)}
+    task = await tasks_service.submit_task(tx, tasks, caller, spec, data=declared)
+    who = caller.who
+    await store.insert(
+        tx,
+        *(task.id, caller.user_id, asset.id, asset.sha256, priced.units, batch_id, rights.basis, rights.statement),
+        *(who.principal.uid, caller.api_key_id, who.client_ip, who.user_agent, who.request_id),
+    )
+    removal = await store.find(tx, task.id)
+    assert removal is not None
+    return Ordered(removal, task)
+
+
+async def _know(tx: Tx, tasks: Tasks, name: str) -> None:
+    """Declare the types where no worker has so far: orders wait for one, and `why` says for what."""
+    try:
+        await tasks.catalog.get(tx, name)
+    except UnknownTaskType:
+        await declare_types(tx, removal_types())
+
+
+def _payload(priced: Priced, wanted: Wanted) -> dict[str, Any]:
+    asset = priced.asset
+    return RemovalOrder(
+        asset_id=asset.id,
+        sha256=asset.sha256,
+        format=(asset.meta_json or {})["format"],
+        units=priced.units,
+        quality=wanted.quality,
+        mode=wanted.mode,
+        output_format=priced.output_format,
+        hints=list(wanted.hints),
+        mask_asset_id=wanted.mask_asset_id,
+        candidates=list(wanted.candidates),
+        pages=list(wanted.pages),
+        break_signature=wanted.break_signature,
+        accept_poor=wanted.accept_poor,
+    ).model_dump(mode="json")

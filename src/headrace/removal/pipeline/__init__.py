@@ -1,0 +1,1 @@
+"""Removal as tasks: the four steps, each in a child of little power, with what it leaves kept in storage."""

@@ -1,0 +1,42 @@
+"""What people are told of a removal that failed: by its code, and what to do now."""
+
+from headrace.removal.errors import (
+    CandidateUnknown,
+    ConverterMissing,
+    DocumentEncrypted,
+    DocumentSigned,
+    DocumentUnreadable,
+    HintUnusable,
+    PictureUnreadable,
+)
+from headrace.removal.pipeline.model import FailureCode
+
+MESSAGES: dict[FailureCode, str] = {
+    FailureCode.NO_MARK: "No mark was found. If there is one, say where it is: order MANUAL with a box around it.",
+    FailureCode.NEEDS_REVIEW: "There may be a mark, but somebody must say so: order MANUAL and name the candidates, "
+    "or draw a box around it.",
+    FailureCode.MARK_REMAINS: "The mark could not be taken off: traces of it would stay. Draw it as a mask, or a box.",
+    FailureCode.POOR_RESULT: "The result would be poor, and is not handed out. Draw the mark as a mask, or take it as "
+    "it is with `accept_poor`.",
+    FailureCode.DAMAGED: "The result differs from the original where there is no mark, and is not handed out.",
+    FailureCode.UNREADABLE: "The file cannot be read.",
+    FailureCode.UNSUPPORTED: "Files like this one cannot be worked on.",
+    FailureCode.ENCRYPTED: "The document is encrypted: save it without its password first.",
+    FailureCode.SIGNED: "The document is signed, and a change breaks that: allow it with `break_signature`.",
+    FailureCode.HINT_UNUSABLE: "What was said about the mark does not fit the file.",
+    FailureCode.NO_CANDIDATE: "There is no candidate of that number.",
+    FailureCode.NO_CONVERTER: "Old slides (.ppt) need LibreOffice, which the worker does not have: save them as .pptx.",
+    FailureCode.TOO_LONG: "It took longer than one file may.",
+    FailureCode.ASSET_GONE: "The file is no longer there.",
+}
+
+# The core's errors, by their codes.
+CODES: dict[str, FailureCode] = {
+    PictureUnreadable.code: FailureCode.UNREADABLE,
+    DocumentUnreadable.code: FailureCode.UNREADABLE,
+    DocumentEncrypted.code: FailureCode.ENCRYPTED,
+    DocumentSigned.code: FailureCode.SIGNED,
+    HintUnusable.code: FailureCode.HINT_UNUSABLE,
+    CandidateUnknown.code: FailureCode.NO_CANDIDATE,
+    ConverterMissing.code: FailureCode.NO_CONVERTER,
+}

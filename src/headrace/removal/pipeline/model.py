@@ -1,0 +1,136 @@
+"""What is ordered, and what one stage of it is given and gives."""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Quality = Literal["STANDARD", "HIGH"]
+Mode = Literal["AUTO", "MANUAL"]
+Number = Annotated[int, Field(ge=0, le=1_000_000)]
+Side = Annotated[int, Field(ge=1, le=1_000_000)]
+Rectangle = tuple[Number, Number, Side, Side]  # left, top, width, height
+Corner = tuple[Number, Number]
+Polygon = Annotated[list[Corner], Field(min_length=3, max_length=500)]
+Span = tuple[Annotated[int, Field(ge=0)], Annotated[int, Field(ge=0)]]  # first and last, both in
+
+MOST_HINTS = 200
+MOST_CANDIDATES = 50
+
+
+class Stage(StrEnum):
+    """The steps of every removal, in this order."""
+
+    PREPROCESSING = "PREPROCESSING"
+    DETECTING = "DETECTING"
+    INPAINTING = "INPAINTING"
+    PACKAGING = "PACKAGING"
+
+
+class FailureCode(StrEnum):
+    """Why a removal failed: ``tasks.error_code``, at most 16 characters. None of them is charged."""
+
+    NO_MARK = "NO_MARK"
+    NEEDS_REVIEW = "NEEDS_REVIEW"
+    MARK_REMAINS = "MARK_REMAINS"
+    POOR_RESULT = "POOR_RESULT"
+    DAMAGED = "DAMAGED"
+    UNREADABLE = "UNREADABLE"
+    UNSUPPORTED = "UNSUPPORTED"
+    ENCRYPTED = "ENCRYPTED"
+    SIGNED = "SIGNED"
+    HINT_UNUSABLE = "HINT_UNUSABLE"
+    NO_CANDIDATE = "NO_CANDIDATE"
+    NO_CONVERTER = "NO_CONVERTER"
+    TOO_LONG = "TOO_LONG"
+    ASSET_GONE = "ASSET_GONE"
+
+
+class Hint(BaseModel):
+    """What somebody knows of the mark, in pixels of the upright picture or frame, or in points of the page."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    boxes: Annotated[
+        list[Rectangle],
+        Field(max_length=MOST_HINTS, description="The mark is in these alone: left, top, width, height."),
+    ] = []
+    polygons: Annotated[
+        list[Polygon], Field(max_length=MOST_HINTS, description="The same by corners: across, down.")
+    ] = []
+    keep: Annotated[list[Rectangle], Field(max_length=MOST_HINTS, description="Nothing in these changes.")] = []
+    pages: Annotated[
+        Span | None, Field(description="Of documents, the pages it is for, from 1, both ends in; left out: all.")
+    ] = None
+    frames: Annotated[
+        Span | None, Field(description="Of videos, the frames it is for, from 0, both ends in; left out: all.")
+    ] = None
+
+
+class RemovalOrder(BaseModel):
+    """The payload of a media task."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    asset_id: str
+    sha256: str
+    format: str  # of the original, as inspection found it
+    units: Annotated[int, Field(ge=1)]
+    quality: Quality = "STANDARD"
+    mode: Mode = "AUTO"
+    output_format: str
+    hints: list[Hint] = []
+    mask_asset_id: str | None = None
+    candidates: list[int] = []
+    pages: list[Span] = []
+    break_signature: bool = False
+    accept_poor: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class StageOrder:
+    """What a child is told: files lie in ``folder`` under the names of ``Names``."""
+
+    media: str
+    stage: Stage
+    folder: str
+    order: RemovalOrder
+    threads: int = 2
+    earlier: dict[str, Any] = field(default_factory=dict)  # what DETECTING found
+
+    def path(self, name: str) -> str:
+        return f"{self.folder}/{name}"
+
+    @property
+    def result(self) -> str:
+        """The name of the result's file: its ending says what is written."""
+        return f"result.{ENDINGS[self.order.output_format]}"
+
+
+class Names(StrEnum):
+    """Files of a removal's folder."""
+
+    SOURCE = "source"
+    MASK = "mask"  # that somebody drew
+    SIGHT = "sight.npz"
+    RESTORED = "restored.png"
+    PREVIEW = "preview.webp"
+    COMPARISON = "comparison.jpg"
+
+
+@dataclass(frozen=True, slots=True)
+class StageReport:
+    """What a stage found and did. ``refused`` is a code: the removal ends with it."""
+
+    facts: dict[str, Any] = field(default_factory=dict)  # for ``task_steps.detail``
+    candidates: list[dict[str, Any]] = field(default_factory=list)
+    keeps: list[str] = field(default_factory=list)  # files that later stages need
+    refused: FailureCode | None = None
+    reason: str | None = None
+
+
+ENDINGS = {
+    "jpeg": "jpg", "png": "png", "webp": "webp", "tiff": "tif", "gif": "gif", "pdf": "pdf", "pptx": "pptx",
+    "ppt": "ppt", "mp4": "mp4", "mov": "mov", "mkv": "mkv", "webm": "webm",
+}  # fmt: skip

@@ -1,0 +1,329 @@
+"""A removal as a task: its four steps, each in a child, resumable at each of them, on any machine.
+
+The handler runs on the worker's loop and does what needs the database and the storage. Everything that touches a
+stranger's bytes happens in a child that has neither, no network, and no files but those of the folder it is told.
+Canceling the handler kills the child at once. A child that dies fails the attempt; the next one goes on at the step.
+"""
+
+import importlib.util
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from pydantic import TypeAdapter, ValidationError
+
+from headrace import logs
+from headrace.assets.inspection.model import Format
+from headrace.assets.model import Asset
+from headrace.assets.results import FIELD, Made, ResultFiles
+from headrace.assets.store import assets
+from headrace.database import Database
+from headrace.removal.pipeline import stages
+from headrace.removal.pipeline.messages import CODES, MESSAGES
+from headrace.removal.pipeline.model import (
+    ENDINGS,
+    FailureCode,
+    Names,
+    RemovalOrder,
+    Stage,
+    StageOrder,
+    StageReport,
+)
+from headrace.removal.pipeline.pace import Pace
+from headrace.removal.pipeline.workspace import Workspace
+from headrace.storage import ObjectNotFound, Storage
+from headrace.tasks.context import Step, TaskContext
+from headrace.tasks.errors import BadResult, Fatal, LeaseLost
+from headrace.tasks.isolation.errors import CrashCause, Crashed, HandlerFailed, ProgramBroken
+from headrace.tasks.isolation.single import Standalone
+from headrace.tasks.registry import ProcessLimits, Registry, TaskType
+
+log = logs.get(__name__)
+
+_LIBRARIES = ("av", "cv2", "lxml", "numpy", "onnxruntime", "PIL", "pi_heif", "pikepdf", "pypdfium2")
+_RESULT_LIMIT = 256 * 1024
+# By themselves these libraries reserve address space for as many threads as the machine has cores: at 16, a gigabyte.
+_TWO_THREADS = ("OPENBLAS_NUM_THREADS=2", "OPENCV_FOR_THREADS_NUM=2")
+_REPORT = TypeAdapter(StageReport)
+_MADE = TypeAdapter(Made)
+
+
+@dataclass(frozen=True, slots=True)
+class RemoverConfig:
+    """How many files one worker process works on at once, and what each may use for one step."""
+
+    processes: int = 1
+    memory_bytes: int = 5 * 1024**3
+    cpu_seconds: int = 3600
+    wall_seconds: int = 3600
+    file_bytes: int = 8 * 1024**3
+
+
+def is_installed() -> bool:
+    """Whether this machine has what the four media need."""
+    return all(importlib.util.find_spec(name) is not None for name in _LIBRARIES)
+
+
+class Remover:
+    """Runs removals. Belongs to the loop it is first used on; leaving it ends its children."""
+
+    def __init__(self, db: Database, storage: Storage, scratch: Path, config: RemoverConfig | None = None) -> None:
+        self._db = db
+        self._storage = storage
+        self._config = config or RemoverConfig()
+        self._scratch = scratch / "removal"
+        self._scratch.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._children = Standalone(size=self._config.processes, folder=self._scratch)
+        self._confined, self._converting = _types(self._config)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._children.__aexit__()
+
+    @property
+    def pids(self) -> frozenset[int]:
+        """The children that are there, for metrics and tests."""
+        return self._children.pids
+
+    async def remove(self, context: TaskContext, order: RemovalOrder) -> dict[str, Any]:
+        """The handler of the four media types."""
+        async with self._job(context, order) as job:
+            return await job.run()
+
+    async def detect(self, context: TaskContext, order: RemovalOrder) -> dict[str, Any]:
+        """The handler of a look: what may be a mark, before anything is paid."""
+        async with self._job(context, order) as job:
+            return await job.look()
+
+    @asynccontextmanager
+    async def _job(self, context: TaskContext, order: RemovalOrder) -> AsyncIterator["_Job"]:
+        """Whoever ordered it is told what is wrong with the file; what is wrong with us is in our log."""
+        try:
+            asset = await self._asset(order.asset_id, context.user_id, order.sha256)
+            async with Workspace(
+                self._scratch, self._storage, task_id=context.task_id, user_id=context.user_id
+            ) as space:
+                yield _Job(self, context, asset, order, space, Pace(asset.media_type, context))
+        except (Fatal, Crashed, LeaseLost, ProgramBroken):
+            raise
+        except Exception as exc:
+            log.exception("removal.broke_off", task_id=context.task_id, attempt=context.attempt)
+            raise Crashed("It broke off here, through no fault of the file.") from exc
+
+    async def _asset(self, asset_id: str, user_id: str, sha256: str | None = None) -> Asset:
+        """The file, if it is this user's: a payload may have come from anywhere."""
+        async with self._db.transaction(readonly=True) as tx:
+            asset = await assets.find_bytes(tx, asset_id)
+        if asset is None or asset.user_id != user_id or (sha256 is not None and asset.sha256 != sha256):
+            raise failure(FailureCode.ASSET_GONE)
+        return asset
+
+    async def fetch(self, space: Workspace, name: str, asset_id: str, user_id: str) -> None:
+        """Bring a user's file into the workspace, as it was when it was uploaded."""
+        asset = await self._asset(asset_id, user_id)
+        try:
+            digest = await space.fetch(name, asset.object_name)
+        except ObjectNotFound:
+            raise failure(FailureCode.ASSET_GONE) from None
+        if digest != asset.sha256:
+            raise failure(FailureCode.DAMAGED, "The stored file is not the one that was uploaded.")
+
+    async def in_child(self, order: StageOrder, pace: Pace) -> StageReport:
+        """One stage. What is wrong with the file ends the removal; a child that died, the attempt."""
+        old = order.order.format == Format.PPT
+        try:
+            answer = await self._children.run(
+                self._converting if old else self._confined,
+                {**asdict(order), "order": order.order.model_dump(mode="json")},
+                result_limit=_RESULT_LIMIT,
+                reporter=pace,
+            )
+            return _REPORT.validate_python(answer)
+        except Fatal as exc:
+            code = CODES.get(str(exc.details.get("code")), FailureCode.UNSUPPORTED)
+            raise failure(code, exc.message if code in _TELLING else None) from None
+        except Crashed as exc:
+            if exc.cause is CrashCause.TIME:
+                raise failure(FailureCode.TOO_LONG) from exc
+            raise
+        except (BadResult, ValidationError) as exc:  # a child that was taken over may say anything
+            raise failure(FailureCode.UNREADABLE) from exc
+        except HandlerFailed as exc:
+            log.error("removal.stage_failed", stage=order.stage, media=order.media, error=exc.traceback)
+            raise Crashed(f"{order.stage} broke off, through no fault of the file.") from None
+
+    @property
+    def results(self) -> ResultFiles:
+        return ResultFiles(self._storage)
+
+    async def is_stored(self, name: str) -> bool:
+        try:
+            await self._storage.size_of(name)
+        except ObjectNotFound:
+            return False
+        return True
+
+
+# Whose own words say more than the code's.
+_TELLING = frozenset({FailureCode.UNREADABLE, FailureCode.HINT_UNUSABLE, FailureCode.NO_CANDIDATE})
+
+
+def failure(code: FailureCode, message: str | None = None) -> Fatal:
+    """The end of a removal for a reason that trying again does not change."""
+    return Fatal(message or MESSAGES[code], error_code=code)
+
+
+@dataclass(slots=True)
+class _Job:
+    """One attempt of one removal."""
+
+    remover: Remover
+    context: TaskContext
+    asset: Asset
+    order: RemovalOrder
+    space: Workspace
+    pace: Pace
+    facts: dict[str, dict[str, Any]] = field(default_factory=dict)  # by stage
+    candidates: list[dict[str, Any]] = field(default_factory=list)
+
+    async def run(self) -> dict[str, Any]:
+        made: dict[str, Any] = {}
+        for stage in Stage:
+            refused: StageReport | None = None
+            async with self.context.step(stage) as step:
+                resumed = step.done and await self._resume(stage, step.detail)
+                if not resumed:
+                    await self.pace.begin(stage)
+                    report = await self._stage(stage)
+                    await self._note(stage, step, report)
+                    if report.refused is not None:
+                        refused = report
+                        if stage is not Stage.DETECTING:  # which has done its part, and found what is told
+                            raise _refusal(report)
+                if stage is Stage.PACKAGING:
+                    made = step.detail["result"] if resumed else await self._pack(step)
+            if refused is not None:
+                raise _refusal(refused)
+            if stage is Stage.DETECTING and (code := self.facts[stage].get("refused")) is not None:
+                raise failure(FailureCode(code))  # by an earlier attempt, which is tried again
+        return made
+
+    async def look(self) -> dict[str, Any]:
+        """The first two stages, with nothing kept."""
+        for stage in (Stage.PREPROCESSING, Stage.DETECTING):
+            await self.pace.begin(stage)
+            report = await self._stage(stage)
+            if report.refused not in (None, FailureCode.NO_MARK, FailureCode.NEEDS_REVIEW):
+                raise _refusal(report)
+            self.candidates = report.candidates
+        return {"outcome": report.refused or "FOUND", "candidates": self.candidates, "facts": report.facts}
+
+    async def _stage(self, stage: Stage) -> StageReport:
+        await self._need_files()
+        told = StageOrder(self.asset.media_type, stage, str(self.space.folder), self.order, earlier=self._earlier())
+        return await self.remover.in_child(told, self.pace)
+
+    def _earlier(self) -> dict[str, Any]:
+        found = self.facts.get(Stage.DETECTING)
+        return {} if found is None else {**found, "candidates": self.candidates}
+
+    async def _need_files(self) -> None:
+        wanted = {Names.SOURCE: self.order.asset_id, Names.MASK: self.order.mask_asset_id}
+        for name, asset_id in wanted.items():
+            if asset_id is not None and not self.space.has(name):
+                await self.remover.fetch(self.space, name, asset_id, self.context.user_id)
+
+    async def _note(self, stage: Stage, step: Step, report: StageReport) -> None:
+        """What the step leaves, in storage and in its detail."""
+        self.facts[stage] = {**report.facts, "refused": report.refused}
+        if stage is Stage.DETECTING:
+            self.candidates = report.candidates
+        detail = {"facts": self.facts[stage], "files": await self.space.keep(report.keeps)}
+        step.detail = detail | ({"candidates": report.candidates} if stage is Stage.DETECTING else {})
+
+    async def _resume(self, stage: Stage, detail: Any) -> bool:
+        """Take up what an earlier attempt left; False if it is not there, and the step has to be done again."""
+        if not isinstance(detail, dict) or not await self.space.restore(detail.get("files", {})):
+            return False
+        if stage is Stage.PACKAGING and not await self._is_packed(detail):
+            return False
+        self.facts[stage] = detail["facts"]
+        self.candidates = detail.get("candidates", self.candidates)
+        await self.pace.skip(stage)
+        return True
+
+    async def _is_packed(self, detail: dict[str, Any]) -> bool:
+        try:
+            stored = {key: value for key, value in detail["result"][FIELD].items() if key != "metrics"}
+            made = _MADE.validate_python(stored)
+        except (KeyError, TypeError, ValidationError):
+            return False
+        return await self.remover.is_stored(f"result/{made.file.key}")
+
+    async def _pack(self, step: Step) -> dict[str, Any]:
+        """Store the result; it becomes the task's with its end."""
+        name = f"result.{ENDINGS[self.order.output_format]}"
+        comparison = self.space.path(Names.COMPARISON)
+        made = await self.remover.results.store(
+            self.context.task_id,
+            self.context.user_id,
+            self.space.path(name),
+            name=_result_name(self.asset.origin_name, name),
+            mime_type=Format(self.order.output_format).mime_type
+            if self.order.output_format != self.order.format
+            else self.asset.mime_type,
+            preview=self.space.path(Names.PREVIEW),
+            comparison=comparison if comparison.exists() else None,
+        )
+        metrics = {
+            "found": len(self.candidates),
+            **{key: value for facts in self.facts.values() for key, value in facts.items() if key in _METRICS},
+            **self.facts.get(Stage.INPAINTING, {}).get("check", {}),
+            "seconds": self.pace.seconds,
+        }
+        result = made.as_json(metrics=metrics, outcome="REMOVED")
+        step.detail["result"] = result
+        return result
+
+
+_METRICS = frozenset(
+    ("score", "covered", "confidence", "computed", "invented", "residue_before", "residue_after", "changed_area",
+     "untouched_db", "pages", "removed", "warnings", "frames", "method")
+)  # fmt: skip
+
+
+def _refusal(report: StageReport) -> Fatal:
+    assert report.refused is not None
+    return failure(report.refused, report.reason if report.refused is FailureCode.DAMAGED else None)
+
+
+def _result_name(original: str, name: str) -> str:
+    stem = original.rpartition(".")[0] or original
+    return f"{stem}.clean.{name.rpartition('.')[2]}"
+
+
+def _types(config: RemoverConfig) -> tuple[TaskType, TaskType]:
+    registry = Registry()
+    limits = ProcessLimits(
+        memory_bytes=config.memory_bytes,
+        cpu_seconds=config.cpu_seconds,
+        file_bytes=config.file_bytes,
+        open_files=256,
+        wall_seconds=config.wall_seconds,
+    )
+    for name, handler, free in (
+        ("headrace.removal_stage", stages.run_stage, False),
+        # LibreOffice opens what it likes and talks to itself through a socket; its network is taken away in ``legacy``.
+        ("headrace.removal_conversion", stages.run_with_converter, True),
+    ):
+        registry.task(name, isolation="process", limits=limits, environment=_TWO_THREADS, network=free, files=free)(
+            handler
+        )
+    return registry.get("headrace.removal_stage"), registry.get("headrace.removal_conversion")

@@ -1,0 +1,66 @@
+"""What the child does: one stage of one removal, on the files of one folder. Nothing here runs anywhere else."""
+
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Any
+
+from pydantic import TypeAdapter
+
+from headrace.errors import HeadraceError
+from headrace.removal.errors import ModelDamaged, TargetUnusable
+from headrace.removal.pipeline.model import Stage, StageOrder, StageReport
+from headrace.tasks.context import BlockingTaskContext
+from headrace.tasks.errors import Fatal
+from headrace.tasks.isolation.preloading import preloads
+
+Progress = Callable[[int], object]
+_ORDER = TypeAdapter(StageOrder)
+
+
+def _load_libraries() -> None:
+    """Once in each child: what all media need, outside of a task's time and memory."""
+    import cv2
+    import numpy as np
+    from PIL import Image
+
+    Image.init()
+    _ = cv2, np
+
+
+@preloads(_load_libraries)
+def run_stage(context: BlockingTaskContext, order: dict[str, Any]) -> dict[str, Any]:
+    """The handler. What is wrong with a file will not be better at the next attempt; a damaged installation may."""
+    told = _ORDER.validate_python(order)
+    try:
+        return asdict(_stage(told.media)(told, context.progress))
+    except (ModelDamaged, TargetUnusable):
+        raise
+    except HeadraceError as exc:
+        raise Fatal(exc.message.replace(f"{told.folder}/", ""), code=exc.code) from exc
+
+
+@preloads(_load_libraries)
+def run_with_converter(context: BlockingTaskContext, order: dict[str, Any]) -> dict[str, Any]:
+    """The same for old slides, in a child that may start LibreOffice."""
+    return run_stage(context, order)
+
+
+def _stage(media: str) -> Callable[[StageOrder, Progress], StageReport]:
+    match media:
+        case "IMAGE":
+            from headrace.removal.pipeline import picture_stages as stages
+        case "PDF" | "PPT":
+            from headrace.removal.pipeline import document_stages as stages  # type: ignore[no-redef]
+        case _:
+            raise LookupError(f"there are no stages for {media}")
+
+    def run(order: StageOrder, progress: Progress) -> StageReport:
+        by_stage = {
+            Stage.PREPROCESSING: stages.prepare,
+            Stage.DETECTING: stages.detect,
+            Stage.INPAINTING: stages.inpaint,
+            Stage.PACKAGING: stages.package,
+        }
+        return by_stage[order.stage](order, progress)
+
+    return run

@@ -1,0 +1,66 @@
+"""The files of one removal on this machine, and what of them is kept in storage from one step to the next.
+
+A step's files have names of their own for each try, so that a late worker never overwrites what a later attempt has
+made; the step's ``detail`` names them. Whoever goes on, here or on another machine, fetches what it needs. The sweep
+takes them a day after the task is over.
+"""
+
+import asyncio
+import secrets
+import shutil
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from headrace.assets.model import Kind
+from headrace.storage import ObjectNotFound, Storage
+
+
+class Workspace:
+    """A folder under ``root`` for as long as it is open."""
+
+    def __init__(self, root: Path, storage: Storage, *, task_id: str, user_id: str) -> None:
+        # Children that work here cannot list it: they find what they were told, and nobody else's.
+        self.folder = root / secrets.token_hex(16)
+        self._storage = storage
+        self._prefix = f"{Kind.STEP}/{user_id}/{task_id}"
+
+    async def __aenter__(self) -> Self:
+        await asyncio.to_thread(self.folder.mkdir, mode=0o700, parents=True)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        # Not awaited in a thread: a canceled task must not leave it behind. Few files, and removing is quick.
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def path(self, name: str) -> Path:
+        return self.folder / name
+
+    def has(self, name: str) -> bool:
+        return self.path(name).exists()
+
+    async def fetch(self, name: str, stored: str) -> str:
+        """Bring a file here from storage, and give its SHA-256; ``ObjectNotFound`` if it is not there."""
+        return await self._storage.fetch(stored, self.path(name))
+
+    async def keep(self, names: Iterable[str]) -> dict[str, str]:
+        """Store these for whoever goes on; gives what a step's detail has to name."""
+        stored: dict[str, str] = {}
+        for name in names:
+            stored[name] = f"{self._prefix}/{secrets.token_hex(8)}.{name}"
+            await self._storage.put(stored[name], self.path(name))
+        return stored
+
+    async def restore(self, files: Mapping[str, str]) -> bool:
+        """Bring back what an earlier attempt kept; False if it is gone or not this task's: then it is made again."""
+        for name, stored in files.items():
+            if not stored.startswith(f"{self._prefix}/") or "/" in name:
+                return False
+            try:
+                await self.fetch(name, stored)
+            except ObjectNotFound:
+                return False
+        return True

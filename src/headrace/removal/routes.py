@@ -1,0 +1,160 @@
+"""Removals over HTTP: what they cost, ordering them, and a look beforehand."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Path, Query, Request, Response
+
+from headrace.access import AdminOnly, Caller, Scope
+from headrace.assets.errors import AssetNotFound
+from headrace.database import Tx
+from headrace.edge.authorization import scoped
+from headrace.edge.errors import InvalidCursor
+from headrace.edge.etags import etag
+from headrace.edge.idempotency import ONCE, Answer, Once, idempotent
+from headrace.edge.paging import Page, Paging
+from headrace.edge.problem_details import problems
+from headrace.edge.services import Db
+from headrace.errors import QuotaExhausted
+from headrace.removal.errors import (
+    DocumentEncrypted,
+    DocumentSigned,
+    MediaUnsupported,
+    OrderInvalid,
+    RemovalNotFound,
+)
+from headrace.removal.orders import service
+from headrace.removal.orders.service import EVERYBODY
+from headrace.removal.schemas import (
+    DetectIn,
+    OrderedOut,
+    QuoteIn,
+    QuoteOut,
+    RemovalIn,
+    RemovalItemOut,
+    RemovalOut,
+)
+from headrace.tasks.schemas import TaskOut
+from headrace.tasks.service import Tasks
+
+Reader = Annotated[Caller, Depends(scoped(Scope.TASKS_READ))]
+Writer = Annotated[Caller, Depends(scoped(Scope.TASKS_WRITE))]
+AssetIdPath = Annotated[str, Path(max_length=64, examples=["ast_01h455vb4pex5vsknk084sn02q"])]
+TaskIdPath = Annotated[str, Path(max_length=128, examples=["tsk_01h455vb4pex5vsknk084sn02q"])]
+OrderOnce = Annotated[Once, Depends(idempotent("removals.create"))]
+DetectOnce = Annotated[Once, Depends(idempotent("assets.detect"))]
+_REFUSED = (AssetNotFound, MediaUnsupported, OrderInvalid, DocumentEncrypted, DocumentSigned)
+
+
+async def _tasks(request: Request) -> Tasks:
+    tasks = request.state.tasks
+    assert isinstance(tasks, Tasks)
+    return tasks
+
+
+TasksDep = Annotated[Tasks, Depends(_tasks)]
+removals = APIRouter(prefix="/removals", tags=["Removals"])
+looks = APIRouter(prefix="/assets", tags=["Removals"])
+
+
+def create_router(tasks: Tasks) -> APIRouter:
+    """Every route of this package, served with these tasks."""
+
+    async def give(request: Request) -> None:
+        request.state.tasks = tasks
+
+    router = APIRouter(prefix="/v1", dependencies=[Depends(give)])
+    for part in (removals, looks):
+        router.include_router(part)
+    return router
+
+
+@removals.post(
+    "",
+    status_code=201,
+    response_model=OrderedOut,
+    summary="Order removals",
+    responses=problems(*_REFUSED, QuotaExhausted, *ONCE),
+)
+async def order_removals(body: RemovalIn, caller: Writer, db: Db, deps: TasksDep, once: OrderOnce) -> Response:
+    """Have the marks taken off files that are yours: one removal for each, all of them or none.
+
+    What it costs is held now, and charged only if the mark is gone afterwards. `GET /v1/tasks/{id}` and its events tell
+    how far each is, `GET /v1/tasks/{id}/result` has the file. A removal that fails with `NEEDS_REVIEW` has found what
+    may be a mark: name it in `candidates` of a `MANUAL` order.
+    """
+
+    async def act(tx: Tx) -> Answer:
+        placed = await service.order(tx, deps, caller, body.asset_ids, body.wanted(), body.rights.rights())
+        first = placed[0].task
+        headers = {"Location": f"/v1/removals/{first.id}"} if len(placed) == 1 else {}
+        return Answer(OrderedOut.of(placed), status=201, headers=headers, task_id=first.id)
+
+    return await once.run(db, act)
+
+
+@removals.post("/quote", response_model=QuoteOut, summary="Ask what removals cost", responses=problems(*_REFUSED))
+async def quote_removals(body: QuoteIn, caller: Reader, db: Db) -> QuoteOut:
+    """What an order of this kind would cost now, and whether that is left. Nothing is held."""
+    async with db.transaction(readonly=True) as tx:
+        return QuoteOut.of(await service.quote(tx, caller, body.asset_ids, body.wanted()))
+
+
+@removals.get(
+    "", response_model=Page[RemovalItemOut], summary="List removals", responses=problems(InvalidCursor, AdminOnly)
+)
+async def list_removals(
+    caller: Reader,
+    db: Db,
+    paging: Paging,
+    batch_id: Annotated[str | None, Query(max_length=64, description="Of one request.")] = None,
+    asset_id: Annotated[str | None, Query(max_length=64, description="Of one file.")] = None,
+    user_id: Annotated[
+        str | None, Query(max_length=64, description="Whose, for administrators: a user's id, or `*` for everybody's.")
+    ] = None,
+) -> Page[RemovalItemOut]:
+    """Your removals, newest first."""
+    owner = caller.user_id if user_id is None else None if user_id == EVERYBODY else user_id
+    listing = paging.of("removals", owner=owner, batch=batch_id, asset=asset_id)
+    async with db.transaction() as tx:
+        found = await service.list_removals(
+            tx,
+            caller,
+            user_id=owner,
+            batch_id=batch_id,
+            asset_id=asset_id,
+            older_than=listing.after,
+            limit=listing.fetch,
+        )
+    return listing.page(
+        found, mark=lambda each: (each.removal.declared_at, each.removal.task_id), item=RemovalItemOut.of
+    )
+
+
+@removals.get("/{task_id}", response_model=RemovalOut, summary="Read a removal", responses=problems(RemovalNotFound))
+async def get_removal(task_id: TaskIdPath, caller: Reader, db: Db, response: Response) -> RemovalOut:
+    """One removal: how far it is, what was found in the file, what it costs, and what was declared."""
+    async with db.transaction() as tx:
+        found = await service.get_removal(tx, caller, task_id)
+    response.headers["ETag"] = etag(found.task.version)
+    return RemovalOut.of(found)
+
+
+@looks.post(
+    "/{asset_id}/detect",
+    status_code=202,
+    response_model=TaskOut,
+    summary="Look for marks in a file",
+    responses=problems(*_REFUSED, *ONCE),
+)
+async def detect_marks(
+    asset_id: AssetIdPath, body: DetectIn, caller: Writer, db: Db, deps: TasksDep, once: DetectOnce
+) -> Response:
+    """Find out what may be a mark before anything is paid. It is a task that costs nothing: when it has succeeded, its
+    `result` has the `candidates`, and `outcome` says what `AUTO` would do: `FOUND`, `NEEDS_REVIEW` or `NO_MARK`."""
+
+    async def act(tx: Tx) -> Answer:
+        task = await service.detect(tx, deps, caller, asset_id, body.wanted())
+        headers = {"Location": f"/v1/tasks/{task.id}", "ETag": etag(task.version)}
+        return Answer(TaskOut.of(task), status=202, headers=headers, task_id=task.id)
+
+    return await once.run(db, act)

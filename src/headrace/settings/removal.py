@@ -1,0 +1,20 @@
+"""Taking marks off files."""
+
+from datetime import timedelta
+from typing import Annotated, ClassVar
+
+from pydantic import ByteSize, Field
+
+from headrace.settings.kinds import Duration, Group, setting
+
+
+class RemovalSettings(Group):
+    title: ClassVar[str] = "Removal"
+
+    removal_processes: Annotated[int | None, Field(ge=0, le=256)] = setting(
+        "Files that one worker takes marks off at the same time, each in a process of its own with two threads; 0 "
+        "leaves them to others. Unset, half the cores; none where the libraries are not installed.",
+        None,
+    )
+    removal_memory: ByteSize = setting("How much memory one step of one file may use.", "5GiB")
+    removal_step_timeout: Duration = setting("How long one step of one file may take.", timedelta(hours=1))
