@@ -7,8 +7,8 @@ import { formats, useLanguage, useText } from "../../i18n";
 import { overviewTexts } from "./overview.texts";
 import { type Step, stepsOf } from "./steps";
 
-const HEIGHT = 220;
-const TONES = ["active", "warn", "good", "bad", "waiting", "neutral"];
+const HEIGHT = 230;
+const TONES = ["active", "warn", "good", "bad", "neutral"];
 
 /** Four plots over the same time: what ended, what waits, how long it took, and how much of the crew was busy. */
 export default function Plots({ statistics }: { statistics: StatisticsRangeOut }) {
@@ -31,7 +31,7 @@ export default function Plots({ statistics }: { statistics: StatisticsRangeOut }
     curveType: "monotone" as const,
     tickLine: "none" as const,
     gridAxis: "x" as const,
-    legendProps: { verticalAlign: "bottom" as const, height: 34 },
+    legendProps: { verticalAlign: "bottom" as const, height: 44 },
     xAxisProps: { minTickGap: 40 },
   };
   const whole = (value: number) => formats.number(value, language, { maximumFractionDigits: 1 });

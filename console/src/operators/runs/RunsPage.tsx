@@ -18,6 +18,7 @@ import { AUDITED_EVERY_MS, OWN_EVERY_MS } from "../parts/audited";
 import { FilterBar, ManyFilter, RangeFilter, SelectFilter, TextFilter, useSince } from "../parts/FilterBar";
 import { partTexts } from "../parts/parts.texts";
 import { Views } from "../parts/Views";
+import { lastLine } from "../tasks/lastLine";
 import classes from "../tasks/Tasks.module.css";
 import { runTexts } from "./runs.texts";
 
@@ -114,7 +115,7 @@ export function RunTable({ filter, empty }: { filter: RunFilter; empty: ReactNod
         <>
           <span className={classes.title}>{run.schedule_name}</span>
           {run.error_message ? (
-            <span className={classes.error}>{run.error_message}</span>
+            <span className={classes.error}>{lastLine(run.error_message)}</span>
           ) : (
             <span className={classes.facts}>{run.type}</span>
           )}

@@ -35,6 +35,7 @@ import {
 } from "../parts/FilterBar";
 import { partTexts } from "../parts/parts.texts";
 import { Views } from "../parts/Views";
+import { lastLine } from "./lastLine";
 import classes from "./Tasks.module.css";
 import { taskTexts } from "./tasks.texts";
 import { useBulk } from "./useBulk";
@@ -101,7 +102,7 @@ export default function TasksPage() {
         <>
           <span className={classes.title}>{task.title || task.type}</span>
           {task.error_message && task.status === "FAILED" ? (
-            <span className={classes.error}>{task.error_message}</span>
+            <span className={classes.error}>{lastLine(task.error_message)}</span>
           ) : (
             <span className={classes.facts}>{task.type}</span>
           )}
