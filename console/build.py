@@ -81,7 +81,11 @@ def build(node_folder: Path | None = None, *, tools: bool = False) -> bool:
 def _install(node: Path, npm: Path, *, tools: bool) -> None:
     """``node_modules`` as the lock file says; a full one also serves where a small one would do."""
     if not _has_modules(tools=tools):
-        _run([node, npm, "ci", "--loglevel=error", "--prefer-offline", *(() if tools else ("--omit=dev",))])
+        patience = (
+            "--fetch-retries=1",
+            "--fetch-timeout=30000",
+        )  # without a network it shall not take minutes to say so
+        _run([node, npm, "ci", "--loglevel=error", "--prefer-offline", *patience, *(() if tools else ("--omit=dev",))])
         _installed(tools=tools).write_text(_lock_hash())
 
 
@@ -121,7 +125,11 @@ def _run(command: list[object]) -> None:
     words = [str(word) for word in command]
     # Vite and npm start what they find as `node` on the PATH.
     path = f"{Path(words[0]).parent}{os.pathsep}{os.environ.get('PATH', '')}"
-    done = subprocess.run(words, cwd=CONSOLE, env={**os.environ, "PATH": path, "NO_COLOR": "1"}, check=False)
+    variables = {**os.environ, "PATH": path, "NO_COLOR": "1"}
+    if not (Path.home() / ".npm").exists():  # whoever has npm keeps its cache; nobody gets a new folder in their home
+        caches = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+        variables.setdefault("npm_config_cache", f"{caches}/npm")
+    done = subprocess.run(words, cwd=CONSOLE, env=variables, check=False)
     if done.returncode:
         raise BuildFailed(f"`{' '.join(words[1:3])}` failed with {done.returncode}; the lines above say why")
 

@@ -15,8 +15,7 @@ from pathlib import Path
 
 from headrace import embedded_postgres, migrations
 from headrace.database import DatabaseConfig
-from headrace.migrations import definitions, script
-from headrace.migrations.definitions import Stale
+from headrace.testing.scratch import schema
 from tests.memory import room
 
 _KEPT = Path(__file__).parent.parent / ".pytest_cache" / "clusters"
@@ -31,11 +30,6 @@ def empty_cluster() -> Path:
 def migrated_cluster() -> Path:
     """The same with the schema in its database."""
     return _kept("migrated", schema(), _migrate)
-
-
-def schema() -> str:
-    """All that a migrated database is made from."""
-    return script.render(migrations.available(), stale=Stale(others=definitions.known()))
 
 
 def copy_cluster(source: Path, home: Path) -> None:

@@ -10,16 +10,14 @@ a user who may create databases and roles.
 
 import asyncio
 import gc
-import hashlib
 import os
 import signal
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
-from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit, urlunsplit
 
 import asyncpg
@@ -27,12 +25,12 @@ import psycopg
 import pytest
 import structlog
 
-from headrace import embedded_postgres, migrations
+from headrace import embedded_postgres
 from headrace.audit import ANONYMOUS, ActorType, Who
 from headrace.database import Database, DatabaseConfig, Tx
-from tests.clusters import schema
+from headrace.testing.scratch import HASTY, ScratchServer, make_template
 from tests.databases import Connection, Databases
-from tests.memory import HASTY, in_memory, note_template
+from tests.memory import in_memory, note_template
 
 if TYPE_CHECKING:
     import httpx
@@ -77,15 +75,14 @@ def pytest_unconfigure() -> None:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The longest first: at the end of a run nobody shall wait for one of them."""
-    items.sort(key=lambda item: item.path.parent.name not in {"races", "e2e"})
+    items.sort(key=lambda item: item.path.parent.name not in {"races", "e2e", "console"})
 
 
 @dataclass(frozen=True)
-class TestServer:
+class TestServer(ScratchServer):
     """A PostgreSQL on which tests may do as they like."""
 
     __test__ = False
-    superuser_url: str
     folder: Path | None = None
 
     def url(self, database: str, *, role: str | None = None) -> str:
@@ -115,61 +112,10 @@ def server() -> Iterator[TestServer]:
 @pytest.fixture(scope="session")
 def template(server: TestServer) -> str:
     """The name of a migrated database that nobody connects to, made once for each state of the migrations."""
-    digest = hashlib.sha256(schema().encode()).hexdigest()[:12]
-    name = f"headrace_template_{digest}"
-    asyncio.run(_make_template(server, name))
+    name = asyncio.run(make_template(server, own=server.folder is not None))
     if server.folder is not None:
         note_template(server.folder, name)
     return name
-
-
-async def _make_template(server: TestServer, name: str) -> None:
-    connection = await asyncpg.connect(server.superuser_url)
-    try:
-        # The other test processes wait here, and then find it made.
-        await connection.execute("SELECT pg_advisory_lock(4711)")
-        if await connection.fetchval("SELECT true FROM pg_database WHERE datname = $1 AND datistemplate", name):
-            return
-        await _drop_leftovers(connection)
-        if server.folder is not None:
-            await _make_signing_in_quick(connection, urlsplit(server.superuser_url).password or "")
-        await connection.execute(f"CREATE DATABASE {name}")
-        await migrations.migrate(
-            DatabaseConfig(server.url(name)), lock_timeout=timedelta(seconds=5), report=lambda _: None
-        )
-        # Whoever comes first writes down what each later one needs to know of the catalog, and copies take it along.
-        await server.run("SELECT", database=name)
-        await connection.execute(f"ALTER DATABASE {name} IS_TEMPLATE true ALLOW_CONNECTIONS false")
-    finally:
-        await connection.close()
-
-
-async def _make_signing_in_quick(connection: "asyncpg.Connection[Any]", password: str) -> None:
-    """SCRAM has each of the thousands of connections of a run hash the password 4096 times; once is enough here."""
-    if connection.get_server_version().major >= 16:
-        quoted = await connection.fetchval("SELECT quote_literal($1::text)", password)
-        await connection.execute(f"SET scram_iterations = 1; ALTER ROLE CURRENT_USER PASSWORD {quoted}")
-
-
-async def _drop_leftovers(connection: "asyncpg.Connection[Any]") -> None:
-    """Databases of runs that were killed, and templates of other migrations."""
-    for row in await connection.fetch(r"SELECT datname FROM pg_database WHERE datname ~ '^headrace_test_\d+_'"):
-        name: str = row["datname"]
-        if not _alive(int(name.split("_")[2])):
-            await connection.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
-    for row in await connection.fetch("SELECT datname FROM pg_database WHERE datname ~ '^headrace_template_'"):
-        await connection.execute(f"ALTER DATABASE {row['datname']} IS_TEMPLATE false")
-        await connection.execute(f"DROP DATABASE {row['datname']}")
-
-
-def _alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
 
 
 MakeDatabase = Callable[..., Awaitable[str]]

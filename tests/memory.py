@@ -14,19 +14,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-# Nothing here must survive a power cut, and all of it fits into little memory.
-HASTY = {
-    "fsync": "off",
-    "synchronous_commit": "off",
-    "full_page_writes": "off",
-    "wal_level": "minimal",
-    "max_wal_senders": "0",
-    "max_wal_size": "256MB",
-    "shared_buffers": "128MB",
-    "max_connections": "300",
-    "autovacuum": "off",
-}
-
 _MEMORY = Path("/dev/shm")
 _DISK = Path("/tmp")
 _NEEDED = 2 * 1024**3

@@ -597,6 +597,38 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON headrace.relays TO headrace_app;
 COMMENT ON TABLE headrace.relays IS 'Processes that give events to their consumers. One that is silent for a minute is not there.';
 COMMENT ON COLUMN headrace.relays.asleep IS 'Whether it waits to be told of new events (NOTIFY headrace_events).';
 
+CREATE TABLE headrace.removals (
+  task_id varchar(64) NOT NULL,
+  user_id varchar(64) NOT NULL,
+  asset_id varchar(64) NOT NULL,
+  asset_sha256 varchar(64) NOT NULL,
+  units integer NOT NULL,
+  batch_id varchar(64),
+  rights_basis varchar(16) NOT NULL,
+  rights_statement text,
+  principal_uid varchar(64) NOT NULL,
+  api_key_id varchar(64),
+  client_ip varchar(64),
+  user_agent text,
+  request_id varchar(64),
+  declared_at timestamptz NOT NULL DEFAULT now(),
+  CONSTRAINT removals_pkey PRIMARY KEY (task_id),
+  CONSTRAINT fk_removals_tasks_task_id FOREIGN KEY (task_id) REFERENCES headrace.tasks(id) ON DELETE CASCADE,
+  CONSTRAINT fk_removals_users_user_id FOREIGN KEY (user_id) REFERENCES headrace.users(id),
+  CONSTRAINT ck_removals_asset_sha256 CHECK ((asset_sha256 ~ '^[0-9a-f]{64}$')),
+  CONSTRAINT ck_removals_rights_basis CHECK ((rights_basis IN ('OWNER', 'LICENSEE', 'AUTHORIZED'))),
+  CONSTRAINT ck_removals_units CHECK ((units > 0))
+);
+CREATE INDEX idx_removals_asset_id ON headrace.removals USING btree (asset_id);
+CREATE INDEX idx_removals_batch_id ON headrace.removals USING btree (batch_id) WHERE (batch_id IS NOT NULL);
+CREATE INDEX idx_removals_declared_at ON headrace.removals USING btree (declared_at DESC, task_id DESC);
+CREATE INDEX idx_removals_user_declared_at ON headrace.removals USING btree (user_id, declared_at DESC, task_id DESC);
+GRANT SELECT, INSERT, UPDATE, DELETE ON headrace.removals TO headrace_app;
+COMMENT ON TABLE headrace.removals IS 'Orders of removal, each with its declaration of rights: which bytes, who, from where, when. Goes with its task.';
+COMMENT ON COLUMN headrace.removals.asset_sha256 IS 'The bytes that the declaration is about, whatever becomes of the file.';
+COMMENT ON COLUMN headrace.removals.batch_id IS 'What was ordered in one request has the same.';
+COMMENT ON COLUMN headrace.removals.rights_basis IS 'By what right: the owner''s, a licence''s, or the owner''s permission.';
+
 CREATE TABLE headrace.retention_runs (
   table_name varchar(63) NOT NULL,
   started_at timestamptz NOT NULL DEFAULT now(),
@@ -604,6 +636,7 @@ CREATE TABLE headrace.retention_runs (
   removed_rows bigint NOT NULL DEFAULT 0,
   removed_total bigint NOT NULL DEFAULT 0,
   error text,
+  marks jsonb,
   CONSTRAINT retention_runs_pkey PRIMARY KEY (table_name),
   CONSTRAINT ck_retention_runs_removed_rows CHECK ((removed_rows >= 0)),
   CONSTRAINT ck_retention_runs_removed_total CHECK ((removed_total >= removed_rows))
@@ -612,6 +645,7 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON headrace.retention_runs TO headrace_app;
 COMMENT ON TABLE headrace.retention_runs IS 'The last run of retention over each table; the runs before it are in the audit trail and in task_executions.';
 COMMENT ON COLUMN headrace.retention_runs.finished_at IS 'Null while it runs, and after it was killed.';
 COMMENT ON COLUMN headrace.retention_runs.error IS 'Why it could not do all it should.';
+COMMENT ON COLUMN headrace.retention_runs.marks IS 'Up to where earlier runs have looked, by rule: what lies before is not looked at again every time.';
 
 CREATE TABLE headrace.row_archives (
   id varchar(64) NOT NULL,
@@ -672,6 +706,9 @@ CREATE TABLE headrace.scheduled_tasks (
   updated_at timestamptz NOT NULL DEFAULT now(),
   max_extension_seconds integer NOT NULL DEFAULT 0,
   deleted_at timestamptz,
+  overlap_policy varchar(16) NOT NULL DEFAULT 'queue_all',
+  max_waiting integer,
+  retried_attempts integer NOT NULL DEFAULT 0,
   CONSTRAINT scheduled_tasks_pkey PRIMARY KEY (uid),
   CONSTRAINT fk_scheduled_tasks_users_user_id FOREIGN KEY (user_id) REFERENCES headrace.users(id),
   CONSTRAINT ck_scheduled_tasks_cron_expr CHECK ((btrim(cron_expr) <> '')),
@@ -683,22 +720,26 @@ CREATE TABLE headrace.scheduled_tasks (
   CONSTRAINT ck_scheduled_tasks_max_duration_seconds CHECK ((max_duration_seconds > 0)),
   CONSTRAINT ck_scheduled_tasks_max_extension_seconds CHECK ((max_extension_seconds >= 0)),
   CONSTRAINT ck_scheduled_tasks_max_retries CHECK ((max_retries >= 0)),
+  CONSTRAINT ck_scheduled_tasks_max_waiting CHECK (((max_waiting IS NULL) OR ((max_waiting >= 1) AND (overlap_policy = 'queue_all')))),
   CONSTRAINT ck_scheduled_tasks_misfire_policy CHECK ((misfire_policy IN ('latest', 'all', 'none'))),
   CONSTRAINT ck_scheduled_tasks_name CHECK ((btrim(name) <> '')),
+  CONSTRAINT ck_scheduled_tasks_overlap_policy CHECK ((overlap_policy IN ('queue_all', 'queue_one', 'skip', 'cancel_running'))),
   CONSTRAINT ck_scheduled_tasks_recurrence CHECK (((NOT is_recurring) OR (num_nonnulls(cron_expr, "interval") = 1))),
+  CONSTRAINT ck_scheduled_tasks_retried_attempts CHECK ((retried_attempts >= 0)),
   CONSTRAINT ck_scheduled_tasks_skipped_runs CHECK ((skipped_runs >= 0)),
   CONSTRAINT ck_scheduled_tasks_statistics CHECK (((success_executions >= 0) AND (failure_executions >= 0) AND ((success_executions + failure_executions) <= total_executions) AND ((consecutive_failures >= 0) AND (consecutive_failures <= failure_executions)))),
   CONSTRAINT ck_scheduled_tasks_timeout_grace_period CHECK (((timeout_grace_period >= 0) AND (timeout_grace_period < max_duration_seconds))),
   CONSTRAINT ck_scheduled_tasks_timezone CHECK ((timezone <> '')),
   CONSTRAINT ck_scheduled_tasks_type CHECK ((type <> ''))
 ) WITH (fillfactor=50);
+CREATE INDEX idx_scheduled_tasks_cancel_running ON headrace.scheduled_tasks USING btree (uid) WHERE (overlap_policy = 'cancel_running');
 CREATE INDEX idx_scheduled_tasks_deleted_at ON headrace.scheduled_tasks USING btree (deleted_at) WHERE (deleted_at IS NOT NULL);
 CREATE INDEX idx_scheduled_tasks_enabled ON headrace.scheduled_tasks USING btree (enabled);
 CREATE INDEX idx_scheduled_tasks_labels ON headrace.scheduled_tasks USING gin (labels jsonb_path_ops);
 CREATE INDEX idx_scheduled_tasks_next_run ON headrace.scheduled_tasks USING btree (next_run);
 CREATE INDEX idx_scheduled_tasks_priority ON headrace.scheduled_tasks USING btree (priority DESC);
 CREATE INDEX idx_scheduled_tasks_type ON headrace.scheduled_tasks USING btree (type);
-CREATE UNIQUE INDEX uk_scheduled_tasks_name ON headrace.scheduled_tasks USING btree (name) WHERE (deleted_at IS NULL);
+CREATE UNIQUE INDEX uk_scheduled_tasks_user_name ON headrace.scheduled_tasks USING btree (user_id, name) WHERE (deleted_at IS NULL);
 CREATE TRIGGER tr_scheduled_tasks_touch BEFORE UPDATE ON headrace.scheduled_tasks FOR EACH ROW WHEN ((NOT (new.updated_at IS DISTINCT FROM old.updated_at))) EXECUTE FUNCTION headrace.touch_updated_at();
 GRANT SELECT, INSERT, UPDATE, DELETE ON headrace.scheduled_tasks TO headrace_app;
 COMMENT ON TABLE headrace.scheduled_tasks IS 'Schedules: what is run, when, how often at once and for how long.';
@@ -709,11 +750,15 @@ COMMENT ON COLUMN headrace.scheduled_tasks.timeout_grace_period IS 'Seconds betw
 COMMENT ON COLUMN headrace.scheduled_tasks.priority IS 'Higher starts first.';
 COMMENT ON COLUMN headrace.scheduled_tasks.labels IS '{name: text}';
 COMMENT ON COLUMN headrace.scheduled_tasks.data IS 'The run''s payload, at most 10 KB of text as PostgreSQL writes it (a blank after each colon and comma).';
-COMMENT ON COLUMN headrace.scheduled_tasks.total_executions IS 'Runs that are over. With the counts below it changes in the transaction of a run''s end.';
-COMMENT ON COLUMN headrace.scheduled_tasks.failure_executions IS 'Ended in failure or timeout. Cancelled and interrupted runs count in the total only.';
+COMMENT ON COLUMN headrace.scheduled_tasks.total_executions IS 'Runs that are over, each due time once, whatever its attempts. With the counts beside it it changes in the transaction of a run''s end.';
+COMMENT ON COLUMN headrace.scheduled_tasks.failure_executions IS 'Runs whose last attempt ended in failure or timeout. Cancelled and interrupted ones count in the total only.';
+COMMENT ON COLUMN headrace.scheduled_tasks.skipped_runs IS 'Due times that did not run: missed and not made up for, or left out by overlap_policy.';
 COMMENT ON COLUMN headrace.scheduled_tasks.last_executed_at IS 'When the latest of the runs that are over began.';
 COMMENT ON COLUMN headrace.scheduled_tasks.max_extension_seconds IS 'How much longer than max_duration_seconds a run may ask to run.';
 COMMENT ON COLUMN headrace.scheduled_tasks.deleted_at IS 'Since when it is gone for everybody; its runs go in batches, and it goes with the last.';
+COMMENT ON COLUMN headrace.scheduled_tasks.overlap_policy IS 'A due time that finds max_concurrent runs under way: waits, waits if no other does, is skipped, or has the oldest canceled.';
+COMMENT ON COLUMN headrace.scheduled_tasks.max_waiting IS 'With queue_all: how many may wait; further due times are skipped. Null: any number.';
+COMMENT ON COLUMN headrace.scheduled_tasks.retried_attempts IS 'Attempts that were followed by another. With total_executions they are all attempts that are over.';
 
 CREATE TABLE headrace.schema_definitions (
   kind varchar(16) NOT NULL,
@@ -1007,6 +1052,8 @@ CREATE TABLE headrace.task_results (
   preview_size_bytes bigint,
   deleted_at timestamptz,
   purged_at timestamptz,
+  comparison_key text,
+  comparison_size_bytes bigint,
   CONSTRAINT task_results_pkey PRIMARY KEY (id),
   CONSTRAINT uk_task_results_task_id UNIQUE (task_id),
   CONSTRAINT fk_task_results_tasks_task_id FOREIGN KEY (task_id) REFERENCES headrace.tasks(id) ON DELETE CASCADE
@@ -1018,6 +1065,7 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON headrace.task_results TO headrace_app;
 COMMENT ON TABLE headrace.task_results IS 'Where a task''s files lie, and until when.';
 COMMENT ON COLUMN headrace.task_results.deleted_at IS 'Since when nobody reaches the files any more.';
 COMMENT ON COLUMN headrace.task_results.purged_at IS 'When the bytes were gone.';
+COMMENT ON COLUMN headrace.task_results.comparison_key IS 'Where the picture of before and after lies, in the bucket preview; null where nothing can be drawn.';
 
 CREATE TABLE headrace.task_steps (
   id bigint NOT NULL DEFAULT nextval('headrace.task_steps_id_seq'::regclass),
@@ -1062,12 +1110,17 @@ CREATE TABLE headrace.task_types (
   limit_key varchar(255),
   units varchar(255),
   emits_always boolean DEFAULT false,
+  submit varchar(255) DEFAULT 'admins',
+  payload_check jsonb,
+  retention jsonb,
   CONSTRAINT task_types_pkey PRIMARY KEY (name),
   CONSTRAINT ck_task_types_limit_key CHECK ((limit_key ~ '^(user|payload(\.[A-Za-z_][A-Za-z0-9_-]*)+)$')),
   CONSTRAINT ck_task_types_max_attempts CHECK ((max_attempts > 0)),
   CONSTRAINT ck_task_types_max_running CHECK ((max_running > 0)),
   CONSTRAINT ck_task_types_max_running_per_key CHECK ((max_running_per_key > 0)),
   CONSTRAINT ck_task_types_queue CHECK ((queue <> '')),
+  CONSTRAINT ck_task_types_retention CHECK ((jsonb_typeof(retention) = 'object')),
+  CONSTRAINT ck_task_types_submit CHECK ((submit ~ '^(admins|users|tasks:submit:[A-Za-z][A-Za-z0-9_.:-]*)$')),
   CONSTRAINT ck_task_types_timeout_seconds CHECK ((timeout_seconds > 0)),
   CONSTRAINT ck_task_types_units CHECK ((units ~ '^([1-9][0-9]{0,8}|payload(\.[A-Za-z_][A-Za-z0-9_-]*)+)$'))
 );
@@ -1080,6 +1133,9 @@ COMMENT ON COLUMN headrace.task_types.seen_at IS 'When a program last declared i
 COMMENT ON COLUMN headrace.task_types.limit_key IS 'What the limit key of a task is: user, or payload.FIELD, a path into the payload; null: what is given with it.';
 COMMENT ON COLUMN headrace.task_types.units IS 'What a task costs: a whole number, or payload.FIELD, a path into the payload; null: nothing.';
 COMMENT ON COLUMN headrace.task_types.emits_always IS 'Whether its events are written also when nobody wants them.';
+COMMENT ON COLUMN headrace.task_types.submit IS 'Who may submit it: admins, users, or a scope that an API key must have been given; null: admins.';
+COMMENT ON COLUMN headrace.task_types.payload_check IS 'What of payload_schema headrace.payload_fault checks; null: nothing.';
+COMMENT ON COLUMN headrace.task_types.retention IS '{status: seconds}: how long a task is kept after it has ended like this; null seconds: for ever. What is not there is as the settings say.';
 
 CREATE TABLE headrace.tasks (
   id varchar(64) NOT NULL,
@@ -1587,6 +1643,10 @@ COMMENT ON COLUMN headrace.audit_logs.detail_json IS 'What the trail knows beyon
 -- headrace.claim_tasks(worker_number integer, lanes integer[], precedences integer[], floor_run_at timestamptz[], floor_seq bigint[], shares integer[], most integer) RETURNS TABLE(seq bigint, run_at timestamptz, lane_id integer, precedence integer, attempt integer, task_id varchar, claimed_at timestamptz, user_id varchar, task_type varchar, payload jsonb, retries integer, max_attempts integer, timeout_seconds integer, trace_id varchar, current_step varchar, schedule_uid varchar, grace_seconds integer, extension_seconds integer)
 --   in functions/claim_tasks.sql
 
+-- How many runs of each schedule wait for a slot, counted up to so many.
+-- headrace.count_waiting(uids text[], most integer[]) RETURNS TABLE(uid text, waiting bigint)
+--   in functions/count_waiting.sql
+
 -- Makes the missing monthly partitions from the month of first to the month of last; says how many. For the owner; run it as often as you like.
 -- headrace.create_month_partitions(parent regclass, first date, last date) RETURNS integer
 --   in functions/create_month_partitions.sql; for the owner alone
@@ -1672,6 +1732,10 @@ COMMENT ON COLUMN headrace.audit_logs.detail_json IS 'What the trail knows beyon
 -- headrace.make_month_ahead(parent regclass) RETURNS date
 --   in functions/make_month_ahead.sql
 
+-- Whether a user may submit tasks of a type, by the submit of the type.
+-- headrace.may_submit(rule text, user_id text) RETURNS boolean
+--   in functions/may_submit.sql
+
 -- A fresh TypeID whd_… with the instant of an event.
 -- headrace.new_delivery_id(event_id text) RETURNS text
 --   in functions/new_delivery_id.sql
@@ -1687,6 +1751,10 @@ COMMENT ON COLUMN headrace.audit_logs.detail_json IS 'What the trail knows beyon
 -- Whether an event may go from one state to another (or stay).
 -- headrace.outbox_event_may_move(source text, target text) RETURNS boolean
 --   in functions/outbox_event_may_move.sql
+
+-- What of a payload does not fit the payload_check of its type; null if it fits.
+-- headrace.payload_fault(schema jsonb, value jsonb, root jsonb DEFAULT NULL::jsonb, place text DEFAULT '', depth integer DEFAULT 0) RETURNS text
+--   in functions/payload_fault.sql
 
 -- Whether an order may go from one status to another (or stay).
 -- headrace.payment_order_may_move(source text, target text) RETURNS boolean
@@ -1741,12 +1809,16 @@ COMMENT ON COLUMN headrace.audit_logs.detail_json IS 'What the trail knows beyon
 --   in functions/submission_digest.sql
 
 -- Submits a task in the caller's transaction and gives its id; with an idempotency key the same one again. What is left out is as the type says.
--- headrace.submit(type text, payload jsonb DEFAULT '{}'::jsonb, user_id text DEFAULT NULL::text, title text DEFAULT NULL::text, queue text DEFAULT NULL::text, priority integer DEFAULT NULL::integer, run_at timestamptz DEFAULT NULL::timestamptz, max_attempts integer DEFAULT NULL::integer, timeout_seconds integer DEFAULT NULL::integer, limit_key text DEFAULT NULL::text, labels jsonb DEFAULT NULL::jsonb, trace_id text DEFAULT NULL::text, idempotency_key text DEFAULT NULL::text, schedule_uid text DEFAULT NULL::text) RETURNS text
+-- headrace.submit(type text, payload jsonb DEFAULT '{}'::jsonb, user_id text DEFAULT NULL::text, title text DEFAULT NULL::text, queue text DEFAULT NULL::text, priority integer DEFAULT NULL::integer, run_at timestamptz DEFAULT NULL::timestamptz, max_attempts integer DEFAULT NULL::integer, timeout_seconds integer DEFAULT NULL::integer, limit_key text DEFAULT NULL::text, labels jsonb DEFAULT NULL::jsonb, trace_id text DEFAULT NULL::text, idempotency_key text DEFAULT NULL::text, schedule_uid text DEFAULT NULL::text, unknown_type text DEFAULT 'refuse', trusted boolean DEFAULT false, payload_checked boolean DEFAULT false) RETURNS text
 --   in functions/submit.sql
 
 -- Whether a subscription may go from one status to another (or stay).
 -- headrace.subscription_may_move(source text, target text) RETURNS boolean
 --   in functions/subscription_may_move.sql
+
+-- Runs that must make room for later ones of their schedule and were not told so yet; of these schedules, or of all.
+-- headrace.superseded_executions(uids text[], most integer) RETURNS TABLE(uid text, execution_uid text, task_id text)
+--   in functions/superseded_executions.sql
 
 -- Lanes with waiting tasks that a worker of these queues, types and labels can take from; wait_seconds > 0 for one that is not due yet.
 -- headrace.survey_lanes(queues text[], types text[], worker_labels jsonb, after_precedence integer, after_lane integer, most integer) RETURNS TABLE(precedence integer, lane_id integer, run_at timestamptz, seq bigint, only_once boolean, wait_seconds double precision)

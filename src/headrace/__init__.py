@@ -12,22 +12,59 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from headrace.client import Client, SyncClient
+    from headrace.errors import HeadraceError
     from headrace.library.program import Headrace
-    from headrace.tasks.context import TaskContext
-    from headrace.tasks.errors import Fatal, Snooze
-    from headrace.tasks.registry import Registry
+    from headrace.tasks.context import BlockingTaskContext, Step, TaskContext
+    from headrace.tasks.errors import Fatal, LeaseLost, Snooze, TaskCanceled
+    from headrace.tasks.model import Task, TaskSpec, TaskStatus
+    from headrace.tasks.options import TaskOptions
+    from headrace.tasks.registry import Backoff, ProcessLimits, Registry
+    from headrace.tasks.worker.config import WorkerConfig
 
 __version__ = "0.1.0"
-__all__ = ["Client", "Fatal", "Headrace", "Registry", "Snooze", "SyncClient", "TaskContext", "__version__"]
+__all__ = [
+    "Backoff",
+    "BlockingTaskContext",
+    "Client",
+    "Fatal",
+    "Headrace",
+    "HeadraceError",
+    "LeaseLost",
+    "ProcessLimits",
+    "Registry",
+    "Snooze",
+    "Step",
+    "SyncClient",
+    "Task",
+    "TaskCanceled",
+    "TaskContext",
+    "TaskOptions",
+    "TaskSpec",
+    "TaskStatus",
+    "WorkerConfig",
+    "__version__",
+]
 
 _HOMES = {
+    "Backoff": "headrace.tasks.registry",
+    "BlockingTaskContext": "headrace.tasks.context",
     "Client": "headrace.client",
-    "SyncClient": "headrace.client",
-    "Headrace": "headrace.library.program",
-    "Registry": "headrace.tasks.registry",
-    "TaskContext": "headrace.tasks.context",
     "Fatal": "headrace.tasks.errors",
+    "Headrace": "headrace.library.program",
+    "HeadraceError": "headrace.errors",
+    "LeaseLost": "headrace.tasks.errors",
+    "ProcessLimits": "headrace.tasks.registry",
+    "Registry": "headrace.tasks.registry",
     "Snooze": "headrace.tasks.errors",
+    "Step": "headrace.tasks.context",
+    "SyncClient": "headrace.client",
+    "Task": "headrace.tasks.model",
+    "TaskCanceled": "headrace.tasks.errors",
+    "TaskContext": "headrace.tasks.context",
+    "TaskOptions": "headrace.tasks.options",
+    "TaskSpec": "headrace.tasks.model",
+    "TaskStatus": "headrace.tasks.model",
+    "WorkerConfig": "headrace.tasks.worker.config",
 }
 
 

@@ -4,6 +4,7 @@ Authentication itself belongs to ``accounts``; the app factory hands it in as ``
 package can ask who is calling without knowing accounts. ``edge.authorization`` has the dependencies of routes that ask.
 """
 
+import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -65,6 +66,17 @@ class Scope(StrEnum):
     ADMIN = "admin"
 
 
+# Scopes that name task types: `tasks:submit:report.build`, or all that begin alike, `tasks:submit:report.*`. It may
+# also be a name of its own, which types ask for (``submit="tasks:submit:finance"``).
+SUBMIT_SCOPE = "tasks:submit:"
+TYPE_SCOPE = r"tasks:submit:[A-Za-z][A-Za-z0-9_.:-]{0,200}\*?"
+_TYPE_SCOPE = re.compile(TYPE_SCOPE)
+
+
+def is_type_scope(text: str) -> bool:
+    return _TYPE_SCOPE.fullmatch(text) is not None
+
+
 @dataclass(frozen=True, slots=True)
 class Caller:
     """A known user behind a request. ``scopes`` is None for a session, which is not narrowed."""
@@ -78,6 +90,11 @@ class Caller:
 
     def may(self, scope: Scope) -> bool:
         return self.scopes is None or scope in self.scopes
+
+    @property
+    def type_scopes(self) -> frozenset[str]:
+        """The scopes of an API key that name task types."""
+        return frozenset(scope for scope in self.scopes or () if scope.startswith(SUBMIT_SCOPE))
 
     @property
     def is_admin(self) -> bool:

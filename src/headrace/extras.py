@@ -2,9 +2,15 @@
 
 import importlib
 import importlib.util
+import re
+import shlex
+from pathlib import Path
 from typing import Any
 
 from headrace.errors import Unavailable
+
+_CLONE = Path(__file__).parent.parent.parent
+_BY_SETUP = ("archive", "removal")
 
 
 class ExtraMissing(Unavailable):
@@ -28,8 +34,20 @@ def require(*names: str, extra: str) -> None:
             raise _missing(name, extra)
 
 
+def remedy(extra: str) -> str:
+    """A command that gets what an extra asks for, however we were installed: there is no index that has us."""
+    if extra in _BY_SETUP and (_CLONE / "scripts" / "setup").is_file():
+        return f"`scripts/setup {extra}`"
+    import importlib.metadata  # only for who lacks something
+
+    try:
+        asked = importlib.metadata.requires("headrace") or []
+    except importlib.metadata.PackageNotFoundError:
+        asked = []
+    mark = re.compile(rf"""\s*;.*\bextra\s*==\s*['"]{extra}['"]""")
+    wanted = [mark.split(line)[0] for line in asked if mark.search(line)]
+    return f"`pip install {shlex.join(wanted or [f'headrace[{extra}]'])}`"
+
+
 def _missing(name: str, extra: str) -> ExtraMissing:
-    return ExtraMissing(
-        f"This needs {name.partition('.')[0]}, which is not installed: `pip install 'headrace[{extra}]'`, or "
-        f"`scripts/setup {extra}` in a clone."
-    )
+    return ExtraMissing(f"This needs {name.partition('.')[0]}, which is not installed: run {remedy(extra)}.")

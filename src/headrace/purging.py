@@ -4,14 +4,32 @@ Each package says what of its own goes and when; the assembly gathers it, and sc
 (``operations.maintenance``). Any number of processes may do it at once, and any of them may be killed.
 """
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Protocol
 
 from headrace.database import Database, Tx
 
 BATCH = 1000
 _LINES = 200  # of one row, in one statement
 _BATCHES = 100  # in one pass; the rest waits for the next
+
+Keeps = Mapping[str, timedelta | None]
+"""How long, by what a row says; None is for ever."""
+
+
+class Journal(Protocol):
+    """What a walk over a table is given, and what it tells."""
+
+    now: datetime
+    marks: dict[str, dict[str, str]]  # up to where earlier runs have looked
+
+    async def note(self, tx: Tx, removed: int) -> None:
+        """So many rows went in this transaction; the marks are as they are now."""
+
+
+Walk = Callable[[Database, Keeps, Journal], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +48,7 @@ class RowRetention:
     name: str | None = None
     lines: tuple[str, str] | None = None
     also: str = ""  # further parts of the statement, with what is due as ``due``
+    walk: Walk | None = None  # instead of the statement, where how old is not the same for all rows
 
     @property
     def delete(self) -> str:
@@ -43,6 +62,24 @@ class RowRetention:
 def delete_with_lines(table: str, due: str, lines: str, column: str) -> str:
     """SQL: deletes rows with what another table says of them. There may be millions of lines of one row: then some of
     them go each time, and the row with the last."""
+    return _with_lines(due, lines, column) + _delete(table)
+
+
+def count_with_lines(table: str, due: str, lines: str, column: str) -> str:
+    """The same, and says how many were ``due``, and how many are ``gone``."""
+    return (
+        f"{_with_lines(due, lines, column)}, gone AS ({_delete(table)} RETURNING id)\n"
+        "SELECT (SELECT count(*) FROM due) AS due, (SELECT count(*) FROM gone) AS gone"
+    )
+
+
+def _delete(table: str) -> str:
+    return f"""
+DELETE FROM headrace.{table}
+WHERE id = ANY (ARRAY(SELECT said.id FROM said WHERE coalesce(cardinality(said.lines), 0) < {_LINES}))"""
+
+
+def _with_lines(due: str, lines: str, column: str) -> str:
     return f"""
 WITH due AS MATERIALIZED ({due}), said AS MATERIALIZED (
   SELECT due.id, found.lines
@@ -53,10 +90,7 @@ WITH due AS MATERIALIZED ({due}), said AS MATERIALIZED (
   ) AS found
 ), removed AS (
   DELETE FROM headrace.{lines} WHERE id = ANY (ARRAY(SELECT unnest(said.lines) FROM said))
-)
-DELETE FROM headrace.{table}
-WHERE id = ANY (ARRAY(SELECT said.id FROM said WHERE coalesce(cardinality(said.lines), 0) < {_LINES}))
-"""
+)"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,9 @@ SECRET = b"a secret of at least 32 bytes, for tests"
 PASSWORD = "correct horse battery"
 
 # Real Argon2id, as cheap as it gets.
-CHEAP = AccountsConfig(passwords=PasswordConfig(time_cost=1, memory_kib=8, parallelism=1, at_once=2))
+CHEAP = AccountsConfig(
+    registration_open=True, passwords=PasswordConfig(time_cost=1, memory_kib=8, parallelism=1, at_once=2)
+)
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ async def make_key(
     db: Database,
     caller: Caller,
     name: str = "import",
-    scopes: frozenset[Scope] = READ,
+    scopes: frozenset[str] = READ,
     expires_at: datetime | None = None,
 ) -> model.ApiKeyMade:
     async with db.transaction() as tx:
@@ -79,6 +79,10 @@ async def test_nobody_gets_more_than_they_have(db: Database, ada: Caller) -> Non
         await make_key(db, ada, scopes=frozenset({Scope.ADMIN}))
     with pytest.raises(InvalidScopes):
         await make_key(db, ada, scopes=frozenset())
+    for scope in ("tasks:submit:", "tasks:submit:a b", "tasks:submit:*", "tasks:delete", "tasks:submit:a*b"):
+        with pytest.raises(InvalidScopes, match="There is no scope"):
+            await make_key(db, ada, scopes=frozenset({scope}))
+    await make_key(db, ada, name="for one type", scopes=frozenset({"tasks:submit:report.build", "tasks:submit:mail.*"}))
     with pytest.raises(SessionNeeded):
         await make_key(db, replace(ada, session_id=None, api_key_id="key_x", scopes=frozenset(Scope)))
 

@@ -380,6 +380,7 @@ SEEN_TO = {
     "payment_orders": "billing",
     "assets": "files",
     "uploads": "files",
+    "removals": "removals",
     "scheduled_tasks": "schedules",
     "webhook_endpoints": "webhooks",
     "notifications": "notifications",

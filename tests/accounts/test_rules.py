@@ -119,7 +119,15 @@ def test_what_is_no_address(email: str) -> None:
         ("x" * 1025, "at most 1024"),
         ("水" * 342, "at most 1024"),
         ("Ada.Lovelace", "username"),
-        ("aaaaaaaaaaaa", "one character"),
+        ("ecalevol.ada", "username"),
+        ("1815Ada.Lovelace!", "username"),
+        ("aaaaaaaaaaaa", "over and over"),
+        ("abcdeabcdeab", "over and over"),
+        ("aabbccddaabb", "over and over"),
+        ("ABCDEFGHIJ", "a row of"),
+        ("9876543210", "a row of"),
+        ("1234567890", "10,000 commonest"),
+        ("QwertyUiop", "10,000 commonest"),
     ],
 )
 def test_passwords_that_are_refused_say_why(password: str, why: str) -> None:
@@ -128,6 +136,8 @@ def test_passwords_that_are_refused_say_why(password: str, why: str) -> None:
     assert refused.value.details["field"] == "password"
 
 
-@pytest.mark.parametrize("password", ["0123456789", "水" * 340 + "a", "  spaces are fine  "])
+@pytest.mark.parametrize(
+    "password", ["0123456780", "水火木金土" * 60 + "a", "  spaces are fine  ", "ada and a fish", "Tr0ub4dor&3x"]
+)
 def test_passwords_that_are_taken(password: str) -> None:
     check_password(password, username="ada", config=PasswordConfig())

@@ -329,6 +329,6 @@ async def test_a_result_that_names_no_file_of_its_task_fails_it_for_good(
     user_id = (await sent(ada, 9))["user_id"]
     task_id = await run_one(db, made_by, user_id, payload, tmp_path)
     (row,) = await db.fetch_alone("SELECT status, error_code, error_message FROM headrace.tasks WHERE id = $1", task_id)
-    assert (row["status"], row["error_code"]) == ("FAILED", "BAD_RESULT")
+    assert (row["status"], row["error_code"]) == ("FAILED", "bad_result")
     assert "result" in row["error_message"]
     assert (await sweep(files, db, older_than=AT_ONCE)).orphans == 2

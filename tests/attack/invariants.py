@@ -34,13 +34,38 @@ SCHEDULES = [
         SELECT schedule.uid, schedule.total_executions, counted.*
         FROM headrace.scheduled_tasks AS schedule
         CROSS JOIN LATERAL (
-          SELECT count(*) FILTER (WHERE finished_at IS NOT NULL) AS total,
+          SELECT count(*) FILTER (WHERE finished_at IS NOT NULL AND NOT retried) AS total,
+                 count(*) FILTER (WHERE retried) AS retries,
                  count(*) FILTER (WHERE state = 'success') AS successes,
-                 count(*) FILTER (WHERE state IN ('failure', 'timeout')) AS failures
-          FROM headrace.task_executions AS run WHERE run.task_uid = schedule.uid
+                 count(*) FILTER (WHERE state IN ('failure', 'timeout') AND NOT retried) AS failures
+          FROM (
+            SELECT run.*, EXISTS (
+              SELECT FROM headrace.task_executions AS later
+              WHERE later.task_uid = run.task_uid AND later.scheduled_at = run.scheduled_at
+                AND later.retry_count = run.retry_count + 1 AND later.task_id IS NOT DISTINCT FROM run.task_id
+            ) AS retried
+            FROM headrace.task_executions AS run WHERE run.task_uid = schedule.uid
+          ) AS run
         ) AS counted
         WHERE schedule.deleted_at IS NULL
-          AND (total_executions, success_executions, failure_executions) IS DISTINCT FROM (total, successes, failures)
+          AND (total_executions, retried_attempts, success_executions, failure_executions)
+            IS DISTINCT FROM (total, retries, successes, failures)
+        """,
+    ),
+    Invariant(
+        "no more runs wait than the schedule's overlap policy lets, unless it was changed while they waited",
+        ("scheduled_tasks", "task_executions"),
+        """
+        SELECT schedule.uid, schedule.overlap_policy, schedule.max_waiting, count(*) AS waiting
+        FROM headrace.scheduled_tasks AS schedule JOIN headrace.task_executions AS run ON run.task_uid = schedule.uid
+        WHERE schedule.deleted_at IS NULL AND run.state = 'pending' AND run.task_id IS NULL AND NOT EXISTS (
+          SELECT FROM headrace.audit_events AS event
+          WHERE event.resource_type = 'scheduledTask' AND event.action = 'updated'
+            AND event.resource ->> 'identifier' = schedule.uid)
+        GROUP BY schedule.uid
+        HAVING count(*) > CASE schedule.overlap_policy
+          WHEN 'queue_all' THEN schedule.max_waiting WHEN 'queue_one' THEN 1 WHEN 'skip' THEN 0
+          ELSE schedule.max_concurrent END
         """,
     ),
     Invariant(
@@ -229,8 +254,21 @@ FILES = [
     ),
 ]
 
+REMOVALS = [
+    Invariant(
+        "a media task has its declaration of rights, made by its own user for the file that it works on",
+        ("removals", "tasks"),
+        """
+        SELECT task.id FROM headrace.tasks AS task LEFT JOIN headrace.removals AS removal ON removal.task_id = task.id
+        WHERE task.task_type IN ('IMAGE', 'VIDEO', 'PDF', 'PPT')
+          AND (removal.user_id, removal.asset_id) IS DISTINCT FROM (task.user_id, task.input_asset_id)
+        """,
+    ),
+]
+
 ALL = [
     *TASKS, *EVENTS, *SCHEDULES, *LOCKS, *ACCOUNTS, *PAYMENTS, *AUDIT, *LEDGER, *WEBHOOKS, *NOTIFICATIONS, *FILES,
+    *REMOVALS,
 ]  # fmt: skip
 SEALS = "the sealed trail is what it was"
 SEALED_TABLES = ("audit_events", "audit_seals", "audit_leaves")

@@ -66,6 +66,14 @@ async def _bulk(world: World) -> Sent:
     return Sent({"task_id": (await world.send("POST", "/v1/tasks/bulk", body)).json()["task_id"]})
 
 
+async def _removal(world: World) -> Sent:
+    return Sent({"task_id": await world.removal()})
+
+
+async def _quoted(world: World) -> Sent:
+    return Sent(body={"asset_ids": [await world.asset()]})
+
+
 MORE_RECIPES = {
     "GET /v1/tasks/bulk/{task_id}": _bulk,
     "POST /v1/locks/renew": _locked,
@@ -78,6 +86,10 @@ MORE_RECIPES = {
     "POST /v1/uploads/{upload_id}/links": _signed,
     "GET /v1/tasks/{task_id}/result": _result,
     "GET /v1/tasks/{task_id}/result/content": _result,
+    "GET /v1/tasks/{task_id}/preview": _result,
+    "GET /v1/tasks/{task_id}/compare": _result,
+    "GET /v1/removals/{task_id}": _removal,
+    "POST /v1/removals/quote": _quoted,
 }
 
 # A row of the victim's for each name in the path of a route that reads.
@@ -86,7 +98,7 @@ Make = Callable[[World], Awaitable[str]]
 
 async def _execution(world: World) -> str:
     run = (await world.send("POST", f"/v1/schedules/{await world.schedule()}/run")).json()
-    return str(run["execution_uid"])
+    return str(run["id"])
 
 
 async def _session(world: World) -> str:
@@ -144,13 +156,13 @@ ROWS: dict[str, Make] = {
     "entitlement_id": World.entitlement,
     "asset_id": World.asset,
     "event_id": _event,
-    "execution_uid": _execution,
+    "execution_id": _execution,
     "key": _config,
     "risk_id": _risk,
     "session_id": _session,
     "task_id": World.task,
     "token": _token,
-    "uid": World.schedule,
+    "schedule_id": World.schedule,
     "upload_id": World.upload,
     "user_id": _user,
 }

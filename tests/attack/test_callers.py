@@ -104,6 +104,8 @@ async def try_foreign_rows(stand: Attacked, route: Route, sent: Sent, callers: C
 
 def missing(route: Route, sent: Sent) -> Sent:
     if route.name in BY_BODY:
+        if "asset_ids" in sent.body:
+            return Sent(body={**sent.body, "asset_ids": [neighbour(each) for each in sent.body["asset_ids"]]})
         return Sent(body={**sent.body, "key": "nobody's"})
     return Sent(
         {name: neighbour(value) if name in route.owned else value for name, value in sent.path.items()}, sent.body

@@ -120,6 +120,8 @@ DAMAGE = {
     "no part is larger than its upload's parts": f"{UPLOAD} 'upl', id, 'ast', 'PARTS', 'n', 1, 1, 'k', 'OPEN', now() "
     "FROM users LIMIT 1; INSERT INTO upload_parts (upload_id, number, size_bytes, sha256) "
     "VALUES ('upl', 2, 1, repeat('0', 64))",
+    "a media task has its declaration": "UPDATE tasks SET task_type = 'IMAGE', input_asset_id = 'ast', "
+    "quality_level = 'HIGH', mode = 'AUTO', output_format = 'png' WHERE task_type = 'shaky'",
     "the result file of a task lies under": f"INSERT INTO task_results (task_id, result_key) VALUES ({TASK}, 'k')",
     "a task has one place in the queue until": f"{QUEUE} VALUES (now(), 1, 0, 1, {TASK}, NULL, NULL)",
     "a place in the queue belongs to a task": f"{QUEUE} VALUES (now(), 1, 0, 1, 'tsk_nobody', NULL, NULL)",
@@ -147,6 +149,11 @@ DAMAGE = {
         SELECT task_uid, '', '', new_id(split_part(execution_uid, '_', 1)), 'tsk_' || n, now() + n * interval '1 s',
                'pending', 'scheduled', user_id
         FROM task_executions, generate_series(1, 2) AS n
+        """,
+    "no more runs wait than": """
+        UPDATE scheduled_tasks SET overlap_policy = 'skip';
+        UPDATE task_executions
+        SET state = 'pending', task_id = NULL, run_by = NULL, started_at = NULL, finished_at = NULL
         """,
     "no run is left waiting": "UPDATE task_executions SET state = 'running', finished_at = NULL",
     "the attempts of an event at an endpoint": f"{DELIVERY}, 2, 'SUCCESS')",

@@ -33,7 +33,9 @@ from headrace.web.config import WebConfig
 from tests.edge import stand
 from tests.tasks.conftest import Bench
 
-CHEAP = AccountsConfig(passwords=PasswordConfig(time_cost=1, memory_kib=8, parallelism=1, at_once=2))
+CHEAP = AccountsConfig(
+    registration_open=True, passwords=PasswordConfig(time_cost=1, memory_kib=8, parallelism=1, at_once=2)
+)
 PASSWORD = "correct horse battery"
 QUICK = WatchConfig(every=timedelta(milliseconds=20), heartbeat=timedelta(milliseconds=300))
 OPERATOR = Who(ANONYMOUS, ActorType.USER)

@@ -24,7 +24,6 @@ from headrace.tasks import service
 from headrace.tasks.catalog import RegistryCatalog, declare_types
 from headrace.tasks.errors import LeaseLost, UnitsRefused
 from headrace.tasks.model import Claimed, Ending, Outcome, TaskSpec
-from headrace.tasks.registry import Registry
 from headrace.tasks.service import Tasks
 from headrace.tasks.submit import Submitter
 from headrace.tasks.worker.claiming import Claimer
@@ -34,6 +33,7 @@ from headrace.tasks.worker.reporting import LeaseReporter
 from headrace.tasks.worker.store import Identity
 from tests.billing import stand
 from tests.edge.stand import user
+from tests.open_types import OpenRegistry
 from tests.tasks import sql
 from tests.tasks.people import caller_of, enter
 
@@ -56,7 +56,7 @@ class Shop:
 
     def __init__(self, db: Database) -> None:
         self.db = db
-        self.registry = Registry()
+        self.registry = OpenRegistry()
         self.registry.task("render", units="payload.units", events=False)(nothing)
         self.followers = followers()
         self.catalog = RegistryCatalog(self.registry)

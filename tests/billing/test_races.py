@@ -21,8 +21,8 @@ from headrace.schedules.service import create_schedule
 from headrace.tasks import service
 from headrace.tasks.catalog import declare_types
 from headrace.tasks.model import TaskSpec
-from headrace.tasks.registry import Registry
 from tests.billing import stand
+from tests.open_types import OpenRegistry
 from tests.tasks import sql
 from tests.tasks.conftest import Bench
 from tests.tasks.people import caller_of, tasks_of
@@ -119,7 +119,7 @@ async def test_single_batch_sql_library_and_schedules_mixed_spend_what_there_is_
         await scheduler.run_once()
         return 0  # counted below
 
-    registry = Registry()
+    registry = OpenRegistry()
     registry.task("render", units=1)(nothing)
     async with Headrace(database_url, registry, user_id=caller.user_id, pool_max=3) as library:
 

@@ -17,7 +17,6 @@ from headrace.billing.ledger_routes import router
 from headrace.database import Database, Tx
 from headrace.tasks.catalog import StoredCatalog, declare_types
 from headrace.tasks.live import open_watch
-from headrace.tasks.registry import Registry
 from headrace.tasks.routes import create_router
 from headrace.tasks.service import Tasks
 from headrace.tasks.submit import Submitter
@@ -25,6 +24,7 @@ from headrace.web.app import create_app
 from headrace.web.config import WebConfig
 from tests.billing import stand as money
 from tests.edge import stand
+from tests.open_types import OpenRegistry
 
 
 async def nothing(context: object, payload: object) -> None: ...
@@ -32,7 +32,7 @@ async def nothing(context: object, payload: object) -> None: ...
 
 @pytest.fixture
 async def app(db: Database) -> Any:
-    registry = Registry()
+    registry = OpenRegistry()
     registry.task("render", units="payload.units")(nothing)
     async with db.transaction() as tx:
         await declare_types(tx, registry)

@@ -207,15 +207,16 @@ async def schedule(load: Load, choice: random.Random) -> None:
     found = await client.send("GET", "/v1/schedules?limit=50")
     if found is None or not found.is_success:
         return
-    uids = [each["uid"] for each in found.json()["items"]]
+    uids = [each["id"] for each in found.json()["items"]]
     if len(uids) < 8:
         body = {
             "name": f"tick {choice.randrange(10**9)}", "type": "tick", "interval": choice.randrange(1, 4),
             "max_concurrent": choice.randrange(1, 4), "max_retries": 20,
+            "overlap_policy": choice.choice(["queue_all", "queue_one", "skip", "cancel_running"]),
         }  # fmt: skip
         await client.insist("POST", "/v1/schedules", body, key=ids.new("req"))
         return
-    verb = choice.choice([*["/run"] * 3, "/disable", "/enable", "/enable", "DELETE"])
+    verb = choice.choice([*["/run"] * 3, "/disable", "/disable?cancel_pending=true", *["/enable"] * 3, "DELETE"])
     if verb == "DELETE":
         await client.send("DELETE", f"/v1/schedules/{choice.choice(uids)}")
     else:

@@ -14,7 +14,7 @@ from headrace.database import Database, DatabaseConfig, Row
 from headrace.errors import HeadraceError
 from tests.cli.conftest import Call, Place
 
-CHEAP = AccountsConfig(passwords=PasswordConfig(time_cost=1, memory_kib=64, parallelism=1))
+CHEAP = AccountsConfig(registration_open=True, passwords=PasswordConfig(time_cost=1, memory_kib=64, parallelism=1))
 CHOSEN = "a phrase of my own choosing"
 
 

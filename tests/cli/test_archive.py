@@ -47,7 +47,7 @@ def test_the_life_of_a_month(call: Call, old: Place, tmp_path: Path) -> None:  #
     assert 0 < run["longest_lock_ms"] < 100
 
     (archive,) = json.loads(call("archive", "list", "--json", settings=place).out)
-    assert (archive["table"], archive["month"], archive["rows"], archive["state"]) == (
+    assert (archive["table"], archive["month"], archive["rows"], archive["status"]) == (
         "audit_events",
         "2025-03-01",
         3,

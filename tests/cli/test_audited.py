@@ -158,7 +158,7 @@ def _legacy(world: World) -> list[str]:
 def _schedule(world: World, *options: str) -> list[str]:
     name = f"schedule {len(world.run('SELECT FROM headrace.scheduled_tasks'))}"
     made = json.loads(world.call("schedules", "create", name, "anything", "--interval", "3600", "--json"))
-    return [made["uid"], *options]
+    return [made["id"], *options]
 
 
 def _disabled(world: World) -> list[str]:
@@ -168,7 +168,7 @@ def _disabled(world: World) -> list[str]:
 
 
 def _run(world: World) -> list[str]:
-    return [json.loads(world.call("schedules", "run", *_schedule(world), "--json"))["execution_uid"]]
+    return [json.loads(world.call("schedules", "run", *_schedule(world), "--json"))["id"]]
 
 
 def _user(world: World, *options: str) -> list[str]:

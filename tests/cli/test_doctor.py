@@ -44,6 +44,7 @@ def test_all_is_well(call: Call, migrated: Place) -> None:
         "sealing",
         "deletions",
         "vacuum",
+        "tasks",
         "outbox",
         "webhooks",
         "ledger",

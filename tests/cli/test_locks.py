@@ -20,7 +20,7 @@ def headrace(call: Call, migrated: Place) -> Headrace:
 
 def test_take_keep_and_let_go(headrace: Headrace) -> None:  # S-13
     taken = json.loads(headrace("locks", "acquire", "deploy", "--purpose", "1.2", "--json").out)
-    assert (taken["fence"], taken["purpose"], taken["state"]) == (1, "1.2", "active")
+    assert (taken["fence"], taken["purpose"], taken["status"]) == (1, "1.2", "ACTIVE")
     refused = headrace("locks", "acquire", "deploy")
     assert refused.code == 4
     assert "holds this lock until" in refused.err
@@ -36,7 +36,7 @@ def test_take_keep_and_let_go(headrace: Headrace) -> None:  # S-13
     assert headrace("locks", "force-release", "deploy").out == "deploy taken away\n"
     headrace("locks", "acquire", LONG)
     assert headrace("locks", "force-release", LONG).out == f"{LONG} taken away\n", "a line of a pipe has no width"
-    [newest, oldest] = json.loads(headrace("locks", "list", "--key", "deploy", "--state", "released", "--json").out)
+    [newest, oldest] = json.loads(headrace("locks", "list", "--key", "deploy", "--status", "RELEASED", "--json").out)
     assert (newest["fence"], oldest["fence"]) == (2, 1)
 
 

@@ -36,8 +36,8 @@ def test_a_schedule_is_made_listed_changed_and_deleted(headrace: Headrace, migra
     waiting = headrace("executions", "list", "--schedule", uid).out
     assert (run in waiting, "%" in waiting) == (True, False), "what waits has taken no time and got nowhere"
     assert "No worker is alive" in headrace("executions", "why", run).out
-    assert "is cancelled" in headrace("executions", "cancel", run).out
-    assert json.loads(headrace("executions", "show", run, "--json").out)["state"] == "cancelled"
+    assert "is CANCELED" in headrace("executions", "cancel", run).out
+    assert json.loads(headrace("executions", "show", run, "--json").out)["status"] == "CANCELED"
     assert json.loads(headrace("schedules", "statistics", uid, "--json").out)["total_executions"] == 1
     assert headrace("schedules", "delete", uid, "--yes").code == 0
     assert headrace("schedules", "show", uid).code == 3
@@ -125,6 +125,6 @@ def test_a_scheduler_fires_and_a_worker_runs(headrace: Headrace, running: list[P
 
     def succeeded() -> bool:
         shown: list[Any] = json.loads(headrace("executions", "list", "--schedule", uid, "--json").out)
-        return len([run for run in shown if run["state"] == "success"]) >= 2
+        return len([run for run in shown if run["status"] == "SUCCEEDED"]) >= 2
 
     assert eventually(succeeded)

@@ -164,7 +164,7 @@ def test_waiting_prints_the_result_or_fails(headrace: Headrace, worker: Program)
     assert "is FAILED: there is no paper" in failed.err
     as_json = headrace("submit", "fail", "--wait", "--json")
     task = json.loads(as_json.out)
-    assert (as_json.code, task["status"], task["error_code"]) == (1, "FAILED", "FATAL")
+    assert (as_json.code, task["status"], task["error_code"]) == (1, "FAILED", "fatal")
     lines = headrace("tasks", "logs", task["id"]).out.splitlines()
     assert [line.split("UTC ")[1] for line in lines] == [
         "1 LOG         about to fail",

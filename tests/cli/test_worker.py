@@ -103,7 +103,9 @@ class Tasks:
 
     async def submit(self, name: str, payload: object = None, **options: object) -> str:
         named = "".join(f", {option} => '{value}'" for option, value in options.items())
-        task_id: str = await self._value(f"SELECT headrace.submit($1, $2{named})", name, json.dumps(payload or {}))
+        task_id: str = await self._value(
+            f"SELECT headrace.submit($1, $2, unknown_type => 'wait'{named})", name, json.dumps(payload or {})
+        )
         return task_id
 
     async def status(self, task_id: str) -> str:

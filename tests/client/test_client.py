@@ -82,8 +82,8 @@ async def test_a_task_is_submitted_followed_and_read(client: Client, bench: Benc
     assert ("RUNNING", 30, "press") in seen
     assert seen[-1] == ("SUCCEEDED", 100, "press")
     assert [(step.name, step.status) for step in await client.steps(task.id)] == [
-        ("set", "SUCCESS"),
-        ("press", "SUCCESS"),
+        ("set", "SUCCEEDED"),
+        ("press", "SUCCEEDED"),
     ]
     assert [(line.status, line.message) async for line in client.logs(task.id)] == [
         ("LOG", "ink \u2028 is low"),
@@ -94,7 +94,7 @@ async def test_a_task_is_submitted_followed_and_read(client: Client, bench: Benc
 async def test_a_failure_is_an_answer_and_not_an_error(client: Client, bench: Bench) -> None:
     async with bench.working():
         done = await client.wait((await client.submit("jam")).id)
-    assert (done.status, done.error_code, done.error_message) == ("FAILED", "FATAL", "paper jam")
+    assert (done.status, done.error_code, done.error_message) == ("FAILED", "fatal", "paper jam")
     assert (done.is_over, done.succeeded) == (True, False)
 
 

@@ -20,7 +20,7 @@ SHORT = timedelta(seconds=1)  # the shortest that the server gives
 
 
 async def states(client: Client) -> list[str]:
-    return [lock.state async for lock in client.locks.list()]
+    return [lock.status async for lock in client.locks.list()]
 
 
 async def test_it_is_renewed_while_the_block_runs_and_let_go_at_its_end(client: Client) -> None:
@@ -31,7 +31,7 @@ async def test_it_is_renewed_while_the_block_runs_and_let_go_at_its_end(client: 
             with pytest.raises(LockHeld, match="holds this lock until"):
                 async with client.locks.hold("k"):
                     pytest.fail("two at once")
-    assert await states(client) == ["released"]
+    assert await states(client) == ["RELEASED"]
 
 
 async def test_those_who_wait_come_one_after_the_other(client: Client) -> None:
@@ -99,7 +99,7 @@ async def test_nobody_takes_a_lock_for_one_who_stopped_waiting(client: Client, m
         await asyncio.wait({waiting})
         _, at_work = await asyncio.wait(at_work, timeout=60)
         assert not at_work, "the server takes it for whoever stopped waiting"
-    assert await states(client) == ["released"]
+    assert await states(client) == ["RELEASED"]
 
 
 class LostAnswer(httpx.AsyncHTTPTransport):
@@ -136,7 +136,7 @@ async def test_what_was_given_to_one_who_is_canceled_meanwhile_is_let_go(api: st
         waiting.cancel()
         with pytest.raises(asyncio.CancelledError):
             await waiting
-        assert await states(client) == ["released"] * 2
+        assert await states(client) == ["RELEASED"] * 2
 
 
 async def test_who_asks_by_renewing_in_the_block_does_not_shorten_it(client: Client) -> None:
@@ -151,7 +151,7 @@ async def test_the_blocks_own_errors_pass_and_let_the_lock_go(client: Client) ->
         with pytest.raises(type(error), match=str(error)):
             async with client.locks.hold("k"):
                 raise error
-    assert await states(client) == ["released"] * 2
+    assert await states(client) == ["RELEASED"] * 2
 
 
 async def test_without_an_event_loop_a_loss_is_told_at_the_end(api: str) -> None:
@@ -165,7 +165,7 @@ async def test_without_an_event_loop_a_loss_is_told_at_the_end(api: str) -> None
                 client.locks.force_release("k")
             with pytest.raises(ValueError, match="its own"), client.locks.hold("k"):
                 raise ValueError("its own")
-            assert [each.state for each in client.locks.list()] == ["released"] * 3
+            assert [each.status for each in client.locks.list()] == ["RELEASED"] * 3
 
     await asyncio.to_thread(use)
 
@@ -186,4 +186,4 @@ async def test_ctrl_c_while_it_waits_lets_go_of_what_was_given_meanwhile(
                 pytest.fail("it was never told")
 
     await asyncio.to_thread(use)
-    assert await states(client) == ["released"]
+    assert await states(client) == ["RELEASED"]

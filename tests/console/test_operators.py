@@ -35,7 +35,7 @@ GO = "path => { history.pushState({}, '', path); dispatchEvent(new PopStateEvent
 def worker(site: Site) -> Iterator[Program]:
     """A worker with a type that anybody may submit, beside what runs anyway."""
     settings = {**CHEAP, "PYTHONPATH": str(Path(__file__).parents[2])}
-    started = Program("worker", "tests.console.operator_program:registry", folder=site.folder, settings=settings)
+    started = Program("worker", "tests.console.operator_program:registry", folder=site._folder, settings=settings)
     yield started
     started.stop()
     started.close()

@@ -135,5 +135,7 @@ async def test_a_rolling_restart_under_load_loses_nothing(database_url: str, tmp
 
 async def _submit(connection: "asyncpg.Connection[Any]", number: int) -> int:
     for n in range(number):
-        await connection.fetchval("SELECT headrace.submit('count', jsonb_build_object('n', $1::int))", n)
+        await connection.fetchval(
+            "SELECT headrace.submit('count', jsonb_build_object('n', $1::int), unknown_type => 'wait')", n
+        )
     return number

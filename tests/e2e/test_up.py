@@ -126,3 +126,21 @@ def test_two_at_once_in_one_folder_are_one(folder: Path, start: Start) -> None:
     assert "Headrace is already " in told.err
     runs.until_ready()
     assert runs.stop() == 0
+
+
+def test_a_program_beside_one_that_is_up_gets_a_worker_or_a_word(folder: Path, start: Start) -> None:
+    copy_cluster(migrated_cluster(), layout_of(folder).home)
+    assert run_program("init", "shop", folder=folder).code == 0
+    project = {**CHEAP, "PYTHONPATH": str(folder / "shop")}
+    first = start("up", folder=folder, settings=CHEAP)
+    first.until_ready()
+    beside = start("up", "--app", "shop.tasks:registry", folder=folder, settings=project)
+    assert eventually(lambda: '"worker.entered"' in beside.err or not beside.running), beside.err
+    assert "; this is a worker for shop.tasks:registry beside it." in beside.err
+    done = run_program("submit", "greet", "--payload", '{"name": "Ada"}', "--wait", folder=folder, settings=project)
+    assert "Hello, Ada!" in done.out, done.err + beside.err
+    assert beside.stop() == 0
+    refused = run_program("up", "--port", "1", folder=folder, settings=CHEAP)
+    assert (refused.code, refused.out) == (4, "")
+    assert "stop it, then start it with these options" in refused.complaint
+    assert first.stop() == 0

@@ -50,7 +50,10 @@ def registry() -> Registry:
 
 @pytest.fixture
 async def hr(database_url: str, registry: Registry) -> AsyncIterator[Headrace]:
+    """With types of its own, and others that some other program has declared."""
     async with Headrace(database_url, registry) as opened:
+        async with by_asyncpg(database_url) as connection:
+            await connection.execute("INSERT INTO headrace.task_types (name) VALUES ('a'), ('b'), ('bulk')")
         yield opened
 
 
@@ -237,7 +240,7 @@ async def test_a_stranger_is_told_what_is_expected(hr: Headrace) -> None:
 async def test_errors_that_are_not_ours_stay_the_librarys(hr: Headrace, database_url: str) -> None:
     with pytest.raises(psycopg.errors.ForeignKeyViolation):
         async with by_psycopg(database_url) as connection:
-            await hr.submit("a", connection=connection, user_id="u_nobody")
+            await hr.submit("a", connection=connection, user_id="u_nobody", trusted=True)
 
 
 # -- what is checked before anything is sent
@@ -321,7 +324,7 @@ async def test_what_the_program_raises_beside_a_worker_stays_what_it_is(hr: Head
 
 
 async def test_waiting_has_an_end(hr: Headrace) -> None:
-    task_id = await hr.submit("nobody.runs.this")
+    task_id = await hr.submit("nobody.runs.this", unknown_type="wait")
     with pytest.raises(TimeoutError, match="was not over within"):
         await hr.wait(task_id, within=timedelta(milliseconds=100))
     with pytest.raises(TaskNotFound):

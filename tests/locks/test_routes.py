@@ -33,7 +33,7 @@ async def trail(db: Database) -> list[str]:
 
 async def test_acquire_renew_release_list(ada: httpx.AsyncClient, db: Database) -> None:
     lock = await take(ada, ttl_seconds=20, purpose="release 1.2", holder="ci-7")
-    assert (lock["state"], lock["fence"], lock["holder"], lock["purpose"]) == ("active", 1, "ci-7", "release 1.2")
+    assert (lock["status"], lock["fence"], lock["holder"], lock["purpose"]) == ("ACTIVE", 1, "ci-7", "release 1.2")
     assert 15 < lock["remaining_seconds"] <= 20
 
     held = await ada.post("/v1/locks", json={"key": "deploy"})
@@ -48,13 +48,13 @@ async def test_acquire_renew_release_list(ada: httpx.AsyncClient, db: Database) 
     wrong = await ada.post("/v1/locks/renew", json={**named, "token": "guess"})
     assert (wrong.status_code, wrong.json()["code"]) == (409, "lock_lost")
 
-    assert (await ada.post("/v1/locks/release", json=named)).json()["state"] == "released"
+    assert (await ada.post("/v1/locks/release", json=named)).json()["status"] == "RELEASED"
     again = await ada.post("/v1/locks/release", json=named)
     assert (again.status_code, again.json()["code"]) == (409, "lock_lost")
 
     assert (await take(ada))["fence"] == 2
     items = (await ada.get("/v1/locks")).json()["items"]
-    assert [(item["fence"], item["state"]) for item in items] == [(2, "active"), (1, "released")]
+    assert [(item["fence"], item["status"]) for item in items] == [(2, "ACTIVE"), (1, "RELEASED")]
     assert lock["token"] not in str(items)
     assert await trail(db) == ["granted", "updated", "granted"]
 
@@ -68,9 +68,9 @@ async def test_lists_are_filtered_and_paged(ada: httpx.AsyncClient) -> None:
     async def keys(query: str) -> list[str]:
         return [item["key"] for item in (await ada.get(f"/v1/locks?{query}")).json()["items"]]
 
-    assert await keys("state=active") == ["k2", "k0"]
-    assert await keys("state=released") == ["k1"]
-    assert await keys("state=expired") == []
+    assert await keys("status=ACTIVE") == ["k2", "k0"]
+    assert await keys("status=RELEASED") == ["k1"]
+    assert await keys("status=EXPIRED") == []
     assert await keys("holder=h0") == ["k2", "k0"]
     assert await keys("key=k1") == ["k1"]
     first = (await ada.get("/v1/locks?limit=2")).json()
@@ -126,10 +126,10 @@ async def test_an_administrator_sees_all_and_takes_away_on_record(
     ada: httpx.AsyncClient, root: httpx.AsyncClient, db: Database
 ) -> None:
     lock = await take(ada, "k")
-    [seen] = (await root.get("/v1/locks?user_id=*&state=active")).json()["items"]
+    [seen] = (await root.get("/v1/locks?user_id=*&status=ACTIVE")).json()["items"]
     assert seen["user_id"] == lock["user_id"]
     body = {"key": "k", "user_id": lock["user_id"]}
-    assert (await root.post("/v1/locks/force-release", json=body)).json()["state"] == "released"
+    assert (await root.post("/v1/locks/force-release", json=body)).json()["status"] == "RELEASED"
     nobody = await root.post("/v1/locks/force-release", json=body)
     assert (nobody.status_code, nobody.json()["code"]) == (404, "lock_not_found")
     lost = await ada.post("/v1/locks/renew", json={"key": "k", "token": lock["token"]})

@@ -104,6 +104,15 @@ ROWS: dict[str, Values] = {
     },
     "task_steps": {"task_id": TASK, "step_name": "DETECTING", "status": "RUNNING"},
     "task_results": {"task_id": TASK, "result_key": "r"},
+    "removals": {
+        "task_id": TASK,
+        "user_id": USER,
+        "asset_id": ASSET,
+        "asset_sha256": HASH,
+        "units": 1,
+        "rights_basis": "OWNER",
+        "principal_uid": USER,
+    },
     "task_logs": {"task_id": TASK, "status": "SUCCEEDED"},
     "idempotency_keys": {
         "scope": "tasks",

@@ -54,7 +54,7 @@ DECIDED = {
     "001 scheduled_tasks: idx_scheduled_tasks_created_at (created_at): missing": TAG_ONLY + "a few hundred rows",
     "001 scheduled_tasks: idx_scheduled_tasks_updated_at (updated_at): missing": TAG_ONLY + "every count would move it",
     "001 scheduled_tasks: scheduled_tasks_name_key unique (name): missing": (
-        "uk_scheduled_tasks_name, over those that are not deleted: the name is free before the history is gone"
+        "uk_scheduled_tasks_user_name (user_id, name): a name is its owner's, and free before a history is gone"
     ),
     "001 task_executions.run_by: not null: null": "nobody runs it while pending (ck_task_executions_started)",
     "001 task_executions.started_at: not null: null": "not started while pending (ck_task_executions_started)",

@@ -356,7 +356,7 @@ TWICE: list[tuple[str, dict[str, object], str | None]] = [
     ("task_results", {}, "uk_task_results_task_id"),
     ("idempotency_keys", {}, "uk_idempotency_scope_user_key"),  # W-15
     ("idempotency_keys", {"scope": "assets"}, None),
-    ("scheduled_tasks", {"uid": "sch_2"}, "uk_scheduled_tasks_name"),
+    ("scheduled_tasks", {"uid": "sch_2"}, "uk_scheduled_tasks_user_name"),
     ("task_executions", {"retry_count": 1}, "uk_task_executions_execution_uid"),
     ("task_executions", {"execution_uid": OTHER_EXECUTION}, "uk_task_executions_fire"),  # S-14
     ("task_executions", {"execution_uid": OTHER_EXECUTION, "retry_count": 1}, None),

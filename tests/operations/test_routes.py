@@ -31,7 +31,7 @@ async def test_an_administrator_sees_months_and_archives(
     async with client(db) as api:
         partitions = (await api.get("/v1/admin/partitions", headers=ADMIN)).json()["items"]
         assert {"usage_ledger_y2025m03", "audit_events_default"} <= {entry["name"] for entry in partitions}
-        (listed,) = (await api.get("/v1/admin/archives?table=audit_events&state=DROPPED", headers=ADMIN)).json()[
+        (listed,) = (await api.get("/v1/admin/archives?table=audit_events&status=DROPPED", headers=ADMIN)).json()[
             "items"
         ]
         assert (listed["sha256"], listed["rows"]) == (archive.sha256, 3)

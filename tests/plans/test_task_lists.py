@@ -167,6 +167,7 @@ LOOK_UPS: dict[str, tuple[str, tuple[object, ...]]] = {
     "what goes first": (obstacles.COUNT_AHEAD, (0, 5, datetime.now(UTC), 10**9, ["common"])),
     "the names of queues": (queues.LIST_RULES, (100,)),
     "what waits": (queues.COUNT_WAITING, (None,)),
+    "what waits, for figures": (queues.COUNT_BACKLOG, (None,)),
     "what waits of one user": (queues.COUNT_WAITING, (USER,)),
 }
 

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from headrace.tasks.context import BlockingTaskContext, TaskContext
-from headrace.tasks.registry import Registry
+from tests.open_types import OpenRegistry
 
-registry = Registry()
+registry = OpenRegistry()
 GRACE = timedelta(seconds=0.5)
 
 
@@ -32,9 +32,9 @@ def in_a_thread(context: BlockingTaskContext, payload: Any) -> None:
     tell(payload, "began")
     while True:
         time.sleep(0.01)
-        if context.cancelled:
+        if context.canceled:
             tell(payload, "saw the flag")
-        context.check_cancelled()
+        context.check_canceled()
 
 
 @registry.task("process", isolation="process", grace=GRACE)
@@ -42,7 +42,7 @@ def in_a_child(context: BlockingTaskContext, payload: Any) -> None:
     tell(payload, "began")
     while True:
         time.sleep(0.01)
-        context.check_cancelled()
+        context.check_canceled()
 
 
 @registry.task("deaf", isolation="process", grace=GRACE)

@@ -30,13 +30,14 @@ from headrace.tasks.service import Tasks
 from headrace.tasks.submit import Submitter
 from headrace.tasks.worker.config import WorkerConfig
 from headrace.tasks.worker.loop import Worker
+from tests.open_types import OpenRegistry
 from tests.races.engine_program import SOON, Options, leave_a_mark, reach
 
 SOME = "SELECT id, user_id FROM headrace.tasks TABLESAMPLE SYSTEM (50) WHERE status = ANY ($1) LIMIT 5"
 
 
 def registry_of(options: Options) -> Registry:
-    registry = Registry()
+    registry = OpenRegistry()
 
     @registry.task("render", units="payload.units", max_attempts=20, backoff=SOON, events=False)
     async def render(context: TaskContext, payload: dict[str, Any]) -> None:

@@ -28,6 +28,7 @@ from headrace.tasks.submit import Submitter
 from headrace.web.app import create_app
 from headrace.web.config import WebConfig
 from tests.edge import stand
+from tests.open_types import UNCAPPED
 from tests.tasks.conftest import Bench
 from tests.tasks.people import caller_of
 
@@ -42,7 +43,7 @@ class Clockwork(Bench):
 
     @property
     def tasks(self) -> Tasks:
-        return Tasks(self.submitter, RegistryCatalog(self.registry), self.followers)
+        return Tasks(self.submitter, RegistryCatalog(self.registry), self.followers, UNCAPPED)
 
     async def declare(self) -> None:
         """As a worker that starts does."""
@@ -109,30 +110,40 @@ class Clockwork(Bench):
                 await asyncio.sleep(0.02)
 
 
+# A due time counts once, by its last attempt; the attempts before it are counted apart.
 COUNTED = """
+WITH runs AS (
+  SELECT run.*, EXISTS (
+    SELECT FROM headrace.task_executions AS later
+    WHERE later.task_uid = run.task_uid AND later.scheduled_at = run.scheduled_at
+      AND later.retry_count = run.retry_count + 1 AND later.task_id IS NOT DISTINCT FROM run.task_id
+  ) AS retried
+  FROM headrace.task_executions AS run
+)
 SELECT schedule.uid
 FROM headrace.scheduled_tasks AS schedule
 CROSS JOIN LATERAL (
-  SELECT count(*) FILTER (WHERE finished_at IS NOT NULL) AS total,
+  SELECT count(*) FILTER (WHERE finished_at IS NOT NULL AND NOT retried) AS total,
+         count(*) FILTER (WHERE retried) AS retries,
          count(*) FILTER (WHERE state = 'success') AS successes,
-         count(*) FILTER (WHERE state IN ('failure', 'timeout')) AS failures,
+         count(*) FILTER (WHERE state IN ('failure', 'timeout') AND NOT retried) AS failures,
          max(started_at) FILTER (WHERE finished_at IS NOT NULL) AS executed_at,
          (array_agg(error_message ORDER BY finished_at DESC, id DESC) FILTER (WHERE state IN ('failure', 'timeout')))[1]
            AS error
-  FROM headrace.task_executions AS run WHERE run.task_uid = schedule.uid
+  FROM (SELECT * FROM runs WHERE runs.task_uid = schedule.uid) AS run
 ) AS counted
 CROSS JOIN LATERAL (
   SELECT count(*) AS recent
-  FROM headrace.task_executions AS run
-  WHERE run.task_uid = schedule.uid AND run.state IN ('failure', 'timeout') AND NOT EXISTS (
+  FROM runs AS run
+  WHERE run.task_uid = schedule.uid AND run.state IN ('failure', 'timeout') AND NOT run.retried AND NOT EXISTS (
     SELECT FROM headrace.task_executions AS later
     WHERE later.task_uid = schedule.uid AND later.state = 'success'
       AND (later.finished_at, later.id) > (run.finished_at, run.id)
   )
 ) AS row
-WHERE (total_executions, success_executions, failure_executions, consecutive_failures, last_executed_at,
-       last_failure_error)
-  IS DISTINCT FROM (total, successes, failures, recent, executed_at, error)
+WHERE (total_executions, retried_attempts, success_executions, failure_executions, consecutive_failures,
+       last_executed_at, last_failure_error)
+  IS DISTINCT FROM (total, retries, successes, failures, recent, executed_at, error)
 """
 
 
@@ -166,5 +177,5 @@ async def app(clockwork: Clockwork) -> FastAPI:
 
     await clockwork.declare()
     catalog = StoredCatalog()
-    ours = Tasks(Submitter(catalog, clockwork.followers), catalog, clockwork.followers)
+    ours = Tasks(Submitter(catalog, clockwork.followers), catalog, clockwork.followers, UNCAPPED)
     return create_app(stand.services(clockwork.db), WebConfig(), routers=[create_router(ours)])

@@ -131,7 +131,7 @@ async def test_a_schedule_whose_type_or_zone_is_gone_can_be_stopped(clockwork: C
     schedule = await clockwork.create(cron="* * * * *")
     await clockwork.db.fetch_alone("UPDATE headrace.scheduled_tasks SET type = 'gone', timezone = 'Nowhere/Land'")
     async with clockwork.db.transaction() as tx:
-        stopped = await disable_schedule(tx, clockwork.tasks, clockwork.caller, schedule.uid)
+        stopped = (await disable_schedule(tx, clockwork.tasks, clockwork.caller, schedule.uid)).schedule
     assert (stopped.enabled, stopped.next_run) == (False, None)
 
 

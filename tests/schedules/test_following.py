@@ -64,7 +64,8 @@ async def test_each_attempt_is_a_row_of_its_own(clockwork: Clockwork) -> None:  
     assert runs[0]["error_message"] == "ValueError: attempt 1"
     assert runs[0]["error_stack"].startswith("Traceback")
     row = await clockwork.schedule(schedule.uid)
-    assert (row["total_executions"], row["failure_executions"], row["consecutive_failures"]) == (3, 2, 0)
+    assert (row["total_executions"], row["success_executions"], row["failure_executions"]) == (1, 1, 0)
+    assert (row["retried_attempts"], row["consecutive_failures"]) == (2, 0)
     assert row["last_failure_error"] == "ValueError: attempt 2"
     assert await miscounted(clockwork.db) == []
 
@@ -78,7 +79,8 @@ async def test_the_last_failure_ends_the_chain(clockwork: Clockwork) -> None:  #
     async with clockwork.working():
         await by_hand(clockwork, schedule.uid)
         await clockwork.until_runs(schedule.uid, "failure", "failure")
-    assert (await clockwork.schedule(schedule.uid))["consecutive_failures"] == 2
+    row = await clockwork.schedule(schedule.uid)
+    assert (row["total_executions"], row["failure_executions"], row["consecutive_failures"]) == (1, 1, 1)
     assert await miscounted(clockwork.db) == []
 
 
@@ -137,7 +139,7 @@ async def test_a_run_whose_worker_died_is_interrupted_and_tried_again(clockwork:
     runs = await clockwork.runs(schedule.uid)
     assert [(run["state"], run["retry_count"]) for run in runs] == [("interrupted", 0), ("interrupted", 1)]
     row = await clockwork.schedule(schedule.uid)
-    assert (row["total_executions"], row["failure_executions"]) == (2, 0)
+    assert (row["total_executions"], row["retried_attempts"], row["failure_executions"]) == (1, 1, 0)
     assert await miscounted(clockwork.db) == []
 
 

@@ -123,3 +123,14 @@ async def test_pages_that_find_little_say_where_to_go_on(filled: Tx) -> None:
             break
         mark = found.resume
     assert pages == 20_000 // executions.WALK + 1
+
+
+async def test_looking_for_what_must_make_room_costs_nothing_where_nothing_must(filled: Tx) -> None:
+    await filled.execute("UPDATE headrace.scheduled_tasks SET overlap_policy = 'cancel_running' WHERE uid = 'sch_7'")
+    await filled.execute("ANALYZE headrace.scheduled_tasks")
+    read = "SELECT seq_tup_read FROM pg_stat_xact_user_tables WHERE relid = 'headrace.task_executions'::regclass"
+    before = await filled.fetchval(read)
+    for _ in range(8):  # also with the plan that a session keeps
+        assert await firing.list_superseded(filled, None, most=200) == []
+        assert await firing.count_waiting(filled, ["sch_7"], [10]) == {"sch_7": 0}
+    assert await filled.fetchval(read) == before

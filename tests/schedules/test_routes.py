@@ -22,7 +22,7 @@ async def test_a_schedule_is_made_read_changed_switched_and_deleted(
     ada: httpx.AsyncClient, clockwork: Clockwork
 ) -> None:
     made = await create(ada, labels={"gpu": "a100"}, data={"pages": 3})
-    address = f"/v1/schedules/{made['uid']}"
+    address = f"/v1/schedules/{made['id']}"
     read = await ada.get(address)
     assert (read.json(), read.headers["ETag"]) == (made, '"0"')
     assert made["next_run"].endswith("T18:00:00Z")  # two in the morning in Shanghai
@@ -63,11 +63,11 @@ async def test_the_same_again_changes_nothing(ada: httpx.AsyncClient, clockwork:
         (once, {}),
         (once, {"run_at": "2030-01-02T04:04:05+01:00"}),
     ):
-        answer = await ada.patch(f"/v1/schedules/{made['uid']}", json=changes, headers={"If-Match": '"0"'})
+        answer = await ada.patch(f"/v1/schedules/{made['id']}", json=changes, headers={"If-Match": '"0"'})
         assert (answer.status_code, answer.json(), answer.headers["ETag"]) == (200, made, '"0"'), changes
     assert [row["action"] for row in await trail(clockwork.db)] == ["created"] * 3
 
-    address = f"/v1/schedules/{nightly['uid']}"
+    address = f"/v1/schedules/{nightly['id']}"
     assert (await ada.patch(address, json={}, headers={"If-Match": '"7"'})).status_code == 412
     for version, data in enumerate(({"pages": True}, {"pages": 1.0}, {"pages": 1}), start=1):
         changed = (await ada.patch(address, json={"data": data})).json()
@@ -80,24 +80,24 @@ async def test_a_run_by_hand_is_listed_explained_cancelled_and_counted(
     ada: httpx.AsyncClient, clockwork: Clockwork
 ) -> None:
     made = await create(ada)
-    run = await ada.post(f"/v1/schedules/{made['uid']}/run", headers={"Idempotency-Key": "k"})
-    again = await ada.post(f"/v1/schedules/{made['uid']}/run", headers={"Idempotency-Key": "k"})
+    run = await ada.post(f"/v1/schedules/{made['id']}/run", headers={"Idempotency-Key": "k"})
+    again = await ada.post(f"/v1/schedules/{made['id']}/run", headers={"Idempotency-Key": "k"})
     assert run.status_code == again.status_code == 201
     first = run.json()
     assert again.json() == first
-    assert (first["state"], first["trigger_type"], first["schedule_uid"]) == ("pending", "manual", made["uid"])
-    second = (await ada.post(f"/v1/schedules/{made['uid']}/run")).json()
+    assert (first["status"], first["trigger_type"], first["schedule_id"]) == ("PENDING", "manual", made["id"])
+    second = (await ada.post(f"/v1/schedules/{made['id']}/run")).json()
     assert second["task_id"] is None
 
-    why = (await ada.get(f"/v1/executions/{first['execution_uid']}/why")).json()["reasons"]
+    why = (await ada.get(f"/v1/executions/{first['id']}/why")).json()["reasons"]
     assert why[0]["code"] == "no_worker"
-    why = (await ada.get(f"/v1/executions/{second['execution_uid']}/why")).json()["reasons"]
-    assert (why[0]["code"], why[0]["facts"]["executions"]) == ("limit_reached", [first["execution_uid"]])
+    why = (await ada.get(f"/v1/executions/{second['id']}/why")).json()["reasons"]
+    assert (why[0]["code"], why[0]["facts"]["executions"]) == ("limit_reached", [first["id"]])
 
     for query, count in [
-        ({"schedule": made["uid"]}, 2),
-        ({"state": ["pending"], "trigger": "manual"}, 2),
-        ({"state": ["success", "failure"]}, 0),
+        ({"schedule_id": made["id"]}, 2),
+        ({"status": ["PENDING"], "trigger": "manual"}, 2),
+        ({"status": ["SUCCEEDED", "FAILED"]}, 0),
         ({"trigger": "scheduled"}, 0),
         ({"type": "job", "due_before": "2020-01-01T00:00:00Z"}, 0),
     ]:
@@ -105,16 +105,16 @@ async def test_a_run_by_hand_is_listed_explained_cancelled_and_counted(
         assert len(page["items"]) == count, query
     page = (await ada.get("/v1/executions", params={"limit": 1})).json()
     rest = (await ada.get("/v1/executions", params={"limit": 1, "cursor": page["next_cursor"]})).json()
-    assert [page["items"][0]["execution_uid"], rest["items"][0]["execution_uid"]] == [
-        second["execution_uid"],
-        first["execution_uid"],
+    assert [page["items"][0]["id"], rest["items"][0]["id"]] == [
+        second["id"],
+        first["id"],
     ]
 
-    over = await ada.post(f"/v1/executions/{first['execution_uid']}/cancel")
-    assert (over.status_code, over.json()["state"]) == (200, "cancelled")
-    started = (await ada.get(f"/v1/executions/{second['execution_uid']}")).json()
+    over = await ada.post(f"/v1/executions/{first['id']}/cancel")
+    assert (over.status_code, over.json()["status"]) == (200, "CANCELED")
+    started = (await ada.get(f"/v1/executions/{second['id']}")).json()
     assert started["task_id"] is not None  # the slot was free
-    figures = (await ada.get(f"/v1/schedules/{made['uid']}/statistics")).json()
+    figures = (await ada.get(f"/v1/schedules/{made['id']}/statistics")).json()
     assert (figures["total_executions"], figures["pending"], figures["running"]) == (1, 1, 0)
 
 
@@ -122,17 +122,17 @@ async def test_nobody_reaches_what_is_not_theirs(
     ada: httpx.AsyncClient, eve: httpx.AsyncClient, root: httpx.AsyncClient
 ) -> None:
     made = await create(ada)
-    run = (await ada.post(f"/v1/schedules/{made['uid']}/run")).json()["execution_uid"]
+    run = (await ada.post(f"/v1/schedules/{made['id']}/run")).json()["id"]
     for method, path in [
-        ("GET", f"/v1/schedules/{made['uid']}"),
-        ("DELETE", f"/v1/schedules/{made['uid']}"),
-        ("POST", f"/v1/schedules/{made['uid']}/run"),
-        ("POST", f"/v1/schedules/{made['uid']}/disable"),
+        ("GET", f"/v1/schedules/{made['id']}"),
+        ("DELETE", f"/v1/schedules/{made['id']}"),
+        ("POST", f"/v1/schedules/{made['id']}/run"),
+        ("POST", f"/v1/schedules/{made['id']}/disable"),
         ("GET", f"/v1/executions/{run}"),
         ("POST", f"/v1/executions/{run}/cancel"),
     ]:
         assert (await eve.request(method, path)).status_code == 404, path
-    assert (await eve.patch(f"/v1/schedules/{made['uid']}", json={"priority": 1})).status_code == 404
+    assert (await eve.patch(f"/v1/schedules/{made['id']}", json={"priority": 1})).status_code == 404
     assert (await eve.get("/v1/schedules")).json()["items"] == []
     assert (await eve.get("/v1/executions")).json()["items"] == []
     assert (await eve.get("/v1/executions", params={"user_id": "*"})).status_code == 403
@@ -202,24 +202,60 @@ async def test_what_breaks_a_rule_is_refused_by_the_fields_name(
             named = problem.get("details", {}).get("fields", []) + [each["field"] for each in problem.get("errors", [])]
             assert any(field in name for name in named), problem
             made = await create(ada, name=f"Other {number}")
-            answer = await ada.patch(f"/v1/schedules/{made['uid']}", json=wrong)
+            answer = await ada.patch(f"/v1/schedules/{made['id']}", json=wrong)
             # A type cannot be changed at all, and an interval instead of an expression is allowed here.
             if "type" not in wrong and wrong != {"interval": 60}:
                 assert answer.status_code in (400, 422), answer.text
 
 
-async def test_a_name_is_unique(ada: httpx.AsyncClient, eve: httpx.AsyncClient) -> None:  # S-02
+async def test_a_name_is_unique_for_its_owner(ada: httpx.AsyncClient, eve: httpx.AsyncClient) -> None:  # S-02
     await create(ada)
-    taken = await eve.post("/v1/schedules", json=NIGHTLY)
+    taken = await ada.post("/v1/schedules", json=NIGHTLY)
     assert (taken.status_code, taken.json()["code"]) == (409, "schedule_name_taken")
     assert taken.json()["details"] == {"fields": ["name"]}
-    other = await create(eve, name="Other")
-    assert (await eve.patch(f"/v1/schedules/{other['uid']}", json={"name": "Nightly"})).status_code == 409
+    other = await create(ada, name="Other")
+    assert (await ada.patch(f"/v1/schedules/{other['id']}", json={"name": "Nightly"})).status_code == 409
+    assert (await create(eve))["name"] == "Nightly"
+    reserved = await eve.post("/v1/schedules", json=NIGHTLY | {"name": "headrace:retention"})
+    assert reserved.json()["details"] == {"fields": ["name"]}
+
+
+async def test_what_was_due_in_the_past_is_said(ada: httpx.AsyncClient) -> None:
+    made = await create(ada, cron=None, run_at="2020-01-02T03:04:05Z")
+    (past, _) = made["warnings"]
+    assert past["code"] == "past_due"
+    assert past["text"].startswith("It was due at 2020-01-02 03:04:05 UTC, which has passed: it runs as soon as")
+    never = await create(ada, name="Never", cron=None, run_at="2020-01-02T03:04:05Z", misfire_policy="none")
+    assert "is left out" in never["warnings"][0]["text"]
+    changed = await ada.patch(f"/v1/schedules/{never['id']}", json={"run_at": "2030-01-02T03:04:05Z"})
+    assert [each["code"] for each in changed.json()["warnings"]] == ["no_worker"]
+
+
+async def test_overlap_is_chosen_changed_and_refused(ada: httpx.AsyncClient, clockwork: Clockwork) -> None:
+    made = await create(ada, overlap_policy="queue_all", max_waiting=5)
+    address = f"/v1/schedules/{made['id']}"
+    changed = (await ada.patch(address, json={"overlap_policy": "skip"})).json()
+    assert (changed["overlap_policy"], changed["max_waiting"]) == ("skip", None)
+    for wrong in ({"max_waiting": 3}, {"max_waiting": 0}, {"overlap_policy": "later"}):
+        assert (await ada.patch(address, json=wrong)).status_code in (400, 422), wrong
+    assert (await ada.post(f"{address}/run")).status_code == 201
+    busy = await ada.post(f"{address}/run")
+    assert (busy.status_code, busy.json()["code"]) == (409, "schedule_busy")
+
+    off = (await ada.post(f"{address}/disable", params={"cancel_pending": True})).json()
+    assert (off["enabled"], off["canceled_runs"], off["total_executions"], off["total_attempts"]) == (False, 1, 1, 1)
+    assert (await ada.post(f"{address}/disable?cancel_pending=true")).json()["canceled_runs"] == 0
+    events = [row for row in await trail(clockwork.db) if row["resource_type"] in ("scheduledTask", "execution")]
+    assert [(row["action"], row["resource_type"]) for row in events][-2:] == [
+        ("disabled", "scheduledTask"),
+        ("updated", "execution"),
+    ]
+    assert events[-1]["data"] == {"verb": "cancel", "count": "1"}
 
 
 async def test_a_run_by_hand_tells_of_its_request(ada: httpx.AsyncClient, clockwork: Clockwork) -> None:
     await want(clockwork.db)
     made = await create(ada)
-    await ada.post(f"/v1/schedules/{made['uid']}/run", headers={"X-Request-ID": "mine-0001"})
+    await ada.post(f"/v1/schedules/{made['id']}/run", headers={"X-Request-ID": "mine-0001"})
     rows = await clockwork.db.fetch_alone("SELECT event_type, headers_json FROM headrace.outbox_events")
     assert [(row["event_type"], row["headers_json"]["request_id"]) for row in rows] == [("task.created", "mine-0001")]

@@ -18,6 +18,7 @@ from headrace.tasks.registry import Backoff, Registry
 from headrace.tasks.submit import Submitter
 from headrace.tasks.worker.config import WorkerConfig
 from headrace.tasks.worker.loop import Worker
+from tests.open_types import OpenRegistry
 
 AT_ONCE = Backoff(first=timedelta(milliseconds=1), jitter=0)
 
@@ -27,7 +28,7 @@ class Bench:
 
     def __init__(self, db: Database, scratch: Path) -> None:
         self.db = db
-        self.registry = Registry()
+        self.registry: Registry = OpenRegistry()
         self.followers = Followers()
         self.scratch = scratch
         self._submitter: Submitter | None = None

@@ -15,6 +15,7 @@ from headrace.tasks.worker.claiming import Claimer
 from headrace.tasks.worker.config import WorkerConfig
 from headrace.tasks.worker.feeding import _claimed
 from headrace.tasks.worker.store import Identity
+from tests.open_types import UNCAPPED
 from tests.tasks.conftest import Bench
 
 
@@ -29,7 +30,7 @@ async def person(bench: Bench, name: str = "ada", *, role: Role = Role.USER) -> 
 
 def tasks_of(bench: Bench, catalog: Catalog | None = None) -> Tasks:
     """What the verbs work with, on this bench."""
-    return Tasks(bench.submitter, catalog or RegistryCatalog(bench.registry), bench.followers)
+    return Tasks(bench.submitter, catalog or RegistryCatalog(bench.registry), bench.followers, UNCAPPED)
 
 
 async def trail(db: Database, action: str | None = None) -> list[Row]:

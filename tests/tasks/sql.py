@@ -17,7 +17,8 @@ from headrace.tasks.context import TaskContext
 
 
 async def submit(db: Database, name: str = "report.build", payload: Any = None, **options: Any) -> str:
-    """Call it with named arguments, as a program would."""
+    """Call it with named arguments, as a program would that knows what it does."""
+    options = {"unknown_type": "wait", "trusted": True, **options}
     named = "".join(f", {option} => ${number}" for number, option in enumerate(options, start=3))
     [row] = await db.fetch_alone(
         f"SELECT headrace.submit($1, $2{named}) AS id", name, {} if payload is None else payload, *options.values()

@@ -33,7 +33,7 @@ FIELDS = {
     "max_attempts",
     "queue",
     "priority",
-    "schedule_uid",
+    "schedule_id",
     "current_step",
     "progress",
     "error_code",
@@ -108,9 +108,9 @@ async def test_a_failure_tells_its_last_line_and_keeps_the_stack_to_itself(telli
     assert parts(events, "status", "attempt", "retries", "error_code", "error_message") == [
         ("created", "QUEUED", 0, 0, None, None),
         ("started", "RUNNING", 1, None, None, None),  # told together with what came of it
-        ("retried", "QUEUED", 1, 1, "ERROR", "ValueError: there is no paper"),
+        ("retried", "QUEUED", 1, 1, "error", "ValueError: there is no paper"),
         ("started", "RUNNING", 2, 1, None, None),
-        ("failed", "FAILED", 2, 1, "ERROR", "ValueError: there is no paper"),
+        ("failed", "FAILED", 2, 1, "error", "ValueError: there is no paper"),
     ]
     assert "Traceback" in (await telling.row(task_id))["error_message"]
 
@@ -143,7 +143,7 @@ async def test_snoozing_refusing_and_canceling_are_told(telling: Bench) -> None:
         async with telling.db.transaction() as tx:
             await tx.execute("UPDATE headrace.task_queue SET cancel_requested = true WHERE task_id = $1", canceled)
         await telling.over(canceled)
-    assert parts(await told(telling.db, fatal), "error_code", "error_message")[-1] == ("failed", "FATAL", "never")
+    assert parts(await told(telling.db, fatal), "error_code", "error_message")[-1] == ("failed", "fatal", "never")
     assert parts(await told(telling.db, snoozed), "attempt", "error_code") == [
         ("created", 0, None),
         ("started", 1, None),

@@ -20,8 +20,11 @@ from headrace.tasks.submit import SubmitConfig, Submitter
 from headrace.web.app import create_app
 from headrace.web.config import WebConfig
 from tests.edge import stand
+from tests.open_types import UNCAPPED
 from tests.tasks.conftest import Bench
 from tests.tasks.people import told, trail
+
+FACES = "\N{GRINNING FACE}" * 64
 
 
 class Order(BaseModel):
@@ -56,8 +59,12 @@ async def app(bench: Bench) -> AsyncIterator[FastAPI]:
     catalog = StoredCatalog()
     submitter = Submitter(catalog, bench.followers, SubmitConfig(payload_limit=2000))
     async with live.open_watch(bench.db) as watch:
-        router = create_router(Tasks(submitter, catalog, bench.followers), watch)
+        router = create_router(Tasks(submitter, catalog, bench.followers, UNCAPPED), watch)
         yield create_app(stand.services(bench.db), WebConfig(), routers=[router])
+
+
+async def declare_queues(bench: Bench) -> None:
+    await bench.db.fetch_alone("INSERT INTO headrace.queues (name) VALUES ('slow'), ('fast'), ($1)", FACES)
 
 
 def own_id(client: httpx.AsyncClient) -> str:
@@ -72,6 +79,7 @@ async def submit(client: httpx.AsyncClient, **body: Any) -> dict[str, Any]:
 
 
 async def test_submit_wait_and_read(bench: Bench, ada: httpx.AsyncClient) -> None:  # D-02
+    await declare_queues(bench)
     run_at = datetime.now(UTC).replace(microsecond=0) - timedelta(minutes=1)
     body = {
         "type": "report.build",
@@ -106,7 +114,7 @@ async def test_submit_wait_and_read(bench: Bench, ada: httpx.AsyncClient) -> Non
     logs = (await ada.get(f"/v1/tasks/{task['id']}/logs")).json()["items"]
     assert [(line["status"], line["message"]) for line in logs] == [("LOG", "rendering"), ("SUCCEEDED", None)]
     (step,) = (await ada.get(f"/v1/tasks/{task['id']}/steps")).json()["items"]
-    assert (step["name"], step["status"]) == ("render", "SUCCESS")
+    assert (step["name"], step["status"]) == ("render", "SUCCEEDED")
     why = (await ada.get(f"/v1/tasks/{task['id']}/why")).json()
     assert (why["status"], why["reasons"][0]["code"]) == ("SUCCEEDED", "over")
 
@@ -155,9 +163,10 @@ async def test_what_submitting_refuses(ada: httpx.AsyncClient, subtests: pytest.
             assert (await ada.get("/v1/tasks")).json()["items"] == []
 
 
-async def test_the_largest_labels_and_names_can_be_stored(ada: httpx.AsyncClient) -> None:
+async def test_the_largest_labels_and_names_can_be_stored(bench: Bench, ada: httpx.AsyncClient) -> None:
+    await declare_queues(bench)
     labels = {f"{number}" + "k" * 62: "v" * 63 for number in range(8)}
-    task = await submit(ada, labels=labels, limit_key="\N{GRINNING FACE}" * 226, queue="\N{GRINNING FACE}" * 64)
+    task = await submit(ada, labels=labels, limit_key="\N{GRINNING FACE}" * 226, queue=FACES)
     assert task["labels"] == labels
 
 
@@ -205,6 +214,7 @@ async def test_a_batch_is_all_or_nothing(bench: Bench, ada: httpx.AsyncClient) -
 
 
 async def test_lists_are_filtered_and_paged(bench: Bench, ada: httpx.AsyncClient, eve: httpx.AsyncClient) -> None:
+    await declare_queues(bench)
     made = [(await submit(ada, queue="slow" if number % 2 else "fast"))["id"] for number in range(7)]
     await submit(eve)
     await ada.post(f"/v1/tasks/{made[0]}/cancel")

@@ -103,4 +103,4 @@ async def test_a_tasks_own_grace_goes_before_its_types(bench: Bench) -> None:
         task = await bench.submit("deaf", timeout=SECOND, grace=timedelta(0))
         (row,) = await bench.over(task)
         let_go.set()
-    assert (row["status"], row["error_code"]) == ("FAILED", "TIMEOUT")
+    assert (row["status"], row["error_code"]) == ("FAILED", "timeout")

@@ -228,7 +228,10 @@ async def test_what_is_over_is_not_canceled(bench: Bench) -> None:
 async def test_a_task_of_a_type_that_nobody_knows_can_be_canceled(bench: Bench) -> None:
     ada = await person(bench)
     async with bench.db.transaction() as tx:
-        task_id = await tx.fetchval("SELECT headrace.submit('nobody.knows', user_id => $1)", ada.user_id)
+        task_id = await tx.fetchval(
+            "SELECT headrace.submit('nobody.knows', user_id => $1, unknown_type => 'wait', trusted => true)",
+            ada.user_id,
+        )
     assert (await cancel(bench, ada, task_id)).status is TaskStatus.CANCELED
     assert await told(bench.db, task_id) == ["created", "canceled"]
 
@@ -236,7 +239,7 @@ async def test_a_task_of_a_type_that_nobody_knows_can_be_canceled(bench: Bench) 
 async def test_what_failed_is_tried_again_by_hand(bench: Bench) -> None:
     ada = await person(bench)
     task = await failed(bench, ada)
-    assert (task.status, task.attempt, task.error_code) == (TaskStatus.FAILED, 1, "FATAL")
+    assert (task.status, task.attempt, task.error_code) == (TaskStatus.FAILED, 1, "fatal")
     again = await retry(bench, ada, task.id)
     assert (again.status, again.attempt, again.retries, again.error_code) == (TaskStatus.QUEUED, 1, 0, None)
     assert (again.finished_at, again.started_at, again.worker_id) == (None, None, None)
@@ -265,6 +268,7 @@ async def test_retries_by_hand_give_the_whole_number_of_attempts_again(bench: Be
 
 async def test_what_was_canceled_is_tried_again_by_hand(bench: Bench) -> None:
     ada = await person(bench)
+    await bench.db.fetch_alone("INSERT INTO headrace.queues (name) VALUES ('slow')")
     task = await submit(bench, ada, priority=3, labels={"gpu": "a100"}, limit_key="k", queue="slow")
     (before,) = await places(bench.db, task.id)
     await cancel(bench, ada, task.id)

@@ -21,6 +21,7 @@ from headrace.tasks.model import Ending, Outcome, TaskSpec
 from headrace.tasks.reaping import Reaper
 from headrace.tasks.registry import Backoff, Registry
 from headrace.tasks.worker import store
+from headrace.tasks.worker.declaring import declare_patiently
 from headrace.tasks.worker.endings import Writer
 from tests.outbox.hearing import want
 from tests.tasks.conftest import Bench
@@ -240,7 +241,7 @@ async def test_a_new_limit_of_a_type_and_a_batch_that_ends_do_not_deadlock(bench
     )
     async with asyncio.timeout(60), bench.db.transaction() as tx:
         await tx.execute(lock, second)
-        starting = asyncio.create_task(bench.worker()._declare_types())
+        starting = asyncio.create_task(declare_patiently(bench.db, bench.registry))
         while not await tx.fetchval(held_back):
             await asyncio.sleep(0.01)
         await asyncio.sleep(0.1)  # it has the first by now

@@ -98,7 +98,7 @@ async def test_a_transaction_that_was_open_while_the_type_was_declared_is_settle
     async with caller(database_url) as program:
         begun = program.transaction()
         await begun.start()
-        task = await program.fetchval("SELECT headrace.submit('pay')")
+        task = await program.fetchval("SELECT headrace.submit('pay', unknown_type => 'wait')")
         async with bench.working(lease=timedelta(seconds=1.5), queues=["money"]):
             async with asyncio.timeout(20):
                 while not await bench.db.fetch_alone("SELECT FROM headrace.workers"):
@@ -171,6 +171,6 @@ async def test_a_type_that_others_must_move_with_takes_none_of_those_that_came_b
     bench.registry.task("pay", followers=("ledger",))(nothing)
     assert await settle(bench) == 1
     (row,) = await bench.over(task)
-    assert (row["status"], row["error_code"], row["queue_seq"]) == ("FAILED", "FATAL", None)
+    assert (row["status"], row["error_code"], row["queue_seq"]) == ("FAILED", "fatal", None)
     assert "must be submitted over the API" in row["error_message"]
     assert await bench.logged(task) == [(0, "FAILED")]

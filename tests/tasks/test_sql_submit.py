@@ -24,7 +24,7 @@ SELECT headrace.submit($1, $2, user_id => $3, title => $4, queue => $5, priority
 
 
 async def test_the_least_call_takes_every_default(db: Database) -> None:
-    [row] = await db.fetch_alone("SELECT headrace.submit('report.build') AS id")
+    [row] = await db.fetch_alone("SELECT headrace.submit('report.build', unknown_type => 'wait') AS id")
     task = await row_of(db, "tasks", ids.check(row["id"], "tsk"))
     expected = {
         "user_id": ids.SYSTEM_USER,

@@ -73,8 +73,10 @@ async def test_whoever_waits_for_a_key_goes_first_when_the_first_is_rolled_back(
     async with caller(database_url) as first, caller(database_url) as second:
         transaction = first.transaction()
         await transaction.start()
-        given_up = await first.fetchval("SELECT headrace.submit('a', idempotency_key => 'k')")
-        waiting = asyncio.create_task(second.fetchval("SELECT headrace.submit('a', idempotency_key => 'k')"))
+        given_up = await first.fetchval("SELECT headrace.submit('a', unknown_type => 'wait', idempotency_key => 'k')")
+        waiting = asyncio.create_task(
+            second.fetchval("SELECT headrace.submit('a', unknown_type => 'wait', idempotency_key => 'k')")
+        )
         await _until_waiting(db)
         await transaction.rollback()
         made = await waiting
@@ -86,12 +88,12 @@ async def test_it_goes_with_the_callers_transaction(database_url: str, db: Datab
     async with caller(database_url) as program:
         with suppress(ZeroDivisionError):
             async with program.transaction():
-                await program.fetchval("SELECT headrace.submit('a', idempotency_key => 'k')")
+                await program.fetchval("SELECT headrace.submit('a', unknown_type => 'wait', idempotency_key => 'k')")
                 raise ZeroDivisionError
         for table in ("tasks", "task_queue", "task_lanes", "outbox_events", "idempotency_keys"):
             assert await count(db, table) == 0
         async with program.transaction():
-            await program.fetchval("SELECT headrace.submit('a', idempotency_key => 'k')")
+            await program.fetchval("SELECT headrace.submit('a', unknown_type => 'wait', idempotency_key => 'k')")
     assert await count(db, "tasks") == 1
 
 

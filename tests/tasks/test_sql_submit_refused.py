@@ -58,7 +58,7 @@ async def test_a_type_that_others_must_move_with_is_refused_here(db: Database) -
 @pytest.mark.parametrize("when", ["infinity", "-infinity", "294000-01-01 00:00:00+00"])
 async def test_no_run_at_gets_in_that_a_worker_could_not_read(db: Database, when: str) -> None:
     with pytest.raises(asyncpg.PostgresError, match="run_at must lie"):
-        await db.fetch_alone(f"SELECT headrace.submit('a', run_at => '{when}')")
+        await db.fetch_alone(f"SELECT headrace.submit('a', unknown_type => 'wait', run_at => '{when}')")
 
 
 async def test_a_nul_is_refused_by_postgres_itself(db: Database) -> None:
@@ -76,7 +76,9 @@ async def test_the_limit_can_be_set_for_a_database(server: TestServer, database_
     async with caller(database_url) as program:
         await program.execute("SET headrace.payload_limit = 100")
         with pytest.raises(asyncpg.PostgresError, match="may have 100"):
-            await program.fetchval("SELECT headrace.submit('a', jsonb_build_object('x', repeat('y', 100)))")
+            await program.fetchval(
+                "SELECT headrace.submit('a', jsonb_build_object('x', repeat('y', 100)), unknown_type => 'wait')"
+            )
 
 
 async def test_only_the_application_may_call_it(server: TestServer, database_url: str, db: Database) -> None:
@@ -87,7 +89,7 @@ async def test_only_the_application_may_call_it(server: TestServer, database_url
         await server.run(f"GRANT USAGE ON SCHEMA headrace TO {name}", database=database)
         async with caller(server.url(database, role=name)) as stranger:
             with pytest.raises(asyncpg.InsufficientPrivilegeError):
-                await stranger.fetchval("SELECT headrace.submit('a')")
+                await stranger.fetchval("SELECT headrace.submit('a', unknown_type => 'wait')")
     finally:
         await server.run(f"DROP OWNED BY {name}", database=database)
         await server.run(f"DROP ROLE {name}")
@@ -97,5 +99,5 @@ async def test_only_the_application_may_call_it(server: TestServer, database_url
 async def test_a_hostile_search_path_changesnothing(database_url: str, db: Database) -> None:
     async with caller(database_url) as program:
         await program.execute("CREATE TEMP TABLE tasks (id text); SET search_path = pg_temp, public")
-        assert await program.fetchval("SELECT headrace.submit('a')")
+        assert await program.fetchval("SELECT headrace.submit('a', unknown_type => 'wait')")
     assert await count(db, "tasks") == 1

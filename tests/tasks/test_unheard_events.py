@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -46,7 +46,8 @@ async def counted(database_url: str) -> AsyncIterator[Counting]:
 @pytest.fixture
 def bench(bench: Bench) -> Bench:
     bench.followers = Followers({OUTBOX: OutboxFollower(), OUTBOX_ALWAYS: OutboxFollower(always=True)})
-    for name, events in (("work", True), ("silent", False), ("sure", "always")):
+    types: dict[str, bool | Literal["always"]] = {"work": True, "silent": False, "sure": "always"}
+    for name, events in types.items():
 
         @bench.registry.task(name, events=events)
         async def nothing(context: TaskContext, payload: Any) -> None: ...

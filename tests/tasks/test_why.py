@@ -59,7 +59,10 @@ async def test_a_type_that_nobody_ever_registered_waits_and_says_so(bench: Bench
     ada = await person(bench)
     await hire(bench)
     async with bench.db.transaction() as tx:
-        task = await tx.fetchval("SELECT headrace.submit('nobody.knows', user_id => $1)", ada.user_id)
+        task = await tx.fetchval(
+            "SELECT headrace.submit('nobody.knows', user_id => $1, unknown_type => 'wait', trusted => true)",
+            ada.user_id,
+        )
     (reason,) = await why(bench, ada, task)
     assert (reason.code, reason.facts["last_seen_at"]) == (Code.NO_WORKER_FOR_TYPE, None)
     assert "never been seen" in reason.text
@@ -113,7 +116,7 @@ async def test_it_waits_after_a_failure(bench: Bench) -> None:
         await bench.until(task, lambda row: row["retries"] == 1)
         (reason,) = await why(bench, ada, task)
     assert reason.code is Code.BACKING_OFF
-    assert (reason.facts["failures"], reason.facts["max_attempts"], reason.facts["error_code"]) == (1, 3, "ERROR")
+    assert (reason.facts["failures"], reason.facts["max_attempts"], reason.facts["error_code"]) == (1, 3, "error")
     assert "failure 1 of 3" in reason.text
 
 

@@ -46,7 +46,7 @@ async def test_a_failure_is_retried_with_growing_pauses_until_the_limit(bench: B
     task = await bench.submit("flaky")
     async with bench.working():
         (row,) = await bench.over(task)
-    assert (row["status"], row["attempt"], row["retries"], row["error_code"]) == ("FAILED", 3, 2, "ERROR")
+    assert (row["status"], row["attempt"], row["retries"], row["error_code"]) == ("FAILED", 3, 2, "error")
     assert "no luck" in row["error_message"]
     assert await bench.logged(task) == [(1, "RETRIED"), (2, "RETRIED"), (3, "FAILED")]
 
@@ -76,7 +76,7 @@ async def test_fatal_ends_at_once_and_snooze_spends_nothing(bench: Bench) -> Non
     one, other = await bench.submit("fatal"), await bench.submit("snooze")
     async with bench.working():
         ended, slept = await bench.over(one, other)
-    assert (ended["status"], ended["error_code"], ended["error_message"]) == ("FAILED", "FATAL", "the file is gone")
+    assert (ended["status"], ended["error_code"], ended["error_message"]) == ("FAILED", "fatal", "the file is gone")
     assert (slept["status"], slept["retries"], naps) == ("SUCCEEDED", 0, [1, 2, 3])
 
 
@@ -99,7 +99,7 @@ async def test_a_result_that_cannot_be_stored_fails_the_task_and_the_worker_live
     bad, fine = await bench.submit("odd"), await bench.submit("good")
     async with bench.working():
         first, second = await bench.over(bad, fine)
-    assert (first["status"], first["error_code"]) == ("FAILED", "BAD_RESULT")
+    assert (first["status"], first["error_code"]) == ("FAILED", "bad_result")
     assert said in first["error_message"]
     assert second["status"] == "SUCCEEDED"
 
@@ -154,4 +154,4 @@ async def test_a_task_that_snoozed_a_million_times_fails_and_stops_no_worker(ben
     await bench.db.fetch_alone("UPDATE headrace.task_queue SET attempt = 999998 WHERE task_id = $1", task)
     async with bench.working():
         (row,) = await bench.over(task)
-    assert (row["status"], row["error_code"], row["attempt"]) == ("FAILED", "FATAL", 1_000_000)
+    assert (row["status"], row["error_code"], row["attempt"]) == ("FAILED", "fatal", 1_000_000)

@@ -19,7 +19,7 @@ async def test_a_task_past_its_time_is_stopped_and_says_so(bench: Bench) -> None
     task = await bench.submit("slow")
     async with bench.working():
         (row,) = await bench.over(task)
-    assert (row["status"], row["error_code"]) == ("FAILED", "TIMEOUT")
+    assert (row["status"], row["error_code"]) == ("FAILED", "timeout")
 
 
 async def test_a_handler_that_will_not_stop_is_given_up_and_its_place_is_filled(bench: Bench) -> None:
@@ -40,7 +40,7 @@ async def test_a_handler_that_will_not_stop_is_given_up_and_its_place_is_filled(
     stuck = await bench.submit("stubborn")
     async with asyncio.timeout(60), bench.working(concurrency=1) as worker:
         (row,) = await bench.over(stuck)
-        assert (row["status"], row["error_code"]) == ("FAILED", "TIMEOUT")
+        assert (row["status"], row["error_code"]) == ("FAILED", "timeout")
         await bench.over(await bench.submit("next"))
     (left,) = worker.left  # the worker has ended all the same
     release.set()

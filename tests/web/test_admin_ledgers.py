@@ -75,7 +75,7 @@ async def test_clients_are_told_what_there_is_and_what_holds_for_them(
     client: httpx.AsyncClient, db: Database, known: Accounts, admin: dict[str, str]
 ) -> None:
     stranger = (await client.get("/v1/capabilities")).json()
-    assert stranger["accounts"]["registration"] == "open"
+    assert stranger["accounts"]["registration"] == "closed"
     assert stranger["limits"]["page_items"] == 100
     assert stranger["configs"] == {
         "announcement": None,

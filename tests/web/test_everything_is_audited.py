@@ -38,6 +38,7 @@ from tests.accounts.test_wechat import FakeWeChat
 from tests.assets.stand import png
 from tests.billing.stand import grant_alone
 from tests.edge import stand
+from tests.open_types import OpenRegistry
 
 PASSWORD = "correct horse battery"
 RISK = {
@@ -105,7 +106,7 @@ class World:
 
     async def schedule(self) -> str:
         body = {"name": f"schedule {next(self._numbers)}", "type": "anything", "interval": 3600}
-        uid: str = (await self.send("POST", "/v1/schedules", body)).json()["uid"]
+        uid: str = (await self.send("POST", "/v1/schedules", body)).json()["id"]
         return uid
 
     async def plan(self) -> str:
@@ -149,6 +150,12 @@ class World:
         asset_id: str = (await self.send("POST", "/v1/assets", png(shade=next(self._numbers)))).json()["id"]
         return asset_id
 
+    async def removal(self) -> str:
+        """One that waits: nobody here has its type."""
+        body = {"asset_ids": [await self.asset()], "rights": {"basis": "OWNER"}}
+        task_id: str = (await self.send("POST", "/v1/removals", body)).json()["items"][0]["id"]
+        return task_id
+
     async def upload(self) -> str:
         body = {"name": "cat.png", "size_bytes": len(png())}
         upload_id: str = (await self.send("POST", "/v1/uploads", body)).json()["id"]
@@ -176,16 +183,16 @@ class World:
 
     @property
     def makers(self) -> Registry:
-        registry = Registry()
+        registry = OpenRegistry()
 
         @registry.task("makes_a_file", queue="makers", followers=("results",))  # others pause the usual one
         async def makes_a_file(context: TaskContext, payload: Any) -> Any:
-            file, small = (self.files / f"{context.task_id}{ending}" for ending in (".png", ".webp"))
-            for each in (file, small):
+            file, small, both = (self.files / f"{context.task_id}{ending}" for ending in (".png", ".webp", ".jpg"))
+            for each in (file, small, both):
                 each.write_bytes(b"cat")
             storage = ResultFiles(Storage(StorageConfig(f"file://{self.files}")))
             facts = {"name": "cat.png", "mime_type": "image/png"}
-            made = await storage.store(context.task_id, context.user_id, file, preview=small, **facts)
+            made = await storage.store(context.task_id, context.user_id, file, preview=small, comparison=both, **facts)
             return made.as_json()
 
         return registry
@@ -411,26 +418,26 @@ async def _(world: World) -> Sent:
 
 
 @recipe(
-    "PATCH /v1/schedules/{uid}",
-    "DELETE /v1/schedules/{uid}",
-    "POST /v1/schedules/{uid}/disable",
-    "POST /v1/schedules/{uid}/run",
+    "PATCH /v1/schedules/{schedule_id}",
+    "DELETE /v1/schedules/{schedule_id}",
+    "POST /v1/schedules/{schedule_id}/disable",
+    "POST /v1/schedules/{schedule_id}/run",
 )
 async def _(world: World) -> Sent:
-    return Sent({"uid": await world.schedule()}, {"priority": 3})
+    return Sent({"schedule_id": await world.schedule()}, {"priority": 3})
 
 
-@recipe("POST /v1/schedules/{uid}/enable")
+@recipe("POST /v1/schedules/{schedule_id}/enable")
 async def _(world: World) -> Sent:
     uid = await world.schedule()
     await world.send("POST", f"/v1/schedules/{uid}/disable")
-    return Sent({"uid": uid})
+    return Sent({"schedule_id": uid})
 
 
-@recipe("POST /v1/executions/{execution_uid}/cancel")
+@recipe("POST /v1/executions/{execution_id}/cancel")
 async def _(world: World) -> Sent:
     run = (await world.send("POST", f"/v1/schedules/{await world.schedule()}/run")).json()
-    return Sent({"execution_uid": run["execution_uid"]})
+    return Sent({"execution_id": run["id"]})
 
 
 @recipe("POST /v1/me/deletion")
@@ -601,6 +608,16 @@ async def _(world: World) -> Sent:
     return Sent({"asset_id": await world.asset()})
 
 
+@recipe("POST /v1/removals")
+async def _(world: World) -> Sent:
+    return Sent(body={"asset_ids": [await world.asset()], "rights": {"basis": "OWNER"}})
+
+
+@recipe("POST /v1/assets/{asset_id}/detect")
+async def _(world: World) -> Sent:
+    return Sent({"asset_id": await world.asset()}, {})
+
+
 @recipe("POST /v1/uploads/{upload_id}/complete")
 async def _(world: World) -> Sent:
     return Sent({"upload_id": await world.whole_upload()})
@@ -625,6 +642,7 @@ NOT_CHANGES: dict[str, str] = {
     "PUT /v1/uploads/{upload_id}/parts/{number}": "a part of what is not a file yet",
     "POST /v1/uploads/{upload_id}/links": "the same; only the storage takes these",
     "DELETE /v1/uploads/{upload_id}": "it was no file",
+    "POST /v1/removals/quote": "asks what an order would cost",
     "POST /v1/schedules/preview": "asks when a rhythm would be due",
     "POST /v1/notifications/{notification_id}/read": "what somebody has read is nobody else's business",
     "POST /v1/notifications/read-all": "the same",
@@ -676,6 +694,7 @@ async def _served(
         argon2_time_cost=1,
         argon2_memory="64KiB",
         argon2_parallelism=1,
+        registration="open",
         wechat_app_id="app",
         files_url=tempfile.mkdtemp(prefix="headrace-files-"),
         wechat_app_secret="secret",
@@ -686,7 +705,7 @@ async def _served(
     files = Path(str(chosen.files_url))
     place = Deployment(config, config, embedded=False)
     async with server, application(chosen, place, stand.SECRET) as app, await Database.connect(config) as db:
-        registry = Registry()
+        registry = OpenRegistry()
 
         @registry.task("anything")
         async def anything(context: TaskContext, payload: Any) -> None: ...

@@ -56,6 +56,7 @@ FOLDER = Path(tempfile.gettempdir(), f"headrace-test-schema-{os.getpid()}")
 PATIENCE = 45  # seconds: longer than a lock may be waited for
 
 CHEAP = AccountsConfig(
+    registration_open=True,
     registration_limit=LimitConfig(per_minute=1_000_000, burst=1_000_000),
     passwords=PasswordConfig(time_cost=1, memory_kib=8, parallelism=1, at_once=2),
     throttle=ThrottleConfig(free_failures=1_000_000),

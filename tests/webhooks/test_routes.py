@@ -165,7 +165,7 @@ async def test_deliveries_are_listed_read_and_sent_again(ada: httpx.AsyncClient,
         assert "request_body" not in listed[0]
         whole = (await ada.get(f"{DELIVERIES}/{listed[0]['id']}")).json()
         assert (whole["response_body"], whole["request_body"]["type"]) == ("no", "webhook.test")
-        assert (await ada.get(f"{DELIVERIES}?status=SUCCESS")).json()["items"] == []
+        assert (await ada.get(f"{DELIVERIES}?status=SUCCEEDED")).json()["items"] == []
         assert len((await ada.get(f"{DELIVERIES}?event_id={whole['event_id']}")).json()["items"]) == 1
         assert (await ada.get(f"{DELIVERIES}/whe_nonsense")).status_code == 404
 

@@ -4,7 +4,7 @@ from collections.abc import Set as AbstractSet
 from datetime import datetime
 
 from headrace import audit, ids
-from headrace.access import Caller, Role, Scope
+from headrace.access import Caller, Role, Scope, is_type_scope
 from headrace.accounts import tokens
 from headrace.accounts.errors import ApiKeyNotFound, InvalidExpiry, InvalidScopes, SessionNeeded
 from headrace.accounts.model import ApiKey, ApiKeyId, ApiKeyMade, UserId
@@ -22,12 +22,15 @@ def refuse_program(caller: Caller) -> None:
 
 
 async def create_api_key(
-    tx: Tx, caller: Caller, *, name: str, scopes: AbstractSet[Scope], expires_at: datetime | None = None
+    tx: Tx, caller: Caller, *, name: str, scopes: AbstractSet[str], expires_at: datetime | None = None
 ) -> ApiKeyMade:
     """Make a key for the caller. Only a person can: a key that made keys could outlive and outgrow itself."""
     refuse_program(caller)
     if not scopes:
         raise InvalidScopes("An API key needs at least one scope.", field="scopes")
+    unknown = sorted(scope for scope in scopes if scope not in set(Scope) and not is_type_scope(scope))
+    if unknown:
+        raise InvalidScopes(f"There is no scope {unknown[0]}.", field="scopes")
     if Scope.ADMIN in scopes and caller.role is not Role.ADMIN:
         raise InvalidScopes("Only an administrator can make an API key with the scope admin.", field="scopes")
     key = tokens.new(tokens.API_KEY)

@@ -69,7 +69,7 @@ class DeletionConfig:
 
 @dataclass(frozen=True, slots=True)
 class AccountsConfig:
-    registration_open: bool = True
+    registration_open: bool = False
     # For one address. Each costs an Argon2 hash: at the rate of other requests one stranger could keep all cores busy.
     registration_limit: LimitConfig = field(default_factory=lambda: LimitConfig(per_minute=10, burst=30))
     passwords: PasswordConfig = field(default_factory=PasswordConfig)

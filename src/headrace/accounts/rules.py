@@ -5,6 +5,7 @@ import unicodedata
 
 from headrace.accounts.config import PasswordConfig
 from headrace.accounts.errors import InvalidEmail, InvalidMobile, InvalidPassword, InvalidUsername
+from headrace.accounts.weak_passwords import weakness
 
 RESERVED = frozenset({"system", "anonymous"})
 # Free for those whom an administrator or the CLI names so; a stranger could pass for the operator.
@@ -75,7 +76,5 @@ def check_password(password: str, *, username: str | None, config: PasswordConfi
         )
     if len(password.encode(errors="surrogatepass")) > PASSWORD_LONGEST_BYTES:
         raise InvalidPassword(f"A password has at most {PASSWORD_LONGEST_BYTES} bytes.", field=field)
-    if username is not None and fold(password.strip()) == username:
-        raise InvalidPassword("A password must not be the username.", field=field)
-    if len(set(password)) == 1:
-        raise InvalidPassword("A password must not be one character over and over.", field=field)
+    if (why := weakness(fold(password) if len(password) < USERNAME_LONGEST else password, username)) is not None:
+        raise InvalidPassword(f"A password {why}.", field=field)

@@ -5,7 +5,7 @@ from typing import Annotated, Self
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, SecretStr, model_validator
 
-from headrace.access import Caller, Role, Scope
+from headrace.access import TYPE_SCOPE, Caller, Role, Scope
 from headrace.accounts.model import ApiKey, Deletion, DeletionStatus, LoggedIn, Session, User, UserStatus
 from headrace.accounts.model import ApiKeyMade as Made
 from headrace.edge.text import Text
@@ -95,7 +95,16 @@ class DeleteMeIn(_Body):
 
 class ApiKeyIn(_Body):
     name: Annotated[Text, Field(min_length=1, max_length=64, pattern=r"\S", examples=["nightly import"])]
-    scopes: Annotated[frozenset[Scope], Field(min_length=1, examples=[["tasks:read", "tasks:write"]])]
+    scopes: Annotated[
+        frozenset[Scope | Annotated[str, Field(pattern=f"^{TYPE_SCOPE}$")]],
+        Field(
+            min_length=1,
+            max_length=100,
+            description="What the key may do. `tasks:submit:TYPE` lets it submit tasks of this type, "
+            "`tasks:submit:report.*` of all types that begin like this.",
+            examples=[["tasks:read", "tasks:submit:report.build"]],
+        ),
+    ]
     expires_at: Annotated[AwareDatetime | None, Field(description="Null for a key that does not expire.")] = None
 
 

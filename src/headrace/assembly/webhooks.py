@@ -2,7 +2,6 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from ipaddress import ip_address
 
 from headrace.database import Database
 from headrace.settings import Settings
@@ -51,19 +50,3 @@ async def open_sender(settings: Settings, db: Database, secret: bytes) -> AsyncI
         yield Sender(db, client, keyring(settings, secret), sender_config(settings))
     finally:
         await client.close()
-
-
-def for_development(settings: Settings) -> Settings:
-    """The same, with receivers on this machine allowed, unless somebody says otherwise or others can come in."""
-    if settings.webhook_local_targets is not None:
-        return settings
-    behind_proxy = settings.api_public_url is not None or bool(settings.api_trusted_proxies)
-    local = _is_loopback(settings.api_host) and not behind_proxy
-    return settings.model_copy(update={"webhook_local_targets": local})
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"

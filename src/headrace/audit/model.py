@@ -74,6 +74,36 @@ class ResourceType(StrEnum):
     LEDGER = "ledger"
 
 
+# What this product does things to. The trail takes all of the above: also what was imported from elsewhere.
+OWN_RESOURCE_TYPES = (
+    ResourceType.USER,
+    ResourceType.ACCOUNT,
+    ResourceType.SESSION,
+    ResourceType.API_KEY,
+    ResourceType.TASK,
+    ResourceType.SCHEDULED_TASK,
+    ResourceType.EXECUTION,
+    ResourceType.QUEUE,
+    ResourceType.WORKER,
+    ResourceType.LOCK,
+    ResourceType.ASSET,
+    ResourceType.PLAN,
+    ResourceType.SUBSCRIPTION,
+    ResourceType.ENTITLEMENT,
+    ResourceType.PAYMENT,
+    ResourceType.LEDGER,
+    ResourceType.WEBHOOK_ENDPOINT,
+    ResourceType.WEBHOOK_DELIVERY,
+    ResourceType.OUTBOX_EVENT,
+    ResourceType.NOTIFICATION,
+    ResourceType.SYSTEM_CONFIG,
+    ResourceType.TECH_RISK,
+    ResourceType.AUDIT_TRAIL,
+    ResourceType.ARCHIVE,
+    ResourceType.PARTITION,
+)
+
+
 class PrincipalType(StrEnum):
     USER = "user"
     SERVICE = "service"

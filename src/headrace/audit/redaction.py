@@ -39,7 +39,7 @@ FIELDS: Mapping[ResourceType, frozenset[str]] = {
     ResourceType.SCHEDULED_TASK: _fields(
         "uid user_id name type description is_recurring cron_expr interval timezone next_run misfire_policy enabled",
         "max_duration_seconds timeout_grace_period max_extension_seconds max_retries max_concurrent priority labels",
-        "version",
+        "overlap_policy max_waiting version",
         "created_at updated_at",
     ),
     ResourceType.EXECUTION: _fields(

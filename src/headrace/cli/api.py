@@ -5,11 +5,12 @@ from typing import Annotated
 
 import typer
 
-from headrace import migrations
+from headrace import __version__, migrations
 from headrace.cli import serving
 from headrace.cli.maintenance import maintenance_loops
 from headrace.cli.output import progress, say
 from headrace.cli.wiring import Deployment, database_of, load_settings, run, secret_key
+from headrace.figures import Meters
 from headrace.settings import Settings
 
 Host = Annotated[str | None, typer.Option(help="The address to listen on (HEADRACE_API_HOST).")]
@@ -29,10 +30,12 @@ def api(host: Host = None, port: Port = None) -> None:
 
 async def _serve(settings: Settings, deployment: Deployment, secret: bytes, listening: serving.Listening) -> None:
     stop = serving.stop_on_signals()
+    meters = Meters("api", __version__)
     async with (
-        maintenance_loops(settings, deployment),
-        serving.application(settings, deployment, secret, url=listening.url) as app,
+        maintenance_loops(settings, deployment) as reaper,
+        serving.application(settings, deployment, secret, url=listening.url, meters=meters) as app,
     ):
+        meters.add(reaper.read_figures)
         host, port = listening.socket.getsockname()[:2]
         say(f"API at {listening.url} (listening on {host}, port {port})")
         await serving.serve(app, listening, settings, stop=stop)

@@ -13,6 +13,10 @@ COMMANDS = {
         "headrace.cli.up:up",
         "Start everything: PostgreSQL, the schema, the API, scheduler and relay. Ctrl-C stops it; the data stays.",
     ),
+    "init": Entry(
+        "headrace.cli.init:init",
+        "Write a small project of your own: a typed task, its tests, and how to run both. Overwrites nothing.",
+    ),
     "api": Entry("headrace.cli.api:api", "Serve the REST API. The schema must be there: `headrace migrate`."),
     "worker": Entry(
         "headrace.cli.worker:worker",
@@ -54,6 +58,7 @@ COMMANDS = {
     ),
     "outbox": Entry("headrace.cli.outbox:app", "Events: what waits, what was given up; try it again."),
     "files": Entry("headrace.cli.files:app", "Files: send, fetch, list and delete them, over a running API."),
+    "database": Entry("headrace.cli.databases:app", "The database: its address, and room in it for your own tables."),
     "migrate": Entry(
         "headrace.cli.migrate:migrate",
         "Bring the schema to what this program needs. Safe at any time, from any number of processes.",

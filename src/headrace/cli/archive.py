@@ -5,10 +5,10 @@ from typing import Annotated, TypeVar
 
 import typer
 
+from headrace.cli.keeping import archive_config
 from headrace.cli.operator import OperatorSession, as_operator
 from headrace.cli.output import Json, number_of, out, print_json, print_table, progress, say
 from headrace.cli.times import month_of
-from headrace.cli.wiring import archive_config
 from headrace.operations import archives
 from headrace.operations.errors import ArchiveDamaged, ArchiveNotFound
 from headrace.operations.model import Archive, ArchiveState

@@ -14,14 +14,17 @@ import typer
 from headrace.audit import Action, ResourceType, exporting, sealing, seals, signing, verifying
 from headrace.audit.events import Event, EventFilter, count_events, list_events
 from headrace.audit.exporting import ExportFormat
+from headrace.audit.model import OWN_RESOURCE_TYPES
 from headrace.audit.sealing import Sealed
 from headrace.audit.verifying import Verified, VerifyMode
 from headrace.cli import audit_import
+from headrace.cli.keeping import archive_config
 from headrace.cli.operator import OperatorSession, as_operator
 from headrace.cli.output import Json, number_of, out, print_json, print_table, progress_bar, say
 from headrace.cli.people import user_id_of
 from headrace.cli.times import instant_or_utc, month_of
-from headrace.cli.wiring import archive_config, audit_heads, load_settings, signing_key, trusted_keys
+from headrace.cli.wiring import audit_heads, load_settings, signing_key, trusted_keys
+from headrace.cli.words import one_of
 from headrace.database import Database, DatabaseBusy
 from headrace.errors import Conflict, Invalid, NotFound
 from headrace.operations import archives
@@ -37,7 +40,10 @@ Output = Annotated[
     Path | None, typer.Option("--output", "-o", dir_okay=False, help="A file. Standard output by default.")
 ]
 ActionOption = Annotated[Action | None, typer.Option(help="What was done.")]
-TypeOption = Annotated[ResourceType | None, typer.Option("--type", help="To what kind of thing.")]
+TypeOption = Annotated[
+    str | None,
+    one_of("--type", offered=OWN_RESOURCE_TYPES, also=list(ResourceType), help="To what kind of thing."),
+]
 ResourceOption = Annotated[str | None, typer.Option(help="To which thing, by id.")]
 UserOption = Annotated[str | None, typer.Option(help="By whom: a username, or an id.")]
 AddressOption = Annotated[str | None, typer.Option(help="From which address.")]
@@ -293,7 +299,7 @@ def _say_what_is_not_known(found: Verified, *, roots: bool) -> None:
 
 def _filter(
     action: Action | None,
-    type_: ResourceType | None,
+    type_: str | None,
     resource: str | None,
     address: str | None,
     request: str | None,
@@ -303,7 +309,8 @@ def _filter(
 ) -> EventFilter:
     first = None if since is None else instant_or_utc(since, "--since")
     end = None if until is None else instant_or_utc(until, "--until")
-    return EventFilter(action, type_, resource, None, address, request, first, end, text)
+    kind = None if type_ is None else ResourceType(type_)
+    return EventFilter(action, kind, resource, None, address, request, first, end, text)
 
 
 async def _by(session: OperatorSession, wanted: EventFilter, user: str | None) -> EventFilter:

@@ -11,6 +11,7 @@ import typer.core
 from headrace import settings
 from headrace.cli.later import Later
 from headrace.cli.output import EXIT_CODES, say
+from headrace.cli.python_page import python_page
 from headrace.errors import Conflict, Invalid
 from headrace.outbox.catalogue import EVENT_TYPES
 from headrace.web import description, reference
@@ -51,6 +52,7 @@ def _pages() -> Mapping[str, Callable[[], str]]:
         "errors.md": reference.errors_page,
         "cli.md": _cli_page,
         "event-types.md": _event_types_page,
+        "python.md": python_page,
     }
 
 

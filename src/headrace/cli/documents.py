@@ -1,22 +1,16 @@
-"""``headrace detect`` and ``headrace remove`` for PDFs and slides, and for many files of any kind."""
+"""``headrace detect`` and the options of ``headrace remove`` for PDFs and slides."""
 
 import re
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from headrace.cli.output import err, number_of, out, print_json, print_table, progress, say
-from headrace.cli.signals import ending_in_order
-from headrace.errors import HeadraceError
-from headrace.removal import confined, confined_documents
-from headrace.removal.candidates import Box, Candidate, DocumentOrder, DocumentReport, Mode, Outcome
+from headrace.cli.batches import watched
+from headrace.cli.output import number_of, out, print_json, print_table, say
+from headrace.removal import confined_documents
+from headrace.removal.candidates import Box, Candidate, DocumentOrder, Mode
 from headrace.removal.documents import recognise
-from headrace.removal.errors import TargetUnusable
-from headrace.removal.report import Order, Report
 
 Only = Annotated[
     list[int] | None, typer.Option(help="Take off only this candidate, as detect numbers them. Repeatable.", min=1)
@@ -32,12 +26,11 @@ PasswordFile = Annotated[
 ]
 Overlay = Annotated[
     Path | None,
-    typer.Option(help="Write the page with the surest candidate of a PDF to this PNG file, with a box around each."),
+    typer.Option(help="Of a PDF or a clip: write the page or frame that shows most to this PNG file, with boxes."),
 ]
 BreakSignature = Annotated[
     bool, typer.Option("--break-signature", help="Change a signed document; its signature does not hold afterwards.")
 ]
-PictureOrder = Callable[[str, str], Order]
 
 _RANGE = re.compile(r"(\d{1,6})(?:-(\d{1,6}))?")
 _MOST_PAGES_TOLD = 6
@@ -57,8 +50,6 @@ def order(
     force: bool,
 ) -> DocumentOrder:
     """What the options ask for, without the files."""
-    if mode is Mode.MANUAL and not only:
-        raise typer.BadParameter("manual takes off what --only names: add it", param_hint="--mode")
     return DocumentOrder(
         "",
         mode=mode,
@@ -89,17 +80,10 @@ def _ranges(text: str | None) -> tuple[tuple[int, int], ...]:
     return tuple(ranges)
 
 
-def target_of(file: Path, to: Path | None) -> Path:
-    """Beside the file, unless a place was named; under its own name if that is a folder."""
-    if to is None:
-        return file.parent / f"{file.stem}.clean{file.suffix}"
-    return to / file.name if to.is_dir() else to
-
-
 def detect(asked: DocumentOrder, *, json: bool) -> None:
     """Print what may be a mark in a document; exits with 1 if nothing is."""
     file = asked.source
-    with _watched(f"looking at {file}") as on_progress:
+    with watched(f"looking at {file}") as on_progress:
         report = confined_documents.carry_out(asked, on_progress=on_progress)
     if json:
         print_json(report.as_json())
@@ -111,86 +95,6 @@ def detect(asked: DocumentOrder, *, json: bool) -> None:
     _warn(report.warnings)
     if not report.candidates:
         raise typer.Exit(1)
-
-
-def remove(files: list[Path], to: Path | None, wanted: DocumentOrder, picture: PictureOrder, *, json: bool) -> None:
-    """Take the marks off one document or many files; one that fails does not keep the others from it.
-
-    Exits with 1 if a file is left as it is.
-    """
-    if len(files) > 1:
-        _require_folder(files, to)
-        if wanted.only:
-            raise typer.BadParameter("candidates have other numbers in every file: name one file", param_hint="--only")
-    done = [_remove_one(file, target_of(file, to), wanted, picture, at, len(files)) for at, file in enumerate(files, 1)]
-    if not json:
-        for each in done:
-            if each.removed:
-                out.print(each.as_json["to"], markup=False)
-    else:
-        print_json(done[0].as_json if len(files) == 1 else [each.as_json for each in done])
-    if not all(each.removed for each in done):
-        raise typer.Exit(1)
-
-
-@dataclass(frozen=True, slots=True)
-class _Done:
-    removed: bool
-    as_json: dict[str, Any]
-
-
-def _remove_one(file: Path, target: Path, wanted: DocumentOrder, picture: PictureOrder, number: int, of: int) -> _Done:
-    doing = f"working on {file}" if of == 1 else f"{number} of {of}: working on {file}"
-    report: DocumentReport | Report
-    try:
-        with _watched(doing) as on_progress:
-            if is_document(file):
-                asked = replace(wanted, source=str(file), result=str(target))
-                report = confined_documents.carry_out(asked, on_progress=on_progress)
-            else:
-                report = confined.carry_out(picture(str(file), str(target)), on_progress=on_progress)
-    except HeadraceError as exc:
-        if of == 1:
-            raise
-        say(f"{file}: {exc.message}")
-        return _Done(False, {"file": str(file), "to": None, "error": exc.code, "message": exc.message})
-    return _told(file, target, report, wanted)
-
-
-def _told(file: Path, target: Path, report: DocumentReport | Report, wanted: DocumentOrder) -> _Done:
-    if isinstance(report, DocumentReport):
-        removed, warnings = report.outcome is Outcome.REMOVED, report.warnings
-        said = _summary(report, wanted)
-    else:
-        assert report.removal is not None
-        removed, warnings = report.removal.removed, report.removal.warnings
-        said = report.removal.reason or f"confidence {report.removal.confidence:.2f}"
-        if report.removal.poor:
-            said += "; a poor result: look at it before you use it"
-    say(f"{target if removed else file}: {said}")
-    _warn(warnings)
-    return _Done(removed, {"file": str(file), "to": str(target) if removed else None, **report.as_json()})
-
-
-def _summary(report: DocumentReport, wanted: DocumentOrder) -> str:
-    if report.outcome is not Outcome.REMOVED:
-        return report.reason or "nothing was removed"
-    gone = [each for each in report.candidates if each.id in report.removed]
-    pages = {page for each in gone for page in each.pages if wanted.takes_page(page)}
-    return f"{number_of(len(gone), 'mark')} taken off {number_of(len(pages), 'page')} in {report.seconds:.1f} s"
-
-
-def _require_folder(files: list[Path], to: Path | None) -> None:
-    if to is None:
-        return
-    if not to.is_dir():
-        raise TargetUnusable(f"{to} is no folder: the results of {len(files)} files need one. Make it first.")
-    names = [file.name for file in files]
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None:
-        raise TargetUnusable(
-            f"Two of the files are called {twice}, and their results go to one folder: do one after the other."
-        )
 
 
 def _row(each: Candidate) -> tuple[object, ...]:
@@ -229,10 +133,3 @@ def _advice(candidates: tuple[Candidate, ...]) -> str:
 def _warn(warnings: tuple[str, ...]) -> None:
     for warning in warnings:
         say(f"note: {warning}")
-
-
-@contextmanager
-def _watched(doing: str) -> Iterator[Callable[[int], object] | None]:
-    """With a line that says how far it is, where it can be written over: a log wants one line for each file."""
-    with ending_in_order(), progress(doing) as said:
-        yield (lambda percent: said(f"{doing}: {percent} %")) if err.is_terminal else None

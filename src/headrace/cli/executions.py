@@ -9,6 +9,8 @@ import typer
 from headrace.cli.operator import OperatorSession, as_operator
 from headrace.cli.output import Json, out, print_json, print_table
 from headrace.cli.times import instant_or_utc
+from headrace.cli.words import one_of, stored_words
+from headrace.edge.vocabulary import shown, words_of
 from headrace.errors import Conflict, NotFound
 from headrace.schedules import executions
 from headrace.schedules.executions import RunExplanation
@@ -20,16 +22,16 @@ app = typer.Typer(help="The runs of schedules: look at them, cancel them.", no_a
 
 _PAGE = 200
 
-Uid = Annotated[str, typer.Argument(metavar="EXECUTION", help="The run's uid: exe_….")]
-Uids = Annotated[list[str], typer.Argument(metavar="EXECUTION...", help="The runs' uids: exe_….")]
+Uid = Annotated[str, typer.Argument(metavar="EXECUTION", help="The run's id: exe_….")]
+Uids = Annotated[list[str], typer.Argument(metavar="EXECUTION...", help="The runs' ids: exe_….")]
 
 
 @app.command("list")
 def list_(
-    schedule: Annotated[str | None, typer.Option(help="Only of this schedule, by uid.")] = None,
-    state: Annotated[
-        list[ExecutionState] | None,
-        typer.Option(case_sensitive=False, help="Only these; say it several times for several."),
+    schedule: Annotated[str | None, typer.Option(help="Only of this schedule, by id.")] = None,
+    status: Annotated[
+        list[str] | None,
+        one_of(offered=words_of(ExecutionState), help="Only these; say it several times for several."),
     ] = None,
     trigger: Annotated[Trigger | None, typer.Option(help="Only what was fired like this.")] = None,
     task_type: Annotated[str | None, typer.Option("--type", help="Only of this type.")] = None,
@@ -42,28 +44,31 @@ def list_(
     wanted = ExecutionFilter(
         None,
         schedule,
-        sorted(set(state)) if state else None,
+        stored_words(ExecutionState, status),
         trigger,
         task_type,
         None if since is None else instant_or_utc(since, "--since"),
         None if until is None else instant_or_utc(until, "--until"),
     )
-    found = as_operator("executions list", lambda session: _list(session, wanted, limit))
+    found = [
+        ExecutionItemOut.of(run).model_dump()
+        for run in as_operator("executions list", lambda session: _list(session, wanted, limit))
+    ]
     if json:
-        print_json([ExecutionItemOut.of(run).model_dump(mode="json") for run in found])
+        print_json(found)
         return
     print_table(
-        ("uid", "schedule", "state", "due", "attempt", "took", "trigger", "error"),
+        ("id", "schedule", "status", "due", "attempt", "took", "trigger", "error"),
         [
             (
-                run.execution_uid,
-                run.task_name,
-                f"{run.state} {run.progress} %" if run.state is ExecutionState.RUNNING else run.state,
-                _time(run.scheduled_at),
-                run.retry_count + 1,
-                f"{run.duration_ms:,} ms" if run.state.is_over else None,
-                run.trigger_type,
-                (run.error_message or "").partition("\n")[0][:60],
+                run["id"],
+                run["schedule_name"],
+                f"{run['status']} {run['progress']} %" if run["status"] == "RUNNING" else run["status"],
+                _time(run["scheduled_at"]),
+                run["retry_count"] + 1,
+                f"{run['duration_ms']:,} ms" if run["finished_at"] else None,
+                run["trigger_type"],
+                (run["error_message"] or "").partition("\n")[0][:60],
             )
             for run in found
         ],
@@ -78,11 +83,11 @@ def show(uid: Uid, json: Json = False) -> None:
         async with session.db.transaction() as tx:
             return await executions.get_execution(tx, session.caller, uid)
 
-    shown = ExecutionOut.of(as_operator("executions show", act))
+    run = ExecutionOut.of(as_operator("executions show", act))
     if json:
-        print_json(shown.model_dump(mode="json"))
+        print_json(run.model_dump(mode="json"))
         return
-    fields = shown.model_dump()
+    fields = run.model_dump()
     stack = fields.pop("error_stack")
     print_table(
         ("field", "value"),
@@ -97,22 +102,22 @@ def cancel(uids: Uids, json: Json = False) -> None:
     """Cancel runs: one that waits is over at once, one that runs is told to stop."""
 
     async def act(session: OperatorSession) -> list[Execution]:
-        cancelled = []
+        canceled = []
         async with session.db.transaction() as tx:  # all of them or none
             for uid in uids:
                 try:
-                    cancelled.append(await executions.cancel_execution(tx, session.tasks, session.caller, uid))
+                    canceled.append(await executions.cancel_execution(tx, session.tasks, session.caller, uid))
                 except (NotFound, Conflict) as exc:
                     others = " The others are as they were." if len(uids) > 1 else ""
                     raise type(exc)(f"{uid}: {exc.message}{others}") from exc
-        return cancelled
+        return canceled
 
-    cancelled = as_operator("executions cancel", act)
+    canceled = as_operator("executions cancel", act)
     if json:
-        print_json([ExecutionOut.of(run).model_dump(mode="json") for run in cancelled])
+        print_json([ExecutionOut.of(run).model_dump(mode="json") for run in canceled])
         return
-    for run in cancelled:
-        said = f"is {run.state}" if run.state.is_over else "is told to stop"
+    for run in canceled:
+        said = f"is {shown(run.state)}" if run.state.is_over else "is told to stop"
         out.print(f"{run.execution_uid} {said}", markup=False)
 
 
@@ -128,7 +133,7 @@ def why(uid: Uid, json: Json = False) -> None:
     if json:
         print_json(RunWhyOut.of(explained).model_dump(mode="json"))
         return
-    out.print(f"{uid} is {explained.execution.state}", markup=False)
+    out.print(f"{uid} is {shown(explained.execution.state)}", markup=False)
     for reason in explained.reasons:
         out.print(f"  {reason.text}", markup=False, soft_wrap=True)
 

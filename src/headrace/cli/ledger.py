@@ -11,11 +11,11 @@ from headrace.billing.model import Direction, Entitlement, EntitlementStatus, En
 from headrace.billing.schemas import AdjustedOut, EntitlementOut, EntryOut, VerificationOut
 from headrace.billing.store.ledger import EntryFilter
 from headrace.billing.verifying import Verification
+from headrace.cli.keeping import archive_config
 from headrace.cli.operator import OperatorSession, as_operator
 from headrace.cli.output import Json, out, print_json, print_table
 from headrace.cli.people import user_id_of
 from headrace.cli.times import instant_or_utc
-from headrace.cli.wiring import archive_config
 from headrace.operations.ledger import verify_ledger
 
 app = typer.Typer(help="The ledger: list it, prove that it adds up, adjust a quota.", no_args_is_help=True)

@@ -12,6 +12,8 @@ import typer
 from headrace.cli.operator import OperatorSession, as_operator
 from headrace.cli.output import Json, out, print_json, print_table, say
 from headrace.cli.people import user_id_of
+from headrace.cli.words import one_of
+from headrace.edge.vocabulary import shown, stored, words_of
 from headrace.errors import Invalid
 from headrace.locks import holding, service, store, taking
 from headrace.locks.model import LONGEST_TTL, Grant, Lock, LockState
@@ -30,31 +32,32 @@ Token = Annotated[str, typer.Option(envvar="HEADRACE_LOCK_TOKEN", help="As `acqu
 @app.command("list")
 def list_(
     key: Annotated[str | None, typer.Option(help="Only this one.")] = None,
-    state: Annotated[LockState | None, typer.Option(help="Only in this state.")] = None,
+    status: Annotated[str | None, one_of(offered=words_of(LockState), help="Only these.")] = None,
     limit: Annotated[int, typer.Option(min=1, max=10_000, help="At most so many.")] = 100,
     json: Json = False,
 ) -> None:
     """Everybody's locks, newest first: those that are held and those that were."""
+    wanted = store.Filter(None, key, state=None if status is None else stored(LockState, status))
 
     async def act(session: OperatorSession) -> Sequence[Lock]:
         async with session.db.transaction() as tx:
-            return await service.list_locks(tx, session.caller, store.Filter(None, key, state=state), limit=limit)
+            return await service.list_locks(tx, session.caller, wanted, limit=limit)
 
     found = [LockOut.of(lock) for lock in as_operator("locks list", act)]
     if json:
         print_json([lock.model_dump(mode="json") for lock in found])
         return
     print_table(
-        ("key", "fence", "state", "holder", "purpose", "acquired", "left", "owner"),
+        ("key", "fence", "status", "holder", "purpose", "acquired", "left", "owner"),
         [
             (
                 lock.key,
                 lock.fence,
-                lock.state,
+                shown(lock.status),
                 lock.holder,
                 lock.purpose,
                 f"{lock.acquired_at:%Y-%m-%d %H:%M:%S} UTC",
-                f"{lock.remaining_seconds:,.1f} s" if lock.state is LockState.ACTIVE else None,
+                f"{lock.remaining_seconds:,.1f} s" if lock.status is LockState.ACTIVE else None,
                 lock.user_id,
             )
             for lock in found

@@ -28,7 +28,7 @@ _MEASURE_EVERY = timedelta(seconds=20)  # a minute is measured soon after it is 
 
 
 @asynccontextmanager
-async def maintenance_loops(settings: Settings, deployment: Deployment) -> AsyncIterator[None]:
+async def maintenance_loops(settings: Settings, deployment: Deployment) -> AsyncIterator[Reaper]:
     """Look for dead workers (the last one's death must not need another worker to be noticed), seal the audit trail,
     keep the months ahead, carry out deletions of accounts, and keep statistics.
 
@@ -46,15 +46,16 @@ async def maintenance_loops(settings: Settings, deployment: Deployment) -> Async
             db, erasers(open_tasks(settings), partial(files_of, settings)), accounts_config(settings).deletion
         )
         sealer = Sealer(db, signing_key(settings), heads=audit_heads(settings))
+        reaper = Reaper(db, Registry(), followers(file_config(settings)))
         loops = [
-            group.create_task(Reaper(db, Registry(), followers(file_config(settings))).run(_REAP_EVERY)),
+            group.create_task(reaper.run(_REAP_EVERY)),
             group.create_task(sealer.run(settings.audit_seal_interval)),
             group.create_task(keep_ahead(db, _LOOK_AHEAD_EVERY)),
             group.create_task(deletions.run(_DELETE_EVERY)),
             group.create_task(statistics.run(db, _MEASURE_EVERY)),
         ]
         try:
-            yield
+            yield reaper
         finally:
             for loop in loops:
                 loop.cancel()

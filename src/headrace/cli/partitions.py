@@ -6,10 +6,10 @@ from typing import Annotated
 import typer
 
 from headrace.assembly.retention import ROWS
+from headrace.cli.keeping import archive_config, retention_config
 from headrace.cli.operator import OperatorSession, as_operator
 from headrace.cli.output import Json, number_of, out, print_json, print_table, progress
 from headrace.cli.times import month_of
-from headrace.cli.wiring import archive_config, retention_config
 from headrace.errors import Invalid
 from headrace.operations import model, months_ahead, retention, retiring
 from headrace.operations.model import Partition, Retention, Retired

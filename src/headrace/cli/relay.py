@@ -4,11 +4,13 @@ import asyncio
 import os
 from contextlib import ExitStack
 
-from headrace import migrations
+from headrace import __version__, migrations
+from headrace.cli.metrics import metrics_served
 from headrace.cli.output import progress, say
 from headrace.cli.waiting import until_reachable
 from headrace.cli.wiring import Deployment, database_of, load_settings, relaying, run
 from headrace.cli.worker import stop_on_signals
+from headrace.figures import Meters
 from headrace.outbox.relay import Relayed
 from headrace.settings import Settings
 
@@ -25,7 +27,9 @@ def relay() -> None:
 
 
 async def _relay(settings: Settings, deployment: Deployment) -> Relayed:
-    async with relaying(settings, deployment) as working:
+    meters = Meters("relay", __version__)
+    async with relaying(settings, deployment) as working, metrics_served(settings, deployment, meters):
+        meters.add(working.read_figures)
         # Not before: while the database is waited for, a signal ends it as it ends anything.
         stop: asyncio.Event = stop_on_signals(at_once=lambda: os._exit(130))
         say("relaying events; Ctrl-C stops")

@@ -1,4 +1,4 @@
-"""``headrace detect`` and ``headrace remove``: marks on pictures and documents, on this machine, without a server."""
+"""``headrace detect`` and ``headrace remove``: marks on pictures, clips and documents, on this machine, no server."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -7,17 +7,24 @@ from typing import Annotated
 
 import typer
 
-from headrace.cli import documents
+from headrace.cli import batches, clips, documents
 from headrace.cli.output import Json, err, out, print_json, progress, say
 from headrace.cli.signals import ending_in_order
 from headrace.removal import confined
 from headrace.removal.candidates import DocumentOrder, Mode
 from headrace.removal.errors import TargetUnusable
 from headrace.removal.report import MarkedRegion, Order, Rectangle, Report
+from headrace.removal.video.model import Codec, Quality, VideoOrder
+from headrace.removal.video.recognising import is_clip
 
-Source = Annotated[Path, typer.Argument(help="A picture (JPEG, PNG, WebP, TIFF …), a PDF or slides.", metavar="FILE")]
+Source = Annotated[
+    Path, typer.Argument(help="A picture (JPEG, PNG, WebP, TIFF …), a clip, a PDF or slides.", metavar="FILE")
+]
 Sources = Annotated[
-    list[Path], typer.Argument(help="Pictures (JPEG, PNG, WebP, TIFF …), PDFs or slides.", metavar="FILE...")
+    list[Path],
+    typer.Argument(
+        help="Pictures (JPEG, PNG, WebP, TIFF …), clips, PDFs, slides, or folders of them.", metavar="FILE..."
+    ),
 ]
 Force = Annotated[bool, typer.Option("--force", help="Replace a file that is there already.")]
 SaveMask = Annotated[Path | None, typer.Option(help="Write the mark's pixels to this PNG file.")]
@@ -35,13 +42,18 @@ def detect(
     password_file: documents.PasswordFile = None,
     json: Json = False,
 ) -> None:
-    """Look for a watermark in a picture, a PDF or slides; exits with 1 if there is none."""
+    """Look for a watermark in a picture, a clip, a PDF or slides; exits with 1 if there is none."""
+    if is_clip(picture):
+        drawn = _named(overlay)
+        clips.detect(VideoOrder(str(picture), overlay=drawn, threads=threads, force=force), json=json)
+        return
     if documents.is_document(picture):
         if mask is not None:
             raise typer.BadParameter("a mark in a document is an object, not pixels: leave it out", param_hint="--mask")
         password = documents.read_password(password_file)
-        drawn = None if overlay is None else str(_no_stream(overlay))
-        documents.detect(DocumentOrder(str(picture), password=password, overlay=drawn, force=force), json=json)
+        documents.detect(
+            DocumentOrder(str(picture), password=password, overlay=_named(overlay), force=force), json=json
+        )
         return
     order = Order(str(picture), mask=_named(mask), threads=threads, least_score=least_score, force=force)
     report = _carry_out(order, f"looking at {picture}")
@@ -74,6 +86,12 @@ def remove(
     ] = None,
     only: documents.Only = None,
     mode: documents.ModeOption = Mode.AUTO,
+    same_mark: Annotated[
+        bool, typer.Option("--same-mark", help="All pictures carry the same mark in the same place: learn it from all.")
+    ] = False,
+    quality: clips.QualityOption = Quality.STANDARD,
+    codec: clips.CodecOption = Codec.AUTO,
+    preview: clips.Preview = False,
     pages: documents.Pages = None,
     password_file: documents.PasswordFile = None,
     break_signature: documents.BreakSignature = False,
@@ -88,7 +106,7 @@ def remove(
     threads: Threads = 2,
     json: Json = False,
 ) -> None:
-    """Take the watermark off pictures and documents that are yours; exits with 1 if one is left as it is."""
+    """Take the watermark off pictures, clips and documents that are yours; exits with 1 if one is left as it is."""
     hints = Order(
         "",
         threads=threads,
@@ -99,19 +117,30 @@ def remove(
         drawn=None if mask is None else str(mask),
         strength=strength,
     )
-    if len(files) > 1 or documents.is_document(files[0]):
-        _refuse_for_many({"--save-mask": save_mask, "--compare": compare})
-        documents.remove(
-            files,
-            None if to is None else _no_stream(to),
-            documents.order(mode, only, pages, password_file, break_signature=break_signature, force=force),
-            lambda source, target: replace(hints, source=source, result=target),
-            json=json,
+    if mode is Mode.MANUAL and not (only or box or mask):
+        raise typer.BadParameter(
+            "by hand somebody says what the mark is: add --only, --box or --mask", param_hint="--mode"
         )
-        return
+    place = None if to is None else _no_stream(to)
     picture = files[0]
+    if len(files) > 1 or picture.is_dir() or documents.is_document(picture) or is_clip(picture):
+        _refuse_for_many({"--save-mask": save_mask, "--compare": compare})
+        wanted = batches.Wanted(
+            hints,
+            documents.order(mode, only, pages, password_file, break_signature=break_signature, force=force),
+            clips.order(
+                mode, only, hints.boxes, hints.keep, hints.drawn, quality=quality, codec=codec, threads=threads,
+                force=force,
+            ),
+            preview=preview,
+            same_mark=same_mark,
+        )  # fmt: skip
+        batches.remove(batches.items_of(files, place), wanted, json=json)
+        return
     # A picture without a name (a folder such as ..) is refused as what it is.
-    target = documents.target_of(picture, None if to is None else _no_stream(to))
+    target = batches.target_of(picture, place)
+    if preview and compare is None:
+        compare = target.with_name(f"{target.stem}.preview.png")
     order = replace(
         hints,
         source=str(picture),

@@ -4,12 +4,14 @@ import asyncio
 import os
 from contextlib import ExitStack
 
-from headrace import migrations
+from headrace import __version__, migrations
 from headrace.cli.maintenance import maintenance_loops
+from headrace.cli.metrics import metrics_served
 from headrace.cli.output import progress, say
 from headrace.cli.waiting import until_reachable
 from headrace.cli.wiring import Deployment, database_of, load_settings, run, scheduling
 from headrace.cli.worker import stop_on_signals
+from headrace.figures import Meters
 from headrace.settings import Settings
 
 
@@ -26,7 +28,14 @@ def scheduler() -> None:
 
 async def _fire(settings: Settings, deployment: Deployment) -> int:
     stop: asyncio.Event = stop_on_signals(at_once=lambda: os._exit(130))
-    async with maintenance_loops(settings, deployment), scheduling(settings, deployment) as firing:
+    meters = Meters("scheduler", __version__)
+    async with (
+        maintenance_loops(settings, deployment) as reaper,
+        scheduling(settings, deployment) as firing,
+        metrics_served(settings, deployment, meters),
+    ):
+        meters.add(reaper.read_figures)
+        meters.add(firing.read_figures)
         say("firing schedules; Ctrl-C stops")
         await stop.wait()
     return firing.fired

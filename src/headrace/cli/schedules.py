@@ -14,16 +14,17 @@ from headrace.cli.worker import pairs
 from headrace.database import Tx
 from headrace.errors import Invalid
 from headrace.schedules import service
-from headrace.schedules.model import MisfirePolicy, Schedule, ScheduleSpec
-from headrace.schedules.schemas import ExecutionOut, ScheduleItemOut, ScheduleOut, StatisticsOut
+from headrace.schedules.model import MisfirePolicy, OverlapPolicy, Schedule, ScheduleSpec
+from headrace.schedules.schemas import DisabledOut, ExecutionOut, ScheduleItemOut, ScheduleOut, StatisticsOut
 from headrace.schedules.store.schedules import ScheduleFilter
 from headrace.schedules.warnings import warnings_of
+from headrace.tasks.why import Code
 
 app = typer.Typer(help="Schedules: make, change, enable, disable and run them.", no_args_is_help=True)
 
 _PAGE = 200
 
-Uid = Annotated[str, typer.Argument(metavar="SCHEDULE", help="The schedule's uid: sch_….")]
+Uid = Annotated[str, typer.Argument(metavar="SCHEDULE", help="The schedule's id: sch_….")]
 Cron = Annotated[str | None, typer.Option(help="When: five fields, or a nickname such as @daily.")]
 Interval = Annotated[int | None, typer.Option(help="Or every so many seconds.")]
 RunAt = Annotated[str | None, typer.Option(help="Or once at this time: 2026-03-01T08:00:00Z.")]
@@ -40,12 +41,18 @@ Grace = Annotated[int | None, typer.Option(help="Seconds from asking it to stop 
 Extension = Annotated[int | None, typer.Option(help="Seconds more that a run may ask for.")]
 Retries = Annotated[int | None, typer.Option(help="How often a failed run is tried again.")]
 Concurrent = Annotated[int | None, typer.Option(help="Runs at once, over all machines.")]
+Overlap = Annotated[
+    OverlapPolicy | None, typer.Option(help="What becomes of a due time while that many runs are under way.")
+]
+Waiting = Annotated[
+    int | None, typer.Option(help="How many runs may wait, with --overlap queue_all; 0 takes the limit away.")
+]
 Priority = Annotated[int | None, typer.Option(help="Higher starts first.")]
 
 
 @app.command()
 def create(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="What people call it; unique.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="What people call it; unique for its owner.")],
     task_type: Annotated[str, typer.Argument(metavar="TYPE", help="The task type, as a worker has registered it.")],
     cron: Cron = None,
     interval: Interval = None,
@@ -60,14 +67,16 @@ def create(
     max_extension: Extension = None,
     max_retries: Retries = None,
     max_concurrent: Concurrent = None,
+    overlap: Overlap = None,
+    max_waiting: Waiting = None,
     priority: Priority = None,
     disabled: Annotated[bool, typer.Option("--disabled", help="Make it, and let it wait to be enabled.")] = False,
     json: Json = False,
 ) -> None:
-    """Make a schedule and print its uid."""
+    """Make a schedule and print its id."""
     given = _given(
         cron, interval, run_at, tz, data, labels, description, misfire, max_duration, grace, max_extension,
-        max_retries, max_concurrent, priority,
+        max_retries, max_concurrent, overlap, max_waiting, priority,
     )  # fmt: skip
     spec = ScheduleSpec(name, task_type, **given, enabled=not disabled)
     made = as_operator(
@@ -78,7 +87,7 @@ def create(
         _print(made, json=True)
     else:
         _say_warnings(made)
-        out.print(made.uid, markup=False)
+        out.print(made.id, markup=False)
 
 
 @app.command()
@@ -98,6 +107,8 @@ def update(
     max_extension: Extension = None,
     max_retries: Retries = None,
     max_concurrent: Concurrent = None,
+    overlap: Overlap = None,
+    max_waiting: Waiting = None,
     priority: Priority = None,
     version: Annotated[int | None, typer.Option(help="Change it only if this is still its version.")] = None,
     json: Json = False,
@@ -105,7 +116,7 @@ def update(
     """Change a schedule; what is left out stays."""
     changes = _given(
         cron, interval, run_at, tz, data, labels, description, misfire, max_duration, grace, max_extension,
-        max_retries, max_concurrent, priority,
+        max_retries, max_concurrent, overlap, max_waiting, priority,
     )  # fmt: skip
     if name is not None:
         changes["name"] = name
@@ -137,7 +148,7 @@ def list_(
         print_json([ScheduleItemOut.of(schedule).model_dump(mode="json") for schedule in found])
         return
     print_table(
-        ("uid", "name", "type", "when", "next run", "done", "failed", ""),
+        ("id", "name", "type", "when", "next run", "done", "failed", ""),
         [
             (
                 schedule.uid,
@@ -169,13 +180,39 @@ def show(uid: Uid, json: Json = False) -> None:
 @app.command()
 def enable(uid: Uid, json: Json = False) -> None:
     """Let a schedule run from now on."""
-    _change("schedules enable", service.enable_schedule, uid, json=json)
+    schedule = as_operator(
+        "schedules enable",
+        lambda session: _warned(session, lambda tx: service.enable_schedule(tx, session.tasks, session.caller, uid)),
+    )
+    if json:
+        _print(schedule, json=True)
+        return
+    _say_warnings(schedule)
+    due = f", due {_time(schedule.next_run)}" if schedule.next_run else "; it is not due any more"
+    out.print(f"{uid} is enabled{due}", markup=False)
 
 
 @app.command()
-def disable(uid: Uid, json: Json = False) -> None:
-    """Fire no more; what runs goes on."""
-    _change("schedules disable", service.disable_schedule, uid, json=json)
+def disable(
+    uid: Uid,
+    cancel_pending: Annotated[
+        bool, typer.Option("--cancel-pending", help="Cancel its runs that have not begun, too.")
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Fire no more; what runs goes on, and so does what waits, unless it is canceled."""
+    disabled = as_operator(
+        "schedules disable",
+        lambda session: _in_transaction(
+            session,
+            lambda tx: service.disable_schedule(tx, session.tasks, session.caller, uid, cancel_pending=cancel_pending),
+        ),
+    )
+    if json:
+        print_json(DisabledOut.of_disabled(disabled).model_dump(mode="json"))
+        return
+    ended = f"; {disabled.canceled:,} of its runs that waited are canceled" if cancel_pending else ""
+    out.print(f"{uid} is disabled{ended}", markup=False)
 
 
 @app.command()
@@ -252,18 +289,6 @@ async def _warned(session: OperatorSession, act: Callable[[Tx], Awaitable[Schedu
         return ScheduleOut.warned(schedule, await warnings_of(tx, session.tasks, schedule))
 
 
-def _change(command: str, verb: Callable[..., Awaitable[Schedule]], uid: str, *, json: bool) -> None:
-    schedule = as_operator(
-        command, lambda session: _warned(session, lambda tx: verb(tx, session.tasks, session.caller, uid))
-    )
-    if json:
-        _print(schedule, json=True)
-    else:
-        _say_warnings(schedule)
-        state = f"enabled, due {_time(schedule.next_run)}" if schedule.enabled and schedule.next_run else "disabled"
-        out.print(f"{uid} is {state}", markup=False)
-
-
 async def _list(session: OperatorSession, wanted: ScheduleFilter, limit: int) -> Sequence[Schedule]:
     found: list[Schedule] = []
     mark = None
@@ -292,6 +317,8 @@ def _given(
     max_extension: int | None,
     max_retries: int | None,
     max_concurrent: int | None,
+    overlap: OverlapPolicy | None,
+    max_waiting: int | None,
     priority: int | None,
 ) -> dict[str, Any]:
     """What was said on the command line, by the names of a schedule's fields."""
@@ -309,9 +336,12 @@ def _given(
         "max_extension_seconds": max_extension,
         "max_retries": max_retries,
         "max_concurrent": max_concurrent,
+        "overlap_policy": overlap,
+        "max_waiting": max_waiting,
         "priority": priority,
     }
-    return {name: value for name, value in options.items() if value is not None}
+    given = {name: value for name, value in options.items() if value is not None}
+    return given | {"max_waiting": None} if max_waiting == 0 else given
 
 
 # -- showing
@@ -328,7 +358,8 @@ def _print(shown: ScheduleOut, *, json: bool) -> None:
 
 def _say_warnings(shown: ScheduleOut) -> None:
     for warning in shown.warnings:
-        say(f"warning: its runs will wait. {warning.text}", style="yellow")
+        waits = "" if warning.code == Code.PAST_DUE else "its runs will wait. "
+        say(f"warning: {waits}{warning.text}", style="yellow")
 
 
 def _when(schedule: Schedule) -> str:

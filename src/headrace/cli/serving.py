@@ -25,6 +25,7 @@ from headrace.assets.routes import STREAMED
 from headrace.billing.payments.service import open_payments
 from headrace.cli.console_wiring import operators
 from headrace.cli.files_wiring import open_files
+from headrace.cli.metrics import served
 from headrace.cli.paying import order_config, wechatpay_config
 from headrace.cli.wiring import Deployment, accounts_config, open_tasks
 from headrace.configs import cache
@@ -33,6 +34,7 @@ from headrace.edge.cookies import CookieConfig
 from headrace.edge.limits import LimitConfig
 from headrace.edge.services import Services, derive_key
 from headrace.errors import HeadraceError, Invalid, Unavailable
+from headrace.figures import Meters
 from headrace.notifications.live import open_inbox
 from headrace.operations.figures import HealthFigures
 from headrace.settings import Settings
@@ -122,9 +124,9 @@ def _url(settings: Settings, port: int) -> str:
 
 @asynccontextmanager
 async def application(
-    settings: Settings, deployment: Deployment, secret: bytes, *, url: str = ""
+    settings: Settings, deployment: Deployment, secret: bytes, *, url: str = "", meters: Meters | None = None
 ) -> AsyncIterator[FastAPI]:
-    """The app on an open database; ``url`` is how clients reach it."""
+    """The app on an open database; ``url`` is how clients reach it, ``meters`` what else this process counts."""
     https = settings.api_public_url is not None and settings.api_public_url.scheme == "https"
     # One that is frozen while it changes a schedule must not make others miss its due times.
     patience = min(deployment.app.idle_in_transaction_timeout, settings.scheduler_misfire_after / 2)
@@ -147,6 +149,7 @@ async def application(
             idempotency_lifetime=settings.idempotency_lifetime,
             readiness=lambda: _reasons_not_ready(db),
             figures=HealthFigures(db),
+            meters=meters or Meters(),
         )
         ours = open_tasks(settings)
         hooks = webhooks(settings, secret)
@@ -161,7 +164,8 @@ async def application(
             inbox.stop()
 
         app.state.before_stop = end_streams  # those that never end by themselves would hold the shutdown up
-        yield app
+        async with served(settings, services.meters, services.figures, counted=app.state.metrics):
+            yield app
 
 
 def web_config(settings: Settings, *, https: bool) -> WebConfig:
@@ -170,6 +174,7 @@ def web_config(settings: Settings, *, https: bool) -> WebConfig:
         cors_origins=settings.api_cors_origins,
         body_limit=settings.api_body_limit,
         https=https,
+        metrics=settings.metrics_port is None,
         streamed_paths=STREAMED,
         console=console.BUILT,
         file_origins=_file_origins(settings),

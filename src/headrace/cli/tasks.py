@@ -9,9 +9,10 @@ import typer
 from headrace.cli.operator import OperatorSession, as_operator
 from headrace.cli.output import Json, out, print_json, print_table
 from headrace.cli.people import user_id_of
+from headrace.cli.words import one_of, stored_words
 from headrace.errors import Conflict, NotFound
 from headrace.tasks import service
-from headrace.tasks.model import Task, TaskStatus
+from headrace.tasks.model import COMMON_STATUSES, Task, TaskStatus
 from headrace.tasks.schemas import LogOut, TaskItemOut, TaskOut, WhyOut
 from headrace.tasks.store.tasks import Filter, LogLine
 from headrace.tasks.why import Explanation, explain
@@ -27,8 +28,12 @@ _PAGE = 200
 @app.command("list")
 def list_(
     status: Annotated[
-        list[TaskStatus] | None,
-        typer.Option(case_sensitive=False, help="Only these; say it several times for several."),
+        list[str] | None,
+        one_of(
+            offered=COMMON_STATUSES,
+            also=list(TaskStatus),
+            help="Only these; say it several times for several.",
+        ),
     ] = None,
     type_: Annotated[str | None, typer.Option("--type", help="Only of this type.")] = None,
     queue: Annotated[str | None, typer.Option(help="Only from this queue.")] = None,
@@ -42,7 +47,7 @@ def list_(
 
     async def act(session: OperatorSession) -> Sequence[Task]:
         owner = None if user is None else await user_id_of(session, user)
-        statuses = sorted(set(status)) if status else None
+        statuses = stored_words(TaskStatus, status)
         return await _list(session, Filter(user_id=owner, statuses=statuses, task_type=type_, queue=queue), limit)
 
     found = as_operator("tasks list", act)

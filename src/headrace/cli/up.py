@@ -3,24 +3,25 @@
 import asyncio
 import fcntl
 import os
-from collections.abc import Iterator
-from contextlib import AbstractAsyncContextManager, ExitStack, contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractAsyncContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from time import monotonic
+from time import monotonic, sleep
 from typing import Annotated, TextIO
 
+import httpx
 import orjson
 import typer
 from rich.markup import escape
 
-from headrace import migrations
+from headrace import __version__, migrations
 from headrace.accounts import administration, service
 from headrace.accounts.administration import FirstAdmin
 from headrace.assembly.newcomers import newcomers
-from headrace.assembly.webhooks import for_development
 from headrace.cli import serving
 from headrace.cli.api import Host, Port
+from headrace.cli.development import for_development
 from headrace.cli.maintenance import maintenance_loops
 from headrace.cli.output import out, progress, say
 from headrace.cli.paying_locally import Paying, paying
@@ -40,9 +41,13 @@ from headrace.cli.wiring import (
     scheduling,
     secret_key,
 )
+from headrace.cli.worker import worker
 from headrace.database import Database
 from headrace.embedded_postgres import files
+from headrace.errors import Conflict
+from headrace.figures import Meters
 from headrace.settings import Settings
+from headrace.tasks.worker.loop import Worker
 
 App = Annotated[
     str | None,
@@ -52,7 +57,13 @@ App = Annotated[
 
 _LOCAL_TARGETS = """
   Webhooks  may go to this machine, for development (HEADRACE_WEBHOOK_LOCAL_TARGETS=false forbids it)"""
+_OPEN = """
+  Register  open to whoever reaches this address (HEADRACE_REGISTRATION=closed forbids it)"""
+_CLOSED = """
+  Register  closed: an administrator makes accounts (HEADRACE_REGISTRATION=open lets strangers in)"""
 
+
+_READY_WITHIN_S = 60.0
 
 PayLocally = Annotated[
     bool,
@@ -67,7 +78,8 @@ def up(host: Host = None, port: Port = None, app: App = None, pay_locally: PayLo
         load_program(app)  # before anything is made: a password that is shown once must not be lost to a wrong name
     settings = for_development(load_settings(api_host=host, api_port=port))
     with _alone(data_folder(settings) / "up.lock") as lock:
-        if lock is None:
+        if isinstance(lock, _Running):
+            _beside(lock, app, asked=[host is not None, port is not None, pay_locally])
             return
         with ExitStack() as stack:
             listening = stack.enter_context(serving.listen(settings))
@@ -112,22 +124,26 @@ async def _serve(
     how: _How,
 ) -> None:
     stop = serving.stop_on_signals()
+    meters = Meters("up", __version__)
     async with (
         paying(settings, listening.url, locally=how.pay_locally) as told,
-        _working(told, deployment, how.program, stop),
+        _working(told, deployment, how.program, stop) as working,
         removing(told.settings, deployment),
-        scheduling(told.settings, deployment),
-        relaying(told.settings, deployment),
-        maintenance_loops(told.settings, deployment),
-        serving.application(told.settings, deployment, secret, url=listening.url) as app,
+        scheduling(told.settings, deployment) as firing,
+        relaying(told.settings, deployment) as relay,
+        maintenance_loops(told.settings, deployment) as reaper,
+        serving.application(told.settings, deployment, secret, url=listening.url, meters=meters) as app,
     ):
+        for part in (working, firing, relay, reaper):
+            if part is not None:
+                meters.add(part.read_figures)
         _greet(listening.url, how.admin, settings, pay_at=told.url, seconds=monotonic() - how.started)
         await serving.serve(app, listening, settings, stop=stop)
 
 
 def _working(
     told: Paying, deployment: Deployment, program: str | None, stop: asyncio.Event
-) -> AbstractAsyncContextManager[None]:
+) -> AbstractAsyncContextManager[Worker | None]:
     """A worker beside the API, in a process of its own: a busy handler must not keep requests waiting. Without a
     program there are only the product's own tasks, which are no trouble here; removal's work is done in children."""
     if program is None:
@@ -142,6 +158,9 @@ def _greet(url: str, admin: FirstAdmin | None, settings: Settings, *, pay_at: st
         if admin
         else "as before (password lost? `.venv/bin/headrace admin reset-password NAME`)"
     )
+    allowed = _OPEN if settings.registration == "open" else _CLOSED
+    if settings.webhook_local_targets:
+        allowed += _LOCAL_TARGETS
     paid_at = f"\n  Pay       {pay_at}/   stands in for WeChat Pay" if pay_at else ""
     out.print(
         f"""
@@ -149,28 +168,69 @@ def _greet(url: str, admin: FirstAdmin | None, settings: Settings, *, pay_at: st
   Console   {url}/
   API       {url}/v1   reference: {url}/docs
   Log in    {login}{paid_at}
-  Data      {escape(str(settings.data_dir))}{_LOCAL_TARGETS if settings.webhook_local_targets else ""}
+  Data      {escape(str(settings.data_dir))}{allowed}
 [dim]Ctrl-C stops it.[/]
 """,
         soft_wrap=True,
     )
 
 
+class AlreadyUp(Conflict):
+    """Headrace is already running in this folder."""
+
+    code = "already_up"
+
+
+@dataclass(frozen=True, slots=True)
+class _Running:
+    """Who is up in this folder; neither is known while it starts."""
+
+    url: str | None = None
+    pid: int | None = None
+
+    def __str__(self) -> str:
+        if self.url is None:
+            return "Headrace is already starting in this folder"
+        return f"Headrace is already running at {self.url} (process {self.pid})"
+
+
+def _beside(running: _Running, app: str | None, *, asked: Sequence[bool]) -> None:
+    """Somebody is up here: what is asked for is there, or a worker is added to it, or it is refused."""
+    if any(asked):
+        raise AlreadyUp(f"{running}: stop it, then start it with these options.")
+    if app is None:
+        say(f"{running}.")
+        return
+    if running.url is None or not _gets_ready(running.url):  # its schema may not be there yet
+        raise AlreadyUp(f"{running} and is not ready: once it is, this starts a worker for {app} beside it.")
+    say(f"{running}; this is a worker for {app} beside it.")
+    worker(app)
+
+
+def _gets_ready(url: str) -> bool:
+    until = monotonic() + _READY_WITHIN_S
+    while monotonic() < until:
+        with suppress(httpx.TransportError):
+            if httpx.get(f"{url}/readyz", trust_env=False).is_success:
+                return True
+        sleep(0.2)
+    return False
+
+
 @contextmanager
-def _alone(file: Path) -> Iterator[TextIO | None]:
-    """Hold the file that says who is up in this folder; None, with a word about it, when somebody else is."""
+def _alone(file: Path) -> Iterator[TextIO | _Running]:
+    """Hold the file that says who is up in this folder; or tell who is."""
     with os.fdopen(files.open_own(file, os.O_RDWR | os.O_APPEND), "a+") as stream:
         try:
             fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             stream.seek(0)
             try:
-                running = orjson.loads(stream.read())
+                told = orjson.loads(stream.read())
             except orjson.JSONDecodeError:
-                say("Headrace is already starting in this folder.")
+                yield _Running()
             else:
-                say(f"Headrace is already running at {running['url']} (process {running['pid']}).")
-            yield None
+                yield _Running(told["url"], told["pid"])
             return
         stream.truncate(0)
         yield stream

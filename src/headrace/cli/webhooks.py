@@ -8,11 +8,15 @@ import typer
 
 from headrace.access import Caller, Role
 from headrace.assembly import webhooks as hooks
+from headrace.cli.development import for_development
 from headrace.cli.operator import OperatorSession, as_operator
 from headrace.cli.output import Json, Yes, number_of, out, print_json, print_table
 from headrace.cli.people import user_id_of
 from headrace.cli.wiring import secret_key
+from headrace.cli.words import one_of
 from headrace.database import Tx
+from headrace.edge.vocabulary import shown as shown_word
+from headrace.edge.vocabulary import stored, words_of
 from headrace.webhooks import resending, service
 from headrace.webhooks.model import Delivery, DeliveryStatus, Endpoint, EndpointSpec, EndpointStatus
 from headrace.webhooks.schemas import DeliveryItemOut, DeliveryOut, EndpointMadeOut, EndpointOut, StatisticsOut
@@ -40,7 +44,7 @@ def _in_transaction(command: str, act: Callable[[Tx, OperatorSession], Awaitable
 
 
 def _hooks(session: OperatorSession) -> service.Webhooks:
-    return hooks.webhooks(hooks.for_development(session.settings), secret_key(session.settings))
+    return hooks.webhooks(for_development(session.settings), secret_key(session.settings))
 
 
 @app.command("list")
@@ -169,13 +173,13 @@ def send_test(endpoint: Id, json: Json = False) -> None:
 @app.command()
 def deliveries(
     endpoint: Annotated[str | None, typer.Option(help="Only of this endpoint.")] = None,
-    status: Annotated[DeliveryStatus | None, typer.Option(help="Only in this state.")] = None,
+    status: Annotated[str | None, one_of(offered=words_of(DeliveryStatus), help="Only these.")] = None,
     event: Annotated[str | None, typer.Option(help="Only of this event: evt_….")] = None,
     limit: Limit = 50,
     json: Json = False,
 ) -> None:
     """Attempts to deliver, newest first."""
-    wanted = DeliveryFilter(None, endpoint, event, status=status)
+    wanted = DeliveryFilter(None, endpoint, event, status=None if status is None else stored(DeliveryStatus, status))
     found: Sequence[Delivery] = _in_transaction(
         "deliveries", lambda tx, session: resending.list_deliveries(tx, session.caller, wanted, limit=limit)
     )
@@ -192,7 +196,7 @@ def deliveries(
                 each.event_id,
                 each.event_type,
                 each.attempt,
-                each.status,
+                shown_word(each.status),
                 each.response_status,
                 each.duration_ms,
                 each.error,

@@ -28,13 +28,13 @@ from headrace.assembly.followers import followers
 from headrace.audit import signing
 from headrace.audit.heads import KeptHeads
 from headrace.cli.files_wiring import file_config, files_of
+from headrace.cli.keeping import archive_config, retention_config
 from headrace.cli.output import say
 from headrace.cli.paying import billing_jobs
 from headrace.cli.waiting import until_reachable
 from headrace.database import Database, DatabaseConfig
 from headrace.embedded_postgres import files
 from headrace.errors import HeadraceError, Invalid, Unavailable
-from headrace.operations.config import RetentionConfig
 from headrace.operations.heads import heads_in
 from headrace.operations.maintenance import QUEUE, Maintenance, ensure_schedules, with_maintenance
 from headrace.outbox.loop import LoopConfig, RelayLoop
@@ -42,7 +42,7 @@ from headrace.outbox.relay import Relay, RelayConfig, RetryConfig
 from headrace.schedules.due import MisfireConfig
 from headrace.schedules.loop import Scheduler, SchedulerConfig
 from headrace.settings import Settings
-from headrace.storage import StorageConfig
+from headrace.tasks.caps import Caps
 from headrace.tasks.catalog import StoredCatalog
 from headrace.tasks.registry import Registry
 from headrace.tasks.service import Tasks
@@ -84,6 +84,7 @@ class Deployment:
     app: DatabaseConfig
     owner: DatabaseConfig
     embedded: bool
+    superuser: DatabaseConfig | None = None  # of the embedded server
 
 
 def load_settings(**overrides: object) -> Settings:
@@ -123,7 +124,8 @@ def database_of(chosen: Settings, *, role: str, report: Report, make: bool = Fal
             " folder, set HEADRACE_DATA_DIR, or HEADRACE_DATABASE_URL."
         )
     with embedded_postgres.attach(config, report=report) as server:
-        yield _deployment(chosen, role, server.app_url, server.owner_url, embedded=True)
+        found = _deployment(chosen, role, server.app_url, server.owner_url, embedded=True)
+        yield replace(found, superuser=replace(found.owner, url=server.url_for_superuser))
 
 
 def _deployment(chosen: Settings, role: str, app_url: str, owner_url: str, *, embedded: bool) -> Deployment:
@@ -230,7 +232,20 @@ def _key(name: str, text: str) -> bytes:
 def open_tasks(chosen: Settings) -> Tasks:
     """What the verbs of tasks work with, in a process that does not have the programs' code."""
     catalog, following = StoredCatalog(lifetime=chosen.task_type_lifetime), followers(file_config(chosen))
-    return Tasks(Submitter(catalog, following, submit_config(chosen)), catalog, following)
+    return Tasks(Submitter(catalog, following, submit_config(chosen)), catalog, following, user_caps(chosen))
+
+
+def user_caps(chosen: Settings) -> Caps:
+    return Caps(
+        priority=chosen.user_priority,
+        attempts=chosen.user_attempts,
+        timeout=chosen.user_timeout,
+        delay=chosen.user_delay,
+        payload_bytes=chosen.user_payload_limit,
+        open_tasks=chosen.user_open_tasks,
+        schedules=chosen.user_schedules,
+        schedule_interval=chosen.user_schedule_interval,
+    )
 
 
 def submit_config(chosen: Settings) -> SubmitConfig:
@@ -330,7 +345,7 @@ def maintenance(chosen: Settings, deployment: Deployment, db: Database) -> Maint
 
 
 @asynccontextmanager
-async def maintaining(chosen: Settings, deployment: Deployment) -> AsyncIterator[None]:
+async def maintaining(chosen: Settings, deployment: Deployment) -> AsyncIterator[Worker]:
     """A worker for the product's own tasks alone, in this process: they wait for the database most of the time."""
     config = replace(worker_config(chosen, queues=[QUEUE], labels={}), concurrency=_OWN_TASKS_AT_ONCE)
     connection = replace(deployment.app.for_role("worker"), pool_max=6, idle_in_transaction_timeout=config.lease)
@@ -344,40 +359,9 @@ async def maintaining(chosen: Settings, deployment: Deployment) -> AsyncIterator
         )
         group.create_task(working.run(stop))
         try:
-            yield
+            yield working
         finally:
             stop.set()
-
-
-def retention_config(chosen: Settings) -> RetentionConfig:
-    return RetentionConfig(
-        audit_events=chosen.retention_audit,
-        webhook_deliveries=chosen.retention_deliveries,
-        usage_ledger=chosen.retention_ledger,
-        task_executions=chosen.retention_executions,
-        task_locks=chosen.retention_locks,
-        outbox_events=chosen.retention_outbox,
-        notifications=chosen.retention_notifications,
-        assets=chosen.retention_assets,
-        tasks=chosen.retention_tasks,
-        workers=chosen.retention_workers,
-        archived_rows=chosen.retention_archive_rows,
-    )
-
-
-def archive_config(chosen: Settings) -> StorageConfig:
-    url = chosen.archive_url or str(chosen.data_dir / "archive")
-    if "://" not in url:
-        return StorageConfig(f"file://{Path(url).resolve()}")
-    options: dict[str, str] = {}
-    if chosen.archive_s3_endpoint is not None:
-        options["endpoint"] = str(chosen.archive_s3_endpoint).rstrip("/")
-    if chosen.archive_s3_region is not None:
-        options["region"] = chosen.archive_s3_region
-    if chosen.archive_s3_access_key is not None and chosen.archive_s3_secret_key is not None:
-        options["access_key_id"] = chosen.archive_s3_access_key.get_secret_value()
-        options["secret_access_key"] = chosen.archive_s3_secret_key.get_secret_value()
-    return StorageConfig(url, options)
 
 
 def _wechat_config(chosen: Settings) -> WeChatConfig | None:

@@ -11,10 +11,11 @@ from typing import Annotated
 
 import typer
 
-from headrace import logs, migrations
+from headrace import __version__, logs, migrations
 from headrace.assembly.followers import followers
 from headrace.cli.figures import Display, Totals, display_for, reporting
 from headrace.cli.files_wiring import file_config
+from headrace.cli.metrics import metrics_served
 from headrace.cli.output import Json, err, number_of, progress, say
 from headrace.cli.program import load_program
 from headrace.cli.removal_wiring import removing
@@ -23,6 +24,7 @@ from headrace.cli.waiting import until_reachable
 from headrace.cli.wiring import Deployment, database_of, load_settings, maintenance, run, worker_config
 from headrace.database import Database
 from headrace.errors import Invalid
+from headrace.figures import Meters
 from headrace.operations.maintenance import with_maintenance
 from headrace.settings import Settings
 from headrace.tasks.registry import Registry
@@ -113,8 +115,13 @@ async def _work(
                     sum(each.lost for each in figures),
                 )
 
+            meters = Meters("worker", __version__)
+            meters.add(working.read_figures)
             with _past_deaf_handlers(working):
-                async with reporting(display, totals, db, config.queues, stop=stop):
+                async with (
+                    metrics_served(settings, deployment, meters),
+                    reporting(display, totals, db, config.queues, stop=stop),
+                ):
                     await working.run(stop)
         return totals()[1].finished
 

@@ -39,6 +39,7 @@ from headrace.client.model import (
     Why,
     Worker,
 )
+from headrace.client.removals import Candidate, NewRemoval, Quote, Removal
 from headrace.client.retrying import RetryPolicy
 from headrace.client.subscriptions import Order, Ordered, Plan, Subscription
 from headrace.client.synchronous import SyncClient
@@ -47,6 +48,7 @@ from headrace.client.webhooks import Delivery, Endpoint, EndpointStatistics, New
 __all__ = [
     "ApiError",
     "Balance",
+    "Candidate",
     "Client",
     "Delivery",
     "Endpoint",
@@ -61,6 +63,7 @@ __all__ = [
     "Lock",
     "LogLine",
     "NewEndpoint",
+    "NewRemoval",
     "NewSchedule",
     "NewTask",
     "Notification",
@@ -69,7 +72,9 @@ __all__ = [
     "Plan",
     "Queue",
     "QueueRules",
+    "Quote",
     "Reason",
+    "Removal",
     "ResultFile",
     "RetryPolicy",
     "RunWhy",

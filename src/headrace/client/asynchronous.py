@@ -18,6 +18,7 @@ from headrace.client.files import Files
 from headrace.client.inbox import Notifications
 from headrace.client.locks import Locks
 from headrace.client.model import EventType, LogLine, NewTask, Queue, QueueRules, Step, Task, Why, Worker
+from headrace.client.removals import Removals
 from headrace.client.retrying import RetryPolicy
 from headrace.client.schedules import Executions, Schedules
 from headrace.client.streaming import ServerEvent, read_events
@@ -39,8 +40,8 @@ _POLL_FIRST_S, _POLL_LAST_S = 0.1, 2.0
 
 class Client(Verbs):
     """Speaks to one server with one API key; its own verbs are about tasks; ``schedules``, ``executions``, ``locks``,
-    ``usage``, ``plans``, ``subscriptions``, ``payments``, ``webhooks``, ``notifications`` and ``files`` have theirs.
-    Submits are idempotent by themselves: sent again, they happen once.
+    ``usage``, ``plans``, ``subscriptions``, ``payments``, ``webhooks``, ``notifications``, ``files`` and
+    ``removals`` have theirs. Submits are idempotent by themselves: sent again, they happen once.
 
     Every verb raises the errors of ``headrace.client.errors``; a server that is busy (429, 503) or out of reach is
     asked again, with growing pauses, before that.
@@ -67,8 +68,10 @@ class Client(Verbs):
         self.webhooks = Webhooks(connection)
         self.notifications = Notifications(connection)
         self.files = Files(connection)
+        self.removals = Removals(connection)
 
     async def close(self) -> None:
+        """Close its connections."""
         await self._connection.close()
 
     async def __aenter__(self) -> Self:
@@ -113,6 +116,7 @@ class Client(Verbs):
     # -- reading
 
     async def get(self, task_id: str) -> Task:
+        """One task, with its payload and its result."""
         return Task.of(await self._get(f"/v1/tasks/{part(task_id)}"))
 
     async def steps(self, task_id: str) -> Sequence[Step]:
@@ -129,6 +133,7 @@ class Client(Verbs):
             yield LogLine.of(item)
 
     async def queues(self) -> Sequence[Queue]:
+        """What waits and runs in each queue."""
         return [Queue.of(item) for item in (await self._get("/v1/queues"))["items"]]
 
     async def workers(self) -> Sequence[Worker]:
@@ -235,6 +240,7 @@ class Client(Verbs):
         return QueueRules.of(await self._change(path, None, safe=True))
 
     async def resume(self, queue: str) -> QueueRules:
+        """Go on with a queue that was paused. For administrators."""
         return QueueRules.of(await self._change(f"/v1/queues/{part(queue)}/resume", None, safe=True))
 
     # -- listing; the last, because its name means something else from here on

@@ -119,6 +119,7 @@ class Files(Verbs):
         return Upload.of(await self._create("/v1/uploads", {**body, **given({"sha256": sha256})}, key))
 
     async def get_upload(self, upload_id: str) -> Upload:
+        """An upload that is under way, with the parts that are there."""
         return Upload.of(await self._get(f"/v1/uploads/{part(upload_id)}"))
 
     async def put_part(self, upload_id: str, number: int, content: bytes) -> None:
@@ -155,6 +156,7 @@ class Files(Verbs):
     # -- reading
 
     async def get(self, file_id: str) -> File:
+        """What is known of one file."""
         return File.of(await self._get(f"/v1/assets/{part(file_id)}"))
 
     async def list(
@@ -228,6 +230,7 @@ class Files(Verbs):
         return Link.of(await self._change(f"/v1/assets/{part(file_id)}/links", None, safe=True, body=body))
 
     async def delete(self, file_id: str) -> None:
+        """Delete a file; its bytes are removed after a while."""
         await self._connection.request("DELETE", f"/v1/assets/{part(file_id)}", safe=False)
 
 

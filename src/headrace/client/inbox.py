@@ -21,6 +21,8 @@ _COME_BACK_S = (0.5, 1.5)
 
 @dataclass(frozen=True, slots=True)
 class Notification(Answer):
+    """What a user was told."""
+
     id: int
     type: str
     title: str
@@ -33,12 +35,15 @@ class Notification(Answer):
 
 
 class Notifications(Verbs):
+    """The inbox of whoever the API key belongs to."""
+
     async def unread_count(self) -> int:
-        """1000 stands for that many or more."""
+        """How many are unread; 1000 stands for that many or more."""
         count: int = (await self._get(f"{_PATH}/unread-count"))["unread"]
         return count
 
     async def mark_read(self, notification_id: int) -> Notification:
+        """Mark one as read."""
         return Notification.of(await self._change(f"{_PATH}/{notification_id:d}/read", None, safe=True))
 
     async def mark_all_read(self, *, up_to: int | None = None) -> int:

@@ -21,6 +21,8 @@ LONGEST_FAREWELL_S = 3.0  # of one who is canceled; after that the lock expires 
 
 
 class Locks(Verbs):
+    """Names that one holder has at a time, over all machines."""
+
     @asynccontextmanager
     async def hold(
         self,
@@ -111,11 +113,11 @@ class Locks(Verbs):
         *,
         key: str | None = None,
         holder: str | None = None,
-        state: str | None = None,
+        status: str | None = None,
         user_id: str | None = None,
     ) -> AsyncGenerator[Lock, None]:
         """Who holds and who held your locks, newest first."""
-        asked = {"key": key, "holder": holder, "state": state, "user_id": user_id}
+        asked = {"key": key, "holder": holder, "status": status, "user_id": user_id}
         async for item in self._pages("/v1/locks", asked):
             yield Lock.of(item)
 

@@ -76,7 +76,7 @@ class Task(Answer):
     error_code: str | None = None
     error_message: str | None = None
     worker_id: str | None = None
-    schedule_uid: str | None = None
+    schedule_id: str | None = None
     trace_id: str | None = None
     run_at: datetime | None = None
     cancel_requested_at: datetime | None = None
@@ -91,10 +91,12 @@ class Task(Answer):
 
     @property
     def is_over(self) -> bool:
+        """Whether it succeeded, failed or was canceled."""
         return self.status in _OVER
 
     @property
     def succeeded(self) -> bool:
+        """Whether it is over, and well."""
         return self.status == "SUCCEEDED"
 
 
@@ -124,6 +126,8 @@ class Step(Answer):
 
 @dataclass(frozen=True, slots=True)
 class Reason(Answer):
+    """One thing that keeps something from running: a sentence for people, a code and facts for programs."""
+
     code: str
     text: str
     facts: Mapping[str, Any] = field(default_factory=dict)
@@ -168,7 +172,7 @@ class Held(Answer):
     """A task in a worker's hands."""
 
     task_id: str
-    task_type: str
+    type: str
     queue: str
     attempt: int
     since: datetime
@@ -236,6 +240,8 @@ class NewSchedule:
     max_extension_seconds: int | None = None
     max_retries: int | None = None
     max_concurrent: int | None = None
+    overlap_policy: str | None = None
+    max_waiting: int | None = None
     priority: int | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
 
@@ -249,7 +255,7 @@ class NewSchedule:
 class Schedule(Answer):
     """A schedule as it was when the server answered, and how it has done."""
 
-    uid: str
+    id: str
     user_id: str
     name: str
     type: str
@@ -266,13 +272,16 @@ class Schedule(Answer):
     max_extension_seconds: int = 0
     max_retries: int = 0
     max_concurrent: int = 1
+    overlap_policy: str = "queue_all"
+    max_waiting: int | None = None
     priority: int = 0
     labels: Mapping[str, str] = field(default_factory=dict)
     data: Any = None
     total_executions: int = 0
-    success_executions: int = 0
-    failure_executions: int = 0
+    succeeded_executions: int = 0
+    failed_executions: int = 0
     consecutive_failures: int = 0
+    total_attempts: int = 0
     skipped_runs: int = 0
     last_executed_at: datetime | None = None
     last_failure_error: str | None = None
@@ -280,6 +289,7 @@ class Schedule(Answer):
     updated_at: datetime | None = None
     version: int = 0
     warnings: tuple[Reason, ...] = ()  # why its runs would wait; lists leave them out
+    canceled_runs: int = 0  # by disabling it with cancel_pending
 
     @classmethod
     def of(cls, data: Mapping[str, Any]) -> Self:
@@ -290,12 +300,13 @@ class Schedule(Answer):
 class Statistics(Answer):
     """How a schedule has done, and how long its last runs took."""
 
-    uid: str
+    schedule_id: str
     total_executions: int
-    success_executions: int
-    failure_executions: int
+    succeeded_executions: int
+    failed_executions: int
     consecutive_failures: int
     skipped_runs: int
+    total_attempts: int = 0
     success_rate: float | None = None
     last_executed_at: datetime | None = None
     last_failure_error: str | None = None
@@ -310,11 +321,11 @@ class Statistics(Answer):
 class Execution(Answer):
     """A run of a schedule, each attempt its own. Lists leave result and stack out."""
 
-    execution_uid: str
-    schedule_uid: str
+    id: str
+    schedule_id: str
     schedule_name: str
     type: str
-    state: str
+    status: str
     trigger_type: str
     scheduled_at: datetime
     trigger_by: str | None = None
@@ -333,20 +344,21 @@ class Execution(Answer):
 
     @property
     def is_over(self) -> bool:
-        return self.state not in ("pending", "running")
+        """Whether it neither waits nor runs."""
+        return self.status not in ("PENDING", "RUNNING")
 
 
 @dataclass(frozen=True, slots=True)
 class RunWhy:
     """Why a run is not running; the first reason is the one to look at first."""
 
-    execution_uid: str
-    state: str
+    execution_id: str
+    status: str
     reasons: tuple[Reason, ...]
 
     @classmethod
     def of(cls, data: Mapping[str, Any]) -> Self:
-        return cls(data["execution_uid"], data["state"], tuple(map(Reason.of, data["reasons"])))
+        return cls(data["execution_id"], data["status"], tuple(map(Reason.of, data["reasons"])))
 
 
 @dataclass(frozen=True, slots=True)
@@ -357,7 +369,7 @@ class Lock(Answer):
     user_id: str
     fence: int
     holder: str
-    state: str
+    status: str
     acquired_at: datetime
     expires_at: datetime
     purpose: str | None = None
@@ -465,6 +477,8 @@ class Link(Answer):
 
 @dataclass(frozen=True, slots=True)
 class StorageUse(Answer):
+    """How much room a user's files take, and may take."""
+
     stored_bytes: int
     limit_bytes: int | None = None
     largest_file_bytes: int | None = None

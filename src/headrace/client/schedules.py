@@ -11,40 +11,46 @@ from headrace.client.verbs import Verbs, given, part
 
 
 class Schedules(Verbs):
+    """When work runs."""
+
     async def create(self, schedule: NewSchedule, *, key: str | None = None) -> Schedule:
         """Make a schedule. Sent again, it is made once."""
         return Schedule.of(await self._create("/v1/schedules", schedule.as_json(), key))
 
-    async def get(self, uid: str) -> Schedule:
-        return Schedule.of(await self._get(_schedule(uid)))
+    async def get(self, schedule_id: str) -> Schedule:
+        """One schedule."""
+        return Schedule.of(await self._get(_schedule(schedule_id)))
 
-    async def update(self, uid: str, *, version: int | None = None, **changes: Any) -> Schedule:
+    async def update(self, schedule_id: str, *, version: int | None = None, **changes: Any) -> Schedule:
         """Change the fields that are named, those of ``NewSchedule``; with a ``version`` only if it is that.
 
         Saying ``cron``, ``interval`` or ``run_at`` replaces the others.
         """
         body = {name: None for name, value in changes.items() if value is None} | given(changes)
         return Schedule.of(
-            await self._change(_schedule(uid), version, safe=version is not None, method="PATCH", body=body)
+            await self._change(_schedule(schedule_id), version, safe=version is not None, method="PATCH", body=body)
         )
 
-    async def enable(self, uid: str, *, version: int | None = None) -> Schedule:
-        return Schedule.of(await self._change(f"{_schedule(uid)}/enable", version, safe=True))
+    async def enable(self, schedule_id: str, *, version: int | None = None) -> Schedule:
+        """Let it run from now on; what was due meanwhile is left out."""
+        return Schedule.of(await self._change(f"{_schedule(schedule_id)}/enable", version, safe=True))
 
-    async def disable(self, uid: str, *, version: int | None = None) -> Schedule:
-        return Schedule.of(await self._change(f"{_schedule(uid)}/disable", version, safe=True))
+    async def disable(self, schedule_id: str, *, version: int | None = None, cancel_pending: bool = False) -> Schedule:
+        """Let it fire no more; what runs goes on, and so does what waits, unless ``cancel_pending`` ends it."""
+        cancel = "?cancel_pending=true" if cancel_pending else ""
+        return Schedule.of(await self._change(f"{_schedule(schedule_id)}/disable{cancel}", version, safe=True))
 
-    async def delete(self, uid: str, *, version: int | None = None) -> None:
+    async def delete(self, schedule_id: str, *, version: int | None = None) -> None:
         """Remove a schedule and its history. What runs goes on, as a task."""
-        await self._change(_schedule(uid), version, safe=False, method="DELETE")
+        await self._change(_schedule(schedule_id), version, safe=False, method="DELETE")
 
-    async def run(self, uid: str, *, key: str | None = None) -> Execution:
+    async def run(self, schedule_id: str, *, key: str | None = None) -> Execution:
         """Run it once now, beside its own times. Sent again, it runs once."""
-        return Execution.of(await self._create(f"{_schedule(uid)}/run", None, key))
+        return Execution.of(await self._create(f"{_schedule(schedule_id)}/run", None, key))
 
-    async def upcoming(self, uid: str, *, count: int = 5) -> Sequence[datetime]:
+    async def upcoming(self, schedule_id: str, *, count: int = 5) -> Sequence[datetime]:
         """The next due times; none while it is disabled."""
-        return _times(await self._get(f"{_schedule(uid)}/next", {"count": count}))
+        return _times(await self._get(f"{_schedule(schedule_id)}/next", {"count": count}))
 
     async def preview(
         self,
@@ -59,8 +65,9 @@ class Schedules(Verbs):
         asked = {"cron": cron, "interval": interval, "timezone": timezone, "after": after, "count": count}
         return _times(await self._change("/v1/schedules/preview", None, safe=True, body=given(asked)))
 
-    async def statistics(self, uid: str) -> Statistics:
-        return Statistics.of(await self._get(f"{_schedule(uid)}/statistics"))
+    async def statistics(self, schedule_id: str) -> Statistics:
+        """How its runs have fared."""
+        return Statistics.of(await self._get(f"{_schedule(schedule_id)}/statistics"))
 
     async def list(
         self,
@@ -80,33 +87,35 @@ class Schedules(Verbs):
 
 
 class Executions(Verbs):
-    async def get(self, execution_uid: str) -> Execution:
+    """The runs of schedules."""
+
+    async def get(self, execution_id: str) -> Execution:
         """One run, with its result or its error and stack."""
-        return Execution.of(await self._get(_execution(execution_uid)))
+        return Execution.of(await self._get(_execution(execution_id)))
 
-    async def cancel(self, execution_uid: str) -> Execution:
+    async def cancel(self, execution_id: str) -> Execution:
         """Cancel a run; one that runs is told to stop and ends soon after. Canceling twice changes nothing."""
-        return Execution.of(await self._change(f"{_execution(execution_uid)}/cancel", None, safe=True))
+        return Execution.of(await self._change(f"{_execution(execution_id)}/cancel", None, safe=True))
 
-    async def why(self, execution_uid: str) -> RunWhy:
+    async def why(self, execution_id: str) -> RunWhy:
         """Why a run is not running."""
-        return RunWhy.of(await self._get(f"{_execution(execution_uid)}/why"))
+        return RunWhy.of(await self._get(f"{_execution(execution_id)}/why"))
 
     async def list(
         self,
         *,
-        schedule: str | None = None,
-        state: str | Sequence[str] | None = None,
+        schedule_id: str | None = None,
+        status: str | Sequence[str] | None = None,
         trigger: str | None = None,
         type: str | None = None,  # noqa: A002 - the API's word
         due_after: datetime | None = None,
         due_before: datetime | None = None,
         user_id: str | None = None,
     ) -> AsyncGenerator[Execution, None]:
-        """Your runs, those that were due last first, without results and stacks; ``schedule`` is its uid."""
+        """Your runs, those that were due last first, without results and stacks."""
         asked = {
-            "schedule": schedule,
-            "state": [state] if isinstance(state, str) else state,
+            "schedule_id": schedule_id,
+            "status": [status] if isinstance(status, str) else status,
             "trigger": trigger,
             "type": type,
             "due_after": due_after,
@@ -117,12 +126,12 @@ class Executions(Verbs):
             yield Execution.of(item)
 
 
-def _schedule(uid: str) -> str:
-    return f"/v1/schedules/{part(uid)}"
+def _schedule(schedule_id: str) -> str:
+    return f"/v1/schedules/{part(schedule_id)}"
 
 
-def _execution(execution_uid: str) -> str:
-    return f"/v1/executions/{part(execution_uid)}"
+def _execution(execution_id: str) -> str:
+    return f"/v1/executions/{part(execution_id)}"
 
 
 def _times(answer: Mapping[str, Any]) -> Sequence[datetime]:

@@ -87,12 +87,16 @@ class Ordered:
 
 
 class Plans(Verbs):
+    """What can be bought."""
+
     async def list(self) -> Sequence[Plan]:
         """The plans on offer, in the order of the price list."""
         return [Plan.of(plan) for plan in (await self._get("/v1/plans"))["items"]]
 
 
 class Subscriptions(Verbs):
+    """Who has which plan, until when."""
+
     async def create(
         self, plan: str, *, method: str = "NATIVE", auto_renew: bool = True, key: str | None = None
     ) -> Ordered:
@@ -106,6 +110,7 @@ class Subscriptions(Verbs):
         return Ordered.of(await self._create(path, {"method": method}, key))
 
     async def get(self, subscription_id: str) -> Subscription:
+        """One subscription."""
         return Subscription.of(await self._get(_subscription(subscription_id)))
 
     async def cancel(self, subscription_id: str, *, version: int | None = None) -> Subscription:
@@ -127,7 +132,10 @@ class Subscriptions(Verbs):
 
 
 class Payments(Verbs):
+    """Orders, and what was paid of them."""
+
     async def get(self, order_id: str) -> Order:
+        """One order."""
         return Order.of(await self._get(_order(order_id)))
 
     async def check(self, order_id: str) -> Order:

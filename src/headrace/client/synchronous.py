@@ -14,6 +14,7 @@ from headrace.client.asynchronous import Client
 from headrace.client.model import EventType, LogLine, NewTask, Queue, QueueRules, Step, Task, Why, Worker
 from headrace.client.retrying import RetryPolicy
 from headrace.client.synchronous_files import SyncFiles
+from headrace.client.synchronous_removals import SyncRemovals
 from headrace.client.synchronous_schedules import SyncExecutions, SyncLocks, SyncSchedules
 from headrace.client.synchronous_subscriptions import SyncPayments, SyncPlans, SyncSubscriptions
 from headrace.client.synchronous_usage import SyncUsage
@@ -96,6 +97,7 @@ class SyncClient:
         self.webhooks = SyncWebhooks(self._loop, self._client.webhooks)
         self.notifications = SyncNotifications(self._loop, self._client.notifications)
         self.files = SyncFiles(self._loop, self._client.files)
+        self.removals = SyncRemovals(self._loop, self._client.removals)
 
     def close(self) -> None:
         self._loop.run(self._client.close())

@@ -32,26 +32,26 @@ class SyncSchedules:
     def create(self, schedule: NewSchedule, *, key: str | None = None) -> Schedule:
         return self._loop.run(self._schedules.create(schedule, key=key))
 
-    def get(self, uid: str) -> Schedule:
-        return self._loop.run(self._schedules.get(uid))
+    def get(self, schedule_id: str) -> Schedule:
+        return self._loop.run(self._schedules.get(schedule_id))
 
-    def update(self, uid: str, *, version: int | None = None, **changes: Any) -> Schedule:
-        return self._loop.run(self._schedules.update(uid, version=version, **changes))
+    def update(self, schedule_id: str, *, version: int | None = None, **changes: Any) -> Schedule:
+        return self._loop.run(self._schedules.update(schedule_id, version=version, **changes))
 
-    def enable(self, uid: str, *, version: int | None = None) -> Schedule:
-        return self._loop.run(self._schedules.enable(uid, version=version))
+    def enable(self, schedule_id: str, *, version: int | None = None) -> Schedule:
+        return self._loop.run(self._schedules.enable(schedule_id, version=version))
 
-    def disable(self, uid: str, *, version: int | None = None) -> Schedule:
-        return self._loop.run(self._schedules.disable(uid, version=version))
+    def disable(self, schedule_id: str, *, version: int | None = None, cancel_pending: bool = False) -> Schedule:
+        return self._loop.run(self._schedules.disable(schedule_id, version=version, cancel_pending=cancel_pending))
 
-    def delete(self, uid: str, *, version: int | None = None) -> None:
-        self._loop.run(self._schedules.delete(uid, version=version))
+    def delete(self, schedule_id: str, *, version: int | None = None) -> None:
+        self._loop.run(self._schedules.delete(schedule_id, version=version))
 
-    def run(self, uid: str, *, key: str | None = None) -> Execution:
-        return self._loop.run(self._schedules.run(uid, key=key))
+    def run(self, schedule_id: str, *, key: str | None = None) -> Execution:
+        return self._loop.run(self._schedules.run(schedule_id, key=key))
 
-    def upcoming(self, uid: str, *, count: int = 5) -> Sequence[datetime]:
-        return self._loop.run(self._schedules.upcoming(uid, count=count))
+    def upcoming(self, schedule_id: str, *, count: int = 5) -> Sequence[datetime]:
+        return self._loop.run(self._schedules.upcoming(schedule_id, count=count))
 
     def preview(
         self,
@@ -66,8 +66,8 @@ class SyncSchedules:
             self._schedules.preview(cron=cron, interval=interval, timezone=timezone, after=after, count=count)
         )
 
-    def statistics(self, uid: str) -> Statistics:
-        return self._loop.run(self._schedules.statistics(uid))
+    def statistics(self, schedule_id: str) -> Statistics:
+        return self._loop.run(self._schedules.statistics(schedule_id))
 
     def list(
         self,
@@ -88,20 +88,20 @@ class SyncExecutions:
         self._loop = loop
         self._executions = executions
 
-    def get(self, execution_uid: str) -> Execution:
-        return self._loop.run(self._executions.get(execution_uid))
+    def get(self, execution_id: str) -> Execution:
+        return self._loop.run(self._executions.get(execution_id))
 
-    def cancel(self, execution_uid: str) -> Execution:
-        return self._loop.run(self._executions.cancel(execution_uid))
+    def cancel(self, execution_id: str) -> Execution:
+        return self._loop.run(self._executions.cancel(execution_id))
 
-    def why(self, execution_uid: str) -> RunWhy:
-        return self._loop.run(self._executions.why(execution_uid))
+    def why(self, execution_id: str) -> RunWhy:
+        return self._loop.run(self._executions.why(execution_id))
 
     def list(
         self,
         *,
-        schedule: str | None = None,
-        state: str | Sequence[str] | None = None,
+        schedule_id: str | None = None,
+        status: str | Sequence[str] | None = None,
         trigger: str | None = None,
         type: str | None = None,  # noqa: A002 - the API's word
         due_after: datetime | None = None,
@@ -110,8 +110,8 @@ class SyncExecutions:
     ) -> Iterator[Execution]:
         return self._loop.iterate(
             self._executions.list(
-                schedule=schedule,
-                state=state,
+                schedule_id=schedule_id,
+                status=status,
                 trigger=trigger,
                 type=type,
                 due_after=due_after,
@@ -188,9 +188,14 @@ class SyncLocks:
         return self._loop.run(self._locks.force_release(key, user_id=user_id))
 
     def list(
-        self, *, key: str | None = None, holder: str | None = None, state: str | None = None, user_id: str | None = None
+        self,
+        *,
+        key: str | None = None,
+        holder: str | None = None,
+        status: str | None = None,
+        user_id: str | None = None,
     ) -> Iterator[Lock]:
-        return self._loop.iterate(self._locks.list(key=key, holder=holder, state=state, user_id=user_id))
+        return self._loop.iterate(self._locks.list(key=key, holder=holder, status=status, user_id=user_id))
 
 
 async def _set(event: asyncio.Event) -> None:

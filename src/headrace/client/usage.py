@@ -8,6 +8,8 @@ from headrace.client.verbs import Verbs, given, part
 
 
 class Usage(Verbs):
+    """What was used of which quota, and what is left."""
+
     async def balance(self, *, user_id: str | None = None) -> Balance:
         """What you can use now, and until when."""
         return Balance.of(await self._get("/v1/usage/balance", given({"user_id": user_id})))
@@ -53,6 +55,7 @@ class Usage(Verbs):
             yield Entitlement.of(item)
 
     async def entitlement(self, entitlement_id: str) -> Entitlement:
+        """One quota of one period."""
         return Entitlement.of(await self._get(f"/v1/entitlements/{part(entitlement_id)}"))
 
     async def adjust(self, entitlement_id: str, units: int, *, reason: str, once: str | None = None) -> Entitlement:

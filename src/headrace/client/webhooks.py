@@ -103,11 +103,14 @@ class EndpointStatistics(Answer):
 
 
 class Webhooks(Verbs):
+    """Where events are sent, and what came of it."""
+
     async def create(self, endpoint: NewEndpoint, *, key: str | None = None) -> Endpoint:
         """Make an endpoint. Its ``secret`` is shown only now: keep it where the receiver finds it."""
         return Endpoint.of(await self._create(_ENDPOINTS, endpoint.as_json(), key))
 
     async def get(self, endpoint_id: str) -> Endpoint:
+        """One endpoint, without its secret."""
         return Endpoint.of(await self._get(f"{_ENDPOINTS}/{part(endpoint_id)}"))
 
     async def update(self, endpoint_id: str, *, version: int | None = None, **changes: Any) -> Endpoint:
@@ -124,6 +127,7 @@ class Webhooks(Verbs):
         return Endpoint.of(await self._change(f"{_ENDPOINTS}/{part(endpoint_id)}/pause", None, safe=True))
 
     async def resume(self, endpoint_id: str) -> Endpoint:
+        """Send again what waits, and what comes."""
         return Endpoint.of(await self._change(f"{_ENDPOINTS}/{part(endpoint_id)}/resume", None, safe=True))
 
     async def rotate_secret(self, endpoint_id: str, *, secret: str | None = None, key: str | None = None) -> Endpoint:
@@ -132,6 +136,7 @@ class Webhooks(Verbs):
         return Endpoint.of(await self._create(path, given({"secret": secret}), key))
 
     async def statistics(self, endpoint_id: str, *, hours: int = 24) -> EndpointStatistics:
+        """How an endpoint has fared lately."""
         path = f"{_ENDPOINTS}/{part(endpoint_id)}/statistics"
         return EndpointStatistics.of(await self._get(path, {"hours": hours}))
 

@@ -1,7 +1,7 @@
 """What routes are served with: handed to the app once, reached through ``request.app.state.services``."""
 
 import hmac
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Annotated
@@ -12,27 +12,10 @@ from headrace.access import Authenticate
 from headrace.database import Database
 from headrace.edge.cookies import CookieConfig
 from headrace.edge.limits import LimitConfig
+from headrace.figures import Figures, Meters, no_figures
 
 Readiness = Callable[[], Awaitable[Sequence[str]]]
 """The reasons why this process should not be sent requests now; none when it is ready."""
-
-
-@dataclass(frozen=True, slots=True)
-class Figure:
-    """A gauge for `/metrics`: one value for each set of labels."""
-
-    name: str
-    help: str
-    labels: tuple[str, ...]
-    values: Mapping[tuple[str, ...], float]
-
-
-Figures = Callable[[], Awaitable[Sequence[Figure]]]
-"""What is known about more than this process, such as the database."""
-
-
-async def no_figures() -> Sequence[Figure]:
-    return ()
 
 
 async def always_ready() -> Sequence[str]:
@@ -51,6 +34,7 @@ class Services:
     idempotency_lifetime: timedelta = timedelta(hours=24)
     readiness: Readiness = always_ready
     figures: Figures = no_figures
+    meters: Meters = field(default_factory=Meters)
 
     def __post_init__(self) -> None:
         if len(self.secret) < 32:

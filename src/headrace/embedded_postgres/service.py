@@ -81,6 +81,11 @@ class Server:
         """The address for what only a superuser may do, such as making databases for tests."""
         return self._url(SUPERUSER, self._words.superuser, "postgres")
 
+    @property
+    def url_for_superuser(self) -> str:
+        """The same in the product's own database."""
+        return self._url(SUPERUSER, self._words.superuser, DATABASE)
+
     def _url(self, role: str, password: str, database: str) -> str:
         return f"postgresql://{role}:{password}@127.0.0.1:{self.port}/{database}"
 

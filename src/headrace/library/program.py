@@ -8,16 +8,20 @@ from typing import Any, Self
 
 from headrace import ids
 from headrace.assembly.followers import followers
+from headrace.connections import transaction_of
 from headrace.database import Database, DatabaseConfig, Tx
 from headrace.deadlines import deadline
 from headrace.errors import Invalid
+from headrace.library.acting import caller_for
 from headrace.library.connections import fetch, fetch_blocking
 from headrace.library.standard_logging import use_standard_logging
-from headrace.library.submission import as_parameters, as_row, refusals, spec_of, submit_statement
-from headrace.tasks.catalog import RegistryCatalog, declare_types
+from headrace.library.submission import How, UnknownType, as_parameters, as_row, refusals, spec_of, submit_statement
+from headrace.tasks import service
+from headrace.tasks.catalog import RegistryCatalog, StoredCatalog, declare_types
 from headrace.tasks.errors import TaskNotFound
 from headrace.tasks.model import Task, TaskSpec
 from headrace.tasks.registry import Registry
+from headrace.tasks.service import Tasks
 from headrace.tasks.store.tasks import find_task
 from headrace.tasks.submit import SubmitConfig, Submitter
 from headrace.tasks.worker.config import WorkerConfig
@@ -33,11 +37,20 @@ class NoRegistry(Invalid):
 
 
 class Headrace:
-    """Submits into a database, waits for tasks, and runs a worker, all inside your program.
+    """Submits into a database, waits for tasks, cancels them and runs a worker, all inside your program.
+
+    >>> async with Headrace("postgresql://…", registry) as hr:
+    ...     async with pool.acquire() as connection, connection.transaction():
+    ...         await connection.execute("INSERT INTO orders …")
+    ...         await hr.submit("order.ship", {"order": 7}, connection=connection)
 
     Opened with ``async with`` (or at the first call that needs it), it keeps a small pool of its own and tells the
-    database of the registry's types. What is submitted with ``connection=`` goes through that connection alone, and is
-    there when, and only when, its transaction is committed.
+    database of the registry's types. ``registry`` is needed to run a worker, and to check payloads before they travel.
+    ``user_id`` is whose tasks it submits; by default the system's own.
+
+    Every verb with ``connection=`` works in the open transaction of that connection, and what it did is there when, and
+    only when, that is committed. It is one of asyncpg, psycopg 3 (async or not) or SQLAlchemy (async or not, or a
+    session).
     """
 
     def __init__(
@@ -58,6 +71,8 @@ class Headrace:
         self._submitter = Submitter(
             RegistryCatalog(registry or Registry()), self._followers, SubmitConfig(payload_limit=payload_limit)
         )
+        # Also of tasks whose types this program does not have.
+        self._tasks = Tasks(self._submitter, StoredCatalog(), self._followers)
         self._db: Database | None = None
         self._opening = asyncio.Lock()
 
@@ -71,6 +86,7 @@ class Headrace:
         await self.close()
 
     async def close(self) -> None:
+        """Close its connections; the next call opens new ones."""
         if self._db is not None:
             await self._db.close()
             self._db = None
@@ -108,11 +124,16 @@ class Headrace:
         limit_key: str | None = None,
         labels: Mapping[str, str] | None = None,
         trace_id: str | None = None,
+        unknown_type: UnknownType = "refuse",
+        trusted: bool = False,
     ) -> str:
         """Submit one task and give its id; with a ``key`` the same one again, also under a race.
 
-        ``connection`` is one of asyncpg, psycopg 3 (async or not) or SQLAlchemy (async or not, or a session), and the
-        task belongs to its transaction. Without it the task is there when this returns.
+        With ``connection`` the task belongs to its transaction; without it the task is there when this returns. What
+        is left out is as the type says (``Registry.task``).
+
+        A type that nobody has declared is refused; with ``unknown_type="wait"`` the task waits for whoever does. A
+        ``user_id`` must be of somebody who may submit the type; ``trusted`` says that your program has seen to that.
         """
         options = {
             "title": title,
@@ -127,15 +148,26 @@ class Headrace:
             "idempotency_key": key,
         }
         specs = [spec_of(type, payload, options)]
-        return (await self.submit_many(specs, connection=connection, user_id=user_id))[0]
+        (task_id,) = await self.submit_many(
+            specs, connection=connection, user_id=user_id, unknown_type=unknown_type, trusted=trusted
+        )
+        return task_id
 
     async def submit_many(
-        self, specs: Sequence[TaskSpec], *, connection: Any = None, user_id: str | None = None
+        self,
+        specs: Sequence[TaskSpec],
+        *,
+        connection: Any = None,
+        user_id: str | None = None,
+        unknown_type: UnknownType = "refuse",
+        trusted: bool = False,
     ) -> Sequence[str]:
         """Submit them all or none, in this order; gives their ids."""
         if connection is None and self._registry is not None and all(spec.type in self._registry for spec in specs):
-            return await self._submitter.submit_now(await self._database(), specs, user_id=user_id or self._user_id)
-        parameters = list(as_parameters(self._rows(specs, user_id)))
+            return await self._submitter.submit_now(
+                await self._database(), specs, user_id=user_id or self._user_id, trusted=trusted
+            )
+        parameters = list(as_parameters(self._rows(specs, user_id, unknown_type, trusted=trusted)))
         with refusals():
             if connection is not None:
                 return [task_id for each in parameters for task_id in await fetch(connection, submit_statement, each)]
@@ -143,10 +175,16 @@ class Headrace:
                 return [task_id for each in parameters for task_id in await fetch(tx, submit_statement, each)]
 
     def submit_blocking(
-        self, specs: TaskSpec | Sequence[TaskSpec], *, connection: Any, user_id: str | None = None
+        self,
+        specs: TaskSpec | Sequence[TaskSpec],
+        *,
+        connection: Any,
+        user_id: str | None = None,
+        unknown_type: UnknownType = "refuse",
+        trusted: bool = False,
     ) -> Sequence[str]:
         """``submit_many`` for code without an event loop, on a blocking connection of psycopg 3 or SQLAlchemy."""
-        rows = self._rows([specs] if isinstance(specs, TaskSpec) else specs, user_id)
+        rows = self._rows([specs] if isinstance(specs, TaskSpec) else specs, user_id, unknown_type, trusted=trusted)
         with refusals():
             return [
                 task_id
@@ -154,17 +192,30 @@ class Headrace:
                 for task_id in fetch_blocking(connection, submit_statement, each)
             ]
 
-    def _rows(self, specs: Sequence[TaskSpec], user_id: str | None) -> list[bytes]:
+    def _rows(
+        self, specs: Sequence[TaskSpec], user_id: str | None, unknown_type: UnknownType, *, trusted: bool
+    ) -> list[bytes]:
         owner = user_id or self._user_id
-        return [
-            as_row(spec, user_id=owner, registry=self._registry, payload_limit=self._payload_limit) for spec in specs
-        ]
+        how = How(owner, trusted or owner == ids.SYSTEM_USER, unknown_type)
+        return [as_row(spec, how, registry=self._registry, payload_limit=self._payload_limit) for spec in specs]
 
-    # -- waiting
+    # -- looking
 
-    async def get(self, task_id: str) -> Task:
-        async with (await self._database()).transaction(readonly=True) as tx:
-            return await _get(tx, task_id)
+    async def get(self, task_id: str, *, connection: Any = None, user_id: str | None = None) -> Task:
+        """One task, with its payload and its result; ``TaskNotFound`` if there is none.
+
+        With a ``user_id`` only a task of theirs is found, which spares a program that serves many users the check.
+        """
+        found = await self.find(task_id, connection=connection, user_id=user_id)
+        if found is None:
+            raise TaskNotFound
+        return found
+
+    async def find(self, task_id: str, *, connection: Any = None, user_id: str | None = None) -> Task | None:
+        """``get`` that gives None where there is no such task."""
+        async with self._transaction(connection, readonly=True) as tx:
+            found = await find_task(tx, task_id)
+        return found if found is None or user_id in (None, found.user_id) else None
 
     async def wait(
         self, task_id: str, *, within: timedelta | None = None, on_progress: Callable[[Task], None] | None = None
@@ -184,6 +235,42 @@ class Headrace:
                 pause = _POLL_FIRST_S if task.version != seen else min(pause * 1.3, _POLL_LAST_S)
                 seen = task.version
                 await asyncio.sleep(pause)
+
+    # -- changing
+
+    async def cancel(
+        self, task_id: str, *, connection: Any = None, user_id: str | None = None, version: int | None = None
+    ) -> Task:
+        """Cancel a task: one that waits is over with the commit, one that runs is told to stop and ends soon after.
+
+        Canceling twice changes nothing; ``TaskOver`` if it ended otherwise before. With a ``user_id`` it is done in
+        their name, to a task of theirs; otherwise in the system's, to any. With a ``version`` only if the task is as
+        you read it (``PreconditionFailed``). It is in the audit trail, as if it had been asked for over the API.
+        """
+        async with self._transaction(connection) as tx:
+            caller = await caller_for(tx, user_id)
+            return await service.cancel_task(tx, self._tasks, caller, task_id, expected=version)
+
+    async def retry(
+        self, task_id: str, *, connection: Any = None, user_id: str | None = None, version: int | None = None
+    ) -> Task:
+        """Run a task again that failed or was canceled: it waits anew, and may fail as often as at first.
+
+        ``TaskNotOver`` while it waits or runs; ``TaskOver`` if it succeeded, which is for good. The rest is as for
+        ``cancel``.
+        """
+        async with self._transaction(connection) as tx:
+            caller = await caller_for(tx, user_id)
+            return await service.retry_task(tx, self._tasks, caller, task_id, expected=version)
+
+    @asynccontextmanager
+    async def _transaction(self, connection: Any, *, readonly: bool = False) -> AsyncIterator[Tx]:
+        """The caller's own transaction, or one of ours."""
+        if connection is not None:
+            yield await transaction_of(connection)
+            return
+        async with (await self._database()).transaction(readonly=readonly) as tx:
+            yield tx
 
     # -- working
 
@@ -212,10 +299,3 @@ class Headrace:
         finally:
             stop.set()
             await running
-
-
-async def _get(tx: Tx, task_id: str) -> Task:
-    task = await find_task(tx, task_id)
-    if task is None:
-        raise TaskNotFound
-    return task

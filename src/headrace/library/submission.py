@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import orjson
 
@@ -11,11 +12,20 @@ from headrace.connections import sqlstate_of
 from headrace.errors import HeadraceError
 from headrace.library.connections import detail_of, message_of
 from headrace.tasks import storable
-from headrace.tasks.errors import IdempotencyKeyReused, PayloadInvalid, PayloadTooLarge, TaskSpecInvalid
+from headrace.tasks.errors import (
+    IdempotencyKeyReused,
+    PayloadInvalid,
+    PayloadTooLarge,
+    TaskSpecInvalid,
+    TypeDenied,
+    UnknownTaskType,
+)
 from headrace.tasks.limit_keys import limit_key
 from headrace.tasks.model import TaskSpec
 from headrace.tasks.registry import Registry
 from headrace.tasks.units import units
+
+UnknownType = Literal["refuse", "wait"]
 
 # A parameter of this many tasks is a few megabytes at most.
 ROWS = 1000
@@ -25,6 +35,8 @@ _ERRORS: Mapping[str, type[HeadraceError]] = {
     "HR003": PayloadTooLarge,
     "HR004": PayloadInvalid,
     "HR005": TaskSpecInvalid,
+    "HR007": UnknownTaskType,
+    "HR008": TypeDenied,
 }
 
 
@@ -34,16 +46,26 @@ def submit_statement(value: str) -> str:
 SELECT headrace.submit(
   type, payload, user_id => user_id, title => title, queue => queue, priority => priority, run_at => run_at,
   max_attempts => max_attempts, timeout_seconds => timeout_seconds, limit_key => limit_key, labels => labels,
-  trace_id => trace_id, idempotency_key => idempotency_key, schedule_uid => schedule_uid
+  trace_id => trace_id, idempotency_key => idempotency_key, schedule_uid => schedule_uid,
+  unknown_type => unknown_type, trusted => coalesce(trusted, false), payload_checked => coalesce(payload_checked, false)
 ) AS task_id
 FROM jsonb_to_recordset(CAST({value} AS jsonb)) AS given (
   type text, payload jsonb, user_id text, title text, queue text, priority integer, run_at timestamptz,
   max_attempts integer, timeout_seconds integer, limit_key text, labels jsonb, trace_id text, idempotency_key text,
-  schedule_uid text
+  schedule_uid text, unknown_type text, trusted boolean, payload_checked boolean
 )"""
 
 
-def as_row(spec: TaskSpec, *, user_id: str, registry: Registry | None, payload_limit: int) -> bytes:
+@dataclass(frozen=True, slots=True)
+class How:
+    """In whose name, and what the program says about it."""
+
+    user_id: str
+    trusted: bool = False
+    unknown_type: UnknownType = "refuse"
+
+
+def as_row(spec: TaskSpec, how: How, *, registry: Registry | None, payload_limit: int) -> bytes:
     """A task as JSON; what its type in the registry refuses, or PostgreSQL cannot keep, is refused here."""
     payload = {} if spec.payload is None else spec.payload
     declared = registry.get(spec.type) if registry is not None and spec.type in registry else None
@@ -58,12 +80,12 @@ def as_row(spec: TaskSpec, *, user_id: str, registry: Registry | None, payload_l
     except storable.NotStorable as exc:
         raise PayloadInvalid(f"The payload {exc}.") from None
     if declared is not None:  # only to refuse what is wrong: the database computes both by the same rules
-        limit_key(declared.name, declared.limit_key, spec.limit_key, payload=payload, user_id=user_id)
+        limit_key(declared.name, declared.limit_key, spec.limit_key, payload=payload, user_id=how.user_id)
         units(declared.name, declared.units_rule, payload)
     row = {
         "type": spec.type,
         "payload": orjson.Fragment(bytes(encoded)),
-        "user_id": user_id,
+        "user_id": how.user_id,
         "title": spec.title,
         "queue": spec.queue,
         "priority": spec.priority,
@@ -75,6 +97,9 @@ def as_row(spec: TaskSpec, *, user_id: str, registry: Registry | None, payload_l
         "trace_id": spec.trace_id,
         "idempotency_key": spec.idempotency_key,
         "schedule_uid": spec.schedule_uid,
+        "unknown_type": how.unknown_type,
+        "trusted": how.trusted or None,
+        "payload_checked": declared is not None or None,  # by the code itself, which takes what a schema cannot say
     }
     return orjson.dumps({name: value for name, value in row.items() if value is not None})
 

@@ -13,6 +13,7 @@ from headrace.edge.idempotency import ONCE, Answer, Once, idempotent
 from headrace.edge.paging import Page, Paging
 from headrace.edge.problem_details import problems
 from headrace.edge.services import Db
+from headrace.edge.vocabulary import AsShown
 from headrace.locks import service
 from headrace.locks.errors import LockHeld, LockLost, LockNotFound
 from headrace.locks.model import LONGEST_KEY, LONGEST_NOTE, LockState
@@ -78,8 +79,9 @@ async def list_locks(
     paging: Paging,
     key: Annotated[str | None, Query(max_length=LONGEST_KEY, description="Exactly this one.")] = None,
     holder: Annotated[str | None, Query(max_length=LONGEST_NOTE, description="Exactly this one.")] = None,
-    state: Annotated[
-        LockState | None, Query(description="`active` for what is held now. A lock whose time is over is `expired`.")
+    status: Annotated[
+        AsShown[LockState] | None,
+        Query(description="`ACTIVE` for what is held now. A lock whose time is over is `EXPIRED`."),
     ] = None,
     user_id: Annotated[
         str | None, Query(max_length=64, description="Whose, for administrators: a user's id, or `*` for everybody's.")
@@ -87,8 +89,8 @@ async def list_locks(
 ) -> Page[LockOut]:
     """Who holds and who held your locks, newest first."""
     owner = user_id or caller.user_id
-    listing = paging.of("locks", owner=owner, key=key, holder=holder, state=state)
-    wanted = Filter(None if owner == service.EVERYBODY else owner, key, holder, state)
+    listing = paging.of("locks", owner=owner, key=key, holder=holder, status=status)
+    wanted = Filter(None if owner == service.EVERYBODY else owner, key, holder, status)
     before = int(listing.after[1]) if listing.after else None
     async with db.transaction() as tx:
         rows = await service.list_locks(tx, caller, wanted, before=before, limit=listing.fetch)

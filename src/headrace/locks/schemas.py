@@ -6,6 +6,7 @@ from typing import Annotated, Self
 from pydantic import BaseModel, ConfigDict, Field
 
 from headrace.edge.text import Text
+from headrace.edge.vocabulary import AsShown
 from headrace.locks.model import LONGEST_KEY, LONGEST_NOTE, LONGEST_TTL, Grant, Lock, LockState
 
 _AT = "2026-06-01T12:00:00Z"
@@ -61,7 +62,7 @@ class LockOut(BaseModel):
     user_id: str = Field(description="Whose lock it is.", examples=["u_01h455vb4pex5vsknk084sn02q"])
     fence: int = Field(description="Larger than that of every holding of this key before.", examples=[7])
     holder: str = Field(examples=["host-3:4711"])
-    state: LockState
+    status: AsShown[LockState]
     purpose: str | None
     acquired_at: datetime = Field(examples=[_AT])
     expires_at: datetime = Field(examples=[_AT])
@@ -75,7 +76,7 @@ class LockOut(BaseModel):
             user_id=lock.user_id,
             fence=lock.fence,
             holder=lock.holder_id,
-            state=lock.state,
+            status=lock.state,
             purpose=lock.purpose,
             acquired_at=lock.acquired_at,
             expires_at=lock.expires_at,

@@ -42,6 +42,7 @@ CREATE TABLE headrace.bulk_actions (
   task_id            varchar(64) PRIMARY KEY,
   user_id            varchar(64) NOT NULL,
   as_admin           boolean NOT NULL,
+  scopes             text[],
   resource           varchar(16) NOT NULL
                      CONSTRAINT ck_bulk_actions_resource CHECK (resource IN ('tasks', 'schedules')),
   action             varchar(16) NOT NULL,
@@ -73,6 +74,7 @@ CREATE INDEX idx_bulk_actions_created_at ON headrace.bulk_actions (created_at DE
 COMMENT ON TABLE headrace.bulk_actions IS 'Actions on all rows that a filter matches, each carried out by a task: what was asked, and how far it is.';
 COMMENT ON COLUMN headrace.bulk_actions.task_id IS 'The task that carries it out. No foreign key: tasks go by the million, and each would look here.';
 COMMENT ON COLUMN headrace.bulk_actions.as_admin IS 'Whether whoever asked acted as an administrator; looked at again when it runs.';
+COMMENT ON COLUMN headrace.bulk_actions.scopes IS 'Of the API key that asked; null for a session, which is not narrowed.';
 COMMENT ON COLUMN headrace.bulk_actions.expected IS 'How many the person was shown before.';
 COMMENT ON COLUMN headrace.bulk_actions.matched IS 'How many there were when it was asked for, up to a bound.';
 COMMENT ON COLUMN headrace.bulk_actions.skipped IS 'That were as they should be already, or had moved on.';

@@ -281,9 +281,10 @@ async def _prepare(connection: "asyncpg.Connection[Any]") -> None:
         await connection.execute(PREPARE)
     except asyncpg.InsufficientPrivilegeError as exc:
         raise MigrationRefused(
-            "This user may not create the roles headrace_owner and headrace_app, or a schema in this database. Let an "
-            "administrator run: CREATE ROLE headrace_owner; CREATE ROLE headrace_app; GRANT headrace_owner TO <user>; "
-            "GRANT CREATE ON DATABASE <database> TO headrace_owner;"
+            "This user may not create the roles headrace_owner and headrace_app, or a schema in this database. Name "
+            "one who may in HEADRACE_DATABASE_OWNER_URL, or let an administrator run: CREATE ROLE headrace_owner; "
+            "CREATE ROLE headrace_app; GRANT headrace_owner TO <user>; GRANT CREATE ON DATABASE <database> TO "
+            "headrace_owner;"
         ) from exc
 
 

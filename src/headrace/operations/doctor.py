@@ -15,12 +15,15 @@ from headrace.errors import HeadraceError
 from headrace.operations import model, retention
 from headrace.operations.config import RetentionConfig
 from headrace.operations.health import Health, list_tables, read_health
+from headrace.tasks import why
 
 _MUCH_SKEW_S = 2.0
 _OVERDUE = timedelta(hours=1)
 _MANY_DEAD_ROWS = 100_000
 _LATE = timedelta(days=3)
 _LATE_EVENT = timedelta(minutes=5)
+_STRANDED = timedelta(minutes=1)  # a worker that has just been started may be on its way
+_MOST_TOLD = 3
 _ROUNDS_MISSED = 3
 
 
@@ -71,6 +74,7 @@ async def examine(db: Database, config: DoctorConfig) -> list[Finding]:
         ("sealing", lambda patient: _sealing(patient, config.seal_interval)),
         ("deletions", _deletions),
         ("vacuum", _vacuum),
+        ("tasks", _tasks),
         ("outbox", _outbox),
         ("webhooks", _webhooks),
         ("ledger", _ledger),
@@ -178,6 +182,19 @@ async def _vacuum(patient: Patient) -> Finding:
             "that has been open for long (pg_stat_activity), and whether autovacuum is on",
         )
     return Finding("vacuum", Verdict.GOOD, f"{sum(table.dead_rows for table in tables):,} dead rows in all")
+
+
+async def _tasks(patient: Patient) -> Finding:
+    async with patient.db.transaction(readonly=True) as tx:
+        found = await why.stranded(tx, for_longer_than=_STRANDED)
+    if not found:
+        return Finding("tasks", Verdict.GOOD, "for all that wait there is a worker")
+    told = "; ".join(
+        f"{each.task_type} in the queue {each.queue} since {each.since:%Y-%m-%d %H:%M} UTC: {reason.text.rstrip('.')}"
+        for each, reason in found[:_MOST_TOLD]
+    )
+    more = f"; and {len(found) - _MOST_TOLD:,} kinds more" if len(found) > _MOST_TOLD else ""
+    return Finding("tasks", Verdict.WARNING, f"tasks wait that nobody can run: {told}{more}")
 
 
 async def _outbox(patient: Patient) -> Finding:

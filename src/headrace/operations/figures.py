@@ -1,4 +1,4 @@
-"""The database's health for `/metrics`."""
+"""What the database knows for `/metrics`, remembered for some seconds."""
 
 import asyncio
 import time
@@ -7,14 +7,17 @@ from datetime import timedelta
 
 from headrace.billing.verifying import Verification
 from headrace.database import Database
-from headrace.edge.services import Figure
+from headrace.figures import Figure
 from headrace.operations.health import Health, read_health
+from headrace.operations.task_figures import read_task_figures
 from headrace.webhooks.store.overview import Overview
 
 _GOOD_FOR_S = 15.0  # however many scrapers there are, the database is asked no oftener
 
 
-class HealthFigures:
+class TaskFigures:
+    """Tasks, workers and schedules, which every role shows; read once in a while, whoever asks."""
+
     def __init__(self, db: Database) -> None:
         self._db = db
         self._lock = asyncio.Lock()
@@ -23,8 +26,19 @@ class HealthFigures:
     async def __call__(self) -> Sequence[Figure]:
         async with self._lock:
             if self._known is None or time.monotonic() - self._known[0] > _GOOD_FOR_S:
-                self._known = (time.monotonic(), figures_of(await read_health(self._db)))
+                self._known = (time.monotonic(), await self._read())
             return self._known[1]
+
+    async def _read(self) -> list[Figure]:
+        async with self._db.transaction(readonly=True) as tx:
+            return await read_task_figures(tx)
+
+
+class HealthFigures(TaskFigures):
+    """These and the database's health, which an API shows."""
+
+    async def _read(self) -> list[Figure]:
+        return [*await super()._read(), *figures_of(await read_health(self._db))]
 
 
 def figures_of(health: Health) -> list[Figure]:

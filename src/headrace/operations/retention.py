@@ -5,11 +5,12 @@ run goes on where the last one stopped. What it did stands in ``headrace.retenti
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 
 from headrace import logs
 from headrace.audit import Who
-from headrace.database import Database, DatabaseConfig
+from headrace.database import Database, DatabaseConfig, Tx
 from headrace.errors import HeadraceError
 from headrace.operations import store
 from headrace.operations.config import LockConfig, RetentionConfig
@@ -26,7 +27,7 @@ from headrace.operations.model import (
 )
 from headrace.operations.retiring import Step, retire_month
 from headrace.operations.row_archives import archive_rows
-from headrace.purging import BATCH, RowRetention
+from headrace.purging import BATCH, Keeps, RowRetention
 from headrace.storage import Storage, StorageConfig
 
 log = logs.get(__name__)
@@ -135,6 +136,33 @@ async def purge_rows(
     return run
 
 
+@dataclass(slots=True)
+class _Journal:
+    """What a walk has removed, kept in the row of its table."""
+
+    table: str
+    now: datetime
+    marks: dict[str, dict[str, str]]
+    removed: int = 0
+
+    async def note(self, tx: Tx, removed: int) -> None:
+        self.removed += removed
+        await store.count_removed(tx, self.table, removed, marks=self.marks)
+
+
+async def walk_rows(db: Database, rule: RowRetention, keeps: Keeps, *, now: datetime | None = None) -> Retention:
+    """Let a package go through its own table; what is done before it is killed stays done."""
+    assert rule.walk is not None
+    async with db.transaction() as tx:
+        await store.start_run(tx, rule.table, now=now)
+        journal = _Journal(rule.table, now or await tx.fetchval("SELECT now()"), await store.find_marks(tx, rule.table))
+    await rule.walk(db, keeps, journal)
+    run = Retention(rule.table, journal.removed)
+    async with db.transaction() as tx:
+        await store.finish_run(tx, run)
+    return run
+
+
 async def _archive_and_purge(db: Database, rule: RowRetention, line: datetime, archive: StorageConfig) -> Retention:
     removed, more = 0, True
     try:
@@ -162,6 +190,8 @@ async def retain(
 ) -> Retention:
     """One run of retention over one table: rows go by ``rules``, months of the others whole."""
     keep = config.keep(table_name)
+    if table_name in rules and rules[table_name].walk is not None:
+        return await walk_rows(db, rules[table_name], config.tasks_by_status, now=now)
     if table_name in rules:
         archive = storage if table_name in config.archived_rows else None
         return await purge_rows(db, rules[table_name], keep, archive=archive, now=now)

@@ -16,7 +16,7 @@ class ArchiveOut(BaseModel):
     id: str = Field(examples=[ARCHIVE_ID])
     table: str = Field(examples=["audit_events"])
     month: date = Field(description="Its first day.", examples=["2026-01-01"])
-    state: ArchiveState = Field(
+    status: ArchiveState = Field(
         description="`DETACHED`: beside its table. `ARCHIVED`: also in the archive. `DROPPED`: only there."
     )
     location: str | None = Field(description="The file's name in the archive.")
@@ -39,7 +39,7 @@ class ArchiveOut(BaseModel):
             id=archive.id,
             table=archive.table_name,
             month=archive.period,
-            state=archive.state,
+            status=archive.state,
             location=archive.location,
             rows=archive.row_count,
             min_id=archive.min_id,

@@ -1,6 +1,6 @@
 """SQL about months, archives and the runs of retention."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date, datetime
 from typing import Any
 
@@ -185,13 +185,22 @@ async def start_run(tx: Tx, table: str, *, now: datetime | None = None) -> None:
 
 # Added as it happens: a run that is killed has still removed what it removed.
 COUNT_REMOVED = """
-UPDATE headrace.retention_runs SET removed_rows = removed_rows + $2, removed_total = removed_total + $2
+UPDATE headrace.retention_runs
+SET removed_rows = removed_rows + $2, removed_total = removed_total + $2, marks = coalesce($3, marks)
 WHERE table_name = $1
 """
 
 
-async def count_removed(tx: Tx, table: str, rows: int) -> None:
-    await tx.execute(COUNT_REMOVED, table, rows)
+async def count_removed(tx: Tx, table: str, rows: int, *, marks: Mapping[str, Mapping[str, str]] | None = None) -> None:
+    await tx.execute(COUNT_REMOVED, table, rows, marks)
+
+
+FIND_MARKS = "SELECT marks FROM headrace.retention_runs WHERE table_name = $1"
+
+
+async def find_marks(tx: Tx, table: str) -> dict[str, dict[str, str]]:
+    """Up to where earlier runs have looked."""
+    return dict(await tx.fetchval(FIND_MARKS, table) or {})
 
 
 FINISH_RUN = """

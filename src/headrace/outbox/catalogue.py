@@ -72,7 +72,7 @@ _TASK: Mapping[str, Schema] = {
     "max_attempts": _COUNT,
     "queue": _TEXT,
     "priority": {"type": "integer"},
-    "schedule_uid": _named("Of the schedule that fired it, if one did.", _OPTIONAL_TEXT),
+    "schedule_id": _named("Of the schedule that fired it, if one did.", _OPTIONAL_TEXT),
     "current_step": _OPTIONAL_TEXT,
     "progress": {"type": "integer", "minimum": 0, "maximum": 100},
     "error_code": _named("Of the last failure.", _OPTIONAL_TEXT),

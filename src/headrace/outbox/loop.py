@@ -15,6 +15,7 @@ from datetime import timedelta
 from headrace import ids, logs
 from headrace.database import Database
 from headrace.errors import HeadraceError
+from headrace.figures import Figure, Kind
 from headrace.loops import repeat
 from headrace.outbox import interests, presence
 from headrace.outbox.consumers import Consumer
@@ -74,6 +75,19 @@ class RelayLoop:
         self._id = ids.new("rly")
         self._asleep = False
         self.relayed = Relayed()
+
+    def read_figures(self) -> list[Figure]:
+        """What this relay has done, for `/metrics`."""
+        done = self.relayed
+        return [
+            Figure(
+                "headrace_relay_events_total",
+                "Events that this relay published, or could not and will try again (failed), or gave up (dead).",
+                ("result",),
+                {("published",): done.published, ("failed",): done.failed, ("dead",): done.dead},
+                kind=Kind.COUNTER,
+            )
+        ]
 
     async def run(self, stop: asyncio.Event) -> None:
         """Relay until ``stop``; what is under way is finished, and the senders finish or give back theirs."""

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from pydantic import TypeAdapter
 
+from headrace import extras
 from headrace.errors import HeadraceError
 from headrace.removal import pictures, places
 from headrace.removal.errors import HintUnusable, ModelDamaged, PictureUnreadable, RemovalMissing, TargetUnusable
@@ -22,7 +23,7 @@ PICTURE = "headrace.picture"
 # counts what is only reserved, too, and comes to 3. Each two threads more look at one more tile at a time.
 _GIGABYTES, _GIGABYTES_A_TILE = 4, 1
 # By themselves these libraries reserve address space for as many threads as the machine has cores: at 16, a gigabyte.
-_TWO_THREADS = ("OPENBLAS_NUM_THREADS=2", "OPENCV_FOR_THREADS_NUM=2")
+TWO_THREADS = ("OPENBLAS_NUM_THREADS=2", "OPENCV_FOR_THREADS_NUM=2")
 _ERRORS: dict[str, type[HeadraceError]] = {
     each.code: each for each in (HintUnusable, ModelDamaged, PictureUnreadable, TargetUnusable)
 }
@@ -34,7 +35,7 @@ def carry_out(order: Order, *, on_progress: Callable[[int], object] | None = Non
     What can be known to be wrong with the files is said before anything is computed, and results appear whole or not
     at all, also when this is interrupted.
     """
-    _require_engines()
+    require_engines()
     source = Path(order.source)
     places.require_source(source)
     if order.result is not None:
@@ -56,7 +57,7 @@ def carry_out(order: Order, *, on_progress: Callable[[int], object] | None = Non
 def picture_type(threads: int) -> TaskType:
     """One picture as a task: its payload is an ``Order``, its result a ``Report``."""
     registry = Registry()
-    registry.task(PICTURE, isolation="process", limits=limits(threads), environment=_TWO_THREADS, network=False)(clean)
+    registry.task(PICTURE, isolation="process", limits=limits(threads), environment=TWO_THREADS, network=False)(clean)
     return registry.get(PICTURE)
 
 
@@ -99,7 +100,8 @@ def _with_real_names(message: str, order: Order, drafted: Order) -> str:
     return message
 
 
-def _require_engines() -> None:
+def require_engines() -> None:
+    """Raises ``RemovalMissing``."""
     missing = [name for name in ("cv2", "numpy", "onnxruntime", "PIL") if importlib.util.find_spec(name) is None]
     if missing:
-        raise RemovalMissing
+        raise RemovalMissing(f"Removal needs libraries that are not installed: run {extras.remedy('removal')}.")

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from pydantic import TypeAdapter
 
+from headrace import extras
 from headrace.errors import HeadraceError
 from headrace.removal import documents, places
 from headrace.removal.candidates import DocumentOrder, DocumentReport
@@ -115,4 +116,4 @@ def _require_result(target: Path, source: Path, *, force: bool) -> None:
 
 def _require_engines() -> None:
     if any(importlib.util.find_spec(name) is None for name in ("lxml", "numpy", "pikepdf", "PIL", "pypdfium2")):
-        raise RemovalMissing
+        raise RemovalMissing(f"Removal needs libraries that are not installed: run {extras.remedy('removal')}.")

@@ -1,10 +1,10 @@
 """What can go wrong when a mark is to be found or taken off."""
 
-from headrace.errors import Invalid, NotFound, Unavailable
+from headrace.errors import Invalid, Unavailable
 
 
 class RemovalMissing(Unavailable):
-    """Removal needs libraries that are not installed: `pip install 'headrace[removal]'` or `scripts/setup removal`."""
+    """Removal needs libraries that are not installed: those of the extra `removal`."""
 
     code = "removal_missing"
 
@@ -69,22 +69,13 @@ class ConverterMissing(Unavailable):
     code = "converter_missing"
 
 
-# -- of orders through the API
+class ClipUnreadable(Invalid):
+    """The file is not a clip that can be read."""
+
+    code = "clip_unreadable"
 
 
-class RemovalNotFound(NotFound):
-    """There is no such removal."""
+class EncoderMissing(Unavailable):
+    """No encoder for that codec is there: choose another with `--codec`."""
 
-    code = "removal_not_found"
-
-
-class MediaUnsupported(Invalid):
-    """Marks cannot be taken off files of this kind."""
-
-    code = "media_unsupported"
-
-
-class OrderInvalid(Invalid):
-    """The removal cannot be ordered like this."""
-
-    code = "removal_invalid"
+    code = "encoder_missing"

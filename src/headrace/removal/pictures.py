@@ -35,7 +35,7 @@ def process(order: Order, progress: Progress) -> Report:
     from headrace.removal.eye.looking import look
 
     began = time.monotonic()
-    picture, original, kind = _read(order)
+    picture, original, kind = read(order)
     hints = _hints(order, picture)
     progress(_READ)
     sight = _chosen(look(picture, threads=order.threads, hints=hints), order)
@@ -52,10 +52,10 @@ def process(order: Order, progress: Progress) -> Report:
     _give_back_memory()
     progress(_SOLVED)
     if restoration.refused is None:
-        with _writing(order.result):
+        with writing(order.result):
             formats.write(restoration.picture, original, order.result, kind)
         if order.compare is not None:
-            with _writing(order.compare):
+            with writing(order.compare):
                 triptych.save(order.compare, restoration.picture)
     progress(_WRITTEN)
     return report
@@ -114,7 +114,7 @@ def _chosen(sight: "Sight", order: Order) -> "Sight":
 def _write_mask(sight: "Sight", target: str) -> None:
     from PIL import Image
 
-    with _writing(target):
+    with writing(target):
         Image.fromarray(sight.mask_tight).convert("L").save(target, "PNG")
 
 
@@ -150,7 +150,8 @@ def _removal(restoration: "Restoration", original: formats.Original) -> Removal:
     )
 
 
-def _read(order: Order) -> tuple[Any, formats.Original, str]:
+def read(order: Order) -> tuple[Any, formats.Original, str]:
+    """The pixels, what else the file says, and the kind of the result. Raises ``PictureUnreadable``."""
     from PIL import Image
 
     Image.MAX_IMAGE_PIXELS = MOST_PIXELS
@@ -167,7 +168,8 @@ def _read(order: Order) -> tuple[Any, formats.Original, str]:
 
 
 @contextlib.contextmanager
-def _writing(target: str) -> Iterator[None]:
+def writing(target: str) -> Iterator[None]:
+    """Says of what goes wrong in writing a file that it is that file. Raises ``TargetUnusable``."""
     try:
         yield
     except (OSError, ValueError, KeyError) as exc:

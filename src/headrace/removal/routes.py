@@ -15,14 +15,9 @@ from headrace.edge.paging import Page, Paging
 from headrace.edge.problem_details import problems
 from headrace.edge.services import Db
 from headrace.errors import QuotaExhausted
-from headrace.removal.errors import (
-    DocumentEncrypted,
-    DocumentSigned,
-    MediaUnsupported,
-    OrderInvalid,
-    RemovalNotFound,
-)
+from headrace.removal.errors import DocumentEncrypted, DocumentSigned
 from headrace.removal.orders import service
+from headrace.removal.orders.errors import MediaUnsupported, OrderInvalid, RemovalNotFound
 from headrace.removal.orders.service import EVERYBODY
 from headrace.removal.schemas import (
     DetectIn,
@@ -33,6 +28,7 @@ from headrace.removal.schemas import (
     RemovalItemOut,
     RemovalOut,
 )
+from headrace.tasks.errors import OverCap, TooManyOpenTasks
 from headrace.tasks.schemas import TaskOut
 from headrace.tasks.service import Tasks
 
@@ -43,6 +39,7 @@ TaskIdPath = Annotated[str, Path(max_length=128, examples=["tsk_01h455vb4pex5vsk
 OrderOnce = Annotated[Once, Depends(idempotent("removals.create"))]
 DetectOnce = Annotated[Once, Depends(idempotent("assets.detect"))]
 _REFUSED = (AssetNotFound, MediaUnsupported, OrderInvalid, DocumentEncrypted, DocumentSigned)
+_CAPPED = (OverCap, TooManyOpenTasks)
 
 
 async def _tasks(request: Request) -> Tasks:
@@ -73,7 +70,7 @@ def create_router(tasks: Tasks) -> APIRouter:
     status_code=201,
     response_model=OrderedOut,
     summary="Order removals",
-    responses=problems(*_REFUSED, QuotaExhausted, *ONCE),
+    responses=problems(*_REFUSED, *_CAPPED, QuotaExhausted, *ONCE),
 )
 async def order_removals(body: RemovalIn, caller: Writer, db: Db, deps: TasksDep, once: OrderOnce) -> Response:
     """Have the marks taken off files that are yours: one removal for each, all of them or none.
@@ -144,7 +141,7 @@ async def get_removal(task_id: TaskIdPath, caller: Reader, db: Db, response: Res
     status_code=202,
     response_model=TaskOut,
     summary="Look for marks in a file",
-    responses=problems(*_REFUSED, *ONCE),
+    responses=problems(*_REFUSED, *_CAPPED, *ONCE),
 )
 async def detect_marks(
     asset_id: AssetIdPath, body: DetectIn, caller: Writer, db: Db, deps: TasksDep, once: DetectOnce

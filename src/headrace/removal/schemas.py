@@ -53,7 +53,8 @@ class QuoteIn(_Body):
         Field(description="`jpeg`, `png`, `webp` or `tiff` of pictures; left out: as the original.", examples=["png"]),
     ] = None
     hints: Annotated[
-        list[Hint], Field(max_length=100, description="Where the mark is, and what must stay; of pages or frames.")
+        list[Hint],
+        Field(max_length=100, description="Where the mark is, and what must stay; on which pages, and when."),
     ] = []
     mask_asset_id: Annotated[
         AssetId | None,

@@ -1,6 +1,6 @@
 """What can be wrong with schedules and their runs."""
 
-from headrace.errors import Conflict, Invalid, NotFound
+from headrace.errors import Conflict, Exhausted, Invalid, NotFound
 
 
 class ScheduleNotFound(NotFound):
@@ -19,6 +19,12 @@ class ScheduleInvalid(Invalid):
     """The schedule cannot be like this. ``fields`` names what is to be mended."""
 
     code = "schedule_invalid"
+
+
+class TooManySchedules(Exhausted):
+    """This user has as many schedules as users may have."""
+
+    code = "too_many_schedules"
 
 
 class CronInvalid(ScheduleInvalid):
@@ -46,9 +52,15 @@ class TimezoneUnknown(ScheduleInvalid):
 
 
 class ScheduleNameTaken(Conflict):
-    """Another schedule has this name: names are unique."""
+    """You have another schedule with this name: names are unique for their owner."""
 
     code = "schedule_name_taken"
+
+
+class ScheduleBusy(Conflict):
+    """As many runs as the schedule may have are under way, and its overlap_policy lets none wait: try again later."""
+
+    code = "schedule_busy"
 
 
 class ExecutionOver(Conflict):

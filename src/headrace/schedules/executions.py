@@ -70,7 +70,7 @@ class _HasTask(Exception):
 async def _cancel_held(tx: Tx, execution: Execution) -> None:
     if await schedules_store.lock_schedule(tx, execution.task_uid) is None:
         raise ExecutionNotFound
-    if not await store.cancel_held(tx, execution):
+    if not await store.cancel_held(tx, [execution.execution_uid]):
         raise _HasTask
 
 

@@ -11,9 +11,10 @@ from datetime import datetime
 
 from headrace.audit import Who
 from headrace.database import Row, Tx
-from headrace.schedules import due
+from headrace.schedules import due, overlap
 from headrace.schedules.due import Due, MisfireConfig, Rhythm
-from headrace.schedules.model import MisfirePolicy, Trigger, new_execution_uid
+from headrace.schedules.errors import ScheduleBusy
+from headrace.schedules.model import MisfirePolicy, OverlapPolicy, Trigger, new_execution_uid
 from headrace.schedules.store import firing as store
 from headrace.schedules.store.firing import ScheduleActivity
 from headrace.schedules.submission import Plan, Run, submit_runs
@@ -32,6 +33,7 @@ class Fired:
     executions: int = 0
     skipped: int = 0
     uids: list[str] = field(default_factory=list)
+    late_s: list[float] = field(default_factory=list)  # how long each run had been due when the look began
 
 
 async def fire_due(
@@ -55,23 +57,28 @@ async def fire_due(
         [found.fire[0] if found.fire else None for found in looked],
         [found.fire[-1] if found.fire else None for found in looked],
     )
+    plans = [Plan.of(row) for row in rows]
+    waiting = await overlap.count_waiting(tx, plans, standings)
     runs: list[Run] = []
     times: list[datetime] = []
-    for row, found in zip(rows, looked, strict=True):
-        standing = standings[row["uid"]]
-        plan = Plan.of(row)
+    skipped: list[int] = []
+    for plan, found in zip(plans, looked, strict=True):
+        standing = standings[plan.uid]
         fresh = [at for at in found.fire if at not in standing.fired]
-        runs += [Run(plan, new_execution_uid()) for _ in fresh]
-        times += fresh
+        kept = fresh[overlap.admitted(plan, standing, waiting.get(plan.uid, 0), len(fresh))]
+        runs += [Run(plan, new_execution_uid()) for _ in kept]
+        times += kept
+        skipped.append(found.skipped + len(fresh) - len(kept))
     await _start_what_may(tx, submitter, runs, standings)
     await insert_runs(tx, runs, times, trigger=Trigger.SCHEDULED)
+    await overlap.supersede_waiting(tx, plans)
     # Whoever frees a slot fills it; should one be free all the same, nobody waits for longer than until the next time.
     free = [row["uid"] for row in rows if standings[row["uid"]].waits_in_vain(row["max_concurrent"])]
     if free:
         await release_held(tx, submitter, free)
-    skipped = [found.skipped for found in looked]
     await store.advance(tx, [row["uid"] for row in rows], [found.next_run for found in looked], skipped)
-    return Fired(len(rows), len(runs), sum(skipped), [row["uid"] for row in rows])
+    late_s = [(rows[0]["at"] - due_at).total_seconds() for due_at in times]
+    return Fired(len(rows), len(runs), sum(skipped), [row["uid"] for row in rows], late_s)
 
 
 def _look(row: Row, misfires: MisfireConfig) -> Due:
@@ -141,11 +148,18 @@ async def _count_refused(tx: Tx, refused: Sequence[Run], at: datetime) -> None:
 
 
 async def fire_by_hand(tx: Tx, submitter: Submitter, plan: Plan, *, by: str, who: Who, now: datetime) -> Run:
-    """One run at once, beside the schedule's own times. The caller has locked the schedule."""
+    """One run at once, beside the schedule's own times; ``ScheduleBusy`` where it would have to wait and may not. The
+    caller has locked the schedule."""
     standings = await store.inspect_schedules(tx, [plan.uid], [None], [None])
+    waiting = await overlap.count_waiting(tx, [plan], standings)
     run = Run(plan, new_execution_uid(), who=who)
+    if not [run][overlap.admitted(plan, standings[plan.uid], waiting.get(plan.uid, 0), 1)]:
+        raise ScheduleBusy
     await _start_what_may(tx, submitter, [run], standings)
     await insert_runs(tx, [run], [now], trigger=Trigger.MANUAL, trigger_by=by)
+    await overlap.supersede_waiting(tx, [plan])
+    if run.task_id is None and plan.overlap_policy == OverlapPolicy.CANCEL_RUNNING:  # a scheduler makes room for it
+        await tx.execute(store.WAKE)
     return run
 
 

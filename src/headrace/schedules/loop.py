@@ -16,10 +16,13 @@ from datetime import datetime, timedelta
 from headrace import logs
 from headrace.database import Database
 from headrace.errors import HeadraceError, Unavailable
+from headrace.figures import Figure, Histogram, Kind
 from headrace.schedules.due import MisfireConfig
 from headrace.schedules.firing import Fired, fire_due
+from headrace.schedules.overlap import cancel_superseded
 from headrace.schedules.store import firing as store
 from headrace.schedules.store.firing import Upcoming
+from headrace.tasks.service import Tasks
 from headrace.tasks.submit import Submitter
 
 log = logs.get(__name__)
@@ -33,6 +36,7 @@ _FIRST_GUESS_S = 0.000_12
 # Who changes a schedule, or ends a run of it, waits while it is being fired; they must not wait for long.
 _LONGEST_HEAD_START_S = 0.25
 _ENOUGH_TO_MEASURE = 50
+LATENESS_BOUNDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 15.0, 60.0, 300.0, 3600.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +51,7 @@ class Scheduler:
     def __init__(self, db: Database, submitter: Submitter, config: SchedulerConfig | None = None) -> None:
         self._db = db
         self._submitter = submitter
+        self._tasks = Tasks.of(submitter)
         self._config = config or SchedulerConfig()
         self._woken = asyncio.Event()
         # Schedules that could not be fired, and until when (monotonic) they are left alone.
@@ -54,9 +59,18 @@ class Scheduler:
         self._per_schedule_s = _FIRST_GUESS_S
         self._begun: datetime | None = None  # the due time that was last fired ahead of its time
         self.fired = 0
+        self._skipped = 0
+        self._superseded = 0
+        self._lateness = Histogram(LATENESS_BOUNDS)
 
     async def run_once(self, *, now: datetime | None = None) -> Fired:
-        """Fire one batch of what is due. Afterwards more may be, if the batch was full."""
+        """Fire one batch of what is due, and make room for it where that means to cancel what runs. Afterwards more may
+        be due, if the batch was full."""
+        fired = await self._fire_batch(now)
+        self._superseded += await cancel_superseded(self._db, self._tasks)
+        return fired
+
+    async def _fire_batch(self, now: datetime | None) -> Fired:
         try:
             return await self._fire(now, self._config.batch)
         except Unavailable:
@@ -92,10 +106,45 @@ class Scheduler:
             self._learn(fired.schedules, time.monotonic() - began)
             if on_time and now is not None and fired.schedules:
                 await asyncio.sleep(max(0.0, (await store.time_until(tx, now)).total_seconds()))
+                began = time.monotonic()
+        since = time.monotonic() - began
+        for late_s in fired.late_s:
+            if late_s <= self._config.misfires.after.total_seconds():  # what was missed is not late but made up for
+                self._lateness.observe(max(0.0, late_s) + since)
         self.fired += fired.executions
+        self._skipped += fired.skipped
         if fired.skipped:
             log.warning("scheduler.skipped", schedules=fired.schedules, runs=fired.skipped)
         return fired
+
+    def read_figures(self) -> list[Figure]:
+        """What this scheduler has done, for `/metrics`."""
+        return [
+            Figure(
+                "headrace_schedule_runs_fired_total",
+                "Runs that this scheduler fired, also those that wait for a slot.",
+                values={(): self.fired},
+                kind=Kind.COUNTER,
+            ),
+            Figure(
+                "headrace_schedule_runs_skipped_total",
+                "Due times that this scheduler left out, by misfire_policy or overlap_policy.",
+                values={(): self._skipped},
+                kind=Kind.COUNTER,
+            ),
+            Figure(
+                "headrace_schedule_runs_superseded_total",
+                "Running runs that this scheduler told to stop for later ones (overlap_policy cancel_running).",
+                values={(): self._superseded},
+                kind=Kind.COUNTER,
+            ),
+            Figure(
+                "headrace_schedule_lateness_seconds",
+                "How long after its due time a run was fired; what was missed and is made up for is not in it.",
+                histograms={(): self._lateness},
+                kind=Kind.HISTOGRAM,
+            ),
+        ]
 
     def _left_alone(self) -> list[str]:
         now = time.monotonic()

@@ -20,6 +20,15 @@ class MisfirePolicy(StrEnum):
     NONE = "none"  # none of them runs
 
 
+class OverlapPolicy(StrEnum):
+    """What becomes of a due time that finds ``max_concurrent`` runs under way."""
+
+    QUEUE_ALL = "queue_all"  # it waits, up to max_waiting of them
+    QUEUE_ONE = "queue_one"  # it waits, unless another one does
+    SKIP = "skip"  # it does not run
+    CANCEL_RUNNING = "cancel_running"  # the oldest run is told to stop, and it comes in its place
+
+
 class ExecutionState(StrEnum):
     """pending → running → an end; there is no way back. The database refuses every other move."""
 
@@ -59,6 +68,8 @@ class ScheduleSpec:
     max_extension_seconds: int = 0
     max_retries: int = 3
     max_concurrent: int = 1
+    overlap_policy: OverlapPolicy = OverlapPolicy.QUEUE_ALL
+    max_waiting: int | None = None
     priority: int = 0
     labels: Mapping[str, str] = field(default_factory=dict)
     data: Any = None
@@ -89,6 +100,8 @@ class Schedule:
     timeout_grace_period: int
     max_extension_seconds: int
     max_concurrent: int
+    overlap_policy: OverlapPolicy
+    max_waiting: int | None
     priority: int
     labels: Mapping[str, str]
     data: Any
@@ -96,12 +109,18 @@ class Schedule:
     success_executions: int
     failure_executions: int
     consecutive_failures: int
+    retried_attempts: int
     skipped_runs: int
     last_executed_at: datetime | None
     last_failure_error: str | None
     version: int
     created_at: datetime
     updated_at: datetime
+
+    @property
+    def total_attempts(self) -> int:
+        """Attempts that are over: rows of ``task_executions``."""
+        return self.total_executions + self.retried_attempts
 
 
 @dataclass(frozen=True, slots=True)

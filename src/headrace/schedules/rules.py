@@ -9,7 +9,7 @@ from headrace.database import Tx
 from headrace.errors import Invalid
 from headrace.schedules.cron import cron_of, zone_of
 from headrace.schedules.errors import ScheduleInvalid
-from headrace.schedules.model import ScheduleSpec
+from headrace.schedules.model import OverlapPolicy, ScheduleSpec
 from headrace.tasks import storable
 from headrace.tasks.catalog import Catalog
 from headrace.tasks.errors import PayloadInvalid, TaskSpecInvalid, UnknownTaskType
@@ -23,6 +23,7 @@ LONGEST_INTERVAL = 10 * 366 * 24 * 3600
 LONGEST_RUN = 366 * 24 * 3600
 MOST_RETRIES = 999
 MOST_LABELS = 8
+MOST_WAITING = 1_000_000
 _LABEL = re.compile(LABEL)
 PRIORITIES = range(-1_000_000, 1_000_001)
 
@@ -111,6 +112,16 @@ def _check_limits(spec: ScheduleSpec) -> None:
         ("max_extension_seconds", 0 <= spec.max_extension_seconds <= LONGEST_RUN, "lies between 0 and a year"),
         ("max_retries", 0 <= spec.max_retries <= MOST_RETRIES, f"lies between 0 and {MOST_RETRIES}"),
         ("max_concurrent", 1 <= spec.max_concurrent <= 1_000_000, "is at least 1"),
+        (
+            "max_waiting",
+            spec.max_waiting is None or 1 <= spec.max_waiting <= MOST_WAITING,
+            f"lies between 1 and {MOST_WAITING:,}; to let none wait, choose the overlap_policy skip",
+        ),
+        (
+            "max_waiting",
+            spec.max_waiting is None or spec.overlap_policy is OverlapPolicy.QUEUE_ALL,
+            f"goes with the overlap_policy queue_all; {spec.overlap_policy} says itself how many wait",
+        ),
         ("priority", spec.priority in PRIORITIES, "lies between -1,000,000 and 1,000,000"),
     )
     for field, holds, rule in rules:

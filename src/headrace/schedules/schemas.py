@@ -7,16 +7,25 @@ from typing import Annotated, Any, Self
 from pydantic import BaseModel, ConfigDict, Field
 
 from headrace.edge.text import Text
+from headrace.edge.vocabulary import AsShown
 from headrace.schedules import rules
 from headrace.schedules.due import Rhythm
 from headrace.schedules.executions import RunExplanation
-from headrace.schedules.model import Execution, ExecutionState, MisfirePolicy, Schedule, ScheduleSpec, Trigger
-from headrace.schedules.service import Statistics
+from headrace.schedules.model import (
+    Execution,
+    ExecutionState,
+    MisfirePolicy,
+    OverlapPolicy,
+    Schedule,
+    ScheduleSpec,
+    Trigger,
+)
+from headrace.schedules.service import Disabled, Statistics
 from headrace.tasks.schemas import Instant, Labels, ReasonOut
 from headrace.tasks.why import Reason
 
-SCHEDULE_UID = "sch_01h455vb4pex5vsknk084sn02q"
-EXECUTION_UID = "exe_01h455vb4pex5vsknk084sn02q"
+SCHEDULE_ID = "sch_01h455vb4pex5vsknk084sn02q"
+EXECUTION_ID = "exe_01h455vb4pex5vsknk084sn02q"
 _AT = "2026-03-01T02:00:00Z"
 MOST_TIMES = 100
 
@@ -56,7 +65,25 @@ _Extension = Annotated[
 ]
 _Retries = Annotated[int, Field(ge=0, le=rules.MOST_RETRIES, description="How often a failed run is tried again.")]
 _Concurrent = Annotated[
-    int, Field(ge=1, le=1_000_000, description="Runs at once, over all machines. Further ones wait as `pending`.")
+    int,
+    Field(
+        ge=1, le=1_000_000, description="Runs at once, over all machines. `overlap_policy` says what becomes of more."
+    ),
+]
+_Overlap = Annotated[
+    OverlapPolicy,
+    Field(
+        description="What becomes of a due time that finds `max_concurrent` runs under way: `queue_all` lets it wait "
+        "as `PENDING`, `queue_one` too unless another one waits, `skip` leaves it out, `cancel_running` tells the "
+        "oldest run to stop and puts it in its place. What is left out is counted in `skipped_runs`."
+    ),
+]
+_Waiting = Annotated[
+    Annotated[int, Field(ge=1, le=rules.MOST_WAITING)] | None,
+    Field(
+        description="With `queue_all`: how many runs may wait. Further due times are left out. Null: any number.",
+        examples=[None],
+    ),
 ]
 _Priority = Annotated[int, Field(ge=-1_000_000, le=1_000_000, description="Higher starts first.")]
 _Labels = Annotated[Labels, Field(description="Only a worker that has all of these runs it.")]
@@ -86,6 +113,8 @@ class ScheduleIn(_Body):
     max_extension_seconds: _Extension = 0
     max_retries: _Retries = 3
     max_concurrent: _Concurrent = 1
+    overlap_policy: _Overlap = OverlapPolicy.QUEUE_ALL
+    max_waiting: _Waiting = None
     priority: _Priority = 0
     labels: _Labels = {}
     data: _Data = None
@@ -94,7 +123,7 @@ class ScheduleIn(_Body):
         return ScheduleSpec(**{name: getattr(self, name) for name in type(self).model_fields})
 
 
-_MAY_BE_NULL = frozenset({"cron", "interval", "run_at", "description", "data"})
+_MAY_BE_NULL = frozenset({"cron", "interval", "run_at", "description", "data", "max_waiting"})
 
 
 class ScheduleChangeIn(_Body):
@@ -113,6 +142,8 @@ class ScheduleChangeIn(_Body):
     max_extension_seconds: _Extension | None = None
     max_retries: _Retries | None = None
     max_concurrent: _Concurrent | None = None
+    overlap_policy: _Overlap | None = None
+    max_waiting: _Waiting = None
     priority: _Priority | None = None
     labels: _Labels | None = None
     data: _Data = None
@@ -125,7 +156,7 @@ class ScheduleChangeIn(_Body):
 class ScheduleItemOut(BaseModel):
     """A schedule and how it has done, as lists have it."""
 
-    uid: str = Field(examples=[SCHEDULE_UID])
+    id: str = Field(examples=[SCHEDULE_ID])
     user_id: str
     name: str = Field(examples=["Nightly report"])
     type: str = Field(examples=["report.build"])
@@ -142,14 +173,19 @@ class ScheduleItemOut(BaseModel):
     max_extension_seconds: int
     max_retries: int
     max_concurrent: int
+    overlap_policy: OverlapPolicy
+    max_waiting: int | None
     priority: int
     labels: dict[str, Any]
     data: Any = Field(examples=[{}])
-    total_executions: int = Field(description="Runs that are over, each attempt counted.")
-    success_executions: int
-    failure_executions: int = Field(description="Ended in `failure` or `timeout`.")
-    consecutive_failures: int = Field(description="Failures since the last success.")
-    skipped_runs: int = Field(description="Due times that were missed and not made up for.")
+    total_executions: int = Field(description="Runs that are over: a due time counts once, whatever its attempts.")
+    succeeded_executions: int = Field(description="Runs whose last attempt succeeded.")
+    failed_executions: int = Field(description="Runs whose last attempt ended as `FAILED` or `TIMED_OUT`.")
+    consecutive_failures: int = Field(description="Failed runs since the last success.")
+    total_attempts: int = Field(description="Attempts that are over, each counted.")
+    skipped_runs: int = Field(
+        description="Due times that did not run: missed and not made up for, or left out by `overlap_policy`."
+    )
     last_executed_at: datetime | None
     last_failure_error: str | None
     created_at: datetime = Field(examples=[_AT])
@@ -159,7 +195,12 @@ class ScheduleItemOut(BaseModel):
     @classmethod
     def of(cls, schedule: Schedule) -> Self:
         # One name for a thing over the whole API; the table keeps the document's.
-        renamed = {"cron": schedule.cron_expr}
+        renamed = {
+            "id": schedule.uid,
+            "cron": schedule.cron_expr,
+            "succeeded_executions": schedule.success_executions,
+            "failed_executions": schedule.failure_executions,
+        }
         return cls.model_validate(
             {
                 name: renamed[name] if name in renamed else getattr(schedule, name)
@@ -173,13 +214,26 @@ class ScheduleOut(ScheduleItemOut):
 
     warnings: list[ReasonOut] = Field(
         default=[],
-        description="Why its runs would wait: no worker that is alive takes them. None while it is disabled.",
+        description="Why its runs would wait: no worker that is alive takes them; or that it was due in the past. None "
+        "while it is disabled.",
     )
 
     @classmethod
     def warned(cls, schedule: Schedule, warnings: Sequence[Reason]) -> Self:
         shown = cls.of(schedule)
         shown.warnings = [ReasonOut(code=each.code, text=each.text, facts=each.facts) for each in warnings]
+        return shown
+
+
+class DisabledOut(ScheduleOut):
+    """A schedule that fires no more."""
+
+    canceled_runs: int = Field(default=0, description="Runs that had not begun, and were canceled with this request.")
+
+    @classmethod
+    def of_disabled(cls, disabled: Disabled) -> Self:
+        shown = cls.of(disabled.schedule)
+        shown.canceled_runs = disabled.canceled
         return shown
 
 
@@ -203,13 +257,15 @@ class TimesOut(BaseModel):
 
 
 class StatisticsOut(BaseModel):
-    """How a schedule has done. The counts are those of its runs that are over, each attempt counted."""
+    """How a schedule has done. The counts are those of its runs that are over; a run that succeeds at its second
+    attempt is one success, and two attempts."""
 
-    uid: str = Field(examples=[SCHEDULE_UID])
+    schedule_id: str = Field(examples=[SCHEDULE_ID])
     total_executions: int
-    success_executions: int
-    failure_executions: int
+    succeeded_executions: int
+    failed_executions: int
     consecutive_failures: int
+    total_attempts: int
     skipped_runs: int
     success_rate: float | None = Field(description="Of those that are over; null before the first.")
     last_executed_at: datetime | None
@@ -225,11 +281,12 @@ class StatisticsOut(BaseModel):
         schedule, figures = found.schedule, found.figures
         total = schedule.total_executions
         return cls(
-            uid=schedule.uid,
+            schedule_id=schedule.uid,
             total_executions=total,
-            success_executions=schedule.success_executions,
-            failure_executions=schedule.failure_executions,
+            succeeded_executions=schedule.success_executions,
+            failed_executions=schedule.failure_executions,
             consecutive_failures=schedule.consecutive_failures,
+            total_attempts=schedule.total_attempts,
             skipped_runs=schedule.skipped_runs,
             success_rate=schedule.success_executions / total if total else None,
             last_executed_at=schedule.last_executed_at,
@@ -245,11 +302,11 @@ class StatisticsOut(BaseModel):
 class ExecutionItemOut(BaseModel):
     """A run, without its result and its stack. Each attempt is one."""
 
-    execution_uid: str = Field(examples=[EXECUTION_UID])
-    schedule_uid: str = Field(examples=[SCHEDULE_UID])
+    id: str = Field(examples=[EXECUTION_ID])
+    schedule_id: str = Field(examples=[SCHEDULE_ID])
     schedule_name: str = Field(examples=["Nightly report"])
     type: str = Field(examples=["report.build"])
-    state: ExecutionState
+    status: AsShown[ExecutionState]
     trigger_type: Trigger
     trigger_by: str | None = Field(description="Who ran it by hand.")
     scheduled_at: datetime = Field(description="When it was due.", examples=[_AT])
@@ -267,7 +324,9 @@ class ExecutionItemOut(BaseModel):
     @classmethod
     def of(cls, execution: Execution) -> Self:
         renamed = {
-            "schedule_uid": execution.task_uid,
+            "id": execution.execution_uid,
+            "schedule_id": execution.task_uid,
+            "status": execution.state,
             "schedule_name": execution.task_name,
             "type": execution.task_type,
         }
@@ -286,11 +345,11 @@ class ExecutionOut(ExecutionItemOut):
 class RunWhyOut(BaseModel):
     """Why a run is not running. The first reason is the one to look at first."""
 
-    execution_uid: str = Field(examples=[EXECUTION_UID])
-    state: ExecutionState
+    execution_id: str = Field(examples=[EXECUTION_ID])
+    status: AsShown[ExecutionState]
     reasons: list[ReasonOut]
 
     @classmethod
     def of(cls, explained: RunExplanation) -> Self:
         reasons = [ReasonOut(code=each.code, text=each.text, facts=each.facts) for each in explained.reasons]
-        return cls(execution_uid=explained.execution.execution_uid, state=explained.execution.state, reasons=reasons)
+        return cls(execution_id=explained.execution.execution_uid, status=explained.execution.state, reasons=reasons)

@@ -13,21 +13,22 @@ from headrace import audit
 from headrace.access import AdminOnly, Caller, check_version
 from headrace.audit import Action, Resource, ResourceType, Who
 from headrace.database import Tx
-from headrace.schedules import rules
+from headrace.schedules import permission, rules
 from headrace.schedules.due import Rhythm
 from headrace.schedules.errors import ExecutionNotFound, ScheduleInvalid, ScheduleNotFound
 from headrace.schedules.firing import fire_by_hand, release_held
-from headrace.schedules.model import Execution, Schedule, ScheduleSpec, ScheduleUid, new_schedule_uid
+from headrace.schedules.model import Execution, OverlapPolicy, Schedule, ScheduleSpec, ScheduleUid, new_schedule_uid
 from headrace.schedules.store import executions as runs_store
 from headrace.schedules.store import schedules as store
 from headrace.schedules.store.executions import Figures
 from headrace.schedules.store.schedules import ScheduleFilter
 from headrace.schedules.submission import Plan
 from headrace.sql import Mark
-from headrace.tasks.service import Tasks
+from headrace.tasks.service import Tasks, stop_waiting
 
 EVERYBODY = "*"
 _AT_ONCE = 2000  # runs that go with the schedule itself: few have more, and nobody waits for long
+_WITH_SCHEDULE = "Canceled while it waited: its schedule was disabled."
 _RHYTHM = frozenset({"cron", "interval", "run_at", "timezone"})
 
 
@@ -39,6 +40,8 @@ async def create_schedule(
 ) -> Schedule:
     """Make a schedule as the caller's own; ``ScheduleInvalid`` names the field that breaks a rule."""
     await rules.check_spec(tx, tasks.catalog, spec, user_id=caller.user_id)
+    await permission.check_spec(tx, tasks, caller, spec, owner=caller.user_id)
+    await permission.check_count(tx, tasks.caps, caller)
     next_run = _first_run(spec, await store.clock(tx, now))
     schedule = await _store(tx, new_schedule_uid(), spec, user_id=caller.user_id, next_run=next_run)
     assert schedule is not None  # its uid is new
@@ -107,6 +110,7 @@ async def update_schedule(
     if changes != {"enabled": False}:  # whatever has become of its type or its zone: it can always be stopped
         checked = replace(spec, run_at=old.created_at) if fired_once else spec
         await rules.check_spec(tx, tasks.catalog, checked, user_id=old.user_id)
+        await permission.check_spec(tx, tasks, caller, spec, owner=old.user_id)
     at = await store.clock(tx, now)
     next_run = _first_run(spec, at) if _moves(old, spec, changes) else old.next_run
     try:
@@ -137,10 +141,17 @@ def _spec_of(schedule: Schedule, changes: Mapping[str, Any]) -> ScheduleSpec:
         max_extension_seconds=schedule.max_extension_seconds,
         max_retries=schedule.max_retries,
         max_concurrent=schedule.max_concurrent,
+        overlap_policy=schedule.overlap_policy,
+        max_waiting=schedule.max_waiting if _queues_all(changes) else None,
         priority=schedule.priority,
         labels=schedule.labels,
         data=schedule.data,
     )
+
+
+def _queues_all(changes: Mapping[str, Any]) -> bool:
+    """Whether a cap on what waits may stay: it goes with the policy that it belongs to."""
+    return OverlapPolicy(changes.get("overlap_policy", OverlapPolicy.QUEUE_ALL)) is OverlapPolicy.QUEUE_ALL
 
 
 def _says(spec: ScheduleSpec) -> tuple[ScheduleSpec, str]:
@@ -169,9 +180,34 @@ async def enable_schedule(tx: Tx, tasks: Tasks, caller: Caller, uid: str, *, exp
     return await _switch(tx, tasks, caller, uid, enabled=True, expected=expected)
 
 
-async def disable_schedule(tx: Tx, tasks: Tasks, caller: Caller, uid: str, *, expected: int | None = None) -> Schedule:
-    """Fire no more. What runs or waits goes on. Twice changes nothing."""
-    return await _switch(tx, tasks, caller, uid, enabled=False, expected=expected)
+@dataclass(frozen=True, slots=True)
+class Disabled:
+    schedule: Schedule
+    canceled: int  # runs that had not begun
+
+
+async def disable_schedule(
+    tx: Tx, tasks: Tasks, caller: Caller, uid: str, *, expected: int | None = None, cancel_pending: bool = False
+) -> Disabled:
+    """Fire no more. What runs goes on, and so does what waits, unless ``cancel_pending``. Twice changes nothing."""
+    if not cancel_pending:
+        return Disabled(await _switch(tx, tasks, caller, uid, enabled=False, expected=expected), 0)
+    schedule = await _switch(tx, tasks, caller, uid, enabled=False, expected=expected)
+    canceled = await _cancel_pending(tx, tasks, uid)
+    if canceled:
+        runs = Resource(ResourceType.EXECUTION, EVERYBODY, {"name": schedule.name}, f"{uid}/{EVERYBODY}")
+        await audit.record(tx, caller.who, Action.UPDATED, runs, data={"verb": "cancel", "count": str(canceled)})
+    return Disabled(await _get(tx, uid), canceled)
+
+
+async def _cancel_pending(tx: Tx, tasks: Tasks, uid: str) -> int:
+    """End every run that has not begun. The caller has locked the schedule, and so nobody can be waited for who has a
+    task and wants the schedule."""
+    canceled = 0
+    while held := await runs_store.list_waiting(tx, uid, limit=_AT_ONCE):  # first: they would take the others' places
+        canceled += await runs_store.cancel_held(tx, held, message=_WITH_SCHEDULE)
+    queued = await runs_store.list_queued(tx, uid)
+    return canceled + await stop_waiting(tx, tasks, queued, message=_WITH_SCHEDULE)
 
 
 async def _switch(tx: Tx, tasks: Tasks, caller: Caller, uid: str, *, enabled: bool, expected: int | None) -> Schedule:
@@ -208,6 +244,7 @@ async def purge_deleted(tx: Tx, limit: int) -> int:
 async def run_schedule(tx: Tx, tasks: Tasks, caller: Caller, uid: str, *, now: datetime | None = None) -> Execution:
     """Run it once now, enabled or not; its own times stay as they are. Within ``max_concurrent``, or it waits."""
     schedule = await _hold(tx, caller, uid, None)
+    await permission.check_type(tx, tasks, caller, schedule.type)
     plan = Plan(**{name: getattr(schedule, name) for name in Plan.__dataclass_fields__})
     at = await store.clock(tx, now)
     run = await fire_by_hand(tx, tasks.submitter, plan, by=caller.user_id, who=caller.who, now=at)

@@ -8,6 +8,7 @@ from typing import Any
 from headrace.audit import Who
 from headrace.database import Row, Tx
 from headrace.errors import HeadraceError, Invalid, QuotaExhausted
+from headrace.tasks.errors import TypeDenied
 from headrace.tasks.model import TaskSpec
 from headrace.tasks.submit import Submitter
 
@@ -42,6 +43,8 @@ class Plan:
     max_extension_seconds: int
     max_retries: int
     max_concurrent: int
+    overlap_policy: str
+    max_waiting: int | None
     priority: int
     labels: Mapping[str, str]
     data: Any
@@ -69,7 +72,8 @@ PLAN_COLUMNS = ", ".join(f"schedule.{name}" for name in Plan.__dataclass_fields_
 
 
 async def submit_runs(tx: Tx, submitter: Submitter, runs: Iterable[Run]) -> None:
-    """Submit a task for each run. One that is refused (its type is gone, its data no longer fit) says so."""
+    """Submit a task for each run, with the rights of the schedule's owner. One that is refused (its type is gone or no
+    longer for them, its data no longer fit) says so."""
     by_user: dict[str, list[Run]] = {}
     for run in runs:
         by_user.setdefault(run.schedule.user_id, []).append(run)
@@ -116,8 +120,8 @@ async def _submit(tx: Tx, submitter: Submitter, runs: Sequence[Run], user_id: st
         return
     try:
         # Refusals come before anything is written: the transaction goes on.
-        task_ids = await submitter.submit_many(tx, [run.spec() for run in runs], user_id=user_id)
-    except Invalid as refused:
+        task_ids = await submitter.submit_many(tx, [run.spec() for run in runs], user_id=user_id, rights=None)
+    except (Invalid, TypeDenied) as refused:
         if len(runs) == 1:
             runs[0].refused = refused
             return

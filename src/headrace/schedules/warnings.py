@@ -1,18 +1,23 @@
 """What is allowed, and yet worth saying about a schedule."""
 
 from collections.abc import Sequence
+from datetime import datetime, timedelta
 
 from headrace.database import Tx
-from headrace.schedules.model import Schedule
+from headrace.schedules.model import MisfirePolicy, Schedule
+from headrace.schedules.store.schedules import clock
 from headrace.tasks import why
 from headrace.tasks.errors import UnknownTaskType
 from headrace.tasks.model import DEFAULT_QUEUE
 from headrace.tasks.service import Tasks
-from headrace.tasks.why import Reason
+from headrace.tasks.why import Code, Reason
+
+_LATE = timedelta(minutes=1)  # less may be a scheduler that is just about to fire it
 
 
 async def warnings_of(tx: Tx, tasks: Tasks, schedule: Schedule) -> Sequence[Reason]:
-    """Why its runs would wait: no worker that is alive takes them. One that is disabled has none."""
+    """Why its runs would wait: no worker that is alive takes them; and whether it is due since long ago. One that is
+    disabled has none."""
     if not schedule.enabled:
         return []
     try:
@@ -20,4 +25,26 @@ async def warnings_of(tx: Tx, tasks: Tasks, schedule: Schedule) -> Sequence[Reas
     except UnknownTaskType:  # its runs will fail, and say so
         queue = DEFAULT_QUEUE
     nobody = await why.nobody_takes(tx, schedule.type, queue, schedule.labels)
-    return [] if nobody is None else [nobody]
+    past_due = _past_due(schedule, await clock(tx))
+    return [each for each in (past_due, nobody) if each is not None]
+
+
+def _past_due(schedule: Schedule, now: datetime) -> Reason | None:
+    due = schedule.next_run
+    # What was said in the request that made or changed it is in the past from the beginning.
+    if due is None or not (due < schedule.updated_at or due < now - _LATE):
+        return None
+    text = f"It was due at {due:%Y-%m-%d %H:%M:%S} UTC, which has passed: {_what_then(schedule)}"
+    return Reason(Code.PAST_DUE, text, {"next_run": due, "misfire_policy": schedule.misfire_policy})
+
+
+def _what_then(schedule: Schedule) -> str:
+    match schedule.misfire_policy, schedule.is_recurring:
+        case MisfirePolicy.NONE, _:
+            return "if that is longer ago than HEADRACE_SCHEDULER_MISFIRE_AFTER it is left out (misfire_policy none)."
+        case MisfirePolicy.ALL, True:
+            return "it runs for every time that was due since, up to HEADRACE_SCHEDULER_CATCH_UP (misfire_policy all)."
+        case MisfirePolicy.LATEST, True:
+            return "it runs at once for the latest time that was due since (misfire_policy latest)."
+        case _:
+            return "it runs as soon as a scheduler looks."

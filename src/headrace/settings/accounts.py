@@ -12,7 +12,9 @@ class AccountsSettings(Group):
     title: ClassVar[str] = "Accounts"
 
     registration: Literal["open", "closed"] = setting(
-        "Whether strangers may register. When closed, an admin makes accounts with the CLI.", "open"
+        "Whether strangers may register. When closed, an administrator makes accounts. `headrace up` opens it where it "
+        "listens to this machine alone, and says so, unless you have set it.",
+        "closed",
     )
     session_lifetime: Duration = setting("How long a login lasts at the most.", timedelta(days=30))
     session_idle_lifetime: Duration = setting("How long a login lasts without being used.", timedelta(days=7))

@@ -23,11 +23,13 @@ from headrace.settings.embedded_postgres import EmbeddedPostgresSettings
 from headrace.settings.files import FilesSettings
 from headrace.settings.general import GeneralSettings
 from headrace.settings.kinds import PREFIX
+from headrace.settings.metrics import MetricsSettings
 from headrace.settings.payments import PaymentsSettings
 from headrace.settings.relay import RelaySettings
 from headrace.settings.removal import RemovalSettings
 from headrace.settings.retention import RetentionSettings
 from headrace.settings.scheduler import SchedulerSettings
+from headrace.settings.users import UserCapSettings
 from headrace.settings.webhooks import WebhookSettings
 from headrace.settings.worker import WorkerSettings
 
@@ -48,7 +50,9 @@ class Settings(
     RemovalSettings,
     FilesSettings,
     AuditSettings,
+    UserCapSettings,
     AccountsSettings,
+    MetricsSettings,
     WebhookSettings,
     RelaySettings,
     SchedulerSettings,

@@ -1,7 +1,7 @@
 """How long tables keep what, and where the archive is."""
 
 from datetime import timedelta
-from typing import ClassVar, Self
+from typing import ClassVar, Literal, Self
 
 from pydantic import HttpUrl, SecretStr, model_validator
 
@@ -44,6 +44,11 @@ class RetentionSettings(Group):
         "How long tasks that are over are kept, with their logs and steps; then they are deleted.",
         timedelta(days=90),
     )
+    retention_tasks_failed: Keep | Literal["as tasks"] = setting(
+        "The same for those that failed, where their type does not say otherwise. `as tasks` is as long as the others.",
+        "as tasks",
+    )
+    retention_tasks_canceled: Keep | Literal["as tasks"] = setting("The same for those that were canceled.", "as tasks")
     retention_workers: Keep = setting(
         "How long workers that have ended are kept; then they are deleted.", timedelta(days=7)
     )

@@ -2,7 +2,7 @@
 database, for a process that does not have the code (the API, a program in another language)."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import lru_cache
@@ -10,11 +10,16 @@ from typing import Any, Protocol
 
 import orjson
 
+from headrace import logs
 from headrace.database import Row, Tx
+from headrace.tasks import keeping, payload_checks
 from headrace.tasks.errors import PayloadInvalid, UnknownTaskType
 from headrace.tasks.model import MEDIA_TYPES
 from headrace.tasks.registry import Registry, TaskType
+from headrace.tasks.rights import ADMINS
 from headrace.tasks.store.queues import count_running_tasks
+
+log = logs.get(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +37,7 @@ class KnownType:
     followers: tuple[str, ...] = ()
     emits_always: bool = False  # also events that nobody wants
     units: str | None = None  # a rule, see units.py
+    submit: str = ADMINS  # a rule, see rights.py
 
 
 class Catalog(Protocol):
@@ -74,13 +80,14 @@ def known_type(declared: TaskType) -> KnownType:
         limit_key=declared.limit_key,
         followers=declared.followers,
         units=declared.units_rule,
+        submit=declared.submit,
     )
 
 
 GET_TYPE = """
 SELECT name, queue, priority, max_attempts, timeout_seconds, emits_events,
        coalesce(emits_always, false) AS emits_always,
-       limit_key, followers, units, payload_schema
+       limit_key, followers, units, coalesce(submit, 'admins') AS submit, payload_schema
 FROM headrace.task_types WHERE name = $1
 """
 # Declared by whoever has its code, or alive in a worker: whichever was later, by the database's clock.
@@ -171,17 +178,17 @@ def _where(fault: Any) -> str:
 DECLARE_TYPE = """
 INSERT INTO headrace.task_types AS known
   (name, queue, priority, max_attempts, timeout_seconds, emits_events, max_running, max_running_per_key, payload_schema,
-   description, followers, limit_key, emits_always, units)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)
+   description, followers, limit_key, emits_always, units, submit, payload_check, retention)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)
 ON CONFLICT (name) DO UPDATE
 SET queue = $2, priority = $3, max_attempts = $4, timeout_seconds = $5, emits_events = $6, max_running = $7,
     max_running_per_key = $8, payload_schema = $9, description = $10, followers = $11, limit_key = $12,
-    emits_always = $13, units = $14
+    emits_always = $13, units = $14, submit = $15, payload_check = $16, retention = $17
 -- Ten workers that start at once must not write ten times.
 WHERE (known.queue, known.priority, known.max_attempts, known.timeout_seconds, known.emits_events, known.max_running,
        known.max_running_per_key, known.payload_schema, known.description, known.followers, known.limit_key,
-       known.emits_always, known.units)
-  IS DISTINCT FROM ($2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)
+       known.emits_always, known.units, known.submit, known.payload_check, known.retention)
+  IS DISTINCT FROM ($2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)
 """
 
 # To the hour, and nobody waits: whoever has a row locked notes the same.
@@ -191,6 +198,17 @@ UPDATE headrace.task_types SET seen_at = now() WHERE name = ANY (ARRAY(
   FOR NO KEY UPDATE SKIP LOCKED
 ))
 """
+
+
+@lru_cache(maxsize=1024)
+def _check_of(declared: TaskType) -> Mapping[str, Any] | bool | None:
+    """What of its schema the database checks; the rest is told once, and checked by programs and the API alone."""
+    if declared.payload_schema is None:
+        return None
+    check, left_out = payload_checks.compile_schema(declared.payload_schema)
+    if left_out:
+        log.warning("task_type.partly_checked_in_sql", type=declared.name, left_out=sorted(left_out))
+    return check
 
 
 async def declare_types(tx: Tx, registry: Registry) -> None:
@@ -217,6 +235,9 @@ async def declare_types(tx: Tx, registry: Registry) -> None:
             declared.limit_key,
             known.emits_always,
             declared.units_rule,
+            declared.submit,
+            _check_of(declared),
+            keeping.seconds_by_status(declared.retention),
         )
         if changed and (declared.max_running or declared.max_running_per_key):
             limited.append(known.name)

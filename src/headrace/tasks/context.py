@@ -48,11 +48,20 @@ class StepRecord:
 @dataclass(slots=True)
 class Step:
     """A step under way. ``if not step.done:`` guards the work; ``step.detail`` is stored with it, and given back when a
-    later attempt finds the step done."""
+    later attempt finds the step done.
+
+    >>> async with context.step("upload") as step:
+    ...     if not step.done:
+    ...         step.detail = {"address": await upload(file)}
+    ...     address = step.detail["address"]
+    """
 
     name: str
+    """As it was entered."""
     done: bool
+    """Whether an earlier attempt finished it."""
     detail: Any = None
+    """JSON of your own, kept with the step."""
 
 
 @dataclass(slots=True)
@@ -73,10 +82,12 @@ class _Common:
 
     @property
     def task_id(self) -> str:
+        """The task's id, ``tsk_…``: the same in every attempt."""
         return self._facts.claimed.task_id
 
     @property
     def user_id(self) -> str:
+        """Whose task it is."""
         return self._facts.claimed.user_id
 
     @property
@@ -86,16 +97,17 @@ class _Common:
 
     @property
     def trace_id(self) -> str | None:
+        """What was given with the task, to find its way through the logs of several programs."""
         return self._facts.claimed.trace_id
 
     @property
-    def cancelled(self) -> bool:
+    def canceled(self) -> bool:
         """Whether somebody wants this task to stop: it was canceled, its time is over, or the worker shuts down."""
         return bool(self._facts.cancel.is_set())
 
-    def check_cancelled(self) -> None:
+    def check_canceled(self) -> None:
         """Raise ``TaskCanceled`` if the task should stop: call it between pieces of work."""
-        if self.cancelled:
+        if self.canceled:
             raise TaskCanceled
 
     @property
@@ -117,7 +129,10 @@ class _Common:
 
 
 class TaskContext(_Common):
-    """For ``async def`` handlers."""
+    """What an ``async def`` handler is given beside the payload: who it works for, and a way to say how far it is.
+
+    Every verb raises ``LeaseLost`` when the task is no longer this worker's: let it be raised.
+    """
 
     def __init__(self, facts: Facts, reporter: Reporter) -> None:
         super().__init__(facts)
@@ -179,32 +194,40 @@ class BlockingReporter(Protocol):
 
 
 class BlockingTaskContext(_Common):
-    """For ``def`` handlers, in a thread or in a child process."""
+    """``TaskContext`` for ``def`` handlers, in a thread or in a child process: the same verbs without ``await``."""
 
     def __init__(self, facts: Facts, reporter: BlockingReporter) -> None:
         super().__init__(facts)
         self._reporter = reporter
 
     def progress(self, percent: float, *, eta_seconds: float | None = None) -> None:
+        """Say how far the task is, 0 to 100, and how long it will still take."""
         self._reporter.call("progress", *_progress(percent, eta_seconds))
 
     def extend(self, seconds: int) -> None:
+        """Ask for more time than the run was given; ``ExtensionRefused`` beyond what its schedule allows."""
         self._reporter.call("extend", seconds)
 
     def log(self, message: str) -> None:
+        """Add a line to the task's log."""
         self._reporter.call("log", message)
 
     def used(self, units: int) -> None:
+        """Say how many of the units that are held for the task it has used; see ``TaskContext.used``."""
         self._reporter.call("used", units)
 
     def finish_in(self, connection: Any, result: Any = None) -> None:
-        """End the task in your own transaction, on a blocking connection of psycopg 3 or SQLAlchemy."""
+        """End the task in your own transaction, on a blocking connection of psycopg 3 or SQLAlchemy.
+
+        See ``TaskContext.finish_in``. Not in a child process, which has no connection of the worker's.
+        """
         if is_asynchronous(connection):
             raise UnknownConnection("This connection is asynchronous: in a def handler it must be a blocking one.")
         self._reporter.call("finish_in", connection, result)
 
     @contextmanager
     def step(self, name: str) -> Iterator[Step]:
+        """One step, recorded with its outcome and duration; ``step.done`` if an earlier attempt finished it."""
         self._check_step(name)
         record = self._reporter.call("begin_step", name)
         step = Step(name, record.done, record.detail)

@@ -3,7 +3,7 @@
 from datetime import timedelta
 from typing import ClassVar
 
-from headrace.errors import Conflict, HeadraceError, Invalid, NotFound, Unavailable
+from headrace.errors import Conflict, Denied, Exhausted, HeadraceError, Invalid, NotFound, Unavailable
 from headrace.tasks.model import ErrorCode
 
 
@@ -41,6 +41,30 @@ class PayloadTooLarge(Invalid):
     """The payload is larger than tasks may carry: store the data elsewhere and send its address."""
 
     code = "payload_too_large"
+
+
+class TypeDenied(Denied):
+    """Tasks of this type may be submitted by administrators alone."""
+
+    code = "task_type_denied"
+
+
+class OverCap(Invalid):
+    """A task asks for more than users may; ``details.cap`` says of what."""
+
+    code = "over_cap"
+
+
+class QueueUndeclared(Invalid):
+    """Nobody has declared this queue: leave it out, or name one that a type, a worker or an administrator has."""
+
+    code = "queue_undeclared"
+
+
+class TooManyOpenTasks(Exhausted):
+    """Too many tasks of this user wait or run."""
+
+    code = "too_many_open_tasks"
 
 
 class TaskSpecInvalid(Invalid):
@@ -112,9 +136,11 @@ class Fatal(HeadraceError):
 
     ``error_code`` among the details is what ``tasks.error_code`` says then: a word of the type's own, of at most 16
     characters.
+
+    >>> raise Fatal("The file is no picture.", error_code="NO_PICTURE")
     """
 
-    code = "FATAL"
+    code = "fatal"
 
     @property
     def error_code(self) -> str:
@@ -122,7 +148,10 @@ class Fatal(HeadraceError):
 
 
 class Snooze(Exception):
-    """Not now: run the task again after a while, without spending an attempt."""
+    """Not now: run the task again after a while, without spending an attempt.
+
+    >>> raise Snooze(timedelta(minutes=5))
+    """
 
     def __init__(self, delay: timedelta) -> None:
         self.delay = delay

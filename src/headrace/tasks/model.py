@@ -31,26 +31,47 @@ class TaskStatus(StrEnum):
 
     @property
     def is_over(self) -> bool:
+        """Whether it succeeded, failed or was canceled."""
         return self in ENDS
 
 
 ENDS = frozenset({TaskStatus.SUCCEEDED, TaskStatus.FAILED, TaskStatus.CANCELED})
+# A media task that runs shows its step instead.
+RUNNING = (TaskStatus.RUNNING, *(TaskStatus(step) for step in MEDIA_STEPS))
+# What every type's tasks can be: what filters offer.
+COMMON_STATUSES = (
+    TaskStatus.QUEUED,
+    TaskStatus.RUNNING,
+    TaskStatus.SUCCEEDED,
+    TaskStatus.FAILED,
+    TaskStatus.CANCELED,
+)
 
 
 # A label's name, and its value: part of an index entry, and so short. headrace.check_submission has the same rule.
 LABEL = r"[A-Za-z0-9][A-Za-z0-9._/-]{0,62}"
 
 
+class StepStatus(StrEnum):
+    """How far a step is, in the documents' words."""
+
+    PENDING = "PENDING"
+    RUNNING = "RUNNING"
+    SUCCESS = "SUCCESS"
+    FAILED = "FAILED"
+    SKIPPED = "SKIPPED"  # done in a former attempt
+
+
 class ErrorCode(StrEnum):
     """Why an attempt failed; ``tasks.error_code`` (at most 16 characters)."""
 
-    ERROR = "ERROR"  # the handler raised
-    FATAL = "FATAL"  # the handler raised Fatal
-    TIMEOUT = "TIMEOUT"  # it ran past its time
-    CRASHED = "CRASHED"  # its process died: a signal, no memory, os._exit
-    INTERRUPTED = "INTERRUPTED"  # its worker died
-    BAD_PAYLOAD = "BAD_PAYLOAD"  # the payload does not fit the handler that is there now
-    BAD_RESULT = "BAD_RESULT"  # what it gave back is not JSON, or too large
+    ERROR = "error"  # the handler raised
+    FATAL = "fatal"  # the handler raised Fatal
+    TIMEOUT = "timeout"  # it ran past its time
+    CRASHED = "crashed"  # its process died: a signal, no memory, os._exit
+    INTERRUPTED = "interrupted"  # its worker died
+    BAD_PAYLOAD = "bad_payload"  # the payload does not fit the handler that is there now
+    BAD_RESULT = "bad_result"  # what it gave back is not JSON, or too large
 
 
 class Media(NamedTuple):
@@ -67,23 +88,41 @@ class TaskSpec:
     """A task to submit. None means: what the type says."""
 
     type: str
+    """The name of its task type."""
     payload: Any = None
+    """What its handler is given: JSON; None is ``{}``."""
     title: str | None = None
+    """For people; by default the type's name."""
     queue: str | None = None
+    """Where it waits."""
     priority: int | None = None
+    """Higher is taken first, from -1,000,000 to 1,000,000."""
     run_at: datetime | None = None
+    """Not before this instant, which has a time zone."""
     max_attempts: int | None = None
+    """How often it may be tried, the first time included."""
     timeout: timedelta | None = None
-    grace: timedelta | None = None  # from asking it to stop until it is killed
-    extension: timedelta | None = None  # how much longer than its timeout an attempt may ask to run
-    limit_key: str | None = None  # refused for a type that computes it itself
+    """How long an attempt may take before it is asked to stop."""
+    grace: timedelta | None = None
+    """From asking it to stop until it is killed."""
+    extension: timedelta | None = None
+    """How much longer than its timeout an attempt may ask to run."""
+    limit_key: str | None = None
+    """What the type's ``max_running_per_key`` counts it by; refused for a type that computes it itself."""
     labels: Mapping[str, str] = field(default_factory=dict)
+    """What a worker must offer to take it."""
     trace_id: str | None = None
-    request_id: str | None = None  # told with the event of its making, and not kept
+    """To find its way through the logs of several programs."""
+    request_id: str | None = None
+    """Of the request that submits it: told with the event of its making, and not kept."""
     schedule_uid: str | None = None
+    """Of the schedule that fires it."""
     idempotency_key: str | None = None
-    media: Media | None = None  # for the media types, and only for them
-    own: bool = False  # the product's own work, done for a user: such types are closed to what users submit themselves
+    """With the same key and user, the same task is given again."""
+    media: Media | None = None
+    """For the media types, and only for them."""
+    own: bool = False
+    """The product's own work, done for a user: such types are closed to what users submit themselves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,37 +130,69 @@ class Task:
     """A task as people see it: a leased one shows as running before its row says so."""
 
     id: TaskId
+    """``tsk_…``"""
     user_id: str
+    """Whose it is."""
     task_type: str
+    """The name of its type."""
     title: str
+    """For people."""
     payload: Any
+    """What its handler is given."""
     priority: int
+    """Higher is taken first."""
     status: TaskStatus
+    """Where it stands."""
     current_step: str | None
+    """The step that its handler entered last."""
     progress: int
+    """In per cent, as the handler said last."""
     attempt: int
+    """Which one runs or ran last; 0 before the first."""
     retries: int
+    """How many attempts were spent by failures that were tried again."""
     eta_sec: int | None
+    """How many seconds it will still take, as the handler said last."""
     result: Any
+    """What its handler gave back."""
     error_code: str | None
+    """Why it failed, or why its last attempt did: ``error``, ``fatal``, ``timeout``, ``crashed`` and others."""
     error_message: str | None
+    """The same for people, with the stack where there is one."""
     queue: str
+    """Where it waits."""
     run_at: datetime
+    """Not before this instant."""
     max_attempts: int
+    """How often it may be tried."""
     timeout_seconds: int | None
+    """How long an attempt may take; None is for ever."""
     labels: Mapping[str, str] | None
+    """What a worker must offer to take it."""
     limit_key: str | None
+    """What a limit on running tasks counts it by."""
     worker_id: str | None
+    """Who runs it, or ran it last."""
     cancel_requested_at: datetime | None
+    """When somebody asked to cancel it."""
     schedule_uid: str | None
+    """Of the schedule that fired it."""
     trace_id: str | None
+    """What was given with it."""
     queued_at: datetime | None
+    """When it came into its queue."""
     started_at: datetime | None
+    """When its last attempt began."""
     finished_at: datetime | None
+    """When it was over."""
     version: int
+    """Grows with every change; for ``version=`` of ``cancel`` and ``retry``."""
     created_at: datetime
+    """When it was submitted."""
     updated_at: datetime
+    """When it was changed last."""
     deleted_at: datetime | None
+    """When it was deleted; such tasks are found no more."""
 
 
 class Change(StrEnum):

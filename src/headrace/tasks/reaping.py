@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from headrace import logs
 from headrace.database import Database, Row
 from headrace.errors import Unavailable
+from headrace.figures import Figure, Kind
 from headrace.loops import repeat
 from headrace.tasks.followers import Followers
 from headrace.tasks.model import Claimed, Ending, ErrorCode, Outcome
@@ -61,13 +62,33 @@ class Reaper:
     def __init__(self, db: Database, registry: Registry, followers: Followers) -> None:
         self._db = db
         self._writer = Writer(db, registry, followers)
+        self._total = Reaped()
 
     async def run_once(self, *, now: datetime | None = None) -> Reaped:
         """Settle what silent workers hold, and give up those that then hold nothing."""
         reaped = Reaped()
         for row in await self._db.fetch_alone(SILENT, now, _WORKERS_AT_ONCE):
             reaped += await self._reap(Identity(row["number"], row["id"]), now)
+        self._total += reaped
         return reaped
+
+    def read_figures(self) -> list[Figure]:
+        """What this reaper has done, for `/metrics`."""
+        return [
+            Figure(
+                "headrace_workers_reaped_total",
+                "Workers that this process gave up because they were silent for longer than their lease. Alarm when it "
+                "grows.",
+                values={(): self._total.workers},
+                kind=Kind.COUNTER,
+            ),
+            Figure(
+                "headrace_tasks_reaped_total",
+                "Tasks of dead workers that this process sent back or ended.",
+                values={(): self._total.tasks},
+                kind=Kind.COUNTER,
+            ),
+        ]
 
     async def _reap(self, worker: Identity, now: datetime | None, among: Sequence[int] = ()) -> Reaped:
         """Settle what a silent worker holds, or some of it; a task that a follower refuses is left to a later look, and

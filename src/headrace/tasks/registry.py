@@ -5,20 +5,24 @@
 ... async def build(context: TaskContext, payload: ReportOrder) -> Report: ...
 """
 
+import difflib
 import inspect
 import random
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from datetime import timedelta
-from typing import Any, Literal, TypeVar, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack, get_origin, get_type_hints
 
 from pydantic import BaseModel, PydanticSchemaGenerationError, TypeAdapter, ValidationError
 
 from headrace.errors import Invalid
-from headrace.tasks import addresses, limit_keys, units
+from headrace.tasks import addresses, keeping, limit_keys, rights, units
 from headrace.tasks.errors import BadResult, PayloadInvalid, UnknownTaskType
 from headrace.tasks.model import DEFAULT_QUEUE, MEDIA_STEPS
+
+if TYPE_CHECKING:
+    from headrace.tasks.options import TaskOptions
 
 Isolation = Literal["async", "thread", "process"]
 Handler = Callable[..., Any]
@@ -37,12 +41,19 @@ class BadTaskType(Invalid):
 
 @dataclass(frozen=True, slots=True)
 class Backoff:
-    """Pauses between attempts: they grow by ``factor`` up to ``cap``; jitter spreads what failed together."""
+    """Pauses between attempts: they grow by ``factor`` up to ``cap``; jitter spreads what failed together.
+
+    >>> @registry.task("mail.send", max_attempts=8, backoff=Backoff(first=timedelta(seconds=10), factor=3))
+    """
 
     first: timedelta = timedelta(seconds=2)
+    """The pause after the first failure."""
     factor: float = 2.0
+    """By how much each pause is longer than the one before."""
     cap: timedelta = timedelta(hours=1)
+    """The longest pause."""
     jitter: float = 0.2
+    """By which part a pause is made longer or shorter, at random."""
 
     def delay(self, retries: int) -> timedelta:
         """The pause before the next attempt when ``retries`` have been spent before this failure."""
@@ -60,19 +71,25 @@ class ProcessLimits:
     process that the handler starts by itself; the worker's own limits, where they are lower, hold in any case.
     """
 
-    memory_bytes: int | None = 4 * 1024**3  # address space, on top of what the loaded program has taken
-    cpu_seconds: int | None = 6 * 3600  # of all threads together
-    file_bytes: int | None = 8 * 1024**3  # the largest file that may be written
+    memory_bytes: int | None = 4 * 1024**3
+    """Address space, on top of what the loaded program has taken."""
+    cpu_seconds: int | None = 6 * 3600
+    """Of all threads together."""
+    file_bytes: int | None = 8 * 1024**3
+    """The largest file that may be written."""
     open_files: int | None = 1024
+    """Files and sockets at once."""
     # The kernel counts all processes and threads of a user, the worker's among them, and root's never: no default fits.
     processes: int | None = None
-    wall_seconds: int | None = 24 * 3600  # beyond any timeout: afterwards it is killed, whatever it asked for
+    """Processes and threads of the worker's user together, wherever they run; no limit for root."""
+    wall_seconds: int | None = 24 * 3600
+    """By the clock, beyond any timeout: afterwards it is killed, whatever it asked for."""
 
     def __post_init__(self) -> None:
-        for field in fields(self):
-            value = getattr(self, field.name)
+        for each in fields(self):
+            value = getattr(self, each.name)
             if value is not None and value < 1:
-                raise BadTaskType(f"{field.name} must be at least 1, or None for no limit; not {value}.")
+                raise BadTaskType(f"{each.name} must be at least 1, or None for no limit; not {value}.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +113,9 @@ class TaskType:
     max_running_per_key: int | None = None
     limit_key: str | None = None  # what max_running_per_key counts by: "user" or "payload.FIELD"
     units: int | str | None = None  # what a task costs: a whole number, or "payload.FIELD"
+    submit: str = rights.ADMINS  # who may: "admins", "users", or a scope of API keys; see rights.py
+    # How long a task is kept after its end; None: as the settings say. A mapping has no hash.
+    retention: keeping.Retention = field(default=None, hash=False)
     # Of its child process, with isolation="process":
     limits: ProcessLimits = ProcessLimits()
     environment: tuple[str, ...] = ()  # NAME passes on the worker's variable, NAME=value sets one
@@ -142,31 +162,44 @@ class TaskType:
 
     @property
     def payload_schema(self) -> Mapping[str, Any] | None:
+        """What payloads are checked against, as JSON Schema."""
         return None if self.payload is None else self.payload.json_schema()
 
 
 class Registry:
-    """The task types of one program. Duplicates are refused; nothing can be added once it is frozen."""
+    """The task types of one program. Duplicates are refused; nothing can be added once it is frozen.
+
+    >>> registry = Registry()
+    >>> @registry.task("report.build", max_attempts=5, timeout=timedelta(minutes=2))
+    ... async def build(context: TaskContext, payload: ReportOrder) -> Report: ...
+
+    ``name in registry``, ``len(registry)`` and iterating over its types work as for a collection.
+    """
 
     def __init__(self) -> None:
         self._types: dict[str, TaskType] = {}
         self._frozen = False
 
-    def task(self, name: str, **options: Any) -> Callable[[HandlerT], HandlerT]:
+    def task(self, name: str, **options: "Unpack[TaskOptions]") -> Callable[[HandlerT], HandlerT]:
         """Declare a handler: ``async def`` runs on the loop, ``def`` in a thread, ``isolation="process"`` in a child.
 
-        The handler takes a ``TaskContext`` and the payload. A type annotation on the payload (a pydantic model, a
-        dataclass, a TypedDict, a dict) is what payloads are checked against, at submit and again before the handler
-        runs.
+        The handler takes a context (``TaskContext`` for ``async def``, ``BlockingTaskContext`` for ``def``) and the
+        payload. A type annotation on the payload (a pydantic model, a dataclass, a TypedDict, a dict) is what payloads
+        are checked against, at submit and again before the handler runs. What it returns is the result: JSON, or what
+        its annotation makes JSON of.
+
+        ``BadTaskType`` for what cannot be right: a name that is taken, an option that does not exist.
         """
+        _check_options(name, options)
 
         def register(handler: HandlerT) -> HandlerT:
-            self.add(_declare(name, handler, options))
+            self.add(_declare(name, handler, dict(options)))
             return handler
 
         return register
 
     def add(self, task_type: TaskType) -> None:
+        """Add a type that was declared elsewhere; ``BadTaskType`` for one that cannot be right, or comes too late."""
         if self._frozen:
             raise BadTaskType(f"{task_type.name} comes too late: the worker has started.")
         if task_type.name in self._types:
@@ -177,6 +210,12 @@ class Registry:
             )
         if task_type.units_rule is not None and not units.is_rule(task_type.units_rule):
             raise BadTaskType(f"{task_type.units!r} is no units for {task_type.name}: it is {units.ALLOWED}.")
+        if not rights.is_rule(task_type.submit):
+            raise BadTaskType(f"{task_type.submit!r} is no submit for {task_type.name}: it is {rights.ALLOWED}.")
+        try:
+            keeping.seconds_by_status(task_type.retention)
+        except ValueError as exc:
+            raise BadTaskType(f"{task_type.retention!r} is no retention for {task_type.name}: {exc}.") from None
         if task_type.isolation == "process":
             _check_address(task_type.name, task_type.handler, addresses.address_of)
             _check_environment(task_type)
@@ -190,6 +229,7 @@ class Registry:
         self._frozen = True
 
     def get(self, name: str) -> TaskType:
+        """The type of this name; ``UnknownTaskType`` if there is none here."""
         found = self._types.get(name)
         if found is None:
             known = ", ".join(sorted(self._types)) or "none"
@@ -207,7 +247,29 @@ class Registry:
 
     @property
     def names(self) -> Sequence[str]:
+        """All names, sorted."""
         return sorted(self._types)
+
+
+# What the handler or the call itself says.
+_NOT_OPTIONS = {"name", "handler", "payload", "result"}
+
+
+def _check_options(name: str, options: Mapping[str, Any]) -> None:
+    known = [field.name for field in fields(TaskType) if field.name not in _NOT_OPTIONS]
+    for option in options:
+        if option not in known:
+            close = difflib.get_close_matches(option, known, n=1)
+            hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(sorted(known))}."
+            raise BadTaskType(f"{name} has an option {option!r}, which there is not: {hint}")
+    for option in ("timeout", "grace"):
+        value = options.get(option)
+        if value is not None and not isinstance(value, timedelta):
+            raise BadTaskType(f"{option} of {name} is a timedelta, such as timedelta(seconds=30), not {value!r}.")
+    for option in ("max_attempts", "max_running", "max_running_per_key"):
+        value = options.get(option)
+        if value is not None and (type(value) is not int or value < 1):
+            raise BadTaskType(f"{option} of {name} is a whole number from 1 on, not {value!r}.")
 
 
 def _declare(name: str, handler: Handler, options: dict[str, Any]) -> TaskType:
@@ -227,20 +289,18 @@ def _declare(name: str, handler: Handler, options: dict[str, Any]) -> TaskType:
     if isolation == "process":
         _check_address(name, handler, addresses.address_of)
     payload, result = _annotations(name, handler)
-    try:
-        return TaskType(
-            name=name,
-            handler=handler,
-            isolation=isolation,
-            steps=steps,
-            environment=tuple(options.pop("environment", ())),
-            payload=payload,
-            result=result,
-            description=options.pop("description", None) or inspect.getdoc(handler) or "",
-            **options,
-        )
-    except TypeError as exc:
-        raise BadTaskType(f"{name}: {exc}") from None
+    return TaskType(
+        name=name,
+        handler=handler,
+        isolation=isolation,
+        steps=steps,
+        followers=tuple(options.pop("followers", ())),
+        environment=tuple(options.pop("environment", ())),
+        payload=payload,
+        result=result,
+        description=options.pop("description", None) or inspect.getdoc(handler) or "",
+        **options,
+    )
 
 
 def _check_address(name: str, handler: Handler, check: Callable[[Handler], object]) -> None:

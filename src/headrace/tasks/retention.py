@@ -1,23 +1,130 @@
 """How tasks go that are over, with their logs and steps, and workers that have ended.
 
 Often, and not once a night: what comes in at thousands a second must go at the same pace, or the table grows all day.
+A type may say itself how long its tasks are kept, by how they ended; the settings say it for all others.
 """
 
-from headrace.purging import Purge, RowRetention
+import asyncio
+import hashlib
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from headrace.database import Database, Row
+from headrace.purging import BATCH, Journal, Keeps, Purge, RowRetention, count_with_lines
+from headrace.tasks.keeping import ENDS
 from headrace.tasks.store.tasks import purge_deleted
+
+# Rows that one look along the index takes in, whether they go or not: it ends soon also where most of them stay.
+_SLICE = 5000
+# For each moment of work so long a pause: others want the disk and the processor, too.
+_PAUSE = 0.5
+_BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
+# What was locked or not yet committed when a mark passed it by is found by going through all of it once a day.
+_SLACK = timedelta(minutes=10)
+_ALL_EVERY = timedelta(days=1)
+
+
+@dataclass(frozen=True, slots=True)
+class _Rule:
+    """Tasks that ended like this and are of these types, or of all others, are kept for so long."""
+
+    status: str
+    keep: timedelta
+    types: Sequence[str]
+    others: bool = False
+
+    @property
+    def name(self) -> str:
+        """The same for the same rule only: a mark says where this one has been."""
+        said = hashlib.sha256("\n".join(self.types).encode()).hexdigest()[:12]
+        return f"{self.status} {self.keep.total_seconds():g} {'not ' if self.others else ''}{said}"
+
+
+def _rules(keeps: Keeps, by_type: Mapping[str, Mapping[str, float | None]]) -> Iterator[_Rule]:
+    for status in ENDS:
+        alike: dict[float, list[str]] = {}
+        for name, retention in by_type.items():
+            if (seconds := retention.get(status)) is not None:
+                alike.setdefault(seconds, []).append(name)
+        for seconds, names in alike.items():
+            yield _Rule(status, timedelta(seconds=seconds), sorted(names))
+        if (keep := keeps[status]) is not None:
+            yield _Rule(status, keep, sorted(name for name in by_type if status in by_type[name]), others=True)
+
+
+BY_TYPE = "SELECT name, retention FROM headrace.task_types WHERE retention IS NOT NULL"
+
+
+async def purge_finished(db: Database, keeps: Keeps, journal: Journal) -> None:
+    """Remove tasks whose time is over. Each rule goes on where it was last time, so that what is kept for long is not
+    looked at again for the sake of what is not."""
+    async with db.transaction(readonly=True) as tx:
+        by_type = {row["name"]: row["retention"] for row in await tx.fetch(BY_TYPE)}
+    rules = list(_rules(keeps, by_type))
+    for gone in journal.marks.keys() - {rule.name for rule in rules}:
+        del journal.marks[gone]
+    for rule in rules:
+        await _walk(db, rule, journal)
+
+
+async def _walk(db: Database, rule: _Rule, journal: Journal) -> None:
+    until = journal.now - rule.keep
+    mark = journal.marks.get(rule.name)
+    begun, since = journal.now, _BEGINNING
+    if mark is not None and journal.now - (last := datetime.fromisoformat(mark["begun"])) < _ALL_EVERY:
+        begun, since = last, datetime.fromisoformat(mark["to"]) - _SLACK
+    while since < until:
+        async with db.transaction() as tx:
+            end = await tx.fetchval(SLICE, rule.status, since, until, _SLICE)
+        to = until if end is None else end
+        await _purge_slice(db, rule, since, to, journal)
+        since = to
+        async with db.transaction() as tx:
+            journal.marks[rule.name] = {"begun": begun.isoformat(), "to": to.isoformat()}
+            await journal.note(tx, 0)
+
+
+async def _purge_slice(db: Database, rule: _Rule, since: datetime, to: datetime, journal: Journal) -> None:
+    while True:
+        started = time.monotonic()
+        async with db.transaction() as tx:
+            found: Row | None = await tx.fetchrow(
+                PURGE_SLICE, rule.status, since, to, list(rule.types), not rule.others, BATCH
+            )
+            assert found is not None
+            await journal.note(tx, found["gone"])
+        if found["due"] == 0:
+            return
+        await asyncio.sleep((time.monotonic() - started) * _PAUSE)
+
+
+# The end of the next slice. Many tasks may have ended at one instant: the slice takes in all of them.
+SLICE = """
+SELECT updated_at FROM headrace.tasks
+WHERE status = $1 AND updated_at > $2 AND updated_at < $3
+ORDER BY updated_at OFFSET $4 LIMIT 1
+"""
+# By updated_at, which has an index with the status: nobody changes a task that is over but to revive or to delete it.
+# Steps and results go with their task, logs have no foreign key, and runs of schedules keep their row without the task.
+PURGE_SLICE = count_with_lines(
+    "tasks",
+    """
+SELECT id FROM headrace.tasks
+WHERE status = $1 AND updated_at >= $2 AND updated_at <= $3 AND (task_type = ANY ($4::text[])) = $5
+ORDER BY updated_at LIMIT $6 FOR UPDATE SKIP LOCKED
+""",
+    "task_logs",
+    "task_id",
+)
 
 TASKS = RowRetention(
     "tasks",
-    # By created_at, which has an index; the few that were submitted long ago and are not over are passed over. Steps
-    # and results go with their task, logs have no foreign key, and runs of schedules keep their row without the task.
-    """
-SELECT id FROM headrace.tasks
-WHERE created_at < $1 AND finished_at < $1
-ORDER BY created_at LIMIT $2 FOR UPDATE SKIP LOCKED
-""",
+    due="",
     cron="*/10 * * * *",
     description="Removes tasks that ended long ago, with their logs and steps.",
-    lines=("task_logs", "task_id"),
+    walk=purge_finished,
 )
 WORKERS = RowRetention(
     "workers",

@@ -7,12 +7,13 @@ from typing import Annotated, Any, Self
 from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints
 
 from headrace.edge.text import Text
+from headrace.edge.vocabulary import AsShown
 from headrace.tasks.limit_keys import LONGEST_KEY
-from headrace.tasks.model import LABEL, LONGEST_TIMEOUT, Task, TaskSpec, TaskStatus
+from headrace.tasks.model import LABEL, LONGEST_TIMEOUT, Outcome, StepStatus, Task, TaskSpec, TaskStatus
 from headrace.tasks.queues import Queue
 from headrace.tasks.store.queues import QueueRules
 from headrace.tasks.store.tasks import LogLine, StepLine
-from headrace.tasks.store.workers import SeenType, SeenWorker
+from headrace.tasks.store.workers import Held, SeenType, SeenWorker
 from headrace.tasks.why import Code, Explanation
 
 TASK_ID = "tsk_01h455vb4pex5vsknk084sn02q"
@@ -110,7 +111,7 @@ class TaskItemOut(BaseModel):
     error_code: str | None = Field(description="Of the last attempt that failed.")
     error_message: str | None
     worker_id: str | None = Field(description="Who runs it, or ran it last.", examples=[_WORKER_ID])
-    schedule_uid: str | None = Field(description="The schedule that fired it.")
+    schedule_id: str | None = Field(description="The schedule that fired it.")
     trace_id: str | None
     run_at: datetime = Field(description="Not before this time.", examples=[_AT])
     cancel_requested_at: datetime | None = Field(description="When somebody wanted it to stop.")
@@ -139,7 +140,12 @@ class TaskOut(TaskItemOut):
 
 def _shown(task: Task) -> dict[str, Any]:
     # One name for a thing over the whole API; the table keeps the documents' names.
-    renamed = {"type": task.task_type, "eta_seconds": task.eta_sec, "labels": task.labels or {}}
+    renamed = {
+        "type": task.task_type,
+        "eta_seconds": task.eta_sec,
+        "labels": task.labels or {},
+        "schedule_id": task.schedule_uid,
+    }
     return {name: renamed.get(name, getattr(task, name, None)) for name in TaskItemOut.model_fields}
 
 
@@ -154,7 +160,9 @@ class LogOut(BaseModel):
 
     id: int
     attempt: int = Field(description="0 for what happened outside any attempt.")
-    status: str = Field(description="`LOG` for a handler's line, otherwise how the attempt ended.", examples=["LOG"])
+    status: Outcome = Field(
+        description="`LOG` for a handler's line, otherwise how the attempt ended.", examples=["LOG"]
+    )
     message: str | None
     created_at: datetime = Field(examples=[_AT])
 
@@ -167,7 +175,7 @@ class StepOut(BaseModel):
     """One step of one attempt."""
 
     name: str = Field(examples=["render"])
-    status: str = Field(description="RUNNING, SUCCESS, FAILED, or SKIPPED: done before.", examples=["SUCCESS"])
+    status: AsShown[StepStatus] = Field(description="`SKIPPED`: done before.", examples=["SUCCEEDED"])
     attempt: int
     started_at: datetime | None = Field(examples=[_AT])
     ended_at: datetime | None = Field(examples=[_AT])
@@ -178,7 +186,7 @@ class StepOut(BaseModel):
     def of(cls, step: StepLine) -> Self:
         return cls(
             name=step.step_name,
-            status=step.status,
+            status=StepStatus(step.status),
             attempt=step.attempt,
             started_at=step.started_at,
             ended_at=step.ended_at,
@@ -249,10 +257,14 @@ class LimitIn(_Body):
 
 class HeldOut(BaseModel):
     task_id: str = Field(examples=[TASK_ID])
-    task_type: str = Field(examples=["report.build"])
+    type: str = Field(examples=["report.build"])
     queue: str
     attempt: int
     since: datetime = Field(examples=[_AT])
+
+    @classmethod
+    def of(cls, held: Held) -> Self:
+        return cls(task_id=held.task_id, type=held.task_type, queue=held.queue, attempt=held.attempt, since=held.since)
 
 
 class WorkerOut(BaseModel):
@@ -280,7 +292,7 @@ class WorkerOut(BaseModel):
         derived: Mapping[str, Any] = {
             "silent_seconds": worker.silent_for.total_seconds(),
             "lease_seconds": worker.lease.total_seconds(),
-            "holds": [HeldOut.model_validate(held, from_attributes=True) for held in worker.holds],
+            "holds": [HeldOut.of(held) for held in worker.holds],
         }
         return cls.model_validate(
             {name: derived[name] if name in derived else getattr(worker, name) for name in cls.model_fields}
@@ -306,6 +318,15 @@ class TaskTypeOut(BaseModel):
     units: str | None = Field(
         description="What a task costs: a whole number, or a field of the payload; null: nothing.",
         examples=["payload.pages"],
+    )
+    submit: str = Field(
+        description="Who may submit it: `admins`, `users`, or a scope; people may, and API keys that were given it.",
+        examples=["users"],
+    )
+    retention: dict[str, float | None] | None = Field(
+        description="How many seconds a task is kept after it has ended so, null for ever; what is not named is as the"
+        " settings say.",
+        examples=[{"SUCCEEDED": 86400.0}],
     )
     payload_schema: Any = Field(description="JSON Schema of the payload; null takes anything.")
     workers: int = Field(description="How many workers that are alive have it.")

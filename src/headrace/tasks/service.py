@@ -5,18 +5,20 @@ look at what is not theirs.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from headrace import audit
-from headrace.access import AdminOnly, Caller, check_version
+from headrace.access import AdminOnly, Caller, ScopeMissing, check_version
 from headrace.audit import Action, Resource, ResourceType
 from headrace.database import Tx
 from headrace.errors import Invalid
 from headrace.sql import Mark
+from headrace.tasks.caps import Caps, check_caps
 from headrace.tasks.catalog import Catalog, KnownType
-from headrace.tasks.errors import TaskNotFound, TaskNotOver, TaskOver, UnknownTaskType
+from headrace.tasks.errors import TaskNotFound, TaskNotOver, TaskOver, TypeDenied, UnknownTaskType
 from headrace.tasks.followers import Followers
-from headrace.tasks.model import DEFAULT_QUEUE, Change, Task, TaskSpec, TaskStatus, Transition
+from headrace.tasks.model import DEFAULT_QUEUE, RUNNING, Change, Task, TaskSpec, TaskStatus, Transition
+from headrace.tasks.rights import Rights
 from headrace.tasks.store import moves
 from headrace.tasks.store import tasks as store
 from headrace.tasks.store.moves import QueueRow
@@ -25,6 +27,7 @@ from headrace.tasks.submit import Submitter
 from headrace.tasks.units import units
 
 EVERYBODY = "*"
+_WAITED = "Canceled while it waited."
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +37,11 @@ class Tasks:
     submitter: Submitter
     catalog: Catalog
     followers: Followers
+    caps: Caps = field(default_factory=Caps)
+
+    @classmethod
+    def of(cls, submitter: Submitter) -> "Tasks":
+        return cls(submitter, submitter.catalog, submitter.followers)
 
 
 # -- submitting
@@ -50,9 +58,13 @@ async def submit_task(
 ) -> Task:
     """Submit one task as the caller's own, or as that of ``user_id``, which is for operators alone.
 
-    With an idempotency key that was used before, it is the task of then. ``data`` is what else the trail gets to know.
+    With an idempotency key that was used before, it is the task of then. ``TypeDenied``, ``ScopeMissing`` or an error
+    that names a cap if the caller may not. ``data`` is what else the trail gets to know.
     """
-    task_id, made = await tasks.submitter.submit_once(tx, _from(caller, spec), user_id=user_id or caller.user_id)
+    await check_caps(tx, tasks.catalog, tasks.caps, caller, [spec])
+    task_id, made = await tasks.submitter.submit_once(
+        tx, _from(caller, spec), user_id=user_id or caller.user_id, rights=Rights.of(caller)
+    )
     task = await _get(tx, task_id)
     if made:
         await audit.record(tx, caller.who, Action.CREATED, _resource(task), new=task, data=data or {})
@@ -66,9 +78,10 @@ async def submit_tasks(tx: Tx, tasks: Tasks, caller: Caller, specs: Sequence[Tas
     """
     given = [_from(caller, spec) for spec in specs]
     try:
-        task_ids = await tasks.submitter.submit_many(tx, given, user_id=caller.user_id)
-    except Invalid as refused:
-        index = await _first_refused(tx, tasks, caller, given)
+        await check_caps(tx, tasks.catalog, tasks.caps, caller, specs)
+        task_ids = await tasks.submitter.submit_many(tx, given, user_id=caller.user_id, rights=Rights.of(caller))
+    except (Invalid, TypeDenied, ScopeMissing) as refused:
+        index = await _first_refused(tx, tasks, caller, specs)
         raise type(refused)(f"Task {index}: {refused.message}", **{**refused.details, "index": index}) from None
     if task_ids:
         await audit.record(
@@ -89,11 +102,13 @@ async def _first_refused(tx: Tx, tasks: Tasks, caller: Caller, specs: Sequence[T
         middle = (good + bad) // 2
         try:
             async with tx.savepoint():
-                await tasks.submitter.submit_many(tx, specs[good:middle], user_id=caller.user_id)
+                await check_caps(tx, tasks.catalog, tasks.caps, caller, specs[good:middle])
+                given = [_from(caller, spec) for spec in specs[good:middle]]
+                await tasks.submitter.submit_many(tx, given, user_id=caller.user_id, rights=Rights.of(caller))
                 raise _Undo
         except _Undo:
             good = middle
-        except Invalid:
+        except (Invalid, TypeDenied, ScopeMissing):
             bad = middle
     return good
 
@@ -134,6 +149,8 @@ async def list_tasks(tx: Tx, caller: Caller, wanted: Filter, *, older_than: Mark
             raise AdminOnly("Only an administrator may list other people's tasks.")
         owner = wanted.user_id or EVERYBODY
         await audit.record(tx, caller.who, Action.READ, Resource(ResourceType.TASK, "*"), data={"user_id": owner})
+    if wanted.statuses is not None and TaskStatus.RUNNING in wanted.statuses:
+        wanted = replace(wanted, statuses=sorted({*wanted.statuses, *RUNNING}))
     return await store.list_tasks(tx, wanted, older_than=older_than, limit=limit)
 
 
@@ -168,11 +185,17 @@ async def cancel_task(tx: Tx, tasks: Tasks, caller: Caller, task_id: str, *, exp
 
 
 async def _cancel(
-    tx: Tx, tasks: Tasks, task: Task, queue_row: QueueRow | None, *, request_id: str | None = None
+    tx: Tx,
+    tasks: Tasks,
+    task: Task,
+    queue_row: QueueRow | None,
+    *,
+    request_id: str | None = None,
+    message: str = _WAITED,
 ) -> bool:
     """End it or ask its worker to; False if that was asked before. The caller has locked it, and it is not over."""
     if queue_row is None or queue_row.worker is None:
-        await moves.cancel_waiting(tx, task.id, queue_row, message="Canceled while it waited.")
+        await moves.cancel_waiting(tx, task.id, queue_row, message=message)
         await _follow(tx, tasks, task, Change.CANCELED, request_id)
         return True
     if task.cancel_requested_at is None:
@@ -181,38 +204,49 @@ async def _cancel(
     return False
 
 
-async def stop_task(tx: Tx, tasks: Tasks, task_id: str) -> None:
-    """Cancel a task whose owner goes; nothing to do if it is over. The trail hears of it from whoever deletes the
-    account, and not of the task's title."""
+async def stop_task(tx: Tx, tasks: Tasks, task_id: str, *, message: str = _WAITED) -> bool:
+    """Cancel a task with something else that ends, its owner's account or a run of a schedule; False if there is
+    nothing to do. The trail hears of it from whoever ends that, and not of the task's title."""
     queue_row = await moves.lock_task(tx, task_id)
     task = await store.find_task(tx, task_id)
-    if task is not None and not task.status.is_over:
-        await _cancel(tx, tasks, task, queue_row)
+    if task is None or task.status.is_over:
+        return False
+    return await _cancel(tx, tasks, task, queue_row, message=message)
+
+
+async def stop_waiting(tx: Tx, tasks: Tasks, task_ids: Sequence[str], *, message: str) -> int:
+    """Cancel those of these that no worker has claimed; gives how many. It waits for nobody: what somebody has locked
+    is being claimed, and goes on."""
+    waiting = await moves.lock_unclaimed(tx, task_ids)
+    return sum([await stop_task(tx, tasks, task_id, message=message) for task_id in waiting])
 
 
 async def retry_task(tx: Tx, tasks: Tasks, caller: Caller, task_id: str, *, expected: int | None = None) -> Task:
     """Run a task again that failed or was canceled: it waits anew, and may fail as often as at first.
 
     ``TaskNotOver`` while it waits or runs; ``TaskOver`` if it succeeded, which is for good. What it costs today is held
-    anew: ``QuotaExhausted`` if that is no longer left.
+    anew: ``QuotaExhausted`` if that is no longer left. Only whoever may submit its type may.
     """
     old, _ = await _hold(tx, caller, task_id, expected)
     if not old.status.is_over:
         raise TaskNotOver("The task is not over yet: there is nothing to try again.", status=old.status)
     if old.status is TaskStatus.SUCCEEDED:
         raise TaskOver("The task succeeded: submit another one to do it again.", status=old.status)
-    cost = units(old.task_type, (await known_or_plain(tx, tasks, old.task_type)).units, old.payload)
+    known = await known_or_plain(tx, tasks, old.task_type)
+    Rights.of(caller).check(known.name, known.submit)
+    cost = units(old.task_type, known.units, old.payload)
     await moves.requeue(tx, old.id, message="Tried again by hand.", units=cost)
     await _follow(tx, tasks, old, Change.REVIVED, caller.who.request_id, cost)
     return await _changed(tx, caller, old, "retry")
 
 
 async def delete_task(tx: Tx, caller: Caller, task_id: str, *, expected: int | None = None) -> None:
-    """Remove a task that is over from sight; ``TaskNotOver`` before that. It is gone within minutes."""
+    """Remove a task that is over; ``TaskNotOver`` before that. Payload, result and error are gone with this commit; the
+    row, logs and steps are out of sight, and gone with the next purge."""
     old, _ = await _hold(tx, caller, task_id, expected)
     if not old.status.is_over:
         raise TaskNotOver(status=old.status)
-    await moves.soft_delete(tx, old.id)
+    await moves.soft_delete(tx, old.id, user_id=old.user_id)
     await audit.record(tx, caller.who, Action.DELETED, _resource(old), old=old)
 
 

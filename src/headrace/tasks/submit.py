@@ -16,6 +16,7 @@ from headrace.tasks.followers import Followers
 from headrace.tasks.insertion import Draft, Lanes, insertion
 from headrace.tasks.limit_keys import LONGEST_KEY, limit_key
 from headrace.tasks.model import LABEL, LONGEST_TIMEOUT, MEDIA_TYPES, Change, TaskSpec, Transition
+from headrace.tasks.rights import ADMINS, TRUSTED, Rights, rights_of_user
 from headrace.tasks.units import units
 
 _PRIORITIES = range(-1_000_000, 1_000_001)
@@ -47,29 +48,50 @@ class Submitter:
         self._lanes: Lanes = {}
         self._types: dict[str, KnownType] = {}
 
-    async def submit(self, tx: Tx, spec: TaskSpec, *, user_id: str) -> str:
-        """Submit one task; with an idempotency key the same one again, also under a race."""
-        return (await self.submit_once(tx, spec, user_id=user_id))[0]
+    @property
+    def catalog(self) -> Catalog:
+        return self._catalog
 
-    async def submit_once(self, tx: Tx, spec: TaskSpec, *, user_id: str) -> tuple[str, bool]:
+    @property
+    def followers(self) -> Followers:
+        return self._followers
+
+    async def submit(self, tx: Tx, spec: TaskSpec, *, user_id: str, rights: Rights = TRUSTED) -> str:
+        """Submit one task; with an idempotency key the same one again, also under a race."""
+        return (await self.submit_once(tx, spec, user_id=user_id, rights=rights))[0]
+
+    async def submit_once(self, tx: Tx, spec: TaskSpec, *, user_id: str, rights: Rights = TRUSTED) -> tuple[str, bool]:
         """Submit one task; tells also whether it was made now, and not by an earlier one with the same key."""
-        (draft,) = (await self._submit(tx, [spec], user_id))[0]
+        (draft,) = (await self._submit(tx, [spec], user_id, rights))[0]
         return draft.task_id, draft.made
 
-    async def submit_many(self, tx: Tx, specs: Sequence[TaskSpec], *, user_id: str) -> list[str]:
-        """Submit them all or none, in this order; gives their ids. Bad ones are refused before anything is written."""
-        return [draft.task_id for draft in (await self._submit(tx, specs, user_id))[0]]
+    async def submit_many(
+        self, tx: Tx, specs: Sequence[TaskSpec], *, user_id: str, rights: Rights | None = TRUSTED
+    ) -> list[str]:
+        """Submit them all or none, in this order; gives their ids. Bad ones are refused before anything is written.
 
-    async def submit_now(self, db: Database, specs: Sequence[TaskSpec], *, user_id: str) -> list[str]:
-        """Submit in a transaction of their own: one statement, and so one round trip, where that is all."""
-        known = self._needs_no_look(specs)
+        ``rights`` are those of whoever submits; None: those of the user whose tasks they are.
+        """
+        return [draft.task_id for draft in (await self._submit(tx, specs, user_id, rights))[0]]
+
+    async def submit_now(
+        self, db: Database, specs: Sequence[TaskSpec], *, user_id: str, trusted: bool = True
+    ) -> list[str]:
+        """Submit in a transaction of their own: one statement, and so one round trip, where that is all.
+
+        Unless they are ``trusted``, the user must be one who may submit them.
+        """
+        rights = TRUSTED if trusted or user_id == ids.SYSTEM_USER else None
+        known = self._needs_no_look(specs, rights)
         if known and len(specs) <= _ROWS:
             drafts = [self._draft(spec, self._types[spec.type], user_id) for spec in specs]
             if all(draft.lane in self._lanes for draft in drafts):
                 await db.fetch_alone(*insertion(drafts, self._lanes, emits=self._emits(specs)))
                 return [draft.task_id for draft in drafts]
         async with db.transaction() as tx:
-            drafts, lanes = await (self._stream if known else self._submit)(tx, specs, user_id)
+            drafts, lanes = await (
+                self._stream(tx, specs, user_id) if known else self._submit(tx, specs, user_id, rights)
+            )
         # Only now: a lane that was made in a transaction that is rolled back is none.
         if len(self._lanes) > _LANES_KEPT:  # a limit key for each customer, say, adds up
             self._lanes.clear()
@@ -81,8 +103,14 @@ class Submitter:
         """Whether tasks of this type cost something: the database may refuse them after they were written."""
         return (await self._catalog.get(tx, type_name)).units is not None
 
-    async def _submit(self, tx: Tx, specs: Sequence[TaskSpec], user_id: str) -> tuple[list[Draft], Lanes]:
+    async def _submit(
+        self, tx: Tx, specs: Sequence[TaskSpec], user_id: str, rights: Rights | None
+    ) -> tuple[list[Draft], Lanes]:
         types = {name: await self._catalog.get(tx, name) for name in {spec.type for spec in specs}}
+        if rights is not TRUSTED:
+            rights = rights or await rights_of_user(tx, user_id, [known.submit for known in types.values()])
+            for name in sorted(types):
+                rights.check(name, types[name].submit)
         drafts = [self._draft(spec, types[spec.type], user_id) for spec in specs]
         # Keys in one order: two who send the same ones the other way round do not wait for each other.
         keyed = sorted((draft for draft in drafts if draft.key is not None), key=lambda draft: str(draft.key))
@@ -94,13 +122,15 @@ class Submitter:
             await self._insert(tx, fresh[start : start + _ROWS], lanes)
         return drafts, lanes
 
-    def _needs_no_look(self, specs: Sequence[TaskSpec]) -> bool:
-        """Whether every type is remembered and free, nobody has to be called for it and no key is given: then all of it
-        is one statement, and nothing is read first."""
+    def _needs_no_look(self, specs: Sequence[TaskSpec], rights: Rights | None) -> bool:
+        """Whether every type is remembered, free and open to this user, nobody has to be called for it and no key is
+        given: then all of it is one statement, and nothing is read first."""
         if not specs or not self._catalog.constant:
             return False
         known = {name: self._types.get(name) for name in {spec.type for spec in specs}}
         if any(each is None or each.units or not self._followers.needs_nobody(each) for each in known.values()):
+            return False
+        if rights is None and any(each is not None and each.submit == ADMINS for each in known.values()):
             return False
         if len({self._followers.emits(each) for each in known.values() if each is not None}) > 1:
             return False
@@ -139,7 +169,7 @@ class Submitter:
             raise PayloadTooLarge(f"The payload {exc}.") from None
         except storable.NotStorable as exc:
             raise PayloadInvalid(f"The payload {exc}.") from None
-        _check_spec(spec)
+        check_spec(spec)
         if not spec.own:
             check_is_open(spec.type, user_id)
         max_attempts = spec.max_attempts or known.max_attempts
@@ -243,7 +273,7 @@ def check_is_open(type_name: str, user_id: str) -> None:
         raise TaskSpecInvalid(f"{type_name} is for the product itself: an administrator can run its schedule instead.")
 
 
-def _check_spec(spec: TaskSpec) -> None:
+def check_spec(spec: TaskSpec) -> None:
     if (spec.type in MEDIA_TYPES) != (spec.media is not None):
         raise TaskSpecInvalid(
             f"{spec.type} tasks are ordered through removal, which knows their file."

@@ -7,7 +7,7 @@ made-up payloads through both.
 import re
 from typing import Any
 
-from headrace.tasks.errors import PayloadInvalid
+from headrace.tasks.errors import PayloadInvalid, UnitsRefused
 from headrace.tasks.limit_keys import value_at
 
 MOST_UNITS = 1_000_000_000
@@ -38,3 +38,22 @@ def units(type_name: str, rule: str | None, payload: Any) -> int | None:
             fields=[field],
         )
     return int(value)
+
+
+def check_used(type_name: str, used: object, held: int | None) -> None:
+    """Refuse what a handler cannot have used: ``held`` units are set aside for its task, None if it costs nothing."""
+    check_count(used)
+    if held is None:
+        raise UnitsRefused(f"{type_name} costs nothing: give its type units before saying what was used.")
+    if isinstance(used, int) and used > held:
+        raise UnitsRefused(
+            f"{held} units are held for this task; it cannot have used {used}. Hold more when it is submitted.",
+            held=held,
+            used=used,
+        )
+
+
+def check_count(used: object) -> None:
+    """Refuse what is no number of units: from a child anything may come, True too."""
+    if type(used) is not int or used < 0:
+        raise UnitsRefused(f"Units are a whole number from 0 on, not {used!r}.")

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
@@ -12,7 +12,7 @@ from headrace.tasks.model import Task, TaskStatus
 from headrace.tasks.service import get_task
 from headrace.tasks.store import obstacles as store
 from headrace.tasks.store import workers as workers_store
-from headrace.tasks.store.obstacles import LimitScope, QueuePosition
+from headrace.tasks.store.obstacles import LimitScope, QueuePosition, Waiting
 from headrace.tasks.store.workers import SeenWorker
 
 _MOST_WORKERS = 1000
@@ -37,6 +37,7 @@ class Code(StrEnum):
     WORKERS_BUSY = "workers_busy"
     BEHIND_OTHERS = "behind_others"
     ANY_MOMENT = "any_moment"
+    PAST_DUE = "past_due"  # of a schedule: its next run lies in the past
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +90,16 @@ async def nobody_takes(tx: Tx, task_type: str, queue: str, labels: Mapping[str, 
     if any(_fits(each, task_type, queue, labels) for each in workers):
         return None
     return await _nobody(tx, task_type, queue, labels, workers)
+
+
+async def stranded(tx: Tx, *, for_longer_than: timedelta) -> list[tuple[Waiting, Reason]]:
+    """Kinds of tasks that wait and that no worker that is alive would take, with why."""
+    workers = await _at_work(tx)
+    return [
+        (each, await _nobody(tx, each.task_type, each.queue, each.labels, workers))
+        for each in await store.list_waiting(tx, for_longer_than=for_longer_than)
+        if not any(_fits(worker, each.task_type, each.queue, each.labels) for worker in workers)
+    ]
 
 
 async def _at_work(tx: Tx) -> Sequence[SeenWorker]:
@@ -146,11 +157,13 @@ async def _nobody(
         seen = await store.last_seen(tx, task_type)
         types = _some(name for each in workers for name in each.types)
         when = "never been seen" if seen is None else f"not been seen since {_time(seen)}"
+        declared = await store.is_declared(tx, task_type)
+        spelt = "" if declared else "No program has ever declared it: is it spelt right? "
         return Reason(
             Code.NO_WORKER_FOR_TYPE,
-            f"No worker that is alive knows the type {task_type}; one that does has {when}. "
+            f"No worker that is alive knows the type {task_type}; one that does has {when}. {spelt}"
             f"Known are: {', '.join(types) or 'none'}.",
-            {"type": task_type, "last_seen_at": seen, "known_types": types},
+            {"type": task_type, "last_seen_at": seen, "known_types": types, "declared": declared},
         )
     of_queue = [each for each in of_type if each.takes_queue(queue)]
     if not of_queue:

@@ -48,7 +48,10 @@ def create_app(services: Services, config: WebConfig, *, routers: Sequence[APIRo
     app.state.metrics = Metrics()
     app.state.probe = health.Probe(services.readiness)
     console = Console(config.console, config)
-    for router in (health.router, pages.router, *(() if console.is_built else (pages.home_router,))):
+    own = [health.router, pages.router]
+    own += [health.metrics_router] if config.metrics else []
+    own += [] if console.is_built else [pages.home_router]
+    for router in own:
         app.include_router(router)
     for router in routers:
         app.include_router(router, dependencies=[Depends(readable)])

@@ -13,6 +13,7 @@ class WebConfig:
     cors_origins: tuple[str, ...] = ()
     body_limit: int = 1024 * 1024
     https: bool = False
+    metrics: bool = True  # whether /metrics is here; otherwise it has a port of its own
     streamed_paths: tuple[str, ...] = ()
     """Regular expressions for `METHOD /path`: routes that read the body piece by piece and limit it themselves."""
     console: Path | None = None

@@ -14,12 +14,14 @@ from fastapi import APIRouter, Request, Response
 from headrace import __version__, logs
 from headrace.edge.facts import facts_of
 from headrace.edge.problem_details import answer_to
-from headrace.edge.services import Figure, Readiness, services_of
+from headrace.edge.services import Readiness, services_of
 from headrace.errors import HeadraceError, Unavailable
+from headrace.figures import Figure, Figures
 from headrace.web.metrics import CONTENT_TYPE, Metrics
 
 log = logs.get(__name__)
 router = APIRouter(include_in_schema=False)
+metrics_router = APIRouter(include_in_schema=False)
 
 _PATIENCE = 3.0  # less than the second or five that probes commonly wait, or they only see a timeout
 _FRESH = 1.0
@@ -72,18 +74,19 @@ async def _reasons(request: Request) -> Sequence[str]:
         return ["The database took too long to answer."]
 
 
-@router.get("/metrics")
+@metrics_router.get("/metrics")
 async def metrics(request: Request) -> Response:
-    counted = request.app.state.metrics
+    counted, services = request.app.state.metrics, services_of(request)
     assert isinstance(counted, Metrics)
-    return Response(counted.render(await _figures(request)), headers={"Content-Type": CONTENT_TYPE})
+    figures = [*services.meters.read(), *await read_patiently(services.figures)]
+    return Response(counted.render(figures), headers={"Content-Type": CONTENT_TYPE})
 
 
-async def _figures(request: Request) -> Sequence[Figure]:
+async def read_patiently(figures: Figures) -> Sequence[Figure]:
     """None when the database does not answer: what this process counted itself is wanted all the more then."""
     try:
         async with asyncio.timeout(_PATIENCE):
-            return await services_of(request).figures()
+            return await figures()
     except (TimeoutError, HeadraceError) as exc:
         log.warning("metrics.incomplete", error=type(exc).__name__)
         return ()

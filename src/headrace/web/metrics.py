@@ -3,11 +3,11 @@
 from collections.abc import Iterator, Sequence
 
 from prometheus_client import CollectorRegistry, Gauge, Histogram, ProcessCollector
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from prometheus_client.registry import Collector
 
-from headrace.edge.services import Figure
+from headrace.figures import Figure, Kind
 from headrace.web.connections import Connections, Phase, Reason
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
@@ -19,9 +19,11 @@ _BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 class Metrics:
     """What the API counts. Labels come from a closed set: a client must not be able to invent new series."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, http: bool = True) -> None:
         self.registry = CollectorRegistry()
         ProcessCollector(registry=self.registry)
+        if not http:  # a role that answers nobody
+            return
         self._durations = Histogram(
             "headrace_http_request_duration_seconds",
             "Time from the request to the last byte of its answer.",
@@ -41,7 +43,7 @@ class Metrics:
 
     def render(self, figures: Sequence[Figure] = ()) -> bytes:
         """What was counted here, and figures from elsewhere."""
-        return generate_latest(self.registry) + generate_latest(_registry_of(figures))
+        return generate_latest(self.registry) + render(figures)
 
 
 class _ConnectionFigures(Collector):
@@ -61,10 +63,39 @@ class _ConnectionFigures(Collector):
         yield closed
 
 
-def _registry_of(figures: Sequence[Figure]) -> CollectorRegistry:
+class _Given(Collector):
+    """Figures that were counted or read elsewhere."""
+
+    def __init__(self, figures: Sequence[Figure]) -> None:
+        self._figures = figures
+
+    def collect(self) -> Iterator[Metric]:
+        for figure in self._figures:
+            yield _histogram_of(figure) if figure.kind is Kind.HISTOGRAM else _numbers_of(figure)
+
+
+def _numbers_of(figure: Figure) -> Metric:
+    kind = CounterMetricFamily if figure.kind is Kind.COUNTER else GaugeMetricFamily
+    family = kind(figure.name, figure.help, labels=figure.labels)
+    for labels, value in figure.values.items():
+        family.add_metric(labels, value)
+    return family
+
+
+def _histogram_of(figure: Figure) -> Metric:
+    family = HistogramMetricFamily(figure.name, figure.help, labels=figure.labels)
+    for labels, histogram in figure.histograms.items():
+        so_far = 0
+        buckets = []
+        for bound, count in zip((*map(str, histogram.bounds), "+Inf"), histogram.counts, strict=True):
+            so_far += count
+            buckets.append((bound, so_far))
+        family.add_metric(labels, buckets, sum_value=histogram.total)
+    return family
+
+
+def render(figures: Sequence[Figure]) -> bytes:
+    """These figures as Prometheus reads them."""
     registry = CollectorRegistry()
-    for figure in figures:
-        gauge = Gauge(figure.name, figure.help, figure.labels, registry=registry)
-        for labels, value in figure.values.items():
-            (gauge.labels(*labels) if labels else gauge).set(value)
-    return registry
+    registry.register(_Given(figures))
+    return generate_latest(registry)

@@ -1,5 +1,7 @@
 """The description of the API (OpenAPI 3.1): FastAPI's, completed with what every route has in common."""
 
+import json
+import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -108,8 +110,6 @@ def _complete(document: Document, services: Services) -> Document:
     components = document.setdefault("components", {})
     schemas = components.setdefault("schemas", {})
     schemas.update(_problem_schemas())
-    for unused in ("HTTPValidationError", "ValidationError"):
-        schemas.pop(unused, None)
     components["headers"] = _HEADERS
     components["securitySchemes"] = _security_schemes(services)
     seen: set[str] = set()
@@ -120,7 +120,19 @@ def _complete(document: Document, services: Services) -> Document:
                 name = operation["operationId"]
                 assert name not in seen, f"two operations are called {name}"
                 seen.add(name)
+    _drop_unused(document, schemas)
     return document
+
+
+def _drop_unused(document: Document, schemas: Document) -> None:
+    """FastAPI also describes what no answer has: its own errors, and enums that are shown with other words."""
+    while True:
+        used = set(re.findall(r'"#/components/schemas/([^"]+)"', json.dumps(document)))
+        unused = schemas.keys() - used
+        if not unused:
+            return
+        for name in unused:
+            del schemas[name]
 
 
 def _problem_schemas() -> Mapping[str, Any]:

@@ -2,7 +2,7 @@
 
 import importlib
 import pkgutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import headrace
 from headrace.edge.problem_details import INTERNAL, NOT_VALID, meaning, status_of
@@ -62,10 +62,9 @@ _LOCAL = ("headrace.cli.", "headrace.embedded_postgres.", "headrace.migrations."
 
 def errors_page() -> str:
     """`docs/reference/errors.md`: every error that is defined, by status and code."""
-    _import_everything()
     api: list[tuple[int, str, str, str]] = [(p.status, p.code, "", p.detail) for p in (NOT_VALID, INTERNAL)]
     local: list[tuple[str, str, str]] = []
-    for kind in _defined(HeadraceError):
+    for kind in all_errors():
         if kind.__module__.startswith(_LOCAL):
             local.append((kind.code, _kind_of(kind), meaning(kind)))
         else:
@@ -73,6 +72,12 @@ def errors_page() -> str:
     rows = [f"| `{code}` | {kind} | {status} | {text} |" for status, code, kind, text in sorted(api)]
     local_rows = [f"| `{code}` | {kind} | {text} |" for code, kind, text in sorted(local)]
     return _HEAD + "\n".join(rows) + "\n" + _COMMAND_LINE + "\n".join(local_rows) + "\n"
+
+
+def all_errors() -> Sequence[type[HeadraceError]]:
+    """Every error of the product that has a code of its own."""
+    _import_everything()
+    return list(_defined(HeadraceError))
 
 
 def _import_everything() -> None:

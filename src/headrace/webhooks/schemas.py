@@ -6,6 +6,7 @@ from typing import Annotated, Any, Self
 from pydantic import BaseModel, ConfigDict, Field
 
 from headrace.edge.text import Text
+from headrace.edge.vocabulary import AsShown
 from headrace.webhooks.http.targets import LONGEST_URL
 from headrace.webhooks.model import (
     LONGEST_NAME,
@@ -189,7 +190,7 @@ class DeliveryItemOut(BaseModel):
     event_id: str = Field(description="`webhook-id` of the request.", examples=[EVENT_ID])
     event_type: str = Field(examples=["task.succeeded"])
     attempt: int = Field(description="Counted from 1 for this event at this endpoint.")
-    status: DeliveryStatus = Field(
+    status: AsShown[DeliveryStatus] = Field(
         description="`PENDING`: to be sent, or being sent. `RETRYING`: failed, and another attempt follows. `FAILED`: "
         "not sent again, because the endpoint is gone. `DEAD`: the last attempt failed."
     )

@@ -59,6 +59,6 @@ async def test_without_the_libraries_it_says_how_to_get_them(tmp_path: Path, mon
     path = tmp_path / "upload"
     path.write_bytes(b"x")
     async with Inspector() as inspector:
-        with pytest.raises(extras.ExtraMissing, match=r"no_such_library.*pip install 'headrace\[files\]'"):
+        with pytest.raises(extras.ExtraMissing, match=r"no_such_library.*pip install 'av>=18' 'pi-heif"):
             await inspector.inspect(path, limits=FileLimits())
         assert not inspector.pids

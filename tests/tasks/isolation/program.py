@@ -170,7 +170,7 @@ def step_detail_is_a_set(context: BlockingTaskContext, payload: Any) -> None:
 def stops(context: BlockingTaskContext, payload: str) -> str:
     """Cooperative: looks at the flag, and says what it did about it."""
     Path(payload).touch()
-    while not context.cancelled:
+    while not context.canceled:
         time.sleep(0.005)
     return "stopped by myself"
 

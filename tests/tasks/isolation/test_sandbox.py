@@ -201,3 +201,25 @@ async def test_a_child_without_files_can_use_what_it_is_handed_and_nothing_else(
     denied = {found[name] for name in ("read", "list", "write", "run", "reopen", "socket")}
     assert denied == {"PermissionError"}
     assert found["descriptors"] == again["descriptors"]  # what one run was handed is closed before the next
+
+
+@linux
+async def test_a_child_with_one_folder_finds_there_what_it_was_told_of_and_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:  # W-05
+    monkeypatch.setenv("PYTHONPATH", str(Path.cwd()))
+    secret, work = tmp_path / "secret", tmp_path / "work"
+    secret.write_text("swordfish")
+    mine = work / "0123456789abcdef"
+    mine.mkdir(parents=True)
+    handed = mine / "handed"
+    handed.write_text("hello")
+    async with Standalone(size=1, folder=work) as processes:
+        with handed.open("r+b") as file:
+            order = {"secret": str(secret), "folder": str(mine)}
+            found = await processes.run(other_program.shut_in.get("shut_in"), order, descriptors=(file.fileno(),))
+    if not found["has_landlock"]:
+        pytest.skip("this kernel has no Landlock")
+    assert {found[name] for name in ("read", "list", "run", "socket")} == {"PermissionError"}
+    assert (found["write"], found["reopen"]) == (None, None)
+    assert (mine / "new").exists()

@@ -24,6 +24,7 @@ from headrace.tasks.worker.endings import Writer
 from headrace.tasks.worker.feeding import _claimed
 from headrace.tasks.worker.reporting import LeaseReporter
 from headrace.tasks.worker.store import Identity
+from tests.open_types import OpenRegistry
 from tests.outbox.hearing import want
 from tests.tasks.people import caller_of, enter
 from tests.tasks.state_machine.model import KEY_LIMIT, OVER, Mismatch, Model, Task
@@ -33,7 +34,7 @@ ADMIN = caller_of(ids.SYSTEM_USER, role=Role.ADMIN)
 
 
 def make_registry() -> Registry:
-    registry = Registry()
+    registry = OpenRegistry()
 
     async def nothing(context: TaskContext, payload: Any) -> None: ...
 

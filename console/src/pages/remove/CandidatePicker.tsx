@@ -5,6 +5,7 @@ import { IconSearch, ProblemAlert } from "../../components";
 import { formats, useLanguage, useText } from "../../i18n";
 import { isOver, useLiveTask } from "../../live/task";
 import { removeTexts } from "./remove.texts";
+import { spans } from "./spans";
 
 /** Candidates to choose from, each with how sure it is. */
 export function CandidateList({
@@ -40,17 +41,6 @@ export function CandidateList({
       ))}
     </Stack>
   );
-}
-
-/** 1, 2, 3, 7 as "1–3, 7". */
-export function spans(pages: readonly number[]): string {
-  const parts: [number, number][] = [];
-  for (const page of [...pages].sort((a, b) => a - b)) {
-    const last = parts.at(-1);
-    if (last && page <= last[1] + 1) last[1] = page;
-    else parts.push([page, page]);
-  }
-  return parts.map(([first, last]) => (first === last ? `${first}` : `${first}–${last}`)).join(", ");
 }
 
 /** Have the server look for marks in a file, and choose from what it finds. */

@@ -3,10 +3,10 @@ import type { ReactNode } from "react";
 import type { CandidateOut, RemovalOut } from "../../api";
 import { Panel, Time } from "../../components";
 import { formats, useLanguage, useText } from "../../i18n";
-import { spans } from "./CandidatePicker";
 import classes from "./RemovalPage.module.css";
 import { useResult } from "./ResultView";
 import { removalTexts, removeTexts } from "./remove.texts";
+import { spans } from "./spans";
 
 const SHOWN = 8;
 

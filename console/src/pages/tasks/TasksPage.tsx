@@ -105,7 +105,7 @@ export default function TasksPage() {
           label={t("status")}
           placeholder={t("anyStatus")}
           clearable
-          w={180}
+          w={{ base: "100%", xs: 180 }}
           value={status || null}
           onChange={(value) => filters.set({ status: value ?? "" })}
           data={STATUSES.map((each) => ({ value: each, label: wordFor(stateTexts, each) }))}
@@ -115,7 +115,7 @@ export default function TasksPage() {
           placeholder={t("anyType")}
           clearable
           searchable
-          w={200}
+          w={{ base: "100%", xs: 200 }}
           value={type || null}
           onChange={(value) => filters.set({ type: value ?? "" })}
           data={[...new Set([...(types.data ?? []).map((each) => each.name), ...(type ? [type] : [])])]}

@@ -63,6 +63,11 @@ export function Plans() {
           />
         ))}
       </SimpleGrid>
+      {plans.data.every((plan) => plan.price_cents === 0) && (
+        <Text size="sm" c="dimmed" mt="md">
+          {t("noPayments")}
+        </Text>
+      )}
       {order && (
         <PayDialog
           order={order}
@@ -100,9 +105,11 @@ function Plan({
       </Group>
       <Text fz={28} fw={700} className="figures">
         {plan.price_cents === 0 ? t("free") : formats.money(plan.price_cents, plan.currency, language)}{" "}
-        <Text span size="sm" c="dimmed" fw={400}>
-          {t("perMonth")}
-        </Text>
+        {plan.price_cents > 0 && (
+          <Text span size="sm" c="dimmed" fw={400}>
+            {t("perMonth")}
+          </Text>
+        )}
       </Text>
       <Text size="sm">{t("unitsMonth", { n: plan.monthly_quota })}</Text>
       <Stack gap={2}>

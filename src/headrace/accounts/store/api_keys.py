@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 
 from asyncpg import UniqueViolationError
 
-from headrace.access import Role, Scope
+from headrace.access import Role
 from headrace.accounts.errors import ApiKeyNameTaken
 from headrace.accounts.model import ApiKey, ApiKeyId, UserId
 from headrace.accounts.store.sessions import Holder
@@ -34,7 +34,7 @@ async def insert_api_key(
     name: str,
     key_hash: bytes,
     key_hint: str,
-    scopes: frozenset[Scope],
+    scopes: frozenset[str],
     expires_at: datetime | None,
 ) -> ApiKey | None:
     """Store a key; None if it would be expired from the start, ``ApiKeyNameTaken`` if a live one has the name."""

@@ -8,7 +8,7 @@ AS $$
 BEGIN
   DELETE FROM headrace.task_queue WHERE seq = place;
   UPDATE headrace.tasks AS written
-  SET status = 'FAILED', error_code = 'FATAL', error_message = reason, queue_seq = NULL, left_to_type = NULL,
+  SET status = 'FAILED', error_code = 'fatal', error_message = reason, queue_seq = NULL, left_to_type = NULL,
       finished_at = now(), updated_at = now(), version = written.version + 1
   WHERE written.id = fail_unsettled.task_id;
   INSERT INTO headrace.task_logs (task_id, attempt, status, message)

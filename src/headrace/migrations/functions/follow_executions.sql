@@ -1,6 +1,7 @@
 -- Runs move with their tasks: starts, ends, the row of the next attempt, and the schedule's counts. One entry for each
 -- task; a column that does not apply is null. Runs that never get a task are counted elsewhere: COUNT_REFUSED in
--- schedules/store/firing.py, CANCEL_HELD in schedules/store/executions.py. Gives the schedules that have runs waiting for a slot, for one may be free.
+-- schedules/store/firing.py, CANCEL_HELD in schedules/store/executions.py.
+-- Gives the schedules that have runs waiting for a slot, for one may be free.
 --
 -- Written like finish_tasks, so that no statistics can spoil it: rows are looked up one by one.
 CREATE OR REPLACE FUNCTION headrace.follow_executions(
@@ -45,6 +46,8 @@ BEGIN
         result = given.result,
         error_message = CASE WHEN judged.late AND given.state IS DISTINCT FROM 'timeout'
                              THEN 'It ended after its deadline and its grace; what it said of itself: ' || given.state || '.'
+                             -- Whoever asked it to stop has noted why.
+                             WHEN given.state = 'cancelled' THEN coalesce(given.message, run.error_message)
                              ELSE given.message END,
         error_stack = given.stack,
         updated_at = at
@@ -76,10 +79,12 @@ BEGIN
     FROM ended
   ), counted AS (
     SELECT task_uid,
-           count(*) AS total,
+           -- A due time counts once, by its last attempt; those before it are counted apart.
+           count(*) FILTER (WHERE NOT again) AS total,
+           count(*) FILTER (WHERE again) AS retried,
            count(*) FILTER (WHERE state = 'success') AS successes,
-           count(*) FILTER (WHERE state IN ('failure', 'timeout')) AS failures,
-           count(*) FILTER (WHERE state IN ('failure', 'timeout') AND id > last_success) AS recent,
+           count(*) FILTER (WHERE state IN ('failure', 'timeout') AND NOT again) AS failures,
+           count(*) FILTER (WHERE state IN ('failure', 'timeout') AND NOT again AND id > last_success) AS recent,
            max(last_success) > 0 AS reset,
            max(started_at) AS started_at,
            (array_agg(error_message ORDER BY id DESC) FILTER (WHERE state IN ('failure', 'timeout')))[1] AS error
@@ -88,6 +93,7 @@ BEGIN
   )
   UPDATE headrace.scheduled_tasks AS schedule
   SET total_executions = schedule.total_executions + counted.total,
+      retried_attempts = schedule.retried_attempts + counted.retried,
       success_executions = schedule.success_executions + counted.successes,
       failure_executions = schedule.failure_executions + counted.failures,
       consecutive_failures = CASE WHEN counted.reset THEN 0 ELSE schedule.consecutive_failures END + counted.recent,

@@ -38,6 +38,14 @@ BEGIN
       settled := settled + 1;
       CONTINUE;
     END IF;
+    refused := headrace.payload_fault(known.payload_check, task.payload);
+    IF refused IS NOT NULL THEN
+      PERFORM headrace.fail_unsettled(
+        waiting.seq, task.id, 'The payload does not fit ' || task.task_type || ': ' || refused || '.', known.emits_events,
+        known.emits_always);
+      settled := settled + 1;
+      CONTINUE;
+    END IF;
     IF 'queue' = ANY (task.left_to_type) THEN
       task.queue := known.queue;
     END IF;

@@ -1,5 +1,10 @@
 -- Submits one task, in the caller's transaction and from any language: the same rows as the programs write. A type that
 -- computes its limit key takes no other; what a metered type costs is held, or the task is refused (HR006).
+--
+-- A user who is named must be allowed to submit the type (HR008), unless the program says that it is trusted. A type that
+-- nobody has declared is refused (HR007), unless the program says that it may wait for one who does.
+-- The same with fewer arguments would leave it open which of the two is meant; both change in one transaction.
+DROP FUNCTION IF EXISTS headrace.submit(text, jsonb, text, text, text, integer, timestamptz, integer, integer, text, jsonb, text, text, text);
 CREATE OR REPLACE FUNCTION headrace.submit(
   type text,
   payload jsonb DEFAULT '{}',
@@ -14,7 +19,10 @@ CREATE OR REPLACE FUNCTION headrace.submit(
   labels jsonb DEFAULT NULL,
   trace_id text DEFAULT NULL,
   idempotency_key text DEFAULT NULL,
-  schedule_uid text DEFAULT NULL
+  schedule_uid text DEFAULT NULL,
+  unknown_type text DEFAULT 'refuse',
+  trusted boolean DEFAULT false,
+  payload_checked boolean DEFAULT false
 )
 RETURNS text
 LANGUAGE plpgsql VOLATILE
@@ -33,15 +41,37 @@ DECLARE
   lane       integer;
   seq        bigint;
   to_settle  text[];
+  fault      text;
 BEGIN
   PERFORM headrace.check_submission(
     submit.type, body, submit.title, submit.queue, submit.priority, submit.run_at, submit.max_attempts,
     submit.timeout_seconds, submit.limit_key, marks, submit.idempotency_key);
 
-  -- A type that nobody has declared yet is taken. Its tasks wait where no worker takes from, until one that knows the type
-  -- has settled what is left to it.
   SELECT * INTO known FROM headrace.task_types WHERE name = submit.type;
-  IF NOT FOUND THEN
+  IF FOUND THEN
+    -- Null is asked first: it is most types', and costs the others nothing.
+    IF known.payload_check IS NOT NULL AND NOT payload_checked THEN
+      fault := headrace.payload_fault(known.payload_check, body);
+      IF fault IS NOT NULL THEN
+        RAISE EXCEPTION 'the payload does not fit %: %', submit.type, fault
+          USING ERRCODE = 'HR004', HINT = 'The task cannot be submitted like this; nothing was written.';
+      END IF;
+    END IF;
+    IF submit.user_id IS NOT NULL AND NOT trusted AND NOT headrace.may_submit(known.submit, owner) THEN
+      RAISE EXCEPTION '% may be submitted by administrators alone, and % is none', submit.type, owner
+        USING ERRCODE = 'HR008',
+              HINT = 'Declare the type with submit="users", or say trusted => true where your program has seen to it.';
+    END IF;
+  ELSIF unknown_type IS DISTINCT FROM 'wait' THEN
+    RAISE EXCEPTION 'no worker has ever registered the task type %', submit.type
+      USING ERRCODE = 'HR007',
+            HINT = 'Start a worker that has it, or say unknown_type => ''wait'' if it is not there yet.';
+  ELSE
+    IF submit.user_id IS NOT NULL AND NOT trusted AND NOT headrace.may_submit(NULL, owner) THEN
+      RAISE EXCEPTION 'nobody knows yet whether % may submit %', owner, submit.type
+        USING ERRCODE = 'HR008', HINT = 'Say trusted => true where your program has seen to it.';
+    END IF;
+    -- It waits where no worker takes from, until one that knows the type has settled what is left to it.
     to_settle := array_remove(ARRAY[
       CASE WHEN submit.queue IS NULL THEN 'queue' END,
       CASE WHEN submit.priority IS NULL THEN 'priority' END,
@@ -110,6 +140,6 @@ BEGIN
   RETURN task;
 END
 $$;
-COMMENT ON FUNCTION headrace.submit(text, jsonb, text, text, text, integer, timestamptz, integer, integer, text, jsonb, text, text, text) IS 'Submits a task in the caller''s transaction and gives its id; with an idempotency key the same one again. What is left out is as the type says.';
-REVOKE EXECUTE ON FUNCTION headrace.submit(text, jsonb, text, text, text, integer, timestamptz, integer, integer, text, jsonb, text, text, text) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION headrace.submit(text, jsonb, text, text, text, integer, timestamptz, integer, integer, text, jsonb, text, text, text) TO headrace_app;
+COMMENT ON FUNCTION headrace.submit(text, jsonb, text, text, text, integer, timestamptz, integer, integer, text, jsonb, text, text, text, text, boolean, boolean) IS 'Submits a task in the caller''s transaction and gives its id; with an idempotency key the same one again. What is left out is as the type says.';
+REVOKE EXECUTE ON FUNCTION headrace.submit(text, jsonb, text, text, text, integer, timestamptz, integer, integer, text, jsonb, text, text, text, text, boolean, boolean) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION headrace.submit(text, jsonb, text, text, text, integer, timestamptz, integer, integer, text, jsonb, text, text, text, text, boolean, boolean) TO headrace_app;

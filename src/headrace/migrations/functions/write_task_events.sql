@@ -34,7 +34,7 @@ BEGIN
       'max_attempts', task.max_attempts,
       'queue', task.queue,
       'priority', task.priority,
-      'schedule_uid', task.schedule_uid,
+      'schedule_id', task.schedule_uid,
       'current_step', CASE WHEN moment.is_later THEN task.current_step END,
       'progress', CASE WHEN moment.is_later THEN task.progress ELSE 0 END,
       'error_code', CASE WHEN moment.is_later THEN task.error_code END,

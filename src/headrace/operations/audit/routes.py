@@ -13,11 +13,13 @@ from headrace.audit import Action, ResourceType
 from headrace.audit.errors import EventNotFound, NotSealed, SearchInvalid
 from headrace.audit.events import EventFilter
 from headrace.audit.exporting import ExportFormat
+from headrace.audit.model import OWN_RESOURCE_TYPES
 from headrace.edge.authorization import Admin, Again, AuthenticateAgain, scoped
 from headrace.edge.errors import InvalidCursor
 from headrace.edge.paging import Page, Paging
 from headrace.edge.problem_details import problems
 from headrace.edge.services import Db
+from headrace.edge.vocabulary import Offered
 from headrace.operations.audit import service
 from headrace.operations.audit.schemas import EVENT_ID, EventOut, ProofOut, VerifiedOut, VerifyIn
 from headrace.operations.errors import VerificationRunning
@@ -36,7 +38,10 @@ EventIdPath = Annotated[str, Path(max_length=255, examples=[EVENT_ID])]
 
 def _filter(
     action: Action | None = None,
-    resource_type: ResourceType | None = None,
+    resource_type: Annotated[
+        Annotated[ResourceType, Offered(OWN_RESOURCE_TYPES)] | None,
+        Query(description="Types that only an imported trail has are taken, too."),
+    ] = None,
     resource_id: Annotated[str | None, Query(max_length=255)] = None,
     user_id: Annotated[
         str | None, Query(max_length=255, description="Who did it. Others than oneself: for administrators.")

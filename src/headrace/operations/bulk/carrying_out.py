@@ -54,7 +54,7 @@ def add_handlers(registry: Registry, db: Database, deps: Callable[[], Tasks], *,
 async def carry_out(db: Database, deps: Tasks, context: TaskContext) -> dict[str, Any]:
     """Do it to everything that is meant. Stopped in between, a later attempt goes on where this one ended."""
     while True:
-        context.check_cancelled()
+        context.check_canceled()
         async with db.transaction() as tx:
             bulk = await store.find_bulk(tx, context.task_id)
             if bulk is None or bulk.user_id != context.user_id:
@@ -81,7 +81,8 @@ async def _caller_of(tx: Tx, bulk: Bulk) -> Caller:
     if user is None or not user.is_active or (bulk.as_admin and user.role is not Role.ADMIN):
         raise Fatal("Whoever asked for this may not do it any more.")
     who = user.acting(Who(ANONYMOUS, ActorType.USER, request_id=bulk.request_id))
-    return Caller(who, user.id, user.role if bulk.as_admin else Role.USER)
+    scopes = None if bulk.scopes is None else frozenset(bulk.scopes)
+    return Caller(who, user.id, user.role if bulk.as_admin else Role.USER, scopes)
 
 
 async def _choose(tx: Tx, bulk: Bulk) -> Chosen:
@@ -108,7 +109,7 @@ async def _act(work: _Work, chosen: Chosen, context: TaskContext) -> None:
                 await store.add(tx, work.bulk.task_id, Outcome(done=len(done), skipped=len(left) - len(done)))
             return
     for row_id in left:
-        context.check_cancelled()
+        context.check_canceled()
         await _one(work, row_id)
 
 

@@ -48,6 +48,7 @@ class Bulk:
     task_id: str
     user_id: str
     as_admin: bool
+    scopes: Sequence[str] | None
     resource: BulkResource
     action: str
     filter: Mapping[str, Any]

@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from headrace.edge.text import Text
 from headrace.operations.bulk.model import MOST_COUNTED, MOST_NAMED, Bulk, BulkResource, ScheduleAction, TaskAction
-from headrace.schedules.schemas import SCHEDULE_UID
+from headrace.schedules.schemas import SCHEDULE_ID
 from headrace.schedules.store.schedules import ScheduleFilter
 from headrace.tasks.model import LABEL, TaskStatus
 from headrace.tasks.schemas import TASK_ID, Instant
@@ -63,7 +63,7 @@ class ScheduleFilterIn(_Body):
             min_length=1,
             max_length=MOST_NAMED,
             description="Just these; the rest still applies.",
-            examples=[[SCHEDULE_UID]],
+            examples=[[SCHEDULE_ID]],
         ),
     ] = None
 

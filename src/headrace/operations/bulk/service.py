@@ -113,6 +113,7 @@ async def _begin(
         task_id,
         user_id=caller.user_id,
         as_admin=caller.is_admin,
+        scopes=None if caller.scopes is None else sorted(caller.scopes),
         resource=resource,
         action=action,
         wanted=shown,

@@ -1,5 +1,6 @@
 """SQL for actions on many rows."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from headrace.database import Row, Tx
@@ -16,8 +17,8 @@ def _bulk_of(row: Row) -> Bulk:
 
 INSERT = f"""
 INSERT INTO headrace.bulk_actions
-  (task_id, user_id, as_admin, resource, action, filter, expected, matched, request_id)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+  (task_id, user_id, as_admin, scopes, resource, action, filter, expected, matched, request_id)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
 RETURNING {_COLUMNS}
 """
 
@@ -28,6 +29,7 @@ async def insert_bulk(
     *,
     user_id: str,
     as_admin: bool,
+    scopes: Sequence[str] | None,
     resource: BulkResource,
     action: str,
     wanted: dict[str, Any],
@@ -35,7 +37,8 @@ async def insert_bulk(
     matched: int,
     request_id: str | None,
 ) -> Bulk:
-    row = await tx.fetchrow(INSERT, task_id, user_id, as_admin, resource, action, wanted, expected, matched, request_id)
+    facts = (task_id, user_id, as_admin, scopes, resource, action, wanted, expected, matched, request_id)
+    row = await tx.fetchrow(INSERT, *facts)
     assert row is not None
     return _bulk_of(row)
 

@@ -9,7 +9,7 @@ from headrace.removal.eye.coverage import covered
 from headrace.removal.eye.filling import fill
 from headrace.removal.eye.finishing import Draft
 from headrace.removal.eye.inks import Points, read
-from headrace.removal.eye.model import Plane
+from headrace.removal.eye.model import Mask, Plane
 
 At = tuple[NDArray[np.intp], ...]
 
@@ -30,7 +30,7 @@ _DEEPEST = 1024  # pixels; more makes no difference
 
 def drafted(block: Block) -> Draft:
     """What lies under the mark, computed and filled in, and the two weighed by what is known of their errors."""
-    strays = _strays(block)
+    strays = strays_of(block.picture, block.loose)
     rough = strays[0]
     # From the mark's own rim: the picture shows through the margin around it. But on smooth ground files smear the mark
     # visibly into the margin, and there is nothing to lose.
@@ -92,10 +92,10 @@ def _inked(
     return alphas.astype(np.float32)[which], colours[which], strong.astype(np.float32)[which]
 
 
-def _strays(block: Block) -> list[Plane]:
+def strays_of(picture: Plane, loose: Mask) -> list[Plane]:
     """How far the picture around each pixel strays from its own blur, for each width of that."""
-    grey = block.picture.mean(2)
-    outside = (~block.loose).astype(np.float32)
+    grey = picture.mean(2)
+    outside = (~loose).astype(np.float32)
     # Deep in a mark nothing of the picture is near: what is further away speaks for it.
     seen = sum((counts * cv2.blur(outside, (side, side)) for side, counts in _AROUND), np.full_like(grey, 1e-7))
     each: list[Plane] = []

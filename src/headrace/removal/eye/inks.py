@@ -54,12 +54,12 @@ class Ink:
 def read(points: Points, usable: NDArray[np.bool_]) -> tuple[list[Ink], NDArray[np.intp]]:
     """The inks, read off the usable points, and which of them each point has."""
     weight = np.where(points.share > 0.5, points.share * points.alpha, 0) + 1e-6
-    centres = _centres(points.colour, weight)
-    belongs = _nearest(points.colour, centres)
+    centres = centres_of(points.colour, weight)
+    belongs = nearest_to(points.colour, centres)
     return [_ink(points, belongs == k, usable, centre) for k, centre in enumerate(centres)], belongs
 
 
-def _centres(colour: Numbers, weight: Numbers) -> Numbers:
+def centres_of(colour: Numbers, weight: Numbers) -> Numbers:
     """The colours that make up the mark: cells of a coarse histogram, the fullest first, settled by their means."""
     cells = np.clip(colour, 0, 255).astype(np.intp) >> 6
     cell = (cells[:, 0] * 4 + cells[:, 1]) * 4 + cells[:, 2]
@@ -71,14 +71,14 @@ def _centres(colour: Numbers, weight: Numbers) -> Numbers:
             if all(np.abs(mean - other).max() > _APART for other in chosen):
                 chosen.append(mean)
     centres = np.array(chosen) if chosen else np.average(colour, axis=0, weights=weight)[None]
-    belongs = _nearest(colour, centres)
+    belongs = nearest_to(colour, centres)
     for k in range(len(centres)):
         if (belongs == k).any():
             centres[k] = np.average(colour[belongs == k], axis=0, weights=weight[belongs == k])
     return centres
 
 
-def _nearest(colour: Numbers, centres: Numbers) -> NDArray[np.intp]:
+def nearest_to(colour: Numbers, centres: Numbers) -> NDArray[np.intp]:
     nearest: NDArray[np.intp] = np.argmin(
         [((colour - centre.astype(colour.dtype)) ** 2).sum(1) for centre in centres], 0
     )

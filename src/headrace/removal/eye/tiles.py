@@ -81,6 +81,8 @@ def cut_up(height: int, width: int, top: int = 0, left: int = 0) -> list[Box]:
 def _cuts(start: int, length: int) -> list[slice]:
     """A length cut into equal parts of a tile's size at the most, which overlap."""
     count = max(1, math.ceil((length - _OVERLAP) / (_TILE - _OVERLAP)))
+    if count == 1:
+        return [slice(start, start + length)]
     size = math.ceil((length + (count - 1) * _OVERLAP) / count)
     return [
         slice(start + begin, start + min(length, begin + size))

@@ -65,7 +65,7 @@ def _checked(model: Model) -> bytes:
 def _damaged(model: Model, how: str) -> str:
     return (
         f"The installation is damaged, the picture may be fine: the model file {model.file} {how}. Install Headrace "
-        "again: `pip install --force-reinstall --no-deps headrace`, or in a clone `git restore` that file."
+        "again: `pip install --force-reinstall --no-deps` with its wheel, or in a clone `git restore` that file."
     )
 
 

@@ -8,7 +8,8 @@ from headrace.assets.inspection.model import MediaType as AssetMedia
 from headrace.assets.model import Asset
 from headrace.billing.features import Features, MediaType, Quality
 from headrace.removal import media
-from headrace.removal.errors import DocumentEncrypted, DocumentSigned, MediaUnsupported, OrderInvalid
+from headrace.removal.errors import DocumentEncrypted, DocumentSigned
+from headrace.removal.orders.errors import MediaUnsupported, OrderInvalid
 from headrace.removal.orders.model import Priced, Wanted
 from headrace.removal.pipeline.model import Span
 
@@ -56,8 +57,8 @@ def _require_hints_fit(asset: Asset, wanted: Wanted) -> None:
         raise OrderInvalid("A mask is for pictures and videos: of documents name candidates, or boxes on a page.")
     if wanted.pages and asset.media_type not in (AssetMedia.PDF, AssetMedia.PPT):
         raise OrderInvalid("Only documents have pages.")
-    if any(hint.frames for hint in wanted.hints) and asset.media_type != AssetMedia.VIDEO:
-        raise OrderInvalid("Only videos have frames.")
+    if any(hint.seconds for hint in wanted.hints) and asset.media_type != AssetMedia.VIDEO:
+        raise OrderInvalid("Only videos last for seconds.")
 
 
 def _pages(facts: dict[str, Any], ranges: Sequence[Span]) -> int:

@@ -14,8 +14,8 @@ from headrace.audit import Action, Resource, ResourceType
 from headrace.billing.features import features_of
 from headrace.billing.store.entitlements import get_balance
 from headrace.database import Tx
-from headrace.removal.errors import OrderInvalid, RemovalNotFound
 from headrace.removal.orders import store
+from headrace.removal.orders.errors import OrderInvalid, RemovalNotFound
 from headrace.removal.orders.model import Priced, Removal, Rights, Wanted
 from headrace.removal.orders.pricing import price
 from headrace.removal.pipeline.model import RemovalOrder

@@ -143,7 +143,13 @@ def _write(pdf: pikepdf.Pdf, target: str) -> None:
     """Rewritten as a whole: what nothing points to, and former revisions with the mark, are not in the new file."""
     try:
         pdf.remove_unreferenced_resources()
-        pdf.save(target, linearize=pdf.is_linearized, encryption=pdf.is_encrypted)
+        # The same document gives the same bytes, whoever writes it and how often; an encrypted one needs chance.
+        pdf.save(
+            target,
+            linearize=pdf.is_linearized,
+            encryption=pdf.is_encrypted,
+            deterministic_id=not pdf.is_encrypted,
+        )
     except OSError as exc:
         raise TargetUnusable(f"{target} could not be written: {exc.strerror or exc}") from exc
 

@@ -2,10 +2,12 @@
 
 from headrace.removal.errors import (
     CandidateUnknown,
+    ClipUnreadable,
     ConverterMissing,
     DocumentEncrypted,
     DocumentSigned,
     DocumentUnreadable,
+    EncoderMissing,
     HintUnusable,
     PictureUnreadable,
 )
@@ -25,7 +27,8 @@ MESSAGES: dict[FailureCode, str] = {
     FailureCode.SIGNED: "The document is signed, and a change breaks that: allow it with `break_signature`.",
     FailureCode.HINT_UNUSABLE: "What was said about the mark does not fit the file.",
     FailureCode.NO_CANDIDATE: "There is no candidate of that number.",
-    FailureCode.NO_CONVERTER: "Old slides (.ppt) need LibreOffice, which the worker does not have: save them as .pptx.",
+    FailureCode.NO_CONVERTER: "The worker lacks what this kind of file needs: LibreOffice for old slides (save them as "
+    ".pptx), or an encoder for this kind of video.",
     FailureCode.TOO_LONG: "It took longer than one file may.",
     FailureCode.ASSET_GONE: "The file is no longer there.",
 }
@@ -34,6 +37,8 @@ MESSAGES: dict[FailureCode, str] = {
 CODES: dict[str, FailureCode] = {
     PictureUnreadable.code: FailureCode.UNREADABLE,
     DocumentUnreadable.code: FailureCode.UNREADABLE,
+    ClipUnreadable.code: FailureCode.UNREADABLE,
+    EncoderMissing.code: FailureCode.NO_CONVERTER,
     DocumentEncrypted.code: FailureCode.ENCRYPTED,
     DocumentSigned.code: FailureCode.SIGNED,
     HintUnusable.code: FailureCode.HINT_UNUSABLE,

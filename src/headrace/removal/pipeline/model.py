@@ -63,8 +63,9 @@ class Hint(BaseModel):
     pages: Annotated[
         Span | None, Field(description="Of documents, the pages it is for, from 1, both ends in; left out: all.")
     ] = None
-    frames: Annotated[
-        Span | None, Field(description="Of videos, the frames it is for, from 0, both ends in; left out: all.")
+    seconds: Annotated[
+        tuple[Annotated[float, Field(ge=0)], Annotated[float, Field(ge=0)]] | None,
+        Field(description="Of videos, from when to when it is for; left out: all the time."),
     ] = None
 
 
@@ -114,6 +115,8 @@ class Names(StrEnum):
     SOURCE = "source"
     MASK = "mask"  # that somebody drew
     SIGHT = "sight.npz"
+    MARKS = "marks.npz"  # a clip's
+    SIDES = "sides.png"  # frames before and after
     RESTORED = "restored.png"
     PREVIEW = "preview.webp"
     COMPARISON = "comparison.jpg"

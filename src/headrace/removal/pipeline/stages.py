@@ -51,6 +51,8 @@ def _stage(media: str) -> Callable[[StageOrder, Progress], StageReport]:
             from headrace.removal.pipeline import picture_stages as stages
         case "PDF" | "PPT":
             from headrace.removal.pipeline import document_stages as stages  # type: ignore[no-redef]
+        case "VIDEO":
+            from headrace.removal.pipeline import video_stages as stages  # type: ignore[no-redef]
         case _:
             raise LookupError(f"there are no stages for {media}")
 

@@ -8,6 +8,7 @@ from headrace.removal.pipeline.model import RemovalOrder, Stage
 from headrace.tasks.context import TaskContext
 from headrace.tasks.model import MEDIA_TYPES
 from headrace.tasks.registry import Backoff, Registry
+from headrace.tasks.rights import USERS
 
 QUEUE = "media"
 DETECT = "removal.detect"
@@ -36,6 +37,7 @@ def removal_types(remover: Removes | None = None) -> Registry:
         registry.task(
             media,
             queue=QUEUE,
+            submit=USERS,
             steps=tuple(Stage),
             units="payload.units",
             followers=("results",),
@@ -47,6 +49,7 @@ def removal_types(remover: Removes | None = None) -> Registry:
     registry.task(
         DETECT,
         queue=QUEUE,
+        submit=USERS,
         priority=10,  # somebody waits for it in front of a screen
         limit_key="user",
         max_running_per_key=1,  # it costs nothing: nobody's looks keep others' orders waiting

@@ -6,20 +6,20 @@ from fastapi import Depends, Path, Query
 
 from headrace.access import Caller, Scope
 from headrace.edge.authorization import scoped
-from headrace.schedules.schemas import EXECUTION_UID, SCHEDULE_UID
+from headrace.schedules.schemas import EXECUTION_ID, SCHEDULE_ID
 from headrace.schedules.service import EVERYBODY
 from headrace.tasks.routes.dependencies import TasksDep
 
 Reader = Annotated[Caller, Depends(scoped(Scope.SCHEDULES_READ))]
 Writer = Annotated[Caller, Depends(scoped(Scope.SCHEDULES_WRITE))]
-ScheduleUidPath = Annotated[str, Path(max_length=255, examples=[SCHEDULE_UID])]
-ExecutionUidPath = Annotated[str, Path(max_length=255, examples=[EXECUTION_UID])]
+ScheduleIdPath = Annotated[str, Path(max_length=255, examples=[SCHEDULE_ID])]
+ExecutionIdPath = Annotated[str, Path(max_length=255, examples=[EXECUTION_ID])]
 Word = Annotated[str | None, Query(max_length=255)]
 Owner = Annotated[
     str | None, Query(max_length=64, description="Whose, for administrators: a user's id, or `*` for everybody's.")
 ]
 
-__all__ = ["ExecutionUidPath", "Owner", "Reader", "ScheduleUidPath", "TasksDep", "Word", "Writer", "owner_of"]
+__all__ = ["ExecutionIdPath", "Owner", "Reader", "ScheduleIdPath", "TasksDep", "Word", "Writer", "owner_of"]
 
 
 def owner_of(caller: Caller, user_id: str | None) -> str | None:

@@ -9,10 +9,11 @@ from headrace.edge.errors import InvalidCursor
 from headrace.edge.paging import Page, Paging, seal
 from headrace.edge.problem_details import problems
 from headrace.edge.services import Db
+from headrace.edge.vocabulary import AsShown
 from headrace.schedules import executions
 from headrace.schedules.errors import ExecutionNotFound, ExecutionOver
 from headrace.schedules.model import ExecutionState, Trigger
-from headrace.schedules.routes.dependencies import ExecutionUidPath, Owner, Reader, TasksDep, Word, Writer, owner_of
+from headrace.schedules.routes.dependencies import ExecutionIdPath, Owner, Reader, TasksDep, Word, Writer, owner_of
 from headrace.schedules.schemas import ExecutionItemOut, ExecutionOut, RunWhyOut
 from headrace.schedules.store.executions import ExecutionFilter
 from headrace.tasks.errors import TaskChanged
@@ -28,9 +29,10 @@ async def list_executions(
     caller: Reader,
     db: Db,
     paging: Paging,
-    schedule: Annotated[str | None, Query(max_length=255, description="Of this schedule, by uid.")] = None,
-    state: Annotated[
-        list[ExecutionState] | None, Query(max_length=7, description="One of these; send it several times for several.")
+    schedule_id: Annotated[str | None, Query(max_length=255, description="Of this schedule.")] = None,
+    status: Annotated[
+        list[AsShown[ExecutionState]] | None,
+        Query(max_length=7, description="One of these; send it several times for several."),
     ] = None,
     trigger: Trigger | None = None,
     type: Word = None,  # noqa: A002 - the parameter's name
@@ -41,19 +43,19 @@ async def list_executions(
     """Runs of schedules, those that were due last first. A page may be short although more follow: `next_cursor`
     says whether there are."""
     owner = owner_of(caller, user_id)
-    states = sorted(set(state)) if state else None
+    states = sorted(set(status)) if status else None
     listing = paging.of(
         "executions",
         owner=owner,
         everybody=owner is None,
-        schedule=schedule,
+        schedule=schedule_id,
         states=states,
         trigger=trigger,
         type=type,
         due_after=due_after,
         due_before=due_before,
     )
-    wanted = ExecutionFilter(owner, schedule, states, trigger, type, due_after, due_before)
+    wanted = ExecutionFilter(owner, schedule_id, states, trigger, type, due_after, due_before)
     async with db.transaction() as tx:
         found = await executions.list_executions(tx, caller, wanted, older_than=listing.after, limit=listing.fetch)
     page = listing.page(
@@ -64,35 +66,33 @@ async def list_executions(
     return page
 
 
-@router.get(
-    "/{execution_uid}", response_model=ExecutionOut, summary="Read a run", responses=problems(ExecutionNotFound)
-)
-async def get_execution(execution_uid: ExecutionUidPath, caller: Reader, db: Db) -> ExecutionOut:
+@router.get("/{execution_id}", response_model=ExecutionOut, summary="Read a run", responses=problems(ExecutionNotFound))
+async def get_execution(execution_id: ExecutionIdPath, caller: Reader, db: Db) -> ExecutionOut:
     """One run, with its result or its error and stack."""
     async with db.transaction() as tx:
-        return ExecutionOut.of(await executions.get_execution(tx, caller, execution_uid))
+        return ExecutionOut.of(await executions.get_execution(tx, caller, execution_id))
 
 
 @router.post(
-    "/{execution_uid}/cancel",
+    "/{execution_id}/cancel",
     response_model=ExecutionOut,
     summary="Cancel a run",
     responses=problems(ExecutionNotFound, ExecutionOver, TaskChanged),
 )
-async def cancel_execution(execution_uid: ExecutionUidPath, caller: Writer, db: Db, deps: TasksDep) -> ExecutionOut:
+async def cancel_execution(execution_id: ExecutionIdPath, caller: Writer, db: Db, deps: TasksDep) -> ExecutionOut:
     """Cancel a run. One that waits is over at once. One that runs is told to stop, and is over when its handler has
     stopped, or was killed. Canceling again changes nothing."""
     async with db.transaction() as tx:
-        return ExecutionOut.of(await executions.cancel_execution(tx, deps, caller, execution_uid))
+        return ExecutionOut.of(await executions.cancel_execution(tx, deps, caller, execution_id))
 
 
 @router.get(
-    "/{execution_uid}/why",
+    "/{execution_id}/why",
     response_model=RunWhyOut,
     summary="Ask why a run is not running",
     responses=problems(ExecutionNotFound),
 )
-async def explain_execution(execution_uid: ExecutionUidPath, caller: Reader, db: Db) -> RunWhyOut:
+async def explain_execution(execution_id: ExecutionIdPath, caller: Reader, db: Db) -> RunWhyOut:
     """What stands between a run and its start: other runs of its schedule, no worker for its type, a limit."""
     async with db.transaction() as tx:
-        return RunWhyOut.of(await executions.explain_execution(tx, caller, execution_uid))
+        return RunWhyOut.of(await executions.explain_execution(tx, caller, execution_id))

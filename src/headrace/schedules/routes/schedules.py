@@ -16,15 +16,18 @@ from headrace.schedules import service
 from headrace.schedules.errors import (
     CronInvalid,
     CronNeverDue,
+    ScheduleBusy,
     ScheduleInvalid,
     ScheduleNameTaken,
     ScheduleNotFound,
     TimezoneUnknown,
+    TooManySchedules,
 )
 from headrace.schedules.model import Schedule
-from headrace.schedules.routes.dependencies import Owner, Reader, ScheduleUidPath, TasksDep, Word, Writer, owner_of
+from headrace.schedules.routes.dependencies import Owner, Reader, ScheduleIdPath, TasksDep, Word, Writer, owner_of
 from headrace.schedules.schemas import (
     MOST_TIMES,
+    DisabledOut,
     ExecutionOut,
     PreviewIn,
     ScheduleChangeIn,
@@ -36,6 +39,7 @@ from headrace.schedules.schemas import (
 )
 from headrace.schedules.store.schedules import ScheduleFilter
 from headrace.schedules.warnings import warnings_of
+from headrace.tasks.errors import OverCap, TaskChanged, TypeDenied
 from headrace.tasks.model import LABEL
 from headrace.tasks.service import Tasks
 
@@ -44,19 +48,23 @@ router = APIRouter(prefix="/schedules", tags=["Schedules"])
 CreateOnce = Annotated[Once, Depends(idempotent("schedules.create"))]
 RunOnce = Annotated[Once, Depends(idempotent("schedules.run"))]
 _WHEN = (CronInvalid, CronNeverDue, TimezoneUnknown)
-_REFUSED = (ScheduleInvalid, ScheduleNameTaken, *_WHEN)
+_REFUSED = (ScheduleInvalid, ScheduleNameTaken, TypeDenied, OverCap, *_WHEN)
 _CHANGE = (ScheduleNotFound, PreconditionFailed, InvalidIfMatch)
 Label = Annotated[str, Query(pattern=f"^{LABEL}={LABEL}$")]
 Count = Annotated[int, Query(ge=1, le=MOST_TIMES, description="How many.")]
 
 
 @router.post(
-    "", status_code=201, response_model=ScheduleOut, summary="Make a schedule", responses=problems(*_REFUSED, *ONCE)
+    "",
+    status_code=201,
+    response_model=ScheduleOut,
+    summary="Make a schedule",
+    responses=problems(*_REFUSED, TooManySchedules, *ONCE),
 )
 async def create_schedule(body: ScheduleIn, caller: Writer, db: Db, deps: TasksDep, once: CreateOnce) -> Response:
     """Make a schedule. What breaks a rule is named in `details.fields`. The type must be registered: declared by a
     program, or alive in a worker, within `HEADRACE_TASK_TYPE_LIFETIME`; where no worker takes it now, `warnings` says
-    so."""
+    so. It must be one that you may submit, now and whenever it fires; users are held to caps."""
 
     async def act(tx: Tx) -> Answer:
         schedule = await service.create_schedule(tx, deps, caller, body.spec())
@@ -106,17 +114,21 @@ async def list_schedules(
     return listing.page(found, mark=lambda schedule: (schedule.created_at, schedule.uid), item=ScheduleItemOut.of)
 
 
-@router.get("/{uid}", response_model=ScheduleOut, summary="Read a schedule", responses=problems(ScheduleNotFound))
-async def get_schedule(uid: ScheduleUidPath, caller: Reader, db: Db, deps: TasksDep, response: Response) -> ScheduleOut:
+@router.get(
+    "/{schedule_id}", response_model=ScheduleOut, summary="Read a schedule", responses=problems(ScheduleNotFound)
+)
+async def get_schedule(
+    schedule_id: ScheduleIdPath, caller: Reader, db: Db, deps: TasksDep, response: Response
+) -> ScheduleOut:
     async with db.transaction() as tx:
-        return await _shown(tx, deps, response, await service.get_schedule(tx, caller, uid))
+        return await _shown(tx, deps, response, await service.get_schedule(tx, caller, schedule_id))
 
 
 @router.patch(
-    "/{uid}", response_model=ScheduleOut, summary="Change a schedule", responses=problems(*_CHANGE, *_REFUSED)
+    "/{schedule_id}", response_model=ScheduleOut, summary="Change a schedule", responses=problems(*_CHANGE, *_REFUSED)
 )
 async def update_schedule(
-    uid: ScheduleUidPath,
+    schedule_id: ScheduleIdPath,
     body: ScheduleChangeIn,
     caller: Writer,
     db: Db,
@@ -127,52 +139,70 @@ async def update_schedule(
     """Change some of it. What runs goes on as it began."""
     async with db.transaction() as tx:
         changes = body.changes()
-        schedule = await service.update_schedule(tx, deps, caller, uid, changes, expected=expected)
+        schedule = await service.update_schedule(tx, deps, caller, schedule_id, changes, expected=expected)
         return await _shown(tx, deps, response, schedule)
 
 
-@router.delete("/{uid}", status_code=204, summary="Delete a schedule", responses=problems(*_CHANGE))
-async def delete_schedule(uid: ScheduleUidPath, caller: Writer, db: Db, expected: ExpectedVersion) -> None:
+@router.delete("/{schedule_id}", status_code=204, summary="Delete a schedule", responses=problems(*_CHANGE))
+async def delete_schedule(schedule_id: ScheduleIdPath, caller: Writer, db: Db, expected: ExpectedVersion) -> None:
     """Remove a schedule with its history. What runs goes on, as a task. To keep the history, disable it instead."""
     async with db.transaction() as tx:
-        await service.delete_schedule(tx, caller, uid, expected=expected)
+        await service.delete_schedule(tx, caller, schedule_id, expected=expected)
 
 
 @router.post(
-    "/{uid}/enable", response_model=ScheduleOut, summary="Enable a schedule", responses=problems(*_CHANGE, *_REFUSED)
+    "/{schedule_id}/enable",
+    response_model=ScheduleOut,
+    summary="Enable a schedule",
+    responses=problems(*_CHANGE, *_REFUSED),
 )
 async def enable_schedule(
-    uid: ScheduleUidPath, caller: Writer, db: Db, deps: TasksDep, expected: ExpectedVersion, response: Response
+    schedule_id: ScheduleIdPath, caller: Writer, db: Db, deps: TasksDep, expected: ExpectedVersion, response: Response
 ) -> ScheduleOut:
     """Let it run from now on. What was due while it was disabled is not made up for; a single run whose time has
     passed is late, and `misfire_policy` says what becomes of it."""
     async with db.transaction() as tx:
-        schedule = await service.enable_schedule(tx, deps, caller, uid, expected=expected)
-        return await _shown(tx, deps, response, schedule)
-
-
-@router.post("/{uid}/disable", response_model=ScheduleOut, summary="Disable a schedule", responses=problems(*_CHANGE))
-async def disable_schedule(
-    uid: ScheduleUidPath, caller: Writer, db: Db, deps: TasksDep, expected: ExpectedVersion, response: Response
-) -> ScheduleOut:
-    """Let it fire no more. What runs or waits goes on."""
-    async with db.transaction() as tx:
-        schedule = await service.disable_schedule(tx, deps, caller, uid, expected=expected)
+        schedule = await service.enable_schedule(tx, deps, caller, schedule_id, expected=expected)
         return await _shown(tx, deps, response, schedule)
 
 
 @router.post(
-    "/{uid}/run",
+    "/{schedule_id}/disable",
+    response_model=DisabledOut,
+    summary="Disable a schedule",
+    responses=problems(*_CHANGE, TaskChanged),
+)
+async def disable_schedule(
+    schedule_id: ScheduleIdPath,
+    caller: Writer,
+    db: Db,
+    deps: TasksDep,
+    expected: ExpectedVersion,
+    response: Response,
+    cancel_pending: Annotated[bool, Query(description="Cancel its runs that have not begun, too.")] = False,
+) -> DisabledOut:
+    """Let it fire no more. What runs goes on, and so does what waits, unless `cancel_pending` ends it."""
+    async with db.transaction() as tx:
+        disabled = await service.disable_schedule(
+            tx, deps, caller, schedule_id, expected=expected, cancel_pending=cancel_pending
+        )
+    response.headers["ETag"] = etag(disabled.schedule.version)
+    return DisabledOut.of_disabled(disabled)
+
+
+@router.post(
+    "/{schedule_id}/run",
     status_code=201,
     response_model=ExecutionOut,
     summary="Run a schedule now",
-    responses=problems(ScheduleNotFound, *ONCE),
+    responses=problems(ScheduleNotFound, TypeDenied, ScheduleBusy, *ONCE),
 )
-async def run_schedule(uid: ScheduleUidPath, caller: Writer, db: Db, deps: TasksDep, once: RunOnce) -> Response:
-    """Run it once, beside its own times. With `max_concurrent` runs under way it waits as `pending`."""
+async def run_schedule(schedule_id: ScheduleIdPath, caller: Writer, db: Db, deps: TasksDep, once: RunOnce) -> Response:
+    """Run it once, beside its own times. With `max_concurrent` runs under way it waits as `PENDING`, or takes the place
+    of the oldest, or is refused (`schedule_busy`), as `overlap_policy` says."""
 
     async def act(tx: Tx) -> Answer:
-        execution = await service.run_schedule(tx, deps, caller, uid)
+        execution = await service.run_schedule(tx, deps, caller, schedule_id)
         headers = {"Location": f"/v1/executions/{execution.execution_uid}"}
         return Answer(ExecutionOut.of(execution), status=201, headers=headers)
 
@@ -180,24 +210,27 @@ async def run_schedule(uid: ScheduleUidPath, caller: Writer, db: Db, deps: Tasks
 
 
 @router.get(
-    "/{uid}/next", response_model=TimesOut, summary="See when a schedule runs", responses=problems(ScheduleNotFound)
+    "/{schedule_id}/next",
+    response_model=TimesOut,
+    summary="See when a schedule runs",
+    responses=problems(ScheduleNotFound),
 )
-async def list_next_runs(uid: ScheduleUidPath, caller: Reader, db: Db, count: Count = 5) -> TimesOut:
+async def list_next_runs(schedule_id: ScheduleIdPath, caller: Reader, db: Db, count: Count = 5) -> TimesOut:
     """The next due times; none while it is disabled."""
     async with db.transaction() as tx:
-        return TimesOut(times=list(await service.upcoming(tx, caller, uid, count=count)))
+        return TimesOut(times=list(await service.upcoming(tx, caller, schedule_id, count=count)))
 
 
 @router.get(
-    "/{uid}/statistics",
+    "/{schedule_id}/statistics",
     response_model=StatisticsOut,
     summary="Read a schedule's statistics",
     responses=problems(ScheduleNotFound),
 )
-async def get_schedule_statistics(uid: ScheduleUidPath, caller: Reader, db: Db) -> StatisticsOut:
+async def get_schedule_statistics(schedule_id: ScheduleIdPath, caller: Reader, db: Db) -> StatisticsOut:
     """How it has done, and how long its last runs took."""
     async with db.transaction() as tx:
-        return StatisticsOut.of(await service.get_statistics(tx, caller, uid))
+        return StatisticsOut.of(await service.get_statistics(tx, caller, schedule_id))
 
 
 async def _shown(tx: Tx, deps: Tasks, response: Response, schedule: Schedule) -> ScheduleOut:

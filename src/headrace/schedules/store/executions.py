@@ -184,28 +184,63 @@ async def read_figures(tx: Tx, schedule_uid: str) -> Figures:
 START_HELD = """
 UPDATE headrace.task_executions
 SET state = 'running', run_by = 'nobody', started_at = clock_timestamp(), updated_at = now()
-WHERE execution_uid = $1 AND state = 'pending' AND task_id IS NULL
+WHERE execution_uid = ANY ($1::varchar[]) AND state = 'pending' AND task_id IS NULL
 """
 CANCEL_HELD = """
 WITH ended AS (
-  UPDATE headrace.task_executions SET state = 'cancelled', finished_at = started_at, updated_at = now()
-  WHERE execution_uid = $1 AND state = 'running' AND task_id IS NULL
+  UPDATE headrace.task_executions
+  SET state = 'cancelled', finished_at = started_at, error_message = $2, updated_at = now()
+  WHERE execution_uid = ANY ($1::varchar[]) AND state = 'running' AND task_id IS NULL
   RETURNING task_uid, started_at
+), counted AS (
+  SELECT task_uid, count(*) AS number, max(started_at) AS started_at FROM ended GROUP BY task_uid
 )
 UPDATE headrace.scheduled_tasks AS schedule
-SET total_executions = total_executions + 1, last_executed_at = greatest(last_executed_at, ended.started_at),
-    updated_at = now()
-FROM ended
-WHERE schedule.uid = ended.task_uid
+SET total_executions = total_executions + counted.number,
+    last_executed_at = greatest(last_executed_at, counted.started_at), updated_at = now()
+FROM counted
+WHERE schedule.uid = counted.task_uid
 """
 
 
-async def cancel_held(tx: Tx, execution: Execution) -> bool:
-    """End a run that waits for a slot. The caller has locked its schedule; False if it has a task by now."""
-    if await tx.count(START_HELD, execution.execution_uid) == 0:
-        return False
-    await tx.execute(CANCEL_HELD, execution.execution_uid)
-    return True
+async def cancel_held(tx: Tx, execution_uids: Sequence[str], *, message: str | None = None) -> int:
+    """End runs that wait for a slot; gives how many, for some may have a task by now. The caller has locked their
+    schedules."""
+    started = await tx.count(START_HELD, execution_uids) if execution_uids else 0
+    if started:
+        await tx.execute(CANCEL_HELD, execution_uids, message)
+    return started
+
+
+NOTE_REASON = """
+UPDATE headrace.task_executions SET error_message = $2, updated_at = now()
+WHERE task_id = $1 AND state IN ('pending', 'running')
+"""
+
+
+async def note_reason(tx: Tx, task_id: str, message: str) -> None:
+    """Why a run is told to stop; it says so once it is cancelled. The caller has locked its task."""
+    await tx.execute(NOTE_REASON, task_id, message)
+
+
+WAITING = """
+SELECT execution_uid FROM headrace.task_executions
+WHERE task_uid = $1 AND state = 'pending' AND task_id IS NULL ORDER BY scheduled_at, id LIMIT $2
+"""
+QUEUED = """
+SELECT task_id FROM headrace.task_executions
+WHERE task_uid = $1 AND state = 'pending' AND task_id IS NOT NULL ORDER BY task_id
+"""
+
+
+async def list_waiting(tx: Tx, schedule_uid: str, *, limit: int) -> list[str]:
+    """Runs that wait for a slot, the earliest first."""
+    return [row["execution_uid"] for row in await tx.fetch(WAITING, schedule_uid, limit)]
+
+
+async def list_queued(tx: Tx, schedule_uid: str) -> list[str]:
+    """The tasks of runs that have not begun, or have only just been claimed."""
+    return [row["task_id"] for row in await tx.fetch(QUEUED, schedule_uid)]
 
 
 IN_SLOTS = """

@@ -48,6 +48,32 @@ async def inspect_schedules(
     return {row["uid"]: ScheduleActivity(row["active"], row["waiting"], frozenset(row["fired"] or ())) for row in rows}
 
 
+COUNT_WAITING = "SELECT uid, waiting FROM headrace.count_waiting($1, $2)"
+
+
+async def count_waiting(tx: Tx, uids: Sequence[str], most: Sequence[int]) -> dict[str, int]:
+    """How many runs of each schedule wait for a slot, counted up to so many."""
+    return {row["uid"]: row["waiting"] for row in await tx.fetch(COUNT_WAITING, uids, most)}
+
+
+LIST_SUPERSEDED = "SELECT uid, execution_uid, task_id FROM headrace.superseded_executions($1, $2)"
+
+
+@dataclass(frozen=True, slots=True)
+class Superseded:
+    """A run that must make room for a later one of its schedule; without a task it only waits."""
+
+    schedule_uid: str
+    execution_uid: str
+    task_id: str | None
+
+
+async def list_superseded(tx: Tx, uids: Sequence[str] | None, *, most: int | None) -> list[Superseded]:
+    """Of these schedules, or of all, what was not told to stop yet."""
+    return [Superseded(*row) for row in await tx.fetch(LIST_SUPERSEDED, uids, most)]
+
+
+WAKE = "SELECT pg_notify('headrace_schedules', '')"
 # By the wall clock, after the locks: ends of one schedule are dated in the order in which they are counted.
 CLOCK = "SELECT clock_timestamp()"
 INSERT_RUNS = "SELECT headrace.insert_executions($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)"

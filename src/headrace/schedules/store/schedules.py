@@ -9,7 +9,7 @@ import asyncpg
 
 from headrace.database import Row, Tx
 from headrace.schedules.errors import ScheduleNameTaken
-from headrace.schedules.model import MisfirePolicy, Schedule, ScheduleSpec, ScheduleUid
+from headrace.schedules.model import MisfirePolicy, OverlapPolicy, Schedule, ScheduleSpec, ScheduleUid
 from headrace.sql import Mark, Where
 
 _COLUMNS = ", ".join(f'"{name}"' if name == "interval" else name for name in Schedule.__dataclass_fields__)
@@ -19,25 +19,29 @@ _WAKE = "pg_notify('headrace_schedules', '')"
 
 def _schedule_of(row: Row) -> Schedule:
     fields: dict[str, Any] = {name: row[name] for name in Schedule.__dataclass_fields__}
-    return Schedule(**fields | {"misfire_policy": MisfirePolicy(row["misfire_policy"])})
+    typed = {
+        "misfire_policy": MisfirePolicy(row["misfire_policy"]),
+        "overlap_policy": OverlapPolicy(row["overlap_policy"]),
+    }
+    return Schedule(**fields | typed)
 
 
 INSERT = f"""
 INSERT INTO headrace.scheduled_tasks AS known
   (uid, user_id, name, type, description, is_recurring, cron_expr, "interval", timezone, next_run, misfire_policy,
-   enabled, max_duration_seconds, max_retries, timeout_grace_period, max_extension_seconds, max_concurrent, priority,
-   labels, data)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)
+   enabled, max_duration_seconds, max_retries, timeout_grace_period, max_extension_seconds, max_concurrent,
+   overlap_policy, max_waiting, priority, labels, data)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22)
 -- One that was deleted, and whose history is not yet gone, is there again.
 ON CONFLICT (uid) DO UPDATE
 SET (name, type, description, is_recurring, cron_expr, "interval", timezone, next_run, misfire_policy, enabled,
-     max_duration_seconds, max_retries, timeout_grace_period, max_extension_seconds, max_concurrent, priority, labels,
-     data, deleted_at, version)
+     max_duration_seconds, max_retries, timeout_grace_period, max_extension_seconds, max_concurrent, overlap_policy,
+     max_waiting, priority, labels, data, deleted_at, version)
   = (excluded.name, excluded.type, excluded.description, excluded.is_recurring, excluded.cron_expr,
      excluded."interval", excluded.timezone, excluded.next_run, excluded.misfire_policy, excluded.enabled,
      excluded.max_duration_seconds, excluded.max_retries, excluded.timeout_grace_period,
-     excluded.max_extension_seconds, excluded.max_concurrent, excluded.priority, excluded.labels,
-     excluded.data, NULL, known.version + 1)
+     excluded.max_extension_seconds, excluded.max_concurrent, excluded.overlap_policy, excluded.max_waiting,
+     excluded.priority, excluded.labels, excluded.data, NULL, known.version + 1)
 WHERE known.deleted_at IS NOT NULL
 RETURNING {_COLUMNS}, {_WAKE}
 """
@@ -46,7 +50,7 @@ RETURNING {_COLUMNS}, {_WAKE}
 async def insert_schedule(
     tx: Tx, uid: ScheduleUid, spec: ScheduleSpec, *, user_id: str, next_run: datetime | None
 ) -> Schedule | None:
-    """Store a new one; None if there is one with this uid already, ``ScheduleNameTaken`` if there is with this name."""
+    """Store a new one; None if there is one with this uid already, ``ScheduleNameTaken`` if its owner has this name."""
     try:
         async with tx.savepoint():
             row = await tx.fetchrow(INSERT, uid, user_id, spec.name, spec.type, *_values(spec, next_run))
@@ -59,29 +63,26 @@ def _values(spec: ScheduleSpec, next_run: datetime | None) -> tuple[object, ...]
     return (
         spec.description, spec.is_recurring, spec.cron, spec.interval, spec.timezone, next_run, spec.misfire_policy,
         spec.enabled, spec.max_duration_seconds, spec.max_retries, spec.timeout_grace_period,
-        spec.max_extension_seconds, spec.max_concurrent, spec.priority, dict(spec.labels), spec.data,
+        spec.max_extension_seconds, spec.max_concurrent, spec.overlap_policy, spec.max_waiting, spec.priority,
+        dict(spec.labels), spec.data,
     )  # fmt: skip
 
 
 def _name_taken(exc: asyncpg.UniqueViolationError, name: str) -> Exception:
-    if exc.constraint_name != "uk_scheduled_tasks_name":
+    if exc.constraint_name != "uk_scheduled_tasks_user_name":
         return exc
-    return ScheduleNameTaken(f"Another schedule is called {name!r}: names are unique.", fields=["name"])
+    return ScheduleNameTaken(
+        f"Another schedule of this owner is called {name!r}: choose another name, or change that one.", fields=["name"]
+    )
 
 
 FIND = f"SELECT {_COLUMNS} FROM headrace.scheduled_tasks WHERE uid = $1 AND deleted_at IS NULL"
 # NO KEY: runs that are inserted meanwhile refer to the row, and are not held up.
 LOCK = f"{FIND} FOR NO KEY UPDATE"
-FIND_BY_NAME = f"SELECT {_COLUMNS} FROM headrace.scheduled_tasks WHERE name = $1 AND deleted_at IS NULL"
 
 
 async def find_schedule(tx: Tx, uid: str) -> Schedule | None:
     row = await tx.fetchrow(FIND, uid)
-    return None if row is None else _schedule_of(row)
-
-
-async def find_schedule_by_name(tx: Tx, name: str) -> Schedule | None:
-    row = await tx.fetchrow(FIND_BY_NAME, name)
     return None if row is None else _schedule_of(row)
 
 
@@ -95,7 +96,8 @@ UPDATE = f"""
 UPDATE headrace.scheduled_tasks
 SET name = $2, description = $3, is_recurring = $4, cron_expr = $5, "interval" = $6, timezone = $7, next_run = $8,
     misfire_policy = $9, enabled = $10, max_duration_seconds = $11, max_retries = $12, timeout_grace_period = $13,
-    max_extension_seconds = $14, max_concurrent = $15, priority = $16, labels = $17, data = $18, version = version + 1
+    max_extension_seconds = $14, max_concurrent = $15, overlap_policy = $16, max_waiting = $17, priority = $18,
+    labels = $19, data = $20, version = version + 1
 WHERE uid = $1
 RETURNING {_COLUMNS}, {_WAKE}
 """

@@ -14,30 +14,49 @@ from headrace.edge.services import Db
 from headrace.errors import QuotaExhausted
 from headrace.tasks import service
 from headrace.tasks.errors import (
+    OverCap,
     PayloadInvalid,
     PayloadTooLarge,
+    QueueUndeclared,
     TaskChanged,
     TaskNotFound,
     TaskNotOver,
     TaskOver,
     TaskSpecInvalid,
+    TooManyOpenTasks,
+    TypeDenied,
     UnknownTaskType,
 )
 from headrace.tasks.model import Task
-from headrace.tasks.routes.dependencies import TaskIdPath, TasksDep, Writer
+from headrace.tasks.routes.dependencies import Submits, TaskIdPath, TasksDep, Writer
 from headrace.tasks.schemas import BatchIn, BatchOut, TaskIn, TaskOut
 
 router = APIRouter(prefix="/tasks", tags=["Tasks"])
 
 SubmitOnce = Annotated[Once, Depends(idempotent("tasks.create"))]
 SubmitBatchOnce = Annotated[Once, Depends(idempotent("tasks.create_batch"))]
-_REFUSED = (UnknownTaskType, PayloadInvalid, PayloadTooLarge, TaskSpecInvalid, QuotaExhausted)
+_REFUSED = (
+    UnknownTaskType,
+    TypeDenied,
+    PayloadInvalid,
+    PayloadTooLarge,
+    TaskSpecInvalid,
+    OverCap,
+    QueueUndeclared,
+    TooManyOpenTasks,
+    QuotaExhausted,
+)
 _CHANGE = (TaskNotFound, TaskChanged, PreconditionFailed, InvalidIfMatch)
 
 
 @router.post("", status_code=201, response_model=TaskOut, summary="Submit a task", responses=problems(*_REFUSED, *ONCE))
-async def submit_task(body: TaskIn, caller: Writer, db: Db, deps: TasksDep, once: SubmitOnce) -> Response:
-    """Submit a task. The payload is checked against the type: what does not fit is named."""
+async def submit_task(body: TaskIn, caller: Submits, db: Db, deps: TasksDep, once: SubmitOnce) -> Response:
+    """Submit a task. The payload is checked against the type: what does not fit is named.
+
+    A type says who may submit it (`submit` in the list of task types): administrators, users, or API keys with a scope
+    that names it. An API key with `tasks:write` may submit what its user may; one with `tasks:submit:TYPE` that type
+    alone. Users are held to caps (priority, attempts, timeout, delay, size, open tasks), and to declared queues.
+    """
 
     async def act(tx: Tx) -> Answer:
         task = await service.submit_task(tx, deps, caller, body.spec())
@@ -54,7 +73,7 @@ async def submit_task(body: TaskIn, caller: Writer, db: Db, deps: TasksDep, once
     summary="Submit many tasks",
     responses=problems(*_REFUSED, *ONCE),
 )
-async def submit_tasks(body: BatchIn, caller: Writer, db: Db, deps: TasksDep, once: SubmitBatchOnce) -> Response:
+async def submit_tasks(body: BatchIn, caller: Submits, db: Db, deps: TasksDep, once: SubmitBatchOnce) -> Response:
     """Submit up to a thousand tasks: all of them or none. `details.index` says which one was refused."""
 
     async def act(tx: Tx) -> Answer:
@@ -80,7 +99,7 @@ async def cancel_task(
     "/{task_id}/retry",
     response_model=TaskOut,
     summary="Run a task again",
-    responses=problems(*_CHANGE, TaskOver, TaskNotOver, QuotaExhausted),
+    responses=problems(*_CHANGE, TaskOver, TaskNotOver, TypeDenied, QuotaExhausted),
 )
 async def retry_task(
     task_id: TaskIdPath, caller: Writer, db: Db, deps: TasksDep, expected: ExpectedVersion, response: Response
@@ -92,7 +111,8 @@ async def retry_task(
 
 @router.delete("/{task_id}", status_code=204, summary="Delete a task", responses=problems(*_CHANGE, TaskNotOver))
 async def delete_task(task_id: TaskIdPath, caller: Writer, db: Db, expected: ExpectedVersion) -> None:
-    """Remove a task that is over: from now on it is not found."""
+    """Remove a task that is over: from now on it is not found. Its payload, result and error message are gone at once;
+    its logs, steps and row within the quarter of an hour, where a worker is running."""
     async with db.transaction() as tx:
         await service.delete_task(tx, caller, task_id, expected=expected)
 

@@ -10,9 +10,10 @@ from headrace.edge.etags import etag
 from headrace.edge.paging import Page, Paging, seal
 from headrace.edge.problem_details import problems
 from headrace.edge.services import Db
+from headrace.edge.vocabulary import Offered
 from headrace.tasks import service
 from headrace.tasks.errors import TaskNotFound
-from headrace.tasks.model import TaskStatus
+from headrace.tasks.model import COMMON_STATUSES, TaskStatus
 from headrace.tasks.routes.dependencies import Reader, TaskIdPath
 from headrace.tasks.schemas import Instant, LogOut, StepOut, TaskItemOut, TaskOut, WhyOut
 from headrace.tasks.store.tasks import Filter
@@ -29,9 +30,10 @@ async def list_tasks(
     db: Db,
     paging: Paging,
     status: Annotated[
-        list[TaskStatus] | None,
+        list[Annotated[TaskStatus, Offered(COMMON_STATUSES)]] | None,
         Query(
-            description="One of these; send it several times for several. A task that a worker took within the last "
+            description="One of these; send it several times for several. `RUNNING` finds what shows a step as its "
+            "status, too; a step's name finds that alone. A task that a worker took within the last "
             "moment may still be among the `QUEUED`, and shows as `RUNNING` there."
         ),
     ] = None,

@@ -37,6 +37,19 @@ async def lock_task(tx: Tx, task_id: str) -> QueueRow | None:
     return queue_row
 
 
+LOCK_UNCLAIMED = """
+SELECT place.task_id FROM headrace.task_queue AS place
+WHERE place.seq IN (SELECT queue_seq FROM headrace.tasks WHERE id = ANY ($1::varchar[])) AND place.worker IS NULL
+ORDER BY place.seq
+FOR UPDATE SKIP LOCKED
+"""
+
+
+async def lock_unclaimed(tx: Tx, task_ids: Sequence[str]) -> list[str]:
+    """Keep those that nobody has claimed from being claimed; what somebody has locked at this moment is passed over."""
+    return [row["task_id"] for row in await tx.fetch(LOCK_UNCLAIMED, task_ids)]
+
+
 LEAVE_QUEUE = "DELETE FROM headrace.task_queue WHERE seq = $1 AND worker IS NULL RETURNING units"
 RELEASE_HOLDS = "SELECT headrace.settle_holds(ARRAY[$1], ARRAY['CANCELED'], NULL)"
 CANCEL_WAITING = """
@@ -119,15 +132,25 @@ async def requeue(tx: Tx, task_id: str, *, message: str, units: int | None) -> N
 
 
 SOFT_DELETE = """
-UPDATE headrace.tasks SET deleted_at = now(), updated_at = now(), version = version + 1
+UPDATE headrace.tasks
+SET deleted_at = now(), updated_at = now(), version = version + 1, payload = NULL, result = NULL, error_message = NULL
 WHERE id = $1 AND status IN ('SUCCEEDED', 'FAILED', 'CANCELED') AND deleted_at IS NULL
 """
 
 
-async def soft_delete(tx: Tx, task_id: str) -> None:
-    """Hide a task that is over. The caller has locked it."""
+# Along the unique key: what one user has sent with a key within a day.
+FORGET_ANSWER = """
+UPDATE headrace.idempotency_keys SET response_json = response_json || '{"payload": null, "result": null}'
+WHERE scope = 'tasks.create' AND user_id = $1 AND result_task_id = $2 AND response_json ? 'payload'
+"""
+
+
+async def soft_delete(tx: Tx, task_id: str, *, user_id: str) -> None:
+    """Empty and hide a task that is over, and what a repeated request would still show of it. The caller has locked
+    it."""
     if await tx.count(SOFT_DELETE, task_id) == 0:
         raise TaskChanged
+    await tx.execute(FORGET_ANSWER, user_id, task_id)
 
 
 # Of many at once, those that nobody has locked at this moment: it never waits for a row while it holds others.
@@ -171,13 +194,22 @@ async def cancel_many(tx: Tx, task_ids: Sequence[str], *, message: str) -> list[
 
 
 DELETE_MANY = """
-UPDATE headrace.tasks SET deleted_at = now(), updated_at = now(), version = version + 1
-WHERE id = ANY ($1) AND status IN ('SUCCEEDED', 'FAILED', 'CANCELED') AND deleted_at IS NULL
-RETURNING id
+WITH gone AS (
+  UPDATE headrace.tasks
+  SET deleted_at = now(), updated_at = now(), version = version + 1, payload = NULL, result = NULL, error_message = NULL
+  WHERE id = ANY ($1) AND status IN ('SUCCEEDED', 'FAILED', 'CANCELED') AND deleted_at IS NULL
+  RETURNING id, user_id
+), forgotten AS (
+  UPDATE headrace.idempotency_keys AS answer SET response_json = response_json || '{"payload": null, "result": null}'
+  FROM gone
+  WHERE answer.scope = 'tasks.create' AND answer.user_id = gone.user_id AND answer.result_task_id = gone.id
+    AND answer.response_json ? 'payload'
+)
+SELECT id FROM gone
 """
 
 
 async def delete_many(tx: Tx, task_ids: Sequence[str]) -> list[str]:
-    """Hide those of these that are over; gives them."""
+    """Empty and hide those of these that are over, as ``soft_delete`` does with one; gives them."""
     # In order: two that delete the same tasks at once wait for each other, and never in a circle.
     return [row["id"] for row in await tx.fetch(DELETE_MANY, sorted(task_ids))]

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 
 from headrace.database import Tx
@@ -54,6 +54,60 @@ async def last_seen(tx: Tx, task_type: str) -> datetime | None:
     """When a worker with this type was last heard of."""
     at: datetime | None = await tx.fetchval(LAST_SEEN, task_type)
     return at
+
+
+IS_DECLARED = "SELECT EXISTS (SELECT FROM headrace.task_types WHERE name = $1)"
+
+
+async def is_declared(tx: Tx, task_type: str) -> bool:
+    """Whether a program has ever declared this type."""
+    declared: bool = await tx.fetchval(IS_DECLARED, task_type)
+    return declared
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """Tasks that are alike to a worker, and since when the first of them could have started."""
+
+    task_type: str
+    queue: str
+    labels: Mapping[str, str]
+    since: datetime
+
+
+MOST_LANES = 1000
+# The first row of each lane, as survey_lanes finds them: the length of a backlog does not matter. Labels of a lane that
+# waits for its type say that it does so, and nothing else.
+LIST_WAITING = f"""
+WITH RECURSIVE first_of AS (
+  (SELECT q.precedence, q.lane_id, q.run_at
+   FROM headrace.task_queue AS q
+   WHERE q.worker IS NULL
+   ORDER BY q.precedence, q.lane_id, q.run_at, q.seq
+   LIMIT 1)
+  UNION ALL
+  SELECT following.*
+  FROM first_of, LATERAL (
+    SELECT q.precedence, q.lane_id, q.run_at
+    FROM headrace.task_queue AS q
+    WHERE q.worker IS NULL AND (q.precedence, q.lane_id) > (first_of.precedence, first_of.lane_id)
+    ORDER BY q.precedence, q.lane_id, q.run_at, q.seq
+    LIMIT 1
+  ) AS following
+)
+SELECT lane.task_type, lane.queue, lane.labels - 'undeclared type' AS labels, min(met.run_at) AS since
+FROM (SELECT * FROM first_of LIMIT {MOST_LANES}) AS met
+JOIN headrace.task_lanes AS lane ON lane.id = met.lane_id
+WHERE met.run_at < now() - $1::interval
+  AND NOT EXISTS (SELECT FROM headrace.queues WHERE name = lane.queue AND paused_at IS NOT NULL)
+GROUP BY 1, 2, 3
+ORDER BY since
+"""
+
+
+async def list_waiting(tx: Tx, *, for_longer_than: timedelta) -> list[Waiting]:
+    """Kinds of tasks that wait though their time has come and their queue is not paused, the longest first."""
+    return [Waiting(*row) for row in await tx.fetch(LIST_WAITING, for_longer_than)]
 
 
 class LimitScope(StrEnum):

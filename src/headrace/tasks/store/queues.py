@@ -10,6 +10,7 @@ from headrace.database import DatabaseBusy, Row, Tx
 # How much is looked at to count what waits, at most: so many lanes, so many rows (of a lane at least a hundred).
 MOST_LANES = 1000
 MOST_ROWS = 100_000
+MOST_BACKLOG = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,16 @@ class Contents:
     running: int = 0
     exact: bool = True
     oldest_waiting_seconds: float | None = None
+
+    def __add__(self, other: "Contents") -> "Contents":
+        ages = [each for each in (self.oldest_waiting_seconds, other.oldest_waiting_seconds) if each is not None]
+        return Contents(
+            self.waiting + other.waiting,
+            self.delayed + other.delayed,
+            self.running + other.running,
+            self.exact and other.exact,
+            max(ages, default=None),
+        )
 
 
 _RULES = "name, paused_at, max_running, version, created_at, updated_at"
@@ -65,8 +76,8 @@ async def list_rules(tx: Tx, *, limit: int) -> list[QueueRules]:
 
 
 # The first row of each lane, as survey_lanes finds them; then the rows of each, due and not, up to its share. A backlog
-# of millions costs no more than MOST_ROWS. With a user, the lanes of others have no queue and are not counted.
-COUNT_WAITING = f"""
+# of millions costs no more than these. With a user, the lanes of others have no queue and are not counted.
+_COUNT_WAITING = f"""
 WITH RECURSIVE first_of AS (
   (SELECT q.precedence, q.lane_id, q.run_at
    FROM headrace.task_queue AS q
@@ -85,15 +96,15 @@ WITH RECURSIVE first_of AS (
 ), seen AS MATERIALIZED (
   SELECT * FROM first_of LIMIT {MOST_LANES}
 ), bounds AS MATERIALIZED (
-  SELECT greatest(100, {MOST_ROWS} / greatest(count(*), 1)) AS rows, count(*) = {MOST_LANES} AS cut FROM seen
+  SELECT {{most_rows}} / greatest(count(*), 1) AS rows, count(*) = {MOST_LANES} AS cut FROM seen
 )
-SELECT lane.queue, sum(due.number)::bigint AS waiting, sum(later.number)::bigint AS delayed,
+SELECT lane.queue, lane.task_type, sum(due.number)::bigint AS waiting, sum(later.number)::bigint AS delayed,
        NOT bool_or(bounds.cut OR due.number = bounds.rows OR later.number = bounds.rows) AS exact,
        extract(epoch FROM now() - min(seen.run_at) FILTER (WHERE due.number > 0))::double precision AS oldest
 FROM seen
 CROSS JOIN bounds
 CROSS JOIN LATERAL (
-  SELECT CASE WHEN $1::text IS NULL OR user_id = $1 THEN queue END AS queue
+  SELECT CASE WHEN $1::text IS NULL OR user_id = $1 THEN queue END AS queue, task_type
   FROM headrace.task_lanes WHERE id = seen.lane_id LIMIT 1
 ) AS lane
 CROSS JOIN LATERAL (
@@ -116,8 +127,11 @@ CROSS JOIN LATERAL (
     LIMIT (SELECT rows FROM bounds)
   ) AS counted
 ) AS later
-GROUP BY lane.queue
+GROUP BY lane.queue, lane.task_type
 """
+COUNT_WAITING = _COUNT_WAITING.format(most_rows=MOST_ROWS)
+# For figures, which many processes read all the time.
+COUNT_BACKLOG = _COUNT_WAITING.format(most_rows=MOST_BACKLOG)
 COUNT_RUNNING = """
 SELECT lane.queue, count(*) AS running
 FROM headrace.task_queue AS q
@@ -132,14 +146,22 @@ async def count_contents(tx: Tx, *, user_id: str | None = None) -> dict[str | No
 
     Under None is what is known of every other queue: nothing, and whether that is certain.
     """
-    waiting: dict[str | None, Row] = {row["queue"]: row for row in await tx.fetch(COUNT_WAITING, user_id)}
-    running: dict[str | None, int] = {row["queue"]: row["running"] for row in await tx.fetch(COUNT_RUNNING, user_id)}
-    return {
-        name: Contents(running=running.get(name, 0))
-        if (row := waiting.get(name)) is None
-        else Contents(row["waiting"], row["delayed"], running.get(name, 0), row["exact"], row["oldest"])
-        for name in waiting.keys() | running.keys()
-    }
+    found: dict[str | None, Contents] = {}
+    for row in await tx.fetch(COUNT_WAITING, user_id):
+        found[row["queue"]] = found.get(row["queue"], Contents()) + _contents_of(row)
+    for row in await tx.fetch(COUNT_RUNNING, user_id):
+        found[row["queue"]] = found.get(row["queue"], Contents()) + Contents(running=row["running"])
+    return found
+
+
+async def count_backlog(tx: Tx) -> dict[tuple[str, str], Contents]:
+    """What waits in each queue of each type, up to a lower bound. What runs is left out: to count it would be to read
+    all that waits."""
+    return {(row["queue"], row["task_type"]): _contents_of(row) for row in await tx.fetch(COUNT_BACKLOG, None)}
+
+
+def _contents_of(row: Row) -> Contents:
+    return Contents(row["waiting"], row["delayed"], 0, row["exact"], row["oldest"])
 
 
 IS_KNOWN = """

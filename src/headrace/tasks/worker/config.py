@@ -10,23 +10,36 @@ from tempfile import gettempdir
 
 @dataclass(frozen=True, slots=True)
 class WorkerConfig:
-    queues: Sequence[str] | None = None  # None: all of them
+    """How a worker works. The defaults are good for most."""
+
+    queues: Sequence[str] | None = None
+    """Take tasks from these queues only; None is all of them."""
     labels: Mapping[str, str] = field(default_factory=dict)
+    """What this worker has to offer; tasks that ask for it come here."""
     concurrency: int = 50
-    # The lease of everything this worker holds: silent for longer, it is given up and its tasks go to others.
+    """Tasks at the same time."""
     lease: timedelta = timedelta(seconds=15)
+    """Silent for longer, it is given up, and its tasks go to others."""
     poll_every: timedelta = timedelta(seconds=1)
-    listen: bool = True  # False: poll only, for a database behind a transaction pooler
+    """So often it looks for work that nobody told it of."""
+    listen: bool = True
+    """False: poll only, for a database behind a transaction pooler."""
     most_prefetched: int = 4000
+    """How many tasks it holds at the most ahead of their start."""
     batch: int = 2000
-    # How many ends may wait to be written before no further handler starts: they run again if the worker is killed.
+    """How many it takes at the most in one go."""
     most_unwritten: int = 3000
-    # How long ahead it takes: enough to bridge a claim's round trip, too little to hoard.
+    """How many ends may wait to be written before no further handler starts: they run again if it is killed."""
     ahead: timedelta = timedelta(milliseconds=150)
+    """For how long ahead it takes tasks: enough to bridge a claim's round trip, too little to hoard."""
     shutdown_timeout: timedelta = timedelta(seconds=30)
+    """How long what runs may go on when it is asked to stop."""
     result_limit: int = 256 * 1024
+    """The largest result, in bytes of JSON."""
     scratch: Path = Path(gettempdir()) / "headrace-scratch"
-    children: int = field(default_factory=lambda: os.cpu_count() or 1)  # processes for handlers at once
+    """Where the folders of ``context.scratch`` are made."""
+    children: int = field(default_factory=lambda: os.cpu_count() or 1)
+    """Processes for handlers at once (``isolation="process"``)."""
 
     def __post_init__(self) -> None:
         if self.concurrency < 1:
@@ -38,4 +51,5 @@ class WorkerConfig:
 
     @property
     def beat_every(self) -> timedelta:
+        """So often it says that it is alive."""
         return self.lease / 3

@@ -1,6 +1,6 @@
 """Writing how attempts ended: gathered while the last batch is being written, then as one set-based transaction."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -33,9 +33,17 @@ _CHANGES = {
 class Writer:
     """Writes endings with their followers. A task whose lease is lost is left out; that is no error here."""
 
-    def __init__(self, db: Database, registry: Registry, followers: Followers) -> None:
+    def __init__(
+        self,
+        db: Database,
+        registry: Registry,
+        followers: Followers,
+        *,
+        wrote: Callable[[Sequence[Ending]], None] | None = None,
+    ) -> None:
         self._db = db
         self._followers = followers
+        self._wrote = wrote
         self._known = {declared.name: known_type(declared) for declared in registry}
         self._stored = StoredCatalog()
         # Whether a type has followers is asked for every task: so it is answered once.
@@ -49,18 +57,23 @@ class Writer:
         for each in endings:
             each.claimed.over = True  # no start is sent from here on
         if self._all_of(self._unfollowed, endings):
-            written = len(await store.finish(self._db, worker, endings))
+            done = _among(endings, await store.finish(self._db, worker, endings))
         elif self._all_of(self._emitting, endings):
-            written = len(await store.finish_and_emit(self._db, worker, endings))
+            done = _among(endings, await store.finish_and_emit(self._db, worker, endings))
         else:
             async with self._db.transaction() as tx:
-                written = await self.write_in(tx, worker, endings)
-        if (lost := len(endings) - written - finished_by_handlers(endings)) > 0:
+                done = await self._write_in(tx, worker, endings)
+        if (lost := len(endings) - len(done) - finished_by_handlers(endings)) > 0:
             log.warning("tasks.lost", worker_id=worker.id, count=lost)
-        return written
+        if self._wrote is not None:
+            self._wrote([*done, *(each for each in endings if each.claimed.finished_in)])
+        return len(done)
 
     async def write_in(self, tx: Tx, worker: Identity, endings: Sequence[Ending]) -> int:
         """Write a batch in a transaction of the caller's; gives how many were still ours."""
+        return len(await self._write_in(tx, worker, endings))
+
+    async def _write_in(self, tx: Tx, worker: Identity, endings: Sequence[Ending]) -> Sequence[Ending]:
         given = [_worn_out(each) if each.claimed.attempt >= _MOST_ATTEMPTS else each for each in endings]
         final = [each for each in given if each.outcome in FINAL]
         back = [each for each in given if each.outcome not in FINAL]
@@ -77,7 +90,7 @@ class Writer:
         unsuccessful = [each.claimed.task_id for each in done if each.outcome is not Outcome.SUCCEEDED]
         await store.end_open_steps(tx, unsuccessful)
         await self._follow(tx, worker, done, started)
-        return len(done)
+        return done
 
     async def put_aside(self, worker: Identity, ending: Ending) -> bool:
         """Let a task wait whose end cannot be written, without followers: they are what refused it.
@@ -126,6 +139,12 @@ class Writer:
     async def _type(self, tx: Tx, name: str) -> KnownType:
         # A type of another program: whoever settles its dead worker's tasks must move its followers, too.
         return self._known.get(name) or await self._stored.get(tx, name)
+
+
+def _among(endings: Sequence[Ending], seqs: set[int]) -> Sequence[Ending]:
+    if len(seqs) == len(endings):
+        return endings
+    return [each for each in endings if each.claimed.seq in seqs]
 
 
 def finished_by_handlers(endings: Sequence[Ending]) -> int:

@@ -3,11 +3,11 @@
 import asyncio
 from typing import TYPE_CHECKING, Any
 
+from headrace.tasks.context import Reporter
 from headrace.tasks.errors import TaskCanceled
 from headrace.tasks.isolation.children import Children
 from headrace.tasks.isolation.threads import Threads, run_in_thread
 from headrace.tasks.worker.config import WorkerConfig
-from headrace.tasks.worker.reporting import LeaseReporter
 
 if TYPE_CHECKING:
     from headrace.tasks.worker.runs import Run
@@ -21,13 +21,13 @@ class Isolated:
         self._threads: Threads | None = None
         self._children: Children | None = None
 
-    async def run(self, run: "Run", reporter: LeaseReporter) -> Any:
+    async def run(self, run: "Run", reporter: Reporter) -> Any:
         if run.task_type.isolation == "process":
             run.facts.scratch_made = True  # a child that uses its folder does not tell
             return await self._in_child(run, reporter)
         return await self._in_thread(run, reporter)
 
-    async def _in_child(self, run: "Run", reporter: LeaseReporter) -> Any:
+    async def _in_child(self, run: "Run", reporter: Reporter) -> Any:
         if self._children is None:
             self._children = Children(size=self._config.children)
         return await self._children.run(
@@ -41,7 +41,7 @@ class Isolated:
             on_start=run.begin,
         )
 
-    async def _in_thread(self, run: "Run", reporter: LeaseReporter) -> Any:
+    async def _in_thread(self, run: "Run", reporter: Reporter) -> Any:
         if self._threads is None:
             self._threads = Threads(self._config.concurrency)
         payload = run.task_type.check_payload(run.claimed.payload)

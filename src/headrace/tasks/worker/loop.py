@@ -8,10 +8,11 @@ from collections import deque
 from contextlib import suppress
 
 from headrace import ids, logs
-from headrace.database import Database, DatabaseBusy, DatabaseUnavailable
+from headrace.database import Database, DatabaseUnavailable
 from headrace.errors import HeadraceError, Unavailable
+from headrace.figures import Figure
 from headrace.tasks import settling
-from headrace.tasks.catalog import declare_types, known_type
+from headrace.tasks.catalog import known_type
 from headrace.tasks.context import Facts, forget_scratch
 from headrace.tasks.followers import Followers
 from headrace.tasks.model import Claimed, Ending, Outcome
@@ -19,9 +20,10 @@ from headrace.tasks.reaping import Reaper
 from headrace.tasks.registry import Registry
 from headrace.tasks.worker import store
 from headrace.tasks.worker.config import WorkerConfig
+from headrace.tasks.worker.declaring import declare_patiently
 from headrace.tasks.worker.endings import FINAL, Writer
 from headrace.tasks.worker.feeding import Feeder
-from headrace.tasks.worker.figures import Figures
+from headrace.tasks.worker.figures import Figures, slots_figure
 from headrace.tasks.worker.heartbeat import Heartbeat
 from headrace.tasks.worker.isolated import Isolated
 from headrace.tasks.worker.load import Load
@@ -38,9 +40,6 @@ _TICK_S = 0.05
 _SHOW_AFTER_S = 0.1
 # No-op handlers never wait: after this many in a row the loop gets a turn, so that claims and writes go on.
 _TURNS = 100
-# So often are types declared, with this pause in between, before a worker that cannot gives up.
-_DECLARE_TIMES = 20
-_DECLARE_AGAIN_S = 0.5
 # A worker that starts while the database is away tries again after this.
 _JOIN_AGAIN_S = 1.0
 
@@ -55,7 +54,8 @@ class Worker:
         self._registry = registry
         self._followers = followers
         self._config = config
-        self._writer = Writer(db, registry, followers)
+        self.figures = Figures(registry.names)
+        self._writer = Writer(db, registry, followers, wrote=self.figures.wrote)
         self._isolated = Isolated(config)
         self._load = Load()
         self._stopping = False
@@ -65,7 +65,6 @@ class Worker:
         self._closed = False
         # Handlers that do not stop whatever is done, for as long as they run. Nobody waits for them.
         self.left: set[asyncio.Task[None]] = set()
-        self.figures = Figures()
         self._ends = WriteBehind(
             self._writer,
             config,
@@ -74,6 +73,7 @@ class Worker:
             more_to_come=lambda: bool(self._load.prefetched),
             wrote=self._on_written,
         )
+        self._reaper = Reaper(db, registry, followers)
         self.identity: Identity
         self._heartbeat: Heartbeat
         self._feeder = Feeder(
@@ -90,6 +90,11 @@ class Worker:
     @property
     def running(self) -> int:
         return len(self._load.runs)
+
+    def read_figures(self) -> list[Figure]:
+        """What this worker does and has done, for `/metrics`."""
+        slots = slots_figure(self._config.concurrency, len(self._load.runs), len(self._load.prefetched))
+        return [*self.figures.read(), slots, *self._reaper.read_figures()]
 
     # -- life
 
@@ -111,7 +116,7 @@ class Worker:
         """Become a worker, as soon as the database answers; False if it is to stop before that."""
         while not stop.is_set():
             try:
-                await self._declare_types()
+                await declare_patiently(self._db, self._registry)
                 await self._enter()
             except DatabaseUnavailable as exc:
                 log.warning("worker.waits_for_database", error=exc.code)
@@ -122,36 +127,21 @@ class Worker:
                     await stop.wait()
         return False
 
-    async def _declare_types(self) -> None:
-        """Declare them, though somebody may hold a row of what runs for a while, as handlers that finish it do."""
-        for left in reversed(range(_DECLARE_TIMES)):
-            try:
-                async with self._db.transaction() as tx:
-                    await declare_types(tx, self._registry)
-            except DatabaseBusy as exc:
-                if left == 0:
-                    raise
-                log.warning("worker.types_undeclared", error=exc.code, times_left=left)
-                await asyncio.sleep(_DECLARE_AGAIN_S)
-            else:
-                return
-
     async def _work_until(self, stop: asyncio.Event) -> None:
-        reaper = Reaper(self._db, self._registry, self._followers)
         self._fell: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         try:
-            await self._loop_until(stop, reaper)
+            await self._loop_until(stop)
         finally:
             await self._let_go()
 
-    async def _loop_until(self, stop: asyncio.Event, reaper: Reaper) -> None:
+    async def _loop_until(self, stop: asyncio.Event) -> None:
         async with asyncio.TaskGroup() as group:
             loops = [
                 group.create_task(self._feeder.run(), name="feed"),
                 group.create_task(self._look_after_runs(), name="look after runs"),
                 group.create_task(self._poll_cancels(), name="poll cancels"),
                 group.create_task(self._ends.run(), name="write endings"),
-                group.create_task(reaper.run(self._config.beat_every), name="reap"),
+                group.create_task(self._reaper.run(self._config.beat_every), name="reap"),
                 group.create_task(self._watch_runners(), name="watch runners"),
                 group.create_task(
                     settling.run(self._db, self._registry.names, self._config.beat_every), name="settle early tasks"
@@ -205,6 +195,7 @@ class Worker:
 
     async def _enter_again(self) -> None:
         """The lease is lost: nothing that was claimed is ours any more. Drop it all and start afresh."""
+        self.figures.leases_lost += 1
         log.warning("worker.lease_lost", worker_id=self.identity.id, running=len(self._load.runs))
         self._feeder.worker = None
         self._load.drop_prefetched()
@@ -300,11 +291,14 @@ class Worker:
         run.begin()
         run.waiting = task_type.isolation == "process"
         self._load.runs[claimed.seq, claimed.attempt] = run
+        self.figures.began(claimed.task_type)
         return run
 
     def _over(self, run: Run, ending: Ending | None) -> None:
         del self._load.runs[run.claimed.seq, run.claimed.attempt]
-        self._feeder.learn(time.monotonic() - run.started)
+        took = time.monotonic() - run.started
+        self._feeder.learn(took)
+        self.figures.ended(run.claimed.task_type, took)
         if ending is None or run.reason is StopReason.LEASE_LOST:
             self._settled.set()
             return

@@ -6,10 +6,11 @@ from headrace.connections import sqlstate_of, transaction_of
 from headrace.database import Database, Tx
 from headrace.tasks.catalog import known_type
 from headrace.tasks.context import StepRecord
-from headrace.tasks.errors import ExtensionRefused, LeaseLost, UnitsRefused
+from headrace.tasks.errors import ExtensionRefused, LeaseLost
 from headrace.tasks.followers import Followers
 from headrace.tasks.model import MEDIA_STEPS, Change, Claimed, ErrorCode, Outcome, TaskStatus, Transition
 from headrace.tasks.registry import Registry
+from headrace.tasks.units import check_count, check_used
 from headrace.tasks.worker import store
 from headrace.tasks.worker.endings import Writer, succeeded, transition
 from headrace.tasks.worker.store import Identity
@@ -110,17 +111,9 @@ class LeaseReporter:
             await store.add_log(tx, claimed, message.replace("\0", ""))
 
     async def used(self, claimed: Claimed, units: int) -> None:
-        if type(units) is not int or units < 0:  # from a child anything may come, True too
-            raise UnitsRefused(f"Units are a whole number from 0 on, not {units!r}.")
+        check_count(units)
         held = await store.note_used(self._db, self._worker, claimed, min(units, _MOST_UNITS))
-        if held is None:
-            raise UnitsRefused(f"{claimed.task_type} costs nothing: give its type units before saying what was used.")
-        if units > held:
-            raise UnitsRefused(
-                f"{held} units are held for this task; it cannot have used {units}. Hold more when it is submitted.",
-                held=held,
-                used=units,
-            )
+        check_used(claimed.task_type, units, held)
 
     async def begin_step(self, claimed: Claimed, name: str) -> StepRecord:
         await self._show(claimed)

@@ -6,17 +6,15 @@ import traceback
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
-from typing import Any
+from typing import Any, Protocol
 
-from headrace.tasks.context import Facts, TaskContext
+from headrace.tasks.context import Facts, Reporter, TaskContext
 from headrace.tasks.errors import BadResult, Fatal, LeaseLost, PayloadInvalid, Snooze, TaskCanceled
 from headrace.tasks.isolation.errors import Crashed, HandlerFailed, ProgramBroken
 from headrace.tasks.model import Claimed, Ending, ErrorCode, Outcome
 from headrace.tasks.registry import TaskType
 from headrace.tasks.worker.config import WorkerConfig
 from headrace.tasks.worker.endings import failed, succeeded
-from headrace.tasks.worker.isolated import Isolated
-from headrace.tasks.worker.reporting import LeaseReporter
 
 
 class StopReason(StrEnum):
@@ -75,7 +73,13 @@ class Run:
         return self.reason is not None and time.monotonic() > self.asked_at + self.grace.total_seconds()
 
 
-async def execute(run: Run, reporter: LeaseReporter, isolated: Isolated, config: WorkerConfig) -> Ending | None:
+class Elsewhere(Protocol):
+    """Where handlers run that are not async."""
+
+    async def run(self, run: Run, reporter: Reporter) -> Any: ...
+
+
+async def execute(run: Run, reporter: Reporter, isolated: Elsewhere, config: WorkerConfig) -> Ending | None:
     """Run the handler and say how it ended; None when the task is no longer ours to end."""
     claimed, task_type = run.claimed, run.task_type
     try:

@@ -12,6 +12,7 @@ from headrace.edge.idempotency import ONCE, Answer, Once, idempotent
 from headrace.edge.paging import Page, Paging
 from headrace.edge.problem_details import problems
 from headrace.edge.services import Db
+from headrace.edge.vocabulary import AsShown
 from headrace.ids import InvalidId, check
 from headrace.webhooks import resending
 from headrace.webhooks.errors import DeliveryNotFound, DeliveryUnderWay, EndpointNotActive, EndpointNotFound
@@ -38,7 +39,7 @@ async def list_deliveries(
     endpoint_id: Annotated[str | None, Query(max_length=64)] = None,
     event_id: Annotated[str | None, Query(max_length=64)] = None,
     event_type: Annotated[str | None, Query(max_length=128)] = None,
-    status: DeliveryStatus | None = None,
+    status: AsShown[DeliveryStatus] | None = None,
     created_after: datetime | None = None,
     created_before: datetime | None = None,
     user_id: Owner = None,

@@ -1,0 +1,232 @@
+"""``headrace remove`` for many files of any kind, and for single ones that are not pictures."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from headrace.cli import clips
+from headrace.cli.output import err, number_of, out, print_json, progress, say
+from headrace.cli.signals import ending_in_order
+from headrace.errors import HeadraceError
+from headrace.removal import confined, confined_documents, confined_many, confined_videos
+from headrace.removal.candidates import DocumentOrder, DocumentReport, Outcome
+from headrace.removal.documents import recognise
+from headrace.removal.errors import TargetUnusable
+from headrace.removal.report import Order, Report
+from headrace.removal.video.model import VideoOrder, VideoReport
+from headrace.removal.video.recognising import is_clip
+
+AnyReport = DocumentReport | Report | VideoReport
+OnProgress = Callable[[int], object]
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What the options ask for, for each kind of file; and what goes for all."""
+
+    picture: Order
+    document: DocumentOrder
+    clip: VideoOrder
+    preview: bool = False
+    same_mark: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    file: Path
+    target: Path
+
+
+@dataclass(frozen=True, slots=True)
+class _Done:
+    removed: bool
+    as_json: dict[str, Any]
+
+
+def items_of(files: list[Path], to: Path | None) -> list[Item]:
+    """Each file with its result's place. A folder stands for all files in it, and its results keep their places."""
+    if len(files) == 1 and not files[0].is_dir():
+        return [Item(files[0], target_of(files[0], to))]
+    found: list[tuple[Path, Path]] = []
+    for given in files:
+        if given.is_dir():
+            inside = sorted(each for each in given.rglob("*") if each.is_file() and not each.name.startswith("."))
+            found += [(each, each.relative_to(given)) for each in inside]
+        else:
+            found.append((given, Path(given.name)))
+    _require_folder([name for _, name in found], to)
+    items = []
+    for file, name in found:
+        target = target_of(file, None) if to is None else to / name
+        if to is not None:
+            target.parent.mkdir(parents=True, exist_ok=True)
+        items.append(Item(file, target))
+    return items
+
+
+def target_of(file: Path, to: Path | None) -> Path:
+    """Beside the file, unless a place was named; under its own name if that is a folder."""
+    if to is None:
+        return file.parent / f"{file.stem}.clean{file.suffix}"
+    return to / file.name if to.is_dir() else to
+
+
+def _require_folder(names: list[Path], to: Path | None) -> None:
+    if to is None:
+        return
+    if not to.is_dir():
+        raise TargetUnusable(f"{to} is no folder: the results of {len(names)} files need one. Make it first.")
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise TargetUnusable(
+            f"Two of the files are called {twice}, and their results go to one folder: do one after the other."
+        )
+
+
+def remove(items: list[Item], wanted: Wanted, *, json: bool) -> None:
+    """Take the marks off; one that fails does not keep the others from it. Exits with 1 if one is left as it is."""
+    if len(items) > 1 and wanted.document.only:
+        raise typer.BadParameter("candidates have other numbers in every file: name one file", param_hint="--only")
+    with _bars(len(items)) as bars:
+        done = _same_mark(items, wanted, bars) if wanted.same_mark else {}
+        for number, item in enumerate(items):
+            if number not in done:
+                done[number] = _remove_one(item, wanted, bars, alone=len(items) == 1)
+            bars.finished(len(done))
+    ordered = [done[number] for number in range(len(items))]
+    if json:
+        print_json(ordered[0].as_json if len(items) == 1 else [each.as_json for each in ordered])
+    else:
+        for each in ordered:
+            if each.removed:
+                out.print(each.as_json["to"], markup=False)
+    if not all(each.removed for each in ordered):
+        raise typer.Exit(1)
+
+
+def _remove_one(item: Item, wanted: Wanted, bars: "_Bars", *, alone: bool) -> _Done:
+    try:
+        with ending_in_order():
+            report = _carried_out(item, wanted, bars.file(f"working on {item.file}"))
+    except HeadraceError as exc:
+        if alone:
+            raise
+        say(f"{item.file}: {exc.message}")
+        return _failed(item, exc)
+    return _told(item, report, wanted)
+
+
+def _failed(item: Item, exc: HeadraceError) -> _Done:
+    return _Done(False, {"file": str(item.file), "to": None, "error": exc.code, "message": exc.message})
+
+
+def _carried_out(item: Item, wanted: Wanted, on_progress: OnProgress | None) -> AnyReport:
+    source, target = str(item.file), str(item.target)
+    preview = str(item.target.with_name(f"{item.target.stem}.preview.png")) if wanted.preview else None
+    if is_clip(item.file):
+        clip = replace(wanted.clip, source=source, result=target, preview=preview)
+        return confined_videos.carry_out(clip, on_progress=on_progress)
+    if recognise(item.file) is not None:
+        document = replace(wanted.document, source=source, result=target)
+        return confined_documents.carry_out(document, on_progress=on_progress)
+    picture = replace(wanted.picture, source=source, result=target, compare=preview)
+    return confined.carry_out(picture, on_progress=on_progress)
+
+
+def _same_mark(items: list[Item], wanted: Wanted, bars: "_Bars") -> dict[int, _Done]:
+    """The pictures among the files, all at once; those that the others say nothing of are left to be done alone."""
+    pictures = {
+        number: item for number, item in enumerate(items) if not is_clip(item.file) and recognise(item.file) is None
+    }
+    with ending_in_order():
+        reports = confined_many.carry_out(
+            [replace(wanted.picture, source=str(each.file), result=str(each.target)) for each in pictures.values()],
+            on_progress=bars.file(f"looking at {number_of(len(pictures), 'picture')} together"),
+        )
+    told: dict[int, _Done] = {}
+    for (number, item), report in zip(pictures.items(), reports, strict=True):
+        if report is not None:
+            told[number] = _told(item, report, wanted)
+    return told
+
+
+def _told(item: Item, report: AnyReport, wanted: Wanted) -> _Done:
+    if isinstance(report, VideoReport):
+        removed, warnings, said = report.outcome is Outcome.REMOVED, report.warnings, clips.summary(report)
+    elif isinstance(report, DocumentReport):
+        removed, warnings = report.outcome is Outcome.REMOVED, report.warnings
+        said = _of_document(report, wanted.document)
+    else:
+        assert report.removal is not None
+        removed, warnings = report.removal.removed, report.removal.warnings
+        said = report.removal.reason or f"confidence {report.removal.confidence:.2f}"
+        if report.removal.poor:
+            said += "; a poor result: look at it before you use it"
+    say(f"{item.target if removed else item.file}: {said}")
+    for warning in warnings:
+        say(f"note: {warning}")
+    return _Done(removed, {"file": str(item.file), "to": str(item.target) if removed else None, **report.as_json()})
+
+
+def _of_document(report: DocumentReport, wanted: DocumentOrder) -> str:
+    if report.outcome is not Outcome.REMOVED:
+        return report.reason or "nothing was removed"
+    gone = [each for each in report.candidates if each.id in report.removed]
+    pages = {page for each in gone for page in each.pages if wanted.takes_page(page)}
+    return f"{number_of(len(gone), 'mark')} taken off {number_of(len(pages), 'page')} in {report.seconds:.1f} s"
+
+
+class _Bars:
+    """A bar for the file at work and one for all; where they cannot be written over, a line for each file."""
+
+    def __init__(self, bar: Any | None, count: int) -> None:
+        self._bar, self._count = bar, count
+        self._one = self._all = None
+        if bar is not None:
+            self._one = bar.add_task("", total=100)
+            self._all = bar.add_task(f"0 of {count} files", total=100 * count) if count > 1 else None
+        self._done = 0
+
+    def file(self, doing: str) -> OnProgress | None:
+        from rich.markup import escape
+
+        bar = self._bar
+        if bar is None:
+            say(f"· {doing}" if self._count == 1 else f"· {min(self._done + 1, self._count)} of {self._count}: {doing}")
+            return None
+        bar.update(self._one, description=escape(doing), completed=0)
+
+        def report(percent: int) -> None:
+            bar.update(self._one, completed=percent)
+            if self._all is not None:
+                bar.update(self._all, completed=100 * self._done + percent)
+
+        return report
+
+    def finished(self, count: int) -> None:
+        self._done = count
+        if self._bar is not None and self._all is not None:
+            self._bar.update(self._all, completed=100 * count, description=f"{count} of {self._count} files")
+
+
+@contextmanager
+def _bars(count: int) -> Iterator[_Bars]:
+    if not err.is_terminal:
+        yield _Bars(None, count)
+        return
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=err, transient=True) as bar:
+        yield _Bars(bar, count)
+
+
+@contextmanager
+def watched(doing: str) -> Iterator[OnProgress | None]:
+    """With a line that says how far it is, where it can be written over: a log wants one line for each file."""
+    with ending_in_order(), progress(doing) as said:
+        yield (lambda percent: said(f"{doing}: {percent} %")) if err.is_terminal else None

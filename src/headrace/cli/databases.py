@@ -1,0 +1,143 @@
+"""``headrace database``: its address, and room in it for a program's own tables."""
+
+import re
+import secrets
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Annotated
+from urllib.parse import quote, urlsplit, urlunsplit
+
+import asyncpg
+import typer
+
+from headrace import audit, migrations
+from headrace.audit import Action, Resource, ResourceType
+from headrace.cli.operator import operator
+from headrace.cli.output import Json, out, print_json, progress
+from headrace.cli.wiring import Deployment, database_of, load_settings, run
+from headrace.database import Database, DatabaseConfig, Tx
+from headrace.errors import Conflict, Denied, Invalid
+
+app = typer.Typer(help="The database: its address, and room in it for your own tables.", no_args_is_help=True)
+
+_NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
+_OURS = ("pg_", "headrace")
+
+
+class RoleExists(Conflict):
+    """There is a role of this name already."""
+
+    code = "role_exists"
+
+
+class MayNotMakeRoles(Denied):
+    """The user of the owner's address may not make roles or schemas: let an administrator run what `--sql` prints."""
+
+    code = "may_not_make_roles"
+
+
+@app.command()
+def url(
+    owner: Annotated[
+        bool, typer.Option("--owner", help="As the role that owns Headrace's tables, for migrations.")
+    ] = False,
+) -> None:
+    """Print the address of the database, password and all: for `psql "$(headrace database url)"`, or a program."""
+    with (
+        progress("looking at the database") as report,
+        database_of(load_settings(), role="url", report=report) as found,
+    ):
+        out.print((found.owner if owner else found.app).url, markup=False)
+
+
+Schema = Annotated[str, typer.Argument(metavar="NAME", help="What both are called: lower-case letters, digits and _.")]
+
+
+@app.command()
+def schema(
+    name: Schema,
+    new_password: Annotated[
+        bool, typer.Option("--new-password", help="Both are there: give the role another password.")
+    ] = False,
+    sql: Annotated[
+        bool, typer.Option("--sql", help="Only print what an administrator of the server is to run.")
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Make a schema for your own tables and a role that owns it, and print the role's address. The role may do what
+    Headrace's programs may, so that one transaction writes your tables and submits or finishes tasks."""
+    if not _NAME.fullmatch(name) or name.startswith(_OURS):
+        raise Invalid(
+            f"{name!r} is no name for a schema of yours: lower-case letters, digits and _; not pg_… or headrace…."
+        )
+    password = secrets.token_urlsafe(24)
+    with (
+        progress("looking at the database") as report,
+        database_of(load_settings(), role="schema", report=report) as found,
+    ):
+        address = _as(name, password, found.app.url)
+        if sql:
+            database = urlsplit(found.app.url).path.lstrip("/")
+            lines = [f"-- {address}", *(f"{line};" for line in _statements(name, password, database))]
+            out.print("\n".join(lines), markup=False)
+            return
+        run(_make(found, name, password, new_password=new_password))
+    if json:
+        print_json({"schema": name, "role": name, "url": address})
+    else:
+        out.print(address, markup=False)
+
+
+@contextmanager
+def _database(command: str) -> Iterator[Deployment]:
+    with ExitStack() as stack:
+        with progress("looking at the database") as report:
+            found = stack.enter_context(database_of(load_settings(), role=command, report=report))
+        yield found
+
+
+def _statements(name: str, password: str, database: str) -> list[str]:
+    # Nothing here is a stranger's: the name is checked, the password ours.
+    return [
+        f"CREATE ROLE \"{name}\" LOGIN PASSWORD '{password}' IN ROLE headrace_app",
+        f'CREATE SCHEMA "{name}" AUTHORIZATION "{name}"',
+        f'ALTER ROLE "{name}" IN DATABASE "{database}" SET search_path = "{name}"',
+    ]
+
+
+async def _make(found: Deployment, name: str, password: str, *, new_password: bool) -> None:
+    await migrations.verify_current(found.app)
+    async with await Database.connect(_administrator(found)) as db:
+        try:
+            async with db.transaction() as tx:
+                await _make_in(tx, name, password, new_password=new_password)
+        except asyncpg.InsufficientPrivilegeError as exc:
+            raise MayNotMakeRoles from exc
+        except (asyncpg.DuplicateObjectError, asyncpg.DuplicateSchemaError) as exc:
+            raise RoleExists(
+                f"There is a role or a schema {name} already: take another name, or give the role another password: "
+                f"`headrace database schema {name} --new-password`."
+            ) from exc
+
+
+async def _make_in(tx: Tx, name: str, password: str, *, new_password: bool) -> None:
+    if new_password:
+        if not await tx.fetchval("SELECT true FROM pg_roles WHERE rolname = $1", name):
+            raise Invalid(f"There is no role {name} yet: leave --new-password out, and it is made.")
+        await tx.execute(f"ALTER ROLE \"{name}\" PASSWORD '{password}'")
+    else:
+        for statement in _statements(name, password, await tx.fetchval("SELECT current_database()")):
+            await tx.execute(statement)
+    action = Action.UPDATED if new_password else Action.CREATED
+    await audit.record(tx, operator("database schema"), action, Resource(ResourceType.DATABASE_USER, name))
+
+
+def _administrator(found: Deployment) -> DatabaseConfig:
+    """Who may make roles: the embedded server's superuser, or whoever migrates."""
+    return found.owner if found.superuser is None else found.superuser
+
+
+def _as(role: str, password: str, address: str) -> str:
+    parts = urlsplit(address)
+    host = parts.netloc.rpartition("@")[2]
+    return urlunsplit(parts._replace(netloc=f"{role}:{quote(password)}@{host}"))

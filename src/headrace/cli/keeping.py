@@ -1,0 +1,40 @@
+"""From settings to how long everything is kept, and where the archive is."""
+
+from pathlib import Path
+
+from headrace.operations.config import RetentionConfig
+from headrace.settings import Settings
+from headrace.storage import StorageConfig
+
+
+def retention_config(chosen: Settings) -> RetentionConfig:
+    return RetentionConfig(
+        audit_events=chosen.retention_audit,
+        webhook_deliveries=chosen.retention_deliveries,
+        usage_ledger=chosen.retention_ledger,
+        task_executions=chosen.retention_executions,
+        task_locks=chosen.retention_locks,
+        outbox_events=chosen.retention_outbox,
+        notifications=chosen.retention_notifications,
+        assets=chosen.retention_assets,
+        tasks=chosen.retention_tasks,
+        tasks_failed=chosen.retention_tasks_failed,
+        tasks_canceled=chosen.retention_tasks_canceled,
+        workers=chosen.retention_workers,
+        archived_rows=chosen.retention_archive_rows,
+    )
+
+
+def archive_config(chosen: Settings) -> StorageConfig:
+    url = chosen.archive_url or str(chosen.data_dir / "archive")
+    if "://" not in url:
+        return StorageConfig(f"file://{Path(url).resolve()}")
+    options: dict[str, str] = {}
+    if chosen.archive_s3_endpoint is not None:
+        options["endpoint"] = str(chosen.archive_s3_endpoint).rstrip("/")
+    if chosen.archive_s3_region is not None:
+        options["region"] = chosen.archive_s3_region
+    if chosen.archive_s3_access_key is not None and chosen.archive_s3_secret_key is not None:
+        options["access_key_id"] = chosen.archive_s3_access_key.get_secret_value()
+        options["secret_access_key"] = chosen.archive_s3_secret_key.get_secret_value()
+    return StorageConfig(url, options)

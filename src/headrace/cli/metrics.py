@@ -1,0 +1,111 @@
+"""Figures of a process for Prometheus: on a port of their own, where one is chosen."""
+
+import asyncio
+import errno
+import socket
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from headrace import logs
+from headrace.cli.wiring import Deployment
+from headrace.database import Database
+from headrace.errors import Invalid, Unavailable
+from headrace.figures import Figures, Meters
+from headrace.operations.figures import TaskFigures
+from headrace.settings import Settings
+
+if TYPE_CHECKING:
+    from headrace.web.metrics import Metrics
+
+log = logs.get(__name__)
+
+_PORTS = 64
+_AT_ONCE = 20  # more scrapers than anybody has
+
+
+class MetricsPortTaken(Unavailable):
+    """Other programs have the port for metrics and those that follow it."""
+
+    code = "metrics_port_taken"
+
+
+class MetricsAddressUnknown(Invalid):
+    """This machine does not have the address for metrics."""
+
+    code = "metrics_address_unknown"
+
+
+@asynccontextmanager
+async def metrics_served(settings: Settings, deployment: Deployment, meters: Meters) -> AsyncIterator[int | None]:
+    """Answer `/metrics` while this lasts, if a port was chosen, with what this process counts and what the database
+    says; that is asked on a connection of its own, which is made when somebody looks. Gives the port."""
+    if settings.metrics_port is None:
+        yield None
+        return
+    config = replace(deployment.app.for_role("metrics"), pool_min=0, pool_max=1)
+    async with await Database.connect(config) as db, served(settings, meters, TaskFigures(db)) as port:
+        yield port
+
+
+@asynccontextmanager
+async def served(
+    settings: Settings, meters: Meters, figures: Figures, *, counted: "Metrics | None" = None
+) -> AsyncIterator[int | None]:
+    """The same with figures from elsewhere, and with what an API counts of itself."""
+    if settings.metrics_port is None:
+        yield None
+        return
+    # Only here: a worker that shows no figures needs nothing of the web.
+    import uvicorn
+
+    from headrace.web.exposition import create_metrics_app
+
+    class Server(uvicorn.Server):
+        @contextmanager
+        def capture_signals(self) -> Iterator[None]:  # the process has more to stop than this
+            yield
+
+    config = uvicorn.Config(
+        create_metrics_app(meters, figures, counted=counted),
+        log_config=None,
+        access_log=False,
+        lifespan="off",
+        ws="none",
+        server_header=False,
+        proxy_headers=False,
+        limit_concurrency=_AT_ONCE,
+        timeout_keep_alive=75,
+        timeout_graceful_shutdown=1,
+    )
+    with _bound(settings.metrics_host, settings.metrics_port) as bound:
+        server = Server(config)
+        serving = asyncio.create_task(server.serve(sockets=[bound]))
+        port: int = bound.getsockname()[1]
+        log.info("metrics.served", host=settings.metrics_host, port=port)
+        try:
+            yield port
+        finally:
+            server.should_exit = True
+            await asyncio.wait([serving])
+
+
+def _bound(host: str, first: int) -> socket.socket:
+    """The first port from here that nobody has: several workers on one machine have the same settings."""
+    for port in range(first, min(first + _PORTS, 65_536)):
+        try:
+            return socket.create_server((host, port), family=_family(host), backlog=64)
+        except OSError as exc:
+            if exc.errno != errno.EADDRINUSE:
+                raise MetricsAddressUnknown(
+                    f"Cannot listen on {host}, port {port}: {exc.strerror}. Check HEADRACE_METRICS_HOST and "
+                    "HEADRACE_METRICS_PORT."
+                ) from exc
+    raise MetricsPortTaken(
+        f"Ports {first} to {first + _PORTS - 1} are all taken: choose another HEADRACE_METRICS_PORT."
+    )
+
+
+def _family(host: str) -> socket.AddressFamily:
+    return socket.AF_INET6 if ":" in host else socket.AF_INET

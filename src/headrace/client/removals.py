@@ -1,0 +1,144 @@
+"""Having marks taken off files: ``client.removals``."""
+
+from __future__ import annotations  # a verb is called list
+
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from datetime import datetime
+from typing import Any
+
+from headrace.client.model import Answer, Task
+from headrace.client.verbs import Verbs, given, part
+
+
+@dataclass(frozen=True, slots=True)
+class NewRemoval:
+    """What is to be done with each of the files; what is left out is as the API says.
+
+    ``rights`` is by what right: OWNER, LICENSEE or AUTHORIZED. It is stored with the file's hash and who sent it.
+    """
+
+    rights: str = "OWNER"
+    statement: str | None = None
+    quality: str = "STANDARD"
+    mode: str = "AUTO"
+    output_format: str | None = None
+    hints: Sequence[Mapping[str, Any]] = ()
+    mask_asset_id: str | None = None
+    candidates: Sequence[int] = ()
+    pages: Sequence[tuple[int, int]] = ()
+    break_signature: bool = False
+    accept_poor: bool = False
+    title: str | None = None
+
+    def as_json(self, asset_ids: Sequence[str], *, priced_only: bool = False) -> dict[str, Any]:
+        """As the API takes it; ``priced_only`` leaves out what has nothing to do with the price."""
+        apart = {"rights", "statement"} | ({"title"} if priced_only else set())
+        told = {each.name: _plain(getattr(self, each.name)) for each in fields(self) if each.name not in apart}
+        body = {"asset_ids": list(asset_ids), **given(told)}
+        return body if priced_only else {**body, "rights": given({"basis": self.rights, "statement": self.statement})}
+
+
+def _plain(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value
+
+
+@dataclass(frozen=True, slots=True)
+class Quote(Answer):
+    """What it would cost now."""
+
+    units: int
+    left: int
+    enough: bool
+    files: Sequence[Mapping[str, Any]] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate(Answer):
+    """What may be a mark."""
+
+    id: int
+    kind: str
+    method: str
+    score: float
+    certain: bool
+    box: Sequence[float]
+    pages: Sequence[int] = ()
+    text: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Removal(Answer):
+    """An order and its task, as they were when the server answered. Lists leave the candidates out."""
+
+    id: str
+    user_id: str
+    asset_id: str
+    media_type: str
+    quality: str
+    mode: str
+    output_format: str
+    units: int
+    status: str
+    progress: int
+    created_at: datetime
+    asset_name: str | None = None
+    batch_id: str | None = None
+    eta_seconds: int | None = None
+    error_code: str | None = None
+    error_message: str | None = None
+    finished_at: datetime | None = None
+    candidates: Sequence[Candidate] = field(default=())
+
+    @property
+    def succeeded(self) -> bool:
+        return self.status == "SUCCEEDED"
+
+    @property
+    def needs_review(self) -> bool:
+        """Whether somebody must say which of the candidates is a mark."""
+        return self.error_code == "NEEDS_REVIEW"
+
+
+class Removals(Verbs):
+    async def quote(self, asset_ids: Sequence[str], wanted: NewRemoval | None = None) -> Quote:
+        """What an order would cost now. Nothing is held."""
+        body = (wanted or NewRemoval()).as_json(asset_ids, priced_only=True)
+        return Quote.of(await self._connection.request("POST", "/v1/removals/quote", json=body, safe=True))
+
+    async def order(
+        self, asset_ids: Sequence[str], wanted: NewRemoval | None = None, *, key: str | None = None
+    ) -> Sequence[Removal]:
+        """Order one removal for each of your files, all or none. Its id is a task's: ``client.wait`` waits for it, and
+        ``client.files.download_result`` has the file."""
+        answer = await self._create("/v1/removals", (wanted or NewRemoval()).as_json(asset_ids), key)
+        return [Removal.of(item) for item in answer["items"]]
+
+    async def detect(self, asset_id: str, hints: Sequence[Mapping[str, Any]] = (), *, key: str | None = None) -> Task:
+        """Have somebody look for marks, for nothing: when the task has succeeded, its result has the candidates."""
+        return Task.of(await self._create(f"/v1/assets/{part(asset_id)}/detect", {"hints": list(hints)}, key))
+
+    async def get(self, removal_id: str) -> Removal:
+        answer = await self._get(f"/v1/removals/{part(removal_id)}")
+        found = tuple(Candidate.of(each) for each in answer.get("candidates", ()))
+        return replace(Removal.of(answer), candidates=found)
+
+    async def comparison(self, removal_id: str) -> bytes:
+        """Before on the left and after on the right, as JPEG."""
+        return await self._bytes(f"/v1/tasks/{part(removal_id)}/compare")
+
+    async def preview(self, removal_id: str) -> bytes:
+        """A small picture of the result, as WebP."""
+        return await self._bytes(f"/v1/tasks/{part(removal_id)}/preview")
+
+    async def _bytes(self, path: str) -> bytes:
+        async with self._connection.stream_bytes(path, headers={}) as response:
+            return await response.aread()
+
+    async def list(
+        self, *, batch_id: str | None = None, asset_id: str | None = None, user_id: str | None = None
+    ) -> AsyncGenerator[Removal, None]:
+        """Your removals, newest first."""
+        asked = {"batch_id": batch_id, "asset_id": asset_id, "user_id": user_id}
+        async for item in self._pages("/v1/removals", asked):
+            yield Removal.of(item)

@@ -1,0 +1,21 @@
+"""What can go wrong when a removal is ordered."""
+
+from headrace.errors import Invalid, NotFound
+
+
+class RemovalNotFound(NotFound):
+    """There is no such removal."""
+
+    code = "removal_not_found"
+
+
+class MediaUnsupported(Invalid):
+    """Marks cannot be taken off files of this kind."""
+
+    code = "media_unsupported"
+
+
+class OrderInvalid(Invalid):
+    """The removal cannot be ordered like this."""
+
+    code = "removal_invalid"

@@ -1,0 +1,1 @@
+"""Marks on clips: found over many frames, taken off the decoder's planes, and the rest of the file kept."""

@@ -1,0 +1,275 @@
+"""Finding marks in a clip: the eye looks at a few frames, and all sampled frames say whether what it saw persists."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from headrace.removal.eye.judging import judge
+from headrace.removal.eye.model import Picture
+from headrace.removal.video import templates
+from headrace.removal.video.colours import rgb_of
+from headrace.removal.video.model import LISTED_SCORE, Placed
+from headrace.removal.video.planes import Layout
+from headrace.removal.video.probing import Facts
+from headrace.removal.video.sampling import Box, Sample
+from headrace.removal.views import looking
+
+_LOOKED_AT = 360_000  # pixels of a frame, for the first look
+_LEAST_SEEN = 0.25  # the score of a region from which on it is followed up
+_MARGIN = 24  # pixels around a mark that are worked with
+_SAME = 0.5  # boxes that share so much of the smaller one are one mark
+_MOST_SEEDS = 24
+_PERSISTS = 3  # different backgrounds that only something over the picture stays the same on
+_WIDEST = 0.35  # of the frame: more is no single mark
+_CLOSER = 6  # frames that are looked at closely
+_REACH, _FURTHEST = 0.6, 240  # how far around what was seen, as a share of its longer side, and in pixels
+_NEAR, _NEAREST_WORDS = 9, 41  # pixels between parts of one mark
+
+
+@dataclass(slots=True)
+class Found:
+    """What may be a mark, in pixels as stored."""
+
+    box: Box  # with its surroundings
+    seen: float  # the eye's score
+    presence: templates.Presence
+    which: NDArray[np.intp]  # background of each sample
+    inner: Box = (0, 0, 0, 0)  # without its surroundings
+    score: float = 0.0
+    reasons: list[str] = field(default_factory=list)
+    given: NDArray[np.bool_] | None = None  # where somebody drew it, of the box
+    looks: list[looking.Look] = field(default_factory=list)  # closer ones at the box, in frames that have the mark
+    pictures: list[Picture] = field(default_factory=list)  # what was looked at
+
+    @property
+    def backgrounds(self) -> int:
+        return int(self.which.max()) + 1
+
+
+@dataclass(frozen=True, slots=True)
+class _Seed:
+    box: Box
+    inner: Box
+    score: float
+    mask: NDArray[np.bool_]  # of the box
+    samples: tuple[int, ...]  # in which it was seen
+
+
+def find(facts: Facts, samples: list[Sample], *, threads: int, heed: Callable[[float], object]) -> list[Found]:
+    """What may be a mark, the surest first."""
+    step = max(1, math.ceil(math.sqrt(facts.width * facts.height / _LOOKED_AT)))
+    numbers = looking.spread(len(samples))
+    looks: list[looking.Look] = []
+    canvases: list[Picture] = []
+    for done, number in enumerate(numbers):
+        heed(done / (len(numbers) + 2))
+        canvases.append(_canvas(samples[number], facts.layout, step))
+        looks.append(looking.look(canvases[-1], threads=threads))
+    seeds = _seeds(canvases, looks, numbers, step, facts)
+    found: list[Found] = []
+    for seed in seeds:
+        heed(len(numbers) / (len(numbers) + 2))
+        if any(_overlap(seed.box, other.box) > _SAME for other in found):
+            continue
+        one = _follow(seed, samples, facts, threads)
+        if one is not None and all(_overlap(one.box, other.box) <= _SAME for other in found):
+            found.append(one)
+    return sorted(found, key=lambda each: -each.score)
+
+
+def told(
+    facts: Facts, samples: list[Sample], boxes: list[tuple[Box, Placed]], mask: NDArray[np.bool_] | None, threads: int
+) -> list[Found]:
+    """What somebody says is a mark: it is in every frame of its time."""
+    found = []
+    if mask is not None and mask.any():
+        rows, columns = np.flatnonzero(mask.any(1)), np.flatnonzero(mask.any(0))
+        inner = (int(rows[0]), int(rows[-1]) + 1, int(columns[0]), int(columns[-1]) + 1)
+        found.append(_given(inner, Placed((0, 0, 1, 1)), facts, samples, mask, threads))
+    return found + [_given(inner, placed, facts, samples, None, threads) for inner, placed in boxes]
+
+
+def _given(
+    inner: Box, placed: Placed, facts: Facts, samples: list[Sample], mask: NDArray[np.bool_] | None, threads: int
+) -> Found:
+    box = _around(inner[2], inner[0], inner[3] - inner[2], inner[1] - inner[0], facts)
+    ends = math.inf if placed.ends is None else placed.ends
+    there = np.array([placed.begins <= each.seconds < ends for each in samples])
+    if not there.any():  # between two samples: the nearest stands for it
+        there[int(np.argmin([abs(each.seconds - placed.begins) for each in samples]))] = True
+    all_steps = _steps(samples, box, facts)
+    inside = np.zeros((box[1] - box[0], box[3] - box[2]), np.bool_)
+    inside[inner[0] - box[0] : inner[1] - box[0], inner[2] - box[2] : inner[3] - box[2]] = True
+    if mask is not None:
+        inside &= mask[box[0] : box[1], box[2] : box[3]]
+    which = templates.backgrounds(all_steps, inside, there)
+    sure = np.ones(len(samples))
+    found = Found(box, 1.0, templates.Presence(there, sure, sure), which, inner, 1.0, ["somebody said so"])
+    found.given = inside if mask is not None else None
+    look_closer(found, samples, facts, threads)
+    return found
+
+
+def allowed(found: Found, barred: list[Box]) -> NDArray[np.bool_]:
+    """Where in its box a mark may be: inside what was told or seen, with a margin, and not in what is to be kept."""
+    top, bottom, left, right = found.box
+    mask = np.ones((bottom - top, right - left), np.bool_)
+    for first, last, begin, end in barred:
+        mask[max(0, first - top) : max(0, last - top), max(0, begin - left) : max(0, end - left)] = False
+    return mask
+
+
+def _steps(samples: list[Sample], box: Box, facts: Facts) -> list[templates.Steps]:
+    top, bottom, left, right = box
+    shift = facts.layout.shift
+    return [templates.steps((each.planes[0][top:bottom, left:right] >> shift).astype(np.uint8)) for each in samples]
+
+
+def _canvas(sample: Sample, layout: Layout, step: int) -> Picture:
+    height, width = sample.planes[0].shape
+    even = (0, height - height % 2, 0, width - width % 2)
+    picture = rgb_of(sample.crop(layout, even), full=layout.full)
+    if step == 1:
+        return picture
+    return cv2.resize(picture, None, fx=1 / step, fy=1 / step, interpolation=cv2.INTER_AREA)  # type: ignore[return-value]
+
+
+def _seeds(
+    canvases: list[Picture], looks: list[looking.Look], numbers: list[int], step: int, facts: Facts
+) -> list[_Seed]:
+    """What all looks see together, then what single ones do."""
+    together = looking.likely(looks)
+    mean = np.mean(canvases, 0).astype(np.uint8)
+    seeds = _judged(mean, together, tuple(numbers), step, facts)
+    for canvas, each, number in zip(canvases, looks, numbers, strict=True):
+        seeds += _judged(canvas, each.seen[0], (number,), step, facts)
+    seeds.sort(key=lambda seed: (-len(seed.samples), -seed.score))
+    return seeds[:_MOST_SEEDS]
+
+
+def _judged(
+    picture: Picture, likely: NDArray[np.uint8], numbers: tuple[int, ...], step: int, facts: Facts
+) -> list[_Seed]:
+    judged = judge(picture, likely, likely, least=_LEAST_SEEN)
+    seeds = []
+    for region in judged.regions:
+        box = _around(region.left * step, region.top * step, region.width * step, region.height * step, facts)
+        tight = judged.tight.view(np.uint8)
+        whole = cv2.resize(tight, (facts.width, facts.height), interpolation=cv2.INTER_NEAREST)
+        mask = whole[box[0] : box[1], box[2] : box[3]].view(np.bool_)
+        if region.width * region.height * step**2 <= _WIDEST * facts.width * facts.height:
+            inner = (
+                region.top * step,
+                (region.top + region.height) * step,
+                region.left * step,
+                (region.left + region.width) * step,
+            )
+            seeds.append(_Seed(box, inner, region.score, mask, numbers))
+    return seeds
+
+
+def _around(left: int, top: int, width: int, height: int, facts: Facts, margin: int = _MARGIN) -> Box:
+    """The box with its surroundings, on even pixels."""
+    first_row, first_column = max(0, top - margin) // 2 * 2, max(0, left - margin) // 2 * 2
+    last_row, last_column = min(facts.height, top + height + margin), min(facts.width, left + width + margin)
+    return first_row, last_row - last_row % 2, first_column, last_column - last_column % 2
+
+
+def _overlap(one: Box, other: Box) -> float:
+    down = min(one[1], other[1]) - max(one[0], other[0])
+    across = min(one[3], other[3]) - max(one[2], other[2])
+    if down <= 0 or across <= 0:
+        return 0.0
+    areas = ((box[1] - box[0]) * (box[3] - box[2]) for box in (one, other))
+    return down * across / min(areas)
+
+
+def _follow(seed: _Seed, samples: list[Sample], facts: Facts, threads: int) -> Found | None:
+    """Whether what was seen in some frames is in others, too; and all of it, by a closer look at those."""
+    all_steps = _steps(samples, seed.box, facts)
+    first = np.zeros(len(samples), np.bool_)
+    first[list(seed.samples)] = True
+    presence = templates.present(all_steps, seed.mask, first)
+    if not presence.there.any():
+        return None
+    which = templates.backgrounds(all_steps, seed.mask, presence.there)
+    found = Found(seed.box, seed.score, presence, which, seed.inner)
+    _judge(found, all_steps, seed.mask)
+    if found.score < LISTED_SCORE or not look_closer(found, samples, facts, threads):
+        return None
+    return found
+
+
+def look_closer(found: Found, samples: list[Sample], facts: Facts, threads: int) -> bool:
+    """Looks at frames that have the mark, at full size and further around it. Says whether there is one."""
+    top, bottom, left, right = found.inner
+    reach = int(np.clip(max(bottom - top, right - left) * _REACH, 2 * _MARGIN, _FURTHEST))
+    wide = _around(left, top, right - left, bottom - top, facts, reach)
+    numbers = varied(found.which, _CLOSER)
+    pictures = [rgb_of(samples[number].crop(facts.layout, wide), full=facts.layout.full) for number in numbers]
+    looks = [looking.look(picture, threads=threads) for picture in pictures]
+    if found.given is None and found.score < 1:
+        together = looking.likely(looks)
+        inner = _linked(
+            together >= 128,
+            tuple(a - b for a, b in zip(found.inner, (wide[0], wide[0], wide[2], wide[2]), strict=True)),
+        )
+        if inner is None:
+            return False
+        found.inner = (inner[0] + wide[0], inner[1] + wide[0], inner[2] + wide[2], inner[3] + wide[2])
+        top, bottom, left, right = found.inner
+        found.box = _around(left, top, right - left, bottom - top, facts)
+    top, bottom, left, right = found.box
+    here = np.s_[max(0, top - wide[0]) : bottom - wide[0], max(0, left - wide[2]) : right - wide[2]]
+    found.looks = [looking.Look(np.ascontiguousarray(each.seen[:, here[0], here[1]])) for each in looks]
+    found.pictures = [np.ascontiguousarray(picture[here]) for picture in pictures]
+    return True
+
+
+def _linked(tight: NDArray[np.bool_], inner: tuple[int, ...]) -> Box | None:
+    """The box around all that belongs to what lies in a box: words of one line, a logo and its name."""
+    gap = int(np.clip((inner[1] - inner[0]) // 2, _NEAR, _NEAREST_WORDS)) | 1
+    joined = cv2.dilate(tight.view(np.uint8), np.ones((gap, gap), np.uint8))
+    _, labels = cv2.connectedComponents(joined, connectivity=8, ltype=cv2.CV_32S)
+    part = np.s_[max(0, inner[0]) : inner[1], max(0, inner[2]) : inner[3]]
+    touched = np.unique(labels[part][tight[part]])
+    if len(touched) == 0:
+        return None
+    mine = tight & np.isin(labels, touched)
+    rows, columns = np.flatnonzero(mine.any(1)), np.flatnonzero(mine.any(0))
+    return int(rows[0]), int(rows[-1]) + 1, int(columns[0]), int(columns[-1]) + 1
+
+
+def varied(which: NDArray[np.intp], most: int) -> list[int]:
+    """Numbers of samples that have the mark, of as many backgrounds as there are."""
+    queues = [list(np.flatnonzero(which == number)) for number in np.unique(which[which >= 0])]
+    if len(queues) > most:  # of all times
+        queues = [queues[round(number * (len(queues) - 1) / max(1, most - 1))] for number in range(most)]
+    chosen: list[int] = []
+    while len(chosen) < most and any(queues):
+        for queue in queues:
+            if queue and len(chosen) < most:
+                chosen.append(int(queue.pop(len(queue) // 2)))
+    return sorted(chosen)
+
+
+def _judge(found: Found, all_steps: list[templates.Steps], mask: NDArray[np.bool_]) -> None:
+    """How sure it is that this is a mark: what lies over the picture stays when the picture changes."""
+    everywhere = templates.backgrounds(all_steps, mask, np.ones(len(all_steps), np.bool_))
+    others = int(everywhere.max()) + 1
+    count = found.backgrounds
+    if count >= _PERSISTS:
+        found.score = min(0.98, 0.75 + 0.25 * found.seen)
+        found.reasons.append(f"it stays the same over {count} different pictures")
+    elif others < _PERSISTS:  # the clip stands still: nothing but the eye can tell
+        found.score = 0.9 * found.seen
+        found.reasons.append("the picture around it does not change, so it may belong to it")
+    else:
+        found.score = found.seen * 0.6
+        found.reasons.append(f"it is seen over {count} of {others} different pictures alone")
+    found.score = round(found.score, 3)
+    found.reasons.append(f"it looks like a mark ({found.seen:.0%})")

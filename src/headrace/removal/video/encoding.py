@@ -1,0 +1,103 @@
+"""Which encoder packs the result, and how.
+
+A browser must play it, and nobody should get another kind of file than they gave. So the codec is the source's where
+browsers play that one and an encoder for it is there; else AV1, in WebM VP9. docs/why/removal.md says what that means
+for licences.
+"""
+
+from fractions import Fraction
+from typing import Any
+
+from headrace.removal.errors import EncoderMissing
+from headrace.removal.video.model import Codec, Quality
+from headrace.removal.video.probing import Facts
+
+_ENCODERS = {
+    Codec.H264: ("libx264", "libopenh264", "h264_videotoolbox"),
+    Codec.AV1: ("libsvtav1", "libaom-av1"),
+    Codec.VP9: ("libvpx-vp9",),
+}
+_NAMES = {"h264": Codec.H264, "av1": Codec.AV1, "libdav1d": Codec.AV1, "vp9": Codec.VP9, "vp8": Codec.VP9}
+_WEBM = (Codec.AV1, Codec.VP9)
+# What a second packing loses is made up for by so much more; a source of no compression to speak of is not a measure.
+_MORE, _MOST_BITS_A_PIXEL, _LEAST_BITS_A_PIXEL = 1.08, 0.6, 0.02
+_H264_FORMATS = {"yuv420p", "yuvj420p", "yuv422p", "yuvj422p", "yuv444p", "yuvj444p", "yuv420p10le", "yuv422p10le",
+                 "yuv444p10le"}  # fmt: skip
+_AV1_FORMATS = {"yuv420p", "yuv420p10le"}
+_VP9_FORMATS = {"yuv420p", "yuv422p", "yuv444p", "yuv420p10le", "yuv422p10le", "yuv444p10le"}
+_FORMATS = {Codec.H264: _H264_FORMATS, Codec.AV1: _AV1_FORMATS, Codec.VP9: _VP9_FORMATS}
+
+
+def codec_for(facts: Facts, asked: Codec, container: str) -> tuple[Codec, str]:
+    """The codec of the result, and the name of its encoder. Raises ``EncoderMissing``."""
+    import av
+
+    def encoder(codec: Codec) -> str | None:
+        return next((name for name in _ENCODERS[codec] if name in av.codecs_available and _encodes(name)), None)
+
+    if asked is not Codec.AUTO:
+        name = encoder(asked)
+        if name is None:
+            raise EncoderMissing(f"No encoder for {asked} is there: choose another with --codec.")
+        if container == "webm" and asked not in _WEBM:
+            raise EncoderMissing("WebM holds VP9 and AV1 alone: choose one of them with --codec.")
+        return asked, name
+    wanted = [_NAMES[facts.codec]] if facts.codec in _NAMES else []
+    wanted += [Codec.VP9, Codec.AV1] if container == "webm" else [Codec.AV1, Codec.VP9]
+    for codec in wanted:
+        name = encoder(codec)
+        if name is not None and (container != "webm" or codec in _WEBM):
+            return codec, name
+    raise EncoderMissing("Neither AV1 nor VP9 can be written by this build of PyAV.")
+
+
+def _encodes(name: str) -> bool:
+    import av
+
+    try:
+        av.Codec(name, "w")
+    except (av.FFmpegError, ValueError):
+        return False
+    return True
+
+
+def target_rate(facts: Facts) -> int:
+    """Bits a second: as the source's, and a little more for packing twice."""
+    pixels = facts.width * facts.height * float(facts.rate)
+    wanted = facts.bit_rate * _MORE
+    return int(min(max(wanted, _LEAST_BITS_A_PIXEL * pixels), max(_MOST_BITS_A_PIXEL * pixels, 200_000)))
+
+
+def make_stream(container: Any, facts: Facts, codec: Codec, encoder: str, quality: Quality, threads: int) -> Any:
+    """The result's picture track, ready to encode."""
+    stream = container.add_stream(encoder, rate=facts.rate)
+    context = stream.codec_context
+    stream.width, stream.height = facts.width, facts.height
+    context.pix_fmt = pixel_format(facts, codec)
+    context.time_base = stream.time_base = facts.time_base
+    context.framerate = Fraction(facts.rate).limit_denominator(65535)
+    context.bit_rate = target_rate(facts)
+    context.thread_count = threads
+    context.options = _options(encoder, quality, threads, facts)
+    return stream
+
+
+def pixel_format(facts: Facts, codec: Codec) -> str:
+    name = facts.layout.name
+    if name in _FORMATS[codec]:
+        return name
+    return "yuv420p10le" if facts.layout.bits > 8 else "yuv420p"
+
+
+def _options(encoder: str, quality: Quality, threads: int, facts: Facts) -> dict[str, str]:
+    high = quality is Quality.HIGH
+    keys = max(1, round(float(facts.rate) * 5))
+    if encoder == "libx264":
+        return {"preset": "medium" if high else "veryfast", "g": str(keys)}
+    if encoder == "libsvtav1":
+        return {"preset": "7" if high else "11", "g": str(keys), "svtav1-params": f"lp={max(1, threads)}"}
+    if encoder == "libvpx-vp9":
+        speed = "3" if high else "7"
+        return {"deadline": "good" if high else "realtime", "cpu-used": speed, "row-mt": "1", "g": str(keys),
+                "auto-alt-ref": "1" if high else "0"}  # fmt: skip
+    return {"g": str(keys)}

@@ -1,0 +1,116 @@
+"""Taking one mark off one frame, in the decoder's planes; and how strong it is there."""
+
+from typing import Any
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from headrace.removal.eye.filling import fill
+from headrace.removal.video.model import Method
+from headrace.removal.video.planes import Layout, cropped, shrunk_to
+from headrace.removal.video.sampling import Box
+from headrace.removal.views.solving import Matte
+
+Plane = NDArray[np.float32]
+
+_AROUND = 41  # pixels: what is beneath a mark is as bright as what lies so near
+_MOST = 0.9  # of alpha that is computed with
+_ZONE = 3  # pixels around the mark in which its outline is measured
+_STEEPEST = 24.0  # levels: the steeper edges of the picture itself count no more
+_FAINT = 0.6  # levels a pixel: an outline that is fainter tells nothing
+
+
+class Eraser:
+    """What is to be done in every frame, made ready once."""
+
+    def __init__(self, box: Box, matte: Matte, layout: Layout, *, invent: bool = False) -> None:
+        self.box, self.layout = box, layout
+        self._alpha, self._tint, self._loose = matte.alpha, matte.tint, matte.loose
+        solid = matte.opaque & matte.loose
+        if invent:
+            solid = matte.loose & (matte.alpha > 0.05)
+        self._hole = cv2.dilate(solid.view(np.uint8), np.ones((5, 5), np.uint8)).view(np.bool_) if solid.any() else None
+        if self._hole is not None:
+            self._hole &= matte.loose
+        self._planes = self._prepared(1.0)
+        self._outside = (~matte.loose).astype(np.float32)
+        self._seen = cv2.blur(self._outside, (_AROUND, _AROUND)) + np.float32(1e-4)
+        self._zone = cv2.dilate(matte.loose.view(np.uint8), np.ones((2 * _ZONE + 1,) * 2, np.uint8)).view(np.bool_)
+
+    @property
+    def method(self) -> Method:
+        if self._hole is None:
+            return Method.COMPUTED
+        return Method.INVENTED if not (self._loose & ~self._hole).any() else Method.BOTH
+
+    @property
+    def changed(self) -> int:
+        """Pixels."""
+        return int(self._loose.sum())
+
+    def _prepared(self, strength: float) -> list[tuple[Plane, Plane]]:
+        """For each plane: what it is multiplied with, and what is taken off before."""
+        alpha = np.minimum(self._alpha * strength, _MOST)
+        scale = np.float32(1 << self.layout.shift)
+        prepared = []
+        for channel in range(3):
+            tint = self._tint[..., channel] * np.float32(strength) * scale
+            here = alpha if channel == 0 else shrunk_to(alpha, self.layout)
+            less = tint if channel == 0 else shrunk_to(tint, self.layout)
+            gain: Plane = np.reciprocal(1 - here).astype(np.float32)
+            prepared.append((gain, less.astype(np.float32)))
+        return prepared
+
+    def erase(self, planes: list[NDArray[Any]], strength: float = 1.0) -> None:
+        """In place. Outside the mark no sample changes."""
+        if strength <= 0:
+            return
+        before = cropped(planes, self.layout, self.box) if self._hole is not None else None
+        ready = self._planes if strength == 1 else self._prepared(strength)
+        most = (256 << self.layout.shift) - 1
+        for channel, (gain, less) in enumerate(ready):
+            part = self._part(planes[channel], channel)
+            solved = np.clip(np.rint((part - less) * gain), 0, most)
+            part[...] = np.where(gain > 1, solved, part)
+        if before is not None and self._hole is not None:
+            self._fill(planes, self._hole)
+
+    def _fill(self, planes: list[NDArray[Any]], hole: NDArray[np.bool_]) -> None:
+        whole = cropped(planes, self.layout, self.box).astype(np.float32)
+        filled = fill(whole, hole)
+        for channel in range(3):
+            part = self._part(planes[channel], channel)
+            where = hole.astype(np.float32)
+            fresh = filled[..., channel]
+            if channel:
+                where, fresh = shrunk_to(where, self.layout), shrunk_to(np.ascontiguousarray(fresh), self.layout)
+            scaled = np.rint(fresh * (1 << self.layout.shift)).astype(part.dtype)
+            part[...] = np.where(where > 0, scaled, part)
+
+    def _part(self, plane: NDArray[Any], channel: int) -> NDArray[Any]:
+        top, bottom, left, right = self.box
+        if channel:
+            down, across = self.layout.down, self.layout.across
+            top, bottom, left, right = top >> down, -(-bottom >> down), left >> across, -(-right >> across)
+        return plane[top:bottom, left:right]
+
+    def measure(self, bright: NDArray[Any]) -> tuple[float, float]:
+        """How strong the mark is in a frame, as a share of what it usually is; and how much its outline tells there.
+
+        ``bright`` is the frame's first plane. Over a ground of its own colour a mark is not seen, and tells nothing.
+        """
+        part = (self._part(bright, 0) >> self.layout.shift).astype(np.float32)
+        ground = cv2.blur(part * self._outside, (_AROUND, _AROUND)) / self._seen
+        outline = _steps(self._tint[..., 0] - self._alpha * ground)[self._zone]
+        there = _steps(part)[self._zone]
+        power = float((outline**2).sum())
+        if power < _FAINT**2 * max(1, self.changed):
+            return 0.0, 0.0
+        return float((outline * there).sum()) / power, power / self.changed
+
+
+def _steps(plane: Plane) -> Plane:
+    soft = cv2.GaussianBlur(plane, (0, 0), 0.8)
+    both = np.stack([cv2.Sobel(soft, cv2.CV_32F, *way, scale=0.125) for way in ((1, 0), (0, 1))], 2)
+    return np.clip(both, -_STEEPEST, _STEEPEST).astype(np.float32)

@@ -1,0 +1,216 @@
+"""One clip: probed, looked at, cleaned, packed, checked. Functions on files that know neither commands nor tasks.
+
+``detect`` leaves its marks in a file from which ``remove`` goes on, also on another machine. A file from anywhere may
+be made to harm: call these in a child process, as ``confined_videos.carry_out`` does.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from headrace.removal.candidates import Mode, Outcome
+from headrace.removal.errors import CandidateUnknown, HintUnusable
+from headrace.removal.video import detecting, looks, marks, solving, turning
+from headrace.removal.video.marks import Mark
+from headrace.removal.video.model import (
+    LISTED_SCORE,
+    MOST_CANDIDATES,
+    Candidate,
+    Kind,
+    VideoOrder,
+    VideoReport,
+)
+from headrace.removal.video.packaging import Package
+from headrace.removal.video.probing import Facts, probe
+from headrace.removal.video.removing import Remover
+from headrace.removal.video.sampling import Sample, sample
+
+Progress = Callable[[int], object]
+
+# How far the work is, in percent, when a stage begins.
+_PROBED, _SAMPLED, _FOUND, _SOLVED, _WRITTEN = 1, 8, 18, 22, 98
+
+
+def process(order: VideoOrder, progress: Progress) -> VideoReport:
+    """Look for marks in a clip, and take them off if a result is asked for.
+
+    Writes straight to the files that the order names. ``progress`` is told percents, many times a second; what it
+    raises ends the work. Raises ``ClipUnreadable``, ``HintUnusable``, ``CandidateUnknown``, ``TargetUnusable``,
+    ``EncoderMissing`` and ``ModelDamaged``.
+    """
+    return detect(order, progress) if order.result is None else remove(order, progress)
+
+
+def detect(order: VideoOrder, progress: Progress) -> VideoReport:
+    """What may be a mark; with ``order.marks``, their masks go to that file."""
+    began = time.monotonic()
+    told = _looked(order, progress, (_PROBED, 60, 90, 99))
+    if order.marks is not None:
+        marks.save(told.marks, order.marks)
+    if order.overlay is not None:
+        looks.overlay(told.facts, told.samples, [each.candidate for each in told.marks], order.overlay)
+    progress(100)
+    return _report(told, None, None, began)
+
+
+def remove(order: VideoOrder, progress: Progress, *, found: list[Mark] | None = None) -> VideoReport:
+    """Take marks off. They are ``found``, or those in the file ``order.marks``, or looked for."""
+    began = time.monotonic()
+    assert order.result is not None
+    if found is None and order.marks is not None:
+        found = marks.load(order.marks)
+    told = _looked(order, progress, (_PROBED, _SAMPLED, _FOUND, _SOLVED), found)
+    chosen = _chosen(told.marks, order)
+    if order.overlay is not None:
+        looks.overlay(told.facts, told.samples, [each.candidate for each in told.marks], order.overlay)
+    if not chosen:
+        return _report(told, *_nothing(told.marks), began)
+    remover = Remover(told.facts, chosen, told.samples, heed=lambda: progress(_FOUND))
+    if remover.hopeless is not None:
+        return _report(told, Outcome.FAILED, remover.hopeless, began)
+    progress(_SOLVED)
+    package = Package(told.facts, order.result, codec=order.codec, quality=order.quality, threads=order.threads)
+
+    def work(frame: object) -> list[object]:
+        share = min(1.0, package.written / max(1, told.facts.frames))
+        progress(_SOLVED + int(share * (_WRITTEN - _SOLVED)))
+        return remover.take(frame)
+
+    writing = time.monotonic()
+    package.write(work, remover.rest)
+    spent = time.monotonic() - writing
+    check = remover.check(package.written, order.result)
+    report = _report(told, Outcome.REMOVED if check.passed else Outcome.FAILED, check.reason, began)
+    if order.preview is not None and check.passed:
+        looks.compare(told.facts, order.result, order.preview)
+    progress(100)
+    return replace(
+        report,
+        removed=tuple(each.candidate.id for each in chosen) if check.passed else (),
+        method=remover.method if check.passed else None,
+        check=check,
+        codec=package.codec,
+        bit_rate=int(8 * package.bytes / max(told.facts.seconds, 0.04)),
+        warnings=tuple(package.warnings),
+        frames_a_second=round(package.written / max(spent, 1e-3), 1),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    facts: Facts
+    samples: list[Sample]
+    marks: list[Mark]
+
+
+def _looked(
+    order: VideoOrder, progress: Progress, stages: tuple[int, int, int, int], found: list[Mark] | None = None
+) -> _Told:
+    """The clip with samples of it, and the marks, looked for where they are not known."""
+    progress(0)
+    facts = probe(order.source)
+    progress(stages[0])
+
+    def within(first: int, last: int) -> Callable[[float], object]:
+        return lambda share: progress(first + int(share * (last - first)))
+
+    samples = sample(facts, within(stages[0], stages[1]))
+    if found is None:
+        found = _found(order, facts, samples, within(stages[1], stages[2]))
+    return _Told(facts, samples, found)
+
+
+def _found(order: VideoOrder, facts: Facts, samples: list[Sample], heed: Callable[[float], object]) -> list[Mark]:
+    if order.told:
+        seen = detecting.told(
+            facts, samples, turning.boxes_as_stored(order, facts), turning.mask_as_stored(order, facts), order.threads
+        )
+    else:
+        seen = detecting.find(facts, samples, threads=order.threads, heed=heed)
+    barred = turning.keep_as_stored(order, facts)
+    listed: list[Mark] = []
+    for each in seen[:MOST_CANDIDATES]:
+        heed(1.0)
+        if each.score < LISTED_SCORE:
+            continue
+        allowed = detecting.allowed(each, barred)
+        matte = solving.matte_of(each, samples, facts.layout, allowed)
+        if matte is None or not matte.loose.any():
+            continue
+        candidate = _candidate(len(listed) + 1, each, matte.alpha[matte.alpha > 0.05], samples, facts)
+        listed.append(Mark(candidate, each.box, matte))
+    return listed
+
+
+def _candidate(
+    number: int, found: detecting.Found, alpha: "np.ndarray[tuple[int], np.dtype[np.float32]]", samples: list[Sample],
+    facts: Facts,
+) -> Candidate:  # fmt: skip
+    there = found.which >= 0
+    return Candidate(
+        number,
+        turning.as_shown(found.inner, facts),
+        Kind.FIXED if there.mean() > 0.9 else Kind.PARTLY,
+        found.score,
+        _spans(there, samples, facts),
+        found.backgrounds,
+        round(float(alpha.mean()) if alpha.size else 0.0, 3),
+        tuple(found.reasons),
+    )
+
+
+def _spans(there: "np.ndarray[tuple[int], np.dtype[np.bool_]]", samples: list[Sample], facts: Facts) -> tuple[
+    tuple[float, float], ...
+]:  # fmt: skip
+    """From the first sample that has the mark to the one after the last, for each run of them."""
+    times = [each.seconds for each in samples] + [facts.seconds]
+    spans: list[tuple[float, float]] = []
+    for number in np.flatnonzero(there):
+        begins, ends = times[number], times[number + 1]
+        if spans and spans[-1][1] == round(begins, 3):
+            spans[-1] = (spans[-1][0], round(ends, 3))
+        else:
+            spans.append((round(begins, 3), round(ends, 3)))
+    return tuple(spans)
+
+
+def _chosen(found: list[Mark], order: VideoOrder) -> list[Mark]:
+    known = {each.candidate.id for each in found}
+    unknown = sorted(set(order.only) - known)
+    if unknown:
+        listed = f"1 to {len(found)}" if found else "none"
+        raise CandidateUnknown(
+            f"{order.source} has no candidate {unknown[0]}: there are {listed}. See `headrace detect`."
+        )
+    if order.only:
+        return [each for each in found if each.candidate.id in order.only]
+    if order.mode is Mode.MANUAL and not order.told:
+        raise HintUnusable("By hand somebody says where the mark is: add --box, --mask or --only.")
+    return [each for each in found if each.candidate.certain]
+
+
+def _nothing(found: list[Mark]) -> tuple[Outcome, str]:
+    if not found:
+        return Outcome.NO_MARK, "No mark was found."
+    return Outcome.NEEDS_REVIEW, (
+        "Needs review: something may be a mark, but somebody must say so. Look with `headrace detect --overlay`, then "
+        "name it with --only, or say where it is with --box."
+    )
+
+
+def _report(told: _Told, outcome: Outcome | None, reason: str | None, began: float) -> VideoReport:
+    return VideoReport(
+        clip=told.facts.told(),
+        candidates=tuple(each.candidate for each in told.marks),
+        outcome=outcome,
+        reason=reason,
+        removed=(),
+        method=None,
+        check=None,
+        codec=None,
+        bit_rate=None,
+        warnings=(),
+        seconds=round(time.monotonic() - began, 3),
+    )

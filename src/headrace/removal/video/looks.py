@@ -1,0 +1,53 @@
+"""Pictures for somebody to look at: candidates with boxes around them, frames before and after."""
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from headrace.removal.video import turning
+from headrace.removal.video.colours import rgb_of
+from headrace.removal.video.model import Candidate
+from headrace.removal.video.probing import Facts, probe
+from headrace.removal.video.sampling import Sample, sample
+
+_LONGEST = 960
+_CERTAIN, _DOUBTFUL = (230, 30, 30), (250, 170, 0)
+_ROWS = 4
+
+
+def overlay(facts: Facts, samples: list[Sample], candidates: list[Candidate], target: str) -> None:
+    """A frame that shows as many of the candidates as any, with a numbered box around each."""
+
+    def shown_in(each: Sample) -> int:
+        return sum(any(a <= each.seconds < b for a, b in candidate.spans) for candidate in candidates)
+
+    best = max(samples, key=shown_in)
+    picture = _upright(facts, best).copy()
+    for each in candidates:
+        left, top, width, height = each.box
+        colour = _CERTAIN if each.certain else _DOUBTFUL
+        cv2.rectangle(picture, (left, top), (left + width, top + height), colour, 2)
+        cv2.putText(picture, str(each.id), (left, max(16, top - 4)), cv2.FONT_HERSHEY_SIMPLEX, 0.6, colour, 2)
+    Image.fromarray(picture).save(target, "PNG")
+
+
+def compare(facts: Facts, result: str, target: str) -> None:
+    """Frames of the source on the left, the same of the result on the right."""
+    cleaned = probe(result)
+    pairs = []
+    for one, other in zip(*(sample(each, lambda _: None, most=_ROWS) for each in (facts, cleaned)), strict=False):
+        pairs.append(np.hstack([_small(_upright(facts, one)), _small(_upright(cleaned, other))]))
+    Image.fromarray(np.vstack(pairs)).save(target, "PNG")
+
+
+def _upright(facts: Facts, each: Sample) -> NDArray[np.uint8]:
+    even = (0, facts.height - facts.height % 2, 0, facts.width - facts.width % 2)
+    return turning.shown(rgb_of(each.crop(facts.layout, even), full=facts.layout.full), facts)  # type: ignore[return-value]
+
+
+def _small(picture: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    scale = _LONGEST / max(picture.shape[:2])
+    if scale >= 1:
+        return picture
+    return cv2.resize(picture, None, fx=scale, fy=scale, interpolation=cv2.INTER_AREA)  # type: ignore[return-value]

@@ -1,0 +1,67 @@
+"""Marks as they are kept between looking and removing: where, how strong, of what colour; a file without code in it."""
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headrace.removal.errors import HintUnusable
+from headrace.removal.video.model import Candidate, Kind
+from headrace.removal.video.sampling import Box
+from headrace.removal.views.solving import Matte
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A candidate with what it is made of, in pixels as stored, levels of 8 bits."""
+
+    candidate: Candidate
+    box: Box
+    matte: Matte  # of the box
+
+
+def save(marks: list[Mark], path: str) -> None:
+    arrays: dict[str, NDArray[Any]] = {}
+    for number, mark in enumerate(marks):
+        matte = mark.matte
+        arrays[f"alpha_{number}"] = np.rint(matte.alpha * 65535).astype(np.uint16)
+        arrays[f"tint_{number}"] = matte.tint.astype(np.float16)
+        arrays[f"loose_{number}"] = matte.loose
+    head = [{"candidate": asdict(mark.candidate), "box": mark.box, "trust": mark.matte.trust} for mark in marks]
+    arrays["head"] = np.frombuffer(json.dumps(head).encode(), np.uint8)
+    with Path(path).open("wb") as file:  # np.savez adds an ending to names
+        np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
+
+
+def load(path: str) -> list[Mark]:
+    """Raises ``HintUnusable``."""
+    try:
+        with np.load(path, allow_pickle=False) as arrays:
+            head = json.loads(arrays["head"].tobytes())
+            return [_mark(entry, arrays, number) for number, entry in enumerate(head)]
+    except (OSError, ValueError, KeyError, TypeError, EOFError) as exc:
+        raise HintUnusable(f"{path} holds no marks of a clip: {exc}") from exc
+
+
+def _mark(entry: dict[str, Any], arrays: Any, number: int) -> Mark:
+    told = entry["candidate"]
+    candidate = Candidate(
+        **told
+        | {
+            "box": tuple(told["box"]),
+            "kind": Kind(told["kind"]),
+            "spans": tuple(tuple(span) for span in told["spans"]),
+            "reasons": tuple(told["reasons"]),
+        }
+    )
+    matte = Matte(
+        arrays[f"alpha_{number}"].astype(np.float32) / np.float32(65535),
+        arrays[f"tint_{number}"].astype(np.float32),
+        arrays[f"loose_{number}"].astype(np.bool_),
+        float(entry["trust"]),
+    )
+    top, bottom, left, right = entry["box"]
+    return Mark(candidate, (top, bottom, left, right), matte)

@@ -1,0 +1,94 @@
+"""What a mark in a clip is made of, and how it is best taken off: tried on the sampled frames first."""
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headrace.removal.eye.blocks import Block
+from headrace.removal.eye.drafting import drafted
+from headrace.removal.eye.model import Mask
+from headrace.removal.video.colours import planes_of
+from headrace.removal.video.detecting import Found, varied
+from headrace.removal.video.erasing import Eraser
+from headrace.removal.video.planes import Layout
+from headrace.removal.video.sampling import Box, Sample
+from headrace.removal.views import looking
+from headrace.removal.views.solving import Guess, Matte, solve
+
+MANY = 4  # different backgrounds from which on they tell what the mark is made of
+_VIEWS = 72  # that are solved with, at the most
+_TRIED = 24  # samples on which a way is tried
+GONE = 0.25  # of the mark: what may be left
+
+
+def matte_of(found: Found, samples: list[Sample], layout: Layout, allowed: Mask | None = None) -> Matte | None:
+    """What a mark is made of, by all samples that have it. None where nothing of it may be changed."""
+    guess = looking.guess(found.looks, allowed, given=found.given)
+    if not guess.tight.any():
+        return None
+    if found.backgrounds < MANY:
+        return _by_eye(found.pictures, found.looks, guess, layout)
+    crops = [samples[number].crop(layout, found.box) for number in varied(found.which, _VIEWS)]
+    hue = guess.tint / np.maximum(guess.alpha, 0.02)[..., None]
+    tint = planes_of(np.clip(hue, 0, 255), full=layout.full) * guess.alpha[..., None]
+    light = (layout.black, layout.white)
+    return solve(crops, Guess(guess.tight, guess.loose, guess.alpha, tint), light=light)
+
+
+def _by_eye(pictures: list[NDArray[np.uint8]], looks: list[looking.Look], guess: Guess, layout: Layout) -> Matte:
+    """Where the picture stands still, a single frame tells as much as all: as the eye solves a picture."""
+    opacities, tints = [], []
+    for picture, look in zip(pictures, looks, strict=True):
+        block = Block(
+            picture.astype(np.float32),
+            guess.alpha,
+            guess.tint,
+            look.seen[5].astype(np.float32),
+            look.seen[0].astype(np.float32),
+            guess.tight,
+            guess.loose,
+            1,
+        )
+        draft = drafted(block)
+        opacities.append(draft.opacity)
+        tints.append(planes_of(draft.colour, full=layout.full) * draft.opacity[..., None])
+    opacity, tint = np.median(opacities, 0), np.median(tints, 0)
+    return Matte(opacity.astype(np.float32), tint.astype(np.float32), guess.loose, 0.5)
+
+
+def residue_of(samples: list[Sample], which: NDArray[np.intp], eraser: Eraser) -> float:
+    """How much of the mark a way of taking it off leaves in the samples: 1 is all of it, 0 nothing.
+
+    By the outline, over many frames together: what the eye sees in single ones is what compression left of the mark's
+    edges, and it sees that with the true strength and colour, too.
+    """
+    before = after = 0.0
+    for number in varied(which, _TRIED):
+        planes = [plane.copy() for plane in samples[number].planes]
+        strength, weight = eraser.measure(planes[0])
+        eraser.erase(planes)
+        left, _ = eraser.measure(planes[0])
+        before += weight * strength
+        after += weight * left
+    return abs(after) / max(before, 1e-6)
+
+
+def way_of(
+    samples: list[Sample],
+    which: NDArray[np.intp],
+    layout: Layout,
+    box: Box,
+    matte: Matte,
+    *,
+    heed: Callable[[], object],
+) -> tuple[Eraser, float]:
+    """The first way that leaves little of the mark, or the one that leaves least; and how much it leaves."""
+    tried: list[tuple[Eraser, float]] = []
+    for invent in (False, True):
+        heed()
+        eraser = Eraser(box, matte, layout, invent=invent)
+        tried.append((eraser, residue_of(samples, which, eraser)))
+        if tried[-1][1] <= GONE:
+            break
+    return min(tried, key=lambda each: each[1])

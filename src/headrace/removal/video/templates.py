@@ -1,0 +1,90 @@
+"""The outline of a mark, and in which frames it is there: by how well their edges follow it."""
+
+from dataclasses import dataclass
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+Plane = NDArray[np.float32]
+Steps = NDArray[np.float32]  # H W 2: how brightness changes to the right and down
+
+_STRONGEST = 24.0  # levels: stronger edges count no more
+_MARGIN = 3  # pixels around a mark that its outline reaches to
+_THERE = 4.0  # so many times its usual size by chance a likeness has to be
+_LEAST = 0.12  # and so large by itself
+_SHIFTS = ((0, 1), (0, -1), (1, 0), (-1, 0), (1, 1), (-1, -1), (1, -1), (-1, 1))
+_TURNS = 3
+_ALIKE = 0.5  # backgrounds that are as like each other as this are one
+
+
+def steps(bright: NDArray[np.uint8]) -> Steps:
+    soft = cv2.GaussianBlur(bright.astype(np.float32), (0, 0), 1)
+    right, down = cv2.Sobel(soft, cv2.CV_32F, 1, 0, scale=0.125), cv2.Sobel(soft, cv2.CV_32F, 0, 1, scale=0.125)
+    return np.clip(np.stack([right, down], 2), -_STRONGEST, _STRONGEST).astype(np.float32)
+
+
+@dataclass(frozen=True, slots=True)
+class Presence:
+    """In which of the views a mark is."""
+
+    there: NDArray[np.bool_]
+    likeness: NDArray[np.float64]  # of each view's edges to the outline, 1 is the same
+    sureness: NDArray[np.float64]  # as multiples of what chance gives
+
+
+def present(all_steps: list[Steps], mask: NDArray[np.bool_], seed: NDArray[np.bool_]) -> Presence:
+    """Where a mark that is in the views ``seed`` is, too: its outline is learnt from all that have it."""
+    zone = cv2.dilate(mask.view(np.uint8), np.ones((2 * _MARGIN + 1,) * 2, np.uint8)).view(np.bool_)
+    there = seed.copy()
+    likeness = sureness = np.zeros(len(all_steps))
+    for _ in range(_TURNS):
+        total = np.sum([each for each, is_there in zip(all_steps, there, strict=True) if is_there], 0)
+        likeness, sureness = np.zeros(len(all_steps)), np.zeros(len(all_steps))
+        for number, each in enumerate(all_steps):
+            # A view must not recognise itself.
+            outline = total - each if there[number] and there.sum() > 1 else total
+            likeness[number], chance = _likeness(each, outline, zone)
+            sureness[number] = likeness[number] / max(chance, 0.02)
+        found = (sureness > _THERE) & (likeness > _LEAST)
+        if not found.any() or (found == there).all():
+            break
+        there = found
+    return Presence(there, likeness, sureness)
+
+
+def _likeness(view: Steps, outline: Steps, zone: NDArray[np.bool_]) -> tuple[float, float]:
+    """How alike the two are in the zone, and how alike by chance: the outline put beside its place."""
+    height, width = zone.shape
+    reach = max(6, min(height, width) // 5)
+    pattern = outline[zone]
+    size = float(np.sqrt((pattern**2).sum()))
+    if size == 0:
+        return 0.0, 1.0
+
+    def at(down: int, right: int) -> float:
+        moved = np.roll(view, (down, right), (0, 1))[zone]
+        return float((moved * pattern).sum() / (size * max(float(np.sqrt((moved**2).sum())), 1e-3)))
+
+    chance = [at(reach * down, reach * right) for down, right in _SHIFTS]
+    return at(0, 0), float(np.sqrt(np.mean(np.square(chance))))
+
+
+def backgrounds(all_steps: list[Steps], mask: NDArray[np.bool_], there: NDArray[np.bool_]) -> NDArray[np.intp]:
+    """Which of the pictures around the mark each view has: views of one scene that stands still have the same.
+
+    -1 where the mark is not.
+    """
+    near = cv2.dilate(mask.view(np.uint8), np.ones((2 * _MARGIN + 3,) * 2, np.uint8)) == 0
+    found: list[NDArray[np.float32]] = []
+    which = np.full(len(all_steps), -1, np.intp)
+    for number in np.flatnonzero(there):
+        around = all_steps[number][near]
+        around = around / max(float(np.sqrt((around**2).sum())), 1e-3)
+        alike = [float((around * other).sum()) for other in found]
+        if alike and max(alike) > _ALIKE:
+            which[number] = int(np.argmax(alike))
+        else:
+            which[number] = len(found)
+            found.append(around)
+    return which

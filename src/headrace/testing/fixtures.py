@@ -1,0 +1,83 @@
+"""Fixtures for pytest: a scratch database with Headrace's schema, and a worker for your own types.
+
+>>> pytest_plugins = ["headrace.testing.fixtures"]  # in the conftest.py of your project's root
+
+The PostgreSQL is the embedded one (the extra ``embedded``), kept in ``.pytest_cache`` from run to run; or that at
+``HEADRACE_TEST_DATABASE_URL``, as a user who may create databases and roles. Nothing is started until a test asks.
+"""
+
+import asyncio
+import os
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+
+from headrace.tasks.registry import Registry
+from headrace.testing.scratch import (
+    ScratchDatabase,
+    ScratchServer,
+    make_template,
+    scratch_database,
+    scratch_server,
+)
+from headrace.testing.worker import TestWorker
+
+__all__ = ["headrace_database", "headrace_own_sql", "headrace_registry", "headrace_worker"]
+
+_SERVER = "HEADRACE_TEST_DATABASE_URL"
+
+
+@pytest.fixture
+def headrace_registry() -> Registry:
+    """The task types that ``headrace_worker`` runs: override it with a fixture of this name that returns yours."""
+    pytest.fail(
+        "Say which types the worker runs: a fixture headrace_registry in your conftest.py that returns your registry.",
+        pytrace=False,
+    )
+
+
+@pytest.fixture
+def headrace_own_sql() -> str:
+    """SQL that makes your own tables beside Headrace's: override it. It is run once, as a superuser, and copied."""
+    return ""
+
+
+@pytest.fixture(scope="session")
+def _headrace_server(pytestconfig: pytest.Config) -> Iterator[ScratchServer]:
+    cache: pytest.Cache | None = getattr(pytestconfig, "cache", None)  # gone with -p no:cacheprovider
+    with ExitStack() as stack:
+        folder = (
+            Path(stack.enter_context(TemporaryDirectory())) / "headrace" if cache is None else cache.mkdir("headrace")
+        )
+        yield stack.enter_context(scratch_server(folder, given=os.environ.get(_SERVER)))
+
+
+@pytest.fixture(scope="session")
+def _headrace_template(_headrace_server: ScratchServer) -> Callable[[str], str]:
+    @cache
+    def made(own_sql: str) -> str:
+        return asyncio.run(make_template(_headrace_server, own_sql=own_sql, own=_SERVER not in os.environ))
+
+    return made
+
+
+@pytest.fixture
+def headrace_database(
+    _headrace_server: ScratchServer, _headrace_template: Callable[[str], str], headrace_own_sql: str
+) -> Iterator[ScratchDatabase]:
+    """A database of this test's own, with Headrace's schema and your tables, and nothing in them."""
+    with scratch_database(_headrace_server, _headrace_template(headrace_own_sql)) as database:
+        yield database
+
+
+@pytest.fixture
+def headrace_worker(
+    headrace_database: ScratchDatabase, headrace_registry: Registry, tmp_path: Path
+) -> Iterator[TestWorker]:
+    """A worker on that database that runs the types of ``headrace_registry`` while the test lasts."""
+    with TestWorker(headrace_database.url, headrace_registry, scratch=tmp_path / "headrace-scratch") as worker:
+        yield worker
