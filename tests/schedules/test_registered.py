@@ -44,7 +44,7 @@ def refused(answer: httpx.Response) -> bool:
 
 async def test_a_type_that_nobody_had_for_long_is_refused(ada: httpx.AsyncClient, clockwork: Clockwork) -> None:  # S-02
     made = (await ada.post("/v1/schedules", json=NIGHTLY)).json()
-    address = f"/v1/schedules/{made['uid']}"
+    address = f"/v1/schedules/{made['id']}"
     await clockwork.db.fetch_alone(DECLARED, 8 * DAY)
     assert refused(await ada.post("/v1/schedules", json=NIGHTLY | {"name": "Other"}))
     assert refused(await ada.patch(address, json={"priority": 1}))

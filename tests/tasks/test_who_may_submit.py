@@ -170,8 +170,8 @@ async def test_a_schedule_runs_with_the_rights_that_its_owner_has_then(
             await declare_types(tx, registry_of(**{USERS: "admins"}))
         scheduler = Scheduler(db, Submitter(StoredCatalog(), Followers()))
         await scheduler.run_once(now=datetime.now(UTC) + timedelta(seconds=90))
-        [run] = (await ada.get("/v1/executions", params={"schedule": made.json()["uid"]})).json()["items"][:1]
-        assert (run["state"], "administrators alone" in run["error_message"]) == ("failure", True)
+        [run] = (await ada.get("/v1/executions", params={"schedule_id": made.json()["id"]})).json()["items"][:1]
+        assert (run["status"], "administrators alone" in run["error_message"]) == ("FAILED", True)
         assert await db.fetch_alone("SELECT FROM headrace.tasks") == []
 
 
