@@ -81,17 +81,17 @@ def test_a_schedule_is_made_run_and_seen(admin_page: Page) -> None:
     page.get_by_role("button", name="Create").click()
     expect(page.get_by_role("heading", name=HOSTILE)).to_be_visible()
     page.get_by_role("button", name="Run now").click()
-    expect(page.get_by_role("table", name="Runs").get_by_text("Succeeded").first).to_be_visible()
-    page.get_by_role("link", name="Succeeded ·").first.click()  # a bar of the timeline
+    expect(page.get_by_role("table", name="Runs").get_by_text("Done").first).to_be_visible()
+    page.get_by_role("link", name="Done ·").first.click()  # a bar of the timeline
     expect(page.get_by_text("by hand")).to_be_visible()
 
 
 def test_why_a_run_failed_is_found(admin_page: Page, site_admin: Person) -> None:
     body = {"name": "nobody's report", "type": "report.build", "interval": 86400, "data": {"customer": "nobody"}}
     body |= {"max_retries": 0}
-    uid = site_admin.client.post("/v1/schedules", json=body).json()["uid"]
-    site_admin.client.post(f"/v1/schedules/{uid}/run")
-    admin_page.goto("/operators/runs?state=failure")
+    schedule_id = site_admin.client.post("/v1/schedules", json=body).json()["id"]
+    site_admin.client.post(f"/v1/schedules/{schedule_id}/run")
+    admin_page.goto("/operators/runs?status=FAILED")
     admin_page.get_by_role("table", name="Runs").get_by_role("link").first.click()
     expect(admin_page.get_by_role("heading", name="Stack trace")).to_be_visible()
     expect(admin_page.get_by_text("<b>there is no such customer</b>").first).to_be_visible()
@@ -100,9 +100,9 @@ def test_why_a_run_failed_is_found(admin_page: Page, site_admin: Person) -> None
 def test_who_changed_what_is_seen_field_by_field(admin_page: Page, site_admin: Person) -> None:
     page, data = admin_page, {"customer": "ACME"}
     body = {"name": "to be changed", "type": "report.build", "interval": 86400, "data": data}
-    uid = site_admin.client.post("/v1/schedules", json=body).json()["uid"]
-    site_admin.client.patch(f"/v1/schedules/{uid}", json={"priority": 7, "description": HOSTILE})
-    page.goto(f"/operators/audit?resource_id={uid}&action=updated")
+    schedule_id = site_admin.client.post("/v1/schedules", json=body).json()["id"]
+    site_admin.client.patch(f"/v1/schedules/{schedule_id}", json={"priority": 7, "description": HOSTILE})
+    page.goto(f"/operators/audit?resource_id={schedule_id}&action=updated")
     page.get_by_role("table", name="Audit trail").get_by_role("link").first.click()
     row = page.get_by_role("row", name="priority")
     expect(row.get_by_role("cell").nth(0)).to_have_text("0")

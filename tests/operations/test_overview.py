@@ -92,7 +92,7 @@ async def test_text_that_somebody_wrote_comes_back_as_data(database_url: str) ->
             "description": HOSTILE,
             "data": {"a": HOSTILE},
         }
-        uid = (await world.send("POST", "/v1/schedules", schedule)).json()["uid"]
+        uid = (await world.send("POST", "/v1/schedules", schedule)).json()["id"]
         hook = {"name": HOSTILE, "url": "https://example.com/x", "subscribed_events": ["*"]}
         hook_id = (await world.send("POST", "/v1/webhooks/endpoints", hook)).json()["id"]
         await world.send("POST", "/v1/locks", {"key": HOSTILE, "purpose": HOSTILE})

@@ -131,7 +131,7 @@ function Archives() {
         </>
       ),
     },
-    { key: "state", header: part("state"), width: "8rem", cell: (each) => <StateBadge state={each.state} /> },
+    { key: "state", header: part("state"), width: "8rem", cell: (each) => <StateBadge state={each.status} /> },
     {
       key: "rows",
       header: t("rows"),

@@ -1,6 +1,6 @@
 import { Button, Menu } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
-import { type Action, api, data, type EventOut, type ResourceType, useListing } from "../../api";
+import { type Action, api, data, type EventOut, type paths, useListing } from "../../api";
 import {
   type Column,
   CursorTable,
@@ -21,6 +21,8 @@ import { Views } from "../parts/Views";
 import classes from "./Audit.module.css";
 import { actionTexts, auditTexts, kindTexts } from "./audit.texts";
 import { Verify } from "./Verify";
+
+type Kind = NonNullable<NonNullable<paths["/v1/audit/events"]["get"]["parameters"]["query"]>["resource_type"]>;
 
 const DEFAULTS = { q: "", action: "", resource_type: "", resource_id: "", user_id: "", range: "" };
 export const ACTION_TONES: Record<string, Tone> = {
@@ -45,7 +47,7 @@ export default function AuditPage() {
   const query = {
     ...(values.q ? { q: values.q } : {}),
     ...(values.action ? { action: values.action as Action } : {}),
-    ...(values.resource_type ? { resource_type: values.resource_type as ResourceType } : {}),
+    ...(values.resource_type ? { resource_type: values.resource_type as Kind } : {}),
     ...(values.resource_id ? { resource_id: values.resource_id } : {}),
     ...(values.user_id ? { user_id: values.user_id } : {}),
     ...(since ? { created_after: since } : {}),

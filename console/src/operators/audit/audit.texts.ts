@@ -149,7 +149,6 @@ export const actionTexts = texts(
 export const kindTexts = texts(
   {
     user: "user",
-    role: "role",
     scheduledTask: "schedule",
     task: "task",
     asset: "file",
@@ -177,7 +176,6 @@ export const kindTexts = texts(
   },
   {
     user: "用户",
-    role: "角色",
     scheduledTask: "计划",
     task: "任务",
     asset: "文件",

@@ -1,5 +1,5 @@
 import { Button } from "@mantine/core";
-import { api, data, type LockOut, type LockState, useListing } from "../../api";
+import { api, data, type LockOut, useListing } from "../../api";
 import {
   type Column,
   CursorTable,
@@ -8,12 +8,11 @@ import {
   IconLock,
   Page,
   StateBadge,
-  stateTexts,
   Time,
   useConfirm,
   useFilters,
 } from "../../components";
-import { useText, wordFor } from "../../i18n";
+import { useText } from "../../i18n";
 import { AUDITED_EVERY_MS } from "../parts/audited";
 import { FilterBar, SelectFilter, TextFilter } from "../parts/FilterBar";
 import { partTexts } from "../parts/parts.texts";
@@ -21,8 +20,10 @@ import { useAct } from "../parts/useAct";
 import { Views } from "../parts/Views";
 import { lockTexts } from "./locks.texts";
 
-const DEFAULTS = { state: "active", key: "", holder: "" };
-const STATES: readonly LockState[] = ["active", "expired", "released"];
+type LockStatus = LockOut["status"];
+
+const DEFAULTS = { status: "ACTIVE", key: "", holder: "" };
+const STATES: readonly LockStatus[] = ["ACTIVE", "EXPIRED", "RELEASED"];
 
 /** Who holds which name, and until when. */
 export default function LocksPage() {
@@ -36,12 +37,12 @@ export default function LocksPage() {
   const listing = useListing<LockOut>(
     ["locks", values],
     (cursor) => {
-      const { state, ...rest } = query;
+      const { status, ...rest } = query;
       const asked = {
         ...rest,
         user_id: "*",
         limit: 50,
-        ...(state ? { state: state as LockState } : {}),
+        ...(status ? { status: status as LockStatus } : {}),
         ...(cursor ? { cursor } : {}),
       };
       return data(api.GET("/v1/locks", { params: { query: asked } }));
@@ -73,7 +74,12 @@ export default function LocksPage() {
         </>
       ),
     },
-    { key: "state", header: part("state"), width: "7rem", cell: (lock) => <StateBadge state={lock.state} /> },
+    {
+      key: "state",
+      header: part("state"),
+      width: "7rem",
+      cell: (lock) => <StateBadge state={lock.status} label={t(lock.status)} />,
+    },
     { key: "holder", header: t("holder"), width: "minmax(6rem, 1fr)", cell: (lock) => lock.holder },
     { key: "fence", header: t("fence"), width: "4rem", align: "end", cell: (lock) => lock.fence, phone: "hidden" },
     { key: "acquired", header: t("acquired"), width: "7.5rem", cell: (lock) => <Time at={lock.acquired_at} /> },
@@ -89,7 +95,7 @@ export default function LocksPage() {
       width: "9.5rem",
       align: "end",
       cell: (lock) =>
-        lock.state === "active" && (
+        lock.status === "ACTIVE" && (
           <Button size="compact-sm" variant="default" onClick={() => void release(lock)}>
             {t("release")}
           </Button>
@@ -101,9 +107,9 @@ export default function LocksPage() {
       <FilterBar active={filters.active} onClear={filters.clear} onReload={listing.reload} actions={<Views />}>
         <SelectFilter
           label={part("state")}
-          value={values.state}
-          onChange={(state) => set({ state })}
-          choices={STATES.map((value) => ({ value, label: wordFor(stateTexts, value) }))}
+          value={values.status}
+          onChange={(status) => set({ status })}
+          choices={STATES.map((value) => ({ value, label: t(value) }))}
         />
         <TextFilter label={t("key")} value={values.key} onChange={(key) => set({ key })} />
         <TextFilter label={t("holder")} value={values.holder} onChange={(holder) => set({ holder })} />

@@ -28,29 +28,29 @@ export default function RunPage() {
   const { uid = "" } = useParams();
   const confirm = useConfirm();
   const { busy, act } = useAct(["runs"]);
-  const params = { path: { execution_uid: uid } };
+  const params = { path: { execution_id: uid } };
   const query = useQuery({
     queryKey: ["runs", "one", uid],
-    queryFn: () => data(api.GET("/v1/executions/{execution_uid}", { params })),
+    queryFn: () => data(api.GET("/v1/executions/{execution_id}", { params })),
     refetchInterval: ({ state }) => (state.data?.finished_at ? false : 5000),
   });
   const run = query.data;
   const why = useQuery({
     queryKey: ["runs", "why", uid],
-    queryFn: () => data(api.GET("/v1/executions/{execution_uid}/why", { params })),
-    enabled: run?.state === "pending",
+    queryFn: () => data(api.GET("/v1/executions/{execution_id}/why", { params })),
+    enabled: run?.status === "PENDING",
     refetchInterval: 5000,
   });
   if (query.error) return <ProblemAlert error={query.error} onRetry={() => void query.refetch()} />;
   if (!run) return <Loading />;
   const cancel = async () => {
     const yes = await confirm({ title: t("askCancel"), body: t("cancelText"), action: t("cancel"), danger: true });
-    if (yes) await act(() => data(api.POST("/v1/executions/{execution_uid}/cancel", { params })), t("canceled"));
+    if (yes) await act(() => data(api.POST("/v1/executions/{execution_id}/cancel", { params })), t("canceled"));
   };
   return (
     <Page
       title={t("run", { name: run.schedule_name })}
-      text={<Id id={run.execution_uid} full />}
+      text={<Id id={run.id} full />}
       actions={
         !run.finished_at && (
           <Button variant="default" leftSection={<IconBan size={16} />} loading={busy} onClick={() => void cancel()}>
@@ -62,7 +62,7 @@ export default function RunPage() {
       <Panel>
         <RunFacts run={run} />
       </Panel>
-      {why.data && run.state === "pending" && (
+      {why.data && run.status === "PENDING" && (
         <Panel title={t("why")}>
           <Stack gap="xs">
             {why.data.reasons.map((reason) => (
@@ -118,8 +118,8 @@ function RunFacts({ run }: { run: ExecutionOut }) {
   return (
     <Stack>
       <Group gap="sm">
-        <StateBadge state={run.state} />
-        <Link to={`/operators/schedules/${run.schedule_uid}`}>{t("openSchedule")}</Link>
+        <StateBadge state={run.status} />
+        <Link to={`/operators/schedules/${run.schedule_id}`}>{t("openSchedule")}</Link>
         {run.task_id && <Link to={`/tasks/${run.task_id}`}>{t("openTask")}</Link>}
       </Group>
       <Facts>

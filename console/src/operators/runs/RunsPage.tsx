@@ -1,5 +1,5 @@
 import type { ReactNode } from "react";
-import { api, data, type ExecutionItemOut, type ExecutionState, useListing } from "../../api";
+import { api, data, type ExecutionItemOut, useListing } from "../../api";
 import {
   type Column,
   CursorTable,
@@ -22,16 +22,10 @@ import { lastLine } from "../tasks/lastLine";
 import classes from "../tasks/Tasks.module.css";
 import { runTexts } from "./runs.texts";
 
-const DEFAULTS = { state: "", trigger: "", type: "", schedule: "", range: "" };
-const STATES: readonly ExecutionState[] = [
-  "pending",
-  "running",
-  "success",
-  "failure",
-  "timeout",
-  "cancelled",
-  "interrupted",
-];
+const DEFAULTS = { status: "", trigger: "", type: "", schedule: "", range: "" };
+type Status = ExecutionItemOut["status"];
+
+const STATES: readonly Status[] = ["PENDING", "RUNNING", "SUCCEEDED", "FAILED", "TIMED_OUT", "CANCELED", "INTERRUPTED"];
 
 /** Runs of all schedules. */
 export default function RunsPage() {
@@ -46,8 +40,8 @@ export default function RunsPage() {
       <FilterBar active={filters.active} onClear={filters.clear} actions={<Views />}>
         <ManyFilter
           label={part("state")}
-          value={values.state}
-          onChange={(state) => set({ state })}
+          value={values.status}
+          onChange={(status) => set({ status })}
           choices={STATES.map((value) => ({ value, label: wordFor(stateTexts, value) }))}
         />
         <SelectFilter
@@ -64,10 +58,10 @@ export default function RunsPage() {
       </FilterBar>
       <RunTable
         filter={{
-          ...(values.state ? { state: values.state.split(",") as ExecutionState[] } : {}),
+          ...(values.status ? { status: values.status.split(",") as Status[] } : {}),
           ...(values.trigger ? { trigger: values.trigger as "scheduled" | "manual" } : {}),
           ...(values.type ? { type: values.type } : {}),
-          ...(values.schedule ? { schedule: values.schedule } : {}),
+          ...(values.schedule ? { schedule_id: values.schedule } : {}),
           ...(since ? { due_after: since } : {}),
         }}
         empty={
@@ -85,10 +79,10 @@ export default function RunsPage() {
 export interface RunFilter {
   /** Whose; everybody's without. */
   readonly user_id?: string;
-  readonly state?: ExecutionState[];
+  readonly status?: Status[];
   readonly trigger?: "scheduled" | "manual";
   readonly type?: string;
-  readonly schedule?: string;
+  readonly schedule_id?: string;
   readonly due_after?: string;
 }
 
@@ -122,7 +116,7 @@ export function RunTable({ filter, empty }: { filter: RunFilter; empty: ReactNod
         </>
       ),
     },
-    { key: "state", header: part("state"), width: "8.5rem", cell: (run) => <StateBadge state={run.state} /> },
+    { key: "state", header: part("state"), width: "8.5rem", cell: (run) => <StateBadge state={run.status} /> },
     { key: "due", header: t("due"), width: "9rem", cell: (run) => <Time at={run.scheduled_at} /> },
     {
       key: "took",
@@ -146,8 +140,8 @@ export function RunTable({ filter, empty }: { filter: RunFilter; empty: ReactNod
       label={t("title")}
       listing={listing}
       columns={columns}
-      rowKey={(run) => run.execution_uid}
-      href={(run) => `/operators/runs/${run.execution_uid}`}
+      rowKey={(run) => run.id}
+      href={(run) => `/operators/runs/${run.id}`}
       empty={empty}
     />
   );

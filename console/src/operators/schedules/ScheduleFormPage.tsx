@@ -31,7 +31,7 @@ export default function ScheduleFormPage() {
   const { uid } = useParams();
   const query = useQuery({
     queryKey: ["schedules", uid, "form"],
-    queryFn: () => data(api.GET("/v1/schedules/{uid}", { params: { path: { uid: uid ?? "" } } })),
+    queryFn: () => data(api.GET("/v1/schedules/{schedule_id}", { params: { path: { schedule_id: uid ?? "" } } })),
     enabled: uid !== undefined,
     staleTime: Number.POSITIVE_INFINITY, // what somebody is editing is not changed under their hands
     gcTime: 0,
@@ -101,15 +101,15 @@ function ScheduleForm({ schedule }: { schedule: ScheduleOut | null }) {
         schedule === null
           ? await data(api.POST("/v1/schedules", { body: { ...body, type: form.type } }))
           : await data(
-              api.PATCH("/v1/schedules/{uid}", {
-                params: { path: { uid: schedule.uid } },
+              api.PATCH("/v1/schedules/{schedule_id}", {
+                params: { path: { schedule_id: schedule.id } },
                 headers: ifMatch(schedule.version),
                 body,
               }),
             );
       await queries.invalidateQueries({ queryKey: ["schedules"] });
       tell(schedule === null ? t("created") : t("saved"));
-      void navigate(`/operators/schedules/${saved.uid}`);
+      void navigate(`/operators/schedules/${saved.id}`);
     } catch (refusal) {
       setError(refusal);
     } finally {

@@ -40,10 +40,10 @@ export default function SchedulePage() {
   const navigate = useNavigate();
   const confirm = useConfirm();
   const { busy, act } = useAct(["schedules"], ["runs"]);
-  const params = { path: { uid } };
+  const params = { path: { schedule_id: uid } };
   const query = useQuery({
     queryKey: ["schedules", uid],
-    queryFn: () => data(api.GET("/v1/schedules/{uid}", { params })),
+    queryFn: () => data(api.GET("/v1/schedules/{schedule_id}", { params })),
     refetchInterval: ({ state }) => (state.data?.user_id === user.id ? OWN_EVERY_MS : AUDITED_EVERY_MS),
   });
   if (query.error) return <ProblemAlert error={query.error} onRetry={() => void query.refetch()} />;
@@ -57,14 +57,14 @@ export default function SchedulePage() {
       danger: true,
     });
     if (!yes) return;
-    if (await act(() => data(api.DELETE("/v1/schedules/{uid}", { params })), t("deleted"))) {
+    if (await act(() => data(api.DELETE("/v1/schedules/{schedule_id}", { params })), t("deleted"))) {
       void navigate("/operators/schedules");
     }
   };
   const toggle = () =>
     schedule.enabled
-      ? act(() => data(api.POST("/v1/schedules/{uid}/disable", { params })), t("disabled"))
-      : act(() => data(api.POST("/v1/schedules/{uid}/enable", { params })), t("enabled"));
+      ? act(() => data(api.POST("/v1/schedules/{schedule_id}/disable", { params })), t("disabled"))
+      : act(() => data(api.POST("/v1/schedules/{schedule_id}/enable", { params })), t("enabled"));
   return (
     <Page
       title={schedule.name}
@@ -74,7 +74,7 @@ export default function SchedulePage() {
           <Button
             leftSection={<IconPlayerSkipForward size={16} />}
             loading={busy}
-            onClick={() => void act(() => data(api.POST("/v1/schedules/{uid}/run", { params })), t("started"))}
+            onClick={() => void act(() => data(api.POST("/v1/schedules/{schedule_id}/run", { params })), t("started"))}
           >
             {t("runNow")}
           </Button>
@@ -145,7 +145,7 @@ function Rules({ schedule }: { schedule: ScheduleOut }) {
         <Fact name={t("priority")}>{schedule.priority}</Fact>
         {labels.length > 0 && <Fact name={t("labels")}>{labels.join(", ")}</Fact>}
         <Fact name="Id">
-          <Id id={schedule.uid} />
+          <Id id={schedule.id} />
         </Fact>
       </Facts>
     </Panel>
@@ -154,10 +154,10 @@ function Rules({ schedule }: { schedule: ScheduleOut }) {
 
 function Upcoming({ schedule }: { schedule: ScheduleOut }) {
   const t = useText(scheduleTexts);
-  const params = { path: { uid: schedule.uid }, query: { count: 6 } };
+  const params = { path: { schedule_id: schedule.id }, query: { count: 6 } };
   const query = useQuery({
-    queryKey: ["schedules", schedule.uid, "next", schedule.version, schedule.next_run],
-    queryFn: () => data(api.GET("/v1/schedules/{uid}/next", { params })),
+    queryKey: ["schedules", schedule.id, "next", schedule.version, schedule.next_run],
+    queryFn: () => data(api.GET("/v1/schedules/{schedule_id}/next", { params })),
   });
   const times = query.data?.times ?? [];
   return (
@@ -182,13 +182,13 @@ function Upcoming({ schedule }: { schedule: ScheduleOut }) {
   );
 }
 
-function Figures({ schedule: { uid, total_executions } }: { schedule: ScheduleOut }) {
+function Figures({ schedule: { id: uid, total_executions } }: { schedule: ScheduleOut }) {
   const t = useText(scheduleTexts);
   const language = useLanguage();
   const query = useQuery({
     queryKey: ["schedules", uid, "statistics", total_executions],
     placeholderData: (before) => before,
-    queryFn: () => data(api.GET("/v1/schedules/{uid}/statistics", { params: { path: { uid } } })),
+    queryFn: () => data(api.GET("/v1/schedules/{schedule_id}/statistics", { params: { path: { schedule_id: uid } } })),
   });
   const found = query.data;
   if (!found) return null;
@@ -199,10 +199,10 @@ function Figures({ schedule: { uid, total_executions } }: { schedule: ScheduleOu
       <Facts>
         <Fact name={t("total")}>{n(found.total_executions)}</Fact>
         <Fact name={t("succeeded")}>
-          {n(found.success_executions)}{" "}
+          {n(found.succeeded_executions)}{" "}
           {found.success_rate !== null && <small>({formats.percent(found.success_rate, language)})</small>}
         </Fact>
-        <Fact name={t("failed")}>{n(found.failure_executions)}</Fact>
+        <Fact name={t("failed")}>{n(found.failed_executions)}</Fact>
         <Fact name={t("skipped")}>{n(found.skipped_runs)}</Fact>
         <Fact name={t("average")}>{ms(found.average_ms)}</Fact>
         <Fact name={t("p95")}>{ms(found.p95_ms)}</Fact>
@@ -213,12 +213,12 @@ function Figures({ schedule: { uid, total_executions } }: { schedule: ScheduleOu
   );
 }
 
-function Runs({ schedule: { uid, user_id } }: { schedule: ScheduleOut }) {
+function Runs({ schedule: { id: uid, user_id } }: { schedule: ScheduleOut }) {
   const t = useText(scheduleTexts);
   const { user } = useMe();
   const query = useQuery({
     queryKey: ["runs", "timeline", uid],
-    queryFn: () => data(api.GET("/v1/executions", { params: { query: { schedule: uid, user_id, limit: 12 } } })),
+    queryFn: () => data(api.GET("/v1/executions", { params: { query: { schedule_id: uid, user_id, limit: 12 } } })),
     refetchInterval: user_id === user.id ? OWN_EVERY_MS : AUDITED_EVERY_MS,
   });
   const runs = query.data?.items ?? [];
@@ -234,7 +234,7 @@ function Runs({ schedule: { uid, user_id } }: { schedule: ScheduleOut }) {
           {t("history")}
         </Text>
         <RunTable
-          filter={{ schedule: uid, user_id }}
+          filter={{ schedule_id: uid, user_id }}
           empty={<Empty icon={IconHistory} title={t("noRuns")} text={t("noRunsText")} />}
         />
       </Stack>

@@ -104,7 +104,7 @@ export default function SchedulesPage() {
       align: "end",
       cell: (schedule) =>
         schedule.total_executions > 0
-          ? formats.percent(schedule.success_executions / schedule.total_executions, language)
+          ? formats.percent(schedule.succeeded_executions / schedule.total_executions, language)
           : "–",
     },
   ];
@@ -139,8 +139,8 @@ export default function SchedulesPage() {
         label={t("title")}
         listing={listing}
         columns={columns}
-        rowKey={(schedule) => schedule.uid}
-        href={(schedule) => `/operators/schedules/${schedule.uid}`}
+        rowKey={(schedule) => schedule.id}
+        href={(schedule) => `/operators/schedules/${schedule.id}`}
         selection={{ chosen, onChange: setChosen }}
         empty={
           filters.active ? (

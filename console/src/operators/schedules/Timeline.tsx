@@ -32,15 +32,15 @@ export function Timeline({ runs }: { runs: readonly ExecutionItemOut[] }) {
   return (
     <div className={classes.frame}>
       {shown.map(({ run, from, to }) => {
-        const words = `${wordFor(stateTexts, run.state)} · ${formats.absolute(new Date(from), language)} · ${formats.duration(to - from, language)}`;
+        const words = `${wordFor(stateTexts, run.status)} · ${formats.absolute(new Date(from), language)} · ${formats.duration(to - from, language)}`;
         return (
-          <div key={run.execution_uid} className={classes.row}>
+          <div key={run.id} className={classes.row}>
             <Tooltip label={words}>
               <Link
-                to={`/operators/runs/${run.execution_uid}`}
+                to={`/operators/runs/${run.id}`}
                 aria-label={words}
                 className={classes.bar}
-                data-tone={toneOf(run.state)}
+                data-tone={toneOf(run.status)}
                 style={{ left: `${(100 * (from - first)) / span}%`, width: `${(100 * (to - from)) / span}%` }}
               />
             </Tooltip>

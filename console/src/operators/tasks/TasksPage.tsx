@@ -40,18 +40,7 @@ import classes from "./Tasks.module.css";
 import { taskTexts } from "./tasks.texts";
 import { useBulk } from "./useBulk";
 
-const STATUSES: readonly TaskStatus[] = [
-  "QUEUED",
-  "RUNNING",
-  "SUCCEEDED",
-  "FAILED",
-  "CANCELED",
-  "UPLOADED",
-  "PREPROCESSING",
-  "DETECTING",
-  "INPAINTING",
-  "PACKAGING",
-];
+const STATUSES: readonly TaskStatus[] = ["QUEUED", "RUNNING", "SUCCEEDED", "FAILED", "CANCELED"];
 
 /** Everybody's tasks: filtered, watched, and acted on one by one or all that match. */
 export default function TasksPage() {

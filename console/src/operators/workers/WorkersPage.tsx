@@ -99,7 +99,7 @@ function Worker({ worker }: { worker: WorkerOut }) {
               {worker.holds.map((held) => (
                 <Group key={held.task_id} gap="sm" wrap="nowrap" className={classes.held}>
                   <Link to={`/tasks/${held.task_id}`} className={classes.name}>
-                    {held.task_type}
+                    {held.type}
                   </Link>
                   <Text size="xs" c="dimmed" span>
                     {t("attempt", { n: held.attempt })}

@@ -3,7 +3,13 @@ import type { StepOut } from "../../api";
 import { bars } from "./timeline";
 
 const at = (second: number) => new Date(Date.UTC(2026, 0, 1, 0, 0, second)).toISOString();
-const step = (name: string, attempt: number, from: number | null, to: number | null, status: StepOut["status"] = "SUCCEEDED"): StepOut => ({
+const step = (
+  name: string,
+  attempt: number,
+  from: number | null,
+  to: number | null,
+  status: StepOut["status"] = "SUCCEEDED",
+): StepOut => ({
   name,
   attempt,
   status,

@@ -9,7 +9,7 @@ from headrace.edge.text import Text
 from headrace.operations.bulk.model import MOST_COUNTED, MOST_NAMED, Bulk, BulkResource, ScheduleAction, TaskAction
 from headrace.schedules.schemas import SCHEDULE_ID
 from headrace.schedules.store.schedules import ScheduleFilter
-from headrace.tasks.model import LABEL, TaskStatus
+from headrace.tasks.model import LABEL, RUNNING, TaskStatus
 from headrace.tasks.schemas import TASK_ID, Instant
 from headrace.tasks.store.tasks import Filter
 
@@ -44,7 +44,10 @@ class TaskFilterIn(_Body):
 
     def wanted(self, user_id: str, action: TaskAction | None) -> Filter:
         """Which tasks these are for this caller, of those to which the action can be done."""
-        chosen = set(self.status or TaskStatus) & (action.applies_to if action else set(TaskStatus))
+        given = set(self.status or TaskStatus)
+        if TaskStatus.RUNNING in given:  # as in the list: what shows a step as its status runs, too
+            given |= {*RUNNING}
+        chosen = given & (action.applies_to if action else set(TaskStatus))
         return Filter(
             _whose(self.owner, user_id), sorted(chosen), self.type, self.queue, self.created_after, self.created_before
         )
