@@ -46,6 +46,7 @@ const TONES: Record<string, Tone> = {
   HIGH: "warn",
   MEDIUM: "waiting",
   timeout: "bad",
+  TIMED_OUT: "bad",
   FAILED: "bad",
   failure: "bad",
   DEAD: "bad",

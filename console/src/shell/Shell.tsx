@@ -40,6 +40,7 @@ export function Shell({ children }: { children: ReactNode }) {
   useEffect(() => {
     close();
     window.scrollTo(0, 0);
+    document.querySelector("nav [aria-current=page]")?.scrollIntoView({ block: "nearest" });
   }, [pathname, close]);
   return (
     <AppShell
@@ -70,7 +71,7 @@ export function Shell({ children }: { children: ReactNode }) {
         </Group>
       </AppShell.Header>
       <AppShell.Navbar className={classes.navbar} aria-label={t("menu")}>
-        <AppShell.Section grow component={ScrollArea} type="never" p="sm">
+        <AppShell.Section grow component={ScrollArea} type="auto" scrollbarSize={6} p="sm">
           {user.role === "ADMIN" && OPERATORS.length > 0 && <div className={classes.group}>{t("mine")}</div>}
           <Links destinations={MINE} pathname={pathname} />
           {user.role === "ADMIN" && OPERATORS.length > 0 && (

@@ -23,6 +23,7 @@ from headrace.assembly.routers import RouteDeps, routers
 from headrace.assembly.webhooks import webhooks
 from headrace.assets.routes import STREAMED
 from headrace.billing.payments.service import open_payments
+from headrace.cli.console_wiring import operators
 from headrace.cli.files_wiring import open_files
 from headrace.cli.metrics import served
 from headrace.cli.paying import order_config, wechatpay_config
@@ -152,7 +153,10 @@ async def application(
         )
         ours = open_tasks(settings)
         hooks = webhooks(settings, secret)
-        deps = RouteDeps(known, ours, watch, payments, config_keys(), held, offer(settings), hooks, inbox, files)
+        deps = RouteDeps(
+            *(known, ours, watch, payments, config_keys(), held, offer(settings), hooks, inbox, files),
+            operators=operators(settings),
+        )
         app = create_app(services, web_config(settings, https=https), routers=routers(deps))
 
         def end_streams() -> None:

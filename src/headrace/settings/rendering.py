@@ -1,5 +1,6 @@
 """Settings as people read them."""
 
+import re
 from datetime import timedelta
 
 from pydantic import BeforeValidator, ByteSize, SecretStr
@@ -8,14 +9,17 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource
 from headrace.settings.kinds import FOREVER, PREFIX, UNITS, Group, keep
 from headrace.settings.loading import Settings
 
+_HIDDEN = "••••••"
+_CREDENTIALS = re.compile(r"//[^/@\s]+@")
+
 
 def shown(value: object) -> str | None:
-    """A value as a person would write it; a secret as dots."""
+    """A value as a person would write it; a secret as dots, also one within an address."""
     match value:
         case None:
             return None
         case SecretStr():
-            return "••••••"
+            return _HIDDEN
         case timedelta():
             seconds = value.total_seconds()
             unit = next((u for u in ("d", "h", "m", "s") if seconds % UNITS[u] == 0), "ms")
@@ -25,7 +29,7 @@ def shown(value: object) -> str | None:
         case tuple():
             return ",".join(filter(None, map(shown, value)))
         case _:
-            return str(value)
+            return _CREDENTIALS.sub(f"//{_HIDDEN}@", str(value))
 
 
 def shown_as(name: str, value: object) -> str | None:
@@ -34,6 +38,11 @@ def shown_as(name: str, value: object) -> str | None:
         isinstance(each, BeforeValidator) and each.func is keep for each in Settings.model_fields[name].metadata
     )
     return FOREVER if value is None and keeps else shown(value)
+
+
+def is_secret(name: str) -> bool:
+    """Whether what this setting holds is shown to nobody."""
+    return SecretStr.__name__ in str(Settings.model_fields[name].annotation)
 
 
 def groups() -> list[type[Group]]:
