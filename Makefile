@@ -10,9 +10,11 @@ unexport PYTHONDONTWRITEBYTECODE
 name ?= dispatch
 # How long `make chaos` harms; without seed= it draws one and says which.
 minutes ?= 3
+# The Headrace that `make console` shows.
+url ?= http://127.0.0.1:8080
 
 .DEFAULT_GOAL := help
-.PHONY: help up setup setup-dev setup-training test cover test-slow test-oldest nightly check fmt docs bench chaos clean
+.PHONY: help up setup setup-dev setup-training test cover test-slow test-oldest nightly check fmt docs console bench chaos clean
 
 help:       ## list what can be done
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 20
@@ -56,15 +58,20 @@ check: setup-dev     ## format, lint, types, layers, dependencies, lock files, m
 	@scripts/check-migrations
 	@scripts/check-delivery
 	@$(python) -m headrace docs --check
+	@scripts/console check
 	@echo "all checks passed"
 
 fmt: setup-dev       ## format and mend what ruff can
 	@$(python) -m ruff format --quiet .
 	@$(python) -m ruff check --quiet --fix .
+	@scripts/console format
 
 docs: setup-dev      ## render the reference pages from the code
 	@$(python) -m headrace docs
 	@scripts/schema
+
+console: setup-dev   ## the console as you edit it, in front of a `make up`; url=… for one elsewhere
+	@HEADRACE_API_URL=$(url) scripts/console dev
 
 bench:      ## measure: ours beside the peers and the raw limit; name=audit or name=schedules for another part
 	@scripts/setup bench
@@ -74,5 +81,6 @@ chaos: setup-dev     ## harm real processes for minutes=3 with seed=…, then re
 	@$(python) -m tests.chaos --minutes $(minutes) $(if $(seed),--seed $(seed))
 
 clean:      ## remove what set-up and tools made; your data in .headrace stays
-	@rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage* htmlcov dist build
+	@rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage* htmlcov dist build \
+	  console/node_modules console/dist src/headrace/web/console
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -75,7 +75,7 @@ def pytest_unconfigure() -> None:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The longest first: at the end of a run nobody shall wait for one of them."""
-    items.sort(key=lambda item: item.path.parent.name not in {"races", "e2e"})
+    items.sort(key=lambda item: item.path.parent.name not in {"races", "e2e", "console"})
 
 
 @dataclass(frozen=True)

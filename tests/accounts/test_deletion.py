@@ -370,6 +370,7 @@ SEEN_TO = {
     "api_keys": "accounts.credentials",
     "idempotency_keys": "accounts.credentials",
     "tasks": "tasks.erase",
+    "bulk_actions": "bulk_actions",
     "task_locks": "locks",
     "lock_fences": "locks",
     "account_deletions": "stays: ids and times only",

@@ -49,6 +49,8 @@ NOUNS = {
 # Where path and method say too little.
 NEEDS = {
     "GET /v1/me": ANY,
+    "GET /v1/me/views": Scope.ACCOUNT_READ,
+    "PUT /v1/me/views": Scope.ACCOUNT_WRITE,
     "GET /v1/event-types": ANY,
     "PATCH /v1/me": SESSION,
     "POST /v1/auth/logout": SESSION,
@@ -69,6 +71,7 @@ NEEDS = {
 OF_CALLER = {
     "DELETE /v1/sessions": "the caller's own, all but this one",
     "PATCH /v1/me": "the caller's own",
+    "PUT /v1/me/views": "the caller's own",
     "POST /v1/schedules/preview": "nothing is stored",
     "POST /v1/removals/quote": "nothing is stored",
     "POST /v1/notifications/read-all": "the caller's own",

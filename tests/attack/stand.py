@@ -61,6 +61,11 @@ async def _result(world: World) -> Sent:
     return Sent({"task_id": await world.result()})
 
 
+async def _bulk(world: World) -> Sent:
+    body = {"action": "cancel", "filter": {"ids": [await world.task()]}, "expected": 1}
+    return Sent({"task_id": (await world.send("POST", "/v1/tasks/bulk", body)).json()["task_id"]})
+
+
 async def _removal(world: World) -> Sent:
     return Sent({"task_id": await world.removal()})
 
@@ -70,6 +75,7 @@ async def _quoted(world: World) -> Sent:
 
 
 MORE_RECIPES = {
+    "GET /v1/tasks/bulk/{task_id}": _bulk,
     "POST /v1/locks/renew": _locked,
     "POST /v1/schedules/preview": _preview,
     "POST /v1/notifications/{notification_id}/read": _unread,

@@ -49,7 +49,9 @@ class Newcomer:
             return {**ours, **chosen, "PATH": SYSTEM_PATH}
         # Where packages come from is a matter of the machine; the caches begin empty all the same.
         config = os.environ.get("XDG_CONFIG_HOME") or str(Path.home() / ".config")
-        return {**ours, **chosen, "XDG_CONFIG_HOME": config}
+        # npm reads its own from the home that we do not lend.
+        npm = os.environ.get("NPM_CONFIG_USERCONFIG") or str(Path.home() / ".npmrc")
+        return {**ours, **chosen, "XDG_CONFIG_HOME": config, "NPM_CONFIG_USERCONFIG": npm}
 
     def run(self, *words: str, within: float = 300) -> "subprocess.CompletedProcess[str]":
         return subprocess.run(
@@ -121,7 +123,7 @@ def test_from_a_clone_to_a_login(newcomer: Newcomer, start: Start) -> None:
     # Everything lies in the folder, where git does not see it; outside there are only the installers' caches.
     # (pip asks `rustc` for its version, and where that is rustup's stand-in it makes a folder.)
     assert {path.name for path in newcomer.home.iterdir()} <= {".cache", ".rustup"}
-    assert {path.name for path in (newcomer.home / ".cache").glob("*")} <= {"uv", "pip"}
+    assert {path.name for path in (newcomer.home / ".cache").glob("*")} <= {"uv", "pip", "npm", "node"}
     assert list(newcomer.temporary.iterdir()) == []
     status = ["git", "-c", "safe.directory=*", "-C", str(newcomer.clone), "status", "--short"]
     assert subprocess.run(status, capture_output=True, text=True, check=True, timeout=60).stdout == ""

@@ -54,6 +54,7 @@ class Stand:
             ROWS,
             purges(ThrottleConfig()),
             lambda: files(folder(scratch / "files"), PlainInspector(), scratch),
+            lambda: self.tasks,
         )
         self.registry = with_maintenance(Registry(), maintenance)
         self.config = WorkerConfig(concurrency=4, poll_every=timedelta(milliseconds=100), scratch=scratch)
@@ -208,9 +209,11 @@ def test_a_programs_own_types_stay_what_they_are(stand: Any) -> None:
         ROWS,
         purges(ThrottleConfig()),
         lambda: files(folder(Path("/nowhere")), PlainInspector(), Path("/nowhere")),
+        lambda: stand.tasks,
     )
     assert with_maintenance(program, maintenance).names == [
         "greet",
+        "headrace.bulk",
         "headrace.check-payments",
         "headrace.purge",
         "headrace.renew-subscriptions",

@@ -31,7 +31,8 @@ POINTS = list(itertools.product(range(1, TRANSACTIONS + 1), ("before", "after"))
 SOME = POINTS[::8]  # sixteen of them
 
 STEPS = [
-    "webhooks", "schedules", "tasks.cancel", "files", "removals", "tasks.erase", "billing", "locks", "notifications",
+    "webhooks", "schedules", "tasks.cancel", "files", "removals", "tasks.erase", "bulk_actions", "billing", "locks",
+    "notifications",
     "configs", "accounts.credentials",
 ]  # fmt: skip
 

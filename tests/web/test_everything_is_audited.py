@@ -23,8 +23,10 @@ from headrace.assets.results import ResultFiles
 from headrace.billing.payments.local.keys import LocalKeys, make_keys
 from headrace.billing.payments.local.server import LocalPayments, local_payments
 from headrace.cli.serving import application
-from headrace.cli.wiring import Deployment
+from headrace.cli.wiring import Deployment, open_tasks
 from headrace.database import Database, DatabaseConfig
+from headrace.operations.bulk.carrying_out import add_handlers as add_bulk
+from headrace.operations.maintenance import QUEUE
 from headrace.outbox.catalogue import faults
 from headrace.storage import Storage, StorageConfig
 from headrace.tasks.catalog import declare_types
@@ -471,6 +473,27 @@ async def _(world: World) -> Sent:
     return Sent({"entitlement_id": await world.entitlement()}, {"units": 5, "reason": "the outage of Monday"})
 
 
+@recipe("POST /v1/tasks/bulk")
+async def _(world: World) -> Sent:
+    return Sent(body={"action": "cancel", "filter": {"ids": [await world.task()]}, "expected": 1})
+
+
+@recipe("POST /v1/schedules/bulk")
+async def _(world: World) -> Sent:
+    return Sent(body={"action": "disable", "filter": {"ids": [await world.schedule()]}, "expected": 1})
+
+
+@recipe("PUT /v1/me/views")
+async def _(world: World) -> Sent:
+    view = {"name": "what failed", "path": "/operators/tasks?status=FAILED"}
+    return Sent(body={"views": [view]}, token=(await world.session())[0])
+
+
+@recipe("POST /v1/admin/audit/verify")
+async def _(world: World) -> Sent:
+    return Sent(body={})
+
+
 @recipe("POST /v1/admin/ledger/verify")
 async def _(world: World) -> Sent:
     return Sent()
@@ -687,6 +710,7 @@ async def _served(
         @registry.task("anything")
         async def anything(context: TaskContext, payload: Any) -> None: ...
 
+        add_bulk(registry, db, lambda: open_tasks(chosen), queue=QUEUE)
         async with db.transaction() as tx:
             await declare_types(tx, registry)
         async with stand.client(app) as client:

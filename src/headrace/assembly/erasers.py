@@ -10,6 +10,7 @@ from headrace.configs.erasure import ForgetConfigs
 from headrace.erasure import Eraser
 from headrace.locks.erasure import ForgetLocks
 from headrace.notifications.erasure import ForgetNotifications
+from headrace.operations.bulk.erasure import ForgetBulkActions
 from headrace.removal.erasure import ForgetRemovals
 from headrace.schedules.erasure import ForgetSchedules
 from headrace.tasks.erasure import CancelTasks, EraseTasks
@@ -26,6 +27,7 @@ def erasers(tasks: Tasks, files: Callable[[], Files]) -> Sequence[Eraser]:
         ForgetFiles(files),
         ForgetRemovals(),
         EraseTasks(),
+        ForgetBulkActions(),
         EndSubscriptions(),
         ForgetLocks(),
         ForgetNotifications(),

@@ -8,6 +8,7 @@ from headrace.assets import retention as file_retention
 from headrace.edge import retention as edge_retention
 from headrace.locks import retention as lock_retention
 from headrace.notifications import retention as notification_retention
+from headrace.operations.bulk import retention as bulk_retention
 from headrace.outbox import retention as outbox_retention
 from headrace.purging import Purge, RowRetention
 from headrace.schedules import retention as schedule_retention
@@ -35,5 +36,6 @@ def purges(throttle: ThrottleConfig, webhooks: Sequence[Purge] = ()) -> Sequence
         lock_retention.EXPIRED,
         schedule_retention.DELETED,
         task_retention.DELETED,
+        bulk_retention.OLD,
         *webhooks,
     )

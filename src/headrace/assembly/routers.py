@@ -1,7 +1,7 @@
 """The routes of all packages."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from fastapi import APIRouter
 
@@ -21,7 +21,10 @@ from headrace.notifications import routes as notification_routes
 from headrace.notifications.live import Inbox
 from headrace.operations import routes as operation_routes
 from headrace.operations.audit import routes as audit_routes
+from headrace.operations.bulk import routes as bulk_routes
 from headrace.operations.outbox import routes as outbox_routes
+from headrace.operations.overview import routes as overview_routes
+from headrace.operations.overview.service import Operators
 from headrace.removal import routes as removal_routes
 from headrace.risks import routes as risk_routes
 from headrace.schedules import routes as schedule_routes
@@ -46,11 +49,13 @@ class RouteDeps:
     webhooks: Webhooks
     inbox: Inbox
     files: Files
+    operators: Operators = field(default_factory=Operators)
 
 
 def routers(deps: RouteDeps) -> Sequence[APIRouter]:
     return [
         account_routes.create_router(deps.accounts),
+        bulk_routes.create_router(deps.tasks),  # before tasks and schedules, whose ids stand where its words do
         task_routes.create_router(deps.tasks, deps.watch),
         schedule_routes.create_router(deps.tasks),
         lock_routes.router,
@@ -64,5 +69,6 @@ def routers(deps: RouteDeps) -> Sequence[APIRouter]:
         config_routes.create_router(deps.config_keys, deps.configs, deps.offer),
         risk_routes.router,
         operation_routes.router,
+        overview_routes.create_router(deps.operators, audit_routes.admin),
         outbox_routes.router,
     ]

@@ -15,7 +15,10 @@ from headrace.cli.output import EXIT_CODES, say
 from headrace.cli.python_page import python_page
 from headrace.errors import Conflict, Invalid
 from headrace.outbox.catalogue import EVENT_TYPES
-from headrace.web import reference
+from headrace.web import description, reference
+
+# What the console's client is made from.
+_CONSOLE = Path("console")
 
 
 class PagesStale(Conflict):
@@ -31,8 +34,11 @@ def docs(
     """Render the reference pages from the code."""
     if not folder.is_dir():
         raise Invalid(f"There is no folder {folder} here: run this in the project's root.")
-    for name, render in _pages().items():
-        page, text = folder / name, render()
+    pages = {folder / name: render for name, render in _pages().items()}
+    if _CONSOLE.is_dir():
+        pages[_CONSOLE / "openapi.json"] = description.shape
+    for page, render in pages.items():
+        text = render()
         if page.exists() and page.read_text() == text:
             continue
         if check:

@@ -15,6 +15,7 @@ from headrace.cli.files_wiring import file_config, files_of
 from headrace.cli.wiring import FROZEN_FOR, Deployment, accounts_config, audit_heads, open_tasks, signing_key
 from headrace.database import Database
 from headrace.operations.months_ahead import keep_ahead
+from headrace.operations.statistics import loop as statistics
 from headrace.settings import Settings
 from headrace.tasks.reaping import Reaper
 from headrace.tasks.registry import Registry
@@ -23,12 +24,13 @@ _CONNECTIONS = 4
 _REAP_EVERY = timedelta(seconds=5)
 _DELETE_EVERY = timedelta(seconds=5)
 _LOOK_AHEAD_EVERY = timedelta(hours=1)
+_MEASURE_EVERY = timedelta(seconds=20)  # a minute is measured soon after it is over, whoever comes first
 
 
 @asynccontextmanager
 async def maintenance_loops(settings: Settings, deployment: Deployment) -> AsyncIterator[Reaper]:
     """Look for dead workers (the last one's death must not need another worker to be noticed), seal the audit trail,
-    keep the months ahead, and carry out deletions of accounts.
+    keep the months ahead, carry out deletions of accounts, and keep statistics.
 
     None of it needs a worker, or a queue that somebody may have paused. Any number of processes may do it at once:
     locks and leases in the database leave each piece of work to one of them.
@@ -50,6 +52,7 @@ async def maintenance_loops(settings: Settings, deployment: Deployment) -> Async
             group.create_task(sealer.run(settings.audit_seal_interval)),
             group.create_task(keep_ahead(db, _LOOK_AHEAD_EVERY)),
             group.create_task(deletions.run(_DELETE_EVERY)),
+            group.create_task(statistics.run(db, _MEASURE_EVERY)),
         ]
         try:
             yield reaper

@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
+from urllib.parse import urlsplit
 
 import uvicorn
 from fastapi import FastAPI
@@ -22,6 +23,7 @@ from headrace.assembly.routers import RouteDeps, routers
 from headrace.assembly.webhooks import webhooks
 from headrace.assets.routes import STREAMED
 from headrace.billing.payments.service import open_payments
+from headrace.cli.console_wiring import operators
 from headrace.cli.files_wiring import open_files
 from headrace.cli.metrics import served
 from headrace.cli.paying import order_config, wechatpay_config
@@ -37,6 +39,7 @@ from headrace.notifications.live import open_inbox
 from headrace.operations.figures import HealthFigures
 from headrace.settings import Settings
 from headrace.tasks import live
+from headrace.web import console
 from headrace.web.app import create_app
 from headrace.web.config import WebConfig
 from headrace.web.connections import ConnectionLimits, Connections
@@ -150,7 +153,10 @@ async def application(
         )
         ours = open_tasks(settings)
         hooks = webhooks(settings, secret)
-        deps = RouteDeps(known, ours, watch, payments, config_keys(), held, offer(settings), hooks, inbox, files)
+        deps = RouteDeps(
+            *(known, ours, watch, payments, config_keys(), held, offer(settings), hooks, inbox, files),
+            operators=operators(settings),
+        )
         app = create_app(services, web_config(settings, https=https), routers=routers(deps))
 
         def end_streams() -> None:
@@ -170,7 +176,19 @@ def web_config(settings: Settings, *, https: bool) -> WebConfig:
         https=https,
         metrics=settings.metrics_port is None,
         streamed_paths=STREAMED,
+        console=console.BUILT,
+        file_origins=_file_origins(settings),
     )
+
+
+def _file_origins(settings: Settings) -> tuple[str, ...]:
+    """Where links to files lead beside ourselves."""
+    if settings.files_links == "api" or not (settings.files_url or "").startswith("s3://"):
+        return ()
+    if settings.files_s3_endpoint is None:
+        return ("https://*.amazonaws.com",)
+    parts = urlsplit(str(settings.files_s3_endpoint))
+    return (f"{parts.scheme}://{parts.netloc}",)
 
 
 def connection_limits(settings: Settings) -> ConnectionLimits:

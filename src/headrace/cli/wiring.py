@@ -241,6 +241,7 @@ def maintenance(chosen: Settings, deployment: Deployment, db: Database) -> Maint
         ),
         billing=billing_jobs(chosen),
         files=partial(files_of, chosen),
+        tasks=partial(open_tasks, chosen),
     )
 
 

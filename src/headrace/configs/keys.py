@@ -41,4 +41,21 @@ FEATURES: ConfigKey[dict[str, bool]] = ConfigKey(
     public=True,
 )
 
-GENERAL: tuple[ConfigKey[Any], ...] = (ANNOUNCEMENT, CONTACT, FEATURES)
+
+class SavedView(_Value):
+    """A page of the console with its filters, under a name of one's own."""
+
+    name: Annotated[Text, Field(min_length=1, max_length=80)]
+    # Of this origin alone: a view that somebody else has set must not lead away.
+    path: Annotated[Text, Field(max_length=2000, pattern=r"^/([^/\\\s][^\\\s]*)?$", examples=["/tasks?status=FAILED"])]
+
+
+MOST_VIEWS = 50
+VIEWS: ConfigKey[list[SavedView]] = ConfigKey(
+    "console.views",
+    Annotated[list[SavedView], Field(max_length=MOST_VIEWS)],
+    [],
+    "Pages of the console that a user has kept, with their filters.",
+)
+
+GENERAL: tuple[ConfigKey[Any], ...] = (ANNOUNCEMENT, CONTACT, FEATURES, VIEWS)

@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
 
 from headrace.access import PreconditionFailed
-from headrace.configs import service
+from headrace.configs import service, views
 from headrace.configs.cache import Configs
 from headrace.configs.errors import ConfigNotFound, InvalidConfigScope, InvalidConfigValue, UnknownConfigKey
 from headrace.configs.model import Config, ConfigScope, ConfigTarget
@@ -41,7 +41,7 @@ def create_router(registry: Registry, configs: Configs, offer: Offer) -> APIRout
         request.state.offer = offer
 
     router = APIRouter(prefix="/v1", dependencies=[Depends(give)])
-    for part in (clients, admin):
+    for part in (clients, admin, views.router):
         router.include_router(part)
     return router
 

@@ -85,3 +85,9 @@ class LedgerFaulty(Conflict):
     """Something in the ledger does not add up."""
 
     code = "ledger_faulty"
+
+
+class VerificationRunning(Conflict):
+    """The trail is being verified at this moment: wait for the result, then ask again."""
+
+    code = "verification_running"

@@ -23,6 +23,7 @@ from headrace.billing import maintenance as billing
 from headrace.billing.maintenance import BillingJobs
 from headrace.database import Database, DatabaseConfig
 from headrace.operations import retention
+from headrace.operations.bulk import carrying_out as bulk
 from headrace.operations.config import RetentionConfig
 from headrace.operations.errors import LedgerFaulty, RetentionIncomplete
 from headrace.operations.ledger import verify_ledger
@@ -34,6 +35,7 @@ from headrace.storage import StorageConfig
 from headrace.tasks.catalog import declare_types
 from headrace.tasks.context import TaskContext
 from headrace.tasks.registry import Registry
+from headrace.tasks.service import Tasks
 
 log = logs.get(__name__)
 
@@ -129,6 +131,7 @@ class Maintenance:
     rows: Mapping[str, RowRetention]
     purges: Sequence[Purge]
     files: Callable[[], Files]
+    tasks: Callable[[], Tasks]
     billing: BillingJobs = field(default_factory=BillingJobs)
 
 
@@ -185,6 +188,7 @@ def with_maintenance(program: Registry, maintenance: Maintenance) -> Registry:
             raise LedgerFaulty(f"{found.fault_count:,} things do not add up: `headrace ledger verify` names them.")
         return {"entries": found.entries, "entitlements": found.entitlements, "archived_months": found.archived_months}
 
+    bulk.add_handlers(registry, maintenance.db, maintenance.tasks, queue=QUEUE)
     billing.add_handlers(registry, maintenance.db, maintenance.billing, queue=QUEUE)
 
     return registry

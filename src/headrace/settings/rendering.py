@@ -1,5 +1,6 @@
 """Settings as people read them."""
 
+import re
 from datetime import timedelta
 from typing import get_args
 
@@ -9,14 +10,17 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource
 from headrace.settings.kinds import FOREVER, PREFIX, UNITS, Group, keep
 from headrace.settings.loading import Settings
 
+_HIDDEN = "••••••"
+_CREDENTIALS = re.compile(r"//[^/@\s]+@")
+
 
 def shown(value: object) -> str | None:
-    """A value as a person would write it; a secret as dots."""
+    """A value as a person would write it; a secret as dots, also one within an address."""
     match value:
         case None:
             return None
         case SecretStr():
-            return "••••••"
+            return _HIDDEN
         case timedelta():
             seconds = value.total_seconds()
             unit = next((u for u in ("d", "h", "m", "s") if seconds % UNITS[u] == 0), "ms")
@@ -26,7 +30,7 @@ def shown(value: object) -> str | None:
         case tuple():
             return ",".join(filter(None, map(shown, value)))
         case _:
-            return str(value)
+            return _CREDENTIALS.sub(f"//{_HIDDEN}@", str(value))
 
 
 def shown_as(name: str, value: object) -> str | None:
@@ -35,6 +39,11 @@ def shown_as(name: str, value: object) -> str | None:
     kinds = [*field.metadata, *(each for kind in get_args(field.annotation) for each in get_args(kind))]
     keeps = any(isinstance(each, BeforeValidator) and each.func is keep for each in kinds)
     return FOREVER if value is None and keeps else shown(value)
+
+
+def is_secret(name: str) -> bool:
+    """Whether what this setting holds is shown to nobody."""
+    return SecretStr.__name__ in str(Settings.model_fields[name].annotation)
 
 
 def groups() -> list[type[Group]]:

@@ -121,6 +121,8 @@ class TaskSpec:
     """With the same key and user, the same task is given again."""
     media: Media | None = None
     """For the media types, and only for them."""
+    own: bool = False
+    """The product's own work, done for a user: such types are closed to what users submit themselves."""
 
 
 @dataclass(frozen=True, slots=True)

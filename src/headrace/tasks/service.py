@@ -19,7 +19,7 @@ from headrace.tasks.caps import Caps, check_caps
 from headrace.tasks.catalog import Catalog, KnownType
 from headrace.tasks.errors import TaskNotFound, TaskNotOver, TaskOver, TaskSpecInvalid, TypeDenied, UnknownTaskType
 from headrace.tasks.followers import Followers
-from headrace.tasks.model import RUNNING, Change, Task, TaskSpec, TaskStatus, Transition
+from headrace.tasks.model import DEFAULT_QUEUE, RUNNING, Change, Task, TaskSpec, TaskStatus, Transition
 from headrace.tasks.rights import Rights
 from headrace.tasks.store import moves
 from headrace.tasks.store import tasks as store
@@ -249,7 +249,7 @@ async def retry_task(tx: Tx, tasks: Tasks, caller: Caller, task_id: str, *, expe
         raise TaskNotOver("The task is not over yet: there is nothing to try again.", status=old.status)
     if old.status is TaskStatus.SUCCEEDED:
         raise TaskOver("The task succeeded: submit another one to do it again.", status=old.status)
-    known = await _known(tx, tasks, old)
+    known = await known_or_plain(tx, tasks, old.task_type)
     Rights.of(caller).check(known.name, known.submit)
     cost = units(old.task_type, known.units, old.payload)
     await moves.requeue(tx, old.id, message="Tried again by hand.", units=cost)
@@ -312,17 +312,16 @@ async def _follow(
         request_id=request_id,
         units=cost,
     )
-    await tasks.followers.follow(tx, [(await _known(tx, tasks, task), moved)])
+    await tasks.followers.follow(tx, [(await known_or_plain(tx, tasks, task.task_type), moved)])
 
 
-async def _known(tx: Tx, tasks: Tasks, task: Task) -> KnownType:
+async def known_or_plain(tx: Tx, tasks: Tasks, task_type: str) -> KnownType:
+    """The type, or one that says nothing: for a task that was submitted in SQL, or by a program whose worker never ran.
+    It can be canceled all the same, and tells of it."""
     try:
-        return await tasks.catalog.get(tx, task.task_type)
+        return await tasks.catalog.get(tx, task_type)
     except UnknownTaskType:
-        # Submitted in SQL, or by a program whose worker never ran: it can be canceled all the same, and tells of it.
-        return KnownType(
-            task.task_type, task.queue, task.priority, task.max_attempts, None, True, lambda payload: payload
-        )
+        return KnownType(task_type, DEFAULT_QUEUE, 0, 1, None, True, lambda payload: payload)
 
 
 def _resource(task: Task) -> Resource:

@@ -170,7 +170,8 @@ class Submitter:
         except storable.NotStorable as exc:
             raise PayloadInvalid(f"The payload {exc}.") from None
         check_spec(spec)
-        check_is_open(spec.type, user_id)
+        if not spec.own:
+            check_is_open(spec.type, user_id)
         max_attempts = spec.max_attempts or known.max_attempts
         key = limit_key(known.name, known.limit_key, spec.limit_key, payload=payload, user_id=user_id)
         return Draft(

@@ -16,6 +16,7 @@ from headrace.edge.services import Services
 from headrace.web import health, openapi, pages, rendering
 from headrace.web.bodies import readable
 from headrace.web.config import WebConfig
+from headrace.web.console import Console
 from headrace.web.metrics import Metrics
 from headrace.web.middleware import REQUEST_ID, BodyLimit, Head, LastResort, RequestFacts, ResponseHeaders
 
@@ -47,11 +48,15 @@ def create_app(services: Services, config: WebConfig, *, routers: Sequence[APIRo
     app.state.limiter = Limiter(services.db, services.limits)
     app.state.metrics = Metrics()
     app.state.probe = health.Probe(services.readiness)
-    own = (health.router, pages.router, *([health.metrics_router] if config.metrics else []))
+    console = Console(config.console, config)
+    own = [health.router, pages.router]
+    own += [health.metrics_router] if config.metrics else []
+    own += [] if console.is_built else [pages.home_router]
     for router in own:
         app.include_router(router)
     for router in routers:
         app.include_router(router, dependencies=[Depends(readable), Depends(refuse_unknown_parameters)])
+    app.router.default = console.behind(app.router.default)
     app.openapi = openapi.describe(app, services)  # type: ignore[method-assign]
     rendering.install(app)
     _surround(app, config)

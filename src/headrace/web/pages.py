@@ -1,4 +1,5 @@
-"""The few pages for people: where the console will be, and a reference of the API that needs no internet."""
+"""The few pages for people beside the console: a reference of the API that needs no internet, and a plain page where
+the console was not built."""
 
 import base64
 import hashlib
@@ -14,6 +15,7 @@ from headrace.edge.authorization import Anyone
 from headrace.web import apipage
 
 router = APIRouter(include_in_schema=False)
+home_router = APIRouter(include_in_schema=False)
 
 _STYLE = resources.files(__package__).joinpath("style.css").read_text()
 # The one style sheet is within the page; its hash lets the browser take it and nothing else.
@@ -23,9 +25,9 @@ _POLICY = (
 )
 
 
-@router.get("/")
+@home_router.get("/")
 async def home(_: Anyone) -> Response:
-    """Until the console is there, a page that says that Headrace is."""
+    """Where the console was not built, a page that says that Headrace is there."""
     return page("Headrace", _HOME)
 
 
@@ -68,6 +70,6 @@ _HOME = f"""
 <li><a href="/readyz">Is it ready for requests? <span lang="zh">是否可以接受请求</span></a><code>/readyz</code></li>
 <li><a href="/metrics">Metrics for Prometheus <span lang="zh">Prometheus 指标</span></a><code>/metrics</code></li>
 </ul>
-<p>The console will be here. <span lang="zh">控制台将在此处提供。</span></p>
+<p>The console was not built into this installation. <span lang="zh">此安装未包含控制台。</span></p>
 </main>
 """

@@ -14,17 +14,20 @@ from headrace.audit.errors import EventNotFound, NotSealed, SearchInvalid
 from headrace.audit.events import EventFilter
 from headrace.audit.exporting import ExportFormat
 from headrace.audit.model import OWN_RESOURCE_TYPES
-from headrace.edge.authorization import Again, AuthenticateAgain, scoped
+from headrace.edge.authorization import Admin, Again, AuthenticateAgain, scoped
 from headrace.edge.errors import InvalidCursor
 from headrace.edge.paging import Page, Paging
 from headrace.edge.problem_details import problems
 from headrace.edge.services import Db
 from headrace.edge.vocabulary import Offered
 from headrace.operations.audit import service
-from headrace.operations.audit.schemas import EVENT_ID, EventOut, ProofOut
+from headrace.operations.audit.schemas import EVENT_ID, EventOut, ProofOut, VerifiedOut, VerifyIn
+from headrace.operations.errors import VerificationRunning
+from headrace.operations.overview.routes import OperatorsDep
 from headrace.tasks.schemas import Instant
 
 router = APIRouter(prefix="/v1/audit", tags=["Audit"])
+admin = APIRouter(tags=["Audit"])  # below what operators are given
 
 # A long export asks so often whether its reader still is one.
 _CHECK_EVERY_S = 10.0
@@ -142,3 +145,17 @@ async def _while_allowed(
                 raise AdminOnly
             check_at = time.monotonic() + _CHECK_EVERY_S
         yield part
+
+
+@admin.post(
+    "/audit/verify",
+    response_model=VerifiedOut,
+    summary="Verify the audit trail",
+    responses=problems(VerificationRunning),
+)
+async def verify_audit_trail(body: VerifyIn, caller: Admin, db: Db, operators: OperatorsDep) -> VerifiedOut:
+    """Recompute every seal from the events, and name the first thing that does not fit. The trail tells of it.
+
+    Takes seconds for a million events; of one month alone less. Archived months are read by `headrace audit verify`.
+    """
+    return VerifiedOut.of(await service.verify_trail(db, caller, operators, month=body.first_day))

@@ -1,13 +1,15 @@
 """The trail as the API shows it."""
 
 from datetime import date, datetime
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from headrace.audit import Action, ResourceType
 from headrace.audit.events import Event
 from headrace.audit.exporting import as_json
+from headrace.audit.findings import Flaw
+from headrace.audit.verifying import Verified
 
 EVENT_ID = "aud_01h455vb4pex5vsknk084sn02q"
 
@@ -87,3 +89,47 @@ class ProofOut(BaseModel):
     @classmethod
     def of(cls, proof: dict[str, Any]) -> Self:
         return cls.model_validate(proof)
+
+
+class VerifyIn(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    month: Annotated[
+        str | None, Field(pattern=r"^(19|20)\d\d-(0[1-9]|1[0-2])$", description="Only its events: `2026-03`.")
+    ] = None
+
+    @property
+    def first_day(self) -> date | None:
+        return None if self.month is None else date.fromisoformat(f"{self.month}-01")
+
+
+class VerifiedOut(BaseModel):
+    """What was compared, and what did not fit."""
+
+    ok: bool
+    events: int = Field(description="That are as they were sealed.")
+    seals: int
+    unsealed: int = Field(description="Too new to be bound to anything yet.")
+    signed_up_to: int = Field(description="The number of the last seal with a signature that holds.")
+    heads: int = Field(description="Heads of the trail that are kept outside the database, and were compared.")
+    numbers_without_event: int = Field(
+        description="Given out after the last event and at none: rolled back, or removed."
+    )
+    not_looked_at: list[date] = Field(description="Months that have left the database.")
+    flaw: Flaw | None = Field(description="What kind of thing does not fit; null if everything does.")
+    message: str | None = Field(description="The first thing that does not fit, in words.")
+
+    @classmethod
+    def of(cls, found: Verified) -> Self:
+        return cls(
+            ok=found.finding is None,
+            events=found.events,
+            seals=found.seals,
+            unsealed=found.unsealed,
+            signed_up_to=found.signed_up_to,
+            heads=found.heads,
+            numbers_without_event=found.numbers_without_event,
+            not_looked_at=list(found.not_looked_at),
+            flaw=found.finding.flaw if found.finding else None,
+            message=found.finding.message if found.finding else None,
+        )

@@ -2,16 +2,23 @@
 
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import asdict, replace
+from datetime import date
+from functools import partial
 
 from headrace import audit
 from headrace.access import AdminOnly, Caller
-from headrace.audit import Action, Resource, ResourceType, events, exporting, proving
+from headrace.audit import Action, Resource, ResourceType, events, exporting, proving, verifying
 from headrace.audit.events import Event, EventFilter
 from headrace.audit.exporting import ExportFormat
+from headrace.audit.verifying import Verified
 from headrace.database import Database, Tx
+from headrace.operations import archives
+from headrace.operations.errors import VerificationRunning
+from headrace.operations.overview.service import Operators
 from headrace.sql import Mark
 
 _WHOLE_TRAIL = Resource(ResourceType.AUDIT_TRAIL, "*")
+_TRAIL = "audit_events"
 
 
 async def list_events(
@@ -50,6 +57,20 @@ async def _parts(db: Database, wanted: EventFilter, chosen: ExportFormat) -> Asy
         yield 0, chosen.heading
     async for page in events.pages(db, wanted):
         yield len(page), exporting.render(page, chosen)
+
+
+async def verify_trail(db: Database, caller: Caller, operators: Operators, *, month: date | None = None) -> Verified:
+    """Look through the whole trail, or one month of it; one look at a time in each process. Audited with its result."""
+    if operators.verifying.locked():
+        raise VerificationRunning
+    async with operators.verifying:
+        against = replace(operators.trail, retired=partial(archives.list_months, db, _TRAIL))
+        found = await verifying.verify(db, month=month, against=against)
+    result = "nothing" if found.finding is None else found.finding.flaw
+    data = {"verb": "verify", "events": str(found.events), "found": result}
+    async with db.transaction() as tx:
+        await audit.record(tx, caller.who, Action.READ, _WHOLE_TRAIL, data=data)
+    return found
 
 
 async def _reach(tx: Tx, caller: Caller, wanted: EventFilter, how: Mapping[str, str]) -> EventFilter:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from headrace.database import Tx
+from headrace.database import Row, Tx
 from headrace.tasks.errors import TaskChanged
 
 
@@ -151,3 +151,65 @@ async def soft_delete(tx: Tx, task_id: str, *, user_id: str) -> None:
     if await tx.count(SOFT_DELETE, task_id) == 0:
         raise TaskChanged
     await tx.execute(FORGET_ANSWER, user_id, task_id)
+
+
+# Of many at once, those that nobody has locked at this moment: it never waits for a row while it holds others.
+CANCEL_MANY = """
+WITH picked AS MATERIALIZED (
+  SELECT q.seq, q.task_id, q.units
+  FROM headrace.task_queue AS q
+  WHERE q.worker IS NULL
+    AND q.seq = ANY (ARRAY(SELECT task.queue_seq FROM headrace.tasks AS task WHERE task.id = ANY ($1)))
+  ORDER BY q.seq
+  FOR UPDATE SKIP LOCKED
+), gone AS (
+  DELETE FROM headrace.task_queue WHERE seq = ANY (ARRAY(SELECT seq FROM picked))
+), moved AS (
+  UPDATE headrace.tasks AS task
+  SET status = 'CANCELED', queue_seq = NULL, cancel_requested_at = coalesce(cancel_requested_at, now()), eta_sec = NULL,
+      finished_at = now(), updated_at = now(), version = task.version + 1
+  FROM picked
+  WHERE task.id = picked.task_id AND task.queue_seq = picked.seq AND task.status = 'QUEUED'
+  RETURNING task.id, task.task_type, task.user_id, task.attempt, task.schedule_uid, picked.units
+), logged AS (
+  INSERT INTO headrace.task_logs (task_id, attempt, status, message) SELECT id, 0, 'CANCELED', $2 FROM moved
+)
+SELECT moved.*, taken.out FROM (SELECT count(*) AS out FROM picked) AS taken LEFT JOIN moved ON true
+"""
+RELEASE_ALL_HOLDS = (
+    "SELECT headrace.settle_holds($1, array_fill('CANCELED'::text, ARRAY[cardinality($1::text[])]), NULL)"
+)
+
+
+async def cancel_many(tx: Tx, task_ids: Sequence[str], *, message: str) -> list[Row]:
+    """End those of these that wait and that nobody is just taking; gives them. ``TaskChanged`` if one is neither."""
+    rows = await tx.fetch(CANCEL_MANY, list(task_ids), message)
+    moved = [row for row in rows if row["id"] is not None]
+    if rows[0]["out"] != len(moved):  # taken out of the queue, and not ended: nothing of it counts
+        raise TaskChanged
+    metered = [row["id"] for row in moved if row["units"] is not None]
+    if metered:
+        await tx.execute(RELEASE_ALL_HOLDS, metered)
+    return moved
+
+
+DELETE_MANY = """
+WITH gone AS (
+  UPDATE headrace.tasks
+  SET deleted_at = now(), updated_at = now(), version = version + 1, payload = NULL, result = NULL, error_message = NULL
+  WHERE id = ANY ($1) AND status IN ('SUCCEEDED', 'FAILED', 'CANCELED') AND deleted_at IS NULL
+  RETURNING id, user_id
+), forgotten AS (
+  UPDATE headrace.idempotency_keys AS answer SET response_json = response_json || '{"payload": null, "result": null}'
+  FROM gone
+  WHERE answer.scope = 'tasks.create' AND answer.user_id = gone.user_id AND answer.result_task_id = gone.id
+    AND answer.response_json ? 'payload'
+)
+SELECT id FROM gone
+"""
+
+
+async def delete_many(tx: Tx, task_ids: Sequence[str]) -> list[str]:
+    """Empty and hide those of these that are over, as ``soft_delete`` does with one; gives them."""
+    # In order: two that delete the same tasks at once wait for each other, and never in a circle.
+    return [row["id"] for row in await tx.fetch(DELETE_MANY, sorted(task_ids))]

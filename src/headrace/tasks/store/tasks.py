@@ -99,6 +99,35 @@ async def list_tasks(tx: Tx, wanted: Filter, *, older_than: Mark | None = None, 
     return Found(tasks)
 
 
+async def count_tasks(tx: Tx, wanted: Filter, *, most: int) -> int:
+    """How many tasks a list of all of them would hold, up to ``most``. By the status in the row, as the list."""
+    where = (
+        Where()
+        .eq("user_id", wanted.user_id)
+        .among("status", wanted.statuses)
+        .since("created_at", wanted.created_since)
+        .until("created_at", wanted.created_until)
+        .is_null("deleted_at")
+        .eq("task_type", wanted.task_type)
+        .eq("queue", wanted.queue)
+    )
+    sql = f"SELECT count(*) FROM (SELECT FROM headrace.tasks {where.sql} LIMIT ${where.next}) AS found"
+    count: int = await tx.fetchval(sql, *where.args, most)
+    return count
+
+
+LIST_BY_ID = f"""
+SELECT {_SHOWN}, NULL AS payload, NULL AS result
+FROM headrace.tasks AS task {_LEASE}
+WHERE task.id = ANY ($1) AND task.deleted_at IS NULL
+"""
+
+
+async def list_by_id(tx: Tx, task_ids: Sequence[str]) -> list[Task]:
+    """Those of these tasks that are there, in no order."""
+    return [_task_of(row) for row in await tx.fetch(LIST_BY_ID, list(task_ids))]
+
+
 def listing(wanted: Filter, *, older_than: Mark | None = None, limit: int) -> tuple[str, Sequence[object]]:
     """The statement of a list and its arguments: one walk along an index for each status, merged.
 

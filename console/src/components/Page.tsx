@@ -1,0 +1,82 @@
+import { Group, Stack, Text, Title } from "@mantine/core";
+import { type ReactNode, useEffect } from "react";
+import classes from "./Page.module.css";
+
+/** A page: its title (also the window's), a sentence about it, what can be done, and its content. */
+export function Page({
+  title,
+  text,
+  actions,
+  children,
+}: {
+  title: string;
+  text?: ReactNode;
+  actions?: ReactNode;
+  children: ReactNode;
+}) {
+  useEffect(() => {
+    document.title = `${title} · Headrace`;
+  }, [title]);
+  return (
+    <Stack gap="lg">
+      <Group justify="space-between" align="flex-start" gap="sm">
+        <div className={classes.heading}>
+          <Title order={1}>{title}</Title>
+          {text && (
+            <Text c="dimmed" size="sm" mt={4} component="div">
+              {text}
+            </Text>
+          )}
+        </div>
+        {actions && <Group gap="xs">{actions}</Group>}
+      </Group>
+      {children}
+    </Stack>
+  );
+}
+
+/** A box on a page, with a heading of its own. */
+export function Panel({
+  title,
+  text,
+  actions,
+  children,
+}: {
+  title?: string;
+  text?: ReactNode;
+  actions?: ReactNode;
+  children: ReactNode;
+}) {
+  return (
+    <section className={classes.panel}>
+      {(title || actions) && (
+        <Group justify="space-between" mb="sm" gap="xs">
+          <div>
+            {title && <Title order={2}>{title}</Title>}
+            {text && (
+              <Text c="dimmed" size="sm" component="div">
+                {text}
+              </Text>
+            )}
+          </div>
+          {actions && <Group gap="xs">{actions}</Group>}
+        </Group>
+      )}
+      {children}
+    </section>
+  );
+}
+
+/** A fact with its name above it; several stand side by side. */
+export function Fact({ name, children }: { name: string; children: ReactNode }) {
+  return (
+    <div className={classes.fact}>
+      <div className={classes.factName}>{name}</div>
+      <div>{children}</div>
+    </div>
+  );
+}
+
+export function Facts({ children }: { children: ReactNode }) {
+  return <div className={classes.facts}>{children}</div>;
+}

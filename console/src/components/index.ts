@@ -1,0 +1,17 @@
+export { ConfirmProvider, useConfirm } from "./Confirm";
+export { type Column, CursorTable } from "./CursorTable";
+export { commonTexts } from "./components.texts";
+export { copyText } from "./copy";
+export { Empty } from "./Empty";
+export { Id, shortId } from "./Id";
+export * from "./icons";
+export { JsonView } from "./JsonView";
+export { Loading } from "./Loading";
+export { Fact, Facts, Page, Panel } from "./Page";
+export { errorWords, ProblemAlert } from "./ProblemAlert";
+export { Secret } from "./Secret";
+export { StateBadge, type Tone, toneOf } from "./StateBadge";
+export { stateTexts } from "./states.texts";
+export { Elapsed, Time, useNow } from "./Time";
+export { tell, tellError } from "./toast";
+export { type Filters, useFilters } from "./useFilters";

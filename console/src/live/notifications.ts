@@ -1,0 +1,31 @@
+import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { useEffect } from "react";
+import { api, data } from "../api";
+import { useMe } from "../session/store";
+import { follow } from "./useEvents";
+
+/** How many notifications are unread, as it changes. */
+export function useUnread(): number {
+  const query = useQuery({
+    queryKey: ["notifications", "unread"],
+    queryFn: () => data(api.GET("/v1/notifications/unread-count")),
+    staleTime: 30_000,
+  });
+  return query.data?.unread ?? 0;
+}
+
+/** Take note of notifications as they come; once for the whole page. */
+export function useNotificationStream(): void {
+  const { user } = useMe();
+  const queries = useQueryClient();
+  // biome-ignore lint/correctness/useExhaustiveDependencies: another person has another stream
+  useEffect(() => {
+    const news = () => {
+      void queries.invalidateQueries({ queryKey: ["notifications"] });
+      // What is told of is a change of a task or a plan.
+      void queries.invalidateQueries({ queryKey: ["tasks"] });
+      void queries.invalidateQueries({ queryKey: ["usage"] });
+    };
+    return follow("/v1/notifications/events", ["notification", "unread"], news);
+  }, [user.id, queries]);
+}

@@ -1,0 +1,48 @@
+import { type UseQueryResult, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useState } from "react";
+import { api, data, type LogOut, type TaskItemOut, type TaskOut, type TaskStatus } from "../api";
+import { useEvents } from "./useEvents";
+
+const OVER: readonly TaskStatus[] = ["SUCCEEDED", "FAILED", "CANCELED"];
+
+export function isOver(status: TaskStatus): boolean {
+  return OVER.includes(status);
+}
+
+/** A task as it changes, until it is over. */
+export function useLiveTask(taskId: string, onLog?: (line: LogOut) => void): UseQueryResult<TaskOut> {
+  const queries = useQueryClient();
+  const key = ["tasks", "one", taskId];
+  const query = useQuery({
+    queryKey: key,
+    queryFn: () => data(api.GET("/v1/tasks/{task_id}", { params: { path: { task_id: taskId } } })),
+  });
+  const open = query.data !== undefined && !isOver(query.data.status);
+  // All log lines only where somebody shows them.
+  const [url] = useState(() => `/v1/tasks/${encodeURIComponent(taskId)}/events${onLog ? "?after_log=0" : ""}`);
+  useEvents(open ? url : null, {
+    task: (event) => {
+      const item = event as TaskItemOut;
+      queries.setQueryData<TaskOut>(key, (before) => (before ? { ...before, ...item } : before));
+      void queries.invalidateQueries({ queryKey: ["tasks", "steps", taskId] });
+    },
+    log: (event) => onLog?.(event as LogOut),
+    end: () => {
+      // The result came with the end, and money was settled.
+      for (const each of [["tasks"], ["removals"], ["usage"]]) void queries.invalidateQueries({ queryKey: each });
+    },
+  });
+  return query;
+}
+
+export function useSteps(taskId: string) {
+  return useQuery({
+    queryKey: ["tasks", "steps", taskId],
+    queryFn: async () =>
+      (
+        await data(
+          api.GET("/v1/tasks/{task_id}/steps", { params: { path: { task_id: taskId }, query: { limit: 100 } } }),
+        )
+      ).items,
+  });
+}

@@ -1,0 +1,168 @@
+import { Button, Menu } from "@mantine/core";
+import { useDisclosure } from "@mantine/hooks";
+import { type Action, api, data, type EventOut, type paths, useListing } from "../../api";
+import {
+  type Column,
+  CursorTable,
+  commonTexts,
+  Empty,
+  IconChevronDown,
+  IconDownload,
+  IconShieldCheck,
+  Page,
+  StateBadge,
+  Time,
+  type Tone,
+  useFilters,
+} from "../../components";
+import { useText, wordFor } from "../../i18n";
+import { FilterBar, RangeFilter, SelectFilter, TextFilter, useSince } from "../parts/FilterBar";
+import { Views } from "../parts/Views";
+import classes from "./Audit.module.css";
+import { actionTexts, auditTexts, kindTexts } from "./audit.texts";
+import { Verify } from "./Verify";
+
+type Kind = NonNullable<NonNullable<paths["/v1/audit/events"]["get"]["parameters"]["query"]>["resource_type"]>;
+
+const DEFAULTS = { q: "", action: "", resource_type: "", resource_id: "", user_id: "", range: "" };
+export const ACTION_TONES: Record<string, Tone> = {
+  created: "good",
+  enabled: "good",
+  granted: "good",
+  updated: "active",
+  deleted: "bad",
+  revoked: "bad",
+  disabled: "warn",
+  bypassed: "warn",
+};
+
+/** The trail: searched, filtered in the address, exported, verified. */
+export default function AuditPage() {
+  const t = useText(auditTexts);
+  const common = useText(commonTexts);
+  const [verifying, { open, close }] = useDisclosure(false);
+  const filters = useFilters(DEFAULTS);
+  const { values, set } = filters;
+  const since = useSince(values.range);
+  const query = {
+    ...(values.q ? { q: values.q } : {}),
+    ...(values.action ? { action: values.action as Action } : {}),
+    ...(values.resource_type ? { resource_type: values.resource_type as Kind } : {}),
+    ...(values.resource_id ? { resource_id: values.resource_id } : {}),
+    ...(values.user_id ? { user_id: values.user_id } : {}),
+    ...(since ? { created_after: since } : {}),
+  };
+  const listing = useListing<EventOut>(["audit", query], (cursor) =>
+    data(api.GET("/v1/audit/events", { params: { query: { ...query, limit: 50, ...(cursor ? { cursor } : {}) } } })),
+  );
+  const columns: Column<EventOut>[] = [
+    {
+      key: "what",
+      header: t("what"),
+      width: "minmax(13rem, 2fr)",
+      phone: "title",
+      cell: (event) => (
+        <div className={classes.what}>
+          <span className={classes.kind}>{wordFor(kindTexts, event.resource_type)}</span> {nameOf(event)}
+        </div>
+      ),
+    },
+    {
+      key: "action",
+      header: t("action"),
+      width: "8rem",
+      cell: (event) => (
+        <StateBadge
+          state={event.action}
+          label={wordFor(actionTexts, event.action)}
+          tone={ACTION_TONES[event.action] ?? "neutral"}
+        />
+      ),
+    },
+    {
+      key: "who",
+      header: t("who"),
+      width: "minmax(7rem, 1fr)",
+      cell: (event) => event.user.username || event.user.uid,
+    },
+    { key: "from", header: t("from"), width: "9rem", cell: (event) => event.client_ip ?? "–", phone: "hidden" },
+    { key: "when", header: t("when"), width: "9rem", cell: (event) => <Time at={event.created_at} /> },
+  ];
+  const exported = (format: string) => `/v1/audit/export?${new URLSearchParams({ ...query, format })}`;
+  return (
+    <Page
+      title={t("title")}
+      text={t("text")}
+      actions={
+        <>
+          <Menu position="bottom-end">
+            <Menu.Target>
+              <Button
+                variant="default"
+                leftSection={<IconDownload size={16} />}
+                rightSection={<IconChevronDown size={14} />}
+              >
+                {t("export")}
+              </Button>
+            </Menu.Target>
+            <Menu.Dropdown>
+              <Menu.Item component="a" href={exported("jsonl")} download>
+                {t("exportJsonl")}
+              </Menu.Item>
+              <Menu.Item component="a" href={exported("csv")} download>
+                {t("exportCsv")}
+              </Menu.Item>
+            </Menu.Dropdown>
+          </Menu>
+          <Button leftSection={<IconShieldCheck size={16} />} onClick={open}>
+            {t("verify")}
+          </Button>
+        </>
+      }
+    >
+      <FilterBar active={filters.active} onClear={filters.clear} onReload={listing.reload} actions={<Views />}>
+        <TextFilter label={t("search")} value={values.q} onChange={(q) => set({ q })} width={220} />
+        <SelectFilter
+          label={t("action")}
+          value={values.action}
+          onChange={(action) => set({ action })}
+          width={140}
+          choices={Object.keys(actionTexts.en).map((value) => ({ value, label: wordFor(actionTexts, value) }))}
+        />
+        <SelectFilter
+          label={t("resource")}
+          value={values.resource_type}
+          onChange={(resource_type) => set({ resource_type })}
+          choices={Object.keys(kindTexts.en).map((value) => ({ value, label: wordFor(kindTexts, value) }))}
+        />
+        <TextFilter
+          label={t("resourceId")}
+          value={values.resource_id}
+          onChange={(resource_id) => set({ resource_id })}
+        />
+        <TextFilter label={t("by")} value={values.user_id} onChange={(user_id) => set({ user_id })} />
+        <RangeFilter value={values.range} onChange={(range) => set({ range })} />
+      </FilterBar>
+      <CursorTable
+        label={t("title")}
+        listing={listing}
+        columns={columns}
+        rowKey={(event) => event.id}
+        href={(event) => `/operators/audit/${event.id}`}
+        empty={
+          filters.active ? (
+            <Empty title={common("nothingMatches")} text={common("nothingMatchesText")} />
+          ) : (
+            <Empty icon={IconShieldCheck} title={t("none")} text={t("noneText")} />
+          )
+        }
+      />
+      <Verify opened={verifying} onClose={close} />
+    </Page>
+  );
+}
+
+export function nameOf(event: EventOut): string {
+  const facts = event.resource.data ?? {};
+  return facts.title ?? facts.name ?? facts.username ?? event.resource.identifier;
+}

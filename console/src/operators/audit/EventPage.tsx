@@ -1,0 +1,148 @@
+import { Button, Text } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { Link, useParams } from "react-router";
+import { api, data, type EventOut, isApiError } from "../../api";
+import {
+  Fact,
+  Facts,
+  IconDownload,
+  Id,
+  Loading,
+  Page,
+  Panel,
+  ProblemAlert,
+  StateBadge,
+  Time,
+  tell,
+  tellError,
+} from "../../components";
+import { useText, wordFor } from "../../i18n";
+import { ACTION_TONES, nameOf } from "./AuditPage";
+import { actionTexts, auditTexts, kindTexts } from "./audit.texts";
+import { Diff } from "./Diff";
+
+/** One event: both sides of the change, and everything that is known of who made it. */
+export default function EventPage() {
+  const t = useText(auditTexts);
+  const { eventId = "" } = useParams();
+  const params = { path: { event_id: eventId } };
+  const query = useQuery({
+    queryKey: ["audit", "one", eventId],
+    queryFn: () => data(api.GET("/v1/audit/events/{event_id}", { params })),
+    staleTime: Number.POSITIVE_INFINITY, // what happened does not change
+  });
+  if (query.error) return <ProblemAlert error={query.error} onRetry={() => void query.refetch()} />;
+  const event = query.data;
+  if (!event) return <Loading />;
+  const prove = async () => {
+    try {
+      const proof = await data(api.GET("/v1/audit/events/{event_id}/proof", { params }));
+      const url = URL.createObjectURL(new Blob([JSON.stringify(proof, null, 2)], { type: "application/json" }));
+      const link = document.createElement("a");
+      link.href = url;
+      link.download = `${event.id}.proof.json`;
+      link.click();
+      URL.revokeObjectURL(url);
+    } catch (refusal) {
+      if (isApiError(refusal, "not_sealed")) tell(t("notSealed"));
+      else tellError(refusal);
+    }
+  };
+  return (
+    <Page
+      title={`${wordFor(kindTexts, event.resource_type)} ${nameOf(event)}`}
+      text={
+        <>
+          <StateBadge
+            state={event.action}
+            label={wordFor(actionTexts, event.action)}
+            tone={ACTION_TONES[event.action] ?? "neutral"}
+          />{" "}
+          <Time at={event.created_at} exact />
+        </>
+      }
+      actions={
+        <Button
+          variant="default"
+          leftSection={<IconDownload size={16} />}
+          title={t("proofText")}
+          onClick={() => void prove()}
+        >
+          {t("proof")}
+        </Button>
+      }
+    >
+      <Panel title={t("diff")}>
+        {event.diff_object ? (
+          <Diff diff={event.diff_object} />
+        ) : (
+          <Text size="sm" c="dimmed">
+            {t("noDiff")}
+          </Text>
+        )}
+      </Panel>
+      <Panel title={t("facts")}>
+        <EventFacts event={event} />
+      </Panel>
+    </Page>
+  );
+}
+
+function EventFacts({ event }: { event: EventOut }) {
+  const t = useText(auditTexts);
+  const link = linkOf(event);
+  return (
+    <Facts>
+      <Fact name={t("who")}>
+        <Link to={`/operators/audit?user_id=${encodeURIComponent(event.user.uid)}`}>
+          {event.user.username || event.user.uid}
+        </Link>
+      </Fact>
+      <Fact name={t("role")}>{event.actor_type}</Fact>
+      <Fact name={t("resourceId")}>
+        {link ? <Link to={link}>{event.resource.identifier}</Link> : event.resource.identifier}
+      </Fact>
+      {event.space_path && <Fact name={t("path")}>{event.space_path}</Fact>}
+      {event.client_ip && <Fact name={t("address")}>{event.client_ip}</Fact>}
+      {event.request_method && <Fact name={t("method")}>{event.request_method}</Fact>}
+      {event.request_id && (
+        <Fact name={t("request")}>
+          <Id id={event.request_id} />
+        </Fact>
+      )}
+      {event.trace_id && (
+        <Fact name={t("trace")}>
+          <Id id={event.trace_id} />
+        </Fact>
+      )}
+      <Fact name={t("number")}>{event.seq}</Fact>
+      <Fact name={t("event")}>
+        <Id id={event.id} />
+      </Fact>
+      {event.user_agent && <Fact name={t("agent")}>{event.user_agent}</Fact>}
+      {Object.entries(event.data ?? {}).map(([name, value]) => (
+        <Fact key={name} name={name}>
+          {value}
+        </Fact>
+      ))}
+    </Facts>
+  );
+}
+
+/** Where the thing itself is, if it has a page. */
+function linkOf(event: EventOut): string | null {
+  const id = event.resource.identifier;
+  if (id === "*") return null;
+  switch (event.resource_type) {
+    case "task":
+      return `/tasks/${id}`;
+    case "scheduledTask":
+      return `/operators/schedules/${id}`;
+    case "execution":
+      return `/operators/runs/${id}`;
+    case "user":
+      return `/operators/users/${id}`;
+    default:
+      return null;
+  }
+}

@@ -1,0 +1,91 @@
+import { Alert, Button, Group, Modal, Stack, Text, TextInput } from "@mantine/core";
+import { useMutation } from "@tanstack/react-query";
+import { useState } from "react";
+import { api, data, type VerifiedOut } from "../../api";
+import { commonTexts, Fact, Facts, IconAlertTriangle, IconCircleCheck, ProblemAlert } from "../../components";
+import { formats, useLanguage, useText } from "../../i18n";
+import { auditTexts } from "./audit.texts";
+
+/** Have the trail verified, and see what came of it. */
+export function Verify({ opened, onClose }: { opened: boolean; onClose: () => void }) {
+  const t = useText(auditTexts);
+  const common = useText(commonTexts);
+  const [month, setMonth] = useState("");
+  const verify = useMutation({
+    mutationFn: () => data(api.POST("/v1/admin/audit/verify", { body: month ? { month } : {} })),
+  });
+  return (
+    <Modal
+      opened={opened}
+      onClose={onClose}
+      title={<Text fw={650}>{t("verifyTitle")}</Text>}
+      size="lg"
+      closeButtonProps={{ "aria-label": common("close") }}
+    >
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          verify.mutate();
+        }}
+      >
+        <Stack>
+          <Text size="sm">{t("verifyText")}</Text>
+          <Group align="flex-end">
+            <TextInput
+              type="month"
+              label={t("month")}
+              value={month}
+              onChange={(event) => setMonth(event.currentTarget.value)}
+            />
+            <Button type="submit" loading={verify.isPending}>
+              {t("verify")}
+            </Button>
+          </Group>
+          {verify.isPending && (
+            <Text size="sm" c="dimmed" role="status">
+              {t("verifying")}
+            </Text>
+          )}
+          {verify.error && <ProblemAlert error={verify.error} />}
+          {verify.data && !verify.isPending && <Result found={verify.data} />}
+        </Stack>
+      </form>
+    </Modal>
+  );
+}
+
+function Result({ found }: { found: VerifiedOut }) {
+  const t = useText(auditTexts);
+  const language = useLanguage();
+  const n = (value: number) => formats.number(value, language);
+  const tone = found.ok ? "good" : "bad";
+  return (
+    <Alert
+      role="status"
+      icon={found.ok ? <IconCircleCheck /> : <IconAlertTriangle />}
+      title={found.ok ? t("ok") : t("bad")}
+      styles={{
+        root: { background: `var(--${tone}-ground)` },
+        title: { color: `var(--${tone}-ink)` },
+        icon: { color: `var(--${tone}-ink)` },
+        message: { color: "var(--ink)" },
+      }}
+    >
+      {found.message && (
+        <Text size="sm" mb="sm">
+          {found.message}
+        </Text>
+      )}
+      <Facts>
+        <Fact name={t("events")}>{n(found.events)}</Fact>
+        <Fact name={t("seals")}>{n(found.seals)}</Fact>
+        <Fact name={t("unsealed")}>{n(found.unsealed)}</Fact>
+        <Fact name={t("heads")}>{n(found.heads)}</Fact>
+        {found.signed_up_to > 0 && <Fact name={t("signed")}>{n(found.signed_up_to)}</Fact>}
+        {found.not_looked_at.length > 0 && (
+          <Fact name={t("notLooked")}>{found.not_looked_at.map((day) => day.slice(0, 7)).join(", ")}</Fact>
+        )}
+      </Facts>
+    </Alert>
+  );
+}

@@ -1,0 +1,263 @@
+import { Button, Group, Modal, Select, Stack, Switch, Text, TextInput } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { useState } from "react";
+import { api, type ConfigKeyOut, type ConfigOut, type ConfigScope, data, ifMatch, useListing } from "../../api";
+import {
+  type Column,
+  CursorTable,
+  commonTexts,
+  Empty,
+  IconAdjustments,
+  IconPlus,
+  Page,
+  Panel,
+  StateBadge,
+  Time,
+  useConfirm,
+  useFilters,
+} from "../../components";
+import { useText } from "../../i18n";
+import { FilterBar, SelectFilter } from "../parts/FilterBar";
+import { partTexts } from "../parts/parts.texts";
+import { SchemaForm } from "../parts/SchemaForm";
+import { useAct } from "../parts/useAct";
+import classes from "./Configs.module.css";
+import { configTexts } from "./configs.texts";
+
+const DEFAULTS = { key: "", scope: "" };
+
+/** Values that are set while the product runs. */
+export default function ConfigsPage() {
+  const t = useText(configTexts);
+  const part = useText(partTexts);
+  const confirm = useConfirm();
+  const filters = useFilters(DEFAULTS);
+  const { values, set } = filters;
+  const { act } = useAct(["configs"]);
+  const [editing, setEditing] = useState<ConfigOut | "new" | null>(null);
+  const keys = useQuery({ queryKey: ["config-keys"], queryFn: () => data(api.GET("/v1/admin/configs/keys")) });
+  const known = keys.data?.items ?? [];
+  const listing = useListing<ConfigOut>(["configs", values], (cursor) => {
+    const query = {
+      limit: 50,
+      ...(values.key ? { key: values.key } : {}),
+      ...(values.scope ? { scope: values.scope as ConfigScope } : {}),
+      ...(cursor ? { cursor } : {}),
+    };
+    return data(api.GET("/v1/admin/configs", { params: { query } }));
+  });
+  const remove = async (config: ConfigOut) => {
+    const yes = await confirm({
+      title: t("askUnset", { key: config.key }),
+      body: t("unsetText"),
+      action: t("unset"),
+      danger: true,
+    });
+    if (!yes) return;
+    const params = { path: { key: config.key }, query: { scope: config.scope, scope_id: config.scope_id } };
+    await act(
+      () => data(api.DELETE("/v1/admin/configs/{key}", { params, headers: ifMatch(config.version) })),
+      t("removed"),
+    );
+  };
+  const columns: Column<ConfigOut>[] = [
+    { key: "key", header: t("key"), width: "minmax(8rem, 1fr)", phone: "title", cell: (config) => <b>{config.key}</b> },
+    {
+      key: "value",
+      header: t("value"),
+      width: "minmax(10rem, 2fr)",
+      cell: (config) => <code className={classes.value}>{JSON.stringify(config.value)}</code>,
+    },
+    {
+      key: "whom",
+      header: t("whom"),
+      width: "minmax(7rem, 0.8fr)",
+      cell: (config) =>
+        config.scope === "GLOBAL"
+          ? t("everyone")
+          : config.scope === "TENANT"
+            ? t("tenant", { id: config.scope_id })
+            : t("user", { id: config.scope_id }),
+    },
+    {
+      key: "state",
+      header: part("state"),
+      width: "7.5rem",
+      cell: (config) => (
+        <StateBadge
+          state={config.is_active ? "enabled" : "disabled"}
+          label={config.is_active ? t("active") : t("inactive")}
+        />
+      ),
+    },
+    {
+      key: "changed",
+      header: t("changed"),
+      width: "8rem",
+      cell: (config) => <Time at={config.updated_at} />,
+      phone: "hidden",
+    },
+    {
+      key: "actions",
+      header: "",
+      width: "11rem",
+      align: "end",
+      cell: (config) => (
+        <Group gap="xs" wrap="nowrap" justify="flex-end">
+          <Button size="compact-sm" variant="default" onClick={() => setEditing(config)}>
+            {t("set")}
+          </Button>
+          <Button size="compact-sm" variant="default" onClick={() => void remove(config)}>
+            {t("unset")}
+          </Button>
+        </Group>
+      ),
+    },
+  ];
+  return (
+    <Page
+      title={t("title")}
+      text={t("text")}
+      actions={
+        <Button leftSection={<IconPlus size={16} />} onClick={() => setEditing("new")}>
+          {t("create")}
+        </Button>
+      }
+    >
+      <FilterBar active={filters.active} onClear={filters.clear}>
+        <SelectFilter
+          label={t("key")}
+          value={values.key}
+          onChange={(key) => set({ key })}
+          width={220}
+          choices={known.map(({ key }) => ({ value: key, label: key }))}
+        />
+        <SelectFilter
+          label={t("scope")}
+          value={values.scope}
+          onChange={(scope) => set({ scope })}
+          choices={(["GLOBAL", "TENANT", "USER"] as const).map((value) => ({ value, label: t(value) }))}
+        />
+      </FilterBar>
+      <CursorTable
+        label={t("title")}
+        listing={listing}
+        columns={columns}
+        rowKey={(config) => `${config.key} ${config.scope} ${config.scope_id}`}
+        empty={<Empty icon={IconAdjustments} title={t("none")} text={t("noneText")} />}
+      />
+      <Panel title={t("keys")}>
+        <Stack gap="sm">
+          {known.map((each) => (
+            <div key={each.key}>
+              <Group gap="xs">
+                <b>{each.key}</b>
+                {each.public && <StateBadge state="public" label={t("public")} tone="neutral" />}
+              </Group>
+              <Text size="sm" c="dimmed">
+                {each.description} {t("default")}: <code>{JSON.stringify(each.default)}</code>
+              </Text>
+            </div>
+          ))}
+        </Stack>
+      </Panel>
+      {editing && (
+        <SetValue config={editing === "new" ? null : editing} keys={known} onClose={() => setEditing(null)} />
+      )}
+    </Page>
+  );
+}
+
+function SetValue({
+  config,
+  keys,
+  onClose,
+}: {
+  config: ConfigOut | null;
+  keys: readonly ConfigKeyOut[];
+  onClose: () => void;
+}) {
+  const t = useText(configTexts);
+  const common = useText(commonTexts);
+  const { busy, act } = useAct(["configs"]);
+  const [key, setKey] = useState(config?.key ?? "");
+  const [scope, setScope] = useState<ConfigScope>(config?.scope ?? "GLOBAL");
+  const [scopeId, setScopeId] = useState(config?.scope_id ?? "");
+  const [active, setActive] = useState(config?.is_active ?? true);
+  const [value, setValue] = useState<unknown>(config?.value);
+  const known = keys.find((each) => each.key === key);
+  const save = async () => {
+    const options = {
+      params: { path: { key }, query: { scope, ...(scope === "GLOBAL" ? {} : { scope_id: scopeId }) } },
+      body: { value: value as never, is_active: active },
+      ...(config ? { headers: ifMatch(config.version) } : {}),
+    };
+    if (await act(() => data(api.PUT("/v1/admin/configs/{key}", options)), t("saved"))) onClose();
+  };
+  return (
+    <Modal
+      opened
+      onClose={onClose}
+      size="lg"
+      title={<Text fw={650}>{config ? t("setTitle", { key }) : t("create")}</Text>}
+      closeButtonProps={{ "aria-label": common("close") }}
+    >
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          void save();
+        }}
+      >
+        <Stack>
+          {config === null && (
+            <Select
+              label={t("key")}
+              placeholder={t("chooseKey")}
+              required
+              data={keys.map((each) => each.key)}
+              value={key || null}
+              onChange={(chosen) => {
+                setKey(chosen ?? "");
+                setValue(keys.find((each) => each.key === chosen)?.default);
+              }}
+            />
+          )}
+          {known && (
+            <Text size="sm" c="dimmed">
+              {known.description}
+            </Text>
+          )}
+          {config === null && (
+            <Group grow align="flex-end">
+              <Select
+                label={t("scope")}
+                allowDeselect={false}
+                data={(["GLOBAL", "TENANT", "USER"] as const).map((each) => ({ value: each, label: t(each) }))}
+                value={scope}
+                onChange={(chosen) => setScope((chosen ?? "GLOBAL") as ConfigScope)}
+              />
+              {scope !== "GLOBAL" && (
+                <TextInput
+                  label={t("scopeId")}
+                  required
+                  value={scopeId}
+                  onChange={(event) => setScopeId(event.currentTarget.value)}
+                />
+              )}
+            </Group>
+          )}
+          {known && <SchemaForm key={key} schema={known.value_schema} value={value} onChange={setValue} />}
+          <Switch label={t("isActive")} checked={active} onChange={(event) => setActive(event.currentTarget.checked)} />
+          <Group justify="flex-end">
+            <Button variant="default" onClick={onClose}>
+              {common("cancel")}
+            </Button>
+            <Button type="submit" loading={busy} disabled={!known || value === undefined}>
+              {common("save")}
+            </Button>
+          </Group>
+        </Stack>
+      </form>
+    </Modal>
+  );
+}

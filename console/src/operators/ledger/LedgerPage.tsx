@@ -1,0 +1,199 @@
+import { Button, Group, Stack, Text } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "react-router";
+import { api, data, type EntryOut, type EntryStatus, type Source, useListing, type VerificationOut } from "../../api";
+import {
+  type Column,
+  CursorTable,
+  commonTexts,
+  Empty,
+  Fact,
+  Facts,
+  IconDownload,
+  IconReceipt,
+  IconShieldCheck,
+  Id,
+  Page,
+  Panel,
+  StateBadge,
+  stateTexts,
+  Time,
+  useFilters,
+} from "../../components";
+import { formats, useLanguage, useText, wordFor } from "../../i18n";
+import { FilterBar, RangeFilter, SelectFilter, TextFilter, useSince } from "../parts/FilterBar";
+import { partTexts } from "../parts/parts.texts";
+import { useAct } from "../parts/useAct";
+import { Views } from "../parts/Views";
+import { ledgerTexts } from "./ledger.texts";
+
+const DEFAULTS = { status: "", source: "", user: "", range: "" };
+const SOURCES: readonly Source[] = [
+  "TASK_CREATE",
+  "TASK_COMPLETE",
+  "TASK_CANCEL",
+  "TASK_FAIL",
+  "MANUAL_ADJUST",
+  "SUBSCRIPTION_GRANT",
+];
+
+/** The ledger, and whether it adds up. */
+export default function LedgerPage() {
+  const t = useText(ledgerTexts);
+  const part = useText(partTexts);
+  const common = useText(commonTexts);
+  const language = useLanguage();
+  const filters = useFilters(DEFAULTS);
+  const { values, set } = filters;
+  const since = useSince(values.range);
+  const query = {
+    user_id: values.user || "*",
+    ...(values.status ? { status: values.status as EntryStatus } : {}),
+    ...(values.source ? { source: values.source as Source } : {}),
+    ...(since ? { since } : {}),
+  };
+  const listing = useListing<EntryOut>(["ledger", query], (cursor) =>
+    data(api.GET("/v1/usage", { params: { query: { ...query, limit: 50, ...(cursor ? { cursor } : {}) } } })),
+  );
+  const columns: Column<EntryOut>[] = [
+    {
+      key: "source",
+      header: t("source"),
+      width: "minmax(9rem, 1.2fr)",
+      phone: "title",
+      cell: (entry) => t(entry.source),
+    },
+    { key: "state", header: part("state"), width: "8rem", cell: (entry) => <StateBadge state={entry.status} /> },
+    {
+      key: "units",
+      header: t("units"),
+      width: "6rem",
+      align: "end",
+      cell: (entry) => `${entry.direction === "CREDIT" ? "+" : "−"}${formats.number(entry.units, language)}`,
+    },
+    {
+      key: "user",
+      header: t("who"),
+      width: "8rem",
+      cell: (entry) => <Id id={entry.user_id} />,
+      phone: "hidden",
+    },
+    {
+      key: "task",
+      header: t("task"),
+      width: "8rem",
+      cell: (entry) => entry.task_id && <Link to={`/tasks/${entry.task_id}`}>…{entry.task_id.slice(-6)}</Link>,
+    },
+    { key: "remark", header: t("remark"), width: "minmax(6rem, 1fr)", cell: (entry) => entry.remark, phone: "hidden" },
+    { key: "when", header: t("when"), width: "9rem", cell: (entry) => <Time at={entry.created_at} /> },
+  ];
+  return (
+    <Page
+      title={t("title")}
+      text={t("text")}
+      actions={
+        <Button
+          component="a"
+          href={`/v1/usage/export?${new URLSearchParams(query)}`}
+          download
+          variant="default"
+          leftSection={<IconDownload size={16} />}
+        >
+          {t("export")}
+        </Button>
+      }
+    >
+      <Verification />
+      <FilterBar active={filters.active} onClear={filters.clear} onReload={listing.reload} actions={<Views />}>
+        <SelectFilter
+          label={part("state")}
+          value={values.status}
+          onChange={(status) => set({ status })}
+          choices={["HELD", "COMMITTED", "RELEASED"].map((value) => ({ value, label: wordFor(stateTexts, value) }))}
+        />
+        <SelectFilter
+          label={t("source")}
+          value={values.source}
+          onChange={(source) => set({ source })}
+          choices={SOURCES.map((value) => ({ value, label: t(value) }))}
+        />
+        <TextFilter label={t("user")} value={values.user} onChange={(user) => set({ user })} />
+        <RangeFilter value={values.range} onChange={(range) => set({ range })} />
+      </FilterBar>
+      <CursorTable
+        label={t("title")}
+        listing={listing}
+        columns={columns}
+        rowKey={(entry) => entry.id}
+        empty={
+          filters.active ? (
+            <Empty title={common("nothingMatches")} text={common("nothingMatchesText")} />
+          ) : (
+            <Empty icon={IconReceipt} title={t("none")} text={t("noneText")} />
+          )
+        }
+      />
+    </Page>
+  );
+}
+
+function Verification() {
+  const t = useText(ledgerTexts);
+  const { busy, act } = useAct(["ledger-verification"]);
+  const query = useQuery({
+    queryKey: ["ledger-verification"],
+    queryFn: () => data(api.GET("/v1/admin/ledger/verification")),
+  });
+  return (
+    <Panel
+      actions={
+        <Button
+          leftSection={<IconShieldCheck size={16} />}
+          loading={busy}
+          onClick={() => void act(() => data(api.POST("/v1/admin/ledger/verify")))}
+        >
+          {t("verify")}
+        </Button>
+      }
+      title={t("verify")}
+    >
+      {query.data ? (
+        <Found found={query.data} />
+      ) : (
+        <Text size="sm" c="dimmed">
+          {query.isPending ? "…" : t("neverVerified")}
+        </Text>
+      )}
+    </Panel>
+  );
+}
+
+function Found({ found }: { found: VerificationOut }) {
+  const t = useText(ledgerTexts);
+  const language = useLanguage();
+  const n = (value: number) => formats.number(value, language);
+  return (
+    <Stack gap="sm" role="status">
+      <Group gap="sm">
+        {found.fault_count === 0 ? (
+          <StateBadge state="ok" label={t("clean")} />
+        ) : (
+          <StateBadge state="error" label={t("faulty", { n: found.fault_count })} />
+        )}
+      </Group>
+      <Facts>
+        <Fact name={t("looked")}>
+          <Time at={found.finished_at} />
+        </Fact>
+        <Fact name={t("entries")}>{n(found.entries)}</Fact>
+        <Fact name={t("quotas")}>{n(found.entitlements)}</Fact>
+        <Fact name={t("months")}>{n(found.archived_months)}</Fact>
+      </Facts>
+      {found.faults.map((fault) => (
+        <Text size="sm" key={`${fault.kind} ${fault.about}`}>
+          <b>{fault.about}</b>: {fault.message}
+        </Text>
+      ))}
+    </Stack>
+  );
+}

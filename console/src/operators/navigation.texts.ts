@@ -1,0 +1,41 @@
+import { texts } from "../i18n";
+
+/** The names of the operators' pages: loaded with the shell, so nothing else is here. */
+export const placeTexts = texts(
+  {
+    overview: "Overview",
+    tasks: "Tasks",
+    queues: "Queues",
+    workers: "Workers",
+    schedules: "Schedules",
+    runs: "Runs",
+    locks: "Locks",
+    audit: "Audit trail",
+    users: "Users",
+    plans: "Plans and orders",
+    ledger: "Ledger",
+    outbox: "Outbox",
+    configs: "Configs",
+    risks: "Risks",
+    archives: "Archives",
+    settings: "Settings",
+  },
+  {
+    overview: "概览",
+    tasks: "任务",
+    queues: "队列",
+    workers: "工作进程",
+    schedules: "计划",
+    runs: "执行记录",
+    locks: "锁",
+    audit: "审计日志",
+    users: "用户",
+    plans: "套餐与订单",
+    ledger: "账本",
+    outbox: "发件箱",
+    configs: "动态配置",
+    risks: "风险",
+    archives: "归档",
+    settings: "设置",
+  },
+);

@@ -1,0 +1,321 @@
+import { Button, Group, Modal, Select, Stack, Text, Textarea, TextInput } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { useState } from "react";
+import { api, type Category, data, ifMatch, type RiskOut, type RiskStatus, type Severity, useListing } from "../../api";
+import {
+  type Column,
+  CursorTable,
+  commonTexts,
+  Empty,
+  IconFlag,
+  IconPlus,
+  Page,
+  Panel,
+  StateBadge,
+  stateTexts,
+  Time,
+  useConfirm,
+  useFilters,
+} from "../../components";
+import { useText, wordFor } from "../../i18n";
+import { FilterBar, SelectFilter, TextFilter } from "../parts/FilterBar";
+import { partTexts } from "../parts/parts.texts";
+import { useAct } from "../parts/useAct";
+import { Views } from "../parts/Views";
+import taskClasses from "../tasks/Tasks.module.css";
+import classes from "./Risks.module.css";
+import { riskTexts } from "./risks.texts";
+
+const STATUSES: readonly RiskStatus[] = ["OPEN", "MITIGATING", "ACCEPTED", "CLOSED"];
+const SEVERITIES: readonly Severity[] = ["CRITICAL", "HIGH", "MEDIUM", "LOW"];
+const CATEGORIES: readonly Category[] = ["TECHNICAL", "LICENSE", "COST", "COMPLIANCE"];
+const DEFAULTS = { status: "", severity: "", category: "", owner: "" };
+
+/** The risk board, and the risks behind it. */
+export default function RisksPage() {
+  const t = useText(riskTexts);
+  const part = useText(partTexts);
+  const common = useText(commonTexts);
+  const filters = useFilters(DEFAULTS);
+  const { values, set } = filters;
+  const [editing, setEditing] = useState<RiskOut | "new" | null>(null);
+  const listing = useListing<RiskOut>(["risks", "list", values], (cursor) => {
+    const query = {
+      limit: 50,
+      ...(values.status ? { status: [values.status as RiskStatus] } : {}),
+      ...(values.severity ? { severity: [values.severity as Severity] } : {}),
+      ...(values.category ? { category: values.category as Category } : {}),
+      ...(values.owner ? { owner: values.owner } : {}),
+      ...(cursor ? { cursor } : {}),
+    };
+    return data(api.GET("/v1/admin/risks", { params: { query } }));
+  });
+  const columns: Column<RiskOut>[] = [
+    {
+      key: "risk",
+      header: t("risk"),
+      width: "minmax(14rem, 2.5fr)",
+      phone: "title",
+      cell: (risk) => (
+        <>
+          <span className={taskClasses.title}>{risk.trigger_condition}</span>
+          <span className={taskClasses.facts}>{risk.mitigation_plan}</span>
+        </>
+      ),
+    },
+    { key: "severity", header: t("severity"), width: "7.5rem", cell: (risk) => <StateBadge state={risk.severity} /> },
+    { key: "status", header: part("state"), width: "8rem", cell: (risk) => <StateBadge state={risk.status} /> },
+    { key: "category", header: t("category"), width: "7rem", cell: (risk) => t(risk.category), phone: "hidden" },
+    { key: "owner", header: t("owner"), width: "minmax(6rem, 0.7fr)", cell: (risk) => risk.owner },
+    {
+      key: "changed",
+      header: t("changed"),
+      width: "8rem",
+      cell: (risk) => <Time at={risk.updated_at} />,
+      phone: "hidden",
+    },
+  ];
+  return (
+    <Page
+      title={t("title")}
+      text={t("text")}
+      actions={
+        <Button leftSection={<IconPlus size={16} />} onClick={() => setEditing("new")}>
+          {t("create")}
+        </Button>
+      }
+    >
+      <Board
+        chosen={values}
+        onChoose={(status, severity) =>
+          set(
+            values.status === status && values.severity === severity
+              ? { status: "", severity: "" }
+              : { status, severity },
+          )
+        }
+      />
+      <FilterBar active={filters.active} onClear={filters.clear} onReload={listing.reload} actions={<Views />}>
+        <SelectFilter
+          label={part("state")}
+          value={values.status}
+          onChange={(status) => set({ status })}
+          choices={STATUSES.map((value) => ({ value, label: wordFor(stateTexts, value) }))}
+        />
+        <SelectFilter
+          label={t("severity")}
+          value={values.severity}
+          onChange={(severity) => set({ severity })}
+          choices={SEVERITIES.map((value) => ({ value, label: wordFor(stateTexts, value) }))}
+        />
+        <SelectFilter
+          label={t("category")}
+          value={values.category}
+          onChange={(category) => set({ category })}
+          choices={CATEGORIES.map((value) => ({ value, label: t(value) }))}
+        />
+        <TextFilter label={t("owner")} value={values.owner} onChange={(owner) => set({ owner })} />
+      </FilterBar>
+      <CursorTable
+        label={t("title")}
+        listing={listing}
+        columns={columns}
+        rowKey={(risk) => risk.risk_id}
+        onOpen={setEditing}
+        empty={
+          filters.active ? (
+            <Empty title={common("nothingMatches")} text={common("nothingMatchesText")} />
+          ) : (
+            <Empty icon={IconFlag} title={t("none")} text={t("noneText")} />
+          )
+        }
+      />
+      {editing && (
+        <RiskForm
+          key={editing === "new" ? "new" : editing.risk_id}
+          risk={editing === "new" ? null : editing}
+          onClose={() => setEditing(null)}
+        />
+      )}
+    </Page>
+  );
+}
+
+/** How many risks of each severity are in each state. */
+function Board({
+  chosen,
+  onChoose,
+}: {
+  chosen: { status: string; severity: string };
+  onChoose: (status: RiskStatus, severity: Severity) => void;
+}) {
+  const t = useText(riskTexts);
+  const query = useQuery({ queryKey: ["risks", "board"], queryFn: () => data(api.GET("/v1/admin/risks/board")) });
+  const counts = new Map<string, number>();
+  for (const square of query.data?.squares ?? []) {
+    const key = `${square.status} ${square.severity}`;
+    counts.set(key, (counts.get(key) ?? 0) + square.count);
+  }
+  return (
+    <Panel title={t("board")} text={t("boardText")}>
+      <div className={classes.board} role="table" aria-label={t("board")}>
+        <div role="row" className={classes.line}>
+          <span role="columnheader" />
+          {STATUSES.map((status) => (
+            <span key={status} role="columnheader" className={classes.head}>
+              {wordFor(stateTexts, status)}
+            </span>
+          ))}
+        </div>
+        {SEVERITIES.map((severity) => (
+          <div key={severity} role="row" className={classes.line}>
+            <span role="rowheader" className={classes.side}>
+              <StateBadge state={severity} />
+            </span>
+            {STATUSES.map((status) => {
+              const count = counts.get(`${status} ${severity}`) ?? 0;
+              const isChosen = chosen.status === status && chosen.severity === severity;
+              return (
+                <span key={status} role="cell">
+                  <button
+                    type="button"
+                    className={classes.square}
+                    data-severity={count > 0 && status !== "CLOSED" ? severity : undefined}
+                    aria-pressed={isChosen}
+                    aria-label={`${wordFor(stateTexts, status)}, ${wordFor(stateTexts, severity)}: ${count}`}
+                    onClick={() => onChoose(status, severity)}
+                  >
+                    {count}
+                  </button>
+                </span>
+              );
+            })}
+          </div>
+        ))}
+      </div>
+    </Panel>
+  );
+}
+
+function RiskForm({ risk, onClose }: { risk: RiskOut | null; onClose: () => void }) {
+  const t = useText(riskTexts);
+  const part = useText(partTexts);
+  const common = useText(commonTexts);
+  const confirm = useConfirm();
+  const { busy, act } = useAct(["risks"]);
+  const [form, setForm] = useState({
+    trigger_condition: risk?.trigger_condition ?? "",
+    mitigation_plan: risk?.mitigation_plan ?? "",
+    owner: risk?.owner ?? "",
+    category: risk?.category ?? ("TECHNICAL" as Category),
+    severity: risk?.severity ?? ("MEDIUM" as Severity),
+    status: risk?.status ?? ("OPEN" as RiskStatus),
+  });
+  const set = (changes: Partial<typeof form>) => setForm((before) => ({ ...before, ...changes }));
+  const save = async () => {
+    const done = await act(
+      () =>
+        risk === null
+          ? data(api.POST("/v1/admin/risks", { body: form }))
+          : data(
+              api.PATCH("/v1/admin/risks/{risk_id}", {
+                params: { path: { risk_id: risk.risk_id } },
+                headers: ifMatch(risk.version),
+                body: form,
+              }),
+            ),
+      t("saved"),
+    );
+    if (done) onClose();
+  };
+  const remove = async () => {
+    if (risk === null) return;
+    const yes = await confirm({ title: t("askDelete", { id: risk.risk_id }), action: t("delete"), danger: true });
+    const params = { path: { risk_id: risk.risk_id } };
+    if (yes && (await act(() => data(api.DELETE("/v1/admin/risks/{risk_id}", { params })), t("deleted")))) onClose();
+  };
+  return (
+    <Modal
+      opened
+      onClose={onClose}
+      size="lg"
+      title={<Text fw={650}>{risk?.risk_id ?? t("create")}</Text>}
+      closeButtonProps={{ "aria-label": common("close") }}
+    >
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          void save();
+        }}
+      >
+        <Stack>
+          <Textarea
+            label={t("trigger")}
+            required
+            autosize
+            minRows={2}
+            data-autofocus
+            value={form.trigger_condition}
+            onChange={(event) => set({ trigger_condition: event.currentTarget.value })}
+          />
+          <Textarea
+            label={t("plan")}
+            required
+            autosize
+            minRows={2}
+            value={form.mitigation_plan}
+            onChange={(event) => set({ mitigation_plan: event.currentTarget.value })}
+          />
+          <Group grow>
+            <TextInput
+              label={t("owner")}
+              required
+              value={form.owner}
+              onChange={(event) => set({ owner: event.currentTarget.value })}
+            />
+            <Select
+              label={t("category")}
+              allowDeselect={false}
+              data={CATEGORIES.map((value) => ({ value, label: t(value) }))}
+              value={form.category}
+              onChange={(value) => set({ category: value as Category })}
+            />
+          </Group>
+          <Group grow>
+            <Select
+              label={t("severity")}
+              allowDeselect={false}
+              data={SEVERITIES.map((value) => ({ value, label: wordFor(stateTexts, value) }))}
+              value={form.severity}
+              onChange={(value) => set({ severity: value as Severity })}
+            />
+            <Select
+              label={part("state")}
+              allowDeselect={false}
+              data={STATUSES.map((value) => ({ value, label: wordFor(stateTexts, value) }))}
+              value={form.status}
+              onChange={(value) => set({ status: value as RiskStatus })}
+            />
+          </Group>
+          <Group justify="space-between">
+            {risk ? (
+              <Button variant="subtle" color="red.8" onClick={() => void remove()}>
+                {t("delete")}
+              </Button>
+            ) : (
+              <span />
+            )}
+            <Group>
+              <Button variant="default" onClick={onClose}>
+                {common("cancel")}
+              </Button>
+              <Button type="submit" loading={busy}>
+                {common("save")}
+              </Button>
+            </Group>
+          </Group>
+        </Stack>
+      </form>
+    </Modal>
+  );
+}

@@ -1,0 +1,164 @@
+import { Button, Code, Group, Stack, Text } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { Link, useParams } from "react-router";
+import { api, data, type ExecutionOut } from "../../api";
+import {
+  copyText,
+  Fact,
+  Facts,
+  IconBan,
+  IconCopy,
+  Id,
+  JsonView,
+  Loading,
+  Page,
+  Panel,
+  ProblemAlert,
+  StateBadge,
+  Time,
+  useConfirm,
+} from "../../components";
+import { formats, useLanguage, useText } from "../../i18n";
+import { useAct } from "../parts/useAct";
+import { runTexts } from "./runs.texts";
+
+/** One run, with what went wrong and where. */
+export default function RunPage() {
+  const t = useText(runTexts);
+  const { uid = "" } = useParams();
+  const confirm = useConfirm();
+  const { busy, act } = useAct(["runs"]);
+  const params = { path: { execution_id: uid } };
+  const query = useQuery({
+    queryKey: ["runs", "one", uid],
+    queryFn: () => data(api.GET("/v1/executions/{execution_id}", { params })),
+    refetchInterval: ({ state }) => (state.data?.finished_at ? false : 5000),
+  });
+  const run = query.data;
+  const why = useQuery({
+    queryKey: ["runs", "why", uid],
+    queryFn: () => data(api.GET("/v1/executions/{execution_id}/why", { params })),
+    enabled: run?.status === "PENDING",
+    refetchInterval: 5000,
+  });
+  if (query.error) return <ProblemAlert error={query.error} onRetry={() => void query.refetch()} />;
+  if (!run) return <Loading />;
+  const cancel = async () => {
+    const yes = await confirm({ title: t("askCancel"), body: t("cancelText"), action: t("cancel"), danger: true });
+    if (yes) await act(() => data(api.POST("/v1/executions/{execution_id}/cancel", { params })), t("canceled"));
+  };
+  return (
+    <Page
+      title={t("run", { name: run.schedule_name })}
+      text={<Id id={run.id} full />}
+      actions={
+        !run.finished_at && (
+          <Button variant="default" leftSection={<IconBan size={16} />} loading={busy} onClick={() => void cancel()}>
+            {t("cancel")}
+          </Button>
+        )
+      }
+    >
+      <Panel>
+        <RunFacts run={run} />
+      </Panel>
+      {why.data && run.status === "PENDING" && (
+        <Panel title={t("why")}>
+          <Stack gap="xs">
+            {why.data.reasons.map((reason) => (
+              <Text key={reason.code} size="sm">
+                {reason.text}
+              </Text>
+            ))}
+          </Stack>
+        </Panel>
+      )}
+      {run.error_message && (
+        <Panel title={t("error")}>
+          <Text size="sm" style={{ whiteSpace: "pre-wrap", overflowWrap: "anywhere" }}>
+            {run.error_message}
+          </Text>
+        </Panel>
+      )}
+      {run.error_message && (
+        <Panel
+          title={t("stack")}
+          actions={
+            run.error_stack && (
+              <Button
+                size="compact-sm"
+                variant="default"
+                leftSection={<IconCopy size={14} />}
+                onClick={() => void copyText(run.error_stack ?? "")}
+              >
+                {t("copyStack")}
+              </Button>
+            )
+          }
+        >
+          {run.error_stack ? (
+            <Code block style={{ maxHeight: "32rem", overflow: "auto", background: "var(--surface-2)" }}>
+              {run.error_stack}
+            </Code>
+          ) : (
+            <Text size="sm" c="dimmed">
+              {t("noStack")}
+            </Text>
+          )}
+        </Panel>
+      )}
+      {run.result !== null && <JsonView value={parsed(run.result)} label={t("result")} />}
+    </Page>
+  );
+}
+
+function RunFacts({ run }: { run: ExecutionOut }) {
+  const t = useText(runTexts);
+  const language = useLanguage();
+  return (
+    <Stack>
+      <Group gap="sm">
+        <StateBadge state={run.status} />
+        <Link to={`/operators/schedules/${run.schedule_id}`}>{t("openSchedule")}</Link>
+        {run.task_id && <Link to={`/tasks/${run.task_id}`}>{t("openTask")}</Link>}
+      </Group>
+      <Facts>
+        <Fact name={t("due")}>
+          <Time at={run.scheduled_at} exact />
+        </Fact>
+        <Fact name={t("started")}>
+          <Time at={run.started_at} />
+        </Fact>
+        <Fact name={t("finished")}>
+          <Time at={run.finished_at} />
+        </Fact>
+        <Fact name={t("took")}>{run.started_at ? formats.duration(run.duration_ms, language) : "–"}</Fact>
+        <Fact name={t("trigger")}>{t(run.trigger_type)}</Fact>
+        <Fact name={t("retry")}>{run.retry_count + 1}</Fact>
+        {run.deadline_at && (
+          <Fact name={t("deadline")}>
+            <Time at={run.deadline_at} />
+          </Fact>
+        )}
+        {run.run_by && (
+          <Fact name={t("worker")}>
+            <Id id={run.run_by} />
+          </Fact>
+        )}
+        {run.trigger_by && (
+          <Fact name={t("by")}>
+            <Id id={run.trigger_by} />
+          </Fact>
+        )}
+      </Facts>
+    </Stack>
+  );
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}

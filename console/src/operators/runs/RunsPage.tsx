@@ -1,0 +1,148 @@
+import type { ReactNode } from "react";
+import { api, data, type ExecutionItemOut, useListing } from "../../api";
+import {
+  type Column,
+  CursorTable,
+  commonTexts,
+  Empty,
+  IconHistory,
+  Page,
+  StateBadge,
+  stateTexts,
+  Time,
+  useFilters,
+} from "../../components";
+import { formats, useLanguage, useText, wordFor } from "../../i18n";
+import { useMe } from "../../session/store";
+import { AUDITED_EVERY_MS, OWN_EVERY_MS } from "../parts/audited";
+import { FilterBar, ManyFilter, RangeFilter, SelectFilter, TextFilter, useSince } from "../parts/FilterBar";
+import { partTexts } from "../parts/parts.texts";
+import { Views } from "../parts/Views";
+import { lastLine } from "../tasks/lastLine";
+import classes from "../tasks/Tasks.module.css";
+import { runTexts } from "./runs.texts";
+
+const DEFAULTS = { status: "", trigger: "", type: "", schedule: "", range: "" };
+type Status = ExecutionItemOut["status"];
+
+const STATES: readonly Status[] = ["PENDING", "RUNNING", "SUCCEEDED", "FAILED", "TIMED_OUT", "CANCELED", "INTERRUPTED"];
+
+/** Runs of all schedules. */
+export default function RunsPage() {
+  const t = useText(runTexts);
+  const part = useText(partTexts);
+  const common = useText(commonTexts);
+  const filters = useFilters(DEFAULTS);
+  const { values, set } = filters;
+  const since = useSince(values.range);
+  return (
+    <Page title={t("title")} text={t("text")}>
+      <FilterBar active={filters.active} onClear={filters.clear} actions={<Views />}>
+        <ManyFilter
+          label={part("state")}
+          value={values.status}
+          onChange={(status) => set({ status })}
+          choices={STATES.map((value) => ({ value, label: wordFor(stateTexts, value) }))}
+        />
+        <SelectFilter
+          label={t("trigger")}
+          value={values.trigger}
+          onChange={(trigger) => set({ trigger })}
+          choices={[
+            { value: "scheduled", label: t("scheduled") },
+            { value: "manual", label: t("manual") },
+          ]}
+        />
+        <TextFilter label={part("type")} value={values.type} onChange={(type) => set({ type })} />
+        <RangeFilter value={values.range} onChange={(range) => set({ range })} />
+      </FilterBar>
+      <RunTable
+        filter={{
+          ...(values.status ? { status: values.status.split(",") as Status[] } : {}),
+          ...(values.trigger ? { trigger: values.trigger as "scheduled" | "manual" } : {}),
+          ...(values.type ? { type: values.type } : {}),
+          ...(values.schedule ? { schedule_id: values.schedule } : {}),
+          ...(since ? { due_after: since } : {}),
+        }}
+        empty={
+          filters.active ? (
+            <Empty title={common("nothingMatches")} text={common("nothingMatchesText")} />
+          ) : (
+            <Empty icon={IconHistory} title={t("none")} text={t("noneText")} />
+          )
+        }
+      />
+    </Page>
+  );
+}
+
+export interface RunFilter {
+  /** Whose; everybody's without. */
+  readonly user_id?: string;
+  readonly status?: Status[];
+  readonly trigger?: "scheduled" | "manual";
+  readonly type?: string;
+  readonly schedule_id?: string;
+  readonly due_after?: string;
+}
+
+export function RunTable({ filter, empty }: { filter: RunFilter; empty: ReactNode }) {
+  const t = useText(runTexts);
+  const part = useText(partTexts);
+  const language = useLanguage();
+  const { user } = useMe();
+  const listing = useListing<ExecutionItemOut>(
+    ["runs", filter],
+    (cursor) => {
+      const query = { user_id: "*", ...filter, limit: 50, ...(cursor ? { cursor } : {}) };
+      return data(api.GET("/v1/executions", { params: { query } }));
+    },
+    { refetchInterval: filter.user_id === user.id ? OWN_EVERY_MS : AUDITED_EVERY_MS },
+  );
+  const columns: Column<ExecutionItemOut>[] = [
+    {
+      key: "schedule",
+      header: t("schedule"),
+      width: "minmax(11rem, 2fr)",
+      phone: "title",
+      cell: (run) => (
+        <>
+          <span className={classes.title}>{run.schedule_name}</span>
+          {run.error_message ? (
+            <span className={classes.error}>{lastLine(run.error_message)}</span>
+          ) : (
+            <span className={classes.facts}>{run.type}</span>
+          )}
+        </>
+      ),
+    },
+    { key: "state", header: part("state"), width: "8.5rem", cell: (run) => <StateBadge state={run.status} /> },
+    { key: "due", header: t("due"), width: "9rem", cell: (run) => <Time at={run.scheduled_at} /> },
+    {
+      key: "took",
+      header: t("took"),
+      width: "7rem",
+      align: "end",
+      cell: (run) => (run.finished_at ? formats.duration(run.duration_ms, language) : "–"),
+    },
+    { key: "trigger", header: t("trigger"), width: "7rem", cell: (run) => t(run.trigger_type), phone: "hidden" },
+    {
+      key: "retry",
+      header: t("retry"),
+      width: "5rem",
+      align: "end",
+      cell: (run) => run.retry_count + 1,
+      phone: "hidden",
+    },
+  ];
+  return (
+    <CursorTable
+      label={t("title")}
+      listing={listing}
+      columns={columns}
+      rowKey={(run) => run.id}
+      href={(run) => `/operators/runs/${run.id}`}
+      empty={empty}
+    />
+  );
+}

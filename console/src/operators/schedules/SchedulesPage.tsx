@@ -1,0 +1,183 @@
+import { Button } from "@mantine/core";
+import { useEffect, useState } from "react";
+import { Link, useNavigate } from "react-router";
+import { api, data, type ScheduleAction, type ScheduleItemOut, useListing } from "../../api";
+import {
+  type Column,
+  CursorTable,
+  commonTexts,
+  Empty,
+  IconCalendarTime,
+  IconPlus,
+  Page,
+  StateBadge,
+  stateTexts,
+  Time,
+  tellError,
+  useConfirm,
+  useFilters,
+} from "../../components";
+import { formats, useLanguage, useText, wordFor } from "../../i18n";
+import { AUDITED_EVERY_MS } from "../parts/audited";
+import { FilterBar, SelectFilter, TextFilter } from "../parts/FilterBar";
+import { partTexts } from "../parts/parts.texts";
+import { Views } from "../parts/Views";
+import classes from "../tasks/Tasks.module.css";
+import { rhythmOf } from "./rhythm";
+import { scheduleTexts } from "./schedules.texts";
+
+const DEFAULTS = { name: "", type: "", enabled: "", owner: "" };
+
+/** All schedules. */
+export default function SchedulesPage() {
+  const t = useText(scheduleTexts);
+  const part = useText(partTexts);
+  const common = useText(commonTexts);
+  const language = useLanguage();
+  const filters = useFilters(DEFAULTS);
+  const { values, set } = filters;
+  const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
+  const wanted = JSON.stringify(values);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: another filter shows other rows
+  useEffect(() => setChosen(new Set()), [wanted]);
+  const listing = useListing<ScheduleItemOut>(
+    ["schedules", "all", values],
+    (cursor) => {
+      const query = {
+        user_id: values.owner || "*",
+        limit: 50,
+        ...(values.name ? { name: values.name } : {}),
+        ...(values.type ? { type: values.type } : {}),
+        ...(values.enabled ? { enabled: values.enabled === "enabled" } : {}),
+        ...(cursor ? { cursor } : {}),
+      };
+      return data(api.GET("/v1/schedules", { params: { query } }));
+    },
+    { refetchInterval: AUDITED_EVERY_MS },
+  );
+  const columns: Column<ScheduleItemOut>[] = [
+    {
+      key: "name",
+      header: t("name"),
+      width: "minmax(12rem, 2fr)",
+      phone: "title",
+      cell: (schedule) => (
+        <>
+          <span className={classes.title}>{schedule.name}</span>
+          {schedule.consecutive_failures > 0 ? (
+            <span className={classes.error}>{t("failuresInARow", { n: schedule.consecutive_failures })}</span>
+          ) : (
+            <span className={classes.facts}>{schedule.type}</span>
+          )}
+        </>
+      ),
+    },
+    {
+      key: "state",
+      header: part("state"),
+      width: "8rem",
+      cell: (schedule) => <StateBadge state={schedule.enabled ? "enabled" : "disabled"} />,
+    },
+    {
+      key: "rhythm",
+      header: t("rhythm"),
+      width: "minmax(7rem, 1fr)",
+      cell: (schedule) => <code>{rhythmOf(schedule)}</code>,
+    },
+    {
+      key: "next",
+      header: t("next"),
+      width: "8.5rem",
+      cell: (schedule) => (schedule.next_run ? <Time at={schedule.next_run} /> : t("never")),
+    },
+    {
+      key: "last",
+      header: t("last"),
+      width: "8.5rem",
+      cell: (schedule) => <Time at={schedule.last_executed_at} />,
+      phone: "hidden",
+    },
+    {
+      key: "rate",
+      header: t("rate"),
+      width: "5.5rem",
+      align: "end",
+      cell: (schedule) =>
+        schedule.total_executions > 0
+          ? formats.percent(schedule.succeeded_executions / schedule.total_executions, language)
+          : "–",
+    },
+  ];
+  return (
+    <Page
+      title={t("title")}
+      text={t("text")}
+      actions={
+        <Button component={Link} to="/operators/schedules/new" leftSection={<IconPlus size={16} />}>
+          {t("create")}
+        </Button>
+      }
+    >
+      <FilterBar active={filters.active} onClear={filters.clear} onReload={listing.reload} actions={<Views />}>
+        <TextFilter label={t("name")} value={values.name} onChange={(name) => set({ name })} />
+        <TextFilter label={part("type")} value={values.type} onChange={(type) => set({ type })} />
+        <SelectFilter
+          label={part("state")}
+          value={values.enabled}
+          onChange={(enabled) => set({ enabled })}
+          choices={["enabled", "disabled"].map((value) => ({ value, label: wordFor(stateTexts, value) }))}
+        />
+        <TextFilter label={part("owner")} value={values.owner} onChange={(owner) => set({ owner })} />
+      </FilterBar>
+      {chosen.size > 0 && (
+        <div className={classes.bar}>
+          <b>{common("selected", { n: chosen.size })}</b>
+          <Act uids={[...chosen]} />
+        </div>
+      )}
+      <CursorTable
+        label={t("title")}
+        listing={listing}
+        columns={columns}
+        rowKey={(schedule) => schedule.id}
+        href={(schedule) => `/operators/schedules/${schedule.id}`}
+        selection={{ chosen, onChange: setChosen }}
+        empty={
+          filters.active ? (
+            <Empty title={common("nothingMatches")} text={common("nothingMatchesText")} />
+          ) : (
+            <Empty icon={IconCalendarTime} title={t("none")} text={t("noneText")} />
+          )
+        }
+      />
+    </Page>
+  );
+}
+
+function Act({ uids }: { uids: string[] }) {
+  const t = useText(scheduleTexts);
+  const confirm = useConfirm();
+  const navigate = useNavigate();
+  const switchAll = async (action: ScheduleAction) => {
+    const n = uids.length;
+    const yes = await confirm({
+      title: action === "enable" ? t("askEnable", { n }) : t("askDisable", { n }),
+      body: t("bulkText"),
+      action: t(action),
+      danger: action === "disable",
+    });
+    if (!yes) return;
+    try {
+      const body = { action, filter: { owner: "*", ids: uids }, expected: n };
+      const made = await data(api.POST("/v1/schedules/bulk", { body }));
+      void navigate(`/operators/tasks/bulk/${made.task_id}`);
+    } catch (refusal) {
+      tellError(refusal);
+    }
+  };
+  return (["enable", "disable"] as const).map((action) => (
+    <Button key={action} size="compact-sm" variant="default" onClick={() => void switchAll(action)}>
+      {t(action)}
+    </Button>
+  ));
+}

@@ -1,0 +1,231 @@
+import { Button, Menu, Progress } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { useEffect, useMemo, useState } from "react";
+import { Link } from "react-router";
+import { api, data, type TaskFilterIn, type TaskItemOut, type TaskStatus, useListing } from "../../api";
+import {
+  type Column,
+  CursorTable,
+  commonTexts,
+  Empty,
+  IconBan,
+  IconChevronDown,
+  IconListCheck,
+  IconPlus,
+  IconRefresh,
+  IconStack2,
+  IconTrash,
+  Id,
+  Page,
+  StateBadge,
+  stateTexts,
+  Time,
+  useFilters,
+} from "../../components";
+import { useText, wordFor } from "../../i18n";
+import { AUDITED_EVERY_MS } from "../parts/audited";
+import {
+  FilterBar,
+  ManyFilter,
+  RangeFilter,
+  rememberedRange,
+  SelectFilter,
+  TextFilter,
+  useSince,
+} from "../parts/FilterBar";
+import { partTexts } from "../parts/parts.texts";
+import { Views } from "../parts/Views";
+import { lastLine } from "./lastLine";
+import classes from "./Tasks.module.css";
+import { taskTexts } from "./tasks.texts";
+import { useBulk } from "./useBulk";
+
+const STATUSES: readonly TaskStatus[] = ["QUEUED", "RUNNING", "SUCCEEDED", "FAILED", "CANCELED"];
+
+/** Everybody's tasks: filtered, watched, and acted on one by one or all that match. */
+export default function TasksPage() {
+  const t = useText(taskTexts);
+  const part = useText(partTexts);
+  const common = useText(commonTexts);
+  const defaults = useMemo(() => ({ status: "", type: "", queue: "", owner: "", range: rememberedRange() }), []);
+  const filters = useFilters(defaults);
+  const { values, set } = filters;
+  const since = useSince(values.range);
+  const filter = useMemo<TaskFilterIn>(
+    () => ({
+      owner: values.owner || "*",
+      ...(values.status ? { status: values.status.split(",") as TaskStatus[] } : {}),
+      ...(values.type ? { type: values.type } : {}),
+      ...(values.queue ? { queue: values.queue } : {}),
+      ...(since ? { created_after: since } : {}),
+    }),
+    [values, since],
+  );
+  const listing = useListing<TaskItemOut>(
+    ["tasks", "all", filter],
+    (cursor) => {
+      const { owner, status, type, queue, created_after } = filter;
+      const query = { user_id: owner ?? "*", status, type, queue, created_after, cursor, limit: 50 };
+      const given = Object.fromEntries(Object.entries(query).filter(([, value]) => value !== undefined));
+      return data(api.GET("/v1/tasks", { params: { query: given } }));
+    },
+    { refetchInterval: AUDITED_EVERY_MS },
+  );
+  const types = useQuery({
+    queryKey: ["task-types"],
+    queryFn: () => data(api.GET("/v1/task-types")),
+    staleTime: 60_000,
+  });
+  const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
+  const wanted = JSON.stringify(filter);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: another filter shows other rows
+  useEffect(() => setChosen(new Set()), [wanted]);
+
+  const columns: Column<TaskItemOut>[] = [
+    {
+      key: "task",
+      header: t("task"),
+      width: "minmax(12rem, 2fr)",
+      phone: "title",
+      cell: (task) => (
+        <>
+          <span className={classes.title}>{task.title || task.type}</span>
+          {task.error_message && task.status === "FAILED" ? (
+            <span className={classes.error}>{lastLine(task.error_message)}</span>
+          ) : (
+            <span className={classes.facts}>{task.type}</span>
+          )}
+        </>
+      ),
+    },
+    { key: "state", header: part("state"), width: "9.5rem", cell: (task) => <State task={task} /> },
+    { key: "queue", header: part("queue"), width: "minmax(6rem, 0.8fr)", cell: (task) => task.queue, phone: "hidden" },
+    {
+      key: "attempt",
+      header: t("attempt"),
+      width: "5rem",
+      align: "end",
+      phone: "hidden",
+      cell: (task) => `${task.attempt} / ${task.max_attempts}`,
+    },
+    { key: "created", header: part("created"), width: "8.5rem", cell: (task) => <Time at={task.created_at} /> },
+    { key: "id", header: part("id"), width: "7.5rem", cell: (task) => <Id id={task.id} />, phone: "hidden" },
+  ];
+  return (
+    <Page
+      title={t("title")}
+      text={t("text")}
+      actions={
+        <>
+          <Button component={Link} to="/operators/tasks/bulk" variant="default" leftSection={<IconStack2 size={16} />}>
+            {t("bulks")}
+          </Button>
+          <Button component={Link} to="/operators/tasks/new" leftSection={<IconPlus size={16} />}>
+            {t("submit")}
+          </Button>
+        </>
+      }
+    >
+      <FilterBar
+        active={filters.active}
+        onClear={filters.clear}
+        onReload={listing.reload}
+        actions={
+          <>
+            <Views />
+            <Act filter={filter} label={t("allThatMatch")} />
+          </>
+        }
+      >
+        <ManyFilter
+          label={part("state")}
+          value={values.status}
+          onChange={(status) => set({ status })}
+          choices={STATUSES.map((value) => ({ value, label: wordFor(stateTexts, value) }))}
+        />
+        <SelectFilter
+          label={part("type")}
+          value={values.type}
+          onChange={(type) => set({ type })}
+          choices={(types.data?.items ?? []).map(({ name }) => ({ value: name, label: name }))}
+        />
+        <TextFilter label={part("queue")} value={values.queue} onChange={(queue) => set({ queue })} width={140} />
+        <TextFilter label={part("owner")} value={values.owner} onChange={(owner) => set({ owner })} />
+        <RangeFilter value={values.range} onChange={(range) => set({ range })} />
+      </FilterBar>
+      {chosen.size > 0 && (
+        <div className={classes.bar}>
+          <b>{common("selected", { n: chosen.size })}</b>
+          <Act filter={{ ...filter, ids: [...chosen] }} />
+        </div>
+      )}
+      <CursorTable
+        label={t("title")}
+        listing={listing}
+        columns={columns}
+        rowKey={(task) => task.id}
+        href={(task) => `/tasks/${task.id}`}
+        selection={{ chosen, onChange: setChosen }}
+        empty={
+          filters.active ? (
+            <Empty title={common("nothingMatches")} text={common("nothingMatchesText")} />
+          ) : (
+            <Empty icon={IconListCheck} title={t("empty")} text={t("emptyText")} />
+          )
+        }
+      />
+    </Page>
+  );
+}
+
+function State({ task }: { task: TaskItemOut }) {
+  return (
+    <>
+      <StateBadge state={task.status} />
+      {task.finished_at === null && task.progress > 0 && (
+        <Progress value={task.progress} size={4} mt={4} maw={110} aria-label={`${task.progress} %`} />
+      )}
+    </>
+  );
+}
+
+/** The three things that can be done: buttons for what is selected, a menu for all that match. */
+function Act({ filter, label }: { filter: TaskFilterIn; label?: string }) {
+  const t = useText(taskTexts);
+  const { busy, bulk } = useBulk();
+  const actions = [
+    ["cancel", t("cancel"), IconBan],
+    ["retry", t("retry"), IconRefresh],
+    ["delete", t("delete"), IconTrash],
+  ] as const;
+  if (label === undefined) {
+    return actions.map(([action, name, Drawn]) => (
+      <Button
+        key={action}
+        size="compact-sm"
+        variant="default"
+        loading={busy}
+        leftSection={<Drawn size={14} />}
+        onClick={() => void bulk(action, filter)}
+      >
+        {name}
+      </Button>
+    ));
+  }
+  return (
+    <Menu position="bottom-end" width={220}>
+      <Menu.Target>
+        <Button variant="default" loading={busy} rightSection={<IconChevronDown size={14} />}>
+          {label}
+        </Button>
+      </Menu.Target>
+      <Menu.Dropdown>
+        {actions.map(([action, name, Drawn]) => (
+          <Menu.Item key={action} leftSection={<Drawn size={16} />} onClick={() => void bulk(action, filter)}>
+            {name}
+          </Menu.Item>
+        ))}
+      </Menu.Dropdown>
+    </Menu>
+  );
+}

@@ -1,0 +1,173 @@
+import { Button, Group, SimpleGrid, Text } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { useState } from "react";
+import { Link, useParams } from "react-router";
+import { api, data, type UserOut } from "../../api";
+import {
+  Fact,
+  Facts,
+  IconBan,
+  IconCrown,
+  IconKey,
+  IconPlayerPlay,
+  Id,
+  Loading,
+  Page,
+  Panel,
+  ProblemAlert,
+  Secret,
+  StateBadge,
+  Time,
+  useConfirm,
+} from "../../components";
+import { formats, useLanguage, useText } from "../../i18n";
+import { useAct } from "../parts/useAct";
+import { userTexts } from "./users.texts";
+
+/** One user: who they are, what they have left, and what an administrator may do. */
+export default function UserPage() {
+  const t = useText(userTexts);
+  const { userId = "" } = useParams();
+  const params = { path: { user_id: userId } };
+  const query = useQuery({
+    queryKey: ["users", "one", userId],
+    queryFn: () => data(api.GET("/v1/admin/users/{user_id}", { params })),
+  });
+  const [password, setPassword] = useState<string | null>(null);
+  if (query.error) return <ProblemAlert error={query.error} onRetry={() => void query.refetch()} />;
+  const user = query.data;
+  if (!user) return <Loading />;
+  const name = user.username ?? user.id;
+  return (
+    <Page
+      title={name}
+      text={<Id id={user.id} full />}
+      actions={user.status !== "DELETED" && <Actions user={user} onPassword={setPassword} />}
+    >
+      {password && <Secret value={password} title={t("theirPassword", { name })} />}
+      <SimpleGrid cols={{ base: 1, md: 2 }}>
+        <Panel>
+          <Facts>
+            <Fact name={t("role")}>{t(user.role)}</Fact>
+            <Fact name={t("email")}>{user.email ?? "–"}</Fact>
+            <Fact name={t("lastLogin")}>
+              <Time at={user.last_login_at} />
+            </Fact>
+            <Fact name={t("since")}>
+              <Time at={user.created_at} />
+            </Fact>
+            <Fact name="">
+              <StateBadge state={user.status} />
+            </Fact>
+          </Facts>
+        </Panel>
+        <Balance userId={userId} />
+      </SimpleGrid>
+      <Panel title={t("see")}>
+        <Group>
+          <Link to={`/operators/tasks?owner=${userId}`}>{t("theirTasks")}</Link>
+          <Link to={`/operators/schedules?owner=${userId}`}>{t("theirSchedules")}</Link>
+          <Link to={`/operators/ledger?user=${userId}`}>{t("theirLedger")}</Link>
+          <Link to={`/operators/audit?user_id=${userId}`}>{t("whatTheyDid")}</Link>
+        </Group>
+      </Panel>
+    </Page>
+  );
+}
+
+function Balance({ userId }: { userId: string }) {
+  const t = useText(userTexts);
+  const language = useLanguage();
+  const query = useQuery({
+    queryKey: ["users", "balance", userId],
+    queryFn: () => data(api.GET("/v1/usage/balance", { params: { query: { user_id: userId } } })),
+  });
+  const found = query.data;
+  const n = (value: number) => formats.number(value, language);
+  return (
+    <Panel title={t("balance")}>
+      {found && found.total > 0 ? (
+        <Facts>
+          <Fact name={t("left")}>{n(found.left)}</Fact>
+          <Fact name={t("held")}>{n(found.held)}</Fact>
+          <Fact name={t("total")}>{n(found.total)}</Fact>
+          {found.renews_at && (
+            <Fact name={t("renews")}>
+              <Time at={found.renews_at} />
+            </Fact>
+          )}
+        </Facts>
+      ) : (
+        <Text size="sm" c="dimmed">
+          {found ? t("noPlan") : "…"}
+        </Text>
+      )}
+    </Panel>
+  );
+}
+
+function Actions({ user, onPassword }: { user: UserOut; onPassword: (password: string) => void }) {
+  const t = useText(userTexts);
+  const confirm = useConfirm();
+  const { busy, act } = useAct(["users"]);
+  const params = { path: { user_id: user.id } };
+  const name = user.username ?? user.id;
+  const suspend = async () => {
+    const yes = await confirm({
+      title: t("askSuspend", { name }),
+      body: t("suspendText"),
+      action: t("suspend"),
+      danger: true,
+    });
+    if (yes) await act(() => data(api.POST("/v1/admin/users/{user_id}/suspend", { params })), t("suspended", { name }));
+  };
+  const role = async () => {
+    const wanted = user.role === "ADMIN" ? "USER" : "ADMIN";
+    const yes = await confirm({
+      title: wanted === "ADMIN" ? t("askAdmin", { name }) : t("askUser", { name }),
+      body: t("adminText"),
+      action: wanted === "ADMIN" ? t("makeAdmin") : t("makeUser"),
+      danger: true,
+    });
+    const body = { role: wanted } as const;
+    if (yes) await act(() => data(api.POST("/v1/admin/users/{user_id}/role", { params, body })), t("roleChanged"));
+  };
+  const reset = async () => {
+    const yes = await confirm({
+      title: t("askReset", { name }),
+      body: t("resetText"),
+      action: t("resetPassword"),
+      danger: true,
+    });
+    if (!yes) return;
+    await act(async () => {
+      const found = await data(api.POST("/v1/admin/users/{user_id}/password", { params, body: {} }));
+      if (found.password) onPassword(found.password);
+    });
+  };
+  return (
+    <>
+      <Button variant="default" leftSection={<IconKey size={16} />} loading={busy} onClick={() => void reset()}>
+        {t("resetPassword")}
+      </Button>
+      <Button variant="default" leftSection={<IconCrown size={16} />} loading={busy} onClick={() => void role()}>
+        {user.role === "ADMIN" ? t("makeUser") : t("makeAdmin")}
+      </Button>
+      {user.status === "SUSPENDED" ? (
+        <Button
+          leftSection={<IconPlayerPlay size={16} />}
+          loading={busy}
+          onClick={() =>
+            void act(() => data(api.POST("/v1/admin/users/{user_id}/reinstate", { params })), t("reinstated", { name }))
+          }
+        >
+          {t("reinstate")}
+        </Button>
+      ) : (
+        <Button variant="default" leftSection={<IconBan size={16} />} loading={busy} onClick={() => void suspend()}>
+          {t("suspend")}
+        </Button>
+      )}
+    </>
+  );
+}

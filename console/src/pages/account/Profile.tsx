@@ -1,0 +1,124 @@
+import { Button, Group, PasswordInput, SimpleGrid, Stack, TextInput } from "@mantine/core";
+import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { type FormEvent, useState } from "react";
+import { api, data, ifMatch } from "../../api";
+import { commonTexts, Fact, Facts, Loading, Panel, ProblemAlert, Time, tell } from "../../components";
+import { useText } from "../../i18n";
+import { accountTexts } from "./account.texts";
+
+export function Profile() {
+  const t = useText(accountTexts);
+  const me = useQuery({ queryKey: ["me"], queryFn: async () => (await data(api.GET("/v1/me"))).user });
+  if (!me.data) return <Loading />;
+  return (
+    <SimpleGrid cols={{ base: 1, md: 2 }}>
+      <Panel title={t("profile")}>
+        <Stack>
+          <Facts>
+            <Fact name={t("username")}>{me.data.username ?? "–"}</Fact>
+            <Fact name={t("email")}>{me.data.email ?? "–"}</Fact>
+            <Fact name={t("role")}>{t(`role${me.data.role}`)}</Fact>
+            <Fact name={t("since")}>
+              <Time at={me.data.created_at} />
+            </Fact>
+          </Facts>
+          <Mobile key={me.data.version} mobile={me.data.mobile ?? ""} version={me.data.version} />
+        </Stack>
+      </Panel>
+      <Panel title={t("password")}>
+        <ChangePassword />
+      </Panel>
+    </SimpleGrid>
+  );
+}
+
+function Mobile({ mobile, version }: { mobile: string; version: number }) {
+  const t = useText(accountTexts);
+  const common = useText(commonTexts);
+  const queries = useQueryClient();
+  const [value, setValue] = useState(mobile);
+  const [error, setError] = useState<unknown>(null);
+  const submit = async (event: FormEvent) => {
+    event.preventDefault();
+    setError(null);
+    try {
+      await api.PATCH("/v1/me", { params: { header: ifMatch(version) }, body: { mobile: value.trim() || null } });
+      tell(common("saved"));
+      await queries.invalidateQueries({ queryKey: ["me"] });
+    } catch (refusal) {
+      setError(refusal);
+    }
+  };
+  return (
+    <form onSubmit={(event) => void submit(event)}>
+      <Stack gap="xs">
+        {error !== null && <ProblemAlert error={error} />}
+        <Group align="flex-end">
+          <TextInput
+            flex={1}
+            label={t("mobile")}
+            placeholder={t("mobileHint")}
+            type="tel"
+            autoComplete="tel"
+            value={value}
+            onChange={(event) => setValue(event.currentTarget.value)}
+          />
+          <Button type="submit" variant="default" disabled={value === mobile}>
+            {common("save")}
+          </Button>
+        </Group>
+      </Stack>
+    </form>
+  );
+}
+
+function ChangePassword() {
+  const t = useText(accountTexts);
+  const [current, setCurrent] = useState("");
+  const [fresh, setFresh] = useState("");
+  const [error, setError] = useState<unknown>(null);
+  const [busy, setBusy] = useState(false);
+  const submit = async (event: FormEvent) => {
+    event.preventDefault();
+    setBusy(true);
+    setError(null);
+    try {
+      await api.POST("/v1/auth/password", { body: { current_password: current, new_password: fresh } });
+      setCurrent("");
+      setFresh("");
+      tell(t("changed"));
+    } catch (refusal) {
+      setError(refusal);
+    } finally {
+      setBusy(false);
+    }
+  };
+  return (
+    <form onSubmit={(event) => void submit(event)}>
+      <Stack gap="sm">
+        {error !== null && <ProblemAlert error={error} />}
+        <PasswordInput
+          label={t("current")}
+          autoComplete="current-password"
+          value={current}
+          onChange={(event) => setCurrent(event.currentTarget.value)}
+          required
+          withAsterisk={false}
+        />
+        <PasswordInput
+          label={t("fresh")}
+          autoComplete="new-password"
+          value={fresh}
+          onChange={(event) => setFresh(event.currentTarget.value)}
+          required
+          withAsterisk={false}
+        />
+        <Group>
+          <Button type="submit" variant="default" loading={busy}>
+            {t("change")}
+          </Button>
+        </Group>
+      </Stack>
+    </form>
+  );
+}

@@ -1,0 +1,123 @@
+import { Button, Group, Stack, Switch, Text } from "@mantine/core";
+import { useQueryClient } from "@tanstack/react-query";
+import { Link } from "react-router";
+import { api, data, type NotificationOut, useListing } from "../../api";
+import {
+  commonTexts,
+  Empty,
+  IconBell,
+  IconCheck,
+  Loading,
+  Page,
+  ProblemAlert,
+  Time,
+  tellError,
+  useFilters,
+} from "../../components";
+import { useText } from "../../i18n";
+import classes from "./NotificationsPage.module.css";
+import { notificationTexts } from "./notifications.texts";
+
+const FIRST = { unread: "" };
+
+export default function NotificationsPage() {
+  const t = useText(notificationTexts);
+  const common = useText(commonTexts);
+  const queries = useQueryClient();
+  const filters = useFilters(FIRST);
+  const unread = filters.values.unread === "yes";
+  const listing = useListing<NotificationOut>(["notifications", "list", unread], (cursor) =>
+    data(
+      api.GET("/v1/notifications", {
+        params: { query: { limit: 50, ...(unread ? { unread: true } : {}), ...(cursor ? { cursor } : {}) } },
+      }),
+    ),
+  );
+  const act = async (work: Promise<unknown>) => {
+    await work.catch(tellError);
+    await queries.invalidateQueries({ queryKey: ["notifications"] });
+  };
+  const newest = listing.items[0]?.id;
+  return (
+    <Page
+      title={t("title")}
+      text={t("text")}
+      actions={
+        <Button
+          variant="default"
+          leftSection={<IconCheck size={16} />}
+          disabled={newest === undefined}
+          onClick={() => void act(api.POST("/v1/notifications/read-all", { body: { up_to: newest ?? null } }))}
+        >
+          {t("readAll")}
+        </Button>
+      }
+    >
+      <Switch
+        label={t("unreadOnly")}
+        checked={unread}
+        onChange={(event) => filters.set({ unread: event.currentTarget.checked ? "yes" : "" })}
+      />
+      {listing.error ? (
+        <ProblemAlert error={listing.error} onRetry={listing.reload} />
+      ) : listing.isLoading ? (
+        <Loading />
+      ) : listing.items.length === 0 ? (
+        <Empty icon={IconBell} title={t("none")} text={t("noneText")} />
+      ) : (
+        <Stack gap="xs">
+          {listing.items.map((each) => (
+            <article key={each.id} className={classes.item} data-unread={!each.is_read || undefined}>
+              <div className={classes.text}>
+                <Group gap="xs">
+                  {!each.is_read && <span className={classes.dot} role="img" aria-label={t("unread")} />}
+                  <Text fw={each.is_read ? 500 : 650} size="sm">
+                    {each.title}
+                  </Text>
+                </Group>
+                <Text size="sm" c="dimmed">
+                  {each.body}
+                </Text>
+              </div>
+              <Group gap="xs" wrap="nowrap">
+                <Text size="xs" c="dimmed">
+                  <Time at={each.created_at} />
+                </Text>
+                {taskOf(each) && (
+                  <Button component={Link} to={`/tasks/${taskOf(each)}`} size="compact-sm" variant="light">
+                    {t("open")}
+                  </Button>
+                )}
+                {!each.is_read && (
+                  <Button
+                    size="compact-sm"
+                    variant="subtle"
+                    onClick={() =>
+                      void act(
+                        api.POST("/v1/notifications/{notification_id}/read", {
+                          params: { path: { notification_id: String(each.id) } },
+                        }),
+                      )
+                    }
+                  >
+                    {t("markRead")}
+                  </Button>
+                )}
+              </Group>
+            </article>
+          ))}
+          {listing.hasMore && (
+            <Button variant="subtle" loading={listing.isLoadingMore} onClick={listing.loadMore}>
+              {common("more")}
+            </Button>
+          )}
+        </Stack>
+      )}
+    </Page>
+  );
+}
+
+function taskOf(notification: NotificationOut): string | null {
+  const id = (notification.payload as { task_id?: unknown } | null)?.task_id;
+  return typeof id === "string" ? id : null;
+}

@@ -1,0 +1,80 @@
+import { Button, Group, Progress, SimpleGrid, Text } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { Link, useParams } from "react-router";
+import { api, data, type RemovalItemOut } from "../../api";
+import { IconDownload, IconWand, Loading, Page, Panel, ProblemAlert } from "../../components";
+import { useText } from "../../i18n";
+import { isOver } from "../../live/task";
+import { download } from "./media";
+import { RemovalCard } from "./Recent";
+import { removalTexts } from "./remove.texts";
+
+const MOST = 100;
+
+/** What was ordered together: one batch, or several removals by their ids. */
+async function read(name: string): Promise<RemovalItemOut[]> {
+  if (name.startsWith("bat_")) {
+    return (await data(api.GET("/v1/removals", { params: { query: { batch_id: name, limit: MOST } } }))).items;
+  }
+  const one = (id: string) => data(api.GET("/v1/removals/{task_id}", { params: { path: { task_id: id } } }));
+  return Promise.all(name.split(",").slice(0, MOST).map(one));
+}
+
+export default function BatchPage() {
+  const t = useText(removalTexts);
+  const { batch = "" } = useParams();
+  const removals = useQuery({
+    queryKey: ["removals", "batch", batch],
+    queryFn: () => read(batch),
+    refetchInterval: (query) => (query.state.data?.some((each) => !isOver(each.status)) ? 1500 : false),
+  });
+  if (removals.error) return <ProblemAlert error={removals.error} onRetry={() => void removals.refetch()} />;
+  if (!removals.data) return <Loading />;
+  const items = removals.data;
+  const done = items.filter((each) => isOver(each.status)).length;
+  const good = items.filter((each) => each.status === "SUCCEEDED");
+  const together =
+    items.reduce((sum, each) => sum + (isOver(each.status) ? 100 : each.progress), 0) / Math.max(items.length, 1);
+  const downloadAll = async () => {
+    for (const each of good) {
+      download(each.id);
+      // Browsers take several downloads at once for one click only with a pause between them.
+      await new Promise((wake) => setTimeout(wake, 400));
+    }
+  };
+  return (
+    <Page
+      title={t("batch", { n: items.length })}
+      text={t("batchDone", { done, n: items.length })}
+      actions={
+        <>
+          <Button component={Link} to="/remove" variant="default" leftSection={<IconWand size={16} />}>
+            {t("another")}
+          </Button>
+          {good.length > 0 && (
+            <Button leftSection={<IconDownload size={16} />} onClick={() => void downloadAll()}>
+              {t("downloadAll", { n: good.length })}
+            </Button>
+          )}
+        </>
+      }
+    >
+      {done < items.length && (
+        <Panel>
+          <Group justify="space-between" mb={8}>
+            <Text fw={600}>{t("inAll")}</Text>
+            <Text size="sm" c="dimmed" className="figures">
+              {Math.round(together)} %
+            </Text>
+          </Group>
+          <Progress value={together} size="lg" animated aria-label={t("progress")} />
+        </Panel>
+      )}
+      <SimpleGrid cols={{ base: 1, xs: 2, md: 3, lg: 4 }} spacing="md">
+        {items.map((removal) => (
+          <RemovalCard key={removal.id} removal={removal} />
+        ))}
+      </SimpleGrid>
+    </Page>
+  );
+}

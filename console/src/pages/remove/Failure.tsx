@@ -1,0 +1,94 @@
+import { Alert, Button, Group, Stack, Text } from "@mantine/core";
+import { useState } from "react";
+import type { RemovalOut } from "../../api";
+import { IconAlertTriangle, IconBrush, IconInfoCircle, Panel } from "../../components";
+import { useLanguage, useText, wordFor } from "../../i18n";
+import { CandidateList } from "./CandidatePicker";
+import { MarkedPicture } from "./MarkedPicture";
+import { type Again, Note } from "./RemovalPage";
+import classes from "./RemovalPage.module.css";
+import { removalTexts, removeTexts } from "./remove.texts";
+
+// What somebody can do something about here; with the rest the file itself has to change.
+const TO_DRAW = ["NO_MARK", "NEEDS_REVIEW", "MARK_REMAINS", "POOR_RESULT", "DAMAGED", "HINT_UNUSABLE", "NO_CANDIDATE"];
+
+/** Why it was not removed, and the next step that helps. */
+export function Failure({ removal, again }: { removal: RemovalOut; again: Again }) {
+  const t = useText(removalTexts);
+  const words = useText(removeTexts);
+  useLanguage();
+  const [chosen, setChosen] = useState<number[]>(
+    removal.candidates.filter((each) => each.certain).map((each) => each.id),
+  );
+  const code = removal.error_code ?? "";
+  const known = wordFor(removalTexts, code);
+  const asks = code === "NEEDS_REVIEW" || code === "NO_MARK";
+  return (
+    <div className={removal.candidates.length > 0 ? classes.columns : undefined}>
+      <Stack>
+        <Alert
+          icon={asks ? <IconInfoCircle /> : <IconAlertTriangle />}
+          title={t("failedTitle")}
+          role="alert"
+          styles={{
+            root: { background: asks ? "var(--active-ground)" : "var(--warn-ground)" },
+            title: { color: asks ? "var(--active-ink)" : "var(--warn-ink)" },
+            icon: { color: asks ? "var(--active-ink)" : "var(--warn-ink)" },
+            message: { color: "var(--ink)" },
+          }}
+        >
+          <Text size="sm" data-testid="failure">
+            {known === code ? removal.error_message : known} {t("nothingCharged")}
+          </Text>
+          <Group gap="xs" mt="sm">
+            {TO_DRAW.includes(code) && removal.media_type !== "PPT" && (
+              <Button size="xs" leftSection={<IconBrush size={14} />} onClick={again.draw}>
+                {t("markIt")}
+              </Button>
+            )}
+            {code === "POOR_RESULT" && (
+              <Button size="xs" variant="default" loading={again.busy} onClick={() => again.run({ acceptPoor: true })}>
+                {t("takeAnyway")}
+              </Button>
+            )}
+            {code === "SIGNED" && (
+              <Button
+                size="xs"
+                variant="default"
+                loading={again.busy}
+                onClick={() => again.run({ breakSignature: true })}
+              >
+                {t("breakSignature")}
+              </Button>
+            )}
+            {!TO_DRAW.includes(code) && code !== "SIGNED" && (
+              <Button size="xs" variant="default" loading={again.busy} onClick={() => again.run({})}>
+                {t("again")}
+              </Button>
+            )}
+          </Group>
+        </Alert>
+        {(removal.media_type === "IMAGE" || removal.media_type === "PDF") && (
+          <Panel>
+            <MarkedPicture removal={removal} chosen={chosen} />
+          </Panel>
+        )}
+      </Stack>
+      {removal.candidates.length > 0 && (
+        <Panel title={words("candidates")}>
+          <CandidateList candidates={removal.candidates} chosen={chosen} onChange={setChosen} />
+          <Button
+            fullWidth
+            mt="md"
+            disabled={chosen.length === 0}
+            loading={again.busy}
+            onClick={() => again.run({ chosen })}
+          >
+            {t("removeChosen")}
+          </Button>
+          <Note>{t("sameRights", { basis: words(`basis${removal.rights_basis}`) })}</Note>
+        </Panel>
+      )}
+    </div>
+  );
+}

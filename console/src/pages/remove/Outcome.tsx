@@ -1,0 +1,121 @@
+import { Text } from "@mantine/core";
+import type { ReactNode } from "react";
+import type { CandidateOut, RemovalOut } from "../../api";
+import { Panel, Time } from "../../components";
+import { formats, useLanguage, useText } from "../../i18n";
+import classes from "./RemovalPage.module.css";
+import { useResult } from "./ResultView";
+import { removalTexts, removeTexts } from "./remove.texts";
+import { spans } from "./spans";
+
+const SHOWN = 8;
+
+export function Found({ candidates, children }: { candidates: readonly CandidateOut[]; children?: ReactNode }) {
+  const t = useText(removalTexts);
+  const words = useText(removeTexts);
+  const language = useLanguage();
+  return (
+    <Panel title={t("found")}>
+      {candidates.length === 0 && (
+        <Text size="sm" c="dimmed">
+          {t("foundNone")}
+        </Text>
+      )}
+      {candidates.slice(0, SHOWN).map((each) => (
+        <div key={each.id} className={classes.found}>
+          <div style={{ flex: 1, minWidth: 0 }}>
+            <Text size="sm" truncate>
+              {each.text || `${each.kind === "region" ? words("region") : each.kind} ${each.id}`}
+              {each.pages && each.pages.length > 0 && (
+                <Text span size="xs" c="dimmed">
+                  {" "}
+                  {words("onPages", { pages: spans(each.pages) })}
+                </Text>
+              )}
+            </Text>
+            <div className={classes.bar}>
+              <div style={{ width: `${Math.round(each.score * 100)}%` }} />
+            </div>
+          </div>
+          <Text size="sm" className="figures">
+            {t("sure", { percent: formats.percent(each.score, language) })}
+          </Text>
+        </div>
+      ))}
+      {children}
+    </Panel>
+  );
+}
+
+interface Metrics {
+  readonly confidence?: number | null;
+  readonly residue_after?: number | null;
+  readonly changed_area?: number | null;
+  readonly untouched_db?: number | null;
+  readonly computed?: number | null;
+  readonly invented?: number | null;
+  readonly warnings?: readonly string[];
+}
+
+/** What was measured of the result. */
+export function Quality({ taskId }: { taskId: string }) {
+  const t = useText(removalTexts);
+  const language = useLanguage();
+  const metrics = useResult(taskId).data?.metrics as Metrics | null | undefined;
+  if (!metrics) return null;
+  const share = (value: number) => formats.percent(value, language);
+  const db = metrics.untouched_db;
+  const rows: [string, string][] = [];
+  if (typeof metrics.confidence === "number") rows.push([t("confidence"), share(metrics.confidence)]);
+  if (typeof metrics.residue_after === "number") rows.push([t("residue"), share(metrics.residue_after)]);
+  if (typeof metrics.changed_area === "number") rows.push([t("changed"), share(metrics.changed_area)]);
+  if (typeof metrics.residue_after === "number") {
+    rows.push([
+      t("untouched"),
+      db == null ? t("untouchedExact") : t(db >= 38 ? "untouchedDb" : "damaged", { db: db.toFixed(0) }),
+    ]);
+  }
+  if (typeof metrics.computed === "number") rows.push([t("computed"), share(metrics.computed)]);
+  if (typeof metrics.invented === "number") rows.push([t("invented"), share(metrics.invented)]);
+  if (rows.length === 0) return null;
+  return (
+    <Panel title={t("quality")}>
+      <Rows rows={rows} />
+      {metrics.warnings?.map((warning) => (
+        <Text key={warning} size="xs" c="dimmed" mt={6}>
+          {warning}
+        </Text>
+      ))}
+    </Panel>
+  );
+}
+
+export function ResultFacts({ removal }: { removal: RemovalOut }) {
+  const t = useText(removalTexts);
+  const result = useResult(removal.id).data;
+  const rows: [string, ReactNode][] = [[t("cost"), t("charged", { n: removal.units })]];
+  if (result)
+    rows.push([
+      t("file"),
+      result.size_bytes ? `${result.name ?? ""} · ${formats.bytes(result.size_bytes)}` : result.name,
+    ]);
+  if (result?.expire_at) rows.push([t("keptUntil"), <Time key="t" at={result.expire_at} />]);
+  return (
+    <Panel>
+      <Rows rows={rows} />
+    </Panel>
+  );
+}
+
+function Rows({ rows }: { rows: readonly (readonly [string, ReactNode])[] }) {
+  return rows.map(([name, value]) => (
+    <div key={name} className={classes.found}>
+      <Text size="sm" c="dimmed">
+        {name}
+      </Text>
+      <Text size="sm" ta="right" className="figures" style={{ overflowWrap: "anywhere" }} component="div">
+        {value}
+      </Text>
+    </div>
+  ));
+}

@@ -1,0 +1,217 @@
+import { Anchor, Button, Checkbox, Group, Radio, SegmentedControl, Stack, Text } from "@mantine/core";
+import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { useEffect, useState } from "react";
+import { Link, useNavigate } from "react-router";
+import { isApiError } from "../../api";
+import { IconWand, Page, Panel, ProblemAlert } from "../../components";
+import { useText } from "../../i18n";
+import { DropZone } from "./DropZone";
+import { addFiles, type Basis, choose, clearDraft, restoreDraft, useDraft } from "./draft";
+import { FileCard } from "./FileCard";
+import { isReady, order, quote } from "./order";
+import { Recent } from "./Recent";
+import classes from "./RemovePage.module.css";
+import { removeTexts } from "./remove.texts";
+
+const BASES: readonly Basis[] = ["OWNER", "LICENSEE", "AUTHORIZED"];
+
+export default function RemovePage() {
+  const t = useText(removeTexts);
+  const { files } = useDraft();
+  useEffect(() => {
+    void restoreDraft();
+  }, []);
+  return (
+    <Page title={t("title")} text={t("text")}>
+      {files.length === 0 ? <DropZone onFiles={addFiles} small={false} /> : <Draft />}
+      <Recent />
+    </Page>
+  );
+}
+
+function Draft() {
+  const t = useText(removeTexts);
+  const { files, choices } = useDraft();
+  return (
+    <div className={classes.columns}>
+      <Stack gap="sm">
+        {files.map((file) => (
+          <FileCard key={file.key} file={file} mode={choices.mode} />
+        ))}
+        <DropZone onFiles={addFiles} small />
+      </Stack>
+      <Panel>
+        <Stack gap="lg">
+          <Choice
+            label={t("how")}
+            value={choices.mode}
+            onChange={(mode) => choose({ mode })}
+            options={[
+              ["AUTO", t("auto"), t("autoText")],
+              ["MANUAL", t("manual"), t("manualText")],
+            ]}
+          />
+          <Choice
+            label={t("quality")}
+            value={choices.quality}
+            onChange={(quality) => choose({ quality })}
+            options={[
+              ["STANDARD", t("standard"), t("standardText")],
+              ["HIGH", t("high"), t("highText")],
+            ]}
+          />
+          <Rights />
+          <Start />
+        </Stack>
+      </Panel>
+    </div>
+  );
+}
+
+function Choice<T extends string>({
+  label,
+  value,
+  onChange,
+  options,
+}: {
+  label: string;
+  value: T;
+  onChange: (value: T) => void;
+  options: readonly (readonly [T, string, string])[];
+}) {
+  return (
+    <div>
+      <Text size="sm" fw={600} mb={6}>
+        {label}
+      </Text>
+      <SegmentedControl
+        fullWidth
+        aria-label={label}
+        value={value}
+        onChange={(chosen) => onChange(chosen as T)}
+        data={options.map(([name, words]) => ({ value: name, label: words }))}
+      />
+      <Text size="xs" c="dimmed" mt={6}>
+        {options.find(([name]) => name === value)?.[2]}
+      </Text>
+    </div>
+  );
+}
+
+function Rights() {
+  const t = useText(removeTexts);
+  const { choices } = useDraft();
+  return (
+    <Stack gap="xs">
+      <Radio.Group
+        label={t("rights")}
+        value={choices.basis}
+        onChange={(basis) => choose({ basis: basis as Basis })}
+        labelProps={{ fw: 600 }}
+      >
+        <Stack gap={6} mt={6}>
+          {BASES.map((basis) => (
+            <Radio key={basis} value={basis} label={t(`basis${basis}`)} size="xs" />
+          ))}
+        </Stack>
+      </Radio.Group>
+      <Checkbox
+        checked={choices.declared}
+        onChange={(event) => choose({ declared: event.currentTarget.checked })}
+        label={t("declare")}
+        size="sm"
+        mt={4}
+      />
+    </Stack>
+  );
+}
+
+function Start() {
+  const t = useText(removeTexts);
+  const navigate = useNavigate();
+  const queries = useQueryClient();
+  const { files, choices } = useDraft();
+  const [error, setError] = useState<unknown>(null);
+  const [busy, setBusy] = useState(false);
+  const ids = files.flatMap((file) => (file.asset ? [file.asset.id] : []));
+  const price = useQuery({
+    queryKey: ["usage", "quote", ids, choices.quality],
+    queryFn: () => quote(ids, choices.quality),
+    enabled: ids.length > 0,
+  });
+  const usable = files.filter((file) => file.error === null);
+  const allThere = usable.length > 0 && usable.every((file) => file.asset !== null);
+  const allReady = usable.every((file) => isReady(file, choices));
+  const short = price.data !== undefined && !price.data.enough;
+  const start = async () => {
+    setBusy(true);
+    setError(null);
+    try {
+      const made = await order(usable, choices);
+      clearDraft();
+      void queries.invalidateQueries({ queryKey: ["removals"] });
+      void queries.invalidateQueries({ queryKey: ["usage"] });
+      const items = made.flatMap((each) => each.items);
+      const batch = made.length === 1 ? made[0]?.batch_id : null;
+      void navigate(
+        items.length === 1
+          ? `/remove/${items[0]?.id}`
+          : batch
+            ? `/remove/batch/${batch}`
+            : `/remove/batch/${items.map((item) => item.id).join(",")}`,
+      );
+    } catch (refusal) {
+      setError(refusal);
+    } finally {
+      setBusy(false);
+    }
+  };
+  return (
+    <Stack gap="sm" className={classes.start}>
+      <Group justify="space-between" align="baseline">
+        <Text size="sm" fw={600}>
+          {t("price")}
+        </Text>
+        <Text className="figures" data-testid="price">
+          {price.data ? (
+            <>
+              <b>{t("units", { n: price.data.units })}</b>{" "}
+              <Text span size="sm" c="dimmed">
+                {t("ofLeft", { n: price.data.left })}
+              </Text>
+            </>
+          ) : (
+            "…"
+          )}
+        </Text>
+      </Group>
+      <Text size="xs" c="dimmed">
+        {t("afterwards")}
+      </Text>
+      {price.error !== null && <ProblemAlert error={price.error} onRetry={() => void price.refetch()} />}
+      {(short || isApiError(error, "quota_exhausted")) && (
+        <div className={classes.short} role="alert">
+          {t("notEnough", { left: price.data?.left ?? 0, needed: price.data?.units ?? 0 })}{" "}
+          <Anchor component={Link} to="/usage" underline="always" size="sm" inherit>
+            {t("seePlans")}
+          </Anchor>
+        </div>
+      )}
+      {error !== null && <ProblemAlert error={error} />}
+      {choices.mode === "MANUAL" && allThere && !allReady && (
+        <Text size="sm" c="dimmed">
+          {t("notMarked")}
+        </Text>
+      )}
+      <Button
+        size="md"
+        leftSection={<IconWand />}
+        disabled={!allThere || !allReady || !choices.declared}
+        loading={busy}
+        onClick={() => void start()}
+      >
+        {usable.length > 1 ? t("startMany", { n: usable.length }) : t("start")}
+      </Button>
+    </Stack>
+  );
+}

@@ -1,0 +1,360 @@
+import { ActionIcon, Button, Divider, FileButton, Group, Slider, Text, Tooltip } from "@mantine/core";
+import { type ReactNode, useCallback, useEffect, useRef, useState } from "react";
+import {
+  commonTexts,
+  type Icon,
+  IconArrowBackUp,
+  IconArrowForwardUp,
+  IconBrush,
+  IconDeviceFloppy,
+  IconEraser,
+  IconFocusCentered,
+  IconFolderOpen,
+  IconHandStop,
+  IconMaximize,
+  IconPalette,
+  IconShieldCheck,
+  IconSquare,
+  IconTrash,
+  IconZoomIn,
+  IconZoomOut,
+  tellError,
+} from "../../../components";
+import { useText } from "../../../i18n";
+import { add, EMPTY, effective, type History, type MaskDrawing, redo, type Stroke, undo } from "./drawing";
+import classes from "./MaskEditor.module.css";
+import { maskTexts } from "./mask.texts";
+import { maskFile } from "./paint";
+import { useCanvas } from "./useCanvas";
+import { type Tool, usePointers } from "./usePointers";
+import { fitted, type View, zoom } from "./view";
+
+const COLOURS = { red: "#e53935", green: "#00a152", blue: "#2962ff" } as const;
+type Colour = keyof typeof COLOURS;
+
+interface Props {
+  readonly picture: string;
+  readonly width: number;
+  readonly height: number;
+  readonly initial: MaskDrawing | null;
+  /** Of documents only boxes can be said. */
+  readonly boxesOnly?: boolean;
+  /** What else belongs to the mask: which pages, which frame. */
+  readonly extra?: ReactNode;
+  readonly onUse: (drawing: MaskDrawing) => void;
+  readonly onCancel: () => void;
+}
+
+/** A picture to paint a mark on. The mask is what is drawn; nothing is sent until it is used. */
+export function MaskEditor({ picture, width, height, initial, boxesOnly = false, extra, onUse, onCancel }: Props) {
+  const t = useText(maskTexts);
+  const common = useText(commonTexts);
+  const root = useRef<HTMLDivElement>(null);
+  const frame = useRef<HTMLDivElement>(null);
+  const [history, setHistory] = useState<History>(initial ? { done: initial.strokes, undone: [] } : EMPTY);
+  const [tool, setTool] = useState<Tool>(boxesOnly ? "box" : "brush");
+  const [size, setSize] = useState(() => Math.max(6, Math.round(Math.max(width, height) / 40)));
+  const [opacity, setOpacity] = useState(0.55);
+  const [colour, setColour] = useState<Colour>("red");
+  const [view, setView] = useState<View>({ scale: 1, x: 0, y: 0 });
+  const [whole, setWhole] = useState<View>(view);
+  const { ref: canvas, factor, drawNow } = useCanvas(width, height, history.done, COLOURS[colour]);
+  const onStroke = useCallback((stroke: Stroke) => setHistory((before) => add(before, stroke)), []);
+  const smallest = Math.min(whole.scale / 2, 0.5);
+  const pointers = usePointers({
+    frame,
+    width,
+    height,
+    view,
+    smallest,
+    setView,
+    tool,
+    size,
+    setSize,
+    drawNow,
+    onStroke,
+  });
+
+  useEffect(() => {
+    const element = frame.current;
+    if (!element) return;
+    const observer = new ResizeObserver(() => {
+      const found = fitted({ width, height }, { width: element.clientWidth, height: element.clientHeight });
+      setWhole(found);
+      setView(found);
+    });
+    observer.observe(element);
+    return () => observer.disconnect();
+  }, [width, height]);
+
+  const nearer = useCallback(
+    (by: number) => {
+      const element = frame.current;
+      const middle = { x: (element?.clientWidth ?? 0) / 2, y: (element?.clientHeight ?? 0) / 2 };
+      setView((before) => zoom(before, by, middle, smallest));
+    },
+    [smallest],
+  );
+  const fullScreen = () => {
+    if (document.fullscreenElement) void document.exitFullscreen();
+    else void root.current?.requestFullscreen?.();
+  };
+  const load = (file: File | null) => {
+    if (file) onStroke({ kind: "image", url: URL.createObjectURL(file) });
+  };
+  const save = async () => {
+    try {
+      const file = await maskFile({ width, height, strokes: history.done }, "mask.png");
+      const link = document.createElement("a");
+      link.href = URL.createObjectURL(file);
+      link.download = file.name;
+      link.click();
+    } catch (error) {
+      tellError(error);
+    }
+  };
+  useShortcuts({ setTool, setSize, setHistory, nearer, fit: () => setView(whole), fullScreen, boxesOnly });
+
+  const boxes = effective(history.done).flatMap((stroke) =>
+    stroke.kind === "box" || stroke.kind === "keep" ? [stroke] : [],
+  );
+  const tools: [Tool, string, Icon, string][] = [
+    ...(boxesOnly ? [] : ([["brush", t("brush"), IconBrush, "B"]] as [Tool, string, Icon, string][])),
+    ["box", t("box"), IconSquare, "R"],
+    ...(boxesOnly ? [] : ([["eraser", t("eraser"), IconEraser, "E"]] as [Tool, string, Icon, string][])),
+    ["keep", t("keep"), IconShieldCheck, "K"],
+    ["pan", t("pan"), IconHandStop, "H"],
+  ];
+  return (
+    <div className={classes.editor} ref={root} data-testid="mask-editor">
+      <Group className={classes.bar} gap={4}>
+        <div role="radiogroup" aria-label={t("title")} className={classes.tools}>
+          {tools.map(([name, label, Drawn, key]) => (
+            <Tooltip key={name} label={`${label} (${key})`}>
+              <ActionIcon
+                size="lg"
+                role="radio"
+                aria-checked={tool === name}
+                aria-label={label}
+                variant={tool === name ? "filled" : "subtle"}
+                color={tool === name ? "water" : "gray"}
+                onClick={() => setTool(name)}
+              >
+                <Drawn />
+              </ActionIcon>
+            </Tooltip>
+          ))}
+        </div>
+        <Divider orientation="vertical" />
+        <IconButton
+          label={t("undo")}
+          icon={IconArrowBackUp}
+          disabled={!history.done.length}
+          onClick={() => setHistory(undo)}
+        />
+        <IconButton
+          label={t("redo")}
+          icon={IconArrowForwardUp}
+          disabled={!history.undone.length}
+          onClick={() => setHistory(redo)}
+        />
+        <IconButton
+          label={t("clear")}
+          icon={IconTrash}
+          disabled={!effective(history.done).length}
+          onClick={() => onStroke({ kind: "clear" })}
+        />
+        {!boxesOnly && (
+          <>
+            <Divider orientation="vertical" />
+            <Tooltip label={t("size")}>
+              <div className={classes.slider}>
+                <IconBrush size={15} />
+                <Slider
+                  size="sm"
+                  w={96}
+                  min={2}
+                  max={Math.max(120, size)}
+                  value={size}
+                  onChange={setSize}
+                  label={(value) => `${value} px`}
+                  thumbLabel={t("size")}
+                />
+              </div>
+            </Tooltip>
+            <Tooltip label={t("opacity")}>
+              <div className={classes.slider}>
+                <IconPalette size={15} />
+                <Slider
+                  size="sm"
+                  w={72}
+                  min={0.15}
+                  max={1}
+                  step={0.05}
+                  value={opacity}
+                  onChange={setOpacity}
+                  label={(value) => `${Math.round(value * 100)} %`}
+                  thumbLabel={t("opacity")}
+                />
+              </div>
+            </Tooltip>
+            <div role="radiogroup" aria-label={t("colour")} className={classes.colours}>
+              {(Object.keys(COLOURS) as Colour[]).map((name) => (
+                <button
+                  key={name}
+                  type="button"
+                  role="radio"
+                  aria-checked={colour === name}
+                  aria-label={t(name)}
+                  data-colour={name}
+                  onClick={() => setColour(name)}
+                />
+              ))}
+            </div>
+            <Divider orientation="vertical" />
+            <FileButton onChange={load} accept="image/png,image/jpeg,image/webp">
+              {(props) => <IconButton label={t("load")} icon={IconFolderOpen} {...props} />}
+            </FileButton>
+            <IconButton
+              label={t("save")}
+              icon={IconDeviceFloppy}
+              disabled={!history.done.length}
+              onClick={() => void save()}
+            />
+          </>
+        )}
+        <Divider orientation="vertical" />
+        <IconButton label={t("zoomOut")} icon={IconZoomOut} onClick={() => nearer(0.8)} />
+        <Text size="xs" c="dimmed" w={44} ta="center" className="figures">
+          {Math.round(view.scale * 100)} %
+        </Text>
+        <IconButton label={t("zoomIn")} icon={IconZoomIn} onClick={() => nearer(1.25)} />
+        <IconButton label={t("fit")} icon={IconFocusCentered} onClick={() => setView(whole)} />
+        <IconButton label={t("fullScreen")} icon={IconMaximize} onClick={fullScreen} />
+      </Group>
+      {extra && <div className={classes.extra}>{extra}</div>}
+      <div
+        ref={frame}
+        className={classes.frame}
+        data-panning={pointers.isPanning || undefined}
+        role="application"
+        aria-label={t("canvas")}
+        data-testid="mask-canvas"
+        {...pointers.handlers}
+      >
+        <div
+          className={classes.stage}
+          style={{ width, height, transform: `translate(${view.x}px, ${view.y}px) scale(${view.scale})` }}
+        >
+          <img src={picture} alt="" width={width} height={height} draggable={false} />
+          <canvas
+            ref={canvas}
+            width={Math.round(width * factor)}
+            height={Math.round(height * factor)}
+            style={{ opacity }}
+          />
+          <svg viewBox={`0 0 ${width} ${height}`} aria-hidden="true">
+            {boxes.map((stroke) => {
+              const [x, y, w, h] = stroke.box;
+              return (
+                <rect key={`${stroke.kind}${stroke.box}`} x={x} y={y} width={w} height={h} data-kind={stroke.kind} />
+              );
+            })}
+            {pointers.rubber && (
+              <rect
+                x={pointers.rubber[0]}
+                y={pointers.rubber[1]}
+                width={pointers.rubber[2]}
+                height={pointers.rubber[3]}
+                data-kind={tool}
+              />
+            )}
+          </svg>
+        </div>
+        {pointers.hover && (tool === "brush" || tool === "eraser") && !pointers.isPanning && (
+          <div
+            className={classes.cursor}
+            style={{
+              width: size * view.scale,
+              height: size * view.scale,
+              transform: `translate(${pointers.hover.x - (size * view.scale) / 2}px, ${pointers.hover.y - (size * view.scale) / 2}px)`,
+            }}
+          />
+        )}
+      </div>
+      <Group justify="space-between" className={classes.foot}>
+        <Text size="xs" c="dimmed" className={classes.hint}>
+          {boxesOnly ? t("hintBoxes") : t("hint")} <span className={classes.keys}>{t("keys")}</span>
+        </Text>
+        <Group gap="xs">
+          <Button variant="default" onClick={onCancel}>
+            {common("cancel")}
+          </Button>
+          <Button onClick={() => onUse({ width, height, strokes: history.done })}>{t("use")}</Button>
+        </Group>
+      </Group>
+    </div>
+  );
+}
+
+function IconButton({
+  label,
+  icon: Drawn,
+  ...props
+}: {
+  label: string;
+  icon: Icon;
+  disabled?: boolean;
+  onClick: () => void;
+}) {
+  return (
+    <Tooltip label={label}>
+      <ActionIcon size="lg" variant="subtle" color="gray" aria-label={label} {...props}>
+        <Drawn />
+      </ActionIcon>
+    </Tooltip>
+  );
+}
+
+interface Shortcuts {
+  readonly setTool: (tool: Tool) => void;
+  readonly setSize: (change: (size: number) => number) => void;
+  readonly setHistory: (change: (history: History) => History) => void;
+  readonly nearer: (by: number) => void;
+  readonly fit: () => void;
+  readonly fullScreen: () => void;
+  readonly boxesOnly: boolean;
+}
+
+function useShortcuts(actions: Shortcuts): void {
+  const latest = useRef(actions);
+  useEffect(() => {
+    latest.current = actions;
+  });
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent) => {
+      if (event.target instanceof HTMLInputElement) return;
+      const now = latest.current;
+      const key = event.key.toLowerCase();
+      if (event.ctrlKey || event.metaKey) {
+        if (key === "z") now.setHistory(event.shiftKey ? redo : undo);
+        else if (key === "y") now.setHistory(redo);
+        else return;
+      } else if (key === "b" && !now.boxesOnly) now.setTool("brush");
+      else if (key === "e" && !now.boxesOnly) now.setTool("eraser");
+      else if (key === "r") now.setTool("box");
+      else if (key === "k") now.setTool("keep");
+      else if (key === "h") now.setTool("pan");
+      else if (key === "[") now.setSize((size) => Math.max(2, Math.round(size * 0.85)));
+      else if (key === "]") now.setSize((size) => Math.min(400, Math.round(size * 1.18) + 1));
+      else if (key === "+" || key === "=") now.nearer(1.25);
+      else if (key === "-") now.nearer(0.8);
+      else if (key === "0") now.fit();
+      else if (key === "f") now.fullScreen();
+      else return;
+      event.preventDefault();
+    };
+    window.addEventListener("keydown", onKey);
+    return () => window.removeEventListener("keydown", onKey);
+  }, []);
+}

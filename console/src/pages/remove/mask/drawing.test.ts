@@ -1,0 +1,79 @@
+import { describe, expect, it } from "vitest";
+import { add, boxBetween, EMPTY, effective, isMarked, keepBoxes, onlyBoxes, redo, type Stroke, undo } from "./drawing";
+import { fitted, pinch, toPicture, zoom } from "./view";
+
+const stroke: Stroke = { kind: "brush", size: 4, points: [{ x: 1, y: 2 }] };
+const box: Stroke = { kind: "box", box: [1, 2, 3, 4] };
+const keep: Stroke = { kind: "keep", box: [9, 9, 9, 9] };
+const of = (...strokes: Stroke[]) => ({ width: 100, height: 50, strokes });
+
+describe("history", () => {
+  it("undoes and redoes by stroke; a new stroke ends what could be redone", () => {
+    const two = add(add(EMPTY, stroke), box);
+    expect(undo(two).done).toEqual([stroke]);
+    expect(redo(undo(two))).toEqual(two);
+    expect(redo(add(undo(two), keep)).done).toEqual([stroke, keep]);
+    expect(undo(EMPTY)).toBe(EMPTY);
+  });
+
+  it("can undo a clearing", () => {
+    const cleared = add(add(EMPTY, stroke), { kind: "clear" });
+    expect(effective(cleared.done)).toEqual([]);
+    expect(effective(undo(cleared).done)).toEqual([stroke]);
+  });
+});
+
+describe("what is told of a drawing", () => {
+  it("is boxes where only boxes were drawn, and a mask otherwise", () => {
+    expect(onlyBoxes(of(box, keep))).toEqual([[1, 2, 3, 4]]);
+    expect(onlyBoxes(of(box, stroke))).toBeNull();
+    expect(keepBoxes(of(box, keep))).toEqual([[9, 9, 9, 9]]);
+  });
+
+  it("is nothing without a mark", () => {
+    expect(isMarked(null)).toBe(false);
+    expect(isMarked(of(keep))).toBe(false);
+    expect(isMarked(of(stroke, { kind: "clear" }))).toBe(false);
+    expect(isMarked(of(stroke))).toBe(true);
+  });
+
+  it("stays within the picture, in whole pixels", () => {
+    expect(boxBetween({ x: 90.5, y: 60 }, { x: 10.2, y: -5 }, 80, 50)).toEqual([10, 0, 70, 50]);
+    expect(boxBetween({ x: 5, y: 5 }, { x: 5.5, y: 20 }, 80, 50)).toBeNull();
+  });
+});
+
+describe("the view", () => {
+  const view = { scale: 2, x: 10, y: 20 };
+
+  it("zooms to the cursor: what is under it stays under it", () => {
+    const at = { x: 70, y: 50 };
+    const nearer = zoom(view, 3, at, 0.1);
+    expect(nearer.scale).toBe(6);
+    expect(toPicture(nearer, at)).toEqual(toPicture(view, at));
+    expect(zoom(view, 1000, at, 0.1).scale).toBe(32);
+    expect(zoom(view, 0.001, at, 0.1).scale).toBe(0.1);
+  });
+
+  it("follows two fingers", () => {
+    const from = [
+      { x: 0, y: 0 },
+      { x: 10, y: 0 },
+    ] as const;
+    const to = [
+      { x: 5, y: 5 },
+      { x: 25, y: 5 },
+    ] as const;
+    const moved = pinch(view, from, to, 0.1);
+    expect(moved.scale).toBe(4);
+    for (const finger of [0, 1] as const) {
+      const [before, after] = [toPicture(view, from[finger]), toPicture(moved, to[finger])];
+      expect(after.x).toBeCloseTo(before.x);
+      expect(after.y).toBeCloseTo(before.y);
+    }
+  });
+
+  it("fits the whole picture into the middle", () => {
+    expect(fitted({ width: 100, height: 50 }, { width: 200, height: 200 }, 0)).toEqual({ scale: 2, x: 0, y: 50 });
+  });
+});

@@ -1,0 +1,53 @@
+import type { AssetOut } from "../../api";
+
+export interface Size {
+  readonly width: number;
+  readonly height: number;
+}
+
+interface Meta {
+  readonly width?: number | null;
+  readonly height?: number | null;
+  readonly pages?: number | null;
+  readonly orientation?: number | null;
+  readonly duration_ms?: number | null;
+  readonly format?: string;
+  readonly signed?: boolean;
+  readonly details?: { readonly page_width_pt?: number; readonly page_height_pt?: number };
+}
+
+export function metaOf(asset: AssetOut): Meta {
+  return asset.meta as Meta;
+}
+
+/** The size in which marks are told: pixels of the upright picture, points of a page. */
+export function sizeOf(asset: AssetOut): Size | null {
+  const meta = metaOf(asset);
+  const { page_width_pt: across, page_height_pt: down } = meta.details ?? {};
+  if (across && down) return { width: across, height: down };
+  if (!meta.width || !meta.height) return null;
+  // From 5 on, EXIF says that it lies on its side.
+  return (meta.orientation ?? 1) >= 5
+    ? { width: meta.height, height: meta.width }
+    : { width: meta.width, height: meta.height };
+}
+
+/** Whether browsers draw this kind of picture. */
+export function isShown(mimeType: string): boolean {
+  return ["image/jpeg", "image/png", "image/webp", "image/gif", "image/avif"].includes(mimeType);
+}
+
+export const contentUrl = (assetId: string) => `/v1/assets/${encodeURIComponent(assetId)}/content?inline=true`;
+export const previewUrl = (assetId: string) => `/v1/assets/${encodeURIComponent(assetId)}/preview`;
+export const resultUrl = (taskId: string) => `/v1/tasks/${encodeURIComponent(taskId)}/result/content?inline=true`;
+export const downloadUrl = (taskId: string) => `/v1/tasks/${encodeURIComponent(taskId)}/result/content`;
+export const resultPreviewUrl = (taskId: string) => `/v1/tasks/${encodeURIComponent(taskId)}/preview`;
+export const compareUrl = (taskId: string) => `/v1/tasks/${encodeURIComponent(taskId)}/compare`;
+
+/** Give a file to whoever asked for it, by the browser's own download. */
+export function download(taskId: string): void {
+  const link = document.createElement("a");
+  link.href = downloadUrl(taskId);
+  link.download = "";
+  link.click();
+}

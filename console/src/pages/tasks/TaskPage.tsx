@@ -1,0 +1,244 @@
+import { Button, Group, Text } from "@mantine/core";
+import { useQueryClient } from "@tanstack/react-query";
+import { useCallback, useEffect, useRef, useState } from "react";
+import { Link, useNavigate, useParams } from "react-router";
+import { api, data, ifMatch, type LogOut, type TaskOut } from "../../api";
+import {
+  Elapsed,
+  Fact,
+  Facts,
+  IconPhoto,
+  IconPlayerStop,
+  IconRefresh,
+  IconTrash,
+  Id,
+  JsonView,
+  Loading,
+  Page,
+  Panel,
+  ProblemAlert,
+  StateBadge,
+  Time,
+  tell,
+  tellError,
+  useConfirm,
+} from "../../components";
+import { useText } from "../../i18n";
+import { isOver, useLiveTask, useSteps } from "../../live/task";
+import classes from "./TaskPage.module.css";
+import { Timeline } from "./Timeline";
+import { tasksTexts } from "./tasks.texts";
+import { WhyItWaits } from "./WhyItWaits";
+
+const MEDIA = ["IMAGE", "VIDEO", "PDF", "PPT"];
+
+export default function TaskPage() {
+  const { taskId = "" } = useParams();
+  return <Task key={taskId} taskId={taskId} />;
+}
+
+function Task({ taskId }: { taskId: string }) {
+  const t = useText(tasksTexts);
+  const { lines, add } = useLines(taskId);
+  const task = useLiveTask(taskId, add);
+  const steps = useSteps(taskId);
+  if (task.error && !task.data) {
+    return (
+      <Page title={t("task")}>
+        <ProblemAlert error={task.error} onRetry={() => void task.refetch()} />
+      </Page>
+    );
+  }
+  if (!task.data) return <Loading />;
+  const one = task.data;
+  return (
+    <Page
+      title={one.title || one.type}
+      text={
+        <Group gap="sm">
+          <StateBadge state={one.status} />
+          <Id id={one.id} />
+        </Group>
+      }
+      actions={<Actions task={one} />}
+    >
+      {one.error_message && (
+        <Panel title={t("failed")}>
+          <Text className={classes.error}>{one.error_message}</Text>
+          {one.error_code && (
+            <Text size="sm" c="dimmed" mt={4}>
+              <code>{one.error_code}</code>
+            </Text>
+          )}
+        </Panel>
+      )}
+      {one.status === "QUEUED" && (
+        <Panel>
+          <WhyItWaits taskId={taskId} />
+        </Panel>
+      )}
+      <Panel title={t("facts")}>
+        <Facts>
+          <Fact name={t("type")}>
+            <code>{one.type}</code>
+          </Fact>
+          <Fact name={t("queue")}>
+            <code>{one.queue}</code>
+          </Fact>
+          <Fact name={t("attempt")}>{t("attemptOf", { attempt: one.attempt, max: one.max_attempts })}</Fact>
+          <Fact name={t("progress")}>{one.progress} %</Fact>
+          <Fact name={t("created")}>
+            <Time at={one.created_at} />
+          </Fact>
+          {one.started_at && (
+            <Fact name={t("started")}>
+              <Time at={one.started_at} />
+            </Fact>
+          )}
+          {one.finished_at && (
+            <Fact name={t("finished")}>
+              <Time at={one.finished_at} />
+            </Fact>
+          )}
+          {one.started_at && (
+            <Fact name={t("duration")}>
+              <Elapsed from={one.started_at} to={one.finished_at} />
+            </Fact>
+          )}
+          {new Date(one.run_at) > new Date(one.created_at) && (
+            <Fact name={t("runAt")}>
+              <Time at={one.run_at} exact />
+            </Fact>
+          )}
+          {one.worker_id && (
+            <Fact name={t("worker")}>
+              <Id id={one.worker_id} />
+            </Fact>
+          )}
+        </Facts>
+      </Panel>
+      <Panel title={t("timeline")} text={t("timelineText")}>
+        <Timeline task={one} steps={steps.data ?? []} />
+      </Panel>
+      <Panel title={t("logs")}>
+        <Lines lines={lines} />
+      </Panel>
+      <div className={classes.documents}>
+        <JsonView label={t("payload")} value={one.payload} />
+        {one.result !== null && <JsonView label={t("result")} value={one.result} />}
+      </div>
+    </Page>
+  );
+}
+
+/** The log as it grows: what was there, and what the stream brings, each line once. */
+function useLines(taskId: string) {
+  const [lines, setLines] = useState<readonly LogOut[]>([]);
+  const add = useCallback((line: LogOut) => {
+    setLines((before) =>
+      before.some((each) => each.id === line.id) ? before : [...before, line].sort((a, b) => a.id - b.id),
+    );
+  }, []);
+  useEffect(() => {
+    // A task that is over has no stream; its lines are read, newest first.
+    void data(
+      api.GET("/v1/tasks/{task_id}/logs", { params: { path: { task_id: taskId }, query: { limit: 100 } } }),
+    ).then(
+      (page) => page.items.forEach(add),
+      () => {},
+    );
+  }, [taskId, add]);
+  return { lines, add };
+}
+
+function Lines({ lines }: { lines: readonly LogOut[] }) {
+  const t = useText(tasksTexts);
+  const end = useRef<HTMLDivElement>(null);
+  const count = lines.length;
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a new line is what scrolls
+  useEffect(() => {
+    end.current?.parentElement?.scrollTo({ top: end.current.parentElement.scrollHeight });
+  }, [count]);
+  if (count === 0) {
+    return (
+      <Text size="sm" c="dimmed">
+        {t("noLogs")}
+      </Text>
+    );
+  }
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard
+    <div className={classes.lines} role="log" tabIndex={0} aria-label={t("logs")}>
+      {lines.map((line) => (
+        <div key={line.id} className={classes.line}>
+          <time dateTime={line.created_at}>{new Date(line.created_at).toLocaleTimeString()}</time>
+          <span className={classes.kind}>{line.status}</span>
+          <span>{line.message}</span>
+        </div>
+      ))}
+      <div ref={end} />
+    </div>
+  );
+}
+
+function Actions({ task }: { task: TaskOut }) {
+  const t = useText(tasksTexts);
+  const confirm = useConfirm();
+  const navigate = useNavigate();
+  const queries = useQueryClient();
+  const params = { path: { task_id: task.id }, header: ifMatch(task.version) };
+  const act = async (work: () => Promise<unknown>, done: string) => {
+    try {
+      await work();
+      tell(done);
+    } catch (refusal) {
+      tellError(refusal);
+    }
+    await queries.invalidateQueries({ queryKey: ["tasks"] });
+  };
+  const cancel = async () => {
+    if (!(await confirm({ title: t("cancelTitle"), body: t("cancelText"), action: t("cancel"), danger: true }))) return;
+    await act(() => api.POST("/v1/tasks/{task_id}/cancel", { params }), t("canceled"));
+  };
+  const remove = async () => {
+    if (!(await confirm({ title: t("deleteTitle"), body: t("deleteText"), action: t("deleteOne"), danger: true })))
+      return;
+    try {
+      await api.DELETE("/v1/tasks/{task_id}", { params });
+      tell(t("deleted"));
+      void navigate("/tasks");
+      await queries.invalidateQueries({ queryKey: ["tasks", "list"] });
+    } catch (refusal) {
+      tellError(refusal);
+    }
+  };
+  const over = isOver(task.status);
+  return (
+    <Group gap="xs">
+      {MEDIA.includes(task.type) && (
+        <Button component={Link} to={`/remove/${task.id}`} leftSection={<IconPhoto size={16} />}>
+          {t("openRemoval")}
+        </Button>
+      )}
+      {!over && (
+        <Button variant="default" leftSection={<IconPlayerStop size={16} />} onClick={() => void cancel()}>
+          {t("cancel")}
+        </Button>
+      )}
+      {(task.status === "FAILED" || task.status === "CANCELED") && (
+        <Button
+          variant="default"
+          leftSection={<IconRefresh size={16} />}
+          onClick={() => void act(() => api.POST("/v1/tasks/{task_id}/retry", { params }), t("retried"))}
+        >
+          {t("retry")}
+        </Button>
+      )}
+      {over && (
+        <Button variant="default" leftSection={<IconTrash size={16} />} onClick={() => void remove()}>
+          {t("deleteOne")}
+        </Button>
+      )}
+    </Group>
+  );
+}

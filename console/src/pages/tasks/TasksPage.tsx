@@ -1,0 +1,174 @@
+import { Button, Group, Progress, Select, Text, TextInput } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "react-router";
+import { api, data, type TaskItemOut, type TaskStatus, useListing } from "../../api";
+import {
+  type Column,
+  CursorTable,
+  commonTexts,
+  Elapsed,
+  Empty,
+  IconListCheck,
+  Page,
+  StateBadge,
+  stateTexts,
+  Time,
+  useFilters,
+} from "../../components";
+import { useLanguage, useText, wordFor } from "../../i18n";
+import { isOver } from "../../live/task";
+import { tasksTexts } from "./tasks.texts";
+
+const NONE = { status: "", type: "", from: "", to: "" };
+const STATUSES: readonly TaskStatus[] = [
+  "QUEUED",
+  "RUNNING",
+  "PREPROCESSING",
+  "DETECTING",
+  "INPAINTING",
+  "PACKAGING",
+  "SUCCEEDED",
+  "FAILED",
+  "CANCELED",
+];
+
+export default function TasksPage() {
+  const t = useText(tasksTexts);
+  const common = useText(commonTexts);
+  useLanguage();
+  const filters = useFilters(NONE);
+  const { status, type, from, to } = filters.values;
+  const types = useQuery({
+    queryKey: ["task-types"],
+    queryFn: async () => (await data(api.GET("/v1/task-types"))).items,
+    staleTime: 60_000,
+  });
+  const query = {
+    ...(status ? { status: status as TaskStatus } : {}),
+    ...(type ? { type } : {}),
+    ...(from ? { created_after: new Date(from).toISOString() } : {}),
+    ...(to ? { created_before: new Date(`${to}T23:59:59`).toISOString() } : {}),
+  };
+  const listing = useListing<TaskItemOut>(
+    ["tasks", "list", query],
+    (cursor) =>
+      data(
+        api.GET("/v1/tasks", { params: { query: { ...query, limit: 50, ...(cursor ? { cursor } : {}) } as never } }),
+      ),
+    { refetchInterval: 3000 },
+  );
+  const columns: Column<TaskItemOut>[] = [
+    {
+      key: "title",
+      header: t("task"),
+      width: "minmax(12rem, 2fr)",
+      phone: "title",
+      cell: (task) => (
+        <Text size="sm" fw={550} truncate>
+          {task.title || task.id}
+        </Text>
+      ),
+    },
+    { key: "status", header: t("state"), width: "9rem", cell: (task) => <StateBadge state={task.status} /> },
+    {
+      key: "progress",
+      header: t("progress"),
+      width: "7rem",
+      phone: "hidden",
+      cell: (task) =>
+        isOver(task.status) ? null : <Progress value={task.progress} size="sm" aria-label={`${task.progress} %`} />,
+    },
+    {
+      key: "type",
+      header: t("type"),
+      width: "minmax(6rem, 1fr)",
+      phone: "hidden",
+      cell: (task) => (
+        <Text size="sm" c="dimmed" truncate>
+          {task.type}
+        </Text>
+      ),
+    },
+    { key: "created", header: t("created"), width: "9rem", cell: (task) => <Time at={task.created_at} /> },
+    {
+      key: "duration",
+      header: t("duration"),
+      width: "7rem",
+      align: "end",
+      cell: (task) => (task.started_at ? <Elapsed from={task.started_at} to={task.finished_at} /> : "–"),
+    },
+  ];
+  return (
+    <Page title={t("title")} text={t("text")}>
+      <Group gap="sm" align="flex-end">
+        <Select
+          label={t("status")}
+          placeholder={t("anyStatus")}
+          clearable
+          w={{ base: "100%", xs: 180 }}
+          value={status || null}
+          onChange={(value) => filters.set({ status: value ?? "" })}
+          data={STATUSES.map((each) => ({ value: each, label: wordFor(stateTexts, each) }))}
+        />
+        <Select
+          label={t("type")}
+          placeholder={t("anyType")}
+          clearable
+          searchable
+          w={{ base: "100%", xs: 200 }}
+          value={type || null}
+          onChange={(value) => filters.set({ type: value ?? "" })}
+          data={[...new Set([...(types.data ?? []).map((each) => each.name), ...(type ? [type] : [])])]}
+        />
+        <TextInput
+          label={t("from")}
+          type="date"
+          value={from}
+          onChange={(event) => filters.set({ from: event.currentTarget.value })}
+        />
+        <TextInput
+          label={t("to")}
+          type="date"
+          value={to}
+          onChange={(event) => filters.set({ to: event.currentTarget.value })}
+        />
+        {filters.active && (
+          <Button variant="subtle" onClick={filters.clear}>
+            {common("clearFilters")}
+          </Button>
+        )}
+      </Group>
+      <CursorTable
+        label={t("title")}
+        listing={listing}
+        columns={columns}
+        rowKey={(task) => task.id}
+        href={(task) => `/tasks/${task.id}`}
+        empty={
+          filters.active ? (
+            <Empty
+              title={common("nothingMatches")}
+              text={common("nothingMatchesText")}
+              action={
+                <Button variant="light" onClick={filters.clear}>
+                  {common("clearFilters")}
+                </Button>
+              }
+            />
+          ) : (
+            <Empty
+              icon={IconListCheck}
+              title={t("none")}
+              text={t("noneText")}
+              action={
+                <Button component={Link} to="/remove">
+                  {t("remove")}
+                </Button>
+              }
+            />
+          )
+        }
+      />
+    </Page>
+  );
+}

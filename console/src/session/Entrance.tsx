@@ -1,0 +1,125 @@
+import { Anchor, Group, Stack, Text, Title } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { type ReactNode, useEffect } from "react";
+import { Link } from "react-router";
+import { api, data } from "../api";
+import { IconCheck } from "../components";
+import { useText } from "../i18n";
+import { Mark } from "../shell/Mark";
+import { LanguageSwitch, ThemeSwitch } from "../shell/preferences";
+import classes from "./Entrance.module.css";
+import { LoginForm } from "./LoginForm";
+import { RegisterForm } from "./RegisterForm";
+import { sessionTexts } from "./session.texts";
+
+export function useCapabilities() {
+  return useQuery({
+    queryKey: ["capabilities"],
+    queryFn: () => data(api.GET("/v1/capabilities")),
+    staleTime: 300_000,
+  });
+}
+
+/** The way in, beside a few words about what is behind it. */
+function Entrance({ title, text, children }: { title: string; text: string; children: ReactNode }) {
+  const t = useText(sessionTexts);
+  useEffect(() => {
+    document.title = `${title} · Headrace`;
+  }, [title]);
+  return (
+    <div className={classes.entrance}>
+      <aside className={classes.picture}>
+        <Group gap="sm">
+          <Mark size={40} />
+          <Text fw={700} fz={24}>
+            Headrace
+          </Text>
+        </Group>
+        <div>
+          <p className={classes.tagline}>{t("tagline")}</p>
+          <Stack gap="sm" mt="lg">
+            {[t("point1"), t("point2"), t("point3")].map((point) => (
+              <Group key={point} gap="sm" wrap="nowrap" align="flex-start">
+                <IconCheck className={classes.tick} />
+                <span>{point}</span>
+              </Group>
+            ))}
+          </Stack>
+        </div>
+        <Waves />
+      </aside>
+      <main className={classes.form}>
+        <Group className={classes.switches} gap={4}>
+          <LanguageSwitch />
+          <ThemeSwitch />
+        </Group>
+        <div className={classes.box}>
+          <div className={classes.small}>
+            <Mark size={44} />
+          </div>
+          <Title order={1} fz={26}>
+            {title}
+          </Title>
+          <Text c="dimmed" size="sm" mb="lg">
+            {text}
+          </Text>
+          {children}
+        </div>
+      </main>
+    </div>
+  );
+}
+
+export function LoginPage() {
+  const t = useText(sessionTexts);
+  const capabilities = useCapabilities();
+  const offer = capabilities.data?.accounts;
+  return (
+    <Entrance title={t("signInTitle")} text={t("signInText")}>
+      <LoginForm />
+      <Text size="sm" mt="lg" c="dimmed">
+        {offer?.registration === "closed" ? (
+          t("registrationClosed")
+        ) : (
+          <>
+            {t("noAccount")}{" "}
+            <Anchor component={Link} to="/register" underline="always">
+              {t("register")}
+            </Anchor>
+          </>
+        )}
+      </Text>
+      {offer?.logins.includes("wechat") && (
+        <Text size="sm" mt="xs" c="dimmed">
+          {t("wechatHint")}
+        </Text>
+      )}
+    </Entrance>
+  );
+}
+
+export function RegisterPage() {
+  const t = useText(sessionTexts);
+  const capabilities = useCapabilities();
+  return (
+    <Entrance title={t("registerTitle")} text={t("registerText")}>
+      <RegisterForm minLength={capabilities.data?.accounts.password_min_length ?? 12} />
+      <Text size="sm" mt="lg" c="dimmed">
+        {t("haveAccount")}{" "}
+        <Anchor component={Link} to="/login" underline="always">
+          {t("signIn")}
+        </Anchor>
+      </Text>
+    </Entrance>
+  );
+}
+
+function Waves() {
+  return (
+    <svg className={classes.waves} viewBox="0 0 600 160" preserveAspectRatio="none" aria-hidden="true">
+      <path d="M0 60c100-50 200-50 300 0s200 50 300 0v100H0z" opacity=".18" />
+      <path d="M0 90c100-40 200-40 300 0s200 40 300 0v70H0z" opacity=".22" />
+      <path d="M0 120c100-30 200-30 300 0s200 30 300 0v40H0z" opacity=".28" />
+    </svg>
+  );
+}

@@ -1,0 +1,103 @@
+// Who is signed in. Kept outside of React, for requests need it, too.
+import { useSyncExternalStore } from "react";
+import type { LoginOut, MeOut } from "../api";
+import { credentials } from "../api/credentials";
+import { errorOf } from "../api/problem";
+
+export type Me = Pick<MeOut, "user" | "csrf_token" | "session_id">;
+
+export type Session =
+  | { state: "loading" }
+  | { state: "out" }
+  | { state: "in"; me: Me }
+  /** The session has ended while somebody was at work: the page stays, and asks for the password. */
+  | { state: "expired"; me: Me };
+
+const listeners = new Set<() => void>();
+let session: Session = { state: "loading" };
+let renewal: { promise: Promise<boolean>; settle: (renewed: boolean) => void } | null = null;
+
+function set(next: Session): void {
+  session = next;
+  for (const tell of listeners) tell();
+}
+
+export function useSession(): Session {
+  return useSyncExternalStore(
+    (tell) => {
+      listeners.add(tell);
+      return () => listeners.delete(tell);
+    },
+    () => session,
+  );
+}
+
+/** Whoever is signed in; for components within the shell, which is there only for them. */
+export function useMe(): Me {
+  const now = useSession();
+  if (now.state === "in" || now.state === "expired") return now.me;
+  throw new Error("nobody is signed in");
+}
+
+/** Find out who this browser is signed in as. */
+export async function load(): Promise<void> {
+  for (;;) {
+    try {
+      const response = await fetch("/v1/me");
+      if (response.ok) return set({ state: "in", me: (await response.json()) as MeOut });
+      if (response.status === 401 || response.status === 403) return set({ state: "out" });
+      throw await errorOf(response);
+    } catch {
+      await new Promise((wake) => setTimeout(wake, 1000)); // the server is starting, perhaps
+    }
+  }
+}
+
+/** Somebody has signed in. The same person goes on where they were; another one begins anew. */
+export function signedIn(login: LoginOut): void {
+  const before = session;
+  const me: Me = { user: login.user, csrf_token: login.csrf_token, session_id: login.session.id };
+  if (before.state === "expired" && before.me.user.id !== me.user.id) {
+    location.assign("/");
+    return;
+  }
+  set({ state: "in", me });
+  renewal?.settle(true);
+  renewal = null;
+}
+
+/** Nobody is signed in any more, and whoever waited for it is told. */
+export function signedOut(): void {
+  set({ state: "out" });
+  renewal?.settle(false);
+  renewal = null;
+}
+
+credentials.csrf = () => (session.state === "in" || session.state === "expired" ? session.me.csrf_token : null);
+
+credentials.renew = () => {
+  if (session.state === "loading" || session.state === "out") return Promise.resolve(false);
+  if (renewal === null) {
+    let settle: (renewed: boolean) => void = () => {};
+    const promise = new Promise<boolean>((resolve) => {
+      settle = resolve;
+    });
+    renewal = { promise, settle };
+    set({ state: "expired", me: session.me });
+  }
+  return renewal.promise;
+};
+
+credentials.refresh = async () => {
+  if (session.state !== "in") return false;
+  const response = await fetch("/v1/me");
+  if (!response.ok) return response.status === 401 ? credentials.renew() : false;
+  const me = (await response.json()) as MeOut;
+  if (me.user.id !== session.me.user.id) {
+    location.assign("/"); // another tab has signed in as somebody else
+    return false;
+  }
+  const changed = me.csrf_token !== session.me.csrf_token;
+  set({ state: "in", me });
+  return changed;
+};

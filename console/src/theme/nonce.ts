@@ -1,0 +1,13 @@
+declare global {
+  // What libraries that add style sheets of their own look for.
+  var __webpack_nonce__: string | undefined;
+}
+
+const found = document.querySelector<HTMLMetaElement>('meta[name="csp-nonce"]')?.content ?? "";
+const usable = /^[A-Za-z0-9+/=_-]+$/.test(found) && !found.startsWith("__");
+if (usable) globalThis.__webpack_nonce__ = found;
+
+/** The nonce with which the server allows styles that are made while the page runs; "" where it gave none. */
+export function nonce(): string {
+  return usable ? found : "";
+}

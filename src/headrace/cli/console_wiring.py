@@ -1,0 +1,36 @@
+"""From settings to what operators are shown: findings, settings, checks of the trail."""
+
+from headrace.audit.verifying import VerifyMode
+from headrace.cli.keeping import retention_config
+from headrace.cli.wiring import audit_heads, trusted_keys
+from headrace.operations.doctor import DoctorConfig
+from headrace.operations.overview.model import ShownSetting
+from headrace.operations.overview.service import Operators
+from headrace.settings import PREFIX, Settings
+from headrace.settings.rendering import groups, is_secret, shown_as
+
+
+def doctor_config(chosen: Settings) -> DoctorConfig:
+    return DoctorConfig(seal_interval=chosen.audit_seal_interval, retention=retention_config(chosen))
+
+
+def operators(chosen: Settings) -> Operators:
+    """What operators' routes work with."""
+    against = VerifyMode(keys=trusted_keys(chosen), heads=audit_heads(chosen))
+    return Operators(doctor=doctor_config(chosen), settings=shown_settings(chosen), trail=against)
+
+
+def shown_settings(chosen: Settings) -> tuple[ShownSetting, ...]:
+    """Every setting with what is in force; of a secret only whether there is one."""
+    return tuple(
+        ShownSetting(
+            name=f"{PREFIX}{name.upper()}",
+            group=group.title,
+            value=shown_as(name, getattr(chosen, name)),
+            chosen=name in chosen.model_fields_set,
+            secret=is_secret(name),
+            description=field.description or "",
+        )
+        for group in groups()
+        for name, field in group.model_fields.items()
+    )

@@ -1,0 +1,63 @@
+"""Saved views over HTTP: pages of the console that a user has kept under a name, with their filters.
+
+A view is an address, so it can be sent to somebody else as it is. They are the user's own config, and go with the
+account.
+"""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Response
+from pydantic import BaseModel, ConfigDict, Field
+
+from headrace.access import Caller, PreconditionFailed, Scope
+from headrace.configs import service, store
+from headrace.configs.keys import MOST_VIEWS, VIEWS, SavedView
+from headrace.configs.model import ConfigScope, ConfigTarget
+from headrace.configs.registry import Registry
+from headrace.edge.authorization import scoped
+from headrace.edge.errors import InvalidIfMatch
+from headrace.edge.etags import ExpectedVersion, etag
+from headrace.edge.problem_details import problems
+from headrace.edge.services import Db
+
+router = APIRouter(prefix="/me/views", tags=["Configs"])
+
+Reader = Annotated[Caller, Depends(scoped(Scope.ACCOUNT_READ))]
+Writer = Annotated[Caller, Depends(scoped(Scope.ACCOUNT_WRITE))]
+_KEYS = Registry([VIEWS])
+
+
+class ViewsBody(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    views: Annotated[list[SavedView], Field(max_length=MOST_VIEWS, description="In the order in which they are shown.")]
+
+
+@router.get("", response_model=ViewsBody, summary="Read your saved views")
+async def get_views(caller: Reader, db: Db, response: Response) -> ViewsBody:
+    """Pages of the console that you have kept. The `ETag` is `"0"` before the first."""
+    async with db.transaction(readonly=True) as tx:
+        found = await store.find_config(tx, VIEWS.name, _of(caller))
+    response.headers["ETag"] = etag(0 if found is None else found.version)
+    return ViewsBody(views=VIEWS.default if found is None else VIEWS.read(found.config_value))
+
+
+@router.put(
+    "",
+    response_model=ViewsBody,
+    summary="Save views",
+    responses=problems(PreconditionFailed, InvalidIfMatch),
+)
+async def set_views(
+    body: ViewsBody, caller: Writer, db: Db, expected: ExpectedVersion, response: Response
+) -> ViewsBody:
+    """Replace the list of pages that you have kept. `If-Match` keeps two tabs from undoing each other's."""
+    value = body.model_dump(mode="json")["views"]
+    async with db.transaction() as tx:
+        config = await service.set_config(tx, _KEYS, caller.who, VIEWS.name, _of(caller), value, expected=expected)
+    response.headers["ETag"] = etag(config.version)
+    return ViewsBody(views=VIEWS.read(config.config_value))
+
+
+def _of(caller: Caller) -> ConfigTarget:
+    return ConfigTarget(ConfigScope.USER, caller.user_id)

@@ -1,0 +1,3 @@
+DROP TABLE headrace.bulk_actions;
+DROP TABLE headrace.statistics_queues;
+DROP TABLE headrace.statistics_minutes;

@@ -1,0 +1,164 @@
+"""Carrying it out, batch by batch. What was done stays done: whoever goes on after a crash begins at the last batch,
+and finds what is done already as it should be."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from headrace.access import Caller, Role
+from headrace.accounts.store import users
+from headrace.audit import ANONYMOUS, ActorType, Who
+from headrace.database import Database, DatabaseBusy, Tx
+from headrace.errors import Conflict, HeadraceError, NotFound, Unavailable
+from headrace.operations.bulk import selection, store
+from headrace.operations.bulk.model import TYPE, Bulk, BulkResource, Outcome, ScheduleAction, TaskAction
+from headrace.operations.bulk.schemas import ScheduleFilterIn, TaskFilterIn
+from headrace.operations.bulk.selection import Chosen
+from headrace.schedules import service as schedules
+from headrace.tasks import many
+from headrace.tasks import service as tasks
+from headrace.tasks.context import TaskContext
+from headrace.tasks.errors import Fatal, TaskChanged, TaskNotOver, TaskOver
+from headrace.tasks.registry import Registry
+from headrace.tasks.service import Tasks
+
+_BATCH = 500
+_PATIENCE = 5  # how often a busy row is asked for again
+_PAUSE_S = 0.2
+# It moved on by itself, or was gone: nothing is wrong with that.
+_MOVED_ON = (NotFound, TaskOver, TaskNotOver)
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    db: Database
+    tasks: Tasks
+    caller: Caller
+    bulk: Bulk
+
+    @property
+    def note(self) -> dict[str, str]:
+        return {"bulk": self.bulk.task_id}
+
+
+def add_handlers(registry: Registry, db: Database, deps: Callable[[], Tasks], *, queue: str) -> None:
+    """The task type that does it."""
+
+    @registry.task(TYPE, queue=queue, max_attempts=5)
+    async def act_on_many(context: TaskContext, _payload: Any) -> dict[str, Any]:
+        """Do what somebody asked for to every row that their filter matches."""
+        return await carry_out(db, deps(), context)
+
+
+async def carry_out(db: Database, deps: Tasks, context: TaskContext) -> dict[str, Any]:
+    """Do it to everything that is meant. Stopped in between, a later attempt goes on where this one ended."""
+    while True:
+        context.check_canceled()
+        async with db.transaction() as tx:
+            bulk = await store.find_bulk(tx, context.task_id)
+            if bulk is None or bulk.user_id != context.user_id:
+                raise Fatal("Nobody has asked for this.")
+            if bulk.finished_at is not None:
+                return _result(bulk)
+            work = _Work(db, deps, await _caller_of(tx, bulk), bulk)
+            chosen = await _choose(tx, bulk)
+        await _act(work, chosen, context)
+        async with db.transaction() as tx:
+            if not await store.advance(tx, bulk, chosen.position, over=chosen.position is None):
+                raise Conflict("Another worker has taken this over.")
+            looked_at = (await store.find_bulk(tx, bulk.task_id) or bulk).looked_at
+        await context.progress(min(99, 100 * looked_at / max(bulk.matched, 1)))
+
+
+def _result(bulk: Bulk) -> dict[str, Any]:
+    return {"done": bulk.done, "skipped": bulk.skipped, "refused": bulk.refused, "refusals": list(bulk.refusals)}
+
+
+async def _caller_of(tx: Tx, bulk: Bulk) -> Caller:
+    """Whoever asked, as they are now: one who was suspended or is no administrator any more does nothing further."""
+    user = await users.find_user(tx, bulk.user_id)
+    if user is None or not user.is_active or (bulk.as_admin and user.role is not Role.ADMIN):
+        raise Fatal("Whoever asked for this may not do it any more.")
+    who = user.acting(Who(ANONYMOUS, ActorType.USER, request_id=bulk.request_id))
+    scopes = None if bulk.scopes is None else frozenset(bulk.scopes)
+    return Caller(who, user.id, user.role if bulk.as_admin else Role.USER, scopes)
+
+
+async def _choose(tx: Tx, bulk: Bulk) -> Chosen:
+    if bulk.resource is BulkResource.TASKS:
+        given = TaskFilterIn.model_validate(bulk.filter)
+        wanted = given.wanted(bulk.user_id, TaskAction(bulk.action))
+        return await selection.choose_tasks(tx, given, wanted, after=bulk.position, limit=_BATCH)
+    meant = ScheduleFilterIn.model_validate(bulk.filter)
+    which = meant.wanted(bulk.user_id, ScheduleAction(bulk.action))
+    return await selection.choose_schedules(tx, meant, which, after=bulk.position, limit=_BATCH)
+
+
+async def _act(work: _Work, chosen: Chosen, context: TaskContext) -> None:
+    """All of a batch: together where a statement can do it, the rest one by one, each in a transaction of its own, so
+    that none waits for another's lock."""
+    left = [each for each in chosen.ids if each != context.task_id]
+    match work.bulk.action:
+        case TaskAction.CANCEL:
+            done = await _together(work, [each for each in left if each not in chosen.running])
+            left = [each for each in left if each not in done]
+        case TaskAction.DELETE:
+            async with work.db.transaction() as tx:
+                done = frozenset(await many.delete_tasks(tx, work.caller, left, data=work.note))
+                await store.add(tx, work.bulk.task_id, Outcome(done=len(done), skipped=len(left) - len(done)))
+            return
+    for row_id in left:
+        context.check_canceled()
+        await _one(work, row_id)
+
+
+async def _together(work: _Work, waiting: list[str]) -> frozenset[str]:
+    for _ in range(_PATIENCE):
+        try:
+            async with work.db.transaction() as tx:
+                done = await many.cancel_waiting_tasks(tx, work.tasks, work.caller, waiting, data=work.note)
+                await store.add(tx, work.bulk.task_id, Outcome(done=len(done)))
+            return frozenset(done)
+        except (DatabaseBusy, TaskChanged):
+            await asyncio.sleep(_PAUSE_S)
+    return frozenset()  # one by one, then
+
+
+async def _one(work: _Work, row_id: str) -> None:
+    for patience in reversed(range(_PATIENCE)):
+        outcome = Outcome()
+        try:
+            async with work.db.transaction() as tx:
+                await _do(tx, work, row_id)
+                outcome.done = 1
+                await store.add(tx, work.bulk.task_id, outcome)
+            return
+        except _MOVED_ON:
+            outcome = Outcome(skipped=1)
+        except (TaskChanged, DatabaseBusy) as exc:
+            if patience:
+                await asyncio.sleep(_PAUSE_S)
+                continue
+            outcome = Outcome()
+            outcome.refuse(row_id, exc.code, exc.message)
+        except Unavailable:
+            raise  # the database is gone: another attempt goes on here
+        except HeadraceError as exc:
+            outcome = Outcome()
+            outcome.refuse(row_id, exc.code, exc.message)
+        async with work.db.transaction() as tx:
+            await store.add(tx, work.bulk.task_id, outcome)
+        return
+
+
+async def _do(tx: Tx, work: _Work, row_id: str) -> None:
+    match work.bulk.action:
+        case TaskAction.CANCEL:
+            await tasks.cancel_task(tx, work.tasks, work.caller, row_id)
+        case TaskAction.RETRY:
+            await tasks.retry_task(tx, work.tasks, work.caller, row_id)
+        case ScheduleAction.ENABLE:
+            await schedules.enable_schedule(tx, work.tasks, work.caller, row_id)
+        case ScheduleAction.DISABLE:
+            await schedules.disable_schedule(tx, work.tasks, work.caller, row_id)

@@ -1,0 +1,143 @@
+"""Actions on many rows over HTTP."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Query, Request, Response
+
+from headrace.access import AdminOnly
+from headrace.database import Tx
+from headrace.edge.errors import InvalidCursor
+from headrace.edge.idempotency import ONCE, Answer, Once, idempotent
+from headrace.edge.paging import Page, Paging
+from headrace.edge.problem_details import problems
+from headrace.edge.services import Db
+from headrace.operations.bulk import service
+from headrace.operations.bulk.errors import BulkNotFound, CountGrew, NothingToDo
+from headrace.operations.bulk.model import Bulk, TaskAction
+from headrace.operations.bulk.schemas import BulkOut, CountOut, ScheduleBulkIn, TaskBulkIn, TaskFilterIn
+from headrace.schedules.routes.dependencies import Writer as ScheduleWriter
+from headrace.tasks.errors import UnknownTaskType
+from headrace.tasks.model import TaskStatus
+from headrace.tasks.routes.dependencies import Reader, TaskIdPath, TasksDep, Writer
+from headrace.tasks.schemas import Instant
+from headrace.tasks.service import Tasks
+
+router = APIRouter(tags=["Bulk"])
+
+TasksOnce = Annotated[Once, Depends(idempotent("tasks.bulk"))]
+SchedulesOnce = Annotated[Once, Depends(idempotent("schedules.bulk"))]
+_REFUSED = (CountGrew, NothingToDo, AdminOnly, UnknownTaskType)
+_Word = Annotated[str | None, Query(max_length=255)]
+
+
+def create_router(deps: Tasks) -> APIRouter:
+    """These routes, served with these tasks."""
+
+    async def give(request: Request) -> None:
+        request.state.tasks = deps
+
+    parent = APIRouter(prefix="/v1", dependencies=[Depends(give)])
+    parent.include_router(router)
+    return parent
+
+
+@router.get(
+    "/tasks/count",
+    response_model=CountOut,
+    summary="Count tasks",
+    responses=problems(AdminOnly),
+)
+async def count_tasks(
+    caller: Reader,
+    db: Db,
+    action: Annotated[TaskAction | None, Query(description="Tasks to which it cannot be done are not counted.")] = None,
+    status: Annotated[list[TaskStatus] | None, Query(max_length=20)] = None,
+    type: _Word = None,  # noqa: A002 - the parameter's name
+    queue: _Word = None,
+    created_after: Annotated[Instant | None, Query()] = None,
+    created_before: Annotated[Instant | None, Query()] = None,
+    user_id: Annotated[
+        str | None, Query(max_length=64, description="Whose, for administrators: a user's id, or `*` for everybody's.")
+    ] = None,
+) -> CountOut:
+    """How many tasks a filter matches: what a person is shown before anything is done to them."""
+    wanted = TaskFilterIn.model_construct(
+        status=status,
+        type=type,
+        queue=queue,
+        created_after=created_after,
+        created_before=created_before,
+        owner=user_id,
+        ids=None,
+    )
+    async with db.transaction(readonly=True) as tx:
+        return CountOut.of(await service.count_matching_tasks(tx, caller, action, wanted))
+
+
+@router.post(
+    "/tasks/bulk",
+    status_code=201,
+    response_model=BulkOut,
+    summary="Act on many tasks",
+    responses=problems(*_REFUSED, *ONCE),
+)
+async def act_on_tasks(body: TaskBulkIn, caller: Writer, db: Db, deps: TasksDep, once: TasksOnce) -> Response:
+    """Cancel, retry or delete every task that a filter matches, or those that are named.
+
+    It is done by a task: follow `task_id` as any other, cancel it to stop; what was done by then stays done. What is
+    submitted after the request is not touched. Your own tasks only, administrators anybody's. Each batch is in the
+    audit trail with its ids.
+    """
+
+    async def act(tx: Tx) -> Answer:
+        made = await service.ask_for_tasks(tx, deps, caller, body.action, body.filter, expected=body.expected)
+        return _answer(made)
+
+    return await once.run(db, act)
+
+
+@router.post(
+    "/schedules/bulk",
+    status_code=201,
+    response_model=BulkOut,
+    summary="Act on many schedules",
+    responses=problems(*_REFUSED, *ONCE),
+)
+async def act_on_schedules(
+    body: ScheduleBulkIn, caller: ScheduleWriter, db: Db, deps: TasksDep, once: SchedulesOnce
+) -> Response:
+    """Enable or disable every schedule that a filter matches, or those that are named. Done by a task, as for tasks."""
+
+    async def act(tx: Tx) -> Answer:
+        made = await service.ask_for_schedules(tx, deps, caller, body.action, body.filter, expected=body.expected)
+        return _answer(made)
+
+    return await once.run(db, act)
+
+
+@router.get(
+    "/tasks/bulk", response_model=Page[BulkOut], summary="List actions on many rows", responses=problems(InvalidCursor)
+)
+async def list_bulk_actions(caller: Reader, db: Db, paging: Paging) -> Page[BulkOut]:
+    """Yours, newest first; administrators see everybody's. They are kept for 90 days."""
+    listing = paging.of("bulk_actions", reader=caller.user_id, admin=caller.is_admin)
+    async with db.transaction(readonly=True) as tx:
+        found = await service.list_bulks(tx, caller, older_than=listing.after, limit=listing.fetch)
+    return listing.page(found, mark=lambda bulk: (bulk.created_at, bulk.task_id), item=BulkOut.of)
+
+
+@router.get(
+    "/tasks/bulk/{task_id}",
+    response_model=BulkOut,
+    summary="See how far an action on many rows is",
+    responses=problems(BulkNotFound),
+)
+async def get_bulk_action(task_id: TaskIdPath, caller: Reader, db: Db) -> BulkOut:
+    """What was asked for, what is done, and what was refused."""
+    async with db.transaction(readonly=True) as tx:
+        return BulkOut.of(await service.get_bulk(tx, caller, task_id))
+
+
+def _answer(bulk: Bulk) -> Answer:
+    headers = {"Location": f"/v1/tasks/bulk/{bulk.task_id}"}
+    return Answer(BulkOut.of(bulk), status=201, headers=headers, task_id=bulk.task_id)

@@ -1,0 +1,75 @@
+"""Which rows are meant: the filter of a list, or some of its rows by name."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from headrace.database import Tx
+from headrace.operations.bulk.schemas import ScheduleFilterIn, TaskFilterIn
+from headrace.schedules.store import schedules as schedule_store
+from headrace.schedules.store.schedules import ScheduleFilter
+from headrace.sql import Mark
+from headrace.tasks.model import Task, TaskStatus
+from headrace.tasks.store import tasks as task_store
+from headrace.tasks.store.tasks import Filter
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """Some rows of those that are meant: their ids, and of tasks whether a worker has them. ``position`` is where to go
+    on; with None there are no more."""
+
+    ids: Sequence[str]
+    running: frozenset[str]
+    position: Mark | None
+
+
+async def count_tasks(tx: Tx, given: TaskFilterIn, wanted: Filter, *, most: int) -> int:
+    if given.ids is None:
+        return await task_store.count_tasks(tx, wanted, most=most)
+    return len(_named(await task_store.list_by_id(tx, given.ids), wanted))
+
+
+async def choose_tasks(tx: Tx, given: TaskFilterIn, wanted: Filter, *, after: Mark | None, limit: int) -> Chosen:
+    """The next tasks, newest first."""
+    if given.ids is not None:
+        return _chosen(_named(await task_store.list_by_id(tx, given.ids), wanted), None)
+    found = await task_store.list_tasks(tx, wanted, older_than=after, limit=limit)
+    if found.resume is not None:
+        return _chosen(found.tasks, found.resume)
+    last = found.tasks[-1] if len(found.tasks) == limit else None
+    return _chosen(found.tasks, None if last is None else (last.created_at, last.id))
+
+
+def _chosen(tasks: Sequence[Task], position: Mark | None) -> Chosen:
+    waiting = (TaskStatus.QUEUED, TaskStatus.UPLOADED)
+    running = frozenset(task.id for task in tasks if task.status not in waiting and not task.status.is_over)
+    return Chosen([task.id for task in tasks], running, position)
+
+
+def _named(tasks: Sequence[Task], wanted: Filter) -> list[Task]:
+    """Those of these that the filter matches, too: what is not the caller's is as good as not there."""
+    return [
+        task
+        for task in tasks
+        if wanted.user_id in (None, task.user_id)
+        and (wanted.statuses is None or task.status in wanted.statuses)
+        and wanted.task_type in (None, task.task_type)
+        and wanted.queue in (None, task.queue)
+        and (wanted.created_since is None or task.created_at >= wanted.created_since)
+        and (wanted.created_until is None or task.created_at < wanted.created_until)
+    ]
+
+
+async def count_schedules(tx: Tx, given: ScheduleFilterIn, wanted: ScheduleFilter, *, most: int) -> int:
+    found = await schedule_store.list_schedules(tx, wanted, limit=most)  # there are thousands, not millions
+    return len([each for each in found if given.ids is None or each.uid in given.ids])
+
+
+async def choose_schedules(
+    tx: Tx, given: ScheduleFilterIn, wanted: ScheduleFilter, *, after: Mark | None, limit: int
+) -> Chosen:
+    """The next schedules, newest first."""
+    found = await schedule_store.list_schedules(tx, wanted, older_than=after, limit=limit)
+    last = found[-1] if len(found) == limit else None
+    uids = [each.uid for each in found if given.ids is None or each.uid in given.ids]
+    return Chosen(uids, frozenset(), None if last is None else (last.created_at, last.uid))

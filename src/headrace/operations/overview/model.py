@@ -1,0 +1,42 @@
+"""What operators see at a glance."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from headrace.operations.doctor import Finding
+from headrace.tasks.queues import Queue
+
+
+@dataclass(frozen=True, slots=True)
+class ShownSetting:
+    """A setting as people may see it: a secret's value is dots."""
+
+    name: str
+    group: str
+    value: str | None
+    chosen: bool
+    secret: bool
+    description: str
+
+
+@dataclass(frozen=True, slots=True)
+class Crew:
+    """Those who work. ``silent`` ones have not been heard of for longer than their lease."""
+
+    alive: int
+    silent: int
+    stopping: int
+    slots: int
+    running: int
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """All of it at one moment. The findings may be some seconds older."""
+
+    now: datetime
+    queues: Sequence[Queue]
+    crew: Crew
+    findings: Sequence[Finding]
+    findings_at: datetime

@@ -1,0 +1,24 @@
+"""Measuring again and again, in every process that looks after the database."""
+
+from datetime import timedelta
+
+from headrace import logs
+from headrace.database import Database
+from headrace.loops import repeat
+from headrace.operations.statistics.service import Measured, measure
+
+log = logs.get(__name__)
+
+
+async def run_once(db: Database) -> Measured:
+    """Measure what is to be measured; mostly another process was first, and there is nothing to do."""
+    async with db.transaction() as tx:
+        measured = await measure(tx)
+    if measured.minutes > 1:
+        log.info("statistics.caught_up", minutes=measured.minutes)
+    return measured
+
+
+async def run(db: Database, every: timedelta) -> None:
+    """Every so often, for as long as the process lives."""
+    await repeat(lambda: run_once(db), every, failed="statistics.failed")

@@ -1,0 +1,164 @@
+"""The console as it was built: one page, and the files that it loads.
+
+They are read once and answered from memory, to whoever asks and as often: no credential, database or rate limit. The
+page is for every address that no route has, where a browser wants a page: so links into the console work. Whatever else
+asks there (a program that forgot ``/v1``, a file that is not part of this build) is told that there is nothing.
+"""
+
+import gzip
+import hashlib
+import mimetypes
+import secrets
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from starlette.datastructures import Headers
+from starlette.responses import Response
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from headrace.web.config import WebConfig
+
+BUILT = Path(__file__).parent / "console"  # what the build writes
+
+# Addresses that are never the console's, whether something is there or not.
+RESERVED = frozenset({"v1", "docs", "openapi.json", "healthz", "readyz", "metrics"})
+NONCE = "__CSP_NONCE__"  # in the page: where the nonce of its styles goes
+
+_HASHED = "assets/"  # a file's name changes with its content
+_WORTH_PACKING = 1024
+_FOR_EVER = "public, max-age=31536000, immutable"
+_ASK_EACH_TIME = "no-cache"
+_TEXT = ("text/", "application/json", "application/manifest+json", "image/svg+xml")
+# Not left to the machine's own table: a script of another type is not run (nosniff).
+_TYPES = {
+    ".css": "text/css; charset=utf-8",
+    ".html": "text/html; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".mjs": "text/javascript; charset=utf-8",
+    ".svg": "image/svg+xml",
+    ".wasm": "application/wasm",
+    ".webmanifest": "application/manifest+json",
+    ".woff2": "font/woff2",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """One file of the build, plain and packed."""
+
+    body: bytes = field(repr=False)
+    packed: dict[str, bytes] = field(repr=False)  # by the name of the encoding
+    media_type: str
+    etag: str
+    cache: str
+
+
+class Console:
+    """What was built, in memory; nothing if it was not."""
+
+    def __init__(self, folder: Path | None, config: WebConfig) -> None:
+        self._config = config
+        self._page: str | None = None
+        self._files: dict[str, File] = {}
+        if folder is not None and (folder / "index.html").is_file():
+            self._page = (folder / "index.html").read_text()
+            self._files = _read(folder)
+
+    @property
+    def is_built(self) -> bool:
+        return self._page is not None
+
+    def behind(self, nothing: ASGIApp) -> ASGIApp:
+        """For what no route has: the console's answer, or ``nothing``."""
+
+        async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+            response = self._answer(scope) if scope["type"] == "http" and scope["method"] == "GET" else None
+            await (nothing if response is None else response)(scope, receive, send)
+
+        return answer
+
+    def _answer(self, scope: Scope) -> Response | None:
+        path = scope["path"].lstrip("/")
+        if self._page is None or path.split("/", 1)[0] in RESERVED:
+            return None
+        headers = Headers(scope=scope)
+        if (file := self._files.get(path)) is not None:
+            return _answer_with(file, headers)
+        wants_page = path == "" or "text/html" in headers.get("accept", "")
+        return self._answer_with_page(headers) if wants_page and not path.startswith(_HASHED) else None
+
+    def _answer_with_page(self, headers: Headers) -> Response:
+        assert self._page is not None
+        # New each time: nobody can know it in advance and write a style that is taken.
+        nonce = secrets.token_urlsafe(16)
+        body = self._page.replace(NONCE, nonce).encode()
+        response = Response(body, media_type="text/html; charset=utf-8")
+        response.headers["Content-Security-Policy"] = policy(self._config, nonce)
+        response.headers["Cache-Control"] = _ASK_EACH_TIME
+        response.headers["Vary"] = "Accept, Accept-Encoding"
+        if "gzip" in _accepted(headers):
+            response.body = gzip.compress(body, 6, mtime=0)
+            response.headers["Content-Encoding"] = "gzip"
+            response.headers["Content-Length"] = str(len(response.body))
+        return response
+
+
+def policy(config: WebConfig, nonce: str) -> str:
+    """What the page may load and run: what comes from here. Pictures and films also from where the files lie, and from
+    memory, where the editor makes them."""
+    files = " ".join(("'self'", *config.file_origins))
+    return "; ".join(
+        (
+            "default-src 'none'",
+            "script-src 'self'",
+            f"style-src 'self' 'nonce-{nonce}'",
+            f"img-src {files} blob: data:",
+            f"media-src {files} blob:",
+            f"connect-src {files}",
+            "font-src 'self'",
+            "worker-src 'self'",
+            "manifest-src 'self'",
+            "base-uri 'none'",
+            "form-action 'self'",
+            "frame-ancestors 'none'",
+        )
+    )
+
+
+def _read(folder: Path) -> dict[str, File]:
+    found = {file.relative_to(folder).as_posix(): file for file in folder.rglob("*") if file.is_file()}
+    ready = {".br": "br", ".gz": "gzip"}  # what the build has packed itself
+    files: dict[str, File] = {}
+    for name, file in found.items():
+        if name == "index.html" or file.suffix in ready or file.name.startswith("."):
+            continue
+        body = file.read_bytes()
+        media_type = _TYPES.get(file.suffix) or mimetypes.guess_type(name)[0] or "application/octet-stream"
+        packed = {
+            encoding: found[name + suffix].read_bytes() for suffix, encoding in ready.items() if name + suffix in found
+        }
+        if not packed and len(body) >= _WORTH_PACKING and media_type.startswith(_TEXT):
+            packed = {"gzip": gzip.compress(body, 6, mtime=0)}
+        digest = hashlib.sha256(body).hexdigest()[:32]
+        cache = _FOR_EVER if name.startswith(_HASHED) else _ASK_EACH_TIME
+        files[name] = File(body, packed, media_type, f'"{digest}"', cache)
+    return files
+
+
+def _answer_with(file: File, headers: Headers) -> Response:
+    shared = {"ETag": file.etag, "Cache-Control": file.cache, "Vary": "Accept-Encoding"}
+    if file.etag in headers.get("if-none-match", "").replace("W/", "").split(", "):
+        return Response(status_code=304, headers=shared)
+    accepted = _accepted(headers)
+    for encoding in ("br", "gzip"):
+        if encoding in accepted and encoding in file.packed:
+            packed = {**shared, "Content-Encoding": encoding}
+            return Response(file.packed[encoding], media_type=file.media_type, headers=packed)
+    return Response(file.body, media_type=file.media_type, headers=shared)
+
+
+def _accepted(headers: Headers) -> frozenset[str]:
+    """The encodings that are asked for; one with the weight 0 is refused."""
+    offers = [part.strip().lower().partition(";") for part in headers.get("accept-encoding", "").split(",")]
+    refused = {"q=0", "q=0.0", "q=0.00", "q=0.000"}
+    return frozenset(name.strip() for name, _, weight in offers if weight.strip() not in refused)

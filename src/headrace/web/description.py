@@ -1,0 +1,62 @@
+"""The shape of the API without its prose: what typed clients are made from, small enough to be kept in the tree."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any, cast
+
+from headrace.access import Caller
+from headrace.assembly.routers import RouteDeps, routers
+from headrace.database import Database
+from headrace.edge.services import Services
+from headrace.web.app import create_app
+from headrace.web.config import WebConfig
+
+_PROSE = frozenset({"description", "examples", "example", "title", "summary", "tags", "headers"})
+# Below these, keys are names that we gave.
+_NAMED = frozenset({"properties", "schemas", "paths"})
+
+
+def shape() -> str:
+    """The description as JSON, a line for each path and each schema, so that changes are seen line by line."""
+    document = _bare(_description())
+    paths, schemas = document["paths"], document["components"]["schemas"]
+    for methods in paths.values():
+        for operation in methods.values():
+            operation["responses"] = _successes(operation["responses"])
+            operation.pop("security", None)
+    return (
+        '{"openapi": "3.1.0", "info": {"title": "Headrace", "version": "1"},\n'
+        f'"paths": {_lines(paths)},\n"components": {{"schemas": {_lines(schemas)}}}}}\n'
+    )
+
+
+def _description() -> Mapping[str, Any]:
+    # Nobody is served by this app: it only knows its routes.
+    deps = RouteDeps(**{field.name: cast("Any", None) for field in fields(RouteDeps)})
+    services = Services(db=cast("Database", None), authenticate=_nobody, secret=bytes(32))
+    return create_app(services, WebConfig(), routers=routers(deps)).openapi()
+
+
+async def _nobody(*_: object) -> Caller:
+    raise AssertionError("this app serves nobody")
+
+
+def _bare(node: Any, *, named: bool = False) -> Any:
+    if isinstance(node, dict):
+        return {
+            key: _bare(value, named=not named and key in _NAMED)
+            for key, value in node.items()
+            if named or key not in _PROSE
+        }
+    return [_bare(each) for each in node] if isinstance(node, list) else node
+
+
+def _successes(responses: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Errors are problems, everywhere; only what else is answered differs."""
+    return {status: {"description": "", **answer} for status, answer in responses.items() if status.startswith("2")}
+
+
+def _lines(entries: Mapping[str, Any]) -> str:
+    lines = [f"{json.dumps(name)}: {json.dumps(entry, sort_keys=True)}" for name, entry in sorted(entries.items())]
+    return "{\n" + ",\n".join(lines) + "\n}"

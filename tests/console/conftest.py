@@ -1,0 +1,86 @@
+"""The console in a real browser, in front of a whole Headrace: one of each for all tests of a process.
+
+They are skipped, with a word, where Chromium or the built console is missing.
+"""
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+
+from headrace.web.console import BUILT
+from tests.clusters import copy_cluster, migrated_cluster
+from tests.console.site import CHROMIUM, FLAGS, Person, Site
+from tests.e2e.program import layout_of
+from tests.memory import room
+
+PATIENCE_MS = 60_000  # for a machine that is busy with other things
+expect.set_options(timeout=PATIENCE_MS)
+
+
+@pytest.fixture(scope="session")
+def site() -> Iterator[Site]:
+    if not Path(CHROMIUM).exists():
+        pytest.skip(f"there is no {CHROMIUM}: install the package chromium to see the console tested")
+    if not (BUILT / "index.html").exists():
+        pytest.skip("the console is not built: run make setup-dev with the network there")
+    folder = Path(tempfile.mkdtemp(prefix="console ", dir=room())).resolve()
+    folder.chmod(0o755)
+    copy_cluster(migrated_cluster(), layout_of(folder).home)
+    running = Site(folder)
+    running.start()
+    yield running
+    running.stop()
+    shutil.rmtree(folder)
+
+
+@pytest.fixture(scope="module")
+def browser(site: Site) -> Iterator[Browser]:
+    # Of a module, not of the session: it has an event loop of its own, which tests of other modules would stumble over.
+    with sync_playwright() as playwright:
+        opened = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield opened
+        opened.close()
+
+
+@pytest.fixture
+def person(site: Site) -> Iterator[Person]:
+    """Somebody with an account, and their own way to the API."""
+    with httpx.Client(base_url=site.url, timeout=60) as client:
+        yield Person.register(client)
+
+
+@pytest.fixture
+def context(site: Site, browser: Browser, person: Person) -> Iterator[BrowserContext]:
+    """A browser in which this person is signed in; nothing it does may leave the server's own address."""
+    opened = browser.new_context(base_url=site.url, locale="en-GB", viewport={"width": 1280, "height": 900})
+    opened.set_default_timeout(PATIENCE_MS)
+    person.enter(opened)
+    asked: list[str] = []
+    opened.on("request", lambda request: asked.append(request.url))
+    yield opened
+    opened.close()
+    elsewhere = [url for url in asked if not url.startswith((site.url, "blob:", "data:"))]
+    assert elsewhere == []
+
+
+@pytest.fixture
+def page(context: BrowserContext) -> Iterator[Page]:
+    opened = context.new_page()
+    broken: list[str] = []
+    opened.on("pageerror", lambda error: broken.append(str(error)))
+    # What the policy forbids is told on the browser's console.
+    opened.on("console", lambda said: broken.append(said.text) if "Content Security Policy" in said.text else None)
+    yield opened
+    assert broken == []
+
+
+@pytest.fixture
+def site_admin(site: Site) -> Iterator[Person]:
+    assert site.admin is not None
+    with httpx.Client(base_url=site.url, timeout=60) as client:
+        yield Person.log_in(client, *site.admin)

@@ -1,0 +1,106 @@
+"""What the console's tests work with: a running Headrace, people, and pictures with marks."""
+
+import io
+import itertools
+import socket
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import cv2
+import httpx
+import numpy as np
+from numpy.typing import NDArray
+from playwright.sync_api import BrowserContext
+
+from tests.e2e.program import CHEAP, Program
+
+CHROMIUM = "/usr/bin/chromium"
+FLAGS = [
+    "--no-sandbox",
+    "--disable-dev-shm-usage",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+]
+PASSWORD = "the console's tests sign in with this"
+_number = itertools.count(1)
+
+
+class Site:
+    """``headrace up`` on a port that it keeps, so that it can be stopped and started under an open page."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self._port = free.getsockname()[1]
+        self.url = f"http://127.0.0.1:{self._port}"
+        self._program: Program | None = None
+        self.admin: tuple[str, str] | None = None
+
+    def start(self) -> None:
+        settings = {**CHEAP, "HEADRACE_API_PORT": str(self._port)}
+        settings |= {"HEADRACE_API_RATE_LIMIT": "6000", "HEADRACE_API_RATE_BURST": "2000"}
+        self._program = Program("up", folder=self._folder, settings=settings)
+        self._program.until_ready(within=120)
+        if self.admin is None:
+            self.admin = self._program.login()
+
+    def stop(self) -> None:
+        assert self._program is not None
+        self._program.stop()
+        self._program.close()
+        self._program = None
+
+
+@dataclass(frozen=True)
+class Person:
+    name: str
+    client: httpx.Client
+
+    @classmethod
+    def register(cls, client: httpx.Client) -> "Person":
+        name = f"person{next(_number)}"
+        answer = client.post("/v1/auth/register", json={"username": name, "password": PASSWORD})
+        assert answer.status_code == 201, answer.text
+        return cls.log_in(client, name, PASSWORD)
+
+    @classmethod
+    def log_in(cls, client: httpx.Client, name: str, password: str) -> "Person":
+        answer = client.post("/v1/auth/login", json={"username": name, "password": password})
+        assert answer.status_code == 200, answer.text
+        client.cookies.clear()
+        client.headers["Authorization"] = f"Bearer {answer.json()['token']}"
+        return cls(name, client)
+
+    def enter(self, context: BrowserContext) -> None:
+        """Sign a browser in, without its pages."""
+        answer = context.request.post("/v1/auth/login", data={"username": self.name, "password": PASSWORD})
+        assert answer.ok, answer.text()
+
+    def get(self, path: str, **query: str) -> Any:
+        answer = self.client.get(path, params=query)
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+
+def marked_picture() -> bytes:
+    """Soft hills of light with some grain, and a word across them."""
+    rng = np.random.default_rng(3)
+    soft = cv2.resize(rng.uniform(40, 170, (6, 8, 3)).astype(np.float32), (640, 480), interpolation=cv2.INTER_CUBIC)
+    scene = np.clip(soft + rng.normal(0, 3, soft.shape), 0, 255)
+    ink = np.zeros(scene.shape[:2], np.uint8)
+    cv2.putText(ink, "SAMPLE", (90, 270), cv2.FONT_HERSHEY_DUPLEX, 4.0, 255, 14, cv2.LINE_AA)
+    alpha = ink[..., None].astype(np.float32) / 255 * 0.45
+    marked = np.rint(scene * (1 - alpha) + 255 * alpha).astype(np.uint8)
+    done, packed = cv2.imencode(".jpg", marked, [cv2.IMWRITE_JPEG_QUALITY, 95])
+    assert done
+    return packed.tobytes()
+
+
+def pixels(content: bytes) -> NDArray[np.uint8]:
+    found = cv2.imdecode(np.frombuffer(io.BytesIO(content).getvalue(), np.uint8), cv2.IMREAD_GRAYSCALE)
+    assert found is not None
+    return found.astype(np.uint8, copy=False)

@@ -1,0 +1,145 @@
+"""What everybody comes for: a mark that vanishes, by itself or where somebody points at it."""
+
+import hashlib
+import re
+
+import numpy as np
+import pytest
+from playwright.sync_api import BrowserContext, Page, expect
+
+from tests.console.site import PASSWORD, Person, marked_picture, pixels
+
+pytestmark = pytest.mark.xdist_group("console")
+
+# What takes marks off must have loaded its networks, on a machine that may be busy.
+PATIENCE_MS = 240_000
+ODD_NAME = "<img src=x onerror=alert(1)>.jpg"
+
+
+def choose(page: Page, name: str = "holiday.jpg") -> None:
+    page.locator("input[type=file]").first.set_input_files(
+        {"name": name, "mimeType": "image/jpeg", "buffer": marked_picture()}
+    )
+    expect(page.get_by_test_id("draft-file").get_by_text("Ready")).to_be_visible()
+
+
+def test_a_newcomer_registers_uploads_sees_the_mark_vanish_and_downloads(context: BrowserContext, page: Page) -> None:
+    context.clear_cookies()
+    page.goto("/")
+    page.get_by_role("link", name="Create account").click()
+    page.get_by_label("Username").fill("newcomer")
+    page.get_by_label("Password").first.fill(PASSWORD)
+    page.get_by_role("button", name="Create account").click()
+
+    choose(page, ODD_NAME)
+    expect(page.get_by_test_id("price")).to_contain_text("1 unit")
+    begin = page.get_by_role("button", name="Remove the watermark")
+    expect(begin).to_be_disabled()  # until the right is declared
+    page.get_by_label("I declare").check()
+    begin.click()
+
+    expect(page.get_by_test_id("progress")).to_be_visible()
+    expect(page.get_by_role("heading", name=ODD_NAME)).to_be_visible()  # a name is text, whatever is in it
+    compare = page.get_by_test_id("compare")
+    expect(compare).to_be_visible(timeout=PATIENCE_MS)
+    expect(page.get_by_role("heading", name="What was found")).to_be_visible()
+    expect(page.get_by_text("Charged only")).to_have_count(0)
+
+    line = page.get_by_role("slider", name="Line between before and after")
+    expect(line).to_have_attribute("aria-valuenow", "50")
+    line.focus()
+    page.keyboard.press("ArrowRight")
+    expect(line).to_have_attribute("aria-valuenow", "52")
+    box = compare.bounding_box()
+    assert box is not None
+    page.mouse.move(box["x"] + box["width"] * 0.52, box["y"] + box["height"] / 2)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] * 0.25, box["y"] + box["height"] / 2)
+    page.mouse.up()
+    expect(line).to_have_attribute("aria-valuenow", "25")
+
+    with page.expect_download() as taken:
+        page.get_by_role("button", name="Download").click()
+    task_id = page.url.rsplit("/", 1)[1]
+    result = context.request.get(f"/v1/tasks/{task_id}/result").json()
+    content = taken.value.path().read_bytes()
+    assert hashlib.sha256(content).hexdigest() == result["sha256"]
+    assert pixels(content).shape == (480, 640)
+    # The badge hears of it by itself.
+    expect(page.get_by_test_id("bell")).to_have_attribute("aria-label", re.compile("1 unread"))
+
+
+def test_a_mask_drawn_with_the_mouse_is_what_the_server_gets(person: Person, page: Page) -> None:
+    page.goto("/remove")
+    choose(page)
+    page.get_by_text("I show where it is").click()
+    expect(page.get_by_text("Mark the watermark in every file first.")).to_be_visible()
+    page.get_by_role("button", name="Mark it").click()
+
+    canvas = page.get_by_test_id("mask-canvas")
+    picture = canvas.locator("img")
+    expect(picture).to_be_visible()
+
+    def place(x: float, y: float) -> tuple[float, float]:
+        box = picture.bounding_box()
+        assert box is not None
+        return box["x"] + box["width"] * x, box["y"] + box["height"] * y
+
+    def drag(start: tuple[float, float], end: tuple[float, float]) -> None:
+        page.mouse.move(*place(*start))
+        page.mouse.down()
+        page.mouse.move(*place(*end), steps=8)
+        page.mouse.up()
+
+    drag((0.1, 0.5), (0.9, 0.5))  # a stroke over the word
+    drag((0.1, 0.1), (0.9, 0.1))  # one too many
+    page.keyboard.press("Control+z")
+    page.keyboard.press("k")
+    drag((0.8, 0.4), (0.95, 0.6))  # the end of the word is to stay
+    page.mouse.move(*place(0.5, 0.5))
+    page.mouse.wheel(0, -300)  # to the cursor: what is under it stays under it
+    page.keyboard.press("e")
+    drag((0.5, 0.45), (0.5, 0.55))  # rub out a little in the middle
+    page.get_by_role("button", name="Use this mask").click()
+    expect(page.get_by_role("button", name=re.compile("Marked"))).to_be_visible()
+
+    page.get_by_label("I declare").check()
+    page.get_by_role("button", name="Remove the watermark").click()
+    expect(page).to_have_url(re.compile("/remove/tsk_"))
+    order = person.get(f"/v1/tasks/{page.url.rsplit('/', 1)[1]}")["payload"]
+    assert order["mode"] == "MANUAL"
+    (hint,) = order["hints"]
+    ((left, top, width, height),) = hint["keep"]
+    assert (abs(left - 512) < 8, abs(top - 192) < 8, abs(width - 96) < 8, abs(height - 96) < 8) == (True,) * 4
+
+    mask = pixels(person.client.get(f"/v1/assets/{order['mask_asset_id']}/content").content)
+    assert mask.shape == (480, 640)
+    assert set(np.unique(mask)) == {0, 255}
+    assert mask[240, 160] == 255
+    assert mask[48].max() == 0  # undone
+    assert mask[240, 520:600].max() == 0  # kept
+    assert mask[240, 320] == 0  # rubbed out
+    page.get_by_role("button", name="Stop").click()
+    page.get_by_role("dialog").get_by_role("button", name="Stop").click()
+    expect(page.get_by_text("It was stopped.")).to_be_visible()
+
+
+def test_who_has_used_up_their_quota_is_told_so_in_words(site_admin: Person, person: Person, page: Page) -> None:
+    # W-03: 402, and what to do about it.
+    (entitlement,) = person.get("/v1/entitlements")["items"]
+    taken = site_admin.client.post(
+        f"/v1/admin/entitlements/{entitlement['id']}/adjust",
+        json={"units": -entitlement["quota_left"], "reason": "a test of an empty purse"},
+    )
+    assert taken.status_code < 300, taken.text
+    page.goto("/remove")
+    choose(page)
+    expect(page.get_by_text("You have 0 of 1 units left.")).to_be_visible()
+    page.get_by_label("I declare").check()
+    with page.expect_response("**/v1/removals") as refused:
+        page.get_by_role("button", name="Remove the watermark").click()
+    assert refused.value.status == 402
+    problem = page.get_by_role("alert").filter(has_text="Quote this id")
+    expect(problem).to_contain_text(refused.value.headers["x-request-id"])
+    page.get_by_role("link", name="See plans").click()
+    expect(page.get_by_test_id("units-left")).to_have_text("0")
