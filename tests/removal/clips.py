@@ -29,7 +29,7 @@ def scenes(count: int = SHOTS, *, seed: int = 7) -> list[Picture]:
 def coverage(at: tuple[int, int] = (112, 128)) -> NDArray[np.float32]:
     ink = np.zeros((HEIGHT, WIDTH), np.uint8)
     cv2.putText(ink, "SAMPLE", at, cv2.FONT_HERSHEY_DUPLEX, 1.1, 255, 3, cv2.LINE_AA)
-    return ink.astype(np.float32) / 255
+    return ink.astype(np.float32) / np.float32(255)
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,11 @@ def make(path: Path, *, marked: bool = True, uneven: bool = False, turned: int =
 
 def frames(path: Path) -> list[Picture]:
     with av.open(str(path)) as container:
-        return [frame.to_ndarray(format="rgb24") for frame in container.decode(container.streams.video[0])]
+        return [_rgb(frame) for frame in container.decode(container.streams.video[0])]
+
+
+def _rgb(frame: av.VideoFrame) -> Picture:
+    return frame.to_ndarray(format="rgb24").astype(np.uint8, copy=False)
 
 
 def packets(path: Path, kind: str) -> list[tuple[int | None, bytes]]:
@@ -96,9 +100,11 @@ def packets(path: Path, kind: str) -> list[tuple[int | None, bytes]]:
 
 
 def stamps(path: Path) -> list[float]:
+    """When each frame is shown, in seconds since the first."""
     with av.open(str(path)) as container:
         stream = container.streams.video[0]
-        found = sorted(packet.pts for packet in container.demux(stream) if packet.size)
+        found = sorted(packet.pts for packet in container.demux(stream) if packet.size and packet.pts is not None)
+        assert stream.time_base is not None
         return [round(float((each - found[0]) * stream.time_base), 3) for each in found]
 
 

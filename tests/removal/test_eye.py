@@ -151,7 +151,7 @@ def test_a_mark_that_stays_in_part_is_told_by_the_confidence(
 
     def solved(*first: float) -> Restoration:
         traces = itertools.chain(first, itertools.cycle([100.0, 0.0]))  # what a block shows before, and after
-        monkeypatch.setattr(solving, "_residue", lambda *_: next(traces))
+        monkeypatch.setattr(solving, "residue", lambda *_: next(traces))
         return solve(marked, sight)
 
     whole, partly = solved(), solved(1, 2)

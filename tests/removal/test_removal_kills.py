@@ -58,9 +58,9 @@ async def test_a_child_killed_in_any_step(
         assert (removal["status"], len(killed)) == ("SUCCEEDED", 1), removal
         at = STEPS.index(step)
         skipped = [(name, "SKIPPED", 2) for name in STEPS[:at]]
-        again = [(name, "SUCCESS", 2) for name in STEPS[at:]]
+        again = [(name, "SUCCEEDED", 2) for name in STEPS[at:]]
         steps = await service.steps(removal["id"])
-        assert steps == [*((name, "SUCCESS", 1) for name in STEPS[:at]), (step, "FAILED", 1), *skipped, *again]
+        assert steps == [*((name, "SUCCEEDED", 1) for name in STEPS[:at]), (step, "FAILED", 1), *skipped, *again]
         assert [status for status, _ in await service.ledger(removal["id"])] == ["HELD", "COMMITTED"]
     # Five removals of one file: one result.
     assert len(await service.rows("SELECT DISTINCT sha256 FROM headrace.task_results")) == 1

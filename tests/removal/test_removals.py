@@ -17,13 +17,14 @@ from benchmarks.removal_documents import drawn, slides_xml
 from headrace.client import SyncClient
 from headrace.removal.pipeline.model import Stage, StageOrder
 from tests.client.conftest import served
+from tests.removal import clips
 from tests.removal.conftest import Picture
 from tests.removal.stand import Service, serving
 from tests.web.test_everything_is_audited import whole_api
 from tests.webhooks.stand import until
 
 STEPS = [each.value for each in Stage]
-DONE = [(name, "SUCCESS", 1) for name in STEPS]
+DONE = [(name, "SUCCEEDED", 1) for name in STEPS]
 
 
 @pytest.fixture
@@ -49,11 +50,12 @@ async def test_each_media_type_from_upload_to_download(  # W-03, W-04, W-05, W-0
 ) -> None:
     pdf, marked_document = marked_pdf("words", tmp_path, pages=2)
     deck, marked_slides = marked_deck("words on slides", tmp_path, slides=2)
-    files = {"IMAGE": photo, "PDF": marked_document, "PPT": marked_slides}
+    clip = clips.make(tmp_path / "clip.mp4")
+    files = {"IMAGE": photo, "PDF": marked_document, "PPT": marked_slides, "VIDEO": clip.path}
     results: dict[str, Path] = {}
     for media, file in files.items():
         asset_id = await service.upload(file)
-        units = 1 if media == "IMAGE" else 2
+        units = 2 if media in ("PDF", "PPT") else 1
         quote = (await service.world.send("POST", "/v1/removals/quote", {"asset_ids": [asset_id]})).json()
         assert (quote["units"], quote["enough"]) == (units, True)
         removal = await service.clean(asset_id)
@@ -80,19 +82,23 @@ async def test_each_media_type_from_upload_to_download(  # W-03, W-04, W-05, W-0
     assert 0.05 < changed.mean() < 0.3  # every pixel elsewhere is as it was
     assert drawn(results["PDF"])[1] == drawn(pdf)[1]
     assert slides_xml(results["PPT"]) == slides_xml(deck)
+    assert clips.stamps(results["VIDEO"]) == clips.stamps(clip.path)
+    assert clips.packets(results["VIDEO"], "audio") == clips.packets(clip.path, "audio")
+    before, after = (clips.frames(each)[9] for each in (clip.path, results["VIDEO"]))
+    assert clips.inside(after, clip.clean[9], clip.mask) > clips.inside(before, clip.clean[9], clip.mask) + 8
     declared = await service.rows("SELECT * FROM headrace.removals ORDER BY declared_at")
-    assert [row["rights_basis"] for row in declared] == ["OWNER"] * 3
+    assert [row["rights_basis"] for row in declared] == ["OWNER"] * 4
     assert all(row["principal_uid"] == row["user_id"] and row["client_ip"] for row in declared)
     trail = await service.rows(
         "SELECT resource FROM headrace.audit_events WHERE resource_type = 'task' AND action = 'created'"
     )
-    assert len(trail) == 3
+    assert len(trail) == 4
     # The relay has told of each: a notification, and a webhook that was received.
-    await until(lambda: len(service.receiver.requests) == 3)
+    await until(lambda: len(service.receiver.requests) == 4)
     told = {orjson.loads(each.body)["data"]["task_id"] for each in service.receiver.requests}
     assert told == {row["task_id"] for row in declared}
     notes = (await service.world.send("GET", "/v1/notifications")).json()["items"]
-    assert [note["type"] for note in notes] == ["TASK_SUCCEEDED"] * 3
+    assert [note["type"] for note in notes] == ["TASK_SUCCEEDED"] * 4
 
 
 async def test_what_is_not_done_is_not_charged(service: Service, scene: Picture, tmp_path: Path) -> None:  # W-08
@@ -174,8 +180,8 @@ async def test_a_killed_child_is_resumed_at_its_step_and_a_canceled_one_is_gone(
         ("INPAINTING", "FAILED", 1),
         ("PREPROCESSING", "SKIPPED", 2),
         ("DETECTING", "SKIPPED", 2),
-        ("INPAINTING", "SUCCESS", 2),
-        ("PACKAGING", "SUCCESS", 2),
+        ("INPAINTING", "SUCCEEDED", 2),
+        ("PACKAGING", "SUCCEEDED", 2),
     ]
     assert await service.ledger(removal["id"]) == [("HELD", 2), ("COMMITTED", 2)]
     same = await service.rows("SELECT DISTINCT sha256 FROM headrace.task_results")

@@ -92,6 +92,7 @@ class Removal(Answer):
 
     @property
     def succeeded(self) -> bool:
+        """Whether the mark is gone, and the file can be downloaded."""
         return self.status == "SUCCEEDED"
 
     @property
@@ -101,6 +102,8 @@ class Removal(Answer):
 
 
 class Removals(Verbs):
+    """Orders of removal: what they cost, placing them, and what became of them."""
+
     async def quote(self, asset_ids: Sequence[str], wanted: NewRemoval | None = None) -> Quote:
         """What an order would cost now. Nothing is held."""
         body = (wanted or NewRemoval()).as_json(asset_ids, priced_only=True)
@@ -119,6 +122,7 @@ class Removals(Verbs):
         return Task.of(await self._create(f"/v1/assets/{part(asset_id)}/detect", {"hints": list(hints)}, key))
 
     async def get(self, removal_id: str) -> Removal:
+        """One removal, with the candidates that were found in the file."""
         answer = await self._get(f"/v1/removals/{part(removal_id)}")
         found = tuple(Candidate.of(each) for each in answer.get("candidates", ()))
         return replace(Removal.of(answer), candidates=found)

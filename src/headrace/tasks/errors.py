@@ -144,6 +144,7 @@ class Fatal(HeadraceError):
 
     @property
     def error_code(self) -> str:
+        """What ``tasks.error_code`` will say."""
         return str(self.details.get("error_code", ErrorCode.FATAL))[:16]
 
 

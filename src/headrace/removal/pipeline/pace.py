@@ -13,7 +13,7 @@ _SHARES: dict[str, dict[Stage, float]] = {
     "IMAGE": {Stage.PREPROCESSING: 5, Stage.DETECTING: 40, Stage.INPAINTING: 45, Stage.PACKAGING: 10},
     "PDF": {Stage.PREPROCESSING: 2, Stage.DETECTING: 38, Stage.INPAINTING: 55, Stage.PACKAGING: 5},
     "PPT": {Stage.PREPROCESSING: 2, Stage.DETECTING: 38, Stage.INPAINTING: 55, Stage.PACKAGING: 5},
-    "VIDEO": {Stage.PREPROCESSING: 2, Stage.DETECTING: 23, Stage.INPAINTING: 70, Stage.PACKAGING: 5},
+    "VIDEO": {Stage.PREPROCESSING: 2, Stage.DETECTING: 28, Stage.INPAINTING: 45, Stage.PACKAGING: 25},
 }
 _EVERY_S = 0.5
 _TELLS, _TELLS_S = 10, 1.0  # an estimate by fewer percent, or from less time, is a guess

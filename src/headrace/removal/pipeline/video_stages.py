@@ -8,13 +8,15 @@ from PIL import Image
 
 from headrace.removal.candidates import Mode, Outcome
 from headrace.removal.errors import CandidateUnknown, HintUnusable
-from headrace.removal.pipeline.model import FailureCode, Names, RemovalOrder, StageOrder, StageReport
+from headrace.removal.pipeline.model import FailureCode, Names, Rectangle, RemovalOrder, StageOrder, StageReport
 from headrace.removal.pipeline.previewing import write_preview
 from headrace.removal.video import job
 from headrace.removal.video.model import Candidate, Placed, Quality, VideoOrder, VideoReport
 from headrace.removal.video.probing import probe
 
 Progress = Callable[[int], object]
+
+_SEEN = 0.1  # how strong what is left is, from which on the mark is not gone
 
 
 def prepare(order: StageOrder, progress: Progress) -> StageReport:
@@ -63,11 +65,35 @@ def inpaint(order: StageOrder, progress: Progress) -> StageReport:
 
 
 def package(order: StageOrder, progress: Progress) -> StageReport:
+    left = _left(order, lambda percent: progress(percent * 8 // 10))
+    if left is not None and not order.order.accept_poor:
+        return StageReport({"left": _shown(left)}, refused=FailureCode.MARK_REMAINS)
     write_preview(order.path(order.result), order.order.output_format, order.path(Names.PREVIEW))
-    progress(60)
+    progress(90)
     with Image.open(order.path(Names.SIDES)) as sides:
         sides.convert("RGB").save(order.path(Names.COMPARISON), "JPEG", quality=90)
     return StageReport()
+
+
+def _left(order: StageOrder, progress: Progress) -> Candidate | None:
+    """What a second look at the result still finds where a mark was, and around it.
+
+    The core's own check holds the result against the mask that was found; a part of the mark outside of it, a letter
+    that was overlooked, is seen by this alone. It is told where to look, for there was a mark: so it sees more.
+    """
+    chosen = set(order.earlier["chosen"])
+    places = [each["box"] for each in order.earlier["candidates"] if each["id"] in chosen]
+    boxes = tuple(Placed(_around(tuple(box))) for box in places)
+    again = job.detect(VideoOrder(order.path(order.result), boxes=boxes, threads=order.threads), progress)
+    return next((each for each in again.candidates if each.opacity >= _SEEN), None)
+
+
+def _around(box: Rectangle) -> Rectangle:
+    """The box with what lies right beside it; the core cuts off what is outside of the frame."""
+    left, top, width, height = box
+    margin = max(16, min(width, height))
+    x, y = max(0, left - margin), max(0, top - margin)
+    return x, y, left + width + margin - x, top + height + margin - y
 
 
 def _asked(order: StageOrder, **more: Any) -> VideoOrder:

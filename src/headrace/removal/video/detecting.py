@@ -223,8 +223,11 @@ def look_closer(found: Found, samples: list[Sample], facts: Facts, threads: int)
         found.inner = (inner[0] + wide[0], inner[1] + wide[0], inner[2] + wide[2], inner[3] + wide[2])
         top, bottom, left, right = found.inner
         found.box = _around(left, top, right - left, bottom - top, facts)
-    top, bottom, left, right = found.box
-    here = np.s_[max(0, top - wide[0]) : bottom - wide[0], max(0, left - wide[2]) : right - wide[2]]
+    # Nothing is known of what lies further around than was looked at.
+    top, bottom = max(found.box[0], wide[0]), min(found.box[1], wide[1])
+    left, right = max(found.box[2], wide[2]), min(found.box[3], wide[3])
+    found.box = (top, bottom, left, right)
+    here = np.s_[top - wide[0] : bottom - wide[0], left - wide[2] : right - wide[2]]
     found.looks = [looking.Look(np.ascontiguousarray(each.seen[:, here[0], here[1]])) for each in looks]
     found.pictures = [np.ascontiguousarray(picture[here]) for picture in pictures]
     return True

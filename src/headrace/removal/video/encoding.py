@@ -19,13 +19,9 @@ _ENCODERS = {
 }
 _NAMES = {"h264": Codec.H264, "av1": Codec.AV1, "libdav1d": Codec.AV1, "vp9": Codec.VP9, "vp8": Codec.VP9}
 _WEBM = (Codec.AV1, Codec.VP9)
+_DEEP = "yuv420p10le"
 # What a second packing loses is made up for by so much more; a source of no compression to speak of is not a measure.
 _MORE, _MOST_BITS_A_PIXEL, _LEAST_BITS_A_PIXEL = 1.08, 0.6, 0.02
-_H264_FORMATS = {"yuv420p", "yuvj420p", "yuv422p", "yuvj422p", "yuv444p", "yuvj444p", "yuv420p10le", "yuv422p10le",
-                 "yuv444p10le"}  # fmt: skip
-_AV1_FORMATS = {"yuv420p", "yuv420p10le"}
-_VP9_FORMATS = {"yuv420p", "yuv422p", "yuv444p", "yuv420p10le", "yuv422p10le", "yuv444p10le"}
-_FORMATS = {Codec.H264: _H264_FORMATS, Codec.AV1: _AV1_FORMATS, Codec.VP9: _VP9_FORMATS}
 
 
 def codec_for(facts: Facts, asked: Codec, container: str) -> tuple[Codec, str]:
@@ -33,7 +29,7 @@ def codec_for(facts: Facts, asked: Codec, container: str) -> tuple[Codec, str]:
     import av
 
     def encoder(codec: Codec) -> str | None:
-        return next((name for name in _ENCODERS[codec] if name in av.codecs_available and _encodes(name)), None)
+        return next((name for name in _ENCODERS[codec] if name in av.codecs_available and _formats(name)), None)
 
     if asked is not Codec.AUTO:
         name = encoder(asked)
@@ -46,19 +42,21 @@ def codec_for(facts: Facts, asked: Codec, container: str) -> tuple[Codec, str]:
     wanted += [Codec.VP9, Codec.AV1] if container == "webm" else [Codec.AV1, Codec.VP9]
     for codec in wanted:
         name = encoder(codec)
-        if name is not None and (container != "webm" or codec in _WEBM):
+        if name is None or (container == "webm" and codec not in _WEBM):
+            continue
+        if facts.layout.bits == 8 or _DEEP in _formats(name):  # not every build of libvpx packs ten bits
             return codec, name
     raise EncoderMissing("Neither AV1 nor VP9 can be written by this build of PyAV.")
 
 
-def _encodes(name: str) -> bool:
+def _formats(name: str) -> frozenset[str]:
+    """What an encoder takes; nothing where it is not there."""
     import av
 
     try:
-        av.Codec(name, "w")
+        return frozenset(each.name for each in av.Codec(name, "w").video_formats or ())
     except (av.FFmpegError, ValueError):
-        return False
-    return True
+        return frozenset()
 
 
 def target_rate(facts: Facts) -> int:
@@ -68,12 +66,12 @@ def target_rate(facts: Facts) -> int:
     return int(min(max(wanted, _LEAST_BITS_A_PIXEL * pixels), max(_MOST_BITS_A_PIXEL * pixels, 200_000)))
 
 
-def make_stream(container: Any, facts: Facts, codec: Codec, encoder: str, quality: Quality, threads: int) -> Any:
+def make_stream(container: Any, facts: Facts, encoder: str, quality: Quality, threads: int) -> Any:
     """The result's picture track, ready to encode."""
     stream = container.add_stream(encoder, rate=facts.rate)
     context = stream.codec_context
     stream.width, stream.height = facts.width, facts.height
-    context.pix_fmt = pixel_format(facts, codec)
+    context.pix_fmt = pixel_format(facts, encoder)
     context.time_base = stream.time_base = facts.time_base
     context.framerate = Fraction(facts.rate).limit_denominator(65535)
     context.bit_rate = target_rate(facts)
@@ -82,11 +80,12 @@ def make_stream(container: Any, facts: Facts, codec: Codec, encoder: str, qualit
     return stream
 
 
-def pixel_format(facts: Facts, codec: Codec) -> str:
-    name = facts.layout.name
-    if name in _FORMATS[codec]:
+def pixel_format(facts: Facts, encoder: str) -> str:
+    """The source's, or the nearest that the encoder takes."""
+    formats, name = _formats(encoder), facts.layout.name
+    if name in formats:
         return name
-    return "yuv420p10le" if facts.layout.bits > 8 else "yuv420p"
+    return _DEEP if facts.layout.bits > 8 and _DEEP in formats else "yuv420p"
 
 
 def _options(encoder: str, quality: Quality, threads: int, facts: Facts) -> dict[str, str]:
@@ -95,7 +94,7 @@ def _options(encoder: str, quality: Quality, threads: int, facts: Facts) -> dict
     if encoder == "libx264":
         return {"preset": "medium" if high else "veryfast", "g": str(keys)}
     if encoder == "libsvtav1":
-        return {"preset": "7" if high else "11", "g": str(keys), "svtav1-params": f"lp={max(1, threads)}"}
+        return {"preset": "6" if high else "9", "g": str(keys), "svtav1-params": f"lp={max(1, threads)}"}
     if encoder == "libvpx-vp9":
         speed = "3" if high else "7"
         return {"deadline": "good" if high else "realtime", "cpu-used": speed, "row-mt": "1", "g": str(keys),

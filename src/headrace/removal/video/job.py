@@ -46,7 +46,7 @@ def process(order: VideoOrder, progress: Progress) -> VideoReport:
 def detect(order: VideoOrder, progress: Progress) -> VideoReport:
     """What may be a mark; with ``order.marks``, their masks go to that file."""
     began = time.monotonic()
-    told = _looked(order, progress, (_PROBED, 60, 90, 99))
+    told = _looked(order, progress, (_PROBED, 40, 99))
     if order.marks is not None:
         marks.save(told.marks, order.marks)
     if order.overlay is not None:
@@ -61,7 +61,7 @@ def remove(order: VideoOrder, progress: Progress, *, found: list[Mark] | None = 
     assert order.result is not None
     if found is None and order.marks is not None:
         found = marks.load(order.marks)
-    told = _looked(order, progress, (_PROBED, _SAMPLED, _FOUND, _SOLVED), found)
+    told = _looked(order, progress, (_PROBED, _SAMPLED, _FOUND), found)
     chosen = _chosen(told.marks, order)
     if order.overlay is not None:
         looks.overlay(told.facts, told.samples, [each.candidate for each in told.marks], order.overlay)
@@ -106,7 +106,7 @@ class _Told:
 
 
 def _looked(
-    order: VideoOrder, progress: Progress, stages: tuple[int, int, int, int], found: list[Mark] | None = None
+    order: VideoOrder, progress: Progress, stages: tuple[int, int, int], found: list[Mark] | None = None
 ) -> _Told:
     """The clip with samples of it, and the marks, looked for where they are not known."""
     progress(0)

@@ -1,5 +1,6 @@
 """The result's file: the picture encoded anew, every other track copied packet by packet, and what is said of them."""
 
+import contextlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,8 @@ from headrace.removal.video.probing import Facts, opened
 KINDS = {".mp4": "mp4", ".m4v": "mp4", ".mov": "mov", ".mkv": "mkv", ".webm": "webm"}
 _MUXERS = {"mp4": "mp4", "mov": "mov", "mkv": "matroska", "webm": "webm"}
 _TAGS = ("color_range", "color_primaries", "color_trc", "colorspace")
+_NO_DATA = frozenset(("video", "audio", "subtitle", "attachment"))
+_ALL = _NO_DATA | {"data"}
 _NO_TYPE = 0  # of a frame: the encoder chooses
 
 
@@ -38,12 +41,9 @@ class Package:
         import av
 
         with opened(self.facts.path) as source:
+            result, track, others = self._begun(source)
             try:
-                result = av.open(self.target, "w", format=_MUXERS[self._container], options=self._muxing())
-            except (av.FFmpegError, OSError, ValueError) as exc:
-                raise TargetUnusable(f"{self.target} cannot be written: {exc}") from exc
-            try:
-                self._copy(source, result, work, end)
+                self._copy(source, result, track, others, work, end)
             except av.FFmpegError as exc:
                 raise TargetUnusable(f"{self.target} could not be written: {exc}") from exc
             finally:
@@ -55,6 +55,36 @@ class Package:
         if self.written == 0:
             raise ClipUnreadable(f"{self.facts.path} has no frame that can be decoded.")
 
+    def _begun(self, source: Any) -> tuple[Any, Any, dict[int, Any]]:
+        """The result with its head written, its picture's track, and those that are copied.
+
+        Tracks of data that this kind of file cannot hold are known only by trying.
+        """
+        import av
+
+        for kinds in (_ALL, _NO_DATA):
+            result = None
+            try:
+                result = av.open(self.target, "w", format=_MUXERS[self._container], options=self._muxing())
+                picture = source.streams.video[0]
+                picture.thread_type = "AUTO"
+                encoder, quality, threads = self._how
+                track = encoding.make_stream(result, self.facts, encoder, quality, threads)
+                self._tag(picture, track)
+                others = self._others(source, result, picture, kinds)
+                result.metadata.update(source.metadata)
+                self._chapters(source, result)
+                result.start_encoding()
+                return result, track, others
+            except (av.FFmpegError, OSError, ValueError) as exc:
+                if result is not None:
+                    with contextlib.suppress(av.FFmpegError):
+                        result.close()
+                if kinds is _NO_DATA or not source.streams.data:
+                    raise TargetUnusable(f"{self.target} cannot be written: {exc}") from exc
+                self.warnings.append("tracks of data could not be kept")
+        raise AssertionError("one of the two ways returns or raises")
+
     def _muxing(self) -> dict[str, str]:
         if self._container not in ("mp4", "mov"):
             return {}
@@ -64,17 +94,18 @@ class Package:
             options["video_track_timescale"] = str(base.denominator)
         return options
 
-    def _copy(self, source: Any, result: Any, work: Callable[[Any], list[Any]], end: Callable[[], list[Any]]) -> None:
+    def _copy(
+        self,
+        source: Any,
+        result: Any,
+        track: Any,
+        others: dict[int, Any],
+        work: Callable[[Any], list[Any]],
+        end: Callable[[], list[Any]],
+    ) -> None:
         import av
 
         picture = source.streams.video[0]
-        picture.thread_type = "AUTO"
-        encoder, quality, threads = self._how
-        track = encoding.make_stream(result, self.facts, self.codec, encoder, quality, threads)
-        self._tag(picture, track)
-        others = self._others(source, result, picture)
-        result.metadata.update(source.metadata)
-        self._chapters(source, result)
         packets = source.demux()
         while True:
             try:
@@ -136,13 +167,13 @@ class Package:
         track.metadata.update({key: value for key, value in picture.metadata.items() if key.lower() != "encoder"})
         track.disposition = picture.disposition
 
-    def _others(self, source: Any, result: Any, picture: Any) -> dict[int, Any]:
+    def _others(self, source: Any, result: Any, picture: Any, kinds: frozenset[str]) -> dict[int, Any]:
         """The tracks that are copied, by their number in the source."""
         import av
 
         copied = {}
         for stream in source.streams:
-            if stream.index == picture.index:
+            if stream.index == picture.index or stream.type not in kinds:
                 continue
             try:
                 twin = result.add_stream_from_template(stream)

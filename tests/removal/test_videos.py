@@ -1,0 +1,153 @@
+"""Marks on clips: found, taken off, and everything else kept. W-03"""
+
+import contextlib
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from headrace.removal import confined_videos
+from headrace.removal.candidates import Mode, Outcome
+from headrace.removal.errors import CandidateUnknown, ClipUnreadable, HintUnusable, TargetUnusable
+from headrace.removal.video import marks
+from headrace.removal.video.job import detect, process, remove
+from headrace.removal.video.model import Codec, Kind, Method, Placed, VideoOrder
+from headrace.removal.video.probing import probe
+from headrace.removal.video.recognising import is_clip
+from tests.cli.conftest import Call, call
+from tests.removal import clips
+
+__all__ = ["call"]
+
+
+def nothing(_percent: int) -> None:
+    pass
+
+
+def test_a_mark_goes_and_the_rest_of_the_file_stays(tmp_path: Path) -> None:  # W-03
+    made = clips.make(tmp_path / "in.mp4", uneven=True, turned=90)
+    result = tmp_path / "out.mp4"
+    told: list[int] = []
+    report = process(VideoOrder(str(made.path), str(result)), told.append)
+    assert (report.outcome, report.method) == (Outcome.REMOVED, Method.COMPUTED)
+    assert report.candidates[0].kind is Kind.FIXED
+    assert report.check is not None
+    assert report.check.residue_after < 0.1
+    assert told == sorted(told)
+    assert told[-1] == 100
+    after = clips.frames(result)
+    gained = [clips.inside(frame, clean, made.mask) for frame, clean in zip(after, made.clean, strict=True)]
+    assert np.mean(gained) > 30
+    assert clips.stamps(result) == clips.stamps(made.path)
+    assert clips.packets(result, "audio") == clips.packets(made.path, "audio")
+    before, now = probe(str(made.path)), probe(str(result))
+    assert (now.matrix, now.rotation, now.codec) == (before.matrix, 90, "h264")
+    left, top, width, height = report.candidates[0].box  # as it is shown: upright
+    assert (width < height, left + width <= clips.HEIGHT, top + height <= clips.WIDTH) == (True, True, True)
+
+
+def test_looking_and_removing_are_two_stages_with_a_file_between(tmp_path: Path) -> None:
+    made = clips.make(tmp_path / "in.mkv")
+    kept, result = tmp_path / "marks.npz", tmp_path / "out.mkv"
+    overlay = tmp_path / "seen.png"
+    seen = detect(VideoOrder(str(made.path), marks=str(kept), overlay=str(overlay)), nothing)
+    with Image.open(overlay) as drawn:
+        assert drawn.size == (clips.WIDTH, clips.HEIGHT)
+    assert [each.candidate for each in marks.load(str(kept))] == list(seen.candidates)
+    preview = tmp_path / "preview.png"
+    order = VideoOrder(str(made.path), str(result), marks=str(kept), codec=Codec.AV1, preview=str(preview))
+    report = remove(order, nothing)
+    assert (report.outcome, report.codec, report.candidates) == (Outcome.REMOVED, "av1", seen.candidates)
+    assert clips.packets(result, "subtitle") == clips.packets(made.path, "subtitle") != []
+    assert clips.stamps(result) == clips.stamps(made.path)
+    assert preview.exists()
+    with pytest.raises(HintUnusable):
+        marks.load(str(made.path))
+    with pytest.raises(CandidateUnknown):
+        remove(VideoOrder(str(made.path), str(result), marks=str(kept), only=(7,)), nothing)
+
+
+def test_a_clip_without_a_mark_is_left_alone(tmp_path: Path) -> None:
+    made = clips.make(tmp_path / "in.mp4", marked=False)
+    result = tmp_path / "out.mp4"
+    report = process(VideoOrder(str(made.path), str(result)), nothing)
+    assert (report.outcome, report.candidates, result.exists()) == (Outcome.NO_MARK, (), False)
+
+
+def test_what_somebody_says_is_taken_off_and_what_is_kept_stays(tmp_path: Path) -> None:
+    made = clips.make(tmp_path / "in.mp4")
+    result = tmp_path / "out.webm"
+    boxes = (Placed((100, 95, 150, 45)),)
+    keep = ((110, 95, 60, 45),)
+    order = VideoOrder(str(made.path), str(result), mode=Mode.MANUAL, boxes=boxes, keep=keep)
+    report = process(order, nothing)
+    assert (report.outcome, report.codec) == (Outcome.REMOVED, "vp9")
+    frame, was = clips.frames(result)[20], clips.frames(made.path)[20]
+    stays, goes = made.mask.copy(), made.mask.copy()
+    stays[:, 168:], goes[:, :174] = False, False
+    assert clips.inside(frame, was, stays) > 25
+    assert clips.inside(frame, made.clean[20], goes) > 25
+    with pytest.raises(HintUnusable):
+        process(VideoOrder(str(made.path), str(result), boxes=(Placed((900, 0, 5, 5)),)), nothing)
+
+
+class Stopped(Exception):
+    pass
+
+
+def test_the_work_ends_when_progress_says_so(tmp_path: Path) -> None:
+    made = clips.make(tmp_path / "in.mp4")
+
+    def stop(percent: int) -> None:
+        if percent > 40:
+            raise Stopped
+
+    with pytest.raises(Stopped):
+        process(VideoOrder(str(made.path), str(tmp_path / "out.mp4")), stop)
+
+
+def test_damaged_clips_are_named(tmp_path: Path) -> None:
+    made = clips.make(tmp_path / "in.mp4")
+    whole = made.path.read_bytes()
+    for number, bytes_ in enumerate(
+        (whole[:200], whole[: len(whole) // 2], b"\x00\x00\x00\x18ftypisom" + b"\xff" * 5000)
+    ):
+        broken = tmp_path / f"{number}.mp4"
+        broken.write_bytes(bytes_)
+        with pytest.raises(ClipUnreadable):
+            process(VideoOrder(str(broken), str(tmp_path / "out.mp4")), nothing)
+    noise = bytearray(whole)
+    rng = np.random.default_rng(1)
+    for place in rng.integers(len(whole) // 4, len(whole) * 3 // 4, 40):
+        noise[place] ^= 0xFF
+    (tmp_path / "noisy.mp4").write_bytes(noise)
+    with contextlib.suppress(ClipUnreadable):
+        process(VideoOrder(str(tmp_path / "noisy.mp4"), str(tmp_path / "out.mp4")), nothing)
+
+
+def test_clips_are_told_by_their_content(tmp_path: Path) -> None:
+    for name, head, is_one in (
+        ("a", b"\x00\x00\x00\x20ftypisom", True),
+        ("b", b"\x00\x00\x00\x20ftypheic", False),
+        ("c", b"\x1a\x45\xdf\xa3rest", True),
+        ("d", b"\xff\xd8\xff\xe0JFIF", False),
+        ("e", b"", False),
+    ):
+        (tmp_path / name).write_bytes(head)
+        assert is_clip(tmp_path / name) is is_one
+    assert not is_clip(tmp_path)
+
+
+def test_remove_takes_clips_from_the_command_line(call: Call, tmp_path: Path) -> None:
+    made = clips.make(tmp_path / "in.mp4")
+    (tmp_path / "broken.mp4").write_bytes(made.path.read_bytes()[:300])
+    target = tmp_path / "clean"
+    target.mkdir()
+    result = call("remove", str(made.path), str(tmp_path / "broken.mp4"), "-o", str(target), "--preview", "--json")
+    done, failed = json.loads(result.out)
+    assert (done["outcome"], done["to"], failed["error"]) == ("removed", str(target / "in.mp4"), "clip_unreadable")
+    assert {each.name for each in target.iterdir()} == {"in.mp4", "in.preview.png"}
+    with pytest.raises(TargetUnusable):
+        confined_videos.carry_out(VideoOrder(str(made.path), str(tmp_path / "out.jpg")))
