@@ -270,6 +270,9 @@ REFUSED: list[tuple[str, dict[str, object], str]] = [
     ("tech_risk_ledger", {"category": "WEATHER"}, "ck_tech_risk_ledger_category"),
     ("tech_risk_ledger", {"severity": "MILD"}, "ck_tech_risk_ledger_severity"),
     ("tech_risk_ledger", {"status": "DONE"}, "ck_tech_risk_ledger_status"),
+    ("removals", {"asset_sha256": "short"}, "ck_removals_asset_sha256"),
+    ("removals", {"units": 0}, "ck_removals_units"),
+    ("removals", {"rights_basis": "FINDER"}, "ck_removals_rights_basis"),
 ]
 
 
