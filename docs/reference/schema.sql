@@ -319,11 +319,11 @@ CREATE TABLE headrace.bulk_actions (
   CONSTRAINT ck_bulk_actions_counts CHECK ((LEAST(done, skipped, refused) >= 0)),
   CONSTRAINT ck_bulk_actions_expected CHECK ((expected >= 0)),
   CONSTRAINT ck_bulk_actions_matched CHECK ((matched >= 0)),
-  CONSTRAINT ck_bulk_actions_position CHECK (((position_at IS NULL) = (position_id IS NULL))),
-  CONSTRAINT ck_bulk_actions_resource CHECK ((resource IN ('tasks', 'schedules')))
+  CONSTRAINT ck_bulk_actions_position CHECK (((position_at IS NULL) = (position_id IS NULL)))
 );
 CREATE INDEX idx_bulk_actions_created_at ON headrace.bulk_actions USING btree (created_at DESC, task_id DESC);
 CREATE INDEX idx_bulk_actions_user_created_at ON headrace.bulk_actions USING btree (user_id, created_at DESC, task_id DESC);
+CREATE TRIGGER tr_bulk_actions_touch BEFORE UPDATE ON headrace.bulk_actions FOR EACH ROW WHEN ((NOT (new.updated_at IS DISTINCT FROM old.updated_at))) EXECUTE FUNCTION headrace.touch_updated_at();
 GRANT SELECT, INSERT, UPDATE, DELETE ON headrace.bulk_actions TO headrace_app;
 COMMENT ON TABLE headrace.bulk_actions IS 'Actions on all rows that a filter matches, each carried out by a task: what was asked, and how far it is.';
 COMMENT ON COLUMN headrace.bulk_actions.task_id IS 'The task that carries it out. No foreign key: tasks go by the million, and each would look here.';
@@ -873,7 +873,7 @@ CREATE TABLE headrace.statistics_queues (
   delayed bigint,
   running bigint,
   oldest_seconds double precision,
-  CONSTRAINT pk_statistics_queues PRIMARY KEY (minute, queue),
+  CONSTRAINT statistics_queues_pkey PRIMARY KEY (minute, queue),
   CONSTRAINT fk_statistics_queues_minute FOREIGN KEY (minute) REFERENCES headrace.statistics_minutes(minute) ON DELETE CASCADE,
   CONSTRAINT ck_statistics_queues_counts CHECK ((LEAST(submitted, succeeded, failed, canceled) >= 0))
 );

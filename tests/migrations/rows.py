@@ -29,6 +29,7 @@ AUDIT = ids.new("aud", at=NOW)
 Values = dict[str, object]
 
 # In an order in which each row's references are there before it.
+MINUTE = datetime(2026, 3, 1, 12, 30, tzinfo=UTC)
 ROWS: dict[str, Values] = {
     "users": {"id": USER, "username": "ada", "password_hash": "$argon2id$"},
     "sessions": {
@@ -232,6 +233,18 @@ ROWS: dict[str, Values] = {
         "event_id": EVENT,
     },
     "system_configs": {"config_key": "upload.limit", "config_value": 1},
+    "bulk_actions": {
+        "task_id": TASK,
+        "user_id": USER,
+        "as_admin": False,
+        "resource": "tasks",
+        "action": "cancel",
+        "filter": {},
+        "expected": 1,
+        "matched": 1,
+    },
+    "statistics_minutes": {"minute": MINUTE, "waited": [], "ran": []},
+    "statistics_queues": {"minute": MINUTE, "queue": "default"},
     "tech_risk_ledger": {
         "risk_id": "R-1",
         "category": "LICENSE",

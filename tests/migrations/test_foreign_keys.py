@@ -5,6 +5,7 @@ The list is the catalog's: a new one is tried by itself, and its tables need a r
 
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 import asyncpg
 import pytest
@@ -24,7 +25,7 @@ JOIN pg_attribute AS there ON there.attrelid = c.confrelid AND there.attnum = c.
 WHERE c.contype = 'f' AND c.conparentid = 0 AND c.connamespace = to_regnamespace('headrace')
 ORDER BY c.conname
 """
-NOWHERE = {"seal": 901}  # of a column that is no text
+NOWHERE = {"seal": 901, "minute": datetime(2020, 1, 1, tzinfo=UTC)}  # of a column that is no text
 
 
 @dataclass(frozen=True)

@@ -44,7 +44,7 @@ class Site:
         self.registry, self.own = Registry(), Registry()
         add_handlers(self.own, db, lambda: self.tasks, queue="headrace")
 
-        @self.registry.task("work", max_attempts=1)
+        @self.registry.task("work", max_attempts=1, submit="users")
         async def work(context: TaskContext, payload: Any) -> None:
             if payload == "fail":
                 raise ValueError("<script>alert(1)</script>")

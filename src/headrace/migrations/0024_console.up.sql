@@ -28,7 +28,7 @@ CREATE TABLE headrace.statistics_queues (
   delayed            bigint,
   running            bigint,
   oldest_seconds     double precision,
-  CONSTRAINT pk_statistics_queues PRIMARY KEY (minute, queue),
+  PRIMARY KEY (minute, queue),
   CONSTRAINT fk_statistics_queues_minute FOREIGN KEY (minute)
     REFERENCES headrace.statistics_minutes (minute) ON DELETE CASCADE,
   CONSTRAINT ck_statistics_queues_counts CHECK (least(submitted, succeeded, failed, canceled) >= 0)
@@ -43,8 +43,7 @@ CREATE TABLE headrace.bulk_actions (
   user_id            varchar(64) NOT NULL,
   as_admin           boolean NOT NULL,
   scopes             text[],
-  resource           varchar(16) NOT NULL
-                     CONSTRAINT ck_bulk_actions_resource CHECK (resource IN ('tasks', 'schedules')),
+  resource           varchar(16) NOT NULL,
   action             varchar(16) NOT NULL,
   filter             jsonb NOT NULL,
   expected           bigint NOT NULL

@@ -45,7 +45,7 @@ class _Work:
 def add_handlers(registry: Registry, db: Database, deps: Callable[[], Tasks], *, queue: str) -> None:
     """The task type that does it."""
 
-    @registry.task(TYPE, queue=queue, max_attempts=5)
+    @registry.task(TYPE, queue=queue, max_attempts=5, submit="users")  # who stopped it may let it go on
     async def act_on_many(context: TaskContext, _payload: Any) -> dict[str, Any]:
         """Do what somebody asked for to every row that their filter matches."""
         return await carry_out(db, deps(), context)
