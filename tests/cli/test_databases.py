@@ -65,6 +65,6 @@ def test_what_cannot_be_is_refused_in_a_line(call: Call, migrated: Place) -> Non
     missing = call("database", "schema", "nobody", "--new-password", settings=migrated.settings)
     assert "There is no role nobody yet" in missing.complaint
     with psycopg.connect(plain(migrated.owner_url)) as connection:
-        (superuser,) = connection.execute("SELECT rolname FROM pg_roles WHERE rolsuper ORDER BY oid LIMIT 1").fetchone()
-    foreign = call("database", "schema", superuser, "--new-password", settings=migrated.settings)
+        roles = connection.execute("SELECT rolname FROM pg_roles WHERE rolsuper ORDER BY oid LIMIT 1").fetchall()
+    foreign = call("database", "schema", roles[0][0], "--new-password", settings=migrated.settings)
     assert (foreign.code, "was not made by this command" in foreign.complaint) == (2, True)

@@ -78,7 +78,7 @@ async def submit_task(
     task = await _get(tx, task_id)
     if made:
         await audit.record(tx, caller.who, Action.CREATED, _resource(task), new=task, data=data or {})
-    return task
+    return _seen_by(caller, task)  # the task of then may have failed
 
 
 async def submit_tasks(tx: Tx, tasks: Tasks, caller: Caller, specs: Sequence[TaskSpec]) -> list[str]:
@@ -193,11 +193,11 @@ async def cancel_task(tx: Tx, tasks: Tasks, caller: Caller, task_id: str, *, exp
     """
     old, queue_row = await _hold(tx, caller, task_id, expected)
     if old.status is TaskStatus.CANCELED:
-        return old
+        return _seen_by(caller, old)
     if old.status.is_over:
         raise TaskOver(f"The task is over already: it {_ENDED[old.status]}.", status=old.status)
     if not await _cancel(tx, tasks, old, queue_row, request_id=caller.who.request_id):
-        return old
+        return _seen_by(caller, old)
     return await _changed(tx, caller, old, "cancel")
 
 
