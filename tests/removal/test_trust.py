@@ -13,9 +13,18 @@ from headrace.billing.features import Features
 from headrace.removal.orders.model import Wanted
 from headrace.removal.orders.pricing import price
 from headrace.removal.pipeline.running import require_as_paid
+from headrace.removal.pipeline.types import DETECT, removal_types
 from headrace.removal.pipeline.workspace import NotMade, Workspace, forget_leftovers
 from headrace.storage import Storage, StorageConfig
 from headrace.tasks.errors import Fatal
+from headrace.tasks.model import MEDIA_TYPES
+
+
+def test_looks_that_cost_nothing_do_not_go_before_orders() -> None:
+    declared = removal_types()
+    looks, *orders = (declared.get(name) for name in (DETECT, *MEDIA_TYPES))
+    assert looks.priority <= min(each.priority for each in orders)
+    assert (looks.limit_key, looks.max_running_per_key) == ("user", 1)
 
 
 def film(**facts: Any) -> Asset:
