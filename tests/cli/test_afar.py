@@ -207,6 +207,9 @@ def test_a_profile_names_the_server_and_nobody_else_may_read_it(
     file.chmod(0o600)
     assert call("queues", "list", "--profile", "work").code == 0
     assert call("queues", "list", settings={"HEADRACE_PROFILE": "work"}).code == 0
+    # Its key goes to its own server alone, whatever else names one.
+    elsewhere = call("queues", "list", "--profile", "work", settings={"HEADRACE_URL": "http://127.0.0.1:1"})
+    assert elsewhere.complaint.startswith("No API key"), elsewhere.complaint
     assert "has a url and a key" in call("queues", "list", "--profile", "half").complaint
     assert "there is: work, half" in call("queues", "list", "--profile", "home").complaint
 

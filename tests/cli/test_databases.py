@@ -64,3 +64,7 @@ def test_what_cannot_be_is_refused_in_a_line(call: Call, migrated: Place) -> Non
     assert "let an administrator run what `--sql` prints" in refused.complaint
     missing = call("database", "schema", "nobody", "--new-password", settings=migrated.settings)
     assert "There is no role nobody yet" in missing.complaint
+    with psycopg.connect(plain(migrated.owner_url)) as connection:
+        roles = connection.execute("SELECT rolname FROM pg_roles WHERE rolsuper ORDER BY oid LIMIT 1").fetchall()
+    foreign = call("database", "schema", roles[0][0], "--new-password", settings=migrated.settings)
+    assert (foreign.code, "was not made by this command" in foreign.complaint) == (2, True)

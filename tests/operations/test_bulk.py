@@ -162,9 +162,13 @@ async def test_failed_ones_are_tried_again_each_by_itself(site: Site, db: Databa
     async with site.working(site.registry), asyncio.timeout(60):
         while await site.statuses(failed) != {"FAILED"}:
             await asyncio.sleep(0.02)
-    found = await site.finished(ada, await site.bulk(ada, "retry", 3, status=["FAILED"]))
-    assert (found["done"], found["skipped"]) == (3, 0)
+    # A deletion that was stopped is no task like others: it does not go on with them.
+    stopped = (await site.bulk(ada, "delete", 3))["task_id"]
+    await site.send(ada, "POST", f"/v1/tasks/{stopped}/cancel")
+    found = await site.finished(ada, await site.bulk(ada, "retry", 4, status=["FAILED", "CANCELED"]))
+    assert (found["done"], found["skipped"], found["refused"]) == (3, 0, 1)
     assert await site.statuses(failed) == {"QUEUED"}
+    assert await site.statuses([stopped]) == {"CANCELED"}
 
 
 async def test_more_than_was_shown_is_asked_again(site: Site, db: Database) -> None:

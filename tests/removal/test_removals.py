@@ -19,7 +19,7 @@ from headrace.removal.pipeline.model import Stage, StageOrder
 from tests.client.conftest import served
 from tests.removal import clips
 from tests.removal.conftest import Picture
-from tests.removal.stand import Service, serving
+from tests.removal.stand import ENDS, Service, serving
 from tests.web.test_everything_is_audited import whole_api
 from tests.webhooks.stand import until
 
@@ -129,6 +129,13 @@ async def test_what_is_not_done_is_not_charged(service: Service, scene: Picture,
     assert (seen["status"], seen["result"]["outcome"]) == ("SUCCEEDED", "NEEDS_REVIEW")
     assert [each["id"] for each in seen["result"]["candidates"]] == named
     assert await service.ledger(look["id"]) == []
+    # Whoever submits a look themselves cannot choose the child that opens the file: one for old slides may do more.
+    payload = {**seen["payload"], "format": "ppt", "output_format": "ppt"}
+    free = (await service.world.send("POST", "/v1/tasks", {"type": "removal.detect", "payload": payload})).json()
+    async with asyncio.timeout(60):
+        while (ended := (await service.world.send("GET", f"/v1/tasks/{free['id']}")).json())["status"] not in ENDS:
+            await asyncio.sleep(0.05)
+    assert (ended["status"], ended["error_code"]) == ("FAILED", "UNSUPPORTED"), ended
     await _a_folder(service, tmp_path)
 
 

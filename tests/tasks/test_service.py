@@ -200,6 +200,12 @@ async def test_canceling_twice_is_canceling_once(bench: Bench) -> None:
     assert await cancel(bench, ada, task.id) == await cancel(bench, ada, task.id)
     assert await told(bench.db, task.id) == ["created", "canceled"]
     assert len(await trail(bench.db, "updated")) == 1
+    # Where things lie on the worker's machine is not told this way either.
+    stack = f'  File "{service.__file__}", line 1, in run\nValueError: no'
+    await bench.db.fetch_alone(
+        "UPDATE headrace.tasks SET error_message = $2 WHERE id = $1 RETURNING id", task.id, stack
+    )
+    assert (await cancel(bench, ada, task.id)).error_message == "ValueError: no"
 
 
 async def test_canceling_what_runs_stops_it(bench: Bench) -> None:

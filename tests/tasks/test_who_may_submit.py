@@ -227,6 +227,12 @@ async def _fill(ada: httpx.AsyncClient) -> None:
     assert (reply.status_code, reply.json()["code"]) == (429, "too_many_open_tasks")
     assert (await ada.post("/v1/tasks/batch", json={"tasks": batch[:left]})).status_code == 201
     assert (await ada.post("/v1/tasks", json={"type": USERS})).json()["details"]["cap"] == "open_tasks"
+    # Nor by canceling one, submitting another in its place, and trying the first again.
+    canceled = (await ada.get("/v1/tasks", params={"limit": 1})).json()["items"][0]["id"]
+    assert (await ada.post(f"/v1/tasks/{canceled}/cancel")).status_code == 200
+    assert (await ada.post("/v1/tasks", json={"type": USERS})).status_code == 201
+    again = await ada.post(f"/v1/tasks/{canceled}/retry")
+    assert (again.status_code, again.json()["code"]) == (429, "too_many_open_tasks")
     replies = [
         await ada.post("/v1/schedules", json={"name": f"{number}", "type": USERS, "interval": 60})
         for number in range(CAPS.schedules + 1)

@@ -120,10 +120,22 @@ async def _make(found: Deployment, name: str, password: str, *, new_password: bo
             ) from exc
 
 
+# Not the server's own roles, nor those of other programs: who runs this may be a superuser.
+IS_MADE_HERE = """
+SELECT true FROM pg_roles AS role
+JOIN pg_namespace AS own ON own.nspname = role.rolname AND own.nspowner = role.oid
+JOIN pg_auth_members AS membership ON membership.member = role.oid
+JOIN pg_roles AS app ON app.oid = membership.roleid AND app.rolname = 'headrace_app'
+WHERE role.rolname = $1 AND NOT role.rolsuper
+"""
+
+
 async def _make_in(tx: Tx, name: str, password: str, *, new_password: bool) -> None:
     if new_password:
         if not await tx.fetchval("SELECT true FROM pg_roles WHERE rolname = $1", name):
             raise Invalid(f"There is no role {name} yet: leave --new-password out, and it is made.")
+        if not await tx.fetchval(IS_MADE_HERE, name):
+            raise Invalid(f"The role {name} was not made by this command: it owns no schema {name}, or more than that.")
         await tx.execute(f"ALTER ROLE \"{name}\" PASSWORD '{password}'")
     else:
         for statement in _statements(name, password, await tx.fetchval("SELECT current_database()")):

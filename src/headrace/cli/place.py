@@ -63,7 +63,10 @@ def server() -> Server | None:
         return None
     if not url.startswith(("http://", "https://")):
         raise Invalid(f"--url must begin with http:// or https://, not {url!r}.")
-    return Server(url, _given.get("key") or os.environ.get("HEADRACE_API_KEY") or profile.get("key") or "")
+    key = _given.get("key") or os.environ.get("HEADRACE_API_KEY")
+    if not key and url == profile.get("url"):  # a profile's key goes to its own server, and nowhere else
+        key = profile.get("key")
+    return Server(url, key or "")
 
 
 def with_key() -> Server | None:

@@ -52,8 +52,15 @@ async def check_caps(tx: Tx, catalog: Catalog, caps: Caps, caller: Caller, specs
                     queue=spec.queue,
                 )
             declared.add(spec.queue)
+    await check_open(tx, caps, caller, len(specs))
+
+
+async def check_open(tx: Tx, caps: Caps, caller: Caller, more: int) -> None:
+    """``TooManyOpenTasks`` if a user would have more tasks that wait or run than users may have."""
+    if caller.is_admin:
+        return
     waiting: int = await tx.fetchval(COUNT_OPEN, caller.user_id, _OPEN, caps.open_tasks)
-    if waiting + len(specs) > caps.open_tasks:
+    if waiting + more > caps.open_tasks:
         raise TooManyOpenTasks(
             f"A user may have {caps.open_tasks:,} tasks that wait or run: wait until some are over, or cancel some "
             "(HEADRACE_USER_OPEN_TASKS).",

@@ -15,7 +15,7 @@ from headrace.audit import Action, Resource, ResourceType
 from headrace.database import Tx
 from headrace.errors import Invalid
 from headrace.sql import Mark
-from headrace.tasks.caps import Caps, check_caps
+from headrace.tasks.caps import Caps, check_caps, check_open
 from headrace.tasks.catalog import Catalog, KnownType
 from headrace.tasks.errors import TaskNotFound, TaskNotOver, TaskOver, TaskSpecInvalid, TypeDenied, UnknownTaskType
 from headrace.tasks.followers import Followers
@@ -78,7 +78,7 @@ async def submit_task(
     task = await _get(tx, task_id)
     if made:
         await audit.record(tx, caller.who, Action.CREATED, _resource(task), new=task, data=data or {})
-    return task
+    return _seen_by(caller, task)  # the task of then may have failed
 
 
 async def submit_tasks(tx: Tx, tasks: Tasks, caller: Caller, specs: Sequence[TaskSpec]) -> list[str]:
@@ -193,11 +193,11 @@ async def cancel_task(tx: Tx, tasks: Tasks, caller: Caller, task_id: str, *, exp
     """
     old, queue_row = await _hold(tx, caller, task_id, expected)
     if old.status is TaskStatus.CANCELED:
-        return old
+        return _seen_by(caller, old)
     if old.status.is_over:
         raise TaskOver(f"The task is over already: it {_ENDED[old.status]}.", status=old.status)
     if not await _cancel(tx, tasks, old, queue_row, request_id=caller.who.request_id):
-        return old
+        return _seen_by(caller, old)
     return await _changed(tx, caller, old, "cancel")
 
 
@@ -242,7 +242,8 @@ async def retry_task(tx: Tx, tasks: Tasks, caller: Caller, task_id: str, *, expe
     """Run a task again that failed or was canceled: it waits anew, and may fail as often as at first.
 
     ``TaskNotOver`` while it waits or runs; ``TaskOver`` if it succeeded, which is for good. What it costs today is held
-    anew: ``QuotaExhausted`` if that is no longer left. Only whoever may submit its type may.
+    anew: ``QuotaExhausted`` if that is no longer left. Only whoever may submit its type may, within the
+    cap of open tasks.
     """
     old, _ = await _hold(tx, caller, task_id, expected)
     if not old.status.is_over:
@@ -251,6 +252,7 @@ async def retry_task(tx: Tx, tasks: Tasks, caller: Caller, task_id: str, *, expe
         raise TaskOver("The task succeeded: submit another one to do it again.", status=old.status)
     known = await known_or_plain(tx, tasks, old.task_type)
     Rights.of(caller).check(known.name, known.submit)
+    await check_open(tx, tasks.caps, caller, 1)
     cost = units(old.task_type, known.units, old.payload)
     await moves.requeue(tx, old.id, message="Tried again by hand.", units=cost)
     await _follow(tx, tasks, old, Change.REVIVED, caller.who.request_id, cost)

@@ -1,6 +1,7 @@
 """What is said of good files, by their content alone."""
 
 import io
+import struct
 import zipfile
 from typing import Any
 
@@ -91,6 +92,16 @@ async def test_a_recording_without_a_duration_is_measured(
         keep(content[:duration] + b"\xec\x89" + bytes(9) + content[duration + 11 :]), limits=LIMITS
     )
     assert (found.frames, found.duration_ms) == (12, 1000)
+
+
+async def test_a_duration_that_is_written_too_short_is_measured(inspector: Inspector, keep: Keep) -> None:
+    """Plans limit it, and what a removal costs goes by it."""
+    content = good.all_kinds()["mkv"]
+    number = content.index(b"\x44\x89\x88") + 3
+    found = await inspector.inspect(
+        keep(content[:number] + struct.pack(">d", 1.0) + content[number + 8 :]), limits=LIMITS
+    )
+    assert found.duration_ms == FILM["duration_ms"]
 
 
 async def test_what_viewers_show_is_taken_with_a_note(inspector: Inspector, keep: Keep) -> None:

@@ -33,6 +33,7 @@ _ORIENTATIONS = {0: 1, 90: 8, 180: 3, -180: 3, 270: 6, -90: 6, -270: 8}
 _COUNTED_BYTES = 64 * 1024**2
 _PACKETS_TO_FIRST_FRAME = 300
 _STEPS_LOOKED_AT = 200
+_ROUNDED_MS = 500  # by which the packets of an honest file may be longer than its head says
 
 
 @dataclass(slots=True)
@@ -60,7 +61,10 @@ def inspect(source: Source, limits: FileLimits, kind: Format) -> Facts:
         declared_ms = _declared_ms(container, stream)
         everything = declared_ms is None or source.size <= _COUNTED_BYTES
         packets = _read_packets(source, kind, stream.index, everything=everything)
-        duration_ms = _measured_ms(stream, packets) if declared_ms is None else declared_ms
+        duration_ms, measured = declared_ms, _measured_ms(stream, packets) if packets.whole else None
+        # What the head says is anybody's to write, and what a file costs goes by it.
+        if declared_ms is None or (measured is not None and measured > declared_ms + _ROUNDED_MS):
+            duration_ms = measured
         _check_length(duration_ms, limits)
         frames, estimated = _frames(stream, packets, duration_ms)
         return facts(
@@ -173,7 +177,7 @@ def _read_packets(source: Source, kind: Format, index: int, *, everything: bool)
                 if packet.size == 0:
                     continue
                 found.count += 1
-                if packet.pts is not None:
+                if packet.pts is not None and not packet.is_discard:
                     end = packet.pts + (packet.duration or 0)
                     found.last = end if found.last is None else max(found.last, end)
                     found.first = packet.pts if found.first is None else min(found.first, packet.pts)

@@ -10,7 +10,7 @@ from headrace.access import Caller, Role
 from headrace.accounts.store import users
 from headrace.audit import ANONYMOUS, ActorType, Who
 from headrace.database import Database, DatabaseBusy, Tx
-from headrace.errors import Conflict, HeadraceError, NotFound, Unavailable
+from headrace.errors import Conflict, HeadraceError, Invalid, NotFound, Unavailable
 from headrace.operations.bulk import selection, store
 from headrace.operations.bulk.model import TYPE, Bulk, BulkResource, Outcome, ScheduleAction, TaskAction
 from headrace.operations.bulk.schemas import ScheduleFilterIn, TaskFilterIn
@@ -45,7 +45,8 @@ class _Work:
 def add_handlers(registry: Registry, db: Database, deps: Callable[[], Tasks], *, queue: str) -> None:
     """The task type that does it."""
 
-    @registry.task(TYPE, queue=queue, max_attempts=5, submit="users")  # who stopped it may let it go on
+    # Who stopped it may let it go on. One of each user's at a time: what else this queue is for must go on, too.
+    @registry.task(TYPE, queue=queue, max_attempts=5, submit="users", limit_key="user", max_running_per_key=1)
     async def act_on_many(context: TaskContext, _payload: Any) -> dict[str, Any]:
         """Do what somebody asked for to every row that their filter matches."""
         return await carry_out(db, deps(), context)
@@ -157,6 +158,8 @@ async def _do(tx: Tx, work: _Work, row_id: str) -> None:
         case TaskAction.CANCEL:
             await tasks.cancel_task(tx, work.tasks, work.caller, row_id)
         case TaskAction.RETRY:
+            if await store.find_bulk(tx, row_id) is not None:  # a deletion that somebody stopped must not go on unasked
+                raise Invalid("This acts on many rows itself: try it again by itself, if that is meant.")
             await tasks.retry_task(tx, work.tasks, work.caller, row_id)
         case ScheduleAction.ENABLE:
             await schedules.enable_schedule(tx, work.tasks, work.caller, row_id)

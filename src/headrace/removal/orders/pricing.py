@@ -11,7 +11,7 @@ from headrace.removal import media
 from headrace.removal.errors import DocumentEncrypted, DocumentSigned
 from headrace.removal.orders.errors import MediaUnsupported, OrderInvalid
 from headrace.removal.orders.model import Priced, Wanted
-from headrace.removal.pipeline.model import Span
+from headrace.removal.pipeline.model import Span, paid_seconds
 
 # What can be written, by what is read; the first is what comes out unless somebody says otherwise.
 _PICTURES = ("jpeg", "png", "webp", "tiff")
@@ -26,7 +26,7 @@ def price(asset: Asset, wanted: Wanted, features: Features) -> Priced:
         MediaType(asset.media_type),
         Quality(wanted.quality),
         pages=pages,
-        seconds=(facts.get("duration_ms") or 0) / 1000,
+        seconds=paid_seconds((facts.get("duration_ms") or 0) / 1000, facts.get("frames") or 0),
     )
     return Priced(asset, _output(Format(facts["format"]), wanted.output_format), units)
 

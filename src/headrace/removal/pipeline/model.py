@@ -15,6 +15,8 @@ Corner = tuple[Number, Number]
 Polygon = Annotated[list[Corner], Field(min_length=3, max_length=500)]
 Span = tuple[Annotated[int, Field(ge=0)], Annotated[int, Field(ge=0)]]  # first and last, both in
 
+# What lasts a second and has more frames than any camera takes is paid for by its frames: the same film, sped up.
+MOST_FRAMES_A_SECOND = 240
 MOST_HINTS = 200
 MOST_CANDIDATES = 50
 
@@ -45,6 +47,11 @@ class FailureCode(StrEnum):
     NO_CONVERTER = "NO_CONVERTER"
     TOO_LONG = "TOO_LONG"
     ASSET_GONE = "ASSET_GONE"
+
+
+def paid_seconds(seconds: float, frames: int) -> float:
+    """What of a clip is paid for."""
+    return max(seconds, frames / MOST_FRAMES_A_SECOND)
 
 
 class Hint(BaseModel):

@@ -5,10 +5,12 @@ stranger's bytes happens in a child that has neither, no network, and no files b
 Canceling the handler kills the child at once. A child that dies fails the attempt; the next one goes on at the step.
 """
 
+import asyncio
 import importlib.util
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass, field
+from datetime import timedelta
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -16,7 +18,7 @@ from typing import Any, Self
 from pydantic import TypeAdapter, ValidationError
 
 from headrace import logs
-from headrace.assets.inspection.model import Format
+from headrace.assets.inspection.model import Format, MediaType
 from headrace.assets.model import Asset
 from headrace.assets.results import FIELD, Made, ResultFiles
 from headrace.assets.store import assets
@@ -31,9 +33,10 @@ from headrace.removal.pipeline.model import (
     Stage,
     StageOrder,
     StageReport,
+    paid_seconds,
 )
 from headrace.removal.pipeline.pace import Pace
-from headrace.removal.pipeline.workspace import Workspace
+from headrace.removal.pipeline.workspace import NotMade, Workspace, forget_leftovers
 from headrace.storage import ObjectNotFound, Storage
 from headrace.tasks.context import Step, TaskContext
 from headrace.tasks.errors import BadResult, Fatal, LeaseLost
@@ -45,6 +48,7 @@ log = logs.get(__name__)
 
 _LIBRARIES = ("av", "cv2", "lxml", "numpy", "onnxruntime", "PIL", "pi_heif", "pikepdf", "pypdfium2")
 _RESULT_LIMIT = 256 * 1024
+_LEFT_BEHIND = timedelta(days=1)
 # By themselves these libraries reserve address space for as many threads as the machine has cores: at 16, a gigabyte.
 _TWO_THREADS = ("OPENBLAS_NUM_THREADS=2", "OPENCV_FOR_THREADS_NUM=2")
 _REPORT = TypeAdapter(StageReport)
@@ -80,6 +84,8 @@ class Remover:
         self._confined, self._converting = _types(self._config)
 
     async def __aenter__(self) -> Self:
+        longest = timedelta(seconds=len(Stage) * self._config.wall_seconds)
+        await asyncio.to_thread(forget_leftovers, self._scratch, older_than=max(_LEFT_BEHIND, 2 * longest))
         return self
 
     async def __aexit__(
@@ -107,12 +113,17 @@ class Remover:
         """Whoever ordered it is told what is wrong with the file; what is wrong with us is in our log."""
         try:
             asset = await self._asset(order.asset_id, context.user_id, order.sha256)
+            # Anybody can submit a look, with any payload; by the format it is decided which child opens the file.
+            if order.format != (asset.meta_json or {}).get("format"):
+                raise failure(FailureCode.UNSUPPORTED)
             async with Workspace(
                 self._scratch, self._storage, task_id=context.task_id, user_id=context.user_id
             ) as space:
                 yield _Job(self, context, asset, order, space, Pace(asset.media_type, context))
         except (Fatal, Crashed, LeaseLost, ProgramBroken):
             raise
+        except NotMade as exc:
+            raise failure(FailureCode.UNREADABLE) from exc
         except Exception as exc:
             log.exception("removal.broke_off", task_id=context.task_id, attempt=context.attempt)
             raise Crashed("It broke off here, through no fault of the file.") from exc
@@ -180,6 +191,16 @@ def failure(code: FailureCode, message: str | None = None) -> Fatal:
     return Fatal(message or MESSAGES[code], error_code=code)
 
 
+def require_as_paid(inspected: Mapping[str, Any], clip: Mapping[str, Any]) -> None:
+    """Refuse a clip that is longer than what was paid for: of large files inspection believes what the head says."""
+    said = paid_seconds((inspected.get("duration_ms") or 0) / 1000, inspected.get("frames") or 0)
+    if paid_seconds(clip["seconds"], clip["frames"]) > 1.01 * said + 2:
+        raise failure(
+            FailureCode.UNSUPPORTED,
+            "The video lasts longer than its file says: save it anew with a usual program, and upload that.",
+        )
+
+
 @dataclass(slots=True)
 class _Job:
     """One attempt of one removal."""
@@ -202,6 +223,8 @@ class _Job:
                 if not resumed:
                     await self.pace.begin(stage)
                     report = await self._stage(stage)
+                    if stage is Stage.PREPROCESSING and self.asset.media_type == MediaType.VIDEO:
+                        require_as_paid(self.asset.meta_json or {}, report.facts)
                     await self._note(stage, step, report)
                     if report.refused is not None:
                         refused = report
@@ -274,13 +297,13 @@ class _Job:
         made = await self.remover.results.store(
             self.context.task_id,
             self.context.user_id,
-            self.space.path(name),
+            self.space.made(name),
             name=_result_name(self.asset.origin_name, name),
             mime_type=Format(self.order.output_format).mime_type
             if self.order.output_format != self.order.format
             else self.asset.mime_type,
-            preview=self.space.path(Names.PREVIEW),
-            comparison=comparison if comparison.exists() else None,
+            preview=self.space.made(Names.PREVIEW),
+            comparison=self.space.made(Names.COMPARISON) if comparison.exists() else None,
         )
         metrics = {
             "found": len(self.candidates),

@@ -50,9 +50,10 @@ def removal_types(remover: Removes | None = None) -> Registry:
         DETECT,
         queue=QUEUE,
         submit=USERS,
-        priority=10,  # somebody waits for it in front of a screen
+        # It costs nothing: nobody's looks keep orders waiting. So no priority, though somebody sits before a screen: of
+        # each user and type one is taken in turn, and where one file is worked on at a time, looks would be all.
         limit_key="user",
-        max_running_per_key=1,  # it costs nothing: nobody's looks keep others' orders waiting
+        max_running_per_key=1,
         max_attempts=2,
         backoff=_PATIENCE,
         grace=timedelta(seconds=1),

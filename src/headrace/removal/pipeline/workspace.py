@@ -8,13 +8,20 @@ takes them a day after the task is over.
 import asyncio
 import secrets
 import shutil
+import stat
+import time
 from collections.abc import Iterable, Mapping
+from datetime import timedelta
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from headrace.assets.model import Kind
 from headrace.storage import ObjectNotFound, Storage
+
+
+class NotMade(Exception):
+    """A child names what it cannot have made: a place elsewhere, or a link to one."""
 
 
 class Workspace:
@@ -42,6 +49,14 @@ class Workspace:
     def has(self, name: str) -> bool:
         return self.path(name).exists()
 
+    def made(self, name: str) -> Path:
+        """A file that a child says it has made here; ``NotMade`` if it is none. One that was taken over may name the
+        worker's own files, and what is stored is handed out."""
+        path = self.path(name)
+        if "/" in name or not stat.S_ISREG(path.lstat().st_mode):
+            raise NotMade(name)
+        return path
+
     async def fetch(self, name: str, stored: str) -> str:
         """Bring a file here from storage, and give its SHA-256; ``ObjectNotFound`` if it is not there."""
         return await self._storage.fetch(stored, self.path(name))
@@ -50,8 +65,9 @@ class Workspace:
         """Store these for whoever goes on; gives what a step's detail has to name."""
         stored: dict[str, str] = {}
         for name in names:
+            path = self.made(name)
             stored[name] = f"{self._prefix}/{secrets.token_hex(8)}.{name}"
-            await self._storage.put(stored[name], self.path(name))
+            await self._storage.put(stored[name], path)
         return stored
 
     async def restore(self, files: Mapping[str, str]) -> bool:
@@ -64,3 +80,14 @@ class Workspace:
             except ObjectNotFound:
                 return False
         return True
+
+
+def forget_leftovers(root: Path, *, older_than: timedelta) -> None:
+    """Remove the folders of workers that were killed: they hold people's files. Others may work under ``root``, too."""
+    for folder in root.iterdir():
+        try:
+            left = time.time() - folder.stat().st_mtime > older_than.total_seconds()
+        except FileNotFoundError:
+            continue
+        if left:
+            shutil.rmtree(folder, ignore_errors=True)

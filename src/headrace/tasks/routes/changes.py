@@ -105,7 +105,7 @@ async def cancel_task(
     "/{task_id}/retry",
     response_model=TaskOut,
     summary="Run a task again",
-    responses=problems(*_CHANGE, TaskOver, TaskNotOver, TypeDenied, QuotaExhausted),
+    responses=problems(*_CHANGE, TaskOver, TaskNotOver, TypeDenied, TooManyOpenTasks, QuotaExhausted),
 )
 async def retry_task(
     task_id: TaskIdPath, caller: Writer, db: Db, deps: TasksDep, expected: ExpectedVersion, response: Response

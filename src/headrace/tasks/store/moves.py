@@ -141,7 +141,7 @@ WHERE id = $1 AND status IN ('SUCCEEDED', 'FAILED', 'CANCELED') AND deleted_at I
 # Along the unique key: what one user has sent with a key within a day.
 FORGET_ANSWER = """
 UPDATE headrace.idempotency_keys SET response_json = response_json || '{"payload": null, "result": null}'
-WHERE scope = 'tasks.create' AND user_id = $1 AND result_task_id = $2 AND response_json ? 'payload'
+WHERE scope IN ('tasks.create', 'assets.detect') AND user_id = $1 AND result_task_id = $2 AND response_json ? 'payload'
 """
 
 
@@ -202,8 +202,8 @@ WITH gone AS (
 ), forgotten AS (
   UPDATE headrace.idempotency_keys AS answer SET response_json = response_json || '{"payload": null, "result": null}'
   FROM gone
-  WHERE answer.scope = 'tasks.create' AND answer.user_id = gone.user_id AND answer.result_task_id = gone.id
-    AND answer.response_json ? 'payload'
+  WHERE answer.scope IN ('tasks.create', 'assets.detect') AND answer.user_id = gone.user_id
+    AND answer.result_task_id = gone.id AND answer.response_json ? 'payload'
 )
 SELECT id FROM gone
 """
