@@ -40,6 +40,7 @@ def test_from_an_empty_folder_to_the_second_day(folder: Path, start: Start) -> N
     assert running_in(folder) == []
     said = first.err.splitlines()
     assert said[-2:] == ["stopping PostgreSQL", "stopped; the data stays in .headrace"]
+    assert first.out.splitlines()[-1] == f"Log in as {name} with the password {password} (not shown again)"
     assert [line for line in said if '"process.stopping"' in line]
     assert password not in first.err
     assert not any(password in path.read_text(errors="replace") for path in folder.rglob("*.log"))

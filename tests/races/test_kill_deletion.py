@@ -26,7 +26,7 @@ from tests.outbox.hearing import want
 from tests.races.nursery import Start, nursery
 
 # Transactions of the deletion that ``doomed_user`` asks for, from the claim to the end.
-TRANSACTIONS = 61
+TRANSACTIONS = 62
 POINTS = list(itertools.product(range(1, TRANSACTIONS + 1), ("before", "after")))
 SOME = POINTS[::8]  # sixteen of them
 
@@ -144,6 +144,7 @@ async def test_a_killed_api_leaves_it_to_the_next(db: Database, database_url: st
         **SECRET_KEY,
         "HEADRACE_DATABASE_URL": database_url,
         "HEADRACE_ACCOUNT_DELETION_GRACE": "0s",
+        "HEADRACE_REGISTRATION": "open",
     }
     doomed = Program("api", folder=tmp_path, settings=settings)
     try:

@@ -94,7 +94,11 @@ def up(host: Host = None, port: Port = None, app: App = None, pay_locally: PayLo
             run(_serve(settings, deployment, secret, listening, how))
             say("stopping PostgreSQL" if deployment.embedded else "stopping")
             if admin is not None:  # by now it has scrolled away
-                say(f"log in as {admin.user.username} with the password {admin.password} (not shown again)")
+                # Where it was said first, and not where the log goes.
+                out.print(
+                    f"Log in as {admin.user.username} with the password {admin.password} (not shown again)",
+                    markup=False,
+                )
     say(f"stopped; the data stays in {settings.data_dir}")
 
 
