@@ -160,7 +160,8 @@ export const removalTexts = texts(
     NO_MARK: "No mark was found. If there is one, show where it is.",
     NEEDS_REVIEW: "There may be a mark, but you must say so: choose what it is from the list, or show where it is.",
     MARK_REMAINS: "Traces of the mark would stay. Mark it more closely and try again.",
-    POOR_RESULT: "The result would be poor and is held back. Mark it more closely, or take the result as it is, which is charged.",
+    POOR_RESULT:
+      "The result would be poor and is held back. Mark it more closely, or take the result as it is, which is charged.",
     DAMAGED: "The result would differ where there is no mark, and is held back.",
     UNREADABLE: "The file cannot be read.",
     UNSUPPORTED: "Files like this one cannot be worked on.",
