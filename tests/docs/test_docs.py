@@ -37,7 +37,9 @@ _FENCE = re.compile(r"^```([^\n]*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 _SPAN = re.compile(r"`([^`\n]+)`")
 _LINK = re.compile(r"\]\(([^)\s]+)\)")
 _RUN = re.compile(r"^```sh run\n(.*?)^```\n(?:\n```text\n(.*?)^```\n)?", re.MULTILINE | re.DOTALL)
-_NOT_A_SETTING = re.compile(r"HEADRACE_(CONFIG|SECRETS_DIR|URL|API_KEY|PROFILE|LOCK_FENCE|LOCK_TOKEN|TEST_\w+)")
+_NOT_A_SETTING = re.compile(
+    r"HEADRACE_(CONFIG|SECRETS_DIR|URL|API_KEY|PROFILE|LOCK_FENCE|LOCK_TOKEN|SKIP_CONSOLE|TEST_\w+)"
+)
 
 
 def name_of(page: Path) -> str:
