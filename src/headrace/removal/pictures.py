@@ -8,6 +8,7 @@ import ctypes
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headrace.removal import formats
@@ -152,7 +153,7 @@ def _removal(restoration: "Restoration", original: formats.Original) -> Removal:
 
 def read(order: Order) -> tuple[Any, formats.Original, str]:
     """The pixels, what else the file says, and the kind of the result. Raises ``PictureUnreadable``."""
-    from PIL import Image
+    from PIL import Image, UnidentifiedImageError
 
     Image.MAX_IMAGE_PIXELS = MOST_PIXELS
     try:
@@ -160,6 +161,8 @@ def read(order: Order) -> tuple[Any, formats.Original, str]:
         kind = original.kind if order.result is None else formats.kind_of_result(order.result, original)
     except formats.NotCleanable as exc:
         raise PictureUnreadable(str(exc)) from exc
+    except UnidentifiedImageError as exc:
+        raise PictureUnreadable(f"{Path(order.source).name} is no picture, clip, PDF or deck of slides.") from exc
     except (Image.DecompressionBombError, OSError, ValueError, SyntaxError) as exc:
         raise PictureUnreadable(f"{order.source} is not a picture that can be read: {exc}") from exc
     if original.transparency is not None and kind in formats.NO_TRANSPARENCY:

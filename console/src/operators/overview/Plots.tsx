@@ -57,6 +57,7 @@ export default function Plots({ statistics }: { statistics: StatisticsRangeOut }
             { name: canceled, color: "var(--neutral-ink)" },
           ]}
           valueFormatter={whole}
+          yAxisProps={{ allowDecimals: false }}
         />
       </Panel>
       <Panel title={t("depth")} text={queues.length > 1 ? t("depthByQueue") : t("depthText")}>
@@ -83,6 +84,7 @@ export default function Plots({ statistics }: { statistics: StatisticsRangeOut }
                 ]
           }
           valueFormatter={whole}
+          yAxisProps={{ allowDecimals: false }}
         />
       </Panel>
       <Panel title={t("latency")} text={t("latencyText")}>
@@ -96,7 +98,7 @@ export default function Plots({ statistics }: { statistics: StatisticsRangeOut }
             { name: wait95, color: "var(--waiting-ink)" },
           ]}
           valueFormatter={seconds}
-          yAxisProps={{ width: 72 }}
+          yAxisProps={{ width: 88 }}
         />
       </Panel>
       <Panel title={t("crew")} text={t("crewText")}>
@@ -109,6 +111,7 @@ export default function Plots({ statistics }: { statistics: StatisticsRangeOut }
             { name: running, color: "var(--active-ink)" },
           ]}
           valueFormatter={whole}
+          yAxisProps={{ allowDecimals: false }}
         />
       </Panel>
     </SimpleGrid>

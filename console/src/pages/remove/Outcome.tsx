@@ -75,8 +75,12 @@ export function Quality({ taskId }: { taskId: string }) {
       db == null ? t("untouchedExact") : t(db >= 38 ? "untouchedDb" : "damaged", { db: db.toFixed(0) }),
     ]);
   }
-  if (typeof metrics.computed === "number") rows.push([t("computed"), share(metrics.computed)]);
-  if (typeof metrics.invented === "number") rows.push([t("invented"), share(metrics.invented)]);
+  // Both are counts of pixels: what they are shares of is all that was changed.
+  const pixels = (metrics.computed ?? 0) + (metrics.invented ?? 0);
+  if (pixels > 0) {
+    rows.push([t("computed"), share((metrics.computed ?? 0) / pixels)]);
+    rows.push([t("invented"), share((metrics.invented ?? 0) / pixels)]);
+  }
   if (rows.length === 0) return null;
   return (
     <Panel title={t("quality")}>

@@ -48,7 +48,7 @@ function Removal({ taskId }: { taskId: string }) {
     queryFn: () => data(api.GET("/v1/removals/{task_id}", { params: { path: { task_id: taskId } } })),
     placeholderData: (before: RemovalOut | undefined) => before,
   });
-  const again = useAgain(removal.data);
+  const again = useAgain(removal.data, task.data?.payload);
   const error = removal.error ?? task.error;
   if (error) {
     return (
@@ -57,7 +57,8 @@ function Removal({ taskId }: { taskId: string }) {
       </Page>
     );
   }
-  if (!removal.data || !task.data) return <Loading />;
+  // The task is over before what became of it is read: until then there is nothing to say about it.
+  if (!removal.data || !task.data || (isOver(task.data.status) && !isOver(removal.data.status))) return <Loading />;
   const stop = async () => {
     if (!(await confirm({ title: t("cancelTitle"), body: t("cancelText"), action: t("cancel"), danger: true }))) return;
     try {
@@ -155,11 +156,11 @@ export interface Again {
   readonly busy: boolean;
   /** Open the editor with what was found, and order what is drawn there. */
   readonly draw: () => void;
-  readonly run: (how: Partial<Parameters<typeof orderAgain>[1]>) => void;
+  readonly run: (how: Partial<Parameters<typeof orderAgain>[2]>) => void;
 }
 
 /** Doing the same file once more, in another way; the same right is declared for it. */
-function useAgain(removal: RemovalOut | undefined): Again & { editor: React.ReactNode } {
+function useAgain(removal: RemovalOut | undefined, payload: unknown): Again & { editor: React.ReactNode } {
   const navigate = useNavigate();
   const queries = useQueryClient();
   const [busy, setBusy] = useState(false);
@@ -175,7 +176,8 @@ function useAgain(removal: RemovalOut | undefined): Again & { editor: React.Reac
     try {
       const found = asset.data ?? (await asset.refetch({ throwOnError: true })).data;
       if (!found) return;
-      const taskId = await orderAgain(found, { basis: removal.rights_basis, quality: removal.quality, ...how });
+      const same = { basis: removal.rights_basis, quality: removal.quality };
+      const taskId = await orderAgain(found, payload, { ...same, ...how });
       setDrawing(false);
       void queries.invalidateQueries({ queryKey: ["removals"] });
       void navigate(`/remove/${taskId}`);

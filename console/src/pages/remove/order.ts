@@ -32,6 +32,17 @@ export async function told(asset: AssetOut, { drawing, chosen }: Told): Promise<
   return { mask_asset_id: mask.id, ...(keep.length ? { hints: [{ keep, ...pages }] as Hints } : {}) };
 }
 
+/** What an order that was made said of where the mark is, to say the same again; nothing if the server was to find it. */
+export function toldBefore(payload: unknown): Manual {
+  const { mode, hints, mask_asset_id, candidates } = (payload ?? {}) as Manual & Pick<QuoteIn, "mode">;
+  if (mode !== "MANUAL") return {};
+  return {
+    ...(hints?.length ? { hints } : {}),
+    ...(mask_asset_id ? { mask_asset_id } : {}),
+    ...(candidates?.length ? { candidates } : {}),
+  };
+}
+
 export function isReady(file: DraftFile, choices: Choices): boolean {
   if (file.asset === null) return false;
   return choices.mode === "AUTO" || file.chosen.length > 0 || isMarked(file.drawing);
@@ -59,12 +70,14 @@ export async function order(files: readonly DraftFile[], choices: Choices): Prom
   return ordered;
 }
 
-/** Order one file once more, differently. */
+/** Order one file once more, differently; where the mark is stays as `before` says, unless it is told anew. */
 export async function orderAgain(
   asset: AssetOut,
+  before: unknown,
   how: { basis: Basis; quality: Choices["quality"]; acceptPoor?: boolean; breakSignature?: boolean } & Partial<Told>,
 ): Promise<string> {
-  const manual = await told(asset, { drawing: how.drawing ?? null, chosen: how.chosen ?? [] });
+  const anew = await told(asset, { drawing: how.drawing ?? null, chosen: how.chosen ?? [] });
+  const manual = Object.keys(anew).length > 0 ? anew : toldBefore(before);
   const isManual = Object.keys(manual).length > 0;
   const made = await data(
     api.POST("/v1/removals", {

@@ -23,14 +23,21 @@ import {
   tellError,
   useConfirm,
 } from "../../components";
-import { useText } from "../../i18n";
+import { useText, wordFor } from "../../i18n";
 import { isOver, useLiveTask, useSteps } from "../../live/task";
+import { removalTexts } from "../remove/remove.texts";
 import classes from "./TaskPage.module.css";
 import { Timeline } from "./Timeline";
 import { tasksTexts } from "./tasks.texts";
 import { WhyItWaits } from "./WhyItWaits";
 
 const MEDIA = ["IMAGE", "VIDEO", "PDF", "PPT"];
+
+/** Why it failed: of removals in the words of their own page, since what the server says is for programs. */
+function failureOf({ type, error_code, error_message }: TaskOut): string | null {
+  const known = MEDIA.includes(type) && error_code ? wordFor(removalTexts, error_code) : error_code;
+  return known === error_code ? error_message : known;
+}
 
 export default function TaskPage() {
   const { taskId = "" } = useParams();
@@ -64,7 +71,7 @@ function Task({ taskId }: { taskId: string }) {
     >
       {one.error_message && (
         <Panel title={t("failed")}>
-          <Text className={classes.error}>{one.error_message}</Text>
+          <Text className={classes.error}>{failureOf(one)}</Text>
           {one.error_code && (
             <Text size="sm" c="dimmed" mt={4}>
               <code>{one.error_code}</code>
