@@ -20,6 +20,7 @@ MANY = 4  # different backgrounds from which on they tell what the mark is made 
 _VIEWS = 72  # that are solved with, at the most
 _TRIED = 24  # samples on which a way is tried
 GONE = 0.25  # of the mark: what may be left
+FAINTEST = 0.05  # of alpha: less is nothing
 
 
 def matte_of(found: Found, samples: list[Sample], layout: Layout, allowed: Mask | None = None) -> Matte | None:
