@@ -57,6 +57,8 @@ def check(
             reason = f"Only {result.frames} of {package.written} frames of the result can be decoded."
     if reason is None and result.residue > solving.GONE:
         reason, remains = f"{result.residue:.0%} of the mark is still in the result.", True
+    if reason is None and result.compared == 0 and not order.told:
+        reason, remains = "The mark stands out in no frame, so nothing shows that it went.", True
     if reason is None and not order.accept_poor:
         again = _seen_again(order, result, marks, chosen, lambda: heed(_DECODED))
         if again is not None:
@@ -130,7 +132,7 @@ def _seen_again(
             top, bottom, left, right = inner
             inner = _wider(inner, max(_BESIDE, min(bottom - top, right - left)), facts)
         found = detecting.told(facts, result.samples, [(inner, Placed((0, 0, 1, 1)))], None, order.threads, heed)[0]
-        matte = solving.matte_of(found, result.samples, facts.layout, detecting.allowed(found, barred))
+        matte = solving.matte_of(found, result.samples, facts.layout, detecting.allowed(found, barred), heed)
         if matte is None:
             continue
         inked = matte.alpha[matte.alpha > solving.FAINTEST]

@@ -201,10 +201,13 @@ def _follow(seed: _Seed, samples: list[Sample], facts: Facts, threads: int, heed
     all_steps = _steps(samples, seed.box, facts)
     first = np.zeros(len(samples), np.bool_)
     first[list(seed.samples)] = True
-    presence = templates.present(all_steps, seed.mask, first)
+    heed()
+    presence = templates.present(all_steps, seed.mask, first, heed)
     if not presence.there.any():
         return None
+    heed()
     which = templates.backgrounds(all_steps, seed.mask, presence.there)
+    heed()
     found = Found(seed.box, seed.score, presence, which, seed.inner)
     _judge(found, all_steps, seed.mask)
     if found.score < LISTED_SCORE or not look_closer(found, samples, facts, threads, heed):

@@ -7,6 +7,7 @@ be made to harm: call these in a child process, as ``confined_videos.carry_out``
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ import numpy as np
 from headrace.removal.candidates import Mode, Outcome
 from headrace.removal.errors import CandidateUnknown, HintUnusable
 from headrace.removal.video import checking, detecting, looks, marks, solving, turning
+from headrace.removal.video.erasing import Eraser
 from headrace.removal.video.marks import Mark
 from headrace.removal.video.model import (
     LISTED_SCORE,
@@ -143,8 +145,11 @@ def _found(order: VideoOrder, facts: Facts, samples: list[Sample], heed: Callabl
         if each.score < LISTED_SCORE:
             continue
         allowed = detecting.allowed(each, barred)
-        matte = solving.matte_of(each, samples, facts.layout, allowed)
+        matte = solving.matte_of(each, samples, facts.layout, allowed, partial(heed, 1.0))
         if matte is None or not matte.loose.any():
+            continue
+        eraser = Eraser(each.box, matte, facts.layout)
+        if not order.told and not solving.stands_out(samples, each.which, eraser):
             continue
         candidate = _candidate(len(listed) + 1, each, matte.alpha[matte.alpha > solving.FAINTEST], samples, facts)
         listed.append(Mark(candidate, each.box, matte))
