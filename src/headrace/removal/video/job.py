@@ -35,6 +35,9 @@ Progress = Callable[[int], object]
 # How far the work is, in percent, when a stage begins.
 _PROBED, _SAMPLED, _FOUND, _SOLVED, _WRITTEN, _CHECKED = 1, 8, 18, 22, 88, 99
 
+# The score of what persists without an outline: somebody must say whether it is a mark.
+_UNSHOWN = 0.6
+
 
 def process(order: VideoOrder, progress: Progress) -> VideoReport:
     """Look for marks in a clip, and take them off if a result is asked for.
@@ -150,7 +153,8 @@ def _found(order: VideoOrder, facts: Facts, samples: list[Sample], heed: Callabl
             continue
         eraser = Eraser(each.box, matte, facts.layout)
         if not order.told and not solving.stands_out(samples, each.which, eraser):
-            continue
+            each.score = min(each.score, _UNSHOWN)
+            each.reasons.append("no frame shows its outline")
         candidate = _candidate(len(listed) + 1, each, matte.alpha[matte.alpha > solving.FAINTEST], samples, facts)
         listed.append(Mark(candidate, each.box, matte))
     return listed
