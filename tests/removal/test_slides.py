@@ -180,6 +180,18 @@ def test_a_broken_package_is_named(part: str, content: bytes, said: str, tmp_pat
         assert clean(broken)[0].outcome is Outcome.NO_MARK  # entities are not unfolded
 
 
+def test_a_part_whose_packing_is_damaged_is_named(tmp_path: Path) -> None:
+    deck = tmp_path / "deck.pptx"
+    clean_deck(1).save(deck)
+    with zipfile.ZipFile(deck) as package:
+        begins = package.getinfo("ppt/presentation.xml").header_offset + 30 + len("ppt/presentation.xml")
+    content = bytearray(deck.read_bytes())
+    content[begins : begins + 40] = b"\xff" * 40
+    deck.write_bytes(content)
+    with pytest.raises(DocumentUnreadable, match="cannot be read"):
+        clean(deck)
+
+
 def test_what_is_a_package_but_none_of_slides_is_refused(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "a.pptx", "w") as package:
         package.writestr("hello.txt", "hello")

@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,11 +12,14 @@ from PIL import Image
 from headrace.removal import confined_videos
 from headrace.removal.candidates import Mode, Outcome
 from headrace.removal.errors import CandidateUnknown, ClipUnreadable, HintUnusable, TargetUnusable
-from headrace.removal.video import marks
+from headrace.removal.video import checking, marks, solving
+from headrace.removal.video.erasing import Eraser
 from headrace.removal.video.job import detect, process, remove
 from headrace.removal.video.model import Codec, Kind, Method, Placed, VideoOrder
-from headrace.removal.video.probing import probe
+from headrace.removal.video.probing import Facts, probe
 from headrace.removal.video.recognising import is_clip
+from headrace.removal.video.sampling import sample
+from headrace.removal.views.solving import Matte
 from tests.cli.conftest import Call, call
 from tests.removal import clips
 
@@ -91,6 +95,45 @@ def test_what_somebody_says_is_taken_off_and_what_is_kept_stays(tmp_path: Path) 
     assert clips.inside(frame, made.clean[20], goes) > 25
     with pytest.raises(HintUnusable):
         process(VideoOrder(str(made.path), str(result), boxes=(Placed((900, 0, 5, 5)),)), nothing)
+
+
+def test_only_what_the_written_file_shows_is_a_success(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # W-08
+    made = clips.make(tmp_path / "in.mp4")
+    result, kept = tmp_path / "out.mp4", tmp_path / "marks.npz"
+    detect(VideoOrder(str(made.path), marks=str(kept)), nothing)
+    order = VideoOrder(str(made.path), str(result), marks=str(kept))
+
+    def late(facts: Facts) -> Facts:
+        return replace(facts, stamps=(*facts.stamps[:-1], facts.stamps[-1] + 700))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(checking, "probe", lambda path: late(probe(path)))
+        report = remove(order, nothing)
+    assert (report.outcome, report.removed, result.exists()) == (Outcome.FAILED, (), False)
+    assert report.check is not None
+    assert (report.check.remains, "another time" in str(report.reason)) == (False, True)
+
+    def spoil(percent: int) -> None:
+        if percent >= 22:  # the way is chosen, and nothing is written yet
+            monkeypatch.setattr(Eraser, "erase", lambda *_: None)
+
+    report = remove(order, spoil)
+    assert (report.outcome, report.removed, result.exists()) == (Outcome.FAILED, (), False)
+    assert report.check is not None
+    assert (report.check.remains, report.check.residue_after > 0.8) == (True, True)
+
+
+def test_what_no_frame_shows_is_no_mark(tmp_path: Path) -> None:
+    cover = clips.coverage()
+    tint = cover[..., None] * np.array((235 * clips.ALPHA, 128 * clips.ALPHA, 128 * clips.ALPHA), np.float32)
+    matte = Matte(cover * np.float32(clips.ALPHA), tint, cover > 0.02, 1.0)
+    shown = {}
+    for marked in (True, False):
+        facts = probe(str(clips.make(tmp_path / f"{marked}.mp4", marked=marked).path))
+        samples = sample(facts, lambda _: None)
+        eraser = Eraser((0, clips.HEIGHT, 0, clips.WIDTH), matte, facts.layout)
+        shown[marked] = solving.stands_out(samples, np.arange(len(samples)), eraser)
+    assert shown == {True: True, False: False}
 
 
 class Stopped(Exception):

@@ -1,7 +1,7 @@
 """The network over pictures of any size: in tiles that overlap."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
@@ -31,10 +31,11 @@ class Eye:
 
     prior = 0.0  # how likely what is seen is a mark anyway, as the logarithm of odds
 
-    def __init__(self, threads: int, *, frugal: bool) -> None:
+    def __init__(self, threads: int, *, frugal: bool, heed: Callable[[], object] = lambda: None) -> None:
         # The network itself works on two threads, always; more are spent on more tiles at a time.
         self._at_once = max(1, threads // 2)
         self._frugal = frugal
+        self._heed = heed  # called before each run, which takes up to a second; may raise to end it
 
     def halved(self, canvas: Picture) -> Copy | None:
         """The canvas at half its size, looked at; None where it is small itself."""
@@ -52,6 +53,7 @@ class Eye:
         ramp = (np.arange(2 * _TILE, dtype=np.float32) + 1) / (_OVERLAP + 1)
         with ThreadPoolExecutor(self._at_once) as pool:
             for batch in _batched(boxes, self._at_once):
+                self._heed()
                 for box, tile in zip(batch, pool.map(lambda box: self._run(canvas[box]), batch), strict=True):
                     fade = np.minimum(1, ramp[: tile.shape[1], None]) * np.minimum(1, ramp[None, : tile.shape[2]])
                     weight = np.where(written[box], fade, np.float32(1))

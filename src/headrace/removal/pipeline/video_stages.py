@@ -8,15 +8,13 @@ from PIL import Image
 
 from headrace.removal.candidates import Mode, Outcome
 from headrace.removal.errors import CandidateUnknown, HintUnusable
-from headrace.removal.pipeline.model import FailureCode, Names, Rectangle, RemovalOrder, StageOrder, StageReport
+from headrace.removal.pipeline.model import FailureCode, Names, RemovalOrder, StageOrder, StageReport
 from headrace.removal.pipeline.previewing import write_preview
 from headrace.removal.video import job
 from headrace.removal.video.model import Candidate, Placed, Quality, VideoOrder, VideoReport
 from headrace.removal.video.probing import probe
 
 Progress = Callable[[int], object]
-
-_SEEN = 0.1  # how strong what is left is, from which on the mark is not gone
 
 
 def prepare(order: StageOrder, progress: Progress) -> StageReport:
@@ -41,7 +39,7 @@ def detect(order: StageOrder, progress: Progress) -> StageReport:
 
 
 def inpaint(order: StageOrder, progress: Progress) -> StageReport:
-    """Take off what was chosen, frame by frame; the core holds the result against the original."""
+    """Take off what was chosen, frame by frame; the core decodes what it wrote and holds it against the original."""
     asked = _asked(
         order,
         marks=order.path(Names.MARKS),
@@ -65,35 +63,12 @@ def inpaint(order: StageOrder, progress: Progress) -> StageReport:
 
 
 def package(order: StageOrder, progress: Progress) -> StageReport:
-    left = _left(order, lambda percent: progress(percent * 8 // 10))
-    if left is not None and not order.order.accept_poor:
-        return StageReport({"left": _shown(left)}, refused=FailureCode.MARK_REMAINS)
+    """Pictures of the result, which the core has checked as it will be handed out."""
     write_preview(order.path(order.result), order.order.output_format, order.path(Names.PREVIEW))
     progress(90)
     with Image.open(order.path(Names.SIDES)) as sides:
         sides.convert("RGB").save(order.path(Names.COMPARISON), "JPEG", quality=90)
     return StageReport()
-
-
-def _left(order: StageOrder, progress: Progress) -> Candidate | None:
-    """What a second look at the result still finds where a mark was, and around it.
-
-    The core's own check holds the result against the mask that was found; a part of the mark outside of it, a letter
-    that was overlooked, is seen by this alone. It is told where to look, for there was a mark: so it sees more.
-    """
-    chosen = set(order.earlier["chosen"])
-    places = [each["box"] for each in order.earlier["candidates"] if each["id"] in chosen]
-    boxes = tuple(Placed(_around(tuple(box))) for box in places)
-    again = job.detect(VideoOrder(order.path(order.result), boxes=boxes, threads=order.threads), progress)
-    return next((each for each in again.candidates if each.opacity >= _SEEN), None)
-
-
-def _around(box: Rectangle) -> Rectangle:
-    """The box with what lies right beside it; the core cuts off what is outside of the frame."""
-    left, top, width, height = box
-    margin = max(16, min(width, height))
-    x, y = max(0, left - margin), max(0, top - margin)
-    return x, y, left + width + margin - x, top + height + margin - y
 
 
 def _asked(order: StageOrder, **more: Any) -> VideoOrder:
@@ -106,6 +81,7 @@ def _asked(order: StageOrder, **more: Any) -> VideoOrder:
         drawn=None if told.mask_asset_id is None else order.path(Names.MASK),
         quality=Quality(told.quality.lower()),
         threads=order.threads,
+        accept_poor=told.accept_poor,
         **more,
     )
 
@@ -134,8 +110,8 @@ def _refusal(report: VideoReport) -> FailureCode:
         return FailureCode.NO_MARK
     if report.outcome is Outcome.NEEDS_REVIEW:
         return FailureCode.NEEDS_REVIEW
-    gone = report.check is not None and report.check.residue_after <= 0.2
-    return FailureCode.DAMAGED if gone else FailureCode.MARK_REMAINS
+    remains = report.check is None or report.check.remains
+    return FailureCode.MARK_REMAINS if remains else FailureCode.DAMAGED
 
 
 def _shown(each: Candidate) -> dict[str, Any]:

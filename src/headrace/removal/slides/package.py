@@ -5,6 +5,7 @@ Parts are read when they are asked for: films and pictures stay in the file, wha
 
 import posixpath
 import zipfile
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
@@ -18,7 +19,8 @@ MOST_PARTS, MOST_BYTES, MOST_XML_BYTES = 20_000, 8 * 1024**3, 64 * 1024**2
 CONTENT_TYPES: Final = "[Content_Types].xml"
 _RELATIONSHIPS = "{http://schemas.openxmlformats.org/package/2006/relationships}Relationship"
 _OVERRIDE = "{http://schemas.openxmlformats.org/package/2006/content-types}Override"
-_BROKEN = (zipfile.BadZipFile, OSError, EOFError, ValueError, NotImplementedError, RuntimeError, KeyError)
+_UNPACKING = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError)
+_BROKEN = (*_UNPACKING, OSError, ValueError, KeyError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,9 +132,12 @@ class Package:
                     result.writestr(like, serialised(self._trees[info.filename]))
                     continue
                 like.file_size = info.file_size
-                with self._zip.open(info) as source, result.open(like, "w") as copy:
-                    while piece := source.read(1 << 20):
-                        copy.write(piece)
+                try:
+                    with self._zip.open(info) as source, result.open(like, "w") as copy:
+                        while piece := source.read(1 << 20):
+                            copy.write(piece)
+                except _UNPACKING as exc:
+                    raise DocumentUnreadable(f"{self._path}: {info.filename} cannot be read: {exc}") from exc
 
 
 def serialised(root: Any) -> bytes:

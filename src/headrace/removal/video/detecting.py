@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 
 import cv2
 import numpy as np
@@ -17,6 +18,8 @@ from headrace.removal.video.planes import Layout
 from headrace.removal.video.probing import Facts
 from headrace.removal.video.sampling import Box, Sample
 from headrace.removal.views import looking
+
+Heed = Callable[[], object]  # called about once a second; may raise to end the work
 
 _LOOKED_AT = 360_000  # pixels of a frame, for the first look
 _LEAST_SEEN = 0.25  # the score of a region from which on it is followed up
@@ -66,36 +69,41 @@ def find(facts: Facts, samples: list[Sample], *, threads: int, heed: Callable[[f
     looks: list[looking.Look] = []
     canvases: list[Picture] = []
     for done, number in enumerate(numbers):
-        heed(done / (len(numbers) + 2))
         canvases.append(_canvas(samples[number], facts.layout, step))
-        looks.append(looking.look(canvases[-1], threads=threads))
+        looks.append(looking.look(canvases[-1], threads=threads, heed=partial(heed, done / (len(numbers) + 2))))
     seeds = _seeds(canvases, looks, numbers, step, facts)
     found: list[Found] = []
-    for seed in seeds:
+
+    def followed() -> None:
         heed(len(numbers) / (len(numbers) + 2))
+
+    for seed in seeds:
+        followed()
         if any(_overlap(seed.box, other.box) > _SAME for other in found):
             continue
-        one = _follow(seed, samples, facts, threads)
+        one = _follow(seed, samples, facts, threads, followed)
         if one is not None and all(_overlap(one.box, other.box) <= _SAME for other in found):
             found.append(one)
     return sorted(found, key=lambda each: -each.score)
 
 
 def told(
-    facts: Facts, samples: list[Sample], boxes: list[tuple[Box, Placed]], mask: NDArray[np.bool_] | None, threads: int
-) -> list[Found]:
+    facts: Facts, samples: list[Sample], boxes: list[tuple[Box, Placed]], mask: NDArray[np.bool_] | None, threads: int,
+    heed: Heed,
+) -> list[Found]:  # fmt: skip
     """What somebody says is a mark: it is in every frame of its time."""
     found = []
     if mask is not None and mask.any():
         rows, columns = np.flatnonzero(mask.any(1)), np.flatnonzero(mask.any(0))
         inner = (int(rows[0]), int(rows[-1]) + 1, int(columns[0]), int(columns[-1]) + 1)
-        found.append(_given(inner, Placed((0, 0, 1, 1)), facts, samples, mask, threads))
-    return found + [_given(inner, placed, facts, samples, None, threads) for inner, placed in boxes]
+        found.append(_given(inner, Placed((0, 0, 1, 1)), facts, samples, mask, threads, heed))
+    return found + [_given(inner, placed, facts, samples, None, threads, heed) for inner, placed in boxes]
 
 
 def _given(
-    inner: Box, placed: Placed, facts: Facts, samples: list[Sample], mask: NDArray[np.bool_] | None, threads: int
-) -> Found:
+    inner: Box, placed: Placed, facts: Facts, samples: list[Sample], mask: NDArray[np.bool_] | None, threads: int,
+    heed: Heed,
+) -> Found:  # fmt: skip
     box = _around(inner[2], inner[0], inner[3] - inner[2], inner[1] - inner[0], facts)
     ends = math.inf if placed.ends is None else placed.ends
     there = np.array([placed.begins <= each.seconds < ends for each in samples])
@@ -110,7 +118,7 @@ def _given(
     sure = np.ones(len(samples))
     found = Found(box, 1.0, templates.Presence(there, sure, sure), which, inner, 1.0, ["somebody said so"])
     found.given = inside if mask is not None else None
-    look_closer(found, samples, facts, threads)
+    look_closer(found, samples, facts, threads, heed)
     return found
 
 
@@ -188,30 +196,33 @@ def _overlap(one: Box, other: Box) -> float:
     return down * across / min(areas)
 
 
-def _follow(seed: _Seed, samples: list[Sample], facts: Facts, threads: int) -> Found | None:
+def _follow(seed: _Seed, samples: list[Sample], facts: Facts, threads: int, heed: Heed) -> Found | None:
     """Whether what was seen in some frames is in others, too; and all of it, by a closer look at those."""
     all_steps = _steps(samples, seed.box, facts)
     first = np.zeros(len(samples), np.bool_)
     first[list(seed.samples)] = True
-    presence = templates.present(all_steps, seed.mask, first)
+    heed()
+    presence = templates.present(all_steps, seed.mask, first, heed)
     if not presence.there.any():
         return None
+    heed()
     which = templates.backgrounds(all_steps, seed.mask, presence.there)
+    heed()
     found = Found(seed.box, seed.score, presence, which, seed.inner)
     _judge(found, all_steps, seed.mask)
-    if found.score < LISTED_SCORE or not look_closer(found, samples, facts, threads):
+    if found.score < LISTED_SCORE or not look_closer(found, samples, facts, threads, heed):
         return None
     return found
 
 
-def look_closer(found: Found, samples: list[Sample], facts: Facts, threads: int) -> bool:
+def look_closer(found: Found, samples: list[Sample], facts: Facts, threads: int, heed: Heed) -> bool:
     """Looks at frames that have the mark, at full size and further around it. Says whether there is one."""
     top, bottom, left, right = found.inner
     reach = int(np.clip(max(bottom - top, right - left) * _REACH, 2 * _MARGIN, _FURTHEST))
     wide = _around(left, top, right - left, bottom - top, facts, reach)
     numbers = varied(found.which, _CLOSER)
     pictures = [rgb_of(samples[number].crop(facts.layout, wide), full=facts.layout.full) for number in numbers]
-    looks = [looking.look(picture, threads=threads) for picture in pictures]
+    looks = [looking.look(picture, threads=threads, heed=heed) for picture in pictures]
     if found.given is None and found.score < 1:
         together = looking.likely(looks)
         inner = _linked(

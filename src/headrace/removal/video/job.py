@@ -7,12 +7,15 @@ be made to harm: call these in a child process, as ``confined_videos.carry_out``
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
 
 import numpy as np
 
 from headrace.removal.candidates import Mode, Outcome
 from headrace.removal.errors import CandidateUnknown, HintUnusable
-from headrace.removal.video import detecting, looks, marks, solving, turning
+from headrace.removal.video import checking, detecting, looks, marks, solving, turning
+from headrace.removal.video.erasing import Eraser
 from headrace.removal.video.marks import Mark
 from headrace.removal.video.model import (
     LISTED_SCORE,
@@ -30,7 +33,10 @@ from headrace.removal.video.sampling import Sample, sample
 Progress = Callable[[int], object]
 
 # How far the work is, in percent, when a stage begins.
-_PROBED, _SAMPLED, _FOUND, _SOLVED, _WRITTEN = 1, 8, 18, 22, 98
+_PROBED, _SAMPLED, _FOUND, _SOLVED, _WRITTEN, _CHECKED = 1, 8, 18, 22, 88, 99
+
+# The score of what persists without an outline: somebody must say whether it is a mark.
+_UNSHOWN = 0.6
 
 
 def process(order: VideoOrder, progress: Progress) -> VideoReport:
@@ -81,10 +87,15 @@ def remove(order: VideoOrder, progress: Progress, *, found: list[Mark] | None = 
     writing = time.monotonic()
     package.write(work, remover.rest)
     spent = time.monotonic() - writing
-    check = remover.check(package.written, order.result)
+    check, written = checking.check(
+        order, told.facts, told.samples, told.marks, chosen, remover, package,
+        lambda share: progress(_WRITTEN + int(share * (_CHECKED - _WRITTEN))),
+    )  # fmt: skip
     report = _report(told, Outcome.REMOVED if check.passed else Outcome.FAILED, check.reason, began)
-    if order.preview is not None and check.passed:
-        looks.compare(told.facts, order.result, order.preview)
+    if not check.passed:
+        Path(order.result).unlink(missing_ok=True)  # nobody is to take it for a result
+    elif order.preview is not None:
+        looks.compare(told.facts, told.samples, written.facts, written.samples, order.preview)
     progress(100)
     return replace(
         report,
@@ -125,8 +136,9 @@ def _looked(
 def _found(order: VideoOrder, facts: Facts, samples: list[Sample], heed: Callable[[float], object]) -> list[Mark]:
     if order.told:
         seen = detecting.told(
-            facts, samples, turning.boxes_as_stored(order, facts), turning.mask_as_stored(order, facts), order.threads
-        )
+            facts, samples, turning.boxes_as_stored(order, facts), turning.mask_as_stored(order, facts), order.threads,
+            lambda: heed(0.0),
+        )  # fmt: skip
     else:
         seen = detecting.find(facts, samples, threads=order.threads, heed=heed)
     barred = turning.keep_as_stored(order, facts)
@@ -136,10 +148,14 @@ def _found(order: VideoOrder, facts: Facts, samples: list[Sample], heed: Callabl
         if each.score < LISTED_SCORE:
             continue
         allowed = detecting.allowed(each, barred)
-        matte = solving.matte_of(each, samples, facts.layout, allowed)
+        matte = solving.matte_of(each, samples, facts.layout, allowed, partial(heed, 1.0))
         if matte is None or not matte.loose.any():
             continue
-        candidate = _candidate(len(listed) + 1, each, matte.alpha[matte.alpha > 0.05], samples, facts)
+        eraser = Eraser(each.box, matte, facts.layout)
+        if not order.told and not solving.stands_out(samples, each.which, eraser):
+            each.score = min(each.score, _UNSHOWN)
+            each.reasons.append("no frame shows its outline")
+        candidate = _candidate(len(listed) + 1, each, matte.alpha[matte.alpha > solving.FAINTEST], samples, facts)
         listed.append(Mark(candidate, each.box, matte))
     return listed
 

@@ -8,8 +8,8 @@ from PIL import Image
 from headrace.removal.video import turning
 from headrace.removal.video.colours import rgb_of
 from headrace.removal.video.model import Candidate
-from headrace.removal.video.probing import Facts, probe
-from headrace.removal.video.sampling import Sample, sample
+from headrace.removal.video.probing import Facts
+from headrace.removal.video.sampling import Sample
 
 _LONGEST = 960
 _CERTAIN, _DOUBTFUL = (230, 30, 30), (250, 170, 0)
@@ -32,11 +32,12 @@ def overlay(facts: Facts, samples: list[Sample], candidates: list[Candidate], ta
     Image.fromarray(picture).save(target, "PNG")
 
 
-def compare(facts: Facts, result: str, target: str) -> None:
+def compare(facts: Facts, samples: list[Sample], cleaned: Facts, after: list[Sample], target: str) -> None:
     """Frames of the source on the left, the same of the result on the right."""
-    cleaned = probe(result)
     pairs = []
-    for one, other in zip(*(sample(each, lambda _: None, most=_ROWS) for each in (facts, cleaned)), strict=False):
+    for number in range(min(_ROWS, len(after))):
+        other = after[round(number * (len(after) - 1) / max(1, _ROWS - 1))]
+        one = min(samples, key=lambda each: abs(each.seconds - other.seconds))
         pairs.append(np.hstack([_small(_upright(facts, one)), _small(_upright(cleaned, other))]))
     Image.fromarray(np.vstack(pairs)).save(target, "PNG")
 

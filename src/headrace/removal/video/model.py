@@ -65,6 +65,7 @@ class VideoOrder:
     preview: str | None = None  # a PNG file with frames before and after
     threads: int = 2
     force: bool = False  # replace files that are there
+    accept_poor: bool = False  # hand it out also where a second look still sees something
 
     @property
     def told(self) -> bool:
@@ -113,6 +114,8 @@ class Check:
     residue_after: float
     changed_area: float  # the share of the frame
     frames: int  # that were compared
+    remains: bool = False  # the mark, or some of it
+    seen_again: Rectangle | None = None  # where a second look at the result finds some of it, as the clip is shown
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,12 +28,16 @@ class Package:
     def __init__(self, facts: Facts, target: str, *, codec: Codec, quality: Quality, threads: int) -> None:
         self.facts, self.target = facts, target
         self.warnings: list[str] = []
-        self.written = 0  # frames
+        self.stamps: list[int] = []  # of the frames that were written, in units of the source
         self.bytes = 0  # of the picture
-        self._last: int | None = None
         self._container = container_of(target, facts)
         self.codec, encoder = encoding.codec_for(facts, codec, self._container)
         self._how = (encoder, quality, threads)
+
+    @property
+    def written(self) -> int:
+        """Frames."""
+        return len(self.stamps)
 
     def write(self, work: Callable[[Any], list[Any]], end: Callable[[], list[Any]]) -> None:
         """``work`` is given each frame, writable and in the working format, and gives those to write now; ``end`` the
@@ -139,12 +143,12 @@ class Package:
     def _encode(self, result: Any, track: Any, frames: list[Any]) -> None:
         for frame in frames:
             stamp = frame.pts
-            if self._last is not None and stamp <= self._last:
-                stamp = self._last + 1  # two frames at one moment: encoders refuse them
-            self._last = frame.pts = stamp
+            if self.stamps and stamp <= self.stamps[-1]:
+                stamp = self.stamps[-1] + 1  # two frames at one moment: encoders refuse them
+            frame.pts = stamp
+            self.stamps.append(stamp)
             frame.time_base = self.facts.time_base
             frame.pict_type = _NO_TYPE
-            self.written += 1
             if frame.format.name != track.codec_context.pix_fmt:
                 frame = frame.reformat(format=track.codec_context.pix_fmt)
             for packet in track.encode(frame):

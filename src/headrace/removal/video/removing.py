@@ -1,5 +1,6 @@
-"""Taking marks off frame after frame: each is as strong as the frames around say, and what is done is checked."""
+"""Taking marks off frame after frame: each is as strong as the frames around say, and what was there is noted."""
 
+from array import array
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -10,10 +11,10 @@ import numpy as np
 from headrace.removal.video import solving
 from headrace.removal.video.erasing import Eraser
 from headrace.removal.video.marks import Mark
-from headrace.removal.video.model import Check, Kind, Method
+from headrace.removal.video.model import Kind, Method
 from headrace.removal.video.packaging import writable
 from headrace.removal.video.planes import views_of
-from headrace.removal.video.probing import Facts, probe
+from headrace.removal.video.probing import Facts
 from headrace.removal.video.sampling import Sample
 
 _AHEAD = 3  # frames on either side that say, together with it, how strong a mark is in a frame
@@ -30,9 +31,9 @@ class _Off:
     eraser: Eraser
     kind: Kind
     window: "deque[tuple[float, float]]" = field(default_factory=lambda: deque(maxlen=2 * _AHEAD + 1))
-    before: float = 0.0
-    after: float = 0.0
-    frames: int = 0
+    # Of each frame: how strong the mark was, and how much its outline told; nothing where it was not there.
+    values: "array[float]" = field(default_factory=lambda: array("f"))
+    weights: "array[float]" = field(default_factory=lambda: array("f"))
 
     def strength(self, own: float, weight: float) -> float:
         """By the frame itself where its outline tells enough; else by all of the window, their weighted median."""
@@ -63,7 +64,6 @@ class Remover:
     def __init__(self, facts: Facts, marks: list[Mark], samples: list[Sample], *, heed: Callable[[], object]) -> None:
         self._facts = facts
         self._waiting: deque[tuple[Any, list[tuple[float, float]]]] = deque()
-        self._every = max(1, facts.frames // _CHECKED)
         self._seen = 0
         self._off: list[_Off] = []
         self.hopeless: str | None = None
@@ -109,33 +109,23 @@ class Remover:
         for each, (value, weight) in zip(self._off, measured, strict=True):
             strength = each.strength(value, weight)
             each.eraser.erase(planes, strength)
-            if strength > 0 and self._seen % self._every == 0:
-                left, _ = each.eraser.measure(planes[0])
-                each.before += weight * value
-                each.after += weight * left
-                each.frames += 1
+            each.values.append(value)
+            each.weights.append(weight if strength > 0 else 0.0)
         return frame
 
-    def check(self, written: int, result: str) -> Check:
-        """The result's file is whole, and what was put into it has no mark."""
-        before = sum(each.before for each in self._off)
-        after = sum(abs(each.after) for each in self._off)
-        left = max(after / before if before > 0 else 0.0, 0.0)
-        reason = None
-        if left > solving.GONE:
-            reason = f"{left:.0%} of the mark is still in the result."
-        found = probe(result)
-        if found.frames != written:
-            reason = f"The result has {found.frames} frames instead of {written}."
-        changed = sum(each.eraser.changed for each in self._off)
-        return Check(
-            reason is None,
-            reason,
-            1.0,
-            round(left, 4),
-            round(changed / (self._facts.width * self._facts.height), 6),
-            max((each.frames for each in self._off), default=0),
-        )
+    @property
+    def erasers(self) -> list[Eraser]:
+        return [each.eraser for each in self._off]
+
+    def to_check(self) -> dict[int, list[tuple[Eraser, float, float]]]:
+        """Frames that show in the result whether the marks went, by number: each mark with how strong it was there,
+        and how much its outline tells."""
+        found: dict[int, list[tuple[Eraser, float, float]]] = {}
+        for each in self._off:
+            there = np.flatnonzero(each.weights)
+            for number in there[:: max(1, len(there) // _CHECKED)]:
+                found.setdefault(int(number), []).append((each.eraser, each.values[number], each.weights[number]))
+        return found
 
 
 def _which(mark: Mark, samples: list[Sample]) -> "np.ndarray[tuple[int], np.dtype[np.intp]]":

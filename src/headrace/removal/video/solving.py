@@ -20,9 +20,13 @@ MANY = 4  # different backgrounds from which on they tell what the mark is made 
 _VIEWS = 72  # that are solved with, at the most
 _TRIED = 24  # samples on which a way is tried
 GONE = 0.25  # of the mark: what may be left
+FAINTEST = 0.05  # of alpha: less is nothing
+_THERE = 0.3  # of its usual strength: with less, a mark is not there
 
 
-def matte_of(found: Found, samples: list[Sample], layout: Layout, allowed: Mask | None = None) -> Matte | None:
+def matte_of(
+    found: Found, samples: list[Sample], layout: Layout, allowed: Mask | None, heed: Callable[[], object]
+) -> Matte | None:
     """What a mark is made of, by all samples that have it. None where nothing of it may be changed."""
     guess = looking.guess(found.looks, allowed, given=found.given)
     if not guess.tight.any():
@@ -33,7 +37,7 @@ def matte_of(found: Found, samples: list[Sample], layout: Layout, allowed: Mask 
     hue = guess.tint / np.maximum(guess.alpha, 0.02)[..., None]
     tint = planes_of(np.clip(hue, 0, 255), full=layout.full) * guess.alpha[..., None]
     light = (layout.black, layout.white)
-    return solve(crops, Guess(guess.tight, guess.loose, guess.alpha, tint), light=light)
+    return solve(crops, Guess(guess.tight, guess.loose, guess.alpha, tint), light=light, heed=heed)
 
 
 def _by_eye(pictures: list[NDArray[np.uint8]], looks: list[looking.Look], guess: Guess, layout: Layout) -> Matte:
@@ -55,6 +59,12 @@ def _by_eye(pictures: list[NDArray[np.uint8]], looks: list[looking.Look], guess:
         tints.append(planes_of(draft.colour, full=layout.full) * draft.opacity[..., None])
     opacity, tint = np.median(opacities, 0), np.median(tints, 0)
     return Matte(opacity.astype(np.float32), tint.astype(np.float32), guess.loose, 0.5)
+
+
+def stands_out(samples: list[Sample], which: NDArray[np.intp], eraser: Eraser) -> bool:
+    """Whether the frames have the mark's outline: what they do not show could not be shown to have gone, either."""
+    measured = [eraser.measure(samples[number].planes[0]) for number in varied(which, _TRIED)]
+    return sum(weight * strength for strength, weight in measured) > _THERE * sum(weight for _, weight in measured)
 
 
 def residue_of(samples: list[Sample], which: NDArray[np.intp], eraser: Eraser) -> float:

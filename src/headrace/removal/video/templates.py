@@ -1,5 +1,6 @@
 """The outline of a mark, and in which frames it is there: by how well their edges follow it."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import cv2
@@ -33,7 +34,9 @@ class Presence:
     sureness: NDArray[np.float64]  # as multiples of what chance gives
 
 
-def present(all_steps: list[Steps], mask: NDArray[np.bool_], seed: NDArray[np.bool_]) -> Presence:
+def present(
+    all_steps: list[Steps], mask: NDArray[np.bool_], seed: NDArray[np.bool_], heed: Callable[[], object] = lambda: None
+) -> Presence:
     """Where a mark that is in the views ``seed`` is, too: its outline is learnt from all that have it."""
     zone = cv2.dilate(mask.view(np.uint8), np.ones((2 * _MARGIN + 1,) * 2, np.uint8)).view(np.bool_)
     there = seed.copy()
@@ -42,6 +45,7 @@ def present(all_steps: list[Steps], mask: NDArray[np.bool_], seed: NDArray[np.bo
         total = np.sum([each for each, is_there in zip(all_steps, there, strict=True) if is_there], 0)
         likeness, sureness = np.zeros(len(all_steps)), np.zeros(len(all_steps))
         for number, each in enumerate(all_steps):
+            heed()
             # A view must not recognise itself.
             outline = total - each if there[number] and there.sum() > 1 else total
             likeness[number], chance = _likeness(each, outline, zone)

@@ -1,5 +1,6 @@
 """What the eye sees in many views of one place, taken together: its errors differ from view to view, a mark stays."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,9 +26,9 @@ class Look:
         return odds
 
 
-def look(view: Picture, *, threads: int) -> Look:
-    """All of one view, once, at the size it has."""
-    planes, _ = Eye(threads, frugal=False).fine(view, cut_up(*view.shape[:2]))
+def look(view: Picture, *, threads: int, heed: Callable[[], object] = lambda: None) -> Look:
+    """All of one view, once, at the size it has. ``heed`` is called before each tile, and may raise to end it."""
+    planes, _ = Eye(threads, frugal=False, heed=heed).fine(view, cut_up(*view.shape[:2]))
     return Look(planes)
 
 

@@ -5,6 +5,7 @@ alpha, noisy at each pixel, exact over a whole ink. And how far its mean is from
 alpha (colour - mean): exact where the steps of its edges persist. Both are solved together, ink by ink.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import cv2
@@ -55,13 +56,18 @@ class Guess:
     tint: Plane
 
 
-def solve(views: Views, guess: Guess, *, light: Light = RGB_LIGHT) -> Matte:
+def solve(views: Views, guess: Guess, *, light: Light = RGB_LIGHT, heed: Callable[[], object] = lambda: None) -> Matte:
     """The mark's matte by all views together. ``light`` are the levels of black and of white."""
     seen = moments(views)
+    heed()
     right, down = persistent_steps(views)
+    heed()
     beneath = fill(seen.mean, guess.loose)
+    heed()
     shift = _shift(seen, beneath, right, down, guess.loose)
+    heed()
     usual = fill(seen.variance + _GRAIN, guess.loose)
+    heed()
     ratio = _Ratio((seen.variance + _GRAIN).sum(2), usual.sum(2))
     alpha, tint = _inked(guess, shift, beneath, ratio, light)
     return Matte(alpha, tint, guess.loose, 1.0)

@@ -1,0 +1,158 @@
+"""The result's own file, decoded anew: whole, in time, without the mark. What was meant to be written is no proof."""
+
+import bisect
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from headrace.removal.video import detecting, solving, turning
+from headrace.removal.video.marks import Mark
+from headrace.removal.video.model import Check, Placed, VideoOrder
+from headrace.removal.video.packaging import Package
+from headrace.removal.video.planes import views_of
+from headrace.removal.video.probing import Facts, probe
+from headrace.removal.video.removing import Remover
+from headrace.removal.video.sampling import Box, Sample, decoded, native
+
+Heed = Callable[[float], object]
+
+_LOOKED_AT = 24  # frames that are kept for the second look and for the preview
+_SEEN = 0.1  # how strong what is left is, from which on the mark is not gone
+_LARGE = 0.03  # of the mark: what is smaller is what compression left of an edge
+_BESIDE, _RIM = 16, 6  # pixels: around a mark that are looked at, at least; around what stays on purpose that are not
+_DECODED = 0.6  # how far the check is when every frame was decoded
+
+
+@dataclass(slots=True)
+class Result:
+    """The result as its file has it."""
+
+    facts: Facts
+    samples: list[Sample] = field(default_factory=list)  # the same frames as the source's, as far as they are there
+    frames: int = 0
+    before: float = 0.0
+    after: float = 0.0
+    compared: int = 0
+
+    @property
+    def residue(self) -> float:
+        return abs(self.after) / self.before if self.before > 0 else 0.0
+
+
+def check(
+    order: VideoOrder, source: Facts, samples: list[Sample], marks: list[Mark], chosen: list[Mark], remover: Remover,
+    package: Package, heed: Heed,
+) -> tuple[Check, Result]:  # fmt: skip
+    """Whether the file may be handed out; ``heed`` is told how far it is, 0 to 1, and may raise to end it."""
+    assert order.result is not None
+    result = Result(probe(order.result))
+    reason = _out_of_shape(source, result.facts, package.stamps)
+    remains = False
+    again: Box | None = None
+    if reason is None:
+        _decode(result, source, samples, remover, package.stamps, lambda share: heed(_DECODED * share))
+        if result.frames != package.written:
+            reason = f"Only {result.frames} of {package.written} frames of the result can be decoded."
+    if reason is None and result.residue > solving.GONE:
+        reason, remains = f"{result.residue:.0%} of the mark is still in the result.", True
+    if reason is None and result.compared == 0 and not order.told:
+        reason, remains = "The mark stands out in no frame, so nothing shows that it went.", True
+    if reason is None and not order.accept_poor:
+        again = _seen_again(order, result, marks, chosen, lambda: heed(_DECODED))
+        if again is not None:
+            reason, remains = "A second look at the result still finds a mark there.", True
+    changed = sum(each.changed for each in remover.erasers)
+    return Check(
+        reason is None,
+        reason,
+        1.0,
+        round(result.residue, 4),
+        round(changed / (source.width * source.height), 6),
+        result.compared,
+        remains,
+        None if again is None else turning.as_shown(again, source),
+    ), result
+
+
+def _out_of_shape(source: Facts, result: Facts, stamps: list[int]) -> str | None:
+    """What is wrong with the size, the number of frames and their times."""
+    if (result.width, result.height) != (source.width, source.height):
+        return f"The result has {result.width} x {result.height} pixels instead of {source.width} x {source.height}."
+    if result.frames != len(stamps):
+        return f"The result has {result.frames} frames instead of {len(stamps)}."
+    # A kind of file that counts in coarser units rounds; where it begins is the container's to say.
+    unit = max(source.time_base, result.time_base)
+    for number, (was, now) in enumerate(zip(stamps, result.stamps, strict=True)):
+        wanted = (was - stamps[0]) * source.time_base
+        if abs((now - result.stamps[0]) * result.time_base - wanted) > unit:
+            return f"Frame {number + 1} of the result is shown at another time than in the original."
+    return None
+
+
+def _decode(
+    result: Result, source: Facts, samples: list[Sample], remover: Remover, stamps: list[int], heed: Heed
+) -> None:
+    """All frames of the file, once; the outline's residue is read off some, some are kept."""
+    step = max(1, len(samples) // _LOOKED_AT)
+    kept = {bisect.bisect_left(stamps, each.stamp) for each in samples[::step]}
+    layout, base = result.facts.layout, result.facts.time_base
+    checked = remover.to_check()
+    begins = result.facts.stamps[0]
+    for number, frame in enumerate(decoded(result.facts)):
+        heed(min(1.0, number / max(1, len(stamps))))
+        result.frames += 1
+        if number not in kept and number not in checked:
+            continue
+        planes = views_of(native(frame, layout), layout)
+        if number in checked:
+            # Levels of the source's depth, which the erasers were made for.
+            bright: Any = (planes[0] >> layout.shift).astype(np.uint16) << source.layout.shift
+            for eraser, strength, weight in checked[number]:
+                result.before += weight * strength
+                result.after += weight * eraser.measure(bright)[0]
+            result.compared += 1
+        if number in kept:
+            stamp = begins if frame.pts is None else frame.pts
+            seconds = float((stamp - begins) * base)
+            result.samples.append(Sample(stamp, seconds, [plane.copy() for plane in planes]))
+
+
+def _seen_again(
+    order: VideoOrder, result: Result, marks: list[Mark], chosen: list[Mark], heed: Callable[[], object]
+) -> Box | None:
+    """Where the eye, told that there was a mark, still sees one: a letter that was overlooked is in no outline."""
+    facts = result.facts
+    stays = turning.keep_as_stored(order, facts) + [_inner(each) for each in marks if each not in chosen]
+    barred = [_wider(box, _RIM, facts) for box in stays]
+    for mark in chosen:
+        inner = _inner(mark)
+        if not order.told:  # else somebody said where it ends
+            top, bottom, left, right = inner
+            inner = _wider(inner, max(_BESIDE, min(bottom - top, right - left)), facts)
+        found = detecting.told(facts, result.samples, [(inner, Placed((0, 0, 1, 1)))], None, order.threads, heed)[0]
+        matte = solving.matte_of(found, result.samples, facts.layout, detecting.allowed(found, barred), heed)
+        if matte is None:
+            continue
+        inked = matte.alpha[matte.alpha > solving.FAINTEST]
+        if inked.size > _LARGE * (mark.matte.alpha > solving.FAINTEST).sum() and float(inked.mean()) >= _SEEN:
+            return inner
+    return None
+
+
+def _inner(mark: Mark) -> Box:
+    """The mark without its surroundings."""
+    rows, columns = np.flatnonzero(mark.matte.loose.any(1)), np.flatnonzero(mark.matte.loose.any(0))
+    top, _, left, _ = mark.box
+    return top + int(rows[0]), top + int(rows[-1]) + 1, left + int(columns[0]), left + int(columns[-1]) + 1
+
+
+def _wider(box: Box, margin: int, facts: Facts) -> Box:
+    top, bottom, left, right = box
+    return (
+        max(0, top - margin),
+        min(facts.height, bottom + margin),
+        max(0, left - margin),
+        min(facts.width, right + margin),
+    )
