@@ -159,10 +159,10 @@ async def test_the_database_lets_no_deleted_one_fire(clockwork: Clockwork) -> No
 
 async def test_over_http(ada: httpx.AsyncClient, clockwork: Clockwork) -> None:
     made = (await ada.post("/v1/schedules", json={"name": "n", "type": "job", "interval": 60})).json()
-    await clockwork.db.fetch_alone(HISTORY, made["uid"], 2500)
+    await clockwork.db.fetch_alone(HISTORY, made["id"], 2500)
     assert (await ada.delete(f"/v1/schedules/{made['id']}")).status_code == 204
     for path in (f"schedules/{made['id']}", f"schedules/{made['id']}/statistics", f"executions/{made['id']}/2400"):
         assert (await ada.get(f"/v1/{path}")).status_code == 404
     for path in ("schedules", f"executions?schedule={made['id']}"):
         assert (await ada.get(f"/v1/{path}")).json()["items"] == []
-    assert len(await clockwork.runs(made["uid"])) == 500
+    assert len(await clockwork.runs(made["id"])) == 500
