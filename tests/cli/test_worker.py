@@ -125,7 +125,9 @@ class Tasks:
         return json.loads(await self._value("SELECT result FROM headrace.tasks WHERE id = $1", task_id))
 
     async def alive(self) -> int:
-        alive: int = await self._value("SELECT count(*) FROM headrace.workers WHERE ended_at IS NULL")
+        """Without the one for Headrace's media, which every process has where what it needs is installed."""
+        others = "ended_at IS NULL AND queues IS DISTINCT FROM '{media}'"
+        alive: int = await self._value(f"SELECT count(*) FROM headrace.workers WHERE {others}")
         return alive
 
     async def until_alive(self, count: int) -> None:

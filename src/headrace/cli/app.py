@@ -34,11 +34,11 @@ COMMANDS = {
     "submit": Entry("headrace.cli.submit:submit", "Submit a task and print its id.", afar=True),
     "detect": Entry(
         "headrace.cli.removal:detect",
-        "Look for a watermark in a picture, a PDF or slides; exits with 1 if there is none.",
+        "Look for a watermark in a picture, a clip, a PDF or slides; exits with 1 if there is none.",
     ),
     "remove": Entry(
         "headrace.cli.removal:remove",
-        "Take the watermark off pictures and documents that are yours; exits with 1 if one is left as it is.",
+        "Take the watermark off pictures, clips and documents that are yours; exits with 1 if one is left as it is.",
     ),
     "tasks": Entry(
         "headrace.cli.tasks:app", "Tasks: look at them, cancel them, try them again, delete them.", afar=True
