@@ -163,6 +163,6 @@ async def test_over_http(ada: httpx.AsyncClient, clockwork: Clockwork) -> None:
     assert (await ada.delete(f"/v1/schedules/{made['id']}")).status_code == 204
     for path in (f"schedules/{made['id']}", f"schedules/{made['id']}/statistics", f"executions/{made['id']}/2400"):
         assert (await ada.get(f"/v1/{path}")).status_code == 404
-    for path in ("schedules", f"executions?schedule={made['id']}"):
+    for path in ("schedules", f"executions?schedule_id={made['id']}"):
         assert (await ada.get(f"/v1/{path}")).json()["items"] == []
     assert len(await clockwork.runs(made["id"])) == 500
