@@ -64,6 +64,7 @@ def test_eye_and_hand_have_photographs_of_their_own(data: Path) -> None:
         Photographs(data, device, for_hand=True)
 
 
+@pytest.mark.slow
 def test_a_short_run_learns(data: Path) -> None:
     torch.manual_seed(4)
     network, batch = Network(), Synthesis(data, torch.device("cpu"), seed=4).batch(4, 64)
@@ -78,6 +79,7 @@ def test_a_short_run_learns(data: Path) -> None:
     assert losses[-1] < 0.8 * losses[0]
 
 
+@pytest.mark.slow
 def test_a_run_keeps_what_it_learned(data: Path, tmp_path: Path) -> None:
     first = Plan(data, tmp_path / "1", 1e9, 2, 1e-3, 0.01, 2, 64, 1, None, None)
     assert [row["step"] for row in train(first)] == [1, 2]
@@ -104,6 +106,7 @@ def test_eye_and_hand_have_four_million_parameters_at_the_most() -> None:
     assert sum(p.numel() for network in (Network(), Hand()) for p in network.parameters()) <= 4_000_000
 
 
+@pytest.mark.slow
 def test_the_hand_begins_with_the_draft_and_learns_to_better_it() -> None:
     torch.manual_seed(3)
     finished = Finished(Hand())
