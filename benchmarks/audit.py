@@ -38,7 +38,7 @@ from headrace.tasks.followers import Followers
 from headrace.tasks.model import TaskSpec
 from headrace.tasks.registry import Registry
 from headrace.tasks.routes import changes
-from headrace.tasks.schemas import TaskIn
+from headrace.tasks.schemas import SubmitIn
 from headrace.tasks.service import Tasks, submit_task
 from headrace.tasks.submit import Submitter
 
@@ -93,7 +93,7 @@ def _submitting(db: Database, who: Who) -> Change:
     facts = Facts("POST", "/v1/tasks", who.request_id or "", caller=caller)
 
     async def submit(number: int) -> object:
-        body = TaskIn(type="bench", title="Report for March", payload={"n": number})
+        body = SubmitIn(type="bench", title="Report for March", payload={"n": number})
 
         async def receive() -> dict[str, object]:
             return {"type": "http.request", "body": body.model_dump_json().encode()}

@@ -36,7 +36,7 @@ from headrace.tasks.context import TaskContext
 from headrace.tasks.model import TaskSpec
 from headrace.tasks.registry import Registry
 from headrace.tasks.routes import changes
-from headrace.tasks.schemas import TaskIn
+from headrace.tasks.schemas import SubmitIn
 from headrace.tasks.service import Tasks
 from headrace.tasks.submit import Submitter
 from headrace.tasks.worker.config import WorkerConfig
@@ -70,8 +70,8 @@ def _registry() -> Registry:
 
     async def nothing(_context: TaskContext, payload: object) -> None: ...
 
-    registry.task("free")(nothing)
-    registry.task("metered", units=1)(nothing)
+    registry.task("free", submit="users")(nothing)
+    registry.task("metered", units=1, submit="users")(nothing)
     return registry
 
 
@@ -105,7 +105,7 @@ class Site:
         who = Who(Principal(user_id, "bench", PrincipalType.USER), ActorType.USER, request_id=ids.new("req"))
         caller = Caller(who, user_id, Role.USER)
         facts = Facts("POST", "/v1/tasks", who.request_id or "", caller=caller)
-        body = TaskIn(type=type_name, title="Report for March", payload={"n": 1})
+        body = SubmitIn(type=type_name, title="Report for March", payload={"n": 1})
 
         async def receive() -> dict[str, object]:
             return {"type": "http.request", "body": body.model_dump_json().encode()}
