@@ -21,8 +21,9 @@ from headrace.schedules.model import (
     Trigger,
 )
 from headrace.schedules.service import Disabled, Statistics
-from headrace.tasks.schemas import Instant, Labels, ReasonOut
+from headrace.tasks.schemas import Instant, Labels
 from headrace.tasks.why import Reason
+from headrace.tasks.why_schemas import ReasonOut
 
 SCHEDULE_ID = "sch_01h455vb4pex5vsknk084sn02q"
 EXECUTION_ID = "exe_01h455vb4pex5vsknk084sn02q"

@@ -9,8 +9,7 @@ from datetime import timedelta
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BeforeValidator, Field
-from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 PREFIX = "HEADRACE_"
 FOREVER = "forever"
@@ -49,24 +48,23 @@ Duration = Annotated[timedelta, BeforeValidator(duration), Field(gt=timedelta(0)
 # PostgreSQL keeps its own in milliseconds of 32 bits: not quite 25 days.
 ServerTimeout = Annotated[Duration, Field(le=timedelta(days=24))]
 Keep = Annotated[Annotated[timedelta, Field(gt=timedelta(0))] | None, BeforeValidator(keep)]
-Words = Annotated[tuple[str, ...], NoDecode, BeforeValidator(comma_separated)]
+Words = Annotated[tuple[str, ...], BeforeValidator(comma_separated)]
 ArchivedRows = Annotated[
-    tuple[Literal["task_executions", "outbox_events", "task_locks"], ...], NoDecode, BeforeValidator(comma_separated)
+    tuple[Literal["task_executions", "outbox_events", "task_locks"], ...], BeforeValidator(comma_separated)
 ]
-Networks = Annotated[tuple[IPv4Network | IPv6Network, ...], NoDecode, BeforeValidator(_networks)]
+Networks = Annotated[tuple[IPv4Network | IPv6Network, ...], BeforeValidator(_networks)]
 # None at all is a choice, too.
 OptionalDuration = Annotated[timedelta, BeforeValidator(duration), Field(ge=timedelta(0), le=timedelta(days=365))]
 Port = Annotated[int, Field(ge=1, le=65535)]
 
 
-class Group(BaseSettings):
+class Group(BaseModel):
     """Settings that belong together: a section of ``docs/reference/settings.md``.
 
     What must hold between them is a ``model_validator`` of the group, under a name that no other group has.
     """
 
-    model_config = SettingsConfigDict(
-        env_prefix=PREFIX,
+    model_config = ConfigDict(
         extra="forbid",
         frozen=True,
         validate_default=True,

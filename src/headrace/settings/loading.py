@@ -1,18 +1,12 @@
 """All groups together, and reading them: the environment, files of secrets, the file, the defaults."""
 
-import difflib
 import os
 import re
+import tomllib
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
-from pydantic_settings import (
-    BaseSettings,
-    PydanticBaseSettingsSource,
-    SecretsSettingsSource,
-    TomlConfigSettingsSource,
-)
 
 from headrace.errors import Invalid
 from headrace.settings.accounts import AccountsSettings
@@ -66,19 +60,6 @@ class Settings(
 ):
     """What a deployment can choose."""
 
-    @classmethod
-    def settings_customise_sources(
-        cls,
-        settings_cls: type[BaseSettings],
-        init_settings: PydanticBaseSettingsSource,
-        env_settings: PydanticBaseSettingsSource,
-        dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003
-        file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003
-    ) -> tuple[PydanticBaseSettingsSource, ...]:
-        secrets = os.environ.get(f"{PREFIX}SECRETS_DIR")
-        files = [SecretsSettingsSource(settings_cls, secrets_dir=secrets)] if secrets else []
-        return init_settings, env_settings, *files, TomlConfigSettingsSource(settings_cls, config_file())
-
 
 def config_file() -> Path:
     """The TOML file that settings come from; it need not exist unless it was named."""
@@ -93,24 +74,52 @@ def load(**overrides: object) -> Settings:
     secrets = os.environ.get(f"{PREFIX}SECRETS_DIR")
     if secrets and not Path(secrets).is_dir():
         raise BadSettings(f"HEADRACE_SECRETS_DIR names {secrets}, and there is no such folder.")
-    unknown = [
-        name
-        for name in os.environ
-        if name.startswith(PREFIX)
-        and not _NOT_SETTINGS.fullmatch(name)
-        and name.removeprefix(PREFIX).lower() not in Settings.model_fields
-    ]
-    if unknown:
-        raise BadSettings("; ".join(f"{name} is not a setting{_did_you_mean(name)}" for name in sorted(unknown)))
+    overrides = {**_from_file(), **(_from_folder(Path(secrets)) if secrets else {}), **_from_variables(), **overrides}
     try:
-        return Settings(**overrides)  # type: ignore[arg-type]
+        return Settings.model_validate(overrides)
     except ValidationError as exc:
         raise BadSettings("; ".join(_explain(error) for error in exc.errors())) from None
-    except ValueError as exc:  # the TOML file cannot be read
-        raise BadSettings(f"{config_file()} is not valid TOML: {exc}") from None
+
+
+def _from_variables() -> dict[str, object]:
+    given = {
+        name: value
+        for name, value in os.environ.items()
+        if name.startswith(PREFIX) and not _NOT_SETTINGS.fullmatch(name)
+    }
+    unknown = [name for name in given if _setting(name) not in Settings.model_fields]
+    if unknown:
+        raise BadSettings("; ".join(f"{name} is not a setting{_did_you_mean(name)}" for name in sorted(unknown)))
+    return {_setting(name): value for name, value in given.items()}
+
+
+def _from_folder(folder: Path) -> dict[str, object]:
+    """A file for each secret, as Docker and Kubernetes mount them; files of other programs are left alone."""
+    files = {_setting(file.name.upper()): file for file in folder.iterdir() if file.is_file()}
+    try:
+        return {name: file.read_text().strip() for name, file in files.items() if name in Settings.model_fields}
+    except (OSError, UnicodeDecodeError) as exc:
+        raise BadSettings(f"A file in HEADRACE_SECRETS_DIR ({folder}) cannot be read: {exc}") from None
+
+
+def _from_file() -> dict[str, object]:
+    file = config_file()
+    try:
+        return tomllib.loads(file.read_text()) if file.is_file() else {}
+    except OSError as exc:
+        raise BadSettings(f"{file} cannot be read: {exc.strerror}.") from None
+    except ValueError as exc:
+        raise BadSettings(f"{file} is not valid TOML: {exc}") from None
+
+
+def _setting(variable: str) -> str:
+    """``api_port`` for ``HEADRACE_API_PORT``; nothing for a name without the prefix."""
+    return variable[len(PREFIX) :].lower() if variable.startswith(PREFIX) else ""
 
 
 def _did_you_mean(name: str) -> str:
+    import difflib
+
     close = difflib.get_close_matches(name.removeprefix(PREFIX).lower(), Settings.model_fields, n=1, cutoff=0.7)
     return f" (did you mean {PREFIX}{close[0].upper()}?)" if close else " (docs/reference/settings.md lists them all)"
 

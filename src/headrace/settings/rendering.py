@@ -5,7 +5,6 @@ from datetime import timedelta
 from typing import get_args
 
 from pydantic import BeforeValidator, ByteSize, SecretStr
-from pydantic_settings import BaseSettings, PydanticBaseSettingsSource
 
 from headrace.settings.kinds import FOREVER, PREFIX, UNITS, Group, keep
 from headrace.settings.loading import Settings
@@ -65,25 +64,10 @@ def reference_page() -> str:
         "`15m`, `24h`, `7d`; sizes `64KiB`, `10MiB`; lists are separated by commas. Unknown names are refused. "
         "`headrace settings show` prints what is in force.",
     ]
-    defaults = _Defaults()
+    defaults = Settings()  # what a reader has set must not get into the documentation
     for group in groups():
         lines += ["", f"## {group.title}", "", "| setting | default | meaning |", "|---|---|---|"]
         for name, field in group.model_fields.items():
             default = shown(getattr(defaults, name))
             lines.append(f"| `{PREFIX}{name.upper()}` | {f'`{default}`' if default else '–'} | {field.description} |")
     return "\n".join(lines) + "\n"
-
-
-class _Defaults(Settings):
-    """Neither the environment nor a file: a reader's own settings must not get into the documentation."""
-
-    @classmethod
-    def settings_customise_sources(
-        cls,
-        settings_cls: type[BaseSettings],  # noqa: ARG003
-        init_settings: PydanticBaseSettingsSource,
-        env_settings: PydanticBaseSettingsSource,  # noqa: ARG003
-        dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003
-        file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003
-    ) -> tuple[PydanticBaseSettingsSource, ...]:
-        return (init_settings,)

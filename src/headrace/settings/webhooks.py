@@ -4,7 +4,6 @@ from datetime import timedelta
 from typing import Annotated, ClassVar, Self
 
 from pydantic import BeforeValidator, Field, PositiveInt, SecretStr, model_validator
-from pydantic_settings import NoDecode
 
 from headrace.settings.kinds import Duration, Group, Networks, comma_separated, duration, setting
 
@@ -14,9 +13,9 @@ def _durations(value: object) -> object:
     return [duration(part) for part in parts] if isinstance(parts, list) else parts
 
 
-Secrets = Annotated[tuple[SecretStr, ...], NoDecode, BeforeValidator(comma_separated)]
+Secrets = Annotated[tuple[SecretStr, ...], BeforeValidator(comma_separated)]
 Durations = Annotated[
-    tuple[Annotated[timedelta, Field(gt=timedelta(0))], ...], NoDecode, BeforeValidator(_durations), Field(min_length=1)
+    tuple[Annotated[timedelta, Field(gt=timedelta(0))], ...], BeforeValidator(_durations), Field(min_length=1)
 ]
 
 

@@ -1,6 +1,5 @@
-"""Tasks, queues, workers and types as the API shows them."""
+"""Tasks as the API shows them."""
 
-from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Self
 
@@ -10,16 +9,12 @@ from headrace.edge.text import Text
 from headrace.edge.vocabulary import AsShown
 from headrace.tasks.limit_keys import LONGEST_KEY
 from headrace.tasks.model import LABEL, LONGEST_TIMEOUT, Outcome, StepStatus, Task, TaskSpec, TaskStatus
-from headrace.tasks.queues import Queue
-from headrace.tasks.store.queues import QueueRules
 from headrace.tasks.store.tasks import LogLine, StepLine
-from headrace.tasks.store.workers import Held, SeenType, SeenWorker
-from headrace.tasks.why import Code, Explanation
 
 TASK_ID = "tsk_01h455vb4pex5vsknk084sn02q"
 _USER_ID = "u_01h455vb4pex5vsknk084sn02q"
-_WORKER_ID = "wrk_01h455vb4pex5vsknk084sn02q"
-_AT = "2026-03-01T08:00:00Z"
+WORKER_ID = "wrk_01h455vb4pex5vsknk084sn02q"
+AT = "2026-03-01T08:00:00Z"
 _YEAR_S = int(LONGEST_TIMEOUT.total_seconds())
 MOST_IN_A_BATCH = 1000
 _LONGEST_KEY = LONGEST_KEY - len(f"{_USER_ID}/")
@@ -40,11 +35,19 @@ Labels = Annotated[
 QueueName = Annotated[Text, Field(min_length=1, max_length=64, examples=["default"])]
 
 
-class _Body(BaseModel):
+class Answer(BaseModel):
+    """What is answered. Built when it is first used: a command that asks for one kind need not build all of them."""
+
+    model_config = ConfigDict(defer_build=True)
+
+
+class Body(BaseModel):
+    """What is sent."""
+
     model_config = ConfigDict(extra="forbid")
 
 
-class TaskIn(_Body):
+class TaskIn(Body):
     """A task to submit. What is left out is as the type says."""
 
     type: Annotated[Text, Field(min_length=1, max_length=255, examples=["report.build"])]
@@ -56,7 +59,7 @@ class TaskIn(_Body):
     priority: Annotated[
         int | None, Field(ge=-1_000_000, le=1_000_000, description="Higher is taken first.", examples=[0])
     ] = None
-    run_at: Annotated[Instant | None, Field(description="Not before this time.", examples=[_AT])] = None
+    run_at: Annotated[Instant | None, Field(description="Not before this time.", examples=[AT])] = None
     max_attempts: Annotated[int | None, Field(ge=1, le=1000)] = None
     timeout_seconds: Annotated[int | None, Field(ge=1, le=_YEAR_S, description="How long one attempt may take.")] = None
     limit_key: Annotated[
@@ -95,11 +98,11 @@ class SubmitIn(TaskIn):
     ] = None
 
 
-class BatchIn(_Body):
+class BatchIn(Body):
     tasks: Annotated[list[TaskIn], Field(min_length=1, max_length=MOST_IN_A_BATCH)]
 
 
-class TaskItemOut(BaseModel):
+class TaskItemOut(Answer):
     """A task, without its payload and its result."""
 
     id: str = Field(examples=[TASK_ID])
@@ -120,16 +123,16 @@ class TaskItemOut(BaseModel):
     timeout_seconds: int | None
     error_code: str | None = Field(description="Of the last attempt that failed.")
     error_message: str | None
-    worker_id: str | None = Field(description="Who runs it, or ran it last.", examples=[_WORKER_ID])
+    worker_id: str | None = Field(description="Who runs it, or ran it last.", examples=[WORKER_ID])
     schedule_id: str | None = Field(description="The schedule that fired it.")
     trace_id: str | None
-    run_at: datetime = Field(description="Not before this time.", examples=[_AT])
+    run_at: datetime = Field(description="Not before this time.", examples=[AT])
     cancel_requested_at: datetime | None = Field(description="When somebody wanted it to stop.")
     queued_at: datetime | None
     started_at: datetime | None = Field(description="When the attempt started.")
     finished_at: datetime | None
-    created_at: datetime = Field(examples=[_AT])
-    updated_at: datetime = Field(examples=[_AT])
+    created_at: datetime = Field(examples=[AT])
+    updated_at: datetime = Field(examples=[AT])
     version: int = Field(description="The `ETag`: send it as `If-Match` to change only what you have seen.")
 
     @classmethod
@@ -159,13 +162,13 @@ def _shown(task: Task) -> dict[str, Any]:
     return {name: renamed.get(name, getattr(task, name, None)) for name in TaskItemOut.model_fields}
 
 
-class BatchOut(BaseModel):
+class BatchOut(Answer):
     """The ids of the tasks, in the order in which they were sent."""
 
     ids: list[str] = Field(examples=[[TASK_ID]])
 
 
-class LogOut(BaseModel):
+class LogOut(Answer):
     """How an attempt ended, or a line that a handler wrote."""
 
     id: int
@@ -174,21 +177,21 @@ class LogOut(BaseModel):
         description="`LOG` for a handler's line, otherwise how the attempt ended.", examples=["LOG"]
     )
     message: str | None
-    created_at: datetime = Field(examples=[_AT])
+    created_at: datetime = Field(examples=[AT])
 
     @classmethod
     def of(cls, line: LogLine) -> Self:
         return cls.model_validate(line, from_attributes=True)
 
 
-class StepOut(BaseModel):
+class StepOut(Answer):
     """One step of one attempt."""
 
     name: str = Field(examples=["render"])
     status: AsShown[StepStatus] = Field(description="`SKIPPED`: done before.", examples=["SUCCEEDED"])
     attempt: int
-    started_at: datetime | None = Field(examples=[_AT])
-    ended_at: datetime | None = Field(examples=[_AT])
+    started_at: datetime | None = Field(examples=[AT])
+    ended_at: datetime | None = Field(examples=[AT])
     duration_ms: int | None
     detail: Any = Field(description="What the step noted.")
 
@@ -203,145 +206,3 @@ class StepOut(BaseModel):
             duration_ms=step.duration_ms,
             detail=step.detail,
         )
-
-
-class ReasonOut(BaseModel):
-    code: Code
-    text: str = Field(description="For people.", examples=["No worker is alive."])
-    facts: dict[str, Any] = Field(description="For programs, by `code`.")
-
-
-class WhyOut(BaseModel):
-    """Why a task is not running. The first reason is the one to look at first."""
-
-    task_id: str = Field(examples=[TASK_ID])
-    status: TaskStatus
-    reasons: list[ReasonOut]
-
-    @classmethod
-    def of(cls, explained: Explanation) -> Self:
-        reasons = [ReasonOut(code=each.code, text=each.text, facts=each.facts) for each in explained.reasons]
-        return cls(task_id=explained.task.id, status=explained.task.status, reasons=reasons)
-
-
-class QueueRulesOut(BaseModel):
-    """What was said about a queue."""
-
-    name: str = Field(examples=["default"])
-    paused_at: datetime | None = Field(description="Since when nothing is started from it; null when it runs.")
-    max_running: int | None = Field(description="How many of its tasks may run at once; null for any number.")
-    version: int = Field(description="The `ETag`; 0 for a queue about which nothing was said yet.")
-
-    @classmethod
-    def of(cls, rules: QueueRules) -> Self:
-        return cls.model_validate(rules, from_attributes=True)
-
-
-class QueueOut(QueueRulesOut):
-    """A queue and what is in it."""
-
-    waiting: int = Field(description="Tasks that could start now.")
-    delayed: int = Field(description="Tasks whose time has not come.")
-    running: int = Field(description="Tasks in the hands of workers.")
-    exact: bool = Field(description="False when counting stopped at a bound: there are at least as many.")
-    oldest_waiting_seconds: float | None = Field(description="How long the first of those waiting could have started.")
-
-    @classmethod
-    def counted(cls, queue: Queue) -> Self:
-        contents = queue.contents
-        return cls(
-            **QueueRulesOut.of(queue.rules).model_dump(),
-            waiting=contents.waiting,
-            delayed=contents.delayed,
-            running=contents.running,
-            exact=contents.exact,
-            oldest_waiting_seconds=contents.oldest_waiting_seconds,
-        )
-
-
-class LimitIn(_Body):
-    max_running: Annotated[
-        int | None, Field(ge=1, le=1_000_000, description="How many may run at once; null for any number.")
-    ]
-
-
-class HeldOut(BaseModel):
-    task_id: str = Field(examples=[TASK_ID])
-    type: str = Field(examples=["report.build"])
-    queue: str
-    attempt: int
-    since: datetime = Field(examples=[_AT])
-
-    @classmethod
-    def of(cls, held: Held) -> Self:
-        return cls(task_id=held.task_id, type=held.task_type, queue=held.queue, attempt=held.attempt, since=held.since)
-
-
-class WorkerOut(BaseModel):
-    """A worker process that has not ended."""
-
-    id: str = Field(examples=[_WORKER_ID])
-    host: str
-    pid: int
-    alive: bool = Field(description="False when it has been silent for longer than its lease: it is being given up.")
-    queues: list[str] | None = Field(description="Null for all queues.")
-    types: list[str]
-    labels: dict[str, str]
-    concurrency: int
-    running: int = Field(description="As it said with its last heartbeat.")
-    finished: int
-    started_at: datetime = Field(examples=[_AT])
-    heartbeat_at: datetime = Field(examples=[_AT])
-    silent_seconds: float
-    lease_seconds: float
-    stopping_at: datetime | None = Field(description="When it was told to stop: it takes nothing more.")
-    holds: list[HeldOut] = Field(description="What it has in hand, the oldest first; some of it if there is much.")
-
-    @classmethod
-    def of(cls, worker: SeenWorker) -> Self:
-        derived: Mapping[str, Any] = {
-            "silent_seconds": worker.silent_for.total_seconds(),
-            "lease_seconds": worker.lease.total_seconds(),
-            "holds": [HeldOut.of(held) for held in worker.holds],
-        }
-        return cls.model_validate(
-            {name: derived[name] if name in derived else getattr(worker, name) for name in cls.model_fields}
-        )
-
-
-class TaskTypeOut(BaseModel):
-    """A kind of task that a worker has registered at some time."""
-
-    name: str = Field(examples=["report.build"])
-    description: str
-    queue: str
-    priority: int
-    max_attempts: int
-    timeout_seconds: int | None
-    emits_events: bool
-    max_running: int | None
-    max_running_per_key: int | None = Field(description="How many tasks with the same limit key may run at once.")
-    limit_key: str | None = Field(
-        description="What the limit key of a task is: `user`, or a field of the payload; null: what is given with it.",
-        examples=["payload.customer.id"],
-    )
-    units: str | None = Field(
-        description="What a task costs: a whole number, or a field of the payload; null: nothing.",
-        examples=["payload.pages"],
-    )
-    submit: str = Field(
-        description="Who may submit it: `admins`, `users`, or a scope; people may, and API keys that were given it.",
-        examples=["users"],
-    )
-    retention: dict[str, float | None] | None = Field(
-        description="How many seconds a task is kept after it has ended so, null for ever; what is not named is as the"
-        " settings say.",
-        examples=[{"SUCCEEDED": 86400.0}],
-    )
-    payload_schema: Any = Field(description="JSON Schema of the payload; null takes anything.")
-    workers: int = Field(description="How many workers that are alive have it.")
-    updated_at: datetime = Field(examples=[_AT])
-
-    @classmethod
-    def of(cls, task_type: SeenType) -> Self:
-        return cls.model_validate(task_type, from_attributes=True)

@@ -5,7 +5,7 @@ from typing import Any
 
 from headrace.cli.direct.answering import Handler, Request
 from headrace.tasks import queues
-from headrace.tasks.schemas import LimitIn, QueueOut, QueueRulesOut, WorkerOut
+from headrace.tasks.queue_schemas import LimitIn, QueueOut, QueueRulesOut, WorkerOut
 from headrace.tasks.store.queues import QueueRules
 
 

@@ -6,9 +6,8 @@ from typing import Any
 from headrace.cli.direct.answering import Handler, Request
 from headrace.tasks import service
 from headrace.tasks.model import Task, TaskStatus
-from headrace.tasks.schemas import LogOut, SubmitIn, TaskItemOut, TaskOut, WhyOut
+from headrace.tasks.schemas import LogOut, SubmitIn, TaskItemOut, TaskOut
 from headrace.tasks.store.tasks import Filter, LogLine
-from headrace.tasks.why import explain
 
 _PAGE = 200
 
@@ -73,6 +72,9 @@ async def list_logs(request: Request) -> list[Any]:
 
 
 async def explain_task(request: Request) -> Any:
+    from headrace.tasks.why import explain
+    from headrace.tasks.why_schemas import WhyOut
+
     async with request.begin() as tx:
         return WhyOut.of(await explain(tx, request.caller, request.path["task_id"])).model_dump(mode="json")
 

@@ -8,7 +8,7 @@ from pydantic import BaseModel, Field
 from headrace.operations.doctor import Verdict
 from headrace.operations.overview.model import Crew, Overview, ShownSetting
 from headrace.operations.statistics.model import Point, QueueSeries, Range, Statistics, quantile
-from headrace.tasks.schemas import QueueOut
+from headrace.tasks.queue_schemas import QueueOut
 
 
 class AlarmOut(BaseModel):

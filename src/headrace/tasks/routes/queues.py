@@ -13,8 +13,8 @@ from headrace.edge.problem_details import problems
 from headrace.edge.services import Db
 from headrace.tasks import queues
 from headrace.tasks.errors import QueueNotFound
+from headrace.tasks.queue_schemas import LimitIn, QueueOut, QueueRulesOut, TaskTypeOut, WorkerOut
 from headrace.tasks.routes.dependencies import Reader
-from headrace.tasks.schemas import LimitIn, QueueOut, QueueRulesOut, TaskTypeOut, WorkerOut
 from headrace.tasks.store.queues import QueueRules
 
 router = APIRouter(tags=["Queues"])

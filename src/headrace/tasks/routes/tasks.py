@@ -15,9 +15,10 @@ from headrace.tasks import service
 from headrace.tasks.errors import TaskNotFound
 from headrace.tasks.model import COMMON_STATUSES, TaskStatus
 from headrace.tasks.routes.dependencies import Reader, TaskIdPath
-from headrace.tasks.schemas import Instant, LogOut, StepOut, TaskItemOut, TaskOut, WhyOut
+from headrace.tasks.schemas import Instant, LogOut, StepOut, TaskItemOut, TaskOut
 from headrace.tasks.store.tasks import Filter
 from headrace.tasks.why import explain
+from headrace.tasks.why_schemas import WhyOut
 
 router = APIRouter(prefix="/tasks", tags=["Tasks"])
 

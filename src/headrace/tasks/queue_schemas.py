@@ -1,0 +1,135 @@
+"""Queues, workers and types as the API shows them."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Annotated, Any, Self
+
+from pydantic import Field
+
+from headrace.tasks.queues import Queue
+from headrace.tasks.schemas import AT, TASK_ID, WORKER_ID, Answer, Body
+from headrace.tasks.store.queues import QueueRules
+from headrace.tasks.store.workers import Held, SeenType, SeenWorker
+
+
+class QueueRulesOut(Answer):
+    """What was said about a queue."""
+
+    name: str = Field(examples=["default"])
+    paused_at: datetime | None = Field(description="Since when nothing is started from it; null when it runs.")
+    max_running: int | None = Field(description="How many of its tasks may run at once; null for any number.")
+    version: int = Field(description="The `ETag`; 0 for a queue about which nothing was said yet.")
+
+    @classmethod
+    def of(cls, rules: QueueRules) -> Self:
+        return cls.model_validate(rules, from_attributes=True)
+
+
+class QueueOut(QueueRulesOut):
+    """A queue and what is in it."""
+
+    waiting: int = Field(description="Tasks that could start now.")
+    delayed: int = Field(description="Tasks whose time has not come.")
+    running: int = Field(description="Tasks in the hands of workers.")
+    exact: bool = Field(description="False when counting stopped at a bound: there are at least as many.")
+    oldest_waiting_seconds: float | None = Field(description="How long the first of those waiting could have started.")
+
+    @classmethod
+    def counted(cls, queue: Queue) -> Self:
+        contents = queue.contents
+        return cls(
+            **QueueRulesOut.of(queue.rules).model_dump(),
+            waiting=contents.waiting,
+            delayed=contents.delayed,
+            running=contents.running,
+            exact=contents.exact,
+            oldest_waiting_seconds=contents.oldest_waiting_seconds,
+        )
+
+
+class LimitIn(Body):
+    max_running: Annotated[
+        int | None, Field(ge=1, le=1_000_000, description="How many may run at once; null for any number.")
+    ]
+
+
+class HeldOut(Answer):
+    task_id: str = Field(examples=[TASK_ID])
+    type: str = Field(examples=["report.build"])
+    queue: str
+    attempt: int
+    since: datetime = Field(examples=[AT])
+
+    @classmethod
+    def of(cls, held: Held) -> Self:
+        return cls(task_id=held.task_id, type=held.task_type, queue=held.queue, attempt=held.attempt, since=held.since)
+
+
+class WorkerOut(Answer):
+    """A worker process that has not ended."""
+
+    id: str = Field(examples=[WORKER_ID])
+    host: str
+    pid: int
+    alive: bool = Field(description="False when it has been silent for longer than its lease: it is being given up.")
+    queues: list[str] | None = Field(description="Null for all queues.")
+    types: list[str]
+    labels: dict[str, str]
+    concurrency: int
+    running: int = Field(description="As it said with its last heartbeat.")
+    finished: int
+    started_at: datetime = Field(examples=[AT])
+    heartbeat_at: datetime = Field(examples=[AT])
+    silent_seconds: float
+    lease_seconds: float
+    stopping_at: datetime | None = Field(description="When it was told to stop: it takes nothing more.")
+    holds: list[HeldOut] = Field(description="What it has in hand, the oldest first; some of it if there is much.")
+
+    @classmethod
+    def of(cls, worker: SeenWorker) -> Self:
+        derived: Mapping[str, Any] = {
+            "silent_seconds": worker.silent_for.total_seconds(),
+            "lease_seconds": worker.lease.total_seconds(),
+            "holds": [HeldOut.of(held) for held in worker.holds],
+        }
+        return cls.model_validate(
+            {name: derived[name] if name in derived else getattr(worker, name) for name in cls.model_fields}
+        )
+
+
+class TaskTypeOut(Answer):
+    """A kind of task that a worker has registered at some time."""
+
+    name: str = Field(examples=["report.build"])
+    description: str
+    queue: str
+    priority: int
+    max_attempts: int
+    timeout_seconds: int | None
+    emits_events: bool
+    max_running: int | None
+    max_running_per_key: int | None = Field(description="How many tasks with the same limit key may run at once.")
+    limit_key: str | None = Field(
+        description="What the limit key of a task is: `user`, or a field of the payload; null: what is given with it.",
+        examples=["payload.customer.id"],
+    )
+    units: str | None = Field(
+        description="What a task costs: a whole number, or a field of the payload; null: nothing.",
+        examples=["payload.pages"],
+    )
+    submit: str = Field(
+        description="Who may submit it: `admins`, `users`, or a scope; people may, and API keys that were given it.",
+        examples=["users"],
+    )
+    retention: dict[str, float | None] | None = Field(
+        description="How many seconds a task is kept after it has ended so, null for ever; what is not named is as the"
+        " settings say.",
+        examples=[{"SUCCEEDED": 86400.0}],
+    )
+    payload_schema: Any = Field(description="JSON Schema of the payload; null takes anything.")
+    workers: int = Field(description="How many workers that are alive have it.")
+    updated_at: datetime = Field(examples=[AT])
+
+    @classmethod
+    def of(cls, task_type: SeenType) -> Self:
+        return cls.model_validate(task_type, from_attributes=True)
