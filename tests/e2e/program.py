@@ -27,7 +27,7 @@ HEADRACE = (sys.executable, "-m", "headrace")
 
 _GREETING = re.compile(r"^  API       (?P<url>http://\S+)/v1", re.MULTILINE)
 _LISTENING = re.compile(r"^API at (?P<url>http://\S+)", re.MULTILINE)
-_PASSWORD = re.compile(r"as (?P<name>\S+) with the password (?P<password>\S+) \(shown only now\)")
+_PASSWORD = re.compile(r"as (?P<name>\S+) with the password (?P<password>\S+) \(in \S+ until used\)")
 
 
 def environment(settings: Mapping[str, str] | None = None) -> dict[str, str]:

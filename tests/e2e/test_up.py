@@ -2,6 +2,7 @@
 
 import shutil
 import signal
+import stat
 from pathlib import Path
 
 import pytest
@@ -28,7 +29,8 @@ def test_from_an_empty_folder_to_the_second_day(folder: Path, start: Start) -> N
     first = start("up", folder=folder)
     first.until_ready()
     url, (name, password) = first.url(), first.login()
-    assert log_in(url, name, password).status_code == 200
+    kept = folder / ".headrace" / "first-password"
+    assert (kept.read_text(), stat.filemode(kept.stat().st_mode)) == (f"{name}\n{password}\n", "-rw-------")
     assert log_in(url, name, "not the password").status_code == 401
     assert {path.name for path in folder.iterdir()} == {".headrace"}
 
@@ -40,19 +42,24 @@ def test_from_an_empty_folder_to_the_second_day(folder: Path, start: Start) -> N
     assert running_in(folder) == []
     said = first.err.splitlines()
     assert said[-2:] == ["stopping PostgreSQL", "stopped; the data stays in .headrace"]
-    assert first.out.splitlines()[-1] == f"Log in as {name} with the password {password} (not shown again)"
+    assert (
+        first.out.splitlines()[-1]
+        == f"Log in as {name} with the password {password} (it stays in .headrace/first-password)"
+    )
     assert [line for line in said if '"process.stopping"' in line]
     assert password not in first.err
     assert not any(password in path.read_text(errors="replace") for path in folder.rglob("*.log"))
 
     second = start("up", folder=folder)
     second.until_ready()
-    assert "as before" in second.out
+    assert second.login() == (name, password)  # nobody has used it yet
     assert log_in(second.url(), name, password).status_code == 200
+    assert eventually(lambda: not kept.exists())
 
     assert second.stop(signal.SIGTERM) == 0
     assert running_in(folder) == []
     assert second.err.splitlines()[-1] == "stopped; the data stays in .headrace"
+    assert password not in second.out.splitlines()[-1]
 
 
 def test_what_is_killed_comes_back(folder: Path, start: Start) -> None:

@@ -1,7 +1,7 @@
 """What administrators do to accounts. There is always an active administrator left, whatever happens at once."""
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from headrace import audit
@@ -125,14 +125,19 @@ async def create_admin(tx: Tx, who: Who, new: NewUser, *, welcomes: Sequence[Wel
 
 @dataclass(frozen=True, slots=True)
 class FirstAdmin:
-    """The administrator that a new installation starts with. The password is shown once."""
+    """The administrator that a new installation starts with."""
 
     user: User
     password: str = field(repr=False)
 
 
-async def ensure_first_admin(db: Database, accounts: Accounts, *, username: str = "admin") -> FirstAdmin | None:
-    """Make an administrator if there is none; None if there is. Of ten processes that start at once, one makes it."""
+async def ensure_first_admin(
+    db: Database, accounts: Accounts, *, username: str = "admin", keep: Callable[[FirstAdmin], None] | None = None
+) -> FirstAdmin | None:
+    """Make an administrator if there is none; None if there is. Of ten processes that start at once, one makes it.
+
+    ``keep`` is called before the commit: what it cannot keep is not made.
+    """
     async with db.transaction() as tx:
         if await store.admin_exists(tx):
             return None
@@ -145,9 +150,12 @@ async def ensure_first_admin(db: Database, accounts: Accounts, *, username: str 
             if await store.admin_exists(tx):
                 return None
             user = await create_admin(tx, Who.system(), new, welcomes=accounts.welcomes)
-            return FirstAdmin(user, password)
+            made = FirstAdmin(user, password)
+            if keep is not None:
+                keep(made)
+            return made
     except UsernameTaken:  # by somebody who is no administrator
-        return await ensure_first_admin(db, accounts, username=f"{username}-{secrets.token_hex(2)}")
+        return await ensure_first_admin(db, accounts, username=f"{username}-{secrets.token_hex(2)}", keep=keep)
 
 
 async def _lock(tx: Tx, user_id: str, expected: int | None) -> User:

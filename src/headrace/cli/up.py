@@ -17,11 +17,11 @@ from rich.markup import escape
 
 from headrace import __version__, migrations
 from headrace.accounts import administration, service
-from headrace.accounts.administration import FirstAdmin
 from headrace.assembly.newcomers import newcomers
 from headrace.cli import serving
 from headrace.cli.api import Host, Port
 from headrace.cli.development import for_development
+from headrace.cli.first_password import FirstPassword
 from headrace.cli.maintenance import maintenance_loops
 from headrace.cli.output import out, progress, say
 from headrace.cli.paying_locally import Paying, paying
@@ -75,7 +75,7 @@ def up(host: Host = None, port: Port = None, app: App = None, pay_locally: PayLo
     """Start everything: PostgreSQL, the schema, the API, scheduler and relay. Ctrl-C stops it; the data stays."""
     started = monotonic()
     if app is not None:
-        load_program(app)  # before anything is made: a password that is shown once must not be lost to a wrong name
+        load_program(app)  # before anything is made: a wrong name must not cost a start
     settings = for_development(load_settings(api_host=host, api_port=port))
     with _alone(data_folder(settings) / "up.lock") as lock:
         if isinstance(lock, _Running):
@@ -89,27 +89,30 @@ def up(host: Host = None, port: Port = None, app: App = None, pay_locally: PayLo
             with progress("looking at the database" if theirs else "starting PostgreSQL") as report:
                 deployment = stack.enter_context(database_of(settings, role="up", report=report, make=True))
                 secret = secret_key(settings, make=True)
-                admin = run(_prepare(settings, deployment, secret, report))
-            how = _How(app, pay_locally, admin, started)
+                first = FirstPassword.within(settings.data_dir)
+                run(_prepare(settings, deployment, secret, first, report))
+            how = _How(app, pay_locally, first, started)
             run(_serve(settings, deployment, secret, listening, how))
             say("stopping PostgreSQL" if deployment.embedded else "stopping")
-            if admin is not None:  # by now it has scrolled away
+            if (unused := first.read()) is not None:  # by now it has scrolled away
                 # Where it was said first, and not where the log goes.
                 out.print(
-                    f"Log in as {admin.user.username} with the password {admin.password} (not shown again)",
-                    markup=False,
+                    f"Log in as {unused[0]} with the password {unused[1]} (it stays in {first.file})", markup=False
                 )
     say(f"stopped; the data stays in {settings.data_dir}")
 
 
-async def _prepare(settings: Settings, deployment: Deployment, secret: bytes, report: Report) -> FirstAdmin | None:
-    """The schema and the first administrator, who is given only if it was made just now."""
+async def _prepare(
+    settings: Settings, deployment: Deployment, secret: bytes, first: FirstPassword, report: Report
+) -> None:
+    """The schema and the first administrator."""
     await migrations.migrate(deployment.owner, lock_timeout=settings.database_migrate_lock_timeout, report=report)
     async with (
         await Database.connect(deployment.app) as db,
         service.open_accounts(accounts_config(settings), secret=secret, welcomes=newcomers()) as known,
     ):
-        return await administration.ensure_first_admin(db, known)
+        await administration.ensure_first_admin(db, known, keep=first.keep)
+        await first.forget_if_used(db)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +121,7 @@ class _How:
 
     program: str | None
     pay_locally: bool
-    admin: FirstAdmin | None
+    first: FirstPassword
     started: float
 
 
@@ -139,11 +142,12 @@ async def _serve(
         relaying(told.settings, deployment) as relay,
         maintenance_loops(told.settings, deployment) as reaper,
         serving.application(told.settings, deployment, secret, url=listening.url, meters=meters) as app,
+        how.first.watched(deployment.app),
     ):
         for part in (working, firing, relay, reaper):
             if part is not None:
                 meters.add(part.read_figures)
-        _greet(listening.url, how.admin, settings, pay_at=told.url, seconds=monotonic() - how.started)
+        _greet(listening.url, how.first, settings, pay_at=told.url, seconds=monotonic() - how.started)
         await serving.serve(app, listening, settings, stop=stop)
 
 
@@ -158,11 +162,12 @@ def _working(
     return supervised(Supervisor(worker_command(program), 1, environment=environment), stop=stop)
 
 
-def _greet(url: str, admin: FirstAdmin | None, settings: Settings, *, pay_at: str | None, seconds: float) -> None:
+def _greet(url: str, first: FirstPassword, settings: Settings, *, pay_at: str | None, seconds: float) -> None:
+    unused = first.read()
     login = (
-        f"as [bold]{admin.user.username}[/] with the password [bold]{admin.password}[/] (shown only now)"
-        if admin
-        else "as before (password lost? `.venv/bin/headrace admin reset-password NAME`)"
+        f"as [bold]{unused[0]}[/] with the password [bold]{unused[1]}[/] (in {escape(str(first.file))} until used)"
+        if unused
+        else "as before (password lost? `headrace admin reset-password NAME`)"
     )
     allowed = _OPEN if settings.registration == "open" else _CLOSED
     if settings.webhook_local_targets:
