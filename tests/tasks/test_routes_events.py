@@ -14,6 +14,8 @@ import pytest
 import uvicorn
 from starlette.requests import ClientDisconnect
 
+from headrace.access import Caller, Role
+from headrace.audit import Who
 from headrace.tasks import live
 from headrace.tasks.catalog import RegistryCatalog
 from headrace.tasks.context import TaskContext
@@ -31,8 +33,15 @@ CONFIG = WatchConfig(
 )
 
 
+NOBODY = Caller(Who.system(), "u_1", Role.USER)
+
+
 @pytest.fixture
 def bench(bench: Bench) -> Bench:
+    @bench.registry.task("break", max_attempts=1)
+    async def break_(context: TaskContext, _: Any) -> None:
+        raise LookupError("no such shelf")
+
     @bench.registry.task("talk")
     async def talk(context: TaskContext, lines: Any) -> None:
         for number in range(lines or 0):
@@ -126,6 +135,22 @@ async def work(bench: Bench, task: str) -> None:
         await bench.over(task)
 
 
+async def test_a_user_sees_the_frames_of_the_handler_and_an_administrator_all(bench: Bench, served: Served) -> None:
+    task = await bench.submit("break")
+    await work(bench, task)
+    told: dict[str, list[str]] = {}
+    for who in (stand.USER, f"{stand.USER},ADMIN"):
+        served.client.headers["Authorization"] = f"Bearer {who}"
+        async with events_of(served, task, after_log=0) as events:
+            data = [message.data async for message in events if message.event in ("task", "log")]
+        told[who] = [each.get("error_message") or each.get("message") for each in data]
+    for text in told[stand.USER]:
+        assert 'File "test_routes_events.py"' in text
+        assert text.endswith("LookupError: no such shelf")
+        assert "/" not in text
+    assert all(f'File "{__file__}"' in text for text in told[f"{stand.USER},ADMIN"])
+
+
 async def test_a_client_that_comes_back_goes_on_where_it_was(bench: Bench, served: Served) -> None:
     task = await bench.submit("talk", 4)
     async with bench.working():
@@ -153,7 +178,7 @@ async def test_a_client_that_goes_away_is_noticed(bench: Bench, served: Served) 
 
 async def test_a_client_that_goes_away_while_it_is_written_to_counts_no_longer(bench: Bench, served: Served) -> None:
     task = await bench.submit("talk")
-    stream = EventStream(_written(served.watch.follow(task, user_id="u_1")))
+    stream = EventStream(_written(NOBODY, served.watch.follow(task, user_id="u_1")))
 
     async def receive() -> dict[str, Any]:
         raise AssertionError("nobody asks")

@@ -78,7 +78,7 @@ async def submit_task(
     task = await _get(tx, task_id)
     if made:
         await audit.record(tx, caller.who, Action.CREATED, _resource(task), new=task, data=data or {})
-    return _seen_by(caller, task)  # the task of then may have failed
+    return seen_by(caller, task)  # the task of then may have failed
 
 
 async def submit_tasks(tx: Tx, tasks: Tasks, caller: Caller, specs: Sequence[TaskSpec]) -> list[str]:
@@ -149,12 +149,16 @@ async def get_task(tx: Tx, caller: Caller, task_id: str) -> Task:
     task = await _reach(tx, caller, task_id)
     if task.user_id != caller.user_id:
         await audit.record(tx, caller.who, Action.READ, _resource(task))
-    return _seen_by(caller, task)
+    return seen_by(caller, task)
 
 
-def _seen_by(caller: Caller, task: Task) -> Task:
+def seen_by(caller: Caller, task: Task) -> Task:
     """Of a stack, users see their own code; administrators see all of it."""
     return task if caller.is_admin else replace(task, error_message=for_users(task.error_message))
+
+
+def line_seen_by(caller: Caller, line: LogLine) -> LogLine:
+    return line if caller.is_admin else replace(line, message=for_users(line.message))
 
 
 async def list_tasks(tx: Tx, caller: Caller, wanted: Filter, *, older_than: Mark | None = None, limit: int) -> Found:
@@ -167,14 +171,14 @@ async def list_tasks(tx: Tx, caller: Caller, wanted: Filter, *, older_than: Mark
     if wanted.statuses is not None and TaskStatus.RUNNING in wanted.statuses:
         wanted = replace(wanted, statuses=sorted({*wanted.statuses, *RUNNING}))
     found = await store.list_tasks(tx, wanted, older_than=older_than, limit=limit)
-    return replace(found, tasks=[_seen_by(caller, task) for task in found.tasks])
+    return replace(found, tasks=[seen_by(caller, task) for task in found.tasks])
 
 
 async def list_logs(tx: Tx, caller: Caller, task_id: str, *, after: int = 0, limit: int) -> list[LogLine]:
     """What became of the attempts and what the handlers wrote, in that order."""
     task = await get_task(tx, caller, task_id)
     lines = await store.list_logs(tx, task.id, after=after, limit=limit)
-    return lines if caller.is_admin else [replace(line, message=for_users(line.message)) for line in lines]
+    return [line_seen_by(caller, line) for line in lines]
 
 
 async def list_steps(tx: Tx, caller: Caller, task_id: str, *, after: int = 0, limit: int) -> list[StepLine]:
@@ -193,11 +197,11 @@ async def cancel_task(tx: Tx, tasks: Tasks, caller: Caller, task_id: str, *, exp
     """
     old, queue_row = await _hold(tx, caller, task_id, expected)
     if old.status is TaskStatus.CANCELED:
-        return _seen_by(caller, old)
+        return seen_by(caller, old)
     if old.status.is_over:
         raise TaskOver(f"The task is over already: it {_ENDED[old.status]}.", status=old.status)
     if not await _cancel(tx, tasks, old, queue_row, request_id=caller.who.request_id):
-        return _seen_by(caller, old)
+        return seen_by(caller, old)
     return await _changed(tx, caller, old, "cancel")
 
 
@@ -298,7 +302,7 @@ async def _hold(tx: Tx, caller: Caller, task_id: str, expected: int | None) -> t
 async def _changed(tx: Tx, caller: Caller, old: Task, verb: str) -> Task:
     new = await _get(tx, old.id)
     await audit.record(tx, caller.who, Action.UPDATED, _resource(new), old=old, new=new, data={"verb": verb})
-    return _seen_by(caller, new)
+    return seen_by(caller, new)
 
 
 async def _follow(

@@ -7,7 +7,8 @@ from pathlib import Path
 _FRAME = re.compile(r'(?P<before>[ |+]*)File "(?P<file>[^"]*)", line (?P<line>\d+)(?P<rest>, in .*)?')
 _HEADRACE = str(Path(__file__).parents[1])
 _NOT_THEIRS = (_HEADRACE, sysconfig.get_path("stdlib"), "<frozen ")
-_PACKAGES = ("/site-packages/", "/dist-packages/")
+# The worker may run on another machine, with another Python in another folder.
+_PACKAGES = ("/site-packages/", "/dist-packages/", "/lib/python3.", "/src/headrace/")
 
 
 def for_users(text: str | None) -> str | None:

@@ -106,7 +106,9 @@ async def list_removals(
         tx, user_id=user_id, batch_id=batch_id, asset_id=asset_id, older_than=older_than, limit=limit
     )
     tasks = await task_store.list_named(tx, [each.task_id for each in found])
-    return [Ordered(each, tasks[each.task_id]) for each in found if each.task_id in tasks]
+    return [
+        Ordered(each, tasks_service.seen_by(caller, tasks[each.task_id])) for each in found if each.task_id in tasks
+    ]
 
 
 async def _price(tx: Tx, caller: Caller, asset_ids: Sequence[str], wanted: Wanted) -> list[Priced]:

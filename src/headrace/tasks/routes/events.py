@@ -9,7 +9,7 @@ from fastapi.responses import StreamingResponse
 from pydantic import BaseModel
 from starlette.types import Send
 
-from headrace.access import Scope
+from headrace.access import Caller, Scope
 from headrace.edge.authorization import Again, AuthenticateAgain
 from headrace.edge.problem_details import problems
 from headrace.edge.services import Db
@@ -103,38 +103,40 @@ async def follow_task(
             return Response(status_code=204)
     watch.check_room(caller.user_id)
     news = watch.follow(
-        task.id, user_id=caller.user_id, since=since, lines_after=after_log, may_see=_may_see(again, task)
+        task.id, user_id=caller.user_id, since=since, lines_after=after_log, may_see=_may_see(again, caller, task)
     )
     # nginx would otherwise gather events until it has a buffer full of them
-    return EventStream(_written(news), headers={"X-Accel-Buffering": "no"})
+    return EventStream(_written(caller, news), headers={"X-Accel-Buffering": "no"})
 
 
-def _may_see(again: AuthenticateAgain, task: Task) -> MaySee:
+def _may_see(again: AuthenticateAgain, opener: Caller, task: Task) -> MaySee:
     async def ask() -> bool:
         try:
             caller = await again()
         except Denied:
+            return False
+        if opener.is_admin and not caller.is_admin:  # what is told is what administrators see
             return False
         return caller.may(Scope.TASKS_READ) and (caller.user_id == task.user_id or caller.is_admin)
 
     return ask
 
 
-async def _written(news: AsyncGenerator[Event, None]) -> AsyncGenerator[bytes, None]:
+async def _written(caller: Caller, news: AsyncGenerator[Event, None]) -> AsyncGenerator[bytes, None]:
     yield f"retry: {_COME_BACK_AFTER_MS}\n\n".encode()
     async with aclosing(news):
         async for event in news:
-            yield encode(event)
+            yield encode(caller, event)
 
 
-def encode(event: Event) -> bytes:
-    """One event as it goes over the wire."""
+def encode(caller: Caller, event: Event) -> bytes:
+    """One event as it goes over the wire to this caller."""
     shown: BaseModel
     match event:
         case Event(kind=Kind.TASK, task=task) if task is not None:
-            shown = TaskItemOut.of(task)
+            shown = TaskItemOut.of(service.seen_by(caller, task))
         case Event(kind=Kind.LOG, line=line) if line is not None:
-            shown = LogOut.of(line)
+            shown = LogOut.of(service.line_seen_by(caller, line))
         case Event(kind=Kind.END):
             shown = EndOut(status=event.task.status if event.task else None)
         case Event(kind=Kind.REVOKED):
