@@ -14,11 +14,9 @@ import orjson
 from headrace.access import Caller
 from headrace.database import Tx
 from headrace.tasks.catalog import Catalog, KnownType
-from headrace.tasks.errors import OverCap, QueueUndeclared, TooManyOpenTasks
-from headrace.tasks.model import TaskSpec, TaskStatus
+from headrace.tasks.errors import OverCap, QueueUndeclared
+from headrace.tasks.model import TaskSpec
 from headrace.tasks.submit import check_spec
-
-_OPEN = [status.value for status in TaskStatus if not status.is_over]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,21 +50,6 @@ async def check_caps(tx: Tx, catalog: Catalog, caps: Caps, caller: Caller, specs
                     queue=spec.queue,
                 )
             declared.add(spec.queue)
-    await check_open(tx, caps, caller, len(specs))
-
-
-async def check_open(tx: Tx, caps: Caps, caller: Caller, more: int) -> None:
-    """``TooManyOpenTasks`` if a user would have more tasks that wait or run than users may have."""
-    if caller.is_admin:
-        return
-    waiting: int = await tx.fetchval(COUNT_OPEN, caller.user_id, _OPEN, caps.open_tasks)
-    if waiting + more > caps.open_tasks:
-        raise TooManyOpenTasks(
-            f"A user may have {caps.open_tasks:,} tasks that wait or run: wait until some are over, or cancel some "
-            "(HEADRACE_USER_OPEN_TASKS).",
-            cap="open_tasks",
-            most=caps.open_tasks,
-        )
 
 
 def _check(caps: Caps, known: KnownType, spec: TaskSpec) -> None:
@@ -112,11 +95,4 @@ SELECT $1 = 'default'
     OR EXISTS (SELECT FROM headrace.queues WHERE name = $1)
     OR EXISTS (SELECT FROM headrace.task_types WHERE queue = $1 AND name NOT LIKE 'headrace.%')
     OR EXISTS (SELECT FROM headrace.workers WHERE ended_at IS NULL AND $1 = ANY (queues) AND $1 <> 'headrace')
-"""
-# Along the index of user and status, and no further than the cap. Those who come at the same moment do not see each
-# other: a few more may get in.
-COUNT_OPEN = """
-SELECT count(*) FROM (
-  SELECT FROM headrace.tasks WHERE user_id = $1 AND status = ANY ($2) LIMIT $3
-) AS waiting
 """

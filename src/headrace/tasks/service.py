@@ -15,11 +15,12 @@ from headrace.audit import Action, Resource, ResourceType
 from headrace.database import Tx
 from headrace.errors import Invalid
 from headrace.sql import Mark
-from headrace.tasks.caps import Caps, check_caps, check_open
+from headrace.tasks.caps import Caps, check_caps
 from headrace.tasks.catalog import Catalog, KnownType
 from headrace.tasks.errors import TaskNotFound, TaskNotOver, TaskOver, TaskSpecInvalid, TypeDenied, UnknownTaskType
 from headrace.tasks.followers import Followers
 from headrace.tasks.model import DEFAULT_QUEUE, RUNNING, Change, Task, TaskSpec, TaskStatus, Transition
+from headrace.tasks.open_tasks import OpenTasks
 from headrace.tasks.rights import Rights
 from headrace.tasks.store import moves
 from headrace.tasks.store import tasks as store
@@ -41,6 +42,7 @@ class Tasks:
     catalog: Catalog
     followers: Followers
     caps: Caps = field(default_factory=Caps)
+    open_tasks: OpenTasks = field(default_factory=OpenTasks)
 
     @classmethod
     def of(cls, submitter: Submitter) -> "Tasks":
@@ -66,7 +68,7 @@ async def submit_task(
     """
     if user_id not in (None, caller.user_id) and not caller.is_admin:
         raise AdminOnly("Only an administrator may submit tasks for others.")
-    await check_caps(tx, tasks.catalog, tasks.caps, caller, [spec])
+    await _check_caps(tx, tasks, caller, [spec])
     try:
         task_id, made = await tasks.submitter.submit_once(
             tx, _from(caller, spec), user_id=user_id or caller.user_id, rights=Rights.of(caller)
@@ -88,7 +90,7 @@ async def submit_tasks(tx: Tx, tasks: Tasks, caller: Caller, specs: Sequence[Tas
     """
     given = [_from(caller, spec) for spec in specs]
     try:
-        await check_caps(tx, tasks.catalog, tasks.caps, caller, specs)
+        await _check_caps(tx, tasks, caller, specs)
         task_ids = await tasks.submitter.submit_many(tx, given, user_id=caller.user_id, rights=Rights.of(caller))
     except (Invalid, TypeDenied, ScopeMissing) as refused:
         index = await _first_refused(tx, tasks, caller, specs)
@@ -103,6 +105,11 @@ async def submit_tasks(tx: Tx, tasks: Tasks, caller: Caller, specs: Sequence[Tas
             data={"count": str(len(task_ids))},
         )
     return task_ids
+
+
+async def _check_caps(tx: Tx, tasks: Tasks, caller: Caller, specs: Sequence[TaskSpec]) -> None:
+    await check_caps(tx, tasks.catalog, tasks.caps, caller, specs)
+    await tasks.open_tasks.check(tx, caller, tasks.caps.open_tasks, len(specs))
 
 
 async def _first_refused(tx: Tx, tasks: Tasks, caller: Caller, specs: Sequence[TaskSpec]) -> int:
@@ -256,7 +263,7 @@ async def retry_task(tx: Tx, tasks: Tasks, caller: Caller, task_id: str, *, expe
         raise TaskOver("The task succeeded: submit another one to do it again.", status=old.status)
     known = await known_or_plain(tx, tasks, old.task_type)
     Rights.of(caller).check(known.name, known.submit)
-    await check_open(tx, tasks.caps, caller, 1)
+    await tasks.open_tasks.check(tx, caller, tasks.caps.open_tasks, 1)
     cost = units(old.task_type, known.units, old.payload)
     await moves.requeue(tx, old.id, message="Tried again by hand.", units=cost)
     await _follow(tx, tasks, old, Change.REVIVED, caller.who.request_id, cost)

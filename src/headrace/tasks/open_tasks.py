@@ -1,0 +1,57 @@
+"""How many tasks of a user wait or run, against the cap, without counting them at every submission."""
+
+import time
+from collections.abc import Callable
+from datetime import timedelta
+
+from headrace.access import Caller
+from headrace.database import Tx
+from headrace.tasks.errors import TooManyOpenTasks
+from headrace.tasks.model import TaskStatus
+
+_OPEN = [status.value for status in TaskStatus if not status.is_over]
+_COUNT_AGAIN_AFTER = timedelta(seconds=5)
+_PART = 10
+_MOST_USERS = 10_000
+
+# Along the index of user and status, and no further than the cap. Those who come at the same moment do not see each
+# other: a few more may get in.
+COUNT_OPEN = """
+SELECT count(*) FROM (
+  SELECT FROM headrace.tasks WHERE user_id = $1 AND status = ANY ($2) LIMIT $3
+) AS waiting
+"""
+
+
+class OpenTasks:
+    """What one process remembers.
+
+    A count reads an entry of the index for each task, up to the cap: at 9,000 it took longer than the submission. So
+    whoever was counted may submit a tenth of what was left to them before they are counted again, for a few seconds:
+    up to ten processes that do so at once let nobody get over the cap. Close to it everyone is counted each time.
+    """
+
+    def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._left: dict[str, tuple[int, float]] = {}  # by user: how many more without a count, and until when
+
+    async def check(self, tx: Tx, caller: Caller, cap: int, more: int) -> None:
+        """``TooManyOpenTasks`` if a user would have more tasks that wait or run than users may have."""
+        if caller.is_admin:
+            return
+        left, until = self._left.get(caller.user_id, (0, 0.0))
+        if more <= left and self._clock() < until:
+            self._left[caller.user_id] = (left - more, until)
+            return
+        waiting: int = await tx.fetchval(COUNT_OPEN, caller.user_id, _OPEN, cap)
+        if waiting + more > cap:
+            raise TooManyOpenTasks(
+                f"A user may have {cap:,} tasks that wait or run: wait until some are over, or cancel some "
+                "(HEADRACE_USER_OPEN_TASKS).",
+                cap="open_tasks",
+                most=cap,
+            )
+        if len(self._left) >= _MOST_USERS:
+            self._left.clear()
+        until = self._clock() + _COUNT_AGAIN_AFTER.total_seconds()
+        self._left[caller.user_id] = ((cap - waiting - more) // _PART, until)
