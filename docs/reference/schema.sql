@@ -807,6 +807,7 @@ CREATE TABLE headrace.schema_definitions (
   name varchar(64) NOT NULL,
   checksum character(64) NOT NULL,
   applied_at timestamptz NOT NULL DEFAULT now(),
+  revision integer NOT NULL DEFAULT 0,
   CONSTRAINT schema_definitions_pkey PRIMARY KEY (kind, name)
 );
 GRANT SELECT ON headrace.schema_definitions TO headrace_app;

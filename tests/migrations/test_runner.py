@@ -239,6 +239,48 @@ async def test_a_changed_function_is_made_anew_and_nothing_else(
     await migrations.verify_current(config(server, name))
 
 
+async def test_an_older_program_leaves_newer_functions_alone(
+    server: TestServer, make_database: MakeDatabase, template: str, monkeypatch: pytest.MonkeyPatch
+) -> None:  # W-19
+    name = await make_database(template)
+    ours, revision = definitions.known(), definitions.revision()
+    newer = with_change("fence", "seq << 20", "seq << 21")
+    with monkeypatch.context() as later:
+        later.setattr(definitions, "known", lambda: newer)
+        later.setattr(definitions, "revision", lambda: revision + 1)
+        await migrations.migrate(config(server, name), lock_timeout=NOW)
+        after = await describe(config(server, name))
+    assert definitions.known() == ours
+    for verb in (
+        migrations.verify_current(config(server, name)),
+        migrations.migrate(config(server, name), lock_timeout=NOW),
+    ):
+        with pytest.raises(migrations.SchemaTooNew, match=f"revision {revision + 1}"):
+            await verb
+    assert await describe(config(server, name)) == after
+    # On purpose it can.
+    with monkeypatch.context() as later:
+        later.setattr(definitions, "known", lambda: newer)
+        later.setattr(definitions, "revision", lambda: revision + 1)
+        newest = migrations.available()[-1].number
+        assert await migrations.roll_back(config(server, name), to=newest, lock_timeout=NOW) == []
+    await migrations.migrate(config(server, name), lock_timeout=NOW)
+    await migrations.verify_current(config(server, name))
+
+
+async def test_a_newer_program_with_the_same_functions_is_newer_all_the_same(
+    server: TestServer, make_database: MakeDatabase, template: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A change that was taken back: those who have it must not bring it again."""
+    name = await make_database(template)
+    with monkeypatch.context() as later:
+        revision = definitions.revision()
+        later.setattr(definitions, "revision", lambda: revision + 2)
+        await migrations.migrate(config(server, name), lock_timeout=NOW)
+    with pytest.raises(migrations.SchemaTooNew):
+        await migrations.verify_current(config(server, name))
+
+
 async def test_a_trigger_that_needs_a_busy_table_gives_up_and_changes_nothing(
     server: TestServer, make_database: MakeDatabase, template: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:  # W-19

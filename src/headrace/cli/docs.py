@@ -14,11 +14,14 @@ from headrace.cli.later import Later
 from headrace.cli.output import EXIT_CODES, say
 from headrace.cli.python_page import python_page
 from headrace.errors import Conflict, Invalid
+from headrace.migrations import definitions
 from headrace.outbox.catalogue import EVENT_TYPES
 from headrace.web import description, reference
 
 # What the console's client is made from.
 _CONSOLE = Path("console")
+# Where the number of the definitions stands, beside them.
+_MIGRATIONS = Path("src/headrace/migrations")
 
 
 class PagesStale(Conflict):
@@ -35,6 +38,8 @@ def docs(
     if not folder.is_dir():
         raise Invalid(f"There is no folder {folder} here: run this in the project's root.")
     pages = {folder / name: render for name, render in _pages().items()}
+    if _MIGRATIONS.is_dir():
+        pages[_MIGRATIONS / "revision"] = definitions.numbered
     if _CONSOLE.is_dir():
         pages[_CONSOLE / "openapi.json"] = description.shape
     for page, render in pages.items():

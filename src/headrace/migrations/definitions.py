@@ -2,6 +2,9 @@
 
 ``functions/NAME.sql`` and ``views/NAME.sql`` hold one definition each, ``triggers/TABLE.sql`` those of one table. So a
 changed function is a diff of that function. Tables change by numbered migrations alone.
+
+All of them together have a revision, a number in the file ``revision`` that grows with every change: by it an older
+program knows that it must not put its own back.
 """
 
 import hashlib
@@ -39,6 +42,7 @@ class Stale:
 
     new_functions: tuple[Definition, ...] = ()  # made before the migrations: CHECKs and partitions rest on them
     others: tuple[Definition, ...] = ()  # made after them: a changed function may need a new column
+    revision: int = 0  # of those that the database has
 
     def __bool__(self) -> bool:
         return bool(self.new_functions or self.others)
@@ -53,6 +57,18 @@ def known() -> tuple[Definition, ...]:
     """Every definition of this program; functions after those that they call."""
     by_kind = {kind: tuple(_read(kind)) for kind in _KINDS}
     return (*_callees_first(by_kind["functions"]), *by_kind["triggers"], *by_kind["views"])
+
+
+def revision() -> int:
+    """The number of this program's definitions."""
+    return int((files(__package__) / "revision").read_text("utf-8").split()[0])
+
+
+def numbered() -> str:
+    """The text of the file ``revision`` as it should be: the next number if a definition has changed since."""
+    number, _, checksum = (files(__package__) / "revision").read_text("utf-8").strip().partition(" ")
+    now = hashlib.sha256("".join(one.checksum for one in sorted(known(), key=str)).encode()).hexdigest()
+    return f"{number if checksum == now else int(number) + 1} {now}\n"
 
 
 def _read(kind: str) -> Iterator[Definition]:
@@ -78,7 +94,11 @@ def _callees_first(functions: Iterable[Definition]) -> list[Definition]:
 
 
 FIND_BOOK = "SELECT to_regclass('headrace.schema_definitions') IS NOT NULL"
-LIST_BOOKED = "SELECT kind, name, checksum FROM headrace.schema_definitions"
+# A book that an earlier program has begun has no revisions.
+LIST_BOOKED = """
+SELECT kind, name, checksum, coalesce((to_jsonb(booked) ->> 'revision')::integer, 0) AS revision
+FROM headrace.schema_definitions AS booked
+"""
 
 
 async def read_stale(connection: "asyncpg.Connection[Any] | Tx") -> Stale:
@@ -87,7 +107,8 @@ async def read_stale(connection: "asyncpg.Connection[Any] | Tx") -> Stale:
     booked = {(row["kind"], row["name"]): row["checksum"] for row in rows}
     stale = [one for one in known() if booked.get((one.kind, one.name)) != one.checksum]
     new = tuple(one for one in stale if one.kind == "functions" and (one.kind, one.name) not in booked)
-    return Stale(new, tuple(one for one in stale if one not in new))
+    others = tuple(one for one in stale if one not in new)
+    return Stale(new, others, revision=max((row["revision"] for row in rows), default=0))
 
 
 BOOK = """
@@ -96,18 +117,31 @@ ON CONFLICT (kind, name) DO UPDATE SET checksum = excluded.checksum, applied_at 
 """
 
 
+# Of all, not only of those that were made just now: the others are of this revision, too.
+NUMBER = "UPDATE headrace.schema_definitions SET revision = {revision} WHERE revision < {revision};\n"
+
+
 def creation(definitions: Iterable[Definition]) -> str:
     """SQL that makes them, and notes it."""
-    return "".join(
+    made = "".join(
         f"-- {one}\n{one.text.rstrip()}{BOOK.format(kind=one.kind, name=one.name, checksum=one.checksum)}"
         for one in definitions
     )
+    return made + numbering() if made else ""
+
+
+def numbering() -> str:
+    """SQL that notes of which revision the definitions are."""
+    return NUMBER.format(revision=revision())
 
 
 # A function may speak of tables that come after it.
 BEFORE_TABLES = "SET LOCAL check_function_bodies = off;\n"
-# Triggers went with the tables that were dropped, and views before them.
-FORGET_ALL_BUT_FUNCTIONS = "DELETE FROM headrace.schema_definitions WHERE kind <> 'functions';"
+# Triggers went with the tables that were dropped, and views before them. Whoever goes back wants an older program next.
+FORGET_ALL_BUT_FUNCTIONS = (
+    "DELETE FROM headrace.schema_definitions WHERE kind <> 'functions'; "
+    "UPDATE headrace.schema_definitions SET revision = 0;"
+)
 LIST_TABLES = (
     "SELECT relname::text FROM pg_class WHERE relnamespace = 'headrace'::regnamespace AND relkind IN ('r', 'p')"
 )

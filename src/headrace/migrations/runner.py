@@ -135,6 +135,11 @@ def refuse_too_new(found: Status) -> None:
             f"The database is at {found.unknown[-1].number:04}_{found.unknown[-1].name} and this program knows "
             f"{available()[-1]} at most: update the program, or name another database."
         )
+    if found.stale.revision > definitions.revision():
+        raise SchemaTooNew(
+            f"The functions, triggers and views of the database are of revision {found.stale.revision}, and this "
+            f"program's of {definitions.revision()}: update the program, or name another database."
+        )
 
 
 async def verify_current(config: DatabaseConfig) -> None:
@@ -150,10 +155,7 @@ def require_current(found: Status) -> None:
             f"{len(found.pending)} migrations are missing, from {found.pending[0]}: run `headrace migrate`."
         )
     if found.stale:
-        raise SchemaBehind(
-            f"What it has of {_names(list(found.stale))} is not this program's: run `headrace migrate`, with the "
-            "newest program that uses this database."
-        )
+        raise SchemaBehind(f"What it has of {_names(list(found.stale))} is not this program's: run `headrace migrate`.")
 
 
 async def migrate(
@@ -165,7 +167,8 @@ async def migrate(
         found = await read_status(connection)
         refuse_too_new(found)
         todo = [migration for migration in found.pending if migration.number <= target]
-        if todo or found.stale:  # where nothing is to do, no rights are needed for it either
+        behind = found.stale.revision < definitions.revision()
+        if todo or found.stale or behind:  # where nothing is to do, no rights are needed for it either
             await _prepare(connection)
         await _define(connection, found.stale.new_functions, lock_timeout, prefix=definitions.BEFORE_TABLES)
         for migration in todo:
@@ -175,6 +178,8 @@ async def migrate(
         if others:
             report(f"defining {_names(others)}")
         await _define(connection, others, lock_timeout)
+        if behind:
+            await connection.execute(definitions.numbering())
         await _look_ahead(connection)
         return todo
 
@@ -273,8 +278,10 @@ CREATE TABLE IF NOT EXISTS headrace.schema_definitions (
   name       varchar(64) NOT NULL,
   checksum   char(64)    NOT NULL,
   applied_at timestamptz NOT NULL DEFAULT now(),
+  revision   integer     NOT NULL DEFAULT 0,
   PRIMARY KEY (kind, name)
 );
+ALTER TABLE headrace.schema_definitions ADD COLUMN IF NOT EXISTS revision integer NOT NULL DEFAULT 0;
 COMMENT ON TABLE headrace.schema_definitions IS 'Which functions, triggers and views; written by headrace migrate.';
 GRANT USAGE ON SCHEMA headrace TO headrace_app;
 GRANT SELECT ON headrace.schema_migrations, headrace.schema_definitions TO headrace_app;
