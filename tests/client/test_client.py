@@ -169,6 +169,9 @@ async def test_queues_and_workers(client: Client, bench: Bench) -> None:
     assert (queue.waiting, queue.running, queue.exact) == (1, 0, True)
     assert queue.paused_at is not None
     assert (await client.resume("default")).paused_at is None
+    assert (await client.limit("default", 3)).max_running == 3
+    assert (await client.limit("default", None)).max_running is None
+    assert {each.name: each.queue for each in await client.task_types()}
     async with bench.working(labels={"zone": "a"}):
         await client.wait(task.id)
         [worker] = await client.workers()
@@ -244,6 +247,7 @@ async def test_the_sync_face_has_the_same_verbs(api: str, bench: Bench) -> None:
             assert client.cancel(late.id).status == "CANCELED"
             assert client.retry(late.id).status == "QUEUED"
             assert (client.pause("q", create=True).name, client.resume("q").name) == ("q", "q")
+            assert (client.limit("q", 2).max_running, len(client.task_types()) > 0) == (2, True)
             assert len(client.workers()) == 1
             assert "task.created" in {known.name for known in client.event_types()}
             assert {queue.name for queue in client.queues()} >= {"default", "q"}

@@ -12,12 +12,13 @@ from typing import Any, Self
 import httpx
 
 from headrace import ids
+from headrace.client.accounts import ApiKeys, Me, Users
 from headrace.client.connection import Connection
 from headrace.client.errors import Unreachable
 from headrace.client.files import Files
 from headrace.client.inbox import Notifications
 from headrace.client.locks import Locks
-from headrace.client.model import EventType, LogLine, NewTask, Queue, QueueRules, Step, Task, Why, Worker
+from headrace.client.model import EventType, LogLine, NewTask, Queue, QueueRules, Step, Task, TaskType, Why, Worker
 from headrace.client.removals import Removals
 from headrace.client.retrying import RetryPolicy
 from headrace.client.schedules import Executions, Schedules
@@ -40,8 +41,8 @@ _POLL_FIRST_S, _POLL_LAST_S = 0.1, 2.0
 
 class Client(Verbs):
     """Speaks to one server with one API key; its own verbs are about tasks; ``schedules``, ``executions``, ``locks``,
-    ``usage``, ``plans``, ``subscriptions``, ``payments``, ``webhooks``, ``notifications``, ``files`` and
-    ``removals`` have theirs. Submits are idempotent by themselves: sent again, they happen once.
+    ``usage``, ``plans``, ``subscriptions``, ``payments``, ``webhooks``, ``notifications``, ``files``, ``removals``,
+    ``users`` and ``api_keys`` have theirs. Submits are idempotent by themselves: sent again, they happen once.
 
     Every verb raises the errors of ``headrace.client.errors``; a server that is busy (429, 503) or out of reach is
     asked again, with growing pauses, before that.
@@ -69,6 +70,8 @@ class Client(Verbs):
         self.notifications = Notifications(connection)
         self.files = Files(connection)
         self.removals = Removals(connection)
+        self.users = Users(connection)
+        self.api_keys = ApiKeys(connection)
 
     async def close(self) -> None:
         """Close its connections."""
@@ -139,6 +142,14 @@ class Client(Verbs):
     async def workers(self) -> Sequence[Worker]:
         """Workers that have not ended. For administrators."""
         return [Worker.of(item) for item in (await self._get("/v1/workers"))["items"]]
+
+    async def task_types(self) -> Sequence[TaskType]:
+        """What can be submitted: every type that a worker has registered."""
+        return [TaskType.of(item) for item in (await self._get("/v1/task-types"))["items"]]
+
+    async def me(self) -> Me:
+        """Whom the server takes this client for."""
+        return Me.of(await self._get("/v1/me"))
 
     async def event_types(self) -> Sequence[EventType]:
         """Every type of event that webhooks and brokers may be sent."""
@@ -242,6 +253,11 @@ class Client(Verbs):
     async def resume(self, queue: str) -> QueueRules:
         """Go on with a queue that was paused. For administrators."""
         return QueueRules.of(await self._change(f"/v1/queues/{part(queue)}/resume", None, safe=True))
+
+    async def limit(self, queue: str, max_running: int | None, *, create: bool = False) -> QueueRules:
+        """Let at most so many tasks of a queue run at once; None for any number. For administrators."""
+        path = f"/v1/queues/{part(queue)}/limit{'?create=true' * create}"
+        return QueueRules.of(await self._change(path, None, safe=True, method="PUT", body={"max_running": max_running}))
 
     # -- listing; the last, because its name means something else from here on
 

@@ -190,6 +190,28 @@ class EventType(Answer):
 
 
 @dataclass(frozen=True, slots=True)
+class TaskType(Answer):
+    """A kind of task that a worker has registered. ``payload_schema`` is a JSON Schema; None takes anything."""
+
+    name: str
+    description: str
+    queue: str
+    priority: int
+    max_attempts: int
+    emits_events: bool
+    submit: str
+    workers: int
+    updated_at: datetime
+    timeout_seconds: int | None = None
+    max_running: int | None = None
+    max_running_per_key: int | None = None
+    limit_key: str | None = None
+    units: str | None = None
+    retention: Mapping[str, float | None] | None = None
+    payload_schema: Any = None
+
+
+@dataclass(frozen=True, slots=True)
 class Worker(Answer):
     """A worker process that has not ended."""
 

@@ -1,5 +1,6 @@
 """What ``headrace.client`` offers."""
 
+from headrace.client.accounts import ApiKey, Me, User
 from headrace.client.asynchronous import Client
 from headrace.client.errors import ApiError, Unreachable
 from headrace.client.inbox import Notification
@@ -26,6 +27,7 @@ from headrace.client.model import (
     Step,
     StorageUse,
     Task,
+    TaskType,
     Upload,
     UsedDay,
     Why,
@@ -39,6 +41,7 @@ from headrace.client.webhooks import Delivery, Endpoint, EndpointStatistics, New
 
 __all__ = [
     "ApiError",
+    "ApiKey",
     "Balance",
     "Candidate",
     "Client",
@@ -54,6 +57,7 @@ __all__ = [
     "Link",
     "Lock",
     "LogLine",
+    "Me",
     "NewEndpoint",
     "NewRemoval",
     "NewSchedule",
@@ -77,9 +81,11 @@ __all__ = [
     "Subscription",
     "SyncClient",
     "Task",
+    "TaskType",
     "Unreachable",
     "Upload",
     "UsedDay",
+    "User",
     "Why",
     "Worker",
 ]

@@ -10,9 +10,11 @@ from typing import Any, Self, TypeVar
 
 import httpx
 
+from headrace.client.accounts import Me
 from headrace.client.asynchronous import Client
-from headrace.client.model import EventType, LogLine, NewTask, Queue, QueueRules, Step, Task, Why, Worker
+from headrace.client.model import EventType, LogLine, NewTask, Queue, QueueRules, Step, Task, TaskType, Why, Worker
 from headrace.client.retrying import RetryPolicy
+from headrace.client.synchronous_accounts import SyncApiKeys, SyncUsers
 from headrace.client.synchronous_files import SyncFiles
 from headrace.client.synchronous_removals import SyncRemovals
 from headrace.client.synchronous_schedules import SyncExecutions, SyncLocks, SyncSchedules
@@ -98,6 +100,8 @@ class SyncClient:
         self.notifications = SyncNotifications(self._loop, self._client.notifications)
         self.files = SyncFiles(self._loop, self._client.files)
         self.removals = SyncRemovals(self._loop, self._client.removals)
+        self.users = SyncUsers(self._loop, self._client.users)
+        self.api_keys = SyncApiKeys(self._loop, self._client.api_keys)
 
     def close(self) -> None:
         self._loop.run(self._client.close())
@@ -161,6 +165,12 @@ class SyncClient:
     def workers(self) -> Sequence[Worker]:
         return self._loop.run(self._client.workers())
 
+    def task_types(self) -> Sequence[TaskType]:
+        return self._loop.run(self._client.task_types())
+
+    def me(self) -> Me:
+        return self._loop.run(self._client.me())
+
     def event_types(self) -> Sequence[EventType]:
         return self._loop.run(self._client.event_types())
 
@@ -205,6 +215,9 @@ class SyncClient:
 
     def resume(self, queue: str) -> QueueRules:
         return self._loop.run(self._client.resume(queue))
+
+    def limit(self, queue: str, max_running: int | None, *, create: bool = False) -> QueueRules:
+        return self._loop.run(self._client.limit(queue, max_running, create=create))
 
     def list(
         self,

@@ -1,0 +1,138 @@
+"""Users and API keys, for programs with an event loop: ``client.users`` and ``client.api_keys``."""
+
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Self
+
+from headrace.client.model import Answer
+from headrace.client.verbs import Verbs, given, part
+
+_USERS = "/v1/admin/users"
+_KEYS = "/v1/api-keys"
+
+
+@dataclass(frozen=True, slots=True)
+class User(Answer):
+    """An account. ``password`` is there only when one was made for it just now."""
+
+    id: str
+    status: str
+    role: str
+    version: int
+    created_at: datetime
+    updated_at: datetime
+    username: str | None = None
+    email: str | None = None
+    last_login_at: datetime | None = None
+    password: str | None = None
+
+    @classmethod
+    def with_password(cls, data: Mapping[str, Any]) -> Self:
+        return cls.of({**data["user"], "password": data["password"]})
+
+    def __repr__(self) -> str:
+        return f"User(id={self.id!r}, username={self.username!r}, role={self.role!r})"  # no password in a log
+
+
+@dataclass(frozen=True, slots=True)
+class Me(Answer):
+    """Who is calling, and with what: an API key has ``scopes``, a session may do all that its user may."""
+
+    user: User
+    session_id: str | None = None
+    api_key_id: str | None = None
+    scopes: Sequence[str] | None = None
+
+    @classmethod
+    def of(cls, data: Mapping[str, Any]) -> Self:
+        return cls(User.of(data["user"]), data["session_id"], data["api_key_id"], data["scopes"])
+
+
+@dataclass(frozen=True, slots=True)
+class ApiKey(Answer):
+    """An API key. ``key`` is there only when it was just made."""
+
+    id: str
+    name: str
+    hint: str
+    scopes: Sequence[str]
+    created_at: datetime
+    expires_at: datetime | None = None
+    last_used_at: datetime | None = None
+    key: str | None = None
+
+    def __repr__(self) -> str:
+        return f"ApiKey(id={self.id!r}, name={self.name!r}, hint={self.hint!r})"  # no key in a log
+
+
+class Users(Verbs):
+    """Accounts. All of it is for administrators."""
+
+    async def create(
+        self,
+        username: str,
+        *,
+        password: str | None = None,
+        email: str | None = None,
+        role: str = "USER",
+        key: str | None = None,
+    ) -> User:
+        """Make an account. Without a ``password`` one is made up, which is shown only now."""
+        body = given({"username": username, "password": password, "email": email, "role": role})
+        return User.with_password(await self._create(_USERS, body, key))
+
+    async def get(self, user_id: str) -> User:
+        """One user."""
+        return User.of(await self._get(f"{_USERS}/{part(user_id)}"))
+
+    async def suspend(self, user_id: str, *, version: int | None = None) -> User:
+        """Shut a user out: sessions end and API keys stop working at once."""
+        return User.of(await self._change(f"{_USERS}/{part(user_id)}/suspend", version, safe=True))
+
+    async def reinstate(self, user_id: str, *, version: int | None = None) -> User:
+        """Let a suspended user in again."""
+        return User.of(await self._change(f"{_USERS}/{part(user_id)}/reinstate", version, safe=True))
+
+    async def set_role(self, user_id: str, role: str, *, version: int | None = None) -> User:
+        """Make a user an administrator (``ADMIN``), or no longer one (``USER``)."""
+        path = f"{_USERS}/{part(user_id)}/role"
+        return User.of(await self._change(path, version, safe=True, body={"role": role}))
+
+    async def reset_password(self, user_id: str, *, password: str | None = None, version: int | None = None) -> User:
+        """Give a user another password; all their sessions end. One that is made up is shown only now."""
+        path = f"{_USERS}/{part(user_id)}/password"
+        body = given({"password": password})
+        return User.with_password(await self._change(path, version, safe=False, body=body))
+
+    async def list(
+        self, *, username: str | None = None, status: str | None = None, role: str | None = None
+    ) -> AsyncGenerator[User, None]:
+        """All users, newest first; by ``username`` at most one."""
+        async for item in self._pages(_USERS, {"username": username, "status": status, "role": role}):
+            yield User.of(item)
+
+
+class ApiKeys(Verbs):
+    """Keys for programs: those of whoever is calling."""
+
+    async def create(
+        self, name: str, scopes: Sequence[str], *, expires_at: datetime | None = None, key: str | None = None
+    ) -> ApiKey:
+        """Make a key, which is shown only now. Only people can: a client that was given the token of a session
+        (``POST /v1/auth/login``) in place of an API key."""
+        body = given({"name": name, "scopes": sorted(scopes), "expires_at": expires_at})
+        return ApiKey.of(await self._create(_KEYS, body, key))
+
+    async def get(self, api_key_id: str) -> ApiKey:
+        """One key, without the key itself."""
+        return ApiKey.of(await self._get(f"{_KEYS}/{part(api_key_id)}"))
+
+    async def revoke(self, api_key_id: str) -> None:
+        """End a key: from now on nothing can be done with it."""
+        await self._connection.request("DELETE", f"{_KEYS}/{part(api_key_id)}", safe=False)
+
+    async def list(self) -> AsyncGenerator[ApiKey, None]:
+        """Keys that are not revoked, newest first."""
+        async for item in self._pages(_KEYS):
+            yield ApiKey.of(item)
