@@ -117,7 +117,7 @@ async def once(run: Run[Sizes], name: str) -> None:
             with retiring(run.url):
                 loaded = await load(run)
             run.note("retired", 1 - await connection.fetchval(OLD, timeout=600) / run.sizes.history)
-            # Before the history has gone the tables shrink, or hold what is dead of it: afterwards as much goes as comes.
+            # Until the history has gone, what is dead of it makes room: afterwards as much goes as comes.
             if len(loaded.sizes) >= 3:
                 run.note("growth", loaded.sizes[-1] / loaded.sizes[0])
         else:
