@@ -4,11 +4,10 @@ import { type Action, api, data, type EventOut, type paths, useListing } from ".
 import {
   type Column,
   CursorTable,
-  commonTexts,
-  Empty,
   IconChevronDown,
   IconDownload,
   IconShieldCheck,
+  NoRows,
   Page,
   StateBadge,
   Time,
@@ -39,7 +38,6 @@ export const ACTION_TONES: Record<string, Tone> = {
 /** The trail: searched, filtered in the address, exported, verified. */
 export default function AuditPage() {
   const t = useText(auditTexts);
-  const common = useText(commonTexts);
   const [verifying, { open, close }] = useDisclosure(false);
   const filters = useFilters(DEFAULTS);
   const { values, set } = filters;
@@ -149,13 +147,7 @@ export default function AuditPage() {
         columns={columns}
         rowKey={(event) => event.id}
         href={(event) => `/operators/audit/${event.id}`}
-        empty={
-          filters.active ? (
-            <Empty title={common("nothingMatches")} text={common("nothingMatchesText")} />
-          ) : (
-            <Empty icon={IconShieldCheck} title={t("none")} text={t("noneText")} />
-          )
-        }
+        empty={<NoRows filtered={filters.active} icon={IconShieldCheck} title={t("none")} text={t("noneText")} />}
       />
       <Verify opened={verifying} onClose={close} />
     </Page>

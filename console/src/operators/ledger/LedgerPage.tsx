@@ -5,14 +5,13 @@ import { api, data, type EntryOut, type EntryStatus, type Source, useListing, ty
 import {
   type Column,
   CursorTable,
-  commonTexts,
-  Empty,
   Fact,
   Facts,
   IconDownload,
   IconReceipt,
   IconShieldCheck,
   Id,
+  NoRows,
   Page,
   Panel,
   StateBadge,
@@ -41,7 +40,6 @@ const SOURCES: readonly Source[] = [
 export default function LedgerPage() {
   const t = useText(ledgerTexts);
   const part = useText(partTexts);
-  const common = useText(commonTexts);
   const language = useLanguage();
   const filters = useFilters(DEFAULTS);
   const { values, set } = filters;
@@ -125,13 +123,7 @@ export default function LedgerPage() {
         listing={listing}
         columns={columns}
         rowKey={(entry) => entry.id}
-        empty={
-          filters.active ? (
-            <Empty title={common("nothingMatches")} text={common("nothingMatchesText")} />
-          ) : (
-            <Empty icon={IconReceipt} title={t("none")} text={t("noneText")} />
-          )
-        }
+        empty={<NoRows filtered={filters.active} icon={IconReceipt} title={t("none")} text={t("noneText")} />}
       />
     </Page>
   );

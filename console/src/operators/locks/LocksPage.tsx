@@ -3,9 +3,8 @@ import { api, data, type LockOut, useListing } from "../../api";
 import {
   type Column,
   CursorTable,
-  commonTexts,
-  Empty,
   IconLock,
+  NoRows,
   Page,
   StateBadge,
   Time,
@@ -29,7 +28,6 @@ const STATES: readonly LockStatus[] = ["ACTIVE", "EXPIRED", "RELEASED"];
 export default function LocksPage() {
   const t = useText(lockTexts);
   const part = useText(partTexts);
-  const common = useText(commonTexts);
   const confirm = useConfirm();
   const { act } = useAct(["locks"]);
   const filters = useFilters(DEFAULTS);
@@ -119,13 +117,7 @@ export default function LocksPage() {
         listing={listing}
         columns={columns}
         rowKey={(lock) => `${lock.user_id} ${lock.key} ${lock.fence}`}
-        empty={
-          values.key || values.holder ? (
-            <Empty title={common("nothingMatches")} text={common("nothingMatchesText")} />
-          ) : (
-            <Empty icon={IconLock} title={t("none")} text={t("noneText")} />
-          )
-        }
+        empty={<NoRows filtered={filters.active} icon={IconLock} title={t("none")} text={t("noneText")} />}
       />
     </Page>
   );

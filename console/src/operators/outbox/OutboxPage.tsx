@@ -6,13 +6,13 @@ import {
   type Column,
   CursorTable,
   commonTexts,
-  Empty,
   Fact,
   Facts,
   IconMailForward,
   IconRefresh,
   Id,
   JsonView,
+  NoRows,
   Page,
   Panel,
   StateBadge,
@@ -110,13 +110,7 @@ export default function OutboxPage() {
         columns={columns}
         rowKey={(event) => event.id}
         onOpen={setOpened}
-        empty={
-          filters.active ? (
-            <Empty title={common("nothingMatches")} text={common("nothingMatchesText")} />
-          ) : (
-            <Empty icon={IconMailForward} title={t("none")} text={t("noneText")} />
-          )
-        }
+        empty={<NoRows filtered={filters.active} icon={IconMailForward} title={t("none")} text={t("noneText")} />}
       />
       <Drawer
         opened={opened !== null}

@@ -3,9 +3,8 @@ import { api, data, type ExecutionItemOut, useListing } from "../../api";
 import {
   type Column,
   CursorTable,
-  commonTexts,
-  Empty,
   IconHistory,
+  NoRows,
   Page,
   StateBadge,
   stateTexts,
@@ -31,7 +30,6 @@ const STATES: readonly Status[] = ["PENDING", "RUNNING", "SUCCEEDED", "FAILED", 
 export default function RunsPage() {
   const t = useText(runTexts);
   const part = useText(partTexts);
-  const common = useText(commonTexts);
   const filters = useFilters(DEFAULTS);
   const { values, set } = filters;
   const since = useSince(values.range);
@@ -64,13 +62,7 @@ export default function RunsPage() {
           ...(values.schedule ? { schedule_id: values.schedule } : {}),
           ...(since ? { due_after: since } : {}),
         }}
-        empty={
-          filters.active ? (
-            <Empty title={common("nothingMatches")} text={common("nothingMatchesText")} />
-          ) : (
-            <Empty icon={IconHistory} title={t("none")} text={t("noneText")} />
-          )
-        }
+        empty={<NoRows filtered={filters.active} icon={IconHistory} title={t("none")} text={t("noneText")} />}
       />
     </Page>
   );

@@ -6,9 +6,9 @@ import {
   type Column,
   CursorTable,
   commonTexts,
-  Empty,
   IconCalendarTime,
   IconPlus,
+  NoRows,
   Page,
   StateBadge,
   stateTexts,
@@ -142,13 +142,7 @@ export default function SchedulesPage() {
         rowKey={(schedule) => schedule.id}
         href={(schedule) => `/operators/schedules/${schedule.id}`}
         selection={{ chosen, onChange: setChosen }}
-        empty={
-          filters.active ? (
-            <Empty title={common("nothingMatches")} text={common("nothingMatchesText")} />
-          ) : (
-            <Empty icon={IconCalendarTime} title={t("none")} text={t("noneText")} />
-          )
-        }
+        empty={<NoRows filtered={filters.active} icon={IconCalendarTime} title={t("none")} text={t("noneText")} />}
       />
     </Page>
   );

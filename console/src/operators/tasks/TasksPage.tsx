@@ -7,7 +7,6 @@ import {
   type Column,
   CursorTable,
   commonTexts,
-  Empty,
   IconBan,
   IconChevronDown,
   IconListCheck,
@@ -16,6 +15,7 @@ import {
   IconStack2,
   IconTrash,
   Id,
+  NoRows,
   Page,
   StateBadge,
   stateTexts,
@@ -166,13 +166,7 @@ export default function TasksPage() {
         rowKey={(task) => task.id}
         href={(task) => `/tasks/${task.id}`}
         selection={{ chosen, onChange: setChosen }}
-        empty={
-          filters.active ? (
-            <Empty title={common("nothingMatches")} text={common("nothingMatchesText")} />
-          ) : (
-            <Empty icon={IconListCheck} title={t("empty")} text={t("emptyText")} />
-          )
-        }
+        empty={<NoRows filtered={filters.active} icon={IconListCheck} title={t("empty")} text={t("emptyText")} />}
       />
     </Page>
   );
