@@ -7,10 +7,10 @@ import {
   Empty,
   IconActivity,
   IconCircleCheck,
+  Loaded,
   Loading,
   Page,
   Panel,
-  ProblemAlert,
   StateBadge,
   Time,
   useFilters,
@@ -57,26 +57,20 @@ export default function OverviewPage() {
         />
       }
     >
-      {overview.error ? (
-        <ProblemAlert error={overview.error} onRetry={() => void overview.refetch()} />
-      ) : overview.data ? (
-        <Figures overview={overview.data} failed={statistics.data ? totals(statistics.data) : null} />
-      ) : (
-        <Loading />
-      )}
-      {statistics.error ? (
-        <ProblemAlert error={statistics.error} onRetry={() => void statistics.refetch()} />
-      ) : statistics.data ? (
-        statistics.data.points.length > 0 ? (
-          <Suspense fallback={<Loading lines={6} />}>
-            <Plots statistics={statistics.data} />
-          </Suspense>
-        ) : (
-          <NothingYet />
-        )
-      ) : (
-        <Loading lines={6} />
-      )}
+      <Loaded query={overview}>
+        {(found) => <Figures overview={found} failed={statistics.data ? totals(statistics.data) : null} />}
+      </Loaded>
+      <Loaded query={statistics} lines={6}>
+        {(found) =>
+          found.points.length > 0 ? (
+            <Suspense fallback={<Loading lines={6} />}>
+              <Plots statistics={found} />
+            </Suspense>
+          ) : (
+            <NothingYet />
+          )
+        }
+      </Loaded>
       {overview.data && (
         <SimpleGrid cols={{ base: 1, lg: 2 }}>
           <Panel title={t("alarms")} text={<Checked at={overview.data.alarms_at} />}>

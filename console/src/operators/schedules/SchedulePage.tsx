@@ -15,10 +15,9 @@ import {
   IconTrash,
   Id,
   JsonView,
-  Loading,
+  Loaded,
   Page,
   Panel,
-  ProblemAlert,
   StateBadge,
   Time,
   useConfirm,
@@ -34,21 +33,23 @@ import { Timeline } from "./Timeline";
 
 /** One schedule: when it runs, how it has done, and every run. */
 export default function SchedulePage() {
-  const t = useText(scheduleTexts);
   const { uid = "" } = useParams();
   const { user } = useMe();
+  const query = useQuery({
+    queryKey: ["schedules", uid],
+    queryFn: () => data(api.GET("/v1/schedules/{schedule_id}", { params: { path: { schedule_id: uid } } })),
+    refetchInterval: ({ state }) => (state.data?.user_id === user.id ? OWN_EVERY_MS : AUDITED_EVERY_MS),
+  });
+  return <Loaded query={query}>{(schedule) => <Schedule schedule={schedule} />}</Loaded>;
+}
+
+function Schedule({ schedule }: { schedule: ScheduleOut }) {
+  const t = useText(scheduleTexts);
   const navigate = useNavigate();
   const confirm = useConfirm();
   const { busy, act } = useAct(["schedules"], ["runs"]);
+  const { id: uid } = schedule;
   const params = { path: { schedule_id: uid } };
-  const query = useQuery({
-    queryKey: ["schedules", uid],
-    queryFn: () => data(api.GET("/v1/schedules/{schedule_id}", { params })),
-    refetchInterval: ({ state }) => (state.data?.user_id === user.id ? OWN_EVERY_MS : AUDITED_EVERY_MS),
-  });
-  if (query.error) return <ProblemAlert error={query.error} onRetry={() => void query.refetch()} />;
-  const schedule = query.data;
-  if (!schedule) return <Loading />;
   const remove = async () => {
     const yes = await confirm({
       title: t("askDelete", { name: schedule.name }),
