@@ -24,7 +24,7 @@ import { Diff } from "./Diff";
 export default function EventPage() {
   const { eventId = "" } = useParams();
   const query = useQuery({
-    queryKey: ["audit", "one", eventId],
+    queryKey: ["audit-event", eventId],
     queryFn: () => data(api.GET("/v1/audit/events/{event_id}", { params: { path: { event_id: eventId } } })),
     staleTime: Number.POSITIVE_INFINITY, // what happened does not change
   });

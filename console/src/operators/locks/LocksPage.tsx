@@ -12,6 +12,7 @@ import {
   useFilters,
 } from "../../components";
 import { useText } from "../../i18n";
+import { pollEvery } from "../live/useChanges";
 import { AUDITED_EVERY_MS } from "../parts/audited";
 import { FilterBar, SelectFilter, TextFilter } from "../parts/FilterBar";
 import { partTexts } from "../parts/parts.texts";
@@ -45,7 +46,7 @@ export default function LocksPage() {
       };
       return data(api.GET("/v1/locks", { params: { query: asked } }));
     },
-    { refetchInterval: AUDITED_EVERY_MS },
+    { refetchInterval: pollEvery(AUDITED_EVERY_MS) },
   );
   const release = async (lock: LockOut) => {
     const { key } = lock;

@@ -16,6 +16,7 @@ import {
   useFilters,
 } from "../../components";
 import { formats, useLanguage, useText, wordFor } from "../../i18n";
+import { pollEvery } from "../live/useChanges";
 import { partTexts } from "../parts/parts.texts";
 import classes from "./Overview.module.css";
 import { checkTexts, overviewTexts } from "./overview.texts";
@@ -32,7 +33,7 @@ export default function OverviewPage() {
   const overview = useQuery({
     queryKey: ["operators", "overview"],
     queryFn: () => data(api.GET("/v1/admin/overview")),
-    refetchInterval: 5000,
+    refetchInterval: pollEvery(5000),
   });
   const statistics = useQuery({
     queryKey: ["operators", "statistics", range],

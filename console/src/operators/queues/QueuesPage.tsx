@@ -16,6 +16,7 @@ import {
   useConfirm,
 } from "../../components";
 import { formats, useLanguage, useText } from "../../i18n";
+import { pollEvery } from "../live/useChanges";
 import { useAct } from "../parts/useAct";
 import { queueTexts } from "./queues.texts";
 
@@ -26,7 +27,9 @@ export default function QueuesPage() {
   const confirm = useConfirm();
   const { busy, act } = useAct(["queues"]);
   const [limiting, setLimiting] = useState<QueueOut | null>(null);
-  const listing = useListing<QueueOut>(["queues"], () => data(api.GET("/v1/queues")), { refetchInterval: 5000 });
+  const listing = useListing<QueueOut>(["queues"], () => data(api.GET("/v1/queues")), {
+    refetchInterval: pollEvery(5000),
+  });
   const n = (value: number) => formats.number(value, language);
   const pause = async (queue: QueueOut) => {
     const name = queue.name;

@@ -19,6 +19,7 @@ import {
   useConfirm,
 } from "../../components";
 import { formats, useLanguage, useText } from "../../i18n";
+import { pollEvery } from "../live/useChanges";
 import { useAct } from "../parts/useAct";
 import { runTexts } from "./runs.texts";
 
@@ -28,7 +29,7 @@ export default function RunPage() {
   const query = useQuery({
     queryKey: ["runs", "one", uid],
     queryFn: () => data(api.GET("/v1/executions/{execution_id}", { params: { path: { execution_id: uid } } })),
-    refetchInterval: ({ state }) => (state.data?.finished_at ? false : 5000),
+    refetchInterval: ({ state }) => (state.data?.finished_at ? false : pollEvery(5000)()),
   });
   return <Loaded query={query}>{(run) => <Run run={run} />}</Loaded>;
 }

@@ -13,6 +13,8 @@ import {
 } from "../../components";
 import { formats, useLanguage, useText, wordFor } from "../../i18n";
 import { useMe } from "../../session/store";
+import type { RunFilter } from "../live/belongs";
+import { pollEvery } from "../live/useChanges";
 import { AUDITED_EVERY_MS, OWN_EVERY_MS } from "../parts/audited";
 import { FilterBar, ManyFilter, RangeFilter, SelectFilter, TextFilter, useSince } from "../parts/FilterBar";
 import { partTexts } from "../parts/parts.texts";
@@ -68,16 +70,6 @@ export default function RunsPage() {
   );
 }
 
-export interface RunFilter {
-  /** Whose; everybody's without. */
-  readonly user_id?: string;
-  readonly status?: Status[];
-  readonly trigger?: "scheduled" | "manual";
-  readonly type?: string;
-  readonly schedule_id?: string;
-  readonly due_after?: string;
-}
-
 export function RunTable({ filter, empty }: { filter: RunFilter; empty: ReactNode }) {
   const t = useText(runTexts);
   const part = useText(partTexts);
@@ -89,7 +81,7 @@ export function RunTable({ filter, empty }: { filter: RunFilter; empty: ReactNod
       const query = { user_id: "*", ...filter, limit: 50, ...(cursor ? { cursor } : {}) };
       return data(api.GET("/v1/executions", { params: { query } }));
     },
-    { refetchInterval: filter.user_id === user.id ? OWN_EVERY_MS : AUDITED_EVERY_MS },
+    { refetchInterval: pollEvery(filter.user_id === user.id ? OWN_EVERY_MS : AUDITED_EVERY_MS) },
   );
   const columns: Column<ExecutionItemOut>[] = [
     {

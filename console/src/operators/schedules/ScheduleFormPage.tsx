@@ -30,7 +30,7 @@ export default function ScheduleFormPage() {
   const t = useText(scheduleFormTexts);
   const { uid } = useParams();
   const query = useQuery({
-    queryKey: ["schedules", uid, "form"],
+    queryKey: ["schedule-form", uid],
     queryFn: () => data(api.GET("/v1/schedules/{schedule_id}", { params: { path: { schedule_id: uid ?? "" } } })),
     enabled: uid !== undefined,
     staleTime: Number.POSITIVE_INFINITY, // what somebody is editing is not changed under their hands
@@ -288,7 +288,7 @@ function Preview({ kind, cron, interval, timezone }: { kind: Kind; cron: string;
   );
   const [body] = useDebouncedValue(asked, 300);
   const query = useQuery({
-    queryKey: ["schedules", "preview", body],
+    queryKey: ["schedule-preview", body],
     queryFn: () => data(api.POST("/v1/schedules/preview", { body })),
     retry: false,
   });

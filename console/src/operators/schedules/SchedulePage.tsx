@@ -24,6 +24,7 @@ import {
 } from "../../components";
 import { formats, useLanguage, useText } from "../../i18n";
 import { useMe } from "../../session/store";
+import { pollEvery } from "../live/useChanges";
 import { AUDITED_EVERY_MS, OWN_EVERY_MS } from "../parts/audited";
 import { useAct } from "../parts/useAct";
 import { RunTable } from "../runs/RunsPage";
@@ -218,9 +219,9 @@ function Runs({ schedule: { id: uid, user_id } }: { schedule: ScheduleOut }) {
   const t = useText(scheduleTexts);
   const { user } = useMe();
   const query = useQuery({
-    queryKey: ["runs", "timeline", uid],
+    queryKey: ["runs", "timeline", { schedule_id: uid }],
     queryFn: () => data(api.GET("/v1/executions", { params: { query: { schedule_id: uid, user_id, limit: 12 } } })),
-    refetchInterval: user_id === user.id ? OWN_EVERY_MS : AUDITED_EVERY_MS,
+    refetchInterval: pollEvery(user_id === user.id ? OWN_EVERY_MS : AUDITED_EVERY_MS),
   });
   const runs = query.data?.items ?? [];
   return (

@@ -23,6 +23,7 @@ import {
   useFilters,
 } from "../../components";
 import { useText, wordFor } from "../../i18n";
+import { pollEvery } from "../live/useChanges";
 import { AUDITED_EVERY_MS } from "../parts/audited";
 import {
   FilterBar,
@@ -69,7 +70,7 @@ export default function TasksPage() {
       const given = Object.fromEntries(Object.entries(query).filter(([, value]) => value !== undefined));
       return data(api.GET("/v1/tasks", { params: { query: given } }));
     },
-    { refetchInterval: AUDITED_EVERY_MS },
+    { refetchInterval: pollEvery(AUDITED_EVERY_MS) },
   );
   const types = useQuery({
     queryKey: ["task-types"],

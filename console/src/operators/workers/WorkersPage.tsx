@@ -4,6 +4,7 @@ import { Link } from "react-router";
 import { api, data, type WorkerOut } from "../../api";
 import { Elapsed, Empty, Fact, Facts, IconServer, Id, Loaded, Page, Panel, StateBadge, Time } from "../../components";
 import { formats, useLanguage, useText } from "../../i18n";
+import { pollEvery } from "../live/useChanges";
 import classes from "./Workers.module.css";
 import { workerTexts } from "./workers.texts";
 
@@ -13,7 +14,7 @@ export default function WorkersPage() {
   const query = useQuery({
     queryKey: ["workers"],
     queryFn: () => data(api.GET("/v1/workers")),
-    refetchInterval: 3000,
+    refetchInterval: pollEvery(3000),
   });
   return (
     <Page title={t("title")} text={t("text")}>
