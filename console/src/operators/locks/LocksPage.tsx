@@ -4,6 +4,7 @@ import {
   type Column,
   CursorTable,
   IconLock,
+  Id,
   NoRows,
   Page,
   StateBadge,
@@ -18,6 +19,7 @@ import { FilterBar, SelectFilter, TextFilter } from "../parts/FilterBar";
 import { partTexts } from "../parts/parts.texts";
 import { useAct } from "../parts/useAct";
 import { Views } from "../parts/Views";
+import classes from "../tasks/Tasks.module.css";
 import { lockTexts } from "./locks.texts";
 
 type LockStatus = LockOut["status"];
@@ -67,8 +69,7 @@ export default function LocksPage() {
       phone: "title",
       cell: (lock) => (
         <>
-          <b>{lock.key}</b>
-          <br />
+          <span className={classes.title}>{lock.key}</span>
           <small>{lock.purpose}</small>
         </>
       ),
@@ -79,7 +80,7 @@ export default function LocksPage() {
       width: "7rem",
       cell: (lock) => <StateBadge state={lock.status} label={t(lock.status)} />,
     },
-    { key: "holder", header: t("holder"), width: "minmax(6rem, 1fr)", cell: (lock) => lock.holder },
+    { key: "holder", header: t("holder"), width: "minmax(6rem, 1fr)", cell: (lock) => <Id id={lock.holder} /> },
     { key: "fence", header: t("fence"), width: "4rem", align: "end", cell: (lock) => lock.fence, phone: "hidden" },
     { key: "acquired", header: t("acquired"), width: "7.5rem", cell: (lock) => <Time at={lock.acquired_at} /> },
     {

@@ -63,14 +63,14 @@ export default function RisksPage() {
         </>
       ),
     },
-    { key: "severity", header: t("severity"), width: "7.5rem", cell: (risk) => <StateBadge state={risk.severity} /> },
-    { key: "status", header: part("state"), width: "8rem", cell: (risk) => <StateBadge state={risk.status} /> },
-    { key: "category", header: t("category"), width: "7rem", cell: (risk) => t(risk.category), phone: "hidden" },
+    { key: "severity", header: t("severity"), width: "6rem", cell: (risk) => <StateBadge state={risk.severity} /> },
+    { key: "status", header: part("state"), width: "6.5rem", cell: (risk) => <StateBadge state={risk.status} /> },
+    { key: "category", header: t("category"), width: "6rem", cell: (risk) => t(risk.category), phone: "hidden" },
     { key: "owner", header: t("owner"), width: "minmax(6rem, 0.7fr)", cell: (risk) => risk.owner },
     {
       key: "changed",
       header: t("changed"),
-      width: "8rem",
+      width: "7.5rem",
       cell: (risk) => <Time at={risk.updated_at} />,
       phone: "hidden",
     },

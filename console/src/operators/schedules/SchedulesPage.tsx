@@ -76,32 +76,32 @@ export default function SchedulesPage() {
     {
       key: "state",
       header: part("state"),
-      width: "8rem",
+      width: "6.5rem",
       cell: (schedule) => <StateBadge state={schedule.enabled ? "enabled" : "disabled"} />,
     },
     {
       key: "rhythm",
       header: t("rhythm"),
-      width: "minmax(7rem, 1fr)",
+      width: "minmax(6rem, 0.6fr)",
       cell: (schedule) => <code>{rhythmOf(schedule)}</code>,
     },
     {
       key: "next",
       header: t("next"),
-      width: "8.5rem",
+      width: "6.5rem",
       cell: (schedule) => (schedule.next_run ? <Time at={schedule.next_run} /> : t("never")),
     },
     {
       key: "last",
       header: t("last"),
-      width: "8.5rem",
+      width: "7.5rem",
       cell: (schedule) => <Time at={schedule.last_executed_at} />,
       phone: "hidden",
     },
     {
       key: "rate",
       header: t("rate"),
-      width: "5.5rem",
+      width: "4.5rem",
       align: "end",
       cell: (schedule) =>
         schedule.total_executions > 0

@@ -99,17 +99,17 @@ export default function TasksPage() {
         </>
       ),
     },
-    { key: "state", header: part("state"), width: "9.5rem", cell: (task) => <State task={task} /> },
-    { key: "queue", header: part("queue"), width: "minmax(6rem, 0.8fr)", cell: (task) => task.queue, phone: "hidden" },
+    { key: "state", header: part("state"), width: "7.5rem", cell: (task) => <State task={task} /> },
+    { key: "queue", header: part("queue"), width: "minmax(5rem, 0.5fr)", cell: (task) => task.queue, phone: "hidden" },
     {
       key: "attempt",
       header: t("attempt"),
-      width: "5rem",
+      width: "4.5rem",
       align: "end",
       phone: "hidden",
       cell: (task) => `${task.attempt} / ${task.max_attempts}`,
     },
-    { key: "created", header: part("created"), width: "8.5rem", cell: (task) => <Time at={task.created_at} /> },
+    { key: "created", header: part("created"), width: "7.5rem", cell: (task) => <Time at={task.created_at} /> },
     { key: "id", header: part("id"), width: "7.5rem", cell: (task) => <Id id={task.id} />, phone: "hidden" },
   ];
   return (
