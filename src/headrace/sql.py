@@ -48,6 +48,11 @@ class Where:
         collated = f'{_name(column)} COLLATE "C"' if by_bytes else _name(column)
         return self if value is None else self._and(f"{collated} = '{value}'")
 
+    def is_not_word(self, column: str, value: str | None) -> Self:
+        if value is not None and not _WORD.fullmatch(value):
+            raise ValueError(f"not a word of ours: {value!r}")
+        return self if value is None else self._and(f"{_name(column)} <> '{value}'")
+
     def among(self, column: str, values: Sequence[object] | None) -> Self:
         """One of these; of an empty list nothing is one."""
         if values is None:

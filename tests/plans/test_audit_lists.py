@@ -19,6 +19,7 @@ from tests.plans.test_documents_queries import USER, _nodes, fill
 FILTERS: list[tuple[EventFilter, str]] = [
     (EventFilter(), "idx_audit_events_timestamp"),
     (EventFilter(action=Action.DELETED), "idx_audit_logs_action_created_at"),
+    (EventFilter(changes=True), "idx_audit_logs_action_created_at"),
     (EventFilter(resource_type=ResourceType.TASK), "idx_audit_events_resource_type"),
     (EventFilter(resource_type=ResourceType.LEDGER), "idx_audit_events_resource_type"),
     (EventFilter(resource_type=ResourceType.TASK, action=Action.DELETED), "idx_audit_events_resource_type"),

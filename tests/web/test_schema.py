@@ -37,6 +37,7 @@ from headrace.database import Database, DatabaseConfig
 from headrace.edge.limits import LimitConfig
 from headrace.edge.services import Services
 from headrace.notifications.live import Inbox
+from headrace.operations.changes.live import Changes
 from headrace.settings import load
 from headrace.tasks.catalog import StoredCatalog
 from headrace.tasks.live import Watch, WatchConfig
@@ -86,6 +87,7 @@ def build(db: Database, known: Accounts) -> FastAPI:
         Webhooks(keyring_of(SECRET)),
         Inbox(db),
         files(folder(FOLDER / "files"), PlainInspector(), FOLDER / "scratch"),
+        Changes(db),
     )
     return create_app(services, WebConfig(streamed_paths=STREAMED), routers=routers(deps))
 
@@ -97,9 +99,9 @@ def _operations() -> list[Any]:
     return [operation.ok() for operation in found]
 
 
-# It never ends by itself, and so each request takes as long as the client has patience: tests/notifications has it.
-ENDLESS = "GET /v1/notifications/events"
-OPERATIONS = [each for each in _operations() if each.label != ENDLESS]
+# They never end by themselves, so each request takes as long as the client has patience: tests of their own have them.
+ENDLESS = {"GET /v1/notifications/events", "GET /v1/admin/changes"}
+OPERATIONS = [each for each in _operations() if each.label not in ENDLESS]
 
 
 class Api:

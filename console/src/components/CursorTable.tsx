@@ -1,4 +1,4 @@
-import { Checkbox, Loader, Skeleton, Text } from "@mantine/core";
+import { Button, Checkbox, Loader, Skeleton, Text } from "@mantine/core";
 import { useMediaQuery } from "@mantine/hooks";
 import { useWindowVirtualizer } from "@tanstack/react-virtual";
 import { type ReactNode, useEffect, useRef, useState } from "react";
@@ -49,7 +49,7 @@ export function CursorTable<T>({ label, listing, columns, rowKey, href, onOpen, 
     observer.observe(document.body);
     return () => observer.disconnect();
   }, []);
-  const { items, hasMore, isLoadingMore, loadMore } = listing;
+  const { items, hasMore, isLoadingMore, moreError, loadMore } = listing;
   const virtual = useWindowVirtualizer({
     count: items.length,
     estimateSize: () => (isPhone ? 104 : 49),
@@ -60,11 +60,11 @@ export function CursorTable<T>({ label, listing, columns, rowKey, href, onOpen, 
   const rows = virtual.getVirtualItems();
   const lastSeen = rows.at(-1)?.index ?? -1;
   useEffect(() => {
-    if (hasMore && !isLoadingMore && lastSeen >= items.length - 10) loadMore();
-  }, [hasMore, isLoadingMore, lastSeen, items.length, loadMore]);
+    if (hasMore && !isLoadingMore && moreError === null && lastSeen >= items.length - 10) loadMore();
+  }, [hasMore, isLoadingMore, moreError, lastSeen, items.length, loadMore]);
 
   if (listing.error) return <ProblemAlert error={listing.error} onRetry={listing.reload} />;
-  if (!listing.isLoading && items.length === 0) return <div className={classes.frame}>{empty}</div>;
+  if (!listing.isLoading && !hasMore && items.length === 0) return <div className={classes.frame}>{empty}</div>;
 
   const tracks = [...(selection ? ["2.25rem"] : []), ...columns.map((column) => column.width ?? "minmax(6rem, 1fr)")];
   const template = tracks.join(" ");
@@ -75,93 +75,107 @@ export function CursorTable<T>({ label, listing, columns, rowKey, href, onOpen, 
   };
   const keys = items.map(rowKey);
   const allChosen = keys.length > 0 && keys.every((key) => selection?.chosen.has(key));
+  const showNewer = () => {
+    listing.reload();
+    window.scrollTo({ top: 0 });
+  };
   return (
-    <div className={classes.frame} role="table" aria-label={label} aria-rowcount={hasMore ? -1 : items.length + 1}>
-      {!isPhone && (
-        <div className={classes.head} role="row" style={{ gridTemplateColumns: template }}>
-          {selection && (
-            <div role="columnheader">
-              <Checkbox
-                size="xs"
-                aria-label={t("selectAll")}
-                checked={allChosen}
-                indeterminate={!allChosen && selection.chosen.size > 0}
-                onChange={() => selection.onChange(new Set(allChosen ? [] : keys))}
-              />
-            </div>
-          )}
-          {columns.map((column) => (
-            <div key={column.key} role="columnheader" data-align={column.align}>
-              {column.header || <span className="only-screen-reader">{t("actions")}</span>}
-            </div>
-          ))}
+    <>
+      {listing.isBehind && (
+        <div className={classes.newer} role="status">
+          <Button size="compact-sm" onClick={showNewer}>
+            {t("showNewer")}
+          </Button>
         </div>
       )}
-      {listing.isLoading && <Placeholder />}
-      <div ref={frame} role="rowgroup" className={classes.rows} style={{ height: virtual.getTotalSize() }}>
-        {rows.map((row) => {
-          const item = items[row.index] as T;
-          const key = rowKey(item);
-          return (
-            <div
-              key={row.key}
-              ref={virtual.measureElement}
-              data-index={row.index}
-              className={isPhone ? classes.card : classes.row}
-              data-opens={href || onOpen ? true : undefined}
-              role="row"
-              aria-rowindex={row.index + 2}
-              style={{
-                transform: `translateY(${row.start - offset}px)`,
-                ...(isPhone ? {} : { gridTemplateColumns: template }),
-              }}
-            >
-              {selection && (
-                <div role="cell" className={classes.check}>
-                  <Checkbox
-                    size="xs"
-                    aria-label={`${t("select")} ${key}`}
-                    checked={selection.chosen.has(key)}
-                    onChange={() => toggle(key)}
-                  />
-                </div>
-              )}
-              {columns
-                .filter((column) => !isPhone || column.phone !== "hidden")
-                .map((column, index) => (
-                  <div
-                    key={column.key}
-                    role="cell"
-                    data-align={column.align}
-                    data-phone={isPhone ? (column.phone ?? "fact") : undefined}
-                  >
-                    {isPhone && column.phone !== "title" && column.header && (
-                      <span className={classes.factName}>{column.header}</span>
-                    )}
-                    {index === 0 && (href || onOpen) ? (
-                      <Opener item={item} href={href} onOpen={onOpen}>
-                        {column.cell(item)}
-                      </Opener>
-                    ) : (
-                      column.cell(item)
-                    )}
+      <div className={classes.frame} role="table" aria-label={label} aria-rowcount={hasMore ? -1 : items.length + 1}>
+        {!isPhone && (
+          <div className={classes.head} role="row" style={{ gridTemplateColumns: template }}>
+            {selection && (
+              <div role="columnheader">
+                <Checkbox
+                  size="xs"
+                  aria-label={t("selectAll")}
+                  checked={allChosen}
+                  indeterminate={!allChosen && selection.chosen.size > 0}
+                  onChange={() => selection.onChange(new Set(allChosen ? [] : keys))}
+                />
+              </div>
+            )}
+            {columns.map((column) => (
+              <div key={column.key} role="columnheader" data-align={column.align}>
+                {column.header || <span className="only-screen-reader">{t("actions")}</span>}
+              </div>
+            ))}
+          </div>
+        )}
+        {(listing.isLoading || (items.length === 0 && hasMore)) && <Placeholder />}
+        <div ref={frame} role="rowgroup" className={classes.rows} style={{ height: virtual.getTotalSize() }}>
+          {rows.map((row) => {
+            const item = items[row.index] as T;
+            const key = rowKey(item);
+            return (
+              <div
+                key={row.key}
+                ref={virtual.measureElement}
+                data-index={row.index}
+                className={isPhone ? classes.card : classes.row}
+                data-opens={href || onOpen ? true : undefined}
+                role="row"
+                aria-rowindex={row.index + 2}
+                style={{
+                  transform: `translateY(${row.start - offset}px)`,
+                  ...(isPhone ? {} : { gridTemplateColumns: template }),
+                }}
+              >
+                {selection && (
+                  <div role="cell" className={classes.check}>
+                    <Checkbox
+                      size="xs"
+                      aria-label={`${t("select")} ${key}`}
+                      checked={selection.chosen.has(key)}
+                      onChange={() => toggle(key)}
+                    />
                   </div>
-                ))}
-            </div>
-          );
-        })}
-      </div>
-      {isLoadingMore && (
-        <div className={classes.foot}>
-          <Loader size="xs" aria-label={t("loading")} />
+                )}
+                {columns
+                  .filter((column) => !isPhone || column.phone !== "hidden")
+                  .map((column, index) => (
+                    <div
+                      key={column.key}
+                      role="cell"
+                      data-align={column.align}
+                      data-phone={isPhone ? (column.phone ?? "fact") : undefined}
+                    >
+                      {isPhone && column.phone !== "title" && column.header && (
+                        <span className={classes.factName}>{column.header}</span>
+                      )}
+                      {index === 0 && (href || onOpen) ? (
+                        <Opener item={item} href={href} onOpen={onOpen}>
+                          {column.cell(item)}
+                        </Opener>
+                      ) : (
+                        column.cell(item)
+                      )}
+                    </div>
+                  ))}
+              </div>
+            );
+          })}
         </div>
-      )}
-      {!hasMore && items.length > 50 && (
-        <Text size="xs" c="dimmed" className={classes.foot}>
-          {t("endOfList")}
-        </Text>
-      )}
-    </div>
+        {moreError !== null && <ProblemAlert error={moreError} onRetry={loadMore} />}
+        {isLoadingMore && (
+          <div className={classes.foot}>
+            <Loader size="xs" aria-label={t("loading")} />
+          </div>
+        )}
+        {!hasMore && items.length > 50 && (
+          <Text size="xs" c="dimmed" className={classes.foot}>
+            {t("endOfList")}
+          </Text>
+        )}
+      </div>
+    </>
   );
 }
 

@@ -1,5 +1,7 @@
 import { Stack, Text, ThemeIcon } from "@mantine/core";
 import type { ReactNode } from "react";
+import { useText } from "../i18n";
+import { commonTexts } from "./components.texts";
 import { type Icon, IconInbox } from "./icons";
 
 /** How an empty list is shown, everywhere: what would be here, and how it gets here. */
@@ -33,4 +35,10 @@ export function Empty({
       {action}
     </Stack>
   );
+}
+
+/** An empty list that can be filtered: whether there is nothing, or nothing that matches. */
+export function NoRows({ filtered, ...nothing }: { filtered: boolean } & Parameters<typeof Empty>[0]) {
+  const t = useText(commonTexts);
+  return filtered ? <Empty title={t("nothingMatches")} text={t("nothingMatchesText")} /> : <Empty {...nothing} />;
 }

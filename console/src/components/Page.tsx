@@ -1,6 +1,8 @@
 import { Group, Stack, Text, Title } from "@mantine/core";
 import { type ReactNode, useEffect } from "react";
+import { Id } from "./Id";
 import classes from "./Page.module.css";
+import { Time } from "./Time";
 
 /** A page: its title (also the window's), a sentence about it, what can be done, and its content. */
 export function Page({
@@ -79,4 +81,24 @@ export function Fact({ name, children }: { name: string; children: ReactNode }) 
 
 export function Facts({ children }: { children: ReactNode }) {
   return <div className={classes.facts}>{children}</div>;
+}
+
+/** When something happened; nothing where it has not. */
+export function TimeFact({ name, at, exact = false }: { name: string; at: string | null; exact?: boolean }) {
+  if (at === null) return null;
+  return (
+    <Fact name={name}>
+      <Time at={at} exact={exact} />
+    </Fact>
+  );
+}
+
+/** Who or what it was, by its id; nothing where nobody knows. */
+export function IdFact({ name, id }: { name: string; id: string | null | undefined }) {
+  if (!id) return null;
+  return (
+    <Fact name={name}>
+      <Id id={id} />
+    </Fact>
+  );
 }

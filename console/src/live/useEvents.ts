@@ -22,8 +22,13 @@ export function useEvents(url: string | null, handlers: Handlers): void {
   }, [url, names]);
 }
 
-/** The same without React; gives what ends it. */
-export function follow(url: string, names: readonly string[], tell: (name: string, data: unknown) => void): () => void {
+/** The same without React; gives what ends it. `onOpen` is told whether events come at the moment. */
+export function follow(
+  url: string,
+  names: readonly string[],
+  tell: (name: string, data: unknown) => void,
+  onOpen: (open: boolean) => void = () => {},
+): () => void {
   let source: EventSource | null = null;
   let timer: ReturnType<typeof setTimeout> | undefined;
   let pause = 500;
@@ -34,8 +39,10 @@ export function follow(url: string, names: readonly string[], tell: (name: strin
     source = new EventSource(url);
     source.onopen = () => {
       pause = 500;
+      onOpen(true);
     };
     source.onerror = () => {
+      onOpen(false);
       // While it is CONNECTING the browser is at it; CLOSED means that the answer was a refusal, or nothing at all.
       if (source?.readyState === EventSource.CLOSED) again();
     };
@@ -50,6 +57,7 @@ export function follow(url: string, names: readonly string[], tell: (name: strin
   const close = () => {
     source?.close();
     source = null;
+    onOpen(false);
   };
   const again = () => {
     close();

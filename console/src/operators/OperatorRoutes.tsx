@@ -1,6 +1,7 @@
 import { lazy } from "react";
 import { Navigate, Route, Routes } from "react-router";
 import { NotFound } from "../shell/NotFound";
+import { useChanges } from "./live/useChanges";
 
 const OverviewPage = lazy(() => import("./overview/OverviewPage"));
 const TasksPage = lazy(() => import("./tasks/TasksPage"));
@@ -29,6 +30,7 @@ const SettingsPage = lazy(() => import("./settings/SettingsPage"));
 
 /** The pages under /operators. They are loaded when somebody goes there. */
 export default function OperatorRoutes() {
+  useChanges();
   return (
     <Routes>
       <Route index element={<Navigate to="overview" replace />} />

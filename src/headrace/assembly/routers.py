@@ -22,6 +22,8 @@ from headrace.notifications.live import Inbox
 from headrace.operations import routes as operation_routes
 from headrace.operations.audit import routes as audit_routes
 from headrace.operations.bulk import routes as bulk_routes
+from headrace.operations.changes import routes as change_routes
+from headrace.operations.changes.live import Changes
 from headrace.operations.outbox import routes as outbox_routes
 from headrace.operations.overview import routes as overview_routes
 from headrace.operations.overview.service import Operators
@@ -49,6 +51,7 @@ class RouteDeps:
     webhooks: Webhooks
     inbox: Inbox
     files: Files
+    changes: Changes
     operators: Operators = field(default_factory=Operators)
 
 
@@ -70,5 +73,6 @@ def routers(deps: RouteDeps) -> Sequence[APIRouter]:
         risk_routes.router,
         operation_routes.router,
         overview_routes.create_router(deps.operators, audit_routes.admin),
+        change_routes.create_router(deps.changes),
         outbox_routes.router,
     ]

@@ -1,7 +1,7 @@
 """Reading the trail: by what was done, to what, by whom, from where and when; newest first, a page at a time."""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -55,6 +55,7 @@ class EventFilter:
     since: datetime | None = None
     until: datetime | None = None
     text: str | None = None
+    changes: bool | None = None  # True leaves out who looked at what
 
     def __post_init__(self) -> None:
         # At once: whoever streams what is found has begun to answer when it is looked for.
@@ -64,6 +65,12 @@ class EventFilter:
     @property
     def words(self) -> Sequence[str]:
         return (self.text or "").split()
+
+    @property
+    def narrowed(self) -> bool:
+        """Whether it asks for one value of something that has an index."""
+        values = (self.action, self.resource_type, self.resource_id, self.user_id, self.client_ip, self.request_id)
+        return any(value is not None for value in values)
 
 
 # The names that the indexes' expressions have here; the planner sees through it.
@@ -85,6 +92,8 @@ async def list_events(tx: Tx, wanted: EventFilter, *, older_than: Mark | None = 
     neither the size of the trail nor how common a value is decides how long it takes."""
     if wanted.words:
         sql, args = _by_identifier(wanted, older_than, limit)
+    elif wanted.changes and not wanted.narrowed:
+        sql, args = _by_action(wanted, older_than, limit)
     else:
         where, order = _older(_where(wanted), wanted, older_than)
         sql, args = f"{_SELECT} {where.sql} {order} LIMIT {limit:d}", where.args
@@ -137,6 +146,18 @@ def _by_identifier(wanted: EventFilter, mark: Mark | None, limit: int) -> tuple[
     return f"{found} {_MERGED} LIMIT {limit:d}", args
 
 
+def _by_action(wanted: EventFilter, mark: Mark | None, limit: int) -> tuple[str, Sequence[object]]:
+    """The newest of each action but one, merged: a trail of looks alone is not walked through to find what changed."""
+    parts: list[str] = []
+    args: list[object] = []
+    for action in sorted(set(Action) - {Action.READ}):
+        one = replace(wanted, action=action)
+        where, order = _older(_where(one, Where(first=len(args) + 1)), one, mark)
+        parts.append(f"({_SELECT} {where.sql} {order} LIMIT {limit:d})")
+        args += where.args
+    return f"{' UNION ALL '.join(parts)} {_MERGED} LIMIT {limit:d}", args
+
+
 def _with_words(where: Where, words: Sequence[str]) -> Where:
     for word in words:
         where = where.in_any(_IDENTIFIERS, word)
@@ -145,6 +166,7 @@ def _with_words(where: Where, words: Sequence[str]) -> Where:
 
 def _where(wanted: EventFilter, where: Where | None = None) -> Where:
     where = (where or Where()).is_word("resource_type", wanted.resource_type).is_word("action", wanted.action)
+    where = where.is_not_word("action", Action.READ if wanted.changes and wanted.action is None else None)
     where = where.eq("resource_id", wanted.resource_id).eq("user_id", wanted.user_id)
     where = where.eq("client_ip", wanted.client_ip).eq("request_id", wanted.request_id)
     # The first pair chooses the months, the second the place in an index.

@@ -36,6 +36,7 @@ from headrace.edge.services import Services, derive_key
 from headrace.errors import HeadraceError, Invalid, Unavailable
 from headrace.figures import Meters
 from headrace.notifications.live import open_inbox
+from headrace.operations.changes.live import open_changes
 from headrace.operations.figures import HealthFigures
 from headrace.settings import Settings
 from headrace.tasks import live
@@ -138,6 +139,7 @@ async def application(
         live.open_watch(db) as watch,
         cache.open_configs(db) as held,
         open_inbox(db) as inbox,
+        open_changes(db) as changes,
         open_files(settings, link_key=derive_key(secret, "files.links"), public_url=url) as files,
     ):
         services = Services(
@@ -154,7 +156,7 @@ async def application(
         ours = open_tasks(settings)
         hooks = webhooks(settings, secret)
         deps = RouteDeps(
-            *(known, ours, watch, payments, config_keys(), held, offer(settings), hooks, inbox, files),
+            *(known, ours, watch, payments, config_keys(), held, offer(settings), hooks, inbox, files, changes),
             operators=operators(settings),
         )
         app = create_app(services, web_config(settings, https=https), routers=routers(deps))
@@ -162,6 +164,7 @@ async def application(
         def end_streams() -> None:
             watch.stop()
             inbox.stop()
+            changes.stop()
 
         app.state.before_stop = end_streams  # those that never end by themselves would hold the shutdown up
         async with served(settings, services.meters, services.figures, counted=app.state.metrics):

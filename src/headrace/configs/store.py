@@ -30,9 +30,10 @@ async def lock_config(tx: Tx, key: str, target: ConfigTarget) -> Config | None:
     return None if row is None else config_of(row)
 
 
+# A value may be null, which the column holds as JSON's.
 INSERT = f"""
 INSERT INTO headrace.system_configs (config_key, config_scope, scope_id, config_value, is_active)
-VALUES ($1, $2, $3, $4, $5)
+VALUES ($1, $2, $3, coalesce($4, 'null'::jsonb), $5)
 ON CONFLICT ON CONSTRAINT uk_system_configs_key_scope DO NOTHING
 RETURNING {COLUMNS}
 """
@@ -45,7 +46,7 @@ async def insert_config(tx: Tx, key: str, target: ConfigTarget, value: Any, *, i
 
 
 UPDATE = f"""
-UPDATE headrace.system_configs SET config_value = $3, is_active = $4, version = version + 1
+UPDATE headrace.system_configs SET config_value = coalesce($3, 'null'::jsonb), is_active = $4, version = version + 1
 WHERE id = $1 AND version = $2
 RETURNING {COLUMNS}
 """

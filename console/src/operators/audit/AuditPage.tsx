@@ -4,11 +4,10 @@ import { type Action, api, data, type EventOut, type paths, useListing } from ".
 import {
   type Column,
   CursorTable,
-  commonTexts,
-  Empty,
   IconChevronDown,
   IconDownload,
   IconShieldCheck,
+  NoRows,
   Page,
   StateBadge,
   Time,
@@ -36,17 +35,19 @@ export const ACTION_TONES: Record<string, Tone> = {
   bypassed: "warn",
 };
 
+const EVERYTHING = "*";
+
 /** The trail: searched, filtered in the address, exported, verified. */
 export default function AuditPage() {
   const t = useText(auditTexts);
-  const common = useText(commonTexts);
   const [verifying, { open, close }] = useDisclosure(false);
   const filters = useFilters(DEFAULTS);
   const { values, set } = filters;
   const since = useSince(values.range);
   const query = {
     ...(values.q ? { q: values.q } : {}),
-    ...(values.action ? { action: values.action as Action } : {}),
+    ...(values.action === "" ? { changes: true } : {}),
+    ...(values.action && values.action !== EVERYTHING ? { action: values.action as Action } : {}),
     ...(values.resource_type ? { resource_type: values.resource_type as Kind } : {}),
     ...(values.resource_id ? { resource_id: values.resource_id } : {}),
     ...(values.user_id ? { user_id: values.user_id } : {}),
@@ -88,7 +89,8 @@ export default function AuditPage() {
     { key: "from", header: t("from"), width: "9rem", cell: (event) => event.client_ip ?? "–", phone: "hidden" },
     { key: "when", header: t("when"), width: "9rem", cell: (event) => <Time at={event.created_at} /> },
   ];
-  const exported = (format: string) => `/v1/audit/export?${new URLSearchParams({ ...query, format })}`;
+  const exported = (format: string) =>
+    `/v1/audit/export?${new URLSearchParams({ ...query, ...("changes" in query ? { changes: "true" } : {}), format } as Record<string, string>)}`;
   return (
     <Page
       title={t("title")}
@@ -126,8 +128,11 @@ export default function AuditPage() {
           label={t("action")}
           value={values.action}
           onChange={(action) => set({ action })}
-          width={140}
-          choices={Object.keys(actionTexts.en).map((value) => ({ value, label: wordFor(actionTexts, value) }))}
+          all={t("changes")}
+          choices={[
+            { value: EVERYTHING, label: t("everything") },
+            ...Object.keys(actionTexts.en).map((value) => ({ value, label: wordFor(actionTexts, value) })),
+          ]}
         />
         <SelectFilter
           label={t("resource")}
@@ -149,13 +154,7 @@ export default function AuditPage() {
         columns={columns}
         rowKey={(event) => event.id}
         href={(event) => `/operators/audit/${event.id}`}
-        empty={
-          filters.active ? (
-            <Empty title={common("nothingMatches")} text={common("nothingMatchesText")} />
-          ) : (
-            <Empty icon={IconShieldCheck} title={t("none")} text={t("noneText")} />
-          )
-        }
+        empty={<NoRows filtered={filters.active} icon={IconShieldCheck} title={t("none")} text={t("noneText")} />}
       />
       <Verify opened={verifying} onClose={close} />
     </Page>

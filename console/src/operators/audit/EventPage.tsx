@@ -6,11 +6,10 @@ import {
   Fact,
   Facts,
   IconDownload,
-  Id,
-  Loading,
+  IdFact,
+  Loaded,
   Page,
   Panel,
-  ProblemAlert,
   StateBadge,
   Time,
   tell,
@@ -23,17 +22,18 @@ import { Diff } from "./Diff";
 
 /** One event: both sides of the change, and everything that is known of who made it. */
 export default function EventPage() {
-  const t = useText(auditTexts);
   const { eventId = "" } = useParams();
-  const params = { path: { event_id: eventId } };
   const query = useQuery({
-    queryKey: ["audit", "one", eventId],
-    queryFn: () => data(api.GET("/v1/audit/events/{event_id}", { params })),
+    queryKey: ["audit-event", eventId],
+    queryFn: () => data(api.GET("/v1/audit/events/{event_id}", { params: { path: { event_id: eventId } } })),
     staleTime: Number.POSITIVE_INFINITY, // what happened does not change
   });
-  if (query.error) return <ProblemAlert error={query.error} onRetry={() => void query.refetch()} />;
-  const event = query.data;
-  if (!event) return <Loading />;
+  return <Loaded query={query}>{(event) => <Event event={event} />}</Loaded>;
+}
+
+function Event({ event }: { event: EventOut }) {
+  const t = useText(auditTexts);
+  const params = { path: { event_id: event.id } };
   const prove = async () => {
     try {
       const proof = await data(api.GET("/v1/audit/events/{event_id}/proof", { params }));
@@ -105,20 +105,10 @@ function EventFacts({ event }: { event: EventOut }) {
       {event.space_path && <Fact name={t("path")}>{event.space_path}</Fact>}
       {event.client_ip && <Fact name={t("address")}>{event.client_ip}</Fact>}
       {event.request_method && <Fact name={t("method")}>{event.request_method}</Fact>}
-      {event.request_id && (
-        <Fact name={t("request")}>
-          <Id id={event.request_id} />
-        </Fact>
-      )}
-      {event.trace_id && (
-        <Fact name={t("trace")}>
-          <Id id={event.trace_id} />
-        </Fact>
-      )}
+      <IdFact name={t("request")} id={event.request_id} />
+      <IdFact name={t("trace")} id={event.trace_id} />
       <Fact name={t("number")}>{event.seq}</Fact>
-      <Fact name={t("event")}>
-        <Id id={event.id} />
-      </Fact>
+      <IdFact name={t("event")} id={event.id} />
       {event.user_agent && <Fact name={t("agent")}>{event.user_agent}</Fact>}
       {Object.entries(event.data ?? {}).map(([name, value]) => (
         <Fact key={name} name={name}>

@@ -2,6 +2,8 @@ import { texts } from "../../i18n";
 
 export const auditTexts = texts(
   {
+    changes: "All changes",
+    everything: "Changes and looks",
     title: "Audit trail",
     text: "Who did what to which thing. Reading it is audited, too.",
     search: "Search",
@@ -58,6 +60,8 @@ export const auditTexts = texts(
     event: "Event",
   },
   {
+    changes: "所有更改",
+    everything: "更改与查看",
     title: "审计日志",
     text: "谁对什么做了什么。查看日志本身也会被记录。",
     search: "搜索",

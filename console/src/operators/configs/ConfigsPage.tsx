@@ -1,18 +1,19 @@
-import { Button, Group, Modal, Select, Stack, Switch, Text, TextInput } from "@mantine/core";
+import { Button, Group, Select, Stack, Switch, Text, TextInput } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { api, type ConfigKeyOut, type ConfigOut, type ConfigScope, data, ifMatch, useListing } from "../../api";
 import {
   type Column,
   CursorTable,
-  commonTexts,
   Empty,
+  FormDialog,
   IconAdjustments,
   IconPlus,
   Page,
   Panel,
   StateBadge,
   Time,
+  tell,
   useConfirm,
   useFilters,
 } from "../../components";
@@ -178,8 +179,6 @@ function SetValue({
   onClose: () => void;
 }) {
   const t = useText(configTexts);
-  const common = useText(commonTexts);
-  const { busy, act } = useAct(["configs"]);
   const [key, setKey] = useState(config?.key ?? "");
   const [scope, setScope] = useState<ConfigScope>(config?.scope ?? "GLOBAL");
   const [scopeId, setScopeId] = useState(config?.scope_id ?? "");
@@ -192,72 +191,58 @@ function SetValue({
       body: { value: value as never, is_active: active },
       ...(config ? { headers: ifMatch(config.version) } : {}),
     };
-    if (await act(() => data(api.PUT("/v1/admin/configs/{key}", options)), t("saved"))) onClose();
+    await data(api.PUT("/v1/admin/configs/{key}", options));
+    tell(t("saved"));
+    onClose();
   };
   return (
-    <Modal
-      opened
-      onClose={onClose}
+    <FormDialog
+      title={config ? t("setTitle", { key }) : t("create")}
       size="lg"
-      title={<Text fw={650}>{config ? t("setTitle", { key }) : t("create")}</Text>}
-      closeButtonProps={{ "aria-label": common("close") }}
+      onSave={save}
+      changes={["configs"]}
+      disabled={!known || value === undefined}
+      onClose={onClose}
     >
-      <form
-        onSubmit={(event) => {
-          event.preventDefault();
-          void save();
-        }}
-      >
-        <Stack>
-          {config === null && (
-            <Select
-              label={t("key")}
-              placeholder={t("chooseKey")}
+      {config === null && (
+        <Select
+          label={t("key")}
+          placeholder={t("chooseKey")}
+          required
+          data={keys.map((each) => each.key)}
+          value={key || null}
+          onChange={(chosen) => {
+            setKey(chosen ?? "");
+            setValue(keys.find((each) => each.key === chosen)?.default);
+          }}
+        />
+      )}
+      {known && (
+        <Text size="sm" c="dimmed">
+          {known.description}
+        </Text>
+      )}
+      {config === null && (
+        <Group grow align="flex-end">
+          <Select
+            label={t("scope")}
+            allowDeselect={false}
+            data={(["GLOBAL", "TENANT", "USER"] as const).map((each) => ({ value: each, label: t(each) }))}
+            value={scope}
+            onChange={(chosen) => setScope((chosen ?? "GLOBAL") as ConfigScope)}
+          />
+          {scope !== "GLOBAL" && (
+            <TextInput
+              label={t("scopeId")}
               required
-              data={keys.map((each) => each.key)}
-              value={key || null}
-              onChange={(chosen) => {
-                setKey(chosen ?? "");
-                setValue(keys.find((each) => each.key === chosen)?.default);
-              }}
+              value={scopeId}
+              onChange={(event) => setScopeId(event.currentTarget.value)}
             />
           )}
-          {known && (
-            <Text size="sm" c="dimmed">
-              {known.description}
-            </Text>
-          )}
-          {config === null && (
-            <Group grow align="flex-end">
-              <Select
-                label={t("scope")}
-                allowDeselect={false}
-                data={(["GLOBAL", "TENANT", "USER"] as const).map((each) => ({ value: each, label: t(each) }))}
-                value={scope}
-                onChange={(chosen) => setScope((chosen ?? "GLOBAL") as ConfigScope)}
-              />
-              {scope !== "GLOBAL" && (
-                <TextInput
-                  label={t("scopeId")}
-                  required
-                  value={scopeId}
-                  onChange={(event) => setScopeId(event.currentTarget.value)}
-                />
-              )}
-            </Group>
-          )}
-          {known && <SchemaForm key={key} schema={known.value_schema} value={value} onChange={setValue} />}
-          <Switch label={t("isActive")} checked={active} onChange={(event) => setActive(event.currentTarget.checked)} />
-          <Group justify="flex-end">
-            <Button variant="default" onClick={onClose}>
-              {common("cancel")}
-            </Button>
-            <Button type="submit" loading={busy} disabled={!known || value === undefined}>
-              {common("save")}
-            </Button>
-          </Group>
-        </Stack>
-      </form>
-    </Modal>
+        </Group>
+      )}
+      {known && <SchemaForm key={key} schema={known.value_schema} value={value} onChange={setValue} />}
+      <Switch label={t("isActive")} checked={active} onChange={(event) => setActive(event.currentTarget.checked)} />
+    </FormDialog>
   );
 }

@@ -5,14 +5,13 @@ import { api, data, type EntryOut, type EntryStatus, type Source, useListing, ty
 import {
   type Column,
   CursorTable,
-  commonTexts,
-  Empty,
   Fact,
   Facts,
   IconDownload,
   IconReceipt,
   IconShieldCheck,
   Id,
+  NoRows,
   Page,
   Panel,
   StateBadge,
@@ -41,7 +40,6 @@ const SOURCES: readonly Source[] = [
 export default function LedgerPage() {
   const t = useText(ledgerTexts);
   const part = useText(partTexts);
-  const common = useText(commonTexts);
   const language = useLanguage();
   const filters = useFilters(DEFAULTS);
   const { values, set } = filters;
@@ -59,15 +57,15 @@ export default function LedgerPage() {
     {
       key: "source",
       header: t("source"),
-      width: "minmax(9rem, 1.2fr)",
+      width: "minmax(8rem, 1.2fr)",
       phone: "title",
       cell: (entry) => t(entry.source),
     },
-    { key: "state", header: part("state"), width: "8rem", cell: (entry) => <StateBadge state={entry.status} /> },
+    { key: "state", header: part("state"), width: "6.5rem", cell: (entry) => <StateBadge state={entry.status} /> },
     {
       key: "units",
       header: t("units"),
-      width: "6rem",
+      width: "4.5rem",
       align: "end",
       cell: (entry) => `${entry.direction === "CREDIT" ? "+" : "−"}${formats.number(entry.units, language)}`,
     },
@@ -85,7 +83,7 @@ export default function LedgerPage() {
       cell: (entry) => entry.task_id && <Link to={`/tasks/${entry.task_id}`}>…{entry.task_id.slice(-6)}</Link>,
     },
     { key: "remark", header: t("remark"), width: "minmax(6rem, 1fr)", cell: (entry) => entry.remark, phone: "hidden" },
-    { key: "when", header: t("when"), width: "9rem", cell: (entry) => <Time at={entry.created_at} /> },
+    { key: "when", header: t("when"), width: "7.5rem", cell: (entry) => <Time at={entry.created_at} /> },
   ];
   return (
     <Page
@@ -125,13 +123,7 @@ export default function LedgerPage() {
         listing={listing}
         columns={columns}
         rowKey={(entry) => entry.id}
-        empty={
-          filters.active ? (
-            <Empty title={common("nothingMatches")} text={common("nothingMatchesText")} />
-          ) : (
-            <Empty icon={IconReceipt} title={t("none")} text={t("noneText")} />
-          )
-        }
+        empty={<NoRows filtered={filters.active} icon={IconReceipt} title={t("none")} text={t("noneText")} />}
       />
     </Page>
   );

@@ -3,9 +3,9 @@ import { api, data, type LockOut, useListing } from "../../api";
 import {
   type Column,
   CursorTable,
-  commonTexts,
-  Empty,
   IconLock,
+  Id,
+  NoRows,
   Page,
   StateBadge,
   Time,
@@ -13,11 +13,13 @@ import {
   useFilters,
 } from "../../components";
 import { useText } from "../../i18n";
+import { pollEvery } from "../live/useChanges";
 import { AUDITED_EVERY_MS } from "../parts/audited";
 import { FilterBar, SelectFilter, TextFilter } from "../parts/FilterBar";
 import { partTexts } from "../parts/parts.texts";
 import { useAct } from "../parts/useAct";
 import { Views } from "../parts/Views";
+import classes from "../tasks/Tasks.module.css";
 import { lockTexts } from "./locks.texts";
 
 type LockStatus = LockOut["status"];
@@ -29,7 +31,6 @@ const STATES: readonly LockStatus[] = ["ACTIVE", "EXPIRED", "RELEASED"];
 export default function LocksPage() {
   const t = useText(lockTexts);
   const part = useText(partTexts);
-  const common = useText(commonTexts);
   const confirm = useConfirm();
   const { act } = useAct(["locks"]);
   const filters = useFilters(DEFAULTS);
@@ -47,7 +48,7 @@ export default function LocksPage() {
       };
       return data(api.GET("/v1/locks", { params: { query: asked } }));
     },
-    { refetchInterval: AUDITED_EVERY_MS },
+    { refetchInterval: pollEvery(AUDITED_EVERY_MS) },
   );
   const release = async (lock: LockOut) => {
     const { key } = lock;
@@ -68,8 +69,7 @@ export default function LocksPage() {
       phone: "title",
       cell: (lock) => (
         <>
-          <b>{lock.key}</b>
-          <br />
+          <span className={classes.title}>{lock.key}</span>
           <small>{lock.purpose}</small>
         </>
       ),
@@ -80,7 +80,7 @@ export default function LocksPage() {
       width: "7rem",
       cell: (lock) => <StateBadge state={lock.status} label={t(lock.status)} />,
     },
-    { key: "holder", header: t("holder"), width: "minmax(6rem, 1fr)", cell: (lock) => lock.holder },
+    { key: "holder", header: t("holder"), width: "minmax(6rem, 1fr)", cell: (lock) => <Id id={lock.holder} /> },
     { key: "fence", header: t("fence"), width: "4rem", align: "end", cell: (lock) => lock.fence, phone: "hidden" },
     { key: "acquired", header: t("acquired"), width: "7.5rem", cell: (lock) => <Time at={lock.acquired_at} /> },
     {
@@ -119,13 +119,7 @@ export default function LocksPage() {
         listing={listing}
         columns={columns}
         rowKey={(lock) => `${lock.user_id} ${lock.key} ${lock.fence}`}
-        empty={
-          values.key || values.holder ? (
-            <Empty title={common("nothingMatches")} text={common("nothingMatchesText")} />
-          ) : (
-            <Empty icon={IconLock} title={t("none")} text={t("noneText")} />
-          )
-        }
+        empty={<NoRows filtered={filters.active} icon={IconLock} title={t("none")} text={t("noneText")} />}
       />
     </Page>
   );

@@ -6,13 +6,13 @@ import {
   type Column,
   CursorTable,
   commonTexts,
-  Empty,
   Fact,
   Facts,
   IconMailForward,
   IconRefresh,
   Id,
   JsonView,
+  NoRows,
   Page,
   Panel,
   StateBadge,
@@ -23,6 +23,7 @@ import {
   useFilters,
 } from "../../components";
 import { formats, useLanguage, useText, wordFor } from "../../i18n";
+import { pollEvery } from "../live/useChanges";
 import { FilterBar, SelectFilter, TextFilter } from "../parts/FilterBar";
 import { partTexts } from "../parts/parts.texts";
 import { useAct } from "../parts/useAct";
@@ -53,7 +54,7 @@ export default function OutboxPage() {
       };
       return data(api.GET("/v1/admin/outbox/events", { params: { query } }));
     },
-    { refetchInterval: 10_000 },
+    { refetchInterval: pollEvery(10_000) },
   );
   const revive = (event: OutboxEventOut) => {
     const params = { path: { outbox_event_id: event.id } };
@@ -110,13 +111,7 @@ export default function OutboxPage() {
         columns={columns}
         rowKey={(event) => event.id}
         onOpen={setOpened}
-        empty={
-          filters.active ? (
-            <Empty title={common("nothingMatches")} text={common("nothingMatchesText")} />
-          ) : (
-            <Empty icon={IconMailForward} title={t("none")} text={t("noneText")} />
-          )
-        }
+        empty={<NoRows filtered={filters.active} icon={IconMailForward} title={t("none")} text={t("noneText")} />}
       />
       <Drawer
         opened={opened !== null}
@@ -158,7 +153,7 @@ function Overview() {
   const query = useQuery({
     queryKey: ["outbox", "overview"],
     queryFn: () => data(api.GET("/v1/admin/outbox")),
-    refetchInterval: 5000,
+    refetchInterval: pollEvery(5000),
   });
   const found = query.data;
   if (!found) return null;

@@ -7,15 +7,16 @@ import {
   Empty,
   IconActivity,
   IconCircleCheck,
+  Loaded,
   Loading,
   Page,
   Panel,
-  ProblemAlert,
   StateBadge,
   Time,
   useFilters,
 } from "../../components";
 import { formats, useLanguage, useText, wordFor } from "../../i18n";
+import { pollEvery } from "../live/useChanges";
 import { partTexts } from "../parts/parts.texts";
 import classes from "./Overview.module.css";
 import { checkTexts, overviewTexts } from "./overview.texts";
@@ -32,7 +33,7 @@ export default function OverviewPage() {
   const overview = useQuery({
     queryKey: ["operators", "overview"],
     queryFn: () => data(api.GET("/v1/admin/overview")),
-    refetchInterval: 5000,
+    refetchInterval: pollEvery(5000),
   });
   const statistics = useQuery({
     queryKey: ["operators", "statistics", range],
@@ -57,26 +58,20 @@ export default function OverviewPage() {
         />
       }
     >
-      {overview.error ? (
-        <ProblemAlert error={overview.error} onRetry={() => void overview.refetch()} />
-      ) : overview.data ? (
-        <Figures overview={overview.data} failed={statistics.data ? totals(statistics.data) : null} />
-      ) : (
-        <Loading />
-      )}
-      {statistics.error ? (
-        <ProblemAlert error={statistics.error} onRetry={() => void statistics.refetch()} />
-      ) : statistics.data ? (
-        statistics.data.points.length > 0 ? (
-          <Suspense fallback={<Loading lines={6} />}>
-            <Plots statistics={statistics.data} />
-          </Suspense>
-        ) : (
-          <NothingYet />
-        )
-      ) : (
-        <Loading lines={6} />
-      )}
+      <Loaded query={overview}>
+        {(found) => <Figures overview={found} failed={statistics.data ? totals(statistics.data) : null} />}
+      </Loaded>
+      <Loaded query={statistics} lines={6}>
+        {(found) =>
+          found.points.length > 0 ? (
+            <Suspense fallback={<Loading lines={6} />}>
+              <Plots statistics={found} />
+            </Suspense>
+          ) : (
+            <NothingYet />
+          )
+        }
+      </Loaded>
       {overview.data && (
         <SimpleGrid cols={{ base: 1, lg: 2 }}>
           <Panel title={t("alarms")} text={<Checked at={overview.data.alarms_at} />}>

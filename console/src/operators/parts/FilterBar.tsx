@@ -85,12 +85,15 @@ export function SelectFilter({
   value,
   choices,
   onChange,
+  all,
   width = 170,
 }: {
   label: string;
   value: string;
   choices: readonly Choice[];
   onChange: (value: string) => void;
+  /** What it is called when none of them is chosen. */
+  all?: string;
   width?: number;
 }) {
   const t = useText(commonTexts);
@@ -99,7 +102,7 @@ export function SelectFilter({
       label={label}
       className={classes.input}
       w={width}
-      data={[{ value: "", label: t("all") }, ...choices]}
+      data={[{ value: "", label: all ?? t("all") }, ...choices]}
       value={value}
       allowDeselect={false}
       searchable={choices.length > 12}

@@ -1,20 +1,22 @@
-import { Button, Group, Modal, NumberInput, Stack, Text } from "@mantine/core";
+import { Button, Group, NumberInput, Text } from "@mantine/core";
 import { useState } from "react";
 import { api, data, ifMatch, type QueueOut, useListing } from "../../api";
 import {
   type Column,
   CursorTable,
-  commonTexts,
   Empty,
+  FormDialog,
   IconGauge,
   IconPlayerPause,
   IconPlayerPlay,
   IconStack2,
   Page,
   StateBadge,
+  tell,
   useConfirm,
 } from "../../components";
 import { formats, useLanguage, useText } from "../../i18n";
+import { pollEvery } from "../live/useChanges";
 import { useAct } from "../parts/useAct";
 import { queueTexts } from "./queues.texts";
 
@@ -25,7 +27,9 @@ export default function QueuesPage() {
   const confirm = useConfirm();
   const { busy, act } = useAct(["queues"]);
   const [limiting, setLimiting] = useState<QueueOut | null>(null);
-  const listing = useListing<QueueOut>(["queues"], () => data(api.GET("/v1/queues")), { refetchInterval: 5000 });
+  const listing = useListing<QueueOut>(["queues"], () => data(api.GET("/v1/queues")), {
+    refetchInterval: pollEvery(5000),
+  });
   const n = (value: number) => formats.number(value, language);
   const pause = async (queue: QueueOut) => {
     const name = queue.name;
@@ -141,48 +145,26 @@ export default function QueuesPage() {
 
 function Limit({ queue, onClose }: { queue: QueueOut; onClose: () => void }) {
   const t = useText(queueTexts);
-  const common = useText(commonTexts);
-  const { busy, act } = useAct(["queues"]);
   const [most, setMost] = useState<number | null>(queue.max_running);
   const { name } = queue;
   const save = async () => {
     const options = { params: { path: { name } }, headers: ifMatch(queue.version), body: { max_running: most } };
-    if (await act(() => data(api.PUT("/v1/queues/{name}/limit", options)), t("limited", { name }))) onClose();
+    await data(api.PUT("/v1/queues/{name}/limit", options));
+    tell(t("limited", { name }));
+    onClose();
   };
   return (
-    <Modal
-      opened
-      onClose={onClose}
-      title={t("limitTitle", { name })}
-      closeButtonProps={{ "aria-label": common("close") }}
-    >
-      <form
-        onSubmit={(event) => {
-          event.preventDefault();
-          void save();
-        }}
-      >
-        <Stack>
-          <Text size="sm">{t("limitText")}</Text>
-          <NumberInput
-            label={t("most")}
-            min={1}
-            max={1_000_000}
-            allowDecimal={false}
-            value={most ?? ""}
-            onChange={(value) => setMost(value === "" ? null : Number(value))}
-            data-autofocus
-          />
-          <Group justify="flex-end">
-            <Button variant="default" onClick={onClose}>
-              {common("cancel")}
-            </Button>
-            <Button type="submit" loading={busy}>
-              {common("save")}
-            </Button>
-          </Group>
-        </Stack>
-      </form>
-    </Modal>
+    <FormDialog title={t("limitTitle", { name })} onSave={save} changes={["queues"]} onClose={onClose}>
+      <Text size="sm">{t("limitText")}</Text>
+      <NumberInput
+        label={t("most")}
+        min={1}
+        max={1_000_000}
+        allowDecimal={false}
+        value={most ?? ""}
+        onChange={(value) => setMost(value === "" ? null : Number(value))}
+        data-autofocus
+      />
+    </FormDialog>
   );
 }

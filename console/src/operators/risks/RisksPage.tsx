@@ -1,19 +1,20 @@
-import { Button, Group, Modal, Select, Stack, Text, Textarea, TextInput } from "@mantine/core";
+import { Button, Group, Select, Textarea, TextInput } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { api, type Category, data, ifMatch, type RiskOut, type RiskStatus, type Severity, useListing } from "../../api";
 import {
   type Column,
   CursorTable,
-  commonTexts,
-  Empty,
+  FormDialog,
   IconFlag,
   IconPlus,
+  NoRows,
   Page,
   Panel,
   StateBadge,
   stateTexts,
   Time,
+  tell,
   useConfirm,
   useFilters,
 } from "../../components";
@@ -35,7 +36,6 @@ const DEFAULTS = { status: "", severity: "", category: "", owner: "" };
 export default function RisksPage() {
   const t = useText(riskTexts);
   const part = useText(partTexts);
-  const common = useText(commonTexts);
   const filters = useFilters(DEFAULTS);
   const { values, set } = filters;
   const [editing, setEditing] = useState<RiskOut | "new" | null>(null);
@@ -63,14 +63,14 @@ export default function RisksPage() {
         </>
       ),
     },
-    { key: "severity", header: t("severity"), width: "7.5rem", cell: (risk) => <StateBadge state={risk.severity} /> },
-    { key: "status", header: part("state"), width: "8rem", cell: (risk) => <StateBadge state={risk.status} /> },
-    { key: "category", header: t("category"), width: "7rem", cell: (risk) => t(risk.category), phone: "hidden" },
+    { key: "severity", header: t("severity"), width: "6rem", cell: (risk) => <StateBadge state={risk.severity} /> },
+    { key: "status", header: part("state"), width: "6.5rem", cell: (risk) => <StateBadge state={risk.status} /> },
+    { key: "category", header: t("category"), width: "6rem", cell: (risk) => t(risk.category), phone: "hidden" },
     { key: "owner", header: t("owner"), width: "minmax(6rem, 0.7fr)", cell: (risk) => risk.owner },
     {
       key: "changed",
       header: t("changed"),
-      width: "8rem",
+      width: "7.5rem",
       cell: (risk) => <Time at={risk.updated_at} />,
       phone: "hidden",
     },
@@ -122,13 +122,7 @@ export default function RisksPage() {
         columns={columns}
         rowKey={(risk) => risk.risk_id}
         onOpen={setEditing}
-        empty={
-          filters.active ? (
-            <Empty title={common("nothingMatches")} text={common("nothingMatchesText")} />
-          ) : (
-            <Empty icon={IconFlag} title={t("none")} text={t("noneText")} />
-          )
-        }
+        empty={<NoRows filtered={filters.active} icon={IconFlag} title={t("none")} text={t("noneText")} />}
       />
       {editing && (
         <RiskForm
@@ -200,9 +194,8 @@ function Board({
 function RiskForm({ risk, onClose }: { risk: RiskOut | null; onClose: () => void }) {
   const t = useText(riskTexts);
   const part = useText(partTexts);
-  const common = useText(commonTexts);
   const confirm = useConfirm();
-  const { busy, act } = useAct(["risks"]);
+  const { act } = useAct(["risks"]);
   const [form, setForm] = useState({
     trigger_condition: risk?.trigger_condition ?? "",
     mitigation_plan: risk?.mitigation_plan ?? "",
@@ -213,20 +206,13 @@ function RiskForm({ risk, onClose }: { risk: RiskOut | null; onClose: () => void
   });
   const set = (changes: Partial<typeof form>) => setForm((before) => ({ ...before, ...changes }));
   const save = async () => {
-    const done = await act(
-      () =>
-        risk === null
-          ? data(api.POST("/v1/admin/risks", { body: form }))
-          : data(
-              api.PATCH("/v1/admin/risks/{risk_id}", {
-                params: { path: { risk_id: risk.risk_id } },
-                headers: ifMatch(risk.version),
-                body: form,
-              }),
-            ),
-      t("saved"),
-    );
-    if (done) onClose();
+    if (risk === null) await data(api.POST("/v1/admin/risks", { body: form }));
+    else {
+      const params = { path: { risk_id: risk.risk_id } };
+      await data(api.PATCH("/v1/admin/risks/{risk_id}", { params, headers: ifMatch(risk.version), body: form }));
+    }
+    tell(t("saved"));
+    onClose();
   };
   const remove = async () => {
     if (risk === null) return;
@@ -235,87 +221,68 @@ function RiskForm({ risk, onClose }: { risk: RiskOut | null; onClose: () => void
     if (yes && (await act(() => data(api.DELETE("/v1/admin/risks/{risk_id}", { params })), t("deleted")))) onClose();
   };
   return (
-    <Modal
-      opened
-      onClose={onClose}
+    <FormDialog
       size="lg"
-      title={<Text fw={650}>{risk?.risk_id ?? t("create")}</Text>}
-      closeButtonProps={{ "aria-label": common("close") }}
+      title={risk?.risk_id ?? t("create")}
+      onSave={save}
+      changes={["risks"]}
+      onClose={onClose}
+      aside={
+        risk && (
+          <Button variant="subtle" color="red.8" onClick={() => void remove()}>
+            {t("delete")}
+          </Button>
+        )
+      }
     >
-      <form
-        onSubmit={(event) => {
-          event.preventDefault();
-          void save();
-        }}
-      >
-        <Stack>
-          <Textarea
-            label={t("trigger")}
-            required
-            autosize
-            minRows={2}
-            data-autofocus
-            value={form.trigger_condition}
-            onChange={(event) => set({ trigger_condition: event.currentTarget.value })}
-          />
-          <Textarea
-            label={t("plan")}
-            required
-            autosize
-            minRows={2}
-            value={form.mitigation_plan}
-            onChange={(event) => set({ mitigation_plan: event.currentTarget.value })}
-          />
-          <Group grow>
-            <TextInput
-              label={t("owner")}
-              required
-              value={form.owner}
-              onChange={(event) => set({ owner: event.currentTarget.value })}
-            />
-            <Select
-              label={t("category")}
-              allowDeselect={false}
-              data={CATEGORIES.map((value) => ({ value, label: t(value) }))}
-              value={form.category}
-              onChange={(value) => set({ category: value as Category })}
-            />
-          </Group>
-          <Group grow>
-            <Select
-              label={t("severity")}
-              allowDeselect={false}
-              data={SEVERITIES.map((value) => ({ value, label: wordFor(stateTexts, value) }))}
-              value={form.severity}
-              onChange={(value) => set({ severity: value as Severity })}
-            />
-            <Select
-              label={part("state")}
-              allowDeselect={false}
-              data={STATUSES.map((value) => ({ value, label: wordFor(stateTexts, value) }))}
-              value={form.status}
-              onChange={(value) => set({ status: value as RiskStatus })}
-            />
-          </Group>
-          <Group justify="space-between">
-            {risk ? (
-              <Button variant="subtle" color="red.8" onClick={() => void remove()}>
-                {t("delete")}
-              </Button>
-            ) : (
-              <span />
-            )}
-            <Group>
-              <Button variant="default" onClick={onClose}>
-                {common("cancel")}
-              </Button>
-              <Button type="submit" loading={busy}>
-                {common("save")}
-              </Button>
-            </Group>
-          </Group>
-        </Stack>
-      </form>
-    </Modal>
+      <Textarea
+        label={t("trigger")}
+        required
+        autosize
+        minRows={2}
+        data-autofocus
+        value={form.trigger_condition}
+        onChange={(event) => set({ trigger_condition: event.currentTarget.value })}
+      />
+      <Textarea
+        label={t("plan")}
+        required
+        autosize
+        minRows={2}
+        value={form.mitigation_plan}
+        onChange={(event) => set({ mitigation_plan: event.currentTarget.value })}
+      />
+      <Group grow>
+        <TextInput
+          label={t("owner")}
+          required
+          value={form.owner}
+          onChange={(event) => set({ owner: event.currentTarget.value })}
+        />
+        <Select
+          label={t("category")}
+          allowDeselect={false}
+          data={CATEGORIES.map((value) => ({ value, label: t(value) }))}
+          value={form.category}
+          onChange={(value) => set({ category: value as Category })}
+        />
+      </Group>
+      <Group grow>
+        <Select
+          label={t("severity")}
+          allowDeselect={false}
+          data={SEVERITIES.map((value) => ({ value, label: wordFor(stateTexts, value) }))}
+          value={form.severity}
+          onChange={(value) => set({ severity: value as Severity })}
+        />
+        <Select
+          label={part("state")}
+          allowDeselect={false}
+          data={STATUSES.map((value) => ({ value, label: wordFor(stateTexts, value) }))}
+          value={form.status}
+          onChange={(value) => set({ status: value as RiskStatus })}
+        />
+      </Group>
+    </FormDialog>
   );
 }

@@ -9,40 +9,42 @@ import {
   IconBan,
   IconCopy,
   Id,
+  IdFact,
   JsonView,
-  Loading,
+  Loaded,
   Page,
   Panel,
-  ProblemAlert,
   StateBadge,
-  Time,
+  TimeFact,
   useConfirm,
 } from "../../components";
 import { formats, useLanguage, useText } from "../../i18n";
+import { pollEvery } from "../live/useChanges";
 import { useAct } from "../parts/useAct";
 import { runTexts } from "./runs.texts";
 
 /** One run, with what went wrong and where. */
 export default function RunPage() {
-  const t = useText(runTexts);
   const { uid = "" } = useParams();
-  const confirm = useConfirm();
-  const { busy, act } = useAct(["runs"]);
-  const params = { path: { execution_id: uid } };
   const query = useQuery({
     queryKey: ["runs", "one", uid],
-    queryFn: () => data(api.GET("/v1/executions/{execution_id}", { params })),
-    refetchInterval: ({ state }) => (state.data?.finished_at ? false : 5000),
+    queryFn: () => data(api.GET("/v1/executions/{execution_id}", { params: { path: { execution_id: uid } } })),
+    refetchInterval: ({ state }) => (state.data?.finished_at ? false : pollEvery(5000)()),
   });
-  const run = query.data;
+  return <Loaded query={query}>{(run) => <Run run={run} />}</Loaded>;
+}
+
+function Run({ run }: { run: ExecutionOut }) {
+  const t = useText(runTexts);
+  const confirm = useConfirm();
+  const { busy, act } = useAct(["runs"]);
+  const params = { path: { execution_id: run.id } };
   const why = useQuery({
-    queryKey: ["runs", "why", uid],
+    queryKey: ["runs", "why", run.id],
     queryFn: () => data(api.GET("/v1/executions/{execution_id}/why", { params })),
-    enabled: run?.status === "PENDING",
+    enabled: run.status === "PENDING",
     refetchInterval: 5000,
   });
-  if (query.error) return <ProblemAlert error={query.error} onRetry={() => void query.refetch()} />;
-  if (!run) return <Loading />;
   const cancel = async () => {
     const yes = await confirm({ title: t("askCancel"), body: t("cancelText"), action: t("cancel"), danger: true });
     if (yes) await act(() => data(api.POST("/v1/executions/{execution_id}/cancel", { params })), t("canceled"));
@@ -123,33 +125,15 @@ function RunFacts({ run }: { run: ExecutionOut }) {
         {run.task_id && <Link to={`/tasks/${run.task_id}`}>{t("openTask")}</Link>}
       </Group>
       <Facts>
-        <Fact name={t("due")}>
-          <Time at={run.scheduled_at} exact />
-        </Fact>
-        <Fact name={t("started")}>
-          <Time at={run.started_at} />
-        </Fact>
-        <Fact name={t("finished")}>
-          <Time at={run.finished_at} />
-        </Fact>
+        <TimeFact name={t("due")} at={run.scheduled_at} exact />
+        <TimeFact name={t("started")} at={run.started_at} />
+        <TimeFact name={t("finished")} at={run.finished_at} />
         <Fact name={t("took")}>{run.started_at ? formats.duration(run.duration_ms, language) : "–"}</Fact>
         <Fact name={t("trigger")}>{t(run.trigger_type)}</Fact>
         <Fact name={t("retry")}>{run.retry_count + 1}</Fact>
-        {run.deadline_at && (
-          <Fact name={t("deadline")}>
-            <Time at={run.deadline_at} />
-          </Fact>
-        )}
-        {run.run_by && (
-          <Fact name={t("worker")}>
-            <Id id={run.run_by} />
-          </Fact>
-        )}
-        {run.trigger_by && (
-          <Fact name={t("by")}>
-            <Id id={run.trigger_by} />
-          </Fact>
-        )}
+        <TimeFact name={t("deadline")} at={run.deadline_at} />
+        <IdFact name={t("worker")} id={run.run_by} />
+        <IdFact name={t("by")} id={run.trigger_by} />
       </Facts>
     </Stack>
   );

@@ -3,9 +3,8 @@ import { api, data, type ExecutionItemOut, useListing } from "../../api";
 import {
   type Column,
   CursorTable,
-  commonTexts,
-  Empty,
   IconHistory,
+  NoRows,
   Page,
   StateBadge,
   stateTexts,
@@ -14,6 +13,8 @@ import {
 } from "../../components";
 import { formats, useLanguage, useText, wordFor } from "../../i18n";
 import { useMe } from "../../session/store";
+import type { RunFilter } from "../live/belongs";
+import { pollEvery } from "../live/useChanges";
 import { AUDITED_EVERY_MS, OWN_EVERY_MS } from "../parts/audited";
 import { FilterBar, ManyFilter, RangeFilter, SelectFilter, TextFilter, useSince } from "../parts/FilterBar";
 import { partTexts } from "../parts/parts.texts";
@@ -31,7 +32,6 @@ const STATES: readonly Status[] = ["PENDING", "RUNNING", "SUCCEEDED", "FAILED", 
 export default function RunsPage() {
   const t = useText(runTexts);
   const part = useText(partTexts);
-  const common = useText(commonTexts);
   const filters = useFilters(DEFAULTS);
   const { values, set } = filters;
   const since = useSince(values.range);
@@ -64,26 +64,10 @@ export default function RunsPage() {
           ...(values.schedule ? { schedule_id: values.schedule } : {}),
           ...(since ? { due_after: since } : {}),
         }}
-        empty={
-          filters.active ? (
-            <Empty title={common("nothingMatches")} text={common("nothingMatchesText")} />
-          ) : (
-            <Empty icon={IconHistory} title={t("none")} text={t("noneText")} />
-          )
-        }
+        empty={<NoRows filtered={filters.active} icon={IconHistory} title={t("none")} text={t("noneText")} />}
       />
     </Page>
   );
-}
-
-export interface RunFilter {
-  /** Whose; everybody's without. */
-  readonly user_id?: string;
-  readonly status?: Status[];
-  readonly trigger?: "scheduled" | "manual";
-  readonly type?: string;
-  readonly schedule_id?: string;
-  readonly due_after?: string;
 }
 
 export function RunTable({ filter, empty }: { filter: RunFilter; empty: ReactNode }) {
@@ -97,7 +81,7 @@ export function RunTable({ filter, empty }: { filter: RunFilter; empty: ReactNod
       const query = { user_id: "*", ...filter, limit: 50, ...(cursor ? { cursor } : {}) };
       return data(api.GET("/v1/executions", { params: { query } }));
     },
-    { refetchInterval: filter.user_id === user.id ? OWN_EVERY_MS : AUDITED_EVERY_MS },
+    { refetchInterval: pollEvery(filter.user_id === user.id ? OWN_EVERY_MS : AUDITED_EVERY_MS) },
   );
   const columns: Column<ExecutionItemOut>[] = [
     {
@@ -116,20 +100,20 @@ export function RunTable({ filter, empty }: { filter: RunFilter; empty: ReactNod
         </>
       ),
     },
-    { key: "state", header: part("state"), width: "8.5rem", cell: (run) => <StateBadge state={run.status} /> },
-    { key: "due", header: t("due"), width: "9rem", cell: (run) => <Time at={run.scheduled_at} /> },
+    { key: "state", header: part("state"), width: "7.5rem", cell: (run) => <StateBadge state={run.status} /> },
+    { key: "due", header: t("due"), width: "7.5rem", cell: (run) => <Time at={run.scheduled_at} /> },
     {
       key: "took",
       header: t("took"),
-      width: "7rem",
+      width: "5rem",
       align: "end",
       cell: (run) => (run.finished_at ? formats.duration(run.duration_ms, language) : "–"),
     },
-    { key: "trigger", header: t("trigger"), width: "7rem", cell: (run) => t(run.trigger_type), phone: "hidden" },
+    { key: "trigger", header: t("trigger"), width: "6rem", cell: (run) => t(run.trigger_type), phone: "hidden" },
     {
       key: "retry",
       header: t("retry"),
-      width: "5rem",
+      width: "4.5rem",
       align: "end",
       cell: (run) => run.retry_count + 1,
       phone: "hidden",

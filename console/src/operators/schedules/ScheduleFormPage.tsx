@@ -17,7 +17,7 @@ import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { type FormEvent, useMemo, useState } from "react";
 import { useNavigate, useParams } from "react-router";
 import { api, data, ifMatch, type MisfirePolicy, type ScheduleIn, type ScheduleOut } from "../../api";
-import { errorWords, Loading, Page, Panel, ProblemAlert, Time, tell } from "../../components";
+import { errorWords, Loaded, Page, Panel, ProblemAlert, Time, tell } from "../../components";
 import { useText } from "../../i18n";
 import { SchemaForm } from "../parts/SchemaForm";
 import { inZone, zones } from "./rhythm";
@@ -30,19 +30,18 @@ export default function ScheduleFormPage() {
   const t = useText(scheduleFormTexts);
   const { uid } = useParams();
   const query = useQuery({
-    queryKey: ["schedules", uid, "form"],
+    queryKey: ["schedule-form", uid],
     queryFn: () => data(api.GET("/v1/schedules/{schedule_id}", { params: { path: { schedule_id: uid ?? "" } } })),
     enabled: uid !== undefined,
     staleTime: Number.POSITIVE_INFINITY, // what somebody is editing is not changed under their hands
     gcTime: 0,
   });
-  if (query.error) return <ProblemAlert error={query.error} onRetry={() => void query.refetch()} />;
-  if (uid !== undefined && !query.data) return <Loading />;
-  return (
-    <Page title={query.data ? t("edit", { name: query.data.name }) : t("create")}>
-      <ScheduleForm schedule={query.data ?? null} />
+  const form = (schedule: ScheduleOut | null) => (
+    <Page title={schedule ? t("edit", { name: schedule.name }) : t("create")}>
+      <ScheduleForm schedule={schedule} />
     </Page>
   );
+  return uid === undefined ? form(null) : <Loaded query={query}>{form}</Loaded>;
 }
 
 function ScheduleForm({ schedule }: { schedule: ScheduleOut | null }) {
@@ -289,7 +288,7 @@ function Preview({ kind, cron, interval, timezone }: { kind: Kind; cron: string;
   );
   const [body] = useDebouncedValue(asked, 300);
   const query = useQuery({
-    queryKey: ["schedules", "preview", body],
+    queryKey: ["schedule-preview", body],
     queryFn: () => data(api.POST("/v1/schedules/preview", { body })),
     retry: false,
   });

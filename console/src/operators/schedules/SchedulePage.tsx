@@ -15,16 +15,16 @@ import {
   IconTrash,
   Id,
   JsonView,
-  Loading,
+  Loaded,
   Page,
   Panel,
-  ProblemAlert,
   StateBadge,
   Time,
   useConfirm,
 } from "../../components";
 import { formats, useLanguage, useText } from "../../i18n";
 import { useMe } from "../../session/store";
+import { pollEvery } from "../live/useChanges";
 import { AUDITED_EVERY_MS, OWN_EVERY_MS } from "../parts/audited";
 import { useAct } from "../parts/useAct";
 import { RunTable } from "../runs/RunsPage";
@@ -34,21 +34,23 @@ import { Timeline } from "./Timeline";
 
 /** One schedule: when it runs, how it has done, and every run. */
 export default function SchedulePage() {
-  const t = useText(scheduleTexts);
   const { uid = "" } = useParams();
   const { user } = useMe();
+  const query = useQuery({
+    queryKey: ["schedules", uid],
+    queryFn: () => data(api.GET("/v1/schedules/{schedule_id}", { params: { path: { schedule_id: uid } } })),
+    refetchInterval: ({ state }) => (state.data?.user_id === user.id ? OWN_EVERY_MS : AUDITED_EVERY_MS),
+  });
+  return <Loaded query={query}>{(schedule) => <Schedule schedule={schedule} />}</Loaded>;
+}
+
+function Schedule({ schedule }: { schedule: ScheduleOut }) {
+  const t = useText(scheduleTexts);
   const navigate = useNavigate();
   const confirm = useConfirm();
   const { busy, act } = useAct(["schedules"], ["runs"]);
+  const { id: uid } = schedule;
   const params = { path: { schedule_id: uid } };
-  const query = useQuery({
-    queryKey: ["schedules", uid],
-    queryFn: () => data(api.GET("/v1/schedules/{schedule_id}", { params })),
-    refetchInterval: ({ state }) => (state.data?.user_id === user.id ? OWN_EVERY_MS : AUDITED_EVERY_MS),
-  });
-  if (query.error) return <ProblemAlert error={query.error} onRetry={() => void query.refetch()} />;
-  const schedule = query.data;
-  if (!schedule) return <Loading />;
   const remove = async () => {
     const yes = await confirm({
       title: t("askDelete", { name: schedule.name }),
@@ -217,9 +219,9 @@ function Runs({ schedule: { id: uid, user_id } }: { schedule: ScheduleOut }) {
   const t = useText(scheduleTexts);
   const { user } = useMe();
   const query = useQuery({
-    queryKey: ["runs", "timeline", uid],
+    queryKey: ["runs", "timeline", { schedule_id: uid }],
     queryFn: () => data(api.GET("/v1/executions", { params: { query: { schedule_id: uid, user_id, limit: 12 } } })),
-    refetchInterval: user_id === user.id ? OWN_EVERY_MS : AUDITED_EVERY_MS,
+    refetchInterval: pollEvery(user_id === user.id ? OWN_EVERY_MS : AUDITED_EVERY_MS),
   });
   const runs = query.data?.items ?? [];
   return (

@@ -6,9 +6,9 @@ import {
   type Column,
   CursorTable,
   commonTexts,
-  Empty,
   IconCalendarTime,
   IconPlus,
+  NoRows,
   Page,
   StateBadge,
   stateTexts,
@@ -18,6 +18,7 @@ import {
   useFilters,
 } from "../../components";
 import { formats, useLanguage, useText, wordFor } from "../../i18n";
+import { pollEvery } from "../live/useChanges";
 import { AUDITED_EVERY_MS } from "../parts/audited";
 import { FilterBar, SelectFilter, TextFilter } from "../parts/FilterBar";
 import { partTexts } from "../parts/parts.texts";
@@ -53,7 +54,7 @@ export default function SchedulesPage() {
       };
       return data(api.GET("/v1/schedules", { params: { query } }));
     },
-    { refetchInterval: AUDITED_EVERY_MS },
+    { refetchInterval: pollEvery(AUDITED_EVERY_MS) },
   );
   const columns: Column<ScheduleItemOut>[] = [
     {
@@ -75,32 +76,32 @@ export default function SchedulesPage() {
     {
       key: "state",
       header: part("state"),
-      width: "8rem",
+      width: "6.5rem",
       cell: (schedule) => <StateBadge state={schedule.enabled ? "enabled" : "disabled"} />,
     },
     {
       key: "rhythm",
       header: t("rhythm"),
-      width: "minmax(7rem, 1fr)",
+      width: "minmax(6rem, 0.6fr)",
       cell: (schedule) => <code>{rhythmOf(schedule)}</code>,
     },
     {
       key: "next",
       header: t("next"),
-      width: "8.5rem",
+      width: "6.5rem",
       cell: (schedule) => (schedule.next_run ? <Time at={schedule.next_run} /> : t("never")),
     },
     {
       key: "last",
       header: t("last"),
-      width: "8.5rem",
+      width: "7.5rem",
       cell: (schedule) => <Time at={schedule.last_executed_at} />,
       phone: "hidden",
     },
     {
       key: "rate",
       header: t("rate"),
-      width: "5.5rem",
+      width: "4.5rem",
       align: "end",
       cell: (schedule) =>
         schedule.total_executions > 0
@@ -142,13 +143,7 @@ export default function SchedulesPage() {
         rowKey={(schedule) => schedule.id}
         href={(schedule) => `/operators/schedules/${schedule.id}`}
         selection={{ chosen, onChange: setChosen }}
-        empty={
-          filters.active ? (
-            <Empty title={common("nothingMatches")} text={common("nothingMatchesText")} />
-          ) : (
-            <Empty icon={IconCalendarTime} title={t("none")} text={t("noneText")} />
-          )
-        }
+        empty={<NoRows filtered={filters.active} icon={IconCalendarTime} title={t("none")} text={t("noneText")} />}
       />
     </Page>
   );

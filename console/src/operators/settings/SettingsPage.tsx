@@ -1,7 +1,7 @@
 import { Group, Stack, Switch, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { api, data, type SettingOut } from "../../api";
-import { Empty, Loading, Page, Panel, ProblemAlert, StateBadge, useFilters } from "../../components";
+import { Empty, Loaded, Page, Panel, StateBadge, useFilters } from "../../components";
 import { useText } from "../../i18n";
 import { FilterBar, TextFilter } from "../parts/FilterBar";
 import classes from "./Settings.module.css";
@@ -34,25 +34,25 @@ export default function SettingsPage() {
           onChange={(event) => set({ chosen: event.currentTarget.checked ? "yes" : "" })}
         />
       </FilterBar>
-      {query.error ? (
-        <ProblemAlert error={query.error} onRetry={() => void query.refetch()} />
-      ) : !query.data ? (
-        <Loading />
-      ) : groups.size === 0 ? (
-        <Panel>
-          <Empty title={t("nothing")} />
-        </Panel>
-      ) : (
-        [...groups].map(([group, settings]) => (
-          <Panel key={group} title={group}>
-            <Stack gap="md">
-              {settings.map((setting) => (
-                <Setting key={setting.name} setting={setting} />
-              ))}
-            </Stack>
-          </Panel>
-        ))
-      )}
+      <Loaded query={query}>
+        {() =>
+          groups.size === 0 ? (
+            <Panel>
+              <Empty title={t("nothing")} />
+            </Panel>
+          ) : (
+            [...groups].map(([group, settings]) => (
+              <Panel key={group} title={group}>
+                <Stack gap="md">
+                  {settings.map((setting) => (
+                    <Setting key={setting.name} setting={setting} />
+                  ))}
+                </Stack>
+              </Panel>
+            ))
+          )
+        }
+      </Loaded>
     </Page>
   );
 }

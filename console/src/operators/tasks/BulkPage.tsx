@@ -1,22 +1,22 @@
 import { Button, Progress, Stack, Text } from "@mantine/core";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link, useParams } from "react-router";
-import { api, data } from "../../api";
+import { api, type BulkOut, data, type TaskOut } from "../../api";
 import {
   Fact,
   Facts,
   IconPlayerPlay,
   IconPlayerStop,
   Id,
-  Loading,
+  Loaded,
   Page,
   Panel,
-  ProblemAlert,
   StateBadge,
   Time,
   useConfirm,
 } from "../../components";
 import { formats, useLanguage, useText } from "../../i18n";
+import { isOver } from "../../live/task";
 import { useEvents } from "../../live/useEvents";
 import { useAct } from "../parts/useAct";
 import { bulkName } from "./bulkWords";
@@ -25,12 +25,8 @@ import { bulkTexts } from "./tasks.texts";
 
 /** One action on many rows: how far it is, what was refused, and a way to stop it. */
 export default function BulkPage() {
-  const t = useText(bulkTexts);
-  const language = useLanguage();
   const { taskId = "" } = useParams();
   const queries = useQueryClient();
-  const confirm = useConfirm();
-  const { busy, act } = useAct(["bulk"], ["tasks"]);
   const query = useQuery({
     queryKey: ["bulk", taskId],
     queryFn: async () => {
@@ -46,9 +42,16 @@ export default function BulkPage() {
   const over = query.data ? isOver(query.data.task.status) : true;
   const look = () => void queries.invalidateQueries({ queryKey: ["bulk", taskId] });
   useEvents(over ? null : `/v1/tasks/${taskId}/events`, { task: look, end: look });
-  if (query.error) return <ProblemAlert error={query.error} onRetry={() => void query.refetch()} />;
-  if (!query.data) return <Loading />;
-  const { bulk, task } = query.data;
+  return <Loaded query={query}>{({ bulk, task }) => <Bulk bulk={bulk} task={task} />}</Loaded>;
+}
+
+function Bulk({ bulk, task }: { bulk: BulkOut; task: TaskOut }) {
+  const t = useText(bulkTexts);
+  const language = useLanguage();
+  const confirm = useConfirm();
+  const { busy, act } = useAct(["bulk"], ["tasks"]);
+  const { id: taskId } = task;
+  const over = isOver(task.status);
   const n = (value: number) => formats.number(value, language);
   const looked = bulk.done + bulk.skipped + bulk.refused;
   const share = bulk.finished_at ? 100 : Math.min(99, (100 * looked) / Math.max(bulk.matched, 1));
@@ -126,8 +129,4 @@ export default function BulkPage() {
       )}
     </Page>
   );
-}
-
-function isOver(status: string): boolean {
-  return status === "SUCCEEDED" || status === "FAILED" || status === "CANCELED";
 }

@@ -1,6 +1,7 @@
 import { api, type BulkOut, data, useListing } from "../../api";
 import { type Column, CursorTable, Empty, IconStack2, Id, Page, StateBadge, Time } from "../../components";
 import { formats, useLanguage, useText } from "../../i18n";
+import { pollEvery } from "../live/useChanges";
 import { bulkName } from "./bulkWords";
 import { bulkTexts } from "./tasks.texts";
 
@@ -11,7 +12,7 @@ export default function BulksPage() {
   const listing = useListing<BulkOut>(
     ["bulk"],
     (cursor) => data(api.GET("/v1/tasks/bulk", { params: { query: { limit: 50, ...(cursor ? { cursor } : {}) } } })),
-    { refetchInterval: 10_000 },
+    { refetchInterval: pollEvery(10_000) },
   );
   const n = (value: number) => formats.number(value, language);
   const columns: Column<BulkOut>[] = [

@@ -4,7 +4,7 @@ import { useQuery } from "@tanstack/react-query";
 import { type FormEvent, useState } from "react";
 import { useNavigate, useSearchParams } from "react-router";
 import { api, data, type TaskIn, type TaskTypeOut } from "../../api";
-import { Empty, IconSend, IconServer, Loading, Page, Panel, ProblemAlert, tell } from "../../components";
+import { Empty, IconSend, IconServer, Loaded, Page, Panel, ProblemAlert, tell } from "../../components";
 import { useText } from "../../i18n";
 import { SchemaForm } from "../parts/SchemaForm";
 import { submitTexts } from "./tasks.texts";
@@ -18,30 +18,28 @@ export default function SubmitPage() {
   const chosen = types.find((type) => type.name === params.get("type"));
   return (
     <Page title={t("title")} text={t("text")}>
-      {query.error ? (
-        <ProblemAlert error={query.error} onRetry={() => void query.refetch()} />
-      ) : !query.data ? (
-        <Loading />
-      ) : types.length === 0 ? (
-        <Panel>
-          <Empty icon={IconServer} title={t("noTypes")} text={t("noTypesText")} />
-        </Panel>
-      ) : (
-        <Panel>
-          <Stack>
-            <Select
-              label={t("type")}
-              placeholder={t("choose")}
-              searchable
-              data={types.map((type) => type.name)}
-              value={chosen?.name ?? null}
-              onChange={(name) => setParams(name ? { type: name } : {}, { replace: true })}
-              description={chosen?.description}
-            />
-            {chosen && <SubmitForm key={chosen.name} type={chosen} />}
-          </Stack>
-        </Panel>
-      )}
+      <Loaded query={query}>
+        {() => (
+          <Panel>
+            {types.length === 0 ? (
+              <Empty icon={IconServer} title={t("noTypes")} text={t("noTypesText")} />
+            ) : (
+              <Stack>
+                <Select
+                  label={t("type")}
+                  placeholder={t("choose")}
+                  searchable
+                  data={types.map((type) => type.name)}
+                  value={chosen?.name ?? null}
+                  onChange={(name) => setParams(name ? { type: name } : {}, { replace: true })}
+                  description={chosen?.description}
+                />
+                {chosen && <SubmitForm key={chosen.name} type={chosen} />}
+              </Stack>
+            )}
+          </Panel>
+        )}
+      </Loaded>
     </Page>
   );
 }

@@ -7,7 +7,6 @@ import {
   type Column,
   CursorTable,
   commonTexts,
-  Empty,
   IconBan,
   IconChevronDown,
   IconListCheck,
@@ -16,6 +15,7 @@ import {
   IconStack2,
   IconTrash,
   Id,
+  NoRows,
   Page,
   StateBadge,
   stateTexts,
@@ -23,6 +23,7 @@ import {
   useFilters,
 } from "../../components";
 import { useText, wordFor } from "../../i18n";
+import { pollEvery } from "../live/useChanges";
 import { AUDITED_EVERY_MS } from "../parts/audited";
 import {
   FilterBar,
@@ -69,7 +70,7 @@ export default function TasksPage() {
       const given = Object.fromEntries(Object.entries(query).filter(([, value]) => value !== undefined));
       return data(api.GET("/v1/tasks", { params: { query: given } }));
     },
-    { refetchInterval: AUDITED_EVERY_MS },
+    { refetchInterval: pollEvery(AUDITED_EVERY_MS) },
   );
   const types = useQuery({
     queryKey: ["task-types"],
@@ -98,17 +99,17 @@ export default function TasksPage() {
         </>
       ),
     },
-    { key: "state", header: part("state"), width: "9.5rem", cell: (task) => <State task={task} /> },
-    { key: "queue", header: part("queue"), width: "minmax(6rem, 0.8fr)", cell: (task) => task.queue, phone: "hidden" },
+    { key: "state", header: part("state"), width: "7.5rem", cell: (task) => <State task={task} /> },
+    { key: "queue", header: part("queue"), width: "minmax(5rem, 0.5fr)", cell: (task) => task.queue, phone: "hidden" },
     {
       key: "attempt",
       header: t("attempt"),
-      width: "5rem",
+      width: "4.5rem",
       align: "end",
       phone: "hidden",
       cell: (task) => `${task.attempt} / ${task.max_attempts}`,
     },
-    { key: "created", header: part("created"), width: "8.5rem", cell: (task) => <Time at={task.created_at} /> },
+    { key: "created", header: part("created"), width: "7.5rem", cell: (task) => <Time at={task.created_at} /> },
     { key: "id", header: part("id"), width: "7.5rem", cell: (task) => <Id id={task.id} />, phone: "hidden" },
   ];
   return (
@@ -166,13 +167,7 @@ export default function TasksPage() {
         rowKey={(task) => task.id}
         href={(task) => `/tasks/${task.id}`}
         selection={{ chosen, onChange: setChosen }}
-        empty={
-          filters.active ? (
-            <Empty title={common("nothingMatches")} text={common("nothingMatchesText")} />
-          ) : (
-            <Empty icon={IconListCheck} title={t("empty")} text={t("emptyText")} />
-          )
-        }
+        empty={<NoRows filtered={filters.active} icon={IconListCheck} title={t("empty")} text={t("emptyText")} />}
       />
     </Page>
   );

@@ -11,13 +11,13 @@ import {
   IconKey,
   IconPlayerPlay,
   Id,
-  Loading,
+  Loaded,
   Page,
   Panel,
-  ProblemAlert,
   Secret,
   StateBadge,
   Time,
+  TimeFact,
   useConfirm,
 } from "../../components";
 import { formats, useLanguage, useText } from "../../i18n";
@@ -26,17 +26,18 @@ import { userTexts } from "./users.texts";
 
 /** One user: who they are, what they have left, and what an administrator may do. */
 export default function UserPage() {
-  const t = useText(userTexts);
   const { userId = "" } = useParams();
-  const params = { path: { user_id: userId } };
   const query = useQuery({
     queryKey: ["users", "one", userId],
-    queryFn: () => data(api.GET("/v1/admin/users/{user_id}", { params })),
+    queryFn: () => data(api.GET("/v1/admin/users/{user_id}", { params: { path: { user_id: userId } } })),
   });
+  return <Loaded query={query}>{(user) => <User user={user} />}</Loaded>;
+}
+
+function User({ user }: { user: UserOut }) {
+  const t = useText(userTexts);
   const [password, setPassword] = useState<string | null>(null);
-  if (query.error) return <ProblemAlert error={query.error} onRetry={() => void query.refetch()} />;
-  const user = query.data;
-  if (!user) return <Loading />;
+  const { id: userId } = user;
   const name = user.username ?? user.id;
   return (
     <Page
@@ -50,12 +51,8 @@ export default function UserPage() {
           <Facts>
             <Fact name={t("role")}>{t(user.role)}</Fact>
             <Fact name={t("email")}>{user.email ?? "–"}</Fact>
-            <Fact name={t("lastLogin")}>
-              <Time at={user.last_login_at} />
-            </Fact>
-            <Fact name={t("since")}>
-              <Time at={user.created_at} />
-            </Fact>
+            <TimeFact name={t("lastLogin")} at={user.last_login_at} />
+            <TimeFact name={t("since")} at={user.created_at} />
             <Fact name="">
               <StateBadge state={user.status} />
             </Fact>

@@ -1,19 +1,17 @@
-import { Button, Group, Modal, PasswordInput, Select, Stack, Text, TextInput } from "@mantine/core";
+import { Button, PasswordInput, Select, Text, TextInput } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
-import { useQueryClient } from "@tanstack/react-query";
-import { type FormEvent, useState } from "react";
+import { useState } from "react";
 import { api, data, type Role, type UserOut, type UserStatus, useListing } from "../../api";
 import {
   type Column,
   CursorTable,
-  commonTexts,
-  Empty,
+  FormDialog,
   IconPlus,
   IconUsers,
   Id,
+  NoRows,
   Page,
-  ProblemAlert,
-  Secret,
+  SecretDialog,
   StateBadge,
   stateTexts,
   Time,
@@ -31,7 +29,6 @@ const DEFAULTS = { username: "", status: "", role: "" };
 export default function UsersPage() {
   const t = useText(userTexts);
   const part = useText(partTexts);
-  const common = useText(commonTexts);
   const [creating, { open, close }] = useDisclosure(false);
   const filters = useFilters(DEFAULTS);
   const { values, set } = filters;
@@ -100,7 +97,7 @@ export default function UsersPage() {
         columns={columns}
         rowKey={(user) => user.id}
         href={(user) => `/operators/users/${user.id}`}
-        empty={<Empty icon={IconUsers} title={filters.active ? common("nothingMatches") : t("none")} />}
+        empty={<NoRows filtered={filters.active} icon={IconUsers} title={t("none")} />}
       />
       {creating && <Create onClose={close} />}
     </Page>
@@ -109,84 +106,58 @@ export default function UsersPage() {
 
 function Create({ onClose }: { onClose: () => void }) {
   const t = useText(userTexts);
-  const common = useText(commonTexts);
-  const queries = useQueryClient();
   const [form, setForm] = useState({ username: "", email: "", password: "", role: "USER" as Role });
-  const [error, setError] = useState<unknown>(null);
   const [made, setMade] = useState<{ name: string; password: string | null } | null>(null);
-  const submit = async (event: FormEvent) => {
-    event.preventDefault();
-    setError(null);
-    try {
-      const body = {
-        username: form.username,
-        role: form.role,
-        ...(form.email ? { email: form.email } : {}),
-        ...(form.password ? { password: form.password } : {}),
-      };
-      const found = await data(api.POST("/v1/admin/users", { body }));
-      await queries.invalidateQueries({ queryKey: ["users"] });
-      setMade({ name: form.username, password: found.password });
-    } catch (refusal) {
-      setError(refusal);
-    }
+  const save = async () => {
+    const body = {
+      username: form.username,
+      role: form.role,
+      ...(form.email ? { email: form.email } : {}),
+      ...(form.password ? { password: form.password } : {}),
+    };
+    const found = await data(api.POST("/v1/admin/users", { body }));
+    setMade({ name: form.username, password: found.password });
   };
+  if (made) {
+    const label = t("theirPassword", { name: made.name });
+    return (
+      <SecretDialog title={t("createTitle")} label={label} value={made.password} onClose={onClose}>
+        <Text>{t("made")}</Text>
+      </SecretDialog>
+    );
+  }
   return (
-    <Modal
-      opened
-      onClose={onClose}
-      title={<Text fw={650}>{t("createTitle")}</Text>}
-      closeButtonProps={{ "aria-label": common("close") }}
-    >
-      {made ? (
-        <Stack>
-          <Text>{t("made")}</Text>
-          {made.password && <Secret value={made.password} title={t("theirPassword", { name: made.name })} />}
-          <Button onClick={onClose}>{common("close")}</Button>
-        </Stack>
-      ) : (
-        <form onSubmit={(event) => void submit(event)}>
-          <Stack>
-            <Text size="sm">{t("createText")}</Text>
-            {error !== null && <ProblemAlert error={error} />}
-            <TextInput
-              label={t("name")}
-              required
-              data-autofocus
-              value={form.username}
-              onChange={(event) => setForm({ ...form, username: event.currentTarget.value })}
-            />
-            <TextInput
-              label={t("email")}
-              type="email"
-              value={form.email}
-              onChange={(event) => setForm({ ...form, email: event.currentTarget.value })}
-            />
-            <PasswordInput
-              label={t("password")}
-              autoComplete="new-password"
-              value={form.password}
-              onChange={(event) => setForm({ ...form, password: event.currentTarget.value })}
-            />
-            <Select
-              label={t("role")}
-              allowDeselect={false}
-              data={[
-                { value: "USER", label: t("USER") },
-                { value: "ADMIN", label: t("ADMIN") },
-              ]}
-              value={form.role}
-              onChange={(role) => setForm({ ...form, role: (role ?? "USER") as Role })}
-            />
-            <Group justify="flex-end">
-              <Button variant="default" onClick={onClose}>
-                {common("cancel")}
-              </Button>
-              <Button type="submit">{common("save")}</Button>
-            </Group>
-          </Stack>
-        </form>
-      )}
-    </Modal>
+    <FormDialog title={t("createTitle")} onSave={save} changes={["users"]} onClose={onClose}>
+      <Text size="sm">{t("createText")}</Text>
+      <TextInput
+        label={t("name")}
+        required
+        data-autofocus
+        value={form.username}
+        onChange={(event) => setForm({ ...form, username: event.currentTarget.value })}
+      />
+      <TextInput
+        label={t("email")}
+        type="email"
+        value={form.email}
+        onChange={(event) => setForm({ ...form, email: event.currentTarget.value })}
+      />
+      <PasswordInput
+        label={t("password")}
+        autoComplete="new-password"
+        value={form.password}
+        onChange={(event) => setForm({ ...form, password: event.currentTarget.value })}
+      />
+      <Select
+        label={t("role")}
+        allowDeselect={false}
+        data={[
+          { value: "USER", label: t("USER") },
+          { value: "ADMIN", label: t("ADMIN") },
+        ]}
+        value={form.role}
+        onChange={(role) => setForm({ ...form, role: (role ?? "USER") as Role })}
+      />
+    </FormDialog>
   );
 }

@@ -2,21 +2,9 @@ import { Group, Progress, SimpleGrid, Stack, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "react-router";
 import { api, data, type WorkerOut } from "../../api";
-import {
-  Elapsed,
-  Empty,
-  Fact,
-  Facts,
-  IconServer,
-  Id,
-  Loading,
-  Page,
-  Panel,
-  ProblemAlert,
-  StateBadge,
-  Time,
-} from "../../components";
+import { Elapsed, Empty, Fact, Facts, IconServer, Id, Loaded, Page, Panel, StateBadge, Time } from "../../components";
 import { formats, useLanguage, useText } from "../../i18n";
+import { pollEvery } from "../live/useChanges";
 import classes from "./Workers.module.css";
 import { workerTexts } from "./workers.texts";
 
@@ -26,26 +14,25 @@ export default function WorkersPage() {
   const query = useQuery({
     queryKey: ["workers"],
     queryFn: () => data(api.GET("/v1/workers")),
-    refetchInterval: 3000,
+    refetchInterval: pollEvery(3000),
   });
-  const workers = query.data?.items ?? [];
   return (
     <Page title={t("title")} text={t("text")}>
-      {query.error ? (
-        <ProblemAlert error={query.error} onRetry={() => void query.refetch()} />
-      ) : !query.data ? (
-        <Loading />
-      ) : workers.length === 0 ? (
-        <Panel>
-          <Empty icon={IconServer} title={t("none")} text={t("noneText")} />
-        </Panel>
-      ) : (
-        <SimpleGrid cols={{ base: 1, lg: 2 }}>
-          {workers.map((worker) => (
-            <Worker key={worker.id} worker={worker} />
-          ))}
-        </SimpleGrid>
-      )}
+      <Loaded query={query}>
+        {({ items }) =>
+          items.length === 0 ? (
+            <Panel>
+              <Empty icon={IconServer} title={t("none")} text={t("noneText")} />
+            </Panel>
+          ) : (
+            <SimpleGrid cols={{ base: 1, lg: 2 }}>
+              {items.map((worker) => (
+                <Worker key={worker.id} worker={worker} />
+              ))}
+            </SimpleGrid>
+          )
+        }
+      </Loaded>
     </Page>
   );
 }

@@ -1,16 +1,15 @@
-import { Button, Group, Modal, MultiSelect, Stack, Text, TextInput } from "@mantine/core";
+import { Button, Group, MultiSelect, Text, TextInput } from "@mantine/core";
 import { useQueryClient } from "@tanstack/react-query";
-import { type FormEvent, useState } from "react";
+import { useState } from "react";
 import { type ApiKeyOut, api, data, type Scope, useListing } from "../../api";
 import {
   type Column,
   CursorTable,
-  commonTexts,
   Empty,
+  FormDialog,
   IconKey,
   IconPlus,
-  ProblemAlert,
-  Secret,
+  SecretDialog,
   Time,
   tellError,
   useConfirm,
@@ -122,76 +121,49 @@ export function ApiKeys() {
 
 function NewKey({ onClose }: { onClose: () => void }) {
   const t = useText(accountTexts);
-  const common = useText(commonTexts);
   const { user } = useMe();
-  const queries = useQueryClient();
   const [name, setName] = useState("");
   const [scopes, setScopes] = useState<string[]>(["tasks:read", "tasks:write", "files:read", "files:write"]);
   const [expires, setExpires] = useState("");
   const [made, setMade] = useState<string | null>(null);
-  const [error, setError] = useState<unknown>(null);
-  const submit = async (event: FormEvent) => {
-    event.preventDefault();
-    setError(null);
-    try {
-      const expires_at = expires ? new Date(`${expires}T23:59:59`).toISOString() : null;
-      const answer = await data(api.POST("/v1/api-keys", { body: { name, scopes: scopes as Scope[], expires_at } }));
-      setMade(answer.key);
-      await queries.invalidateQueries({ queryKey: ["api-keys"] });
-    } catch (refusal) {
-      setError(refusal);
-    }
+  const save = async () => {
+    const expires_at = expires ? new Date(`${expires}T23:59:59`).toISOString() : null;
+    const answer = await data(api.POST("/v1/api-keys", { body: { name, scopes: scopes as Scope[], expires_at } }));
+    setMade(answer.key);
   };
+  if (made !== null) return <SecretDialog title={t("addKey")} label={t("made")} value={made} onClose={onClose} />;
   return (
-    <Modal
-      opened
+    <FormDialog
+      title={t("addKey")}
+      action={t("addKey")}
+      onSave={save}
+      changes={["api-keys"]}
+      disabled={scopes.length === 0}
       onClose={onClose}
-      title={<Text fw={650}>{t("addKey")}</Text>}
-      closeButtonProps={{ "aria-label": common("close") }}
     >
-      {made !== null ? (
-        <Stack>
-          <Secret title={t("made")} value={made} />
-          <Button onClick={onClose}>{common("close")}</Button>
-        </Stack>
-      ) : (
-        <form onSubmit={(event) => void submit(event)}>
-          <Stack>
-            {error !== null && <ProblemAlert error={error} />}
-            <TextInput
-              label={t("name")}
-              value={name}
-              onChange={(event) => setName(event.currentTarget.value)}
-              required
-              maxLength={64}
-              data-autofocus
-            />
-            <MultiSelect
-              label={t("scopes")}
-              data={[...SCOPES, ...(user.role === "ADMIN" ? (["admin"] as Scope[]) : [])]}
-              value={scopes}
-              onChange={setScopes}
-              searchable
-              required
-            />
-            <TextInput
-              label={t("expires")}
-              description={t("expiresHint")}
-              type="date"
-              value={expires}
-              onChange={(event) => setExpires(event.currentTarget.value)}
-            />
-            <Group justify="flex-end">
-              <Button variant="default" onClick={onClose}>
-                {common("cancel")}
-              </Button>
-              <Button type="submit" disabled={scopes.length === 0}>
-                {t("addKey")}
-              </Button>
-            </Group>
-          </Stack>
-        </form>
-      )}
-    </Modal>
+      <TextInput
+        label={t("name")}
+        value={name}
+        onChange={(event) => setName(event.currentTarget.value)}
+        required
+        maxLength={64}
+        data-autofocus
+      />
+      <MultiSelect
+        label={t("scopes")}
+        data={[...SCOPES, ...(user.role === "ADMIN" ? (["admin"] as Scope[]) : [])]}
+        value={scopes}
+        onChange={setScopes}
+        searchable
+        required
+      />
+      <TextInput
+        label={t("expires")}
+        description={t("expiresHint")}
+        type="date"
+        value={expires}
+        onChange={(event) => setExpires(event.currentTarget.value)}
+      />
+    </FormDialog>
   );
 }

@@ -12,13 +12,14 @@ import {
   IconRefresh,
   IconTrash,
   Id,
+  IdFact,
   JsonView,
   Loading,
   Page,
   Panel,
   ProblemAlert,
   StateBadge,
-  Time,
+  TimeFact,
   tell,
   tellError,
   useConfirm,
@@ -94,34 +95,16 @@ function Task({ taskId }: { taskId: string }) {
           </Fact>
           <Fact name={t("attempt")}>{t("attemptOf", { attempt: one.attempt, max: one.max_attempts })}</Fact>
           <Fact name={t("progress")}>{one.progress} %</Fact>
-          <Fact name={t("created")}>
-            <Time at={one.created_at} />
-          </Fact>
-          {one.started_at && (
-            <Fact name={t("started")}>
-              <Time at={one.started_at} />
-            </Fact>
-          )}
-          {one.finished_at && (
-            <Fact name={t("finished")}>
-              <Time at={one.finished_at} />
-            </Fact>
-          )}
+          <TimeFact name={t("created")} at={one.created_at} />
+          <TimeFact name={t("started")} at={one.started_at} />
+          <TimeFact name={t("finished")} at={one.finished_at} />
           {one.started_at && (
             <Fact name={t("duration")}>
               <Elapsed from={one.started_at} to={one.finished_at} />
             </Fact>
           )}
-          {new Date(one.run_at) > new Date(one.created_at) && (
-            <Fact name={t("runAt")}>
-              <Time at={one.run_at} exact />
-            </Fact>
-          )}
-          {one.worker_id && (
-            <Fact name={t("worker")}>
-              <Id id={one.worker_id} />
-            </Fact>
-          )}
+          {new Date(one.run_at) > new Date(one.created_at) && <TimeFact name={t("runAt")} at={one.run_at} exact />}
+          <IdFact name={t("worker")} id={one.worker_id} />
         </Facts>
       </Panel>
       <Panel title={t("timeline")} text={t("timelineText")}>

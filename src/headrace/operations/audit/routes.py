@@ -58,10 +58,10 @@ def _filter(
             "the user's, a user name, an address, a request's or a trace's id.",
         ),
     ] = None,
+    changes: Annotated[bool, Query(description="Only what changed something: not who looked at what.")] = False,
 ) -> EventFilter:
-    return EventFilter(
-        action, resource_type, resource_id, user_id, client_ip, request_id, created_after, created_before, q
-    )
+    narrowed = (action, resource_type, resource_id, user_id, client_ip, request_id)
+    return EventFilter(*narrowed, created_after, created_before, q, changes or None)
 
 
 Wanted = Annotated[EventFilter, Depends(_filter)]

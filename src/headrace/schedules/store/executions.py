@@ -39,6 +39,14 @@ async def find_execution(tx: Tx, execution_uid: str) -> Execution | None:
     return None if row is None else _execution_of(row)
 
 
+LIST_OF_TASKS = f"SELECT {_LISTED} FROM headrace.task_executions AS run WHERE run.task_id = ANY ($1)"
+
+
+async def list_of_tasks(tx: Tx, task_ids: Sequence[str]) -> list[Execution]:
+    """The runs that these tasks run, without result and stack."""
+    return [_execution_of(row) for row in await tx.fetch(LIST_OF_TASKS, list(task_ids))]
+
+
 async def find_owner(tx: Tx, execution_uid: str) -> str | None:
     owner: str | None = await tx.fetchval(OWNER, execution_uid)
     return owner

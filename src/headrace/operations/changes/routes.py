@@ -1,0 +1,131 @@
+"""What changes, as server-sent events for administrators."""
+
+import itertools
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Header, Request, Response
+from pydantic import BaseModel, Field
+
+from headrace import audit
+from headrace.audit import Action, Resource, ResourceType
+from headrace.edge.authorization import Admin, Again, AuthenticateAgain
+from headrace.edge.problem_details import problems
+from headrace.edge.services import Db
+from headrace.errors import Denied
+from headrace.operations.changes.live import Changes, Heartbeat, MaySee, Revoked
+from headrace.operations.changes.model import Kind, News
+from headrace.schedules.schemas import ExecutionItemOut
+from headrace.tasks.live import TooManyStreams
+from headrace.tasks.routes.events import EventStream, RevokedOut
+from headrace.tasks.schemas import TaskItemOut
+from headrace.tasks.service import EVERYBODY
+
+router = APIRouter(tags=["Operations"])
+
+_COME_BACK_AFTER_MS = 2000
+
+
+class ChangesOut(BaseModel):
+    """What is not as it was before."""
+
+    kinds: list[Kind] = Field(description="What to read again.")
+    tasks: list[TaskItemOut] = Field(description="Tasks as they are now.")
+    runs: list[ExecutionItemOut] = Field(description="Runs of schedules as they are now.")
+
+    @classmethod
+    def of(cls, news: News) -> "ChangesOut":
+        return cls(
+            kinds=sorted(news.kinds),
+            tasks=[TaskItemOut.of(task) for task in news.tasks],
+            runs=[ExecutionItemOut.of(run) for run in news.runs],
+        )
+
+
+def create_router(changes: Changes) -> APIRouter:
+    """This route, served with the streams of this process."""
+
+    async def give(request: Request) -> None:
+        request.state.changes = changes
+
+    parent = APIRouter(prefix="/v1/admin", dependencies=[Depends(give)])
+    parent.include_router(router)
+    return parent
+
+
+@router.get(
+    "/changes",
+    response_class=EventStream,
+    summary="Follow what changes",
+    responses={
+        200: {
+            "description": "`changed`: tasks and runs as they are now, and the kinds of things that are to be read "
+            "again. `revoked`: the session or the API key was ended, or its user is no administrator any more; nothing "
+            "follows. Comments in between keep the connection open.",
+            "content": {
+                "text/event-stream": {
+                    "schema": {"type": "string"},
+                    "example": 'id: 17\nevent: changed\ndata: {"kinds": ["locks"], "tasks": [], "runs": []}\n\n',
+                }
+            },
+        },
+        **problems(TooManyStreams),
+    },
+)
+async def follow_changes(
+    caller: Admin,
+    again: Again,
+    request: Request,
+    db: Db,
+    last_event_id: Annotated[
+        str | None,
+        Header(
+            alias="Last-Event-ID",
+            pattern="^[0-9]{1,18}$",
+            description="The last event that was seen. Whoever names one is told first to read everything again: "
+            "what happened meanwhile was not kept.",
+        ),
+    ] = None,
+) -> Response:
+    """Everybody's tasks and runs as they move, and what else has changed (server-sent events), within a second or two.
+
+    Opening it is in the audit trail, once for all that it brings. A stream lasts a quarter of an hour at the most; then
+    the client comes back, as browsers' `EventSource` does by itself.
+    """
+    changes = request.state.changes
+    assert isinstance(changes, Changes)
+    changes.check_room(caller.user_id)
+    async with db.transaction() as tx:
+        whose = {"user_id": EVERYBODY, "of": "changes"}
+        for kind in (ResourceType.TASK, ResourceType.EXECUTION):
+            await audit.record(tx, caller.who, Action.READ, Resource(kind, "*"), data=whose)
+    news = changes.follow(caller.user_id, again=last_event_id is not None, may_see=_may_see(again, caller.user_id))
+    # nginx would otherwise gather events until it has a buffer full of them
+    return EventStream(_written(news), headers={"X-Accel-Buffering": "no"})
+
+
+def _may_see(again: AuthenticateAgain, user_id: str) -> MaySee:
+    async def ask() -> bool:
+        try:
+            now = await again()
+        except Denied:
+            return False
+        return now.is_admin and now.user_id == user_id
+
+    return ask
+
+
+async def _written(news: AsyncGenerator[News | Heartbeat | Revoked, None]) -> AsyncGenerator[bytes, None]:
+    yield f"retry: {_COME_BACK_AFTER_MS}\n\n".encode()
+    numbers = itertools.count(1)
+    async with aclosing(news):
+        async for each in news:
+            match each:
+                case News():
+                    shown = ChangesOut.of(each).model_dump_json()
+                    yield f"id: {next(numbers)}\nevent: changed\ndata: {shown}\n\n".encode()
+                case Revoked():
+                    yield f"event: revoked\ndata: {RevokedOut().model_dump_json()}\n\n".encode()
+                case Heartbeat():
+                    yield b": still here\n\n"
