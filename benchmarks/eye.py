@@ -21,8 +21,8 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.eye_marks import KINDS, Mark
+from headrace.removal.eye.detecting import detect
 from headrace.removal.eye.filling import fill
-from headrace.removal.eye.looking import look
 from headrace.removal.eye.model import LEAST_SCORE
 from headrace.removal.eye.solving import solve
 from training.photographs import evaluation_files
@@ -97,15 +97,15 @@ def ssim(one: Picture, other: Picture) -> float:
 
 def measure(case: Case, threads: int) -> dict[str, float]:
     began = time.perf_counter()
-    sight = look(case.marked, threads=threads)
-    solved = solve(case.marked, sight)
+    detection = detect(case.marked, threads=threads)
+    solved = solve(case.marked, detection)
     restored = solved.picture
     spent = time.perf_counter() - began
     there = case.mark.alpha > 0.02
     changed = np.abs(case.mark.over(case.clean).astype(int) - case.clean).max(2) >= 2
     whole, visible, inside = grown(there, 1), grown(there & changed, 1), grown(there, 2)
     # Automatic is what a user gets without choosing: what is too doubtful to be touched does not count as seen.
-    seen = sight.at_least(LEAST_SCORE).mask_tight
+    seen = detection.at_least(LEAST_SCORE).mask_tight
     telea = cv2.inpaint(case.marked, inside.view(np.uint8), 3, cv2.INPAINT_TELEA)
     filled = fill(case.marked.astype(np.float32), inside)
     oracle = (case.marked - 255 * case.mark.colour) / np.maximum(1 - case.mark.alpha, 0.02)[..., None]
@@ -121,7 +121,7 @@ def measure(case: Case, threads: int) -> dict[str, float]:
         "psnr": psnr(restored, case.clean),
         "ssim": ssim(restored, case.clean),
         "s_mp": spent / (case.clean.shape[0] * case.clean.shape[1] / 1e6),
-        "score": sight.score,
+        "score": detection.score,
     }
 
 
@@ -133,7 +133,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=2)
     args = parser.parse_args()
     photos = photographs(args.photos, quick=args.quick)
-    look(photos[0], threads=args.threads)  # loads the model
+    detect(photos[0], threads=args.threads)  # loads the model
     rows: dict[str, list[dict[str, float]]] = {kind: [] for kind in KINDS}
     for case in cases(photos):
         rows[case.kind].append(measure(case, args.threads))
@@ -141,10 +141,10 @@ def main() -> None:
     touched, clean_times, clean_scores = [], [], []
     for photo in photos:
         clean, began = filed(photo), time.perf_counter()
-        sight = look(clean, threads=args.threads)
+        detection = detect(clean, threads=args.threads)
         clean_times.append((time.perf_counter() - began) / (clean.shape[0] * clean.shape[1] / 1e6))
-        touched.append(float((solve(clean, sight).picture != clean).any(2).mean() * 100))
-        clean_scores.append(sight.score)
+        touched.append(float((solve(clean, detection).picture != clean).any(2).mean() * 100))
+        clean_scores.append(detection.score)
     _show(means, touched, clean_scores)
     if args.json:
         print(json.dumps(_figures(means, touched, clean_times)))

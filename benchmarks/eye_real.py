@@ -16,7 +16,7 @@ import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
 from benchmarks.eye import Picture, filed, grown, photographs, psnr
-from headrace.removal.eye.looking import look
+from headrace.removal.eye.detecting import detect
 from headrace.removal.eye.solving import solve
 
 FONT = "/usr/share/fonts/truetype/dejavu/DejaVuSans-Bold.ttf"
@@ -162,8 +162,8 @@ def _measured(photo: Picture, put: Put) -> tuple[float, ...]:
     )
     truth = grown(there.astype(np.bool_), 1)
     saved = filed(result)
-    sight = look(saved)
-    seen, ours = sight.mask_tight, solve(saved, sight).picture
+    detection = detect(saved)
+    seen, ours = detection.mask_tight, solve(saved, detection).picture
     recall = (seen & truth).sum() / max(1, truth.sum())
     precision = (seen & grown(truth, 1)).sum() / seen.sum() if seen.any() else 1.0
     return recall, precision, psnr(saved, photo, truth), psnr(ours, photo, truth)

@@ -26,9 +26,9 @@ from benchmarks.eye import Picture, grown, psnr
 from benchmarks.eye_marks import Mark
 from benchmarks.eye_wild_marks import ALL_OVER, FAMILIES
 from benchmarks.eye_wild_pictures import FOLDER
+from headrace.removal.eye.detecting import detect
 from headrace.removal.eye.hinting import Hints
-from headrace.removal.eye.looking import look
-from headrace.removal.eye.model import Restoration, Sight
+from headrace.removal.eye.model import Detection, Restoration
 from headrace.removal.eye.solving import solve
 
 SEED = 41
@@ -109,9 +109,9 @@ def _case(family: str, photo: Picture, pixels: float, rng: np.random.Generator) 
     return Case(family, clean, mark, filed(marked, int(rng.integers(70, 93))))  # type: ignore[arg-type]
 
 
-def _taken(sight: Sight, solved: Restoration, before: Picture) -> NDArray[np.bool_]:
+def _taken(detection: Detection, solved: Restoration, before: Picture) -> NDArray[np.bool_]:
     """What was seen of the mark and changed: what stays, for whatever reason, does not count as seen."""
-    return sight.mask_tight & grown((solved.picture != before).any(2), 2)
+    return detection.mask_tight & grown((solved.picture != before).any(2), 2)
 
 
 def rough_box(mark: Mark, rng: np.random.Generator) -> tuple[int, int, int, int]:
@@ -126,19 +126,19 @@ def rough_box(mark: Mark, rng: np.random.Generator) -> tuple[int, int, int, int]
 
 def measure(case: Case, threads: int) -> dict[str, float]:
     began = time.perf_counter()
-    sight = look(case.marked, threads=threads)
-    solved = solve(case.marked, sight)
+    detection = detect(case.marked, threads=threads)
+    solved = solve(case.marked, detection)
     spent = time.perf_counter() - began
     there = case.mark.alpha > 0.02
     changed = np.abs(case.mark.over(case.clean).astype(int) - case.clean).max(2) >= 2
     whole, visible, inside = grown(there, 1), grown(there & changed, 1), grown(there, 2)
-    seen = _taken(sight, solved, case.marked)
+    seen = _taken(detection, solved, case.marked)
     telea = cv2.inpaint(case.marked, inside.view(np.uint8), 3, cv2.INPAINT_TELEA)
     oracle = (case.marked - 255 * case.mark.colour) / np.maximum(1 - case.mark.alpha, 0.02)[..., None]
     added, kept = (p[inside].astype(np.float64) - case.clean[inside] for p in (case.marked, solved.picture))
     left = float((added * kept).sum() / max((added * added).sum(), 1.0))
     box = rough_box(case.mark, np.random.default_rng(7))
-    helped = solve(case.marked, look(case.marked, threads=threads, hints=Hints(boxes=(box,))))
+    helped = solve(case.marked, detect(case.marked, threads=threads, hints=Hints(boxes=(box,))))
     removed, ours = solved.refused is None, psnr(solved.picture, case.clean, inside)
     return {
         "recall": (seen & visible).sum() / max(1, visible.sum()),
@@ -164,7 +164,7 @@ def untouched(paths: list[Path], most: float, threads: int) -> list[dict[str, fl
     rows = []
     for path in paths:
         picture = opened(path, most)
-        solved = solve(picture, look(picture, threads=threads))
+        solved = solve(picture, detect(picture, threads=threads))
         area = float((solved.picture != picture).any(2).mean() * 100)
         rows.append({"changed": area > 0, "area": area, "unwarned": area > 0 and not solved.poor})
     return rows

@@ -26,8 +26,8 @@ from benchmarks import removal_documents, video_clips
 from benchmarks.eye import Picture, _framed, grown, psnr
 from benchmarks.eye_marks import KINDS, Mark
 from headrace.removal import many
+from headrace.removal.eye.detecting import detect
 from headrace.removal.eye.hinting import Hints
-from headrace.removal.eye.looking import look
 from headrace.removal.eye.solving import solve
 from headrace.removal.report import Order
 from headrace.removal.video.job import process
@@ -93,7 +93,9 @@ def manual_gap(photos: list[Picture], rows: dict[str, Row], *, quick: bool) -> f
         for which, photo in enumerate(photos):
             mark = draw(photo.shape[:2], np.random.default_rng([SEED, which, number]))
             marked, inside = _filed(mark.over(photo)), grown(mark.alpha > 0.02, 2)
-            auto, by_hand = (solve(marked, look(marked, hints=hints)) for hints in (None, Hints(boxes=(_box(inside),))))
+            auto, by_hand = (
+                solve(marked, detect(marked, hints=hints)) for hints in (None, Hints(boxes=(_box(inside),)))
+            )
             if auto.refused is None:
                 apart.append(psnr(auto.picture, photo, inside) - psnr(by_hand.picture, photo, inside))
             found.append(_others(marked, photo, mark) | {"ours": psnr(by_hand.picture, photo, inside)})

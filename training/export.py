@@ -12,8 +12,8 @@ import onnx
 import torch
 from onnx import TensorProto, helper, numpy_helper
 
-from training.hand import INPUTS, Finished, Hand
 from training.network import Network, Planes
+from training.refiner import INPUTS, Finished, Refiner
 
 
 def export(network: Planes | Finished, path: Path, *, halve: bool = True) -> str:
@@ -55,10 +55,10 @@ def _halve(model: onnx.ModelProto) -> None:
 
 
 def export_file(weights: Path, model: Path) -> str:
-    """The same from a file that training wrote: an eye's or a hand's."""
+    """The same from a file that training wrote: a detector or a refiner."""
     taught = torch.load(weights, map_location="cpu", weights_only=True)
     if "hand.head.0.bias" in taught:
-        finished = Finished(Hand())
+        finished = Finished(Refiner())
         finished.load_state_dict(taught)
         return export(finished, model)
     network = Network()

@@ -15,7 +15,7 @@ Chosen = NDArray[np.int64]
 
 # Shares of the crops: tiled, large, corner, logos, lines; the rest stays clean. A crop may carry two.
 SHARES = (0.21, 0.22, 0.17, 0.25, 0.03)
-HAND_SHARES = (0.18, 0.22, 0.1, 0.48, 0.01)  # the hand has next to nothing to learn from a clean crop
+REFINER_SHARES = (0.18, 0.22, 0.1, 0.48, 0.01)  # the refiner has next to nothing to learn from a clean crop
 SECOND = 0.05
 NETS = 0.15  # of the tiled texts: lines cross behind them, as on stock photographs
 

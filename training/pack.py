@@ -11,8 +11,8 @@ from training import emblems, lettering
 from training.photographs import Photograph, repository_pictures, training_photographs
 
 # How often a crop is taken from one, beside a photograph.
-WEIGHTS = {"photo": 1.0, "hand": 1.0, "plain": 0.1, "screen": 0.1, "text": 0.5}
-QUALITY = {"photo": 78, "hand": 78, "plain": 82, "screen": 82, "text": 78}
+WEIGHTS = {"photo": 1.0, "refiner": 1.0, "plain": 0.1, "screen": 0.1, "text": 0.5}
+QUALITY = {"photo": 78, "refiner": 78, "plain": 82, "screen": 82, "text": 78}
 
 
 def pack_photographs(photographs: list[Photograph], out: Path) -> None:

@@ -27,14 +27,14 @@ IN_REPOSITORIES = Path(__file__).with_name("pictures.json")
 MIRROR = "http://deb.debian.org/debian/"
 PICTURES = (".jpg", ".jpeg", ".png", ".webp", ".bmp")
 # How long the longer side may be: what has little detail needs few pixels.
-LONGEST = {"photo": 900, "hand": 900, "plain": 900, "screen": 1100, "text": 1000, "calibration": 1440}
+LONGEST = {"photo": 900, "refiner": 900, "plain": 900, "screen": 1100, "text": 1000, "calibration": 1440}
 
 
 @dataclass(frozen=True)
 class Photograph:
     name: str
-    # photo, plain (drawn, little detail), screen and text (which belongs to the picture), hand (a photograph that the
-    # eye is never taught with), or calibration: kept out of training, to choose thresholds and fit the score with.
+    # photo, plain (drawn, little detail), screen and text (which belongs to the picture), refiner (a photograph that
+    # the eye is never taught with), or calibration: kept out of training, to choose thresholds and fit the score with.
     role: str
     licence: str
     image: Image.Image

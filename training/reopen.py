@@ -14,12 +14,12 @@ import torch
 from onnx import numpy_helper
 from torch import Tensor, nn
 
-from training.hand import Finished, Hand
 from training.network import Network
+from training.refiner import Finished, Refiner
 
 
 def weights_of(model: Path, network: nn.Module) -> dict[str, Tensor]:
-    """The state with which ``network`` tells the same as the file: one of the eye or of the hand, as it is trained."""
+    """The state with which ``network`` tells the same as the file: of the eye or of the refiner, as it is trained."""
     graph = onnx.load(model).graph
     # Halved weights stand behind a cast, under their own name and an ending.
     held = {w.name.removesuffix("_16"): torch.tensor(numpy_helper.to_array(w)).float() for w in graph.initializer}
@@ -86,7 +86,7 @@ def main() -> None:
     parser.add_argument("model", type=Path)
     parser.add_argument("weights", type=Path)
     args = parser.parse_args()
-    network = Finished(Hand()) if args.model.stem == "hand" else Network()
+    network = Finished(Refiner()) if args.model.stem == "refiner" else Network()
     torch.save(weights_of(args.model, network), args.weights)
 
 

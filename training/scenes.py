@@ -22,20 +22,24 @@ WITH_TEXT = ("screen", "text")  # roles of pictures that carry text or graphics 
 class Photographs:
     """Every photograph in several sizes, on the device, to take crops from.
 
-    The eye sees marks better where it was taught, and a hand that learned there would trust it too much: each has
+    The eye sees marks better where it was taught, and a refiner that learned there would trust it too much: each has
     photographs of its own.
     """
 
-    def __init__(self, folder: Path, device: torch.device, *, for_hand: bool = False, limit: int | None = None) -> None:
+    def __init__(
+        self, folder: Path, device: torch.device, *, for_refiner: bool = False, limit: int | None = None
+    ) -> None:
         self._device = device
         packed = (folder / "photographs.bin").read_bytes()
         pixels: list[Tensor] = []
         rows: list[tuple[float, int, int, int, bool]] = []  # weight, offset, height, width, text of its own
         offset = 0
         listed = json.loads((folder / "photographs.json").read_text())
-        chosen = [entry for entry in listed if (entry["role"] == "hand") == for_hand][:limit]
+        chosen = [entry for entry in listed if (entry["role"] == "refiner") == for_refiner][:limit]
         if not chosen:
-            raise ValueError(f"{folder} holds no photographs for the {'hand' if for_hand else 'eye'}: pack it anew")
+            raise ValueError(
+                f"{folder} holds no photographs for the {'refiner' if for_refiner else 'eye'}: pack it anew"
+            )
         for entry in chosen:
             start = entry["offset"]
             whole = _decoded(packed[start : start + entry["length"]]).to(device)[None].float()

@@ -10,7 +10,7 @@ from torch.nn import functional as fn
 
 from training.compression import Jpeg
 from training.drawing import Dice, Emblems, Lettering, soften
-from training.marking import HAND_SHARES, SHARES, Marker
+from training.marking import REFINER_SHARES, SHARES, Marker
 from training.scenes import Photographs, put_up_signs
 
 # How many crops of pictures with text of their own stay clean: a mark on a page is a mark, too.
@@ -29,12 +29,14 @@ class Batch:
 
 class Synthesis:
     def __init__(
-        self, folder: Path, device: torch.device, *, seed: int, for_hand: bool = False, limit: int | None = None
+        self, folder: Path, device: torch.device, *, seed: int, for_refiner: bool = False, limit: int | None = None
     ) -> None:
         self.dice = Dice(seed, device)
-        self._photographs = Photographs(folder, device, for_hand=for_hand, limit=limit)
+        self._photographs = Photographs(folder, device, for_refiner=for_refiner, limit=limit)
         self._letters = Lettering(folder, device)
-        self._marker = Marker(self._letters, Emblems(folder, device), self.dice, HAND_SHARES if for_hand else SHARES)
+        self._marker = Marker(
+            self._letters, Emblems(folder, device), self.dice, REFINER_SHARES if for_refiner else SHARES
+        )
         self._jpeg = Jpeg(device)
 
     @torch.no_grad()

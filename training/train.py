@@ -19,7 +19,7 @@ from torch import nn
 
 from training.ahead import Ahead
 from training.lesson import Lesson, Pupil
-from training.pupils import EyePupil, HandPupil
+from training.pupils import DetectorPupil, RefinerPupil
 from training.reopen import unfold, weights_of
 from training.synthesis import Synthesis
 
@@ -41,7 +41,7 @@ class Plan:
     seed: int
     start: Path | None
     limit: int | None = None
-    eye: Path | None = None  # whose sights the hand is taught with; without it the eye itself is taught
+    eye: Path | None = None  # whose detections the refiner is taught with; without it the eye itself is taught
 
 
 def train(plan: Plan) -> list[dict[str, Any]]:
@@ -53,8 +53,8 @@ def train(plan: Plan) -> list[dict[str, Any]]:
     torch.manual_seed(plan.seed)
     plan.out.mkdir(parents=True, exist_ok=True)
     began = time.monotonic()
-    synthesis = Synthesis(plan.data, device, seed=plan.seed, for_hand=plan.eye is not None, limit=plan.limit)
-    pupil: Pupil = EyePupil(synthesis, device) if plan.eye is None else HandPupil(synthesis, device, plan.eye)
+    synthesis = Synthesis(plan.data, device, seed=plan.seed, for_refiner=plan.eye is not None, limit=plan.limit)
+    pupil: Pupil = DetectorPupil(synthesis, device) if plan.eye is None else RefinerPupil(synthesis, device, plan.eye)
     network = pupil.network
     if plan.start is not None:
         shipped = plan.start.suffix == ".onnx"
@@ -145,7 +145,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--start", type=Path, help="weights of an earlier round, or the shipped file")
     parser.add_argument("--limit", type=int, help="use that many photographs only")
-    parser.add_argument("--eye", type=Path, help="weights of an eye: teach the hand that finishes what it sees")
+    parser.add_argument("--eye", type=Path, help="weights of an eye: teach the refiner that finishes what it sees")
     train(Plan(**vars(parser.parse_args())))
 
 

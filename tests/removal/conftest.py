@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from headrace.removal.eye.looking import look
-from headrace.removal.eye.model import Restoration, Sight
+from headrace.removal.eye.detecting import detect
+from headrace.removal.eye.model import Detection, Restoration
 from headrace.removal.eye.solving import solve
 
 Picture = NDArray[np.uint8]
@@ -33,10 +33,10 @@ def marked(scene: Picture) -> Picture:
 
 
 @pytest.fixture(scope="session")
-def sight(marked: Picture) -> Sight:
-    return look(marked)
+def detection(marked: Picture) -> Detection:
+    return detect(marked)
 
 
 @pytest.fixture(scope="session")
-def restored(marked: Picture, sight: Sight) -> Restoration:
-    return solve(marked, sight)
+def restored(marked: Picture, detection: Detection) -> Restoration:
+    return solve(marked, detection)

@@ -11,21 +11,21 @@ import pytest
 from numpy.typing import NDArray
 
 from headrace.removal.errors import ModelDamaged
-from headrace.removal.eye import looking, solving, weights
-from headrace.removal.eye.looking import look
-from headrace.removal.eye.model import Region, Restoration, Sight
+from headrace.removal.eye import detecting, solving, weights
+from headrace.removal.eye.detecting import detect
+from headrace.removal.eye.model import Detection, Region, Restoration
 from headrace.removal.eye.solving import solve
 
 Picture = NDArray[np.uint8]
 
 
 def test_a_mark_is_found_and_mostly_taken_off(
-    scene: Picture, marked: Picture, sight: Sight, restored: Restoration
+    scene: Picture, marked: Picture, detection: Detection, restored: Restoration
 ) -> None:
     truth = np.abs(marked.astype(int) - scene).max(2) > 2
-    found = sight.mask_tight
-    assert sight.regions
-    assert sight.score > 0.5
+    found = detection.mask_tight
+    assert detection.regions
+    assert detection.score > 0.5
     assert (found & truth).sum() / truth.sum() > 0.85
     assert restored.refused is None
 
@@ -35,16 +35,16 @@ def test_a_mark_is_found_and_mostly_taken_off(
     assert wrong(restored.picture) < wrong(marked) / 4
 
 
-def test_nothing_changes_far_from_what_was_seen(marked: Picture, sight: Sight, restored: Restoration) -> None:
+def test_nothing_changes_far_from_what_was_seen(marked: Picture, detection: Detection, restored: Restoration) -> None:
     # A second look may find a part of the mark beside what the first one saw.
-    near = cv2.dilate(sight.mask_loose.view(np.uint8), np.ones((121, 121), np.uint8)).view(np.bool_)
+    near = cv2.dilate(detection.mask_loose.view(np.uint8), np.ones((121, 121), np.uint8)).view(np.bool_)
     assert not (restored.picture != marked).any(2)[~near].any()
 
 
 def test_a_clean_picture_is_left_alone(scene: Picture) -> None:
-    sight = look(scene)
-    assert sight.score < 0.5
-    restored = solve(scene, sight)
+    detection = detect(scene)
+    assert detection.score < 0.5
+    restored = solve(scene, detection)
     assert restored.refused
     assert np.array_equal(restored.picture, scene)
 
@@ -52,9 +52,9 @@ def test_a_clean_picture_is_left_alone(scene: Picture) -> None:
 @pytest.mark.slow
 def test_the_answer_is_the_same_twice_and_on_any_number_of_threads(marked: Picture) -> None:
     wide = np.tile(marked[120:320], (1, 2, 1))  # two tiles: four threads see both at once
-    first = look(wide, threads=1)
+    first = detect(wide, threads=1)
     assert first.regions
-    again = look(wide, threads=4)
+    again = detect(wide, threads=4)
     assert np.array_equal(first.tight, again.tight)
     assert np.array_equal(first.strength, again.strength)
     assert np.array_equal(first.tint, again.tint)
@@ -66,38 +66,38 @@ def test_where_the_mark_hides_everything_nothing_is_made_up() -> None:
     hidden, whole = np.full((40, 40, 3), 250, np.uint8), np.ones((40, 40), np.bool_)
     opaque = np.full((40, 40), 255, np.uint8)
     regions = (Region(0, 0, 40, 40, 1.0, 1600),)
-    restored = solve(hidden, Sight(40, 40, 1, whole, whole, opaque, opaque, hidden, opaque * 0, 1.0, regions))
+    restored = solve(hidden, Detection(40, 40, 1, whole, whole, opaque, opaque, hidden, opaque * 0, 1.0, regions))
     assert restored.refused
     assert np.array_equal(restored.picture, hidden)
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (1, 10_000), (10_000, 1), (3, 5, 3), (31, 33, 4), (70, 70, 1)])
 def test_odd_shapes_are_looked_at(shape: tuple[int, ...]) -> None:
-    sight = look(np.full(shape, 90, np.uint8))
-    assert sight.mask_tight.shape == shape[:2]
-    assert sight.alpha.shape == shape[:2]
+    detection = detect(np.full(shape, 90, np.uint8))
+    assert detection.mask_tight.shape == shape[:2]
+    assert detection.alpha.shape == shape[:2]
 
 
-def test_sixteen_bits_are_seen_as_eight(marked: Picture, sight: Sight) -> None:
-    assert np.array_equal(look(marked.astype(np.uint16) << 8).tight, sight.tight)
+def test_sixteen_bits_are_seen_as_eight(marked: Picture, detection: Detection) -> None:
+    assert np.array_equal(detect(marked.astype(np.uint16) << 8).tight, detection.tight)
 
 
 def test_what_is_no_image_is_refused() -> None:
     for bad in (np.zeros((0, 4), np.uint8), np.zeros((4, 4), np.float32), np.zeros(4, np.uint8)):
         with pytest.raises(ValueError, match="an image has"):
-            look(bad)
+            detect(bad)
 
 
 def test_a_tiled_look_covers_what_is_larger_than_a_tile(marked: Picture) -> None:
     large = np.tile(marked, (2, 2, 1))
-    seen = look(large).mask_tight
+    seen = detect(large).mask_tight
     parts = [seen[y : y + 480, x : x + 640].mean() for y in (0, 480) for x in (0, 640)]
     assert min(parts) > 0.5 * max(parts) > 0
 
 
 def test_another_model_file_is_refused(tmp_path: Path) -> None:
-    assert sum(model.file.stat().st_size for model in (weights.EYE, weights.HAND)) <= 8_000_000
-    for model in (weights.EYE, weights.HAND):
+    assert sum(model.file.stat().st_size for model in (weights.DETECTOR, weights.REFINER)) <= 8_000_000
+    for model in (weights.DETECTOR, weights.REFINER):
         content = model.file.read_bytes()
         assert hashlib.sha256(content).hexdigest() == model.sha256
         other = tmp_path / model.file.name
@@ -108,34 +108,34 @@ def test_another_model_file_is_refused(tmp_path: Path) -> None:
 
 def test_a_second_look_is_taken_only_where_the_first_found_something() -> None:
     coarse = np.zeros((2000, 3000), np.uint8)
-    assert looking._tiles_around(coarse) == []
+    assert detecting._tiles_around(coarse) == []
     coarse[100, 100] = 255  # a speck
-    assert looking._tiles_around(coarse) == []
+    assert detecting._tiles_around(coarse) == []
     coarse[1800:1850, 2700:2800] = 255
-    (tile,) = looking._tiles_around(coarse)
+    (tile,) = detecting._tiles_around(coarse)
     assert tile == (slice(1636, 2000), slice(2536, 2964))
 
 
 def test_blocks_meet_without_a_seam(
-    scene: Picture, marked: Picture, sight: Sight, monkeypatch: pytest.MonkeyPatch
+    scene: Picture, marked: Picture, detection: Detection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(solving, "_BLOCK", 128)
-    inside = sight.mask_tight[:, 1:] & sight.mask_tight[:, :-1]
+    inside = detection.mask_tight[:, 1:] & detection.mask_tight[:, :-1]
     for in_place in (False, True):
-        restored = solve(marked.copy(), sight, in_place=in_place).picture
+        restored = solve(marked.copy(), detection, in_place=in_place).picture
         step = np.abs(np.diff(restored.astype(float) - scene, axis=1)).mean(2)
         seams = [step[:, x - 1][inside[:, x - 1]].mean() for x in (128, 256, 384, 512) if inside[:, x - 1].any()]
         assert len(seams) > 1
         assert max(seams) < 2.5 * step[inside].mean()
 
 
-def test_what_is_doubtful_by_itself_stays(marked: Picture, sight: Sight) -> None:
-    certainty = np.full(sight.tight.shape, 255, np.uint8)
+def test_what_is_doubtful_by_itself_stays(marked: Picture, detection: Detection) -> None:
+    certainty = np.full(detection.tight.shape, 255, np.uint8)
     certainty[:, :320] = 150
-    regions = (dataclasses.replace(sight.regions[0], score=0.55), sight.regions[0])
-    tight, loose = sight.tight.copy(), sight.loose.copy()
+    regions = (dataclasses.replace(detection.regions[0], score=0.55), detection.regions[0])
+    tight, loose = detection.tight.copy(), detection.loose.copy()
     tight[:, 305:335] = loose[:, 305:335] = False  # two regions, the left one doubtful
-    doubtful = dataclasses.replace(sight, tight=tight, loose=loose, certainty=certainty, regions=regions)
+    doubtful = dataclasses.replace(detection, tight=tight, loose=loose, certainty=certainty, regions=regions)
     solved = solve(marked, doubtful, least_score=0.8)
     changed = (solved.picture != marked).any(2)
     assert changed[:, 335:].any()
@@ -145,23 +145,23 @@ def test_what_is_doubtful_by_itself_stays(marked: Picture, sight: Sight) -> None
 
 
 def test_a_mark_that_stays_in_part_is_told_by_the_confidence(
-    marked: Picture, sight: Sight, monkeypatch: pytest.MonkeyPatch
+    marked: Picture, detection: Detection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(solving, "_BLOCK", 256)
 
     def solved(*first: float) -> Restoration:
         traces = itertools.chain(first, itertools.cycle([100.0, 0.0]))  # what a block shows before, and after
         monkeypatch.setattr(solving, "residue", lambda *_: next(traces))
-        return solve(marked, sight)
+        return solve(marked, detection)
 
     whole, partly = solved(), solved(1, 2)
     assert partly.inverted + partly.filled < whole.inverted + whole.filled
     assert partly.confidence < 0.95 * whole.confidence
 
 
-def test_what_spans_the_picture_without_repeating_is_asked_about(marked: Picture, sight: Sight) -> None:
+def test_what_spans_the_picture_without_repeating_is_asked_about(marked: Picture, detection: Detection) -> None:
     height, width = marked.shape[:2]
-    spans = dataclasses.replace(sight, regions=(Region(0, 0, width, height, 0.9, 5000),), repeated=False)
+    spans = dataclasses.replace(detection, regions=(Region(0, 0, width, height, 0.9, 5000),), repeated=False)
     asked = solve(marked, spans)
     assert asked.refused
     assert asked.needs_review
@@ -172,14 +172,14 @@ def test_what_spans_the_picture_without_repeating_is_asked_about(marked: Picture
 
 @pytest.mark.parametrize("in_place", [False, True])
 def test_what_would_be_poor_is_taken_back_and_asked_about(
-    marked: Picture, sight: Sight, monkeypatch: pytest.MonkeyPatch, in_place: bool
+    marked: Picture, detection: Detection, monkeypatch: pytest.MonkeyPatch, in_place: bool
 ) -> None:
     monkeypatch.setattr(solving, "_chance_of_good", lambda *_: 0.1)
     picture = marked.copy()
-    asked = solve(picture, sight, in_place=in_place)
+    asked = solve(picture, detection, in_place=in_place)
     assert asked.needs_review
     assert np.array_equal(asked.picture, marked)
     assert np.array_equal(picture, marked)
-    told = solve(picture, dataclasses.replace(sight, confirmed=True))
+    told = solve(picture, dataclasses.replace(detection, confirmed=True))
     assert told.refused is None
     assert told.poor

@@ -4,15 +4,15 @@ import cv2
 import numpy as np
 import pytest
 
+from headrace.removal.eye.detecting import detect
 from headrace.removal.eye.hinting import Hints
-from headrace.removal.eye.looking import look
 from headrace.removal.eye.model import Mask, Picture
 from headrace.removal.eye.solving import solve
 
 
 def _changed(marked: Picture, hints: Hints) -> Mask:
-    sight = look(marked, hints=hints)
-    changed: Mask = (solve(marked, sight).picture != marked).any(2)
+    detection = detect(marked, hints=hints)
+    changed: Mask = (solve(marked, detection).picture != marked).any(2)
     return changed
 
 
@@ -41,7 +41,7 @@ def test_a_mask_is_taken_as_it_is(scene: Picture) -> None:
 
 def test_a_mask_of_another_size_is_refused(scene: Picture) -> None:
     with pytest.raises(ValueError, match="another size"):
-        look(scene, hints=Hints(mask=np.ones((4, 4), np.bool_)))
+        detect(scene, hints=Hints(mask=np.ones((4, 4), np.bool_)))
 
 
 @pytest.mark.parametrize("box", [(-1, 0, 5, 5), (0, 0, 0, 5), (0, 0, 5, -2)])
@@ -54,14 +54,14 @@ def test_one_region_alone_is_taken_off(scene: Picture) -> None:
     marked = scene.copy()
     for at in ((30, 60), (380, 450)):
         cv2.putText(marked, "SAMPLE", at, cv2.FONT_HERSHEY_DUPLEX, 1.6, (255, 255, 255), 3, cv2.LINE_AA)
-    sight = look(marked)
-    assert len(sight.regions) >= 2
-    first = sight.regions[0]
-    alone = sight.only([1])
+    detection = detect(marked)
+    assert len(detection.regions) >= 2
+    first = detection.regions[0]
+    alone = detection.only([1])
     assert alone.regions == (first,)
     rows, columns = np.nonzero(alone.mask_tight)
     assert first.top - 1 <= rows.min()
     assert rows.max() <= first.top + first.height
     assert first.left - 1 <= columns.min()
     with pytest.raises(ValueError, match="numbered from 1"):
-        sight.only([99])
+        detection.only([99])

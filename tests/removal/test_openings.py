@@ -4,7 +4,7 @@ import cv2
 import numpy as np
 import pytest
 
-from headrace.removal.eye.model import Mask, Picture, Plane, Region, Restoration, Sight, loosened
+from headrace.removal.eye.model import Detection, Mask, Picture, Plane, Region, Restoration, loosened
 from headrace.removal.eye.solving import solve
 
 _HOLE = np.s_[50:70, 50:70]
@@ -20,7 +20,7 @@ def solved(picture: Picture, tight: Mask, alpha: float | Plane = 0.5, doubt: int
     unsure = np.full_like(seen, doubt)
     return solve(
         picture,
-        Sight(height, width, 1, tight, loosened(tight), seen, levels, tint, unsure, 1.0, (whole,), confirmed=True),
+        Detection(height, width, 1, tight, loosened(tight), seen, levels, tint, unsure, 1.0, (whole,), confirmed=True),
     )
 
 

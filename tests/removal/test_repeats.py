@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from headrace.removal.eye import looking, repeats
+from headrace.removal.eye import detecting, repeats
 
 Levels = NDArray[np.uint8]
 SIZE = (600, 960)
@@ -48,7 +48,7 @@ def test_the_steps_from_copy_to_copy_are_found() -> None:
 def test_a_faint_copy_is_seen_by_the_others_word_with_their_alpha_and_colour() -> None:
     likely, truth = _copies(faint=20)
     planes = _planes(likely)
-    regions, tight, _, score, _ = looking._made_out(GREY, planes, likely.copy(), np.ones(SIZE, np.bool_))
+    regions, tight, _, score, _ = detecting._made_out(GREY, planes, likely.copy(), np.ones(SIZE, np.bool_))
     assert regions
     assert sum(region.pixels for region in regions) == tight.sum()
     assert max(region.width for region in regions) < SIZE[1], "one of the ground"
@@ -68,7 +68,7 @@ def test_a_mark_beside_the_repeated_one_stays_as_it_was_seen() -> None:
     likely[280:320, 450:530] = 254
     planes = _planes(likely)
     before = planes[:, 280:320, 450:530].copy()
-    _, tight, *_ = looking._made_out(GREY, planes, likely.copy(), np.ones(SIZE, np.bool_))
+    _, tight, *_ = detecting._made_out(GREY, planes, likely.copy(), np.ones(SIZE, np.bool_))
     assert tight[300, 490]
     assert np.array_equal(planes[:, 290:310, 470:510], before[:, 10:30, 20:60])
 

@@ -8,9 +8,9 @@ import pytest
 from numpy.typing import NDArray
 
 from headrace.removal.eye import scales
+from headrace.removal.eye.detecting import detect
 from headrace.removal.eye.enlarging import enlarge
-from headrace.removal.eye.looking import look
-from headrace.removal.eye.model import Restoration, Sight, shrunk
+from headrace.removal.eye.model import Detection, Restoration, shrunk
 from headrace.removal.eye.solving import solve
 
 Picture = NDArray[np.uint8]
@@ -32,13 +32,13 @@ def large() -> tuple[Picture, Picture]:
 
 
 @pytest.fixture(scope="module")
-def sight(large: tuple[Picture, Picture]) -> Sight:
-    return look(large[1])
+def detection(large: tuple[Picture, Picture]) -> Detection:
+    return detect(large[1])
 
 
 @pytest.fixture(scope="module")
-def restored(large: tuple[Picture, Picture], sight: Sight) -> Restoration:
-    return solve(large[1].copy(), sight, in_place=True)
+def restored(large: tuple[Picture, Picture], detection: Detection) -> Restoration:
+    return solve(large[1].copy(), detection, in_place=True)
 
 
 def wrong(picture: Picture, scene: Picture, where: NDArray[np.bool_]) -> float:
@@ -46,16 +46,16 @@ def wrong(picture: Picture, scene: Picture, where: NDArray[np.bool_]) -> float:
 
 
 def test_wide_letters_are_seen_on_a_smaller_copy_and_taken_off_the_picture(
-    large: tuple[Picture, Picture], sight: Sight, restored: Restoration
+    large: tuple[Picture, Picture], detection: Detection, restored: Restoration
 ) -> None:
     scene, marked = large
     truth = (marked != scene).any(2)
-    assert sight.step > 1
-    assert (sight.mask_tight & truth).sum() > 0.9 * truth.sum()
+    assert detection.step > 1
+    assert (detection.mask_tight & truth).sum() > 0.9 * truth.sum()
     before = marked.copy()
-    assert np.array_equal(solve(marked, sight).picture, restored.picture)
+    assert np.array_equal(solve(marked, detection).picture, restored.picture)
     assert np.array_equal(marked, before)
-    assert not (restored.picture != marked).any(2)[~sight.mask_loose].any()
+    assert not (restored.picture != marked).any(2)[~detection.mask_loose].any()
     assert wrong(restored.picture, scene, truth) < wrong(marked, scene, truth) / 30
 
 
@@ -81,23 +81,23 @@ def test_a_small_mark_beside_a_huge_one_goes_too_at_its_own_size(large: tuple[Pi
     alpha = ink[..., None].astype(np.float32) / 255 * 0.7
     both = np.rint(marked * (1 - alpha) + 255 * alpha).astype(np.uint8)
     small = ink > 0
-    sight = look(both)
-    assert sight.step > 1
-    assert sight.finer is not None
-    assert sight.finer.step == 1
-    assert sight.mask_tight[small].mean() > 0.9
+    detection = detect(both)
+    assert detection.step > 1
+    assert detection.finer is not None
+    assert detection.finer.step == 1
+    assert detection.mask_tight[small].mean() > 0.9
     strong = ink == 255
-    assert np.median(sight.alpha[strong]) == pytest.approx(0.7, abs=0.15)
-    assert np.median(sight.colour[strong]) > 215
-    restored = solve(both, sight)
+    assert np.median(detection.alpha[strong]) == pytest.approx(0.7, abs=0.15)
+    assert np.median(detection.colour[strong]) > 215
+    restored = solve(both, detection)
     assert wrong(restored.picture, scene, small) < wrong(both, scene, small) / 20
     huge = (marked != scene).any(2)
     assert wrong(restored.picture, scene, huge) < wrong(both, scene, huge) / 30
-    assert not (restored.picture != both).any(2)[~sight.mask_loose].any()
-    half = solve(both, dataclasses.replace(sight, finer=dataclasses.replace(sight.finer, score=0.1)))
+    assert not (restored.picture != both).any(2)[~detection.mask_loose].any()
+    half = solve(both, dataclasses.replace(detection, finer=dataclasses.replace(detection.finer, score=0.1)))
     assert half.refused is None
     assert half.confidence < restored.confidence, "the small one stays"
-    none = solve(both, dataclasses.replace(sight, score=0.1))
+    none = solve(both, dataclasses.replace(detection, score=0.1))
     assert none.refused is None
     assert none.confidence == 0, "the huge one stays"
 
@@ -181,7 +181,7 @@ def test_what_a_copy_shows_as_it_was_stays_on_the_picture() -> None:
     clean = seen.copy()
     clean[solved] -= 20
     result = picture.copy()
-    enlarge(result, clean, Sight(403, 602, 2, solved, solved, plane, plane, tint, np.zeros_like(plane), 1.0, ()))
+    enlarge(result, clean, Detection(403, 602, 2, solved, solved, plane, plane, tint, np.zeros_like(plane), 1.0, ()))
     changed = (result != picture).any(2)
     assert changed[80:320, 80:300].mean() > 0.95
     assert not changed[:, 300:].any()
@@ -194,7 +194,7 @@ def test_a_copy_that_leaves_no_mark_by_itself_takes_none_away(
     _, marked = large
     everything = scales.Verdict(1.0, 1.0, np.ones(shrunk(marked, 2).shape[:2], np.bool_))
     monkeypatch.setattr(scales, "compare", lambda *_: everything)
-    sight = look(marked)
-    assert sight.step == 1
-    assert sight.regions
-    assert sight.tight.shape == marked.shape[:2]
+    detection = detect(marked)
+    assert detection.step == 1
+    assert detection.regions
+    assert detection.tight.shape == marked.shape[:2]

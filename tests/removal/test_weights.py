@@ -31,7 +31,7 @@ def test_threads_that_come_together_load_a_model_once(monkeypatch: pytest.Monkey
 
     def ask() -> object:
         together.wait(5)
-        return weights._session(weights.EYE, True)
+        return weights._session(weights.DETECTOR, True)
 
     weights._load.cache_clear()
     monkeypatch.setattr(onnxruntime, "InferenceSession", load)
@@ -46,8 +46,8 @@ def test_threads_that_come_together_load_a_model_once(monkeypatch: pytest.Monkey
 @pytest.mark.parametrize(
     ("name", "content", "how"),
     [
-        ("hand.onnx", b"half a file", "is not the one that this release was made with"),
-        ("eye.onnx", None, "cannot be read (No such file or directory)"),
+        ("refiner.onnx", b"half a file", "is not the one that this release was made with"),
+        ("detector.onnx", None, "cannot be read (No such file or directory)"),
     ],
 )
 def test_a_damaged_installation_is_not_the_pictures_fault(

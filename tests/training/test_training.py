@@ -17,16 +17,16 @@ import onnxruntime  # noqa: E402
 from PIL import Image  # noqa: E402
 
 from headrace.removal.eye import blocks, drafting, weights  # noqa: E402
-from headrace.removal.eye.model import Sight  # noqa: E402
-from training import hand  # noqa: E402
+from headrace.removal.eye.model import Detection  # noqa: E402
+from training import refiner  # noqa: E402
 from training.drafting import drafted  # noqa: E402
 from training.export import export, export_file  # noqa: E402
-from training.hand import INPUTS, Finished, Hand, bared  # noqa: E402
-from training.hand import loss as hand_loss  # noqa: E402
 from training.losses import loss  # noqa: E402
 from training.network import Join, Network, Planes, conv  # noqa: E402
 from training.pack import pack_photographs  # noqa: E402
 from training.photographs import Photograph  # noqa: E402
+from training.refiner import INPUTS, Finished, Refiner, bared  # noqa: E402
+from training.refiner import loss as refiner_loss  # noqa: E402
 from training.reopen import weights_of  # noqa: E402
 from training.scenes import Photographs  # noqa: E402
 from training.synthesis import Synthesis  # noqa: E402
@@ -37,12 +37,12 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
-    """Two small photographs, one of them for the hand, some bars as texts and discs as logos."""
+    """Two small photographs, one of them for the refiner, some bars as texts and discs as logos."""
     rng = np.random.default_rng(1)
     pictures = [
         Image.fromarray(rng.integers(60, 120, (24, 32, 3)).astype(np.uint8)).resize((320, 240)) for _ in range(2)
     ]
-    roles = ("photo", "hand")
+    roles = ("photo", "refiner")
     pack_photographs(
         [Photograph(role, role, "none", *rest) for role, *rest in zip(roles, pictures, strict=True)], tmp_path
     )
@@ -54,14 +54,14 @@ def data(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_eye_and_hand_have_photographs_of_their_own(data: Path) -> None:
+def test_eye_and_refiner_have_photographs_of_their_own(data: Path) -> None:
     listed = json.loads((data / "photographs.json").read_text())
     device = torch.device("cpu")
-    sizes = {len(Photographs(data, device, for_hand=for_hand)._pixels) for for_hand in (False, True)}
+    sizes = {len(Photographs(data, device, for_refiner=for_refiner)._pixels) for for_refiner in (False, True)}
     (data / "photographs.json").write_text(json.dumps(listed[:1]))
     assert {len(Photographs(data, device)._pixels)} == sizes, "one photograph each, both as large"
-    with pytest.raises(ValueError, match="for the hand"):
-        Photographs(data, device, for_hand=True)
+    with pytest.raises(ValueError, match="for the refiner"):
+        Photographs(data, device, for_refiner=True)
 
 
 @pytest.mark.slow
@@ -88,7 +88,7 @@ def test_a_run_keeps_what_it_learned(data: Path, tmp_path: Path) -> None:
     assert (tmp_path / "2" / "weights.pt").exists()
 
 
-@pytest.mark.parametrize(("made", "channels"), [(lambda: Planes(Network()), 3), (lambda: Finished(Hand()), INPUTS)])
+@pytest.mark.parametrize(("made", "channels"), [(lambda: Planes(Network()), 3), (lambda: Finished(Refiner()), INPUTS)])
 def test_the_export_says_what_the_network_says(
     tmp_path: Path, made: Callable[[], Planes | Finished], channels: int
 ) -> None:
@@ -102,20 +102,20 @@ def test_the_export_says_what_the_network_says(
     assert np.abs(ours - theirs).max() < 1e-4
 
 
-def test_eye_and_hand_have_four_million_parameters_at_the_most() -> None:
-    assert sum(p.numel() for network in (Network(), Hand()) for p in network.parameters()) <= 4_000_000
+def test_eye_and_refiner_have_four_million_parameters_at_the_most() -> None:
+    assert sum(p.numel() for network in (Network(), Refiner()) for p in network.parameters()) <= 4_000_000
 
 
 @pytest.mark.slow
-def test_the_hand_begins_with_the_draft_and_learns_to_better_it() -> None:
+def test_the_refiner_begins_with_the_draft_and_learns_to_better_it() -> None:
     torch.manual_seed(3)
-    finished = Finished(Hand())
+    finished = Finished(Refiner())
     optimiser = torch.optim.AdamW(finished.parameters(), lr=3e-3)
     draft, clean = torch.rand(2, INPUTS, 32, 32), torch.full((2, 3, 32, 32), 0.5)
     losses = []
     for _ in range(12):
         everywhere = torch.ones(2, 1, 32, 32)
-        total, _ = hand_loss(finished.finished(draft), draft, clean, everywhere * 0.5, everywhere)
+        total, _ = refiner_loss(finished.finished(draft), draft, clean, everywhere * 0.5, everywhere)
         optimiser.zero_grad()
         total.backward()
         optimiser.step()
@@ -123,12 +123,12 @@ def test_the_hand_begins_with_the_draft_and_learns_to_better_it() -> None:
     assert losses[-1] < losses[0] - 0.2
 
 
-def test_a_hand_is_taught_with_what_an_eye_sees(data: Path, tmp_path: Path) -> None:
+def test_a_refiner_is_taught_with_what_an_eye_sees(data: Path, tmp_path: Path) -> None:
     plan = Plan(data, tmp_path / "eye", 1e9, 1, 1e-3, 0.01, 1, 64, 1, None)
     train(plan)
-    taught = dataclasses.replace(plan, out=tmp_path / "hand", eye=tmp_path / "eye" / "weights.pt")
-    assert set(train(taught)[0]) >= set(hand.NAMES)
-    assert export_file(tmp_path / "hand" / "weights.pt", tmp_path / "hand.onnx")
+    taught = dataclasses.replace(plan, out=tmp_path / "refiner", eye=tmp_path / "eye" / "weights.pt")
+    assert set(train(taught)[0]) >= set(refiner.NAMES)
+    assert export_file(tmp_path / "refiner" / "weights.pt", tmp_path / "refiner.onnx")
 
 
 def test_drafts_are_the_products_own() -> None:
@@ -148,8 +148,8 @@ def test_drafts_are_the_products_own() -> None:
     tight = likely > 0
     loose = cv2.dilate(tight.view(np.uint8), np.ones((5, 5), np.uint8)).view(np.bool_)
     tint = np.ascontiguousarray(np.moveaxis(levels[2:5], 0, 2))
-    sight = Sight(128, 128, 1, tight, loose, levels[0], levels[1], tint, levels[5], 1.0, ())
-    theirs = drafting.drafted(blocks.cut(marked, sight, (0, 128, 0, 128)))
+    detection = Detection(128, 128, 1, tight, loose, levels[0], levels[1], tint, levels[5], 1.0, ())
+    theirs = drafting.drafted(blocks.cut(marked, detection, (0, 128, 0, 128)))
     for mine, product in (
         (ours.smooth, theirs.filled),
         (ours.computed, theirs.computed),
@@ -191,13 +191,13 @@ def test_a_network_that_was_widened_says_what_it_said() -> None:
         assert torch.allclose(say(narrow, given), say(wide, given), atol=1e-6)
 
 
-@pytest.mark.parametrize("name", ["eye", "hand"])
+@pytest.mark.parametrize("name", ["detector", "refiner"])
 def test_weights_out_of_a_shipped_file_tell_the_same(name: str) -> None:
-    model = {"eye": weights.EYE, "hand": weights.HAND}[name]
-    network = Network() if name == "eye" else Finished(Hand())
+    model = {"detector": weights.DETECTOR, "refiner": weights.REFINER}[name]
+    network = Network() if name == "detector" else Finished(Refiner())
     network.load_state_dict(weights_of(model.file, network))
-    whole = (Planes(network) if name == "eye" else network).eval()
-    given = np.random.default_rng(4).random((3 if name == "eye" else INPUTS, 64, 96), np.float32)
+    whole = (Planes(network) if name == "detector" else network).eval()
+    given = np.random.default_rng(4).random((3 if name == "detector" else INPUTS, 64, 96), np.float32)
     with torch.no_grad():
         told = whole(torch.from_numpy(given)[None])[0].numpy()
     assert np.abs(told - weights.run(model, given)).max() < 1e-3

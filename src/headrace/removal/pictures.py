@@ -18,7 +18,7 @@ from headrace.removal.report import MarkedRegion, Order, Removal, Report
 if TYPE_CHECKING:
     from headrace.removal.comparison import Triptych
     from headrace.removal.eye.hinting import Hints
-    from headrace.removal.eye.model import Restoration, Sight
+    from headrace.removal.eye.model import Detection, Restoration
 
 MOST_PIXELS = 250_000_000
 # How far the work is, in percent, when a stage begins.
@@ -33,23 +33,23 @@ def process(order: Order, progress: Progress) -> Report:
     Writes straight to the files that the order names, over what is there. ``progress`` is told percents; what it raises
     ends the work. Raises ``PictureUnreadable``, ``HintUnusable``, ``TargetUnusable`` and ``ModelDamaged``.
     """
-    from headrace.removal.eye.looking import look
+    from headrace.removal.eye.detecting import detect
 
     began = time.monotonic()
     picture, original, kind = read(order)
     hints = _hints(order, picture)
     progress(_READ)
-    sight = _chosen(look(picture, threads=order.threads, hints=hints), order)
+    detection = _chosen(detect(picture, threads=order.threads, hints=hints), order)
     _give_back_memory()
     progress(_SEEN)
     if order.mask is not None:
-        _write_mask(sight.at_least(order.least_score), order.mask)
+        _write_mask(detection.at_least(order.least_score), order.mask)
     if order.result is None:
         progress(_WRITTEN)
-        return _report(sight, None, began, order.least_score)
-    restoration, triptych = _solved(picture, sight, order)
-    report = _report(sight, _removal(restoration, original), began, order.least_score)
-    del sight
+        return _report(detection, None, began, order.least_score)
+    restoration, triptych = _solved(picture, detection, order)
+    report = _report(detection, _removal(restoration, original), began, order.least_score)
+    del detection
     _give_back_memory()
     progress(_SOLVED)
     if restoration.refused is None:
@@ -62,14 +62,14 @@ def process(order: Order, progress: Progress) -> Report:
     return report
 
 
-def _solved(picture: Any, sight: "Sight", order: Order) -> "tuple[Restoration, Triptych]":
+def _solved(picture: Any, detection: "Detection", order: Order) -> "tuple[Restoration, Triptych]":
     """The picture without its mark, with as much of the change as is ordered; and what a comparison shows."""
     from headrace.removal.comparison import Triptych, blended
     from headrace.removal.eye.solving import solve
 
-    triptych = Triptych.of(picture, sight.mask_tight) if order.compare else Triptych()
+    triptych = Triptych.of(picture, detection.mask_tight) if order.compare else Triptych()
     before = picture.copy() if order.strength != 1 else None
-    restoration = solve(picture, sight, least_score=order.least_score, in_place=True, threads=order.threads)
+    restoration = solve(picture, detection, least_score=order.least_score, in_place=True, threads=order.threads)
     if before is not None and restoration.refused is None:
         restoration = replace(restoration, picture=blended(before, restoration.picture, order.strength))
     return restoration, triptych
@@ -100,38 +100,38 @@ def _hints(order: Order, picture: Any) -> "Hints | None":
     return Hints(boxes=order.boxes, keep=order.keep, mask=mask)
 
 
-def _chosen(sight: "Sight", order: Order) -> "Sight":
-    """The sight with the regions that are wanted alone."""
+def _chosen(detection: "Detection", order: Order) -> "Detection":
+    """The detection with the regions that are wanted alone."""
     if not order.only:
-        return sight
-    listed = sum(region.score >= order.least_score for region in sight.regions)
+        return detection
+    listed = sum(region.score >= order.least_score for region in detection.regions)
     if max(order.only) > listed:
         raise HintUnusable(
             f"There is no region {max(order.only)}: `headrace detect` lists {listed} in this picture, numbered from 1."
         )
-    return sight.only(order.only)
+    return detection.only(order.only)
 
 
-def _write_mask(sight: "Sight", target: str) -> None:
+def _write_mask(detection: "Detection", target: str) -> None:
     from PIL import Image
 
     with writing(target):
-        Image.fromarray(sight.mask_tight).convert("L").save(target, "PNG")
+        Image.fromarray(detection.mask_tight).convert("L").save(target, "PNG")
 
 
-def _report(sight: "Sight", removal: Removal | None, began: float, least_score: float) -> Report:
+def _report(detection: "Detection", removal: Removal | None, began: float, least_score: float) -> Report:
     """Lists what removal would take off, and nothing less likely."""
     regions = tuple(
         MarkedRegion(each.left, each.top, each.width, each.height, each.score, each.pixels)
-        for each in sight.regions
+        for each in detection.regions
         if each.score >= least_score
     )
     return Report(
-        width=sight.width,
-        height=sight.height,
-        score=round(sight.score, 4),
+        width=detection.width,
+        height=detection.height,
+        score=round(detection.score, 4),
         regions=regions,
-        covered=round(sight.covered, 6),
+        covered=round(detection.covered, 6),
         seconds=round(time.monotonic() - began, 3),
         removal=removal,
     )

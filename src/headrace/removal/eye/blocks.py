@@ -7,7 +7,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from headrace.removal.eye.model import Mask, Picture, Plane, Sight
+from headrace.removal.eye.model import Detection, Mask, Picture, Plane
 
 Box = tuple[int, int, int, int]  # top, bottom, left, right
 _OVERLAP = 48  # pixels around a block that are only looked at
@@ -27,32 +27,32 @@ class Block:
     step: int
 
 
-def boxes(sight: Sight, side: int) -> Iterator[Box]:
+def boxes(detection: Detection, side: int) -> Iterator[Box]:
     """What is marked of each block, by pixels of the picture."""
-    step = sight.step
+    step = detection.step
     side = max(1, side // step)
-    for top in range(0, sight.loose.shape[0], side):
-        for left in range(0, sight.loose.shape[1], side):
-            part = sight.loose[top : top + side, left : left + side]
+    for top in range(0, detection.loose.shape[0], side):
+        for left in range(0, detection.loose.shape[1], side):
+            part = detection.loose[top : top + side, left : left + side]
             rows, columns = np.flatnonzero(part.any(1)), np.flatnonzero(part.any(0))
             if len(rows):
                 yield (
                     (top + int(rows[0])) * step,
-                    min((top + int(rows[-1]) + 1) * step, sight.height),
+                    min((top + int(rows[-1]) + 1) * step, detection.height),
                     (left + int(columns[0])) * step,
-                    min((left + int(columns[-1]) + 1) * step, sight.width),
+                    min((left + int(columns[-1]) + 1) * step, detection.width),
                 )
 
 
-def around(box: Box, sight: Sight) -> Box:
+def around(box: Box, detection: Detection) -> Box:
     """The box with its surroundings."""
     top, bottom, left, right = box
-    margin = -(-_OVERLAP // sight.step) * sight.step  # it begins where a coarse pixel does
+    margin = -(-_OVERLAP // detection.step) * detection.step  # it begins where a coarse pixel does
     return (
         max(0, top - margin),
-        min(sight.height, bottom + margin),
+        min(detection.height, bottom + margin),
         max(0, left - margin),
-        min(sight.width, right + margin),
+        min(detection.width, right + margin),
     )
 
 
@@ -67,9 +67,9 @@ def on_planes(step: int, box: Box) -> tuple[slice, slice]:
     return slice(top // step, -(-bottom // step)), slice(left // step, -(-right // step))
 
 
-def cut(picture: Picture, sight: Sight, box: Box) -> Block:
+def cut(picture: Picture, detection: Detection, box: Box) -> Block:
     top, bottom, left, right = box
-    step, shape = sight.step, (bottom - top, right - left)
+    step, shape = detection.step, (bottom - top, right - left)
     rows, columns = on_planes(step, box)
 
     def plane(values: NDArray[np.uint8], smooth: int) -> NDArray[np.uint8]:
@@ -79,13 +79,15 @@ def cut(picture: Picture, sight: Sight, box: Box) -> Block:
         large = cv2.resize(part, None, fx=step, fy=step, interpolation=smooth)
         return large[: shape[0], : shape[1]]  # type: ignore[return-value]
 
-    tight, loose = (plane(m.view(np.uint8), cv2.INTER_NEAREST).astype(np.bool_) for m in (sight.tight, sight.loose))
+    tight, loose = (
+        plane(m.view(np.uint8), cv2.INTER_NEAREST).astype(np.bool_) for m in (detection.tight, detection.loose)
+    )
     return Block(
         picture[top:bottom, left:right].astype(np.float32),
-        plane(sight.strength, cv2.INTER_LINEAR) * np.float32(1 / 255),
-        plane(sight.tint, cv2.INTER_LINEAR).astype(np.float32),
-        plane(sight.doubt, cv2.INTER_LINEAR).astype(np.float32),
-        plane(sight.likely, cv2.INTER_LINEAR).astype(np.float32),
+        plane(detection.strength, cv2.INTER_LINEAR) * np.float32(1 / 255),
+        plane(detection.tint, cv2.INTER_LINEAR).astype(np.float32),
+        plane(detection.doubt, cv2.INTER_LINEAR).astype(np.float32),
+        plane(detection.likely, cv2.INTER_LINEAR).astype(np.float32),
         tight,
         loose,
         step,

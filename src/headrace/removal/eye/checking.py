@@ -6,8 +6,8 @@ from typing import NamedTuple
 import cv2
 import numpy as np
 
-from headrace.removal.eye.model import Levels, Mask, Picture, Plane, Sight, loosened
-from headrace.removal.eye.tiles import Box, Eye, cut_up
+from headrace.removal.eye.model import Detection, Levels, Mask, Picture, Plane, loosened
+from headrace.removal.eye.tiles import Box, Detector, cut_up
 
 _AROUND = 128  # pixels beside what was changed that are looked at
 _MOST = 3_000_000  # pixels that are looked at; more would take too long
@@ -18,24 +18,24 @@ _LEFT, _FEWEST = 128, 40  # the probability, in 255ths, from which on something 
 
 class Check(NamedTuple):
     left: float  # what is seen of the mark now, as a share of what was seen before
-    rest: Sight | None  # what should be taken off the result, too
+    rest: Detection | None  # what should be taken off the result, too
 
 
-def check(result: Picture, sight: Sight, *, threads: int) -> Check | None:
+def check(result: Picture, detection: Detection, *, threads: int) -> Check | None:
     """What a second look at the result shows; None where so much was changed that it would take too long."""
-    boxes = _boxes(sight.loose)
+    boxes = _boxes(detection.loose)
     if sum((box[0].stop - box[0].start) * (box[1].stop - box[1].start) for box in boxes) > _MOST:
         return None
-    seen, looked = Eye(threads, frugal=False).fine(result, boxes)
-    before = float(sight.likely[sight.loose].astype(np.float64).sum())
-    near = _near(sight) & looked
-    if sight.allowed is not None:
-        near &= sight.allowed
+    seen, looked = Detector(threads, frugal=False).fine(result, boxes)
+    before = float(detection.likely[detection.loose].astype(np.float64).sum())
+    near = _near(detection) & looked
+    if detection.allowed is not None:
+        near &= detection.allowed
     after = float(seen[0][near].astype(np.float64).sum())
     left = min(1.0, after / max(before, 1.0))
     # Only beside what was taken off: what shows inside it, through an opening, was left on purpose.
-    over = near & ~sight.loose & (seen[0] >= _LEFT)
-    rest = _rest(sight, seen, over) if int(over.sum()) >= _FEWEST else None
+    over = near & ~detection.loose & (seen[0] >= _LEFT)
+    rest = _rest(detection, seen, over) if int(over.sum()) >= _FEWEST else None
     return Check(left, rest)
 
 
@@ -49,24 +49,24 @@ def _boxes(loose: Mask) -> list[Box]:
     return [box for box in cut_up(bottom - top, right - left, top, left) if loose[box].any()]
 
 
-def _near(sight: Sight) -> Mask:
+def _near(detection: Detection) -> Mask:
     """The mark and what lies so near that it may belong to it: a glow, a shadow, a letter that was overlooked."""
-    near = sight.loose.copy()
-    for region in sight.regions:
+    near = detection.loose.copy()
+    for region in detection.regions:
         reach = int(np.clip(_NEAR * min(region.width, region.height), _NEAREST, _FURTHEST))
         rows = slice(max(0, region.top - reach), region.top + region.height + reach)
         columns = slice(max(0, region.left - reach), region.left + region.width + reach)
-        part = sight.loose[rows, columns].view(np.uint8)
+        part = detection.loose[rows, columns].view(np.uint8)
         near[rows, columns] |= cv2.dilate(part, np.ones((2 * reach + 1,) * 2, np.uint8)).view(np.bool_)
     return near
 
 
-def _rest(sight: Sight, seen: Levels, over: Mask) -> Sight:
+def _rest(detection: Detection, seen: Levels, over: Mask) -> Detection:
     loose = loosened(over)
-    if sight.allowed is not None:
-        loose &= sight.allowed
+    if detection.allowed is not None:
+        loose &= detection.allowed
     return replace(
-        sight,
+        detection,
         tight=over,
         loose=loose,
         certainty=over.view(np.uint8) * np.uint8(255),

@@ -7,9 +7,9 @@ from numpy.typing import NDArray
 from headrace.removal.eye.blocks import Block
 from headrace.removal.eye.coverage import covered
 from headrace.removal.eye.filling import fill
-from headrace.removal.eye.finishing import Draft
 from headrace.removal.eye.inks import Points, read
 from headrace.removal.eye.model import Mask, Plane
+from headrace.removal.eye.refining import Draft
 
 At = tuple[NDArray[np.intp], ...]
 

@@ -7,12 +7,12 @@ import numpy as np
 
 from headrace.removal.eye.blocks import around, boxes, cut, inner, on_planes
 from headrace.removal.eye.drafting import drafted
-from headrace.removal.eye.model import Picture, Sight, shrunk
+from headrace.removal.eye.model import Detection, Picture, shrunk
 
 _BLOCK = 512
 
 
-def enlarge(picture: Picture, clean: Picture, solved: Sight) -> None:
+def enlarge(picture: Picture, clean: Picture, solved: Detection) -> None:
     """Takes the mark off the picture as it was taken off the copy that it was seen on, which is ``clean`` now.
 
     The copy tells all but the finest detail. That is drafted with the mark's edges as the picture itself has them.

@@ -7,7 +7,7 @@ import numpy as np
 
 from headrace.removal.eye.model import Levels, Mask, Picture
 from headrace.removal.eye.repeats import ODDS
-from headrace.removal.eye.tiles import Box, Eye
+from headrace.removal.eye.tiles import Box, Detector
 
 Rectangle = tuple[int, int, int, int]  # left, top, width, height
 Polygon = tuple[tuple[int, int], ...]  # corners, across and down
@@ -39,7 +39,7 @@ class Hints:
                 raise ValueError("a box is left, top, width, height, in pixels from the picture's upper left corner")
 
 
-class HintedEye(Eye):
+class HintedDetector(Detector):
     """Looks only where the hints allow it, and sees more easily where they say that there is a mark."""
 
     def __init__(self, threads: int, *, frugal: bool, hints: Hints, size: tuple[int, ...]) -> None:

@@ -1,4 +1,4 @@
-"""A sight as a file, so that what was seen need not be looked for again: on another day, on another machine.
+"""A detection as a file, so that what was seen need not be looked for again: on another day, on another machine.
 
 Plain arrays and JSON, and nothing that is executed when it is read: the file may have lain where others write.
 """
@@ -9,17 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from headrace.removal.eye.model import Region, Sight
+from headrace.removal.eye.model import Detection, Region
 
 _PLANES = ("tight", "loose", "likely", "strength", "tint", "doubt", "certainty", "allowed")
 _MAY_MISS = ("certainty", "allowed")
 
 
-def save(sight: Sight, target: str) -> None:
+def save(detection: Detection, target: str) -> None:
     """Write it as a compressed NumPy archive; the marks that only a larger copy shows lie in it, too."""
     arrays: dict[str, Any] = {}
     facts: list[dict[str, Any]] = []
-    level: Sight | None = sight
+    level: Detection | None = detection
     while level is not None:
         number = len(facts)
         for name in _PLANES:
@@ -43,17 +43,17 @@ def save(sight: Sight, target: str) -> None:
         np.savez_compressed(file, **arrays)
 
 
-def load(source: str) -> Sight:
+def load(source: str) -> Detection:
     """What ``save`` wrote; ``ValueError`` for anything else."""
     with np.load(source, allow_pickle=False) as arrays:
-        sight: Sight | None = None
+        detection: Detection | None = None
         for number, level in reversed([*enumerate(json.loads(arrays["facts"].tobytes()))]):
             planes: dict[str, Any] = {
                 name: None if name in _MAY_MISS and f"{number}.{name}" not in arrays else arrays[f"{number}.{name}"]
                 for name in _PLANES
             }
             regions = tuple(Region(**region) for region in level.pop("regions"))
-            sight = replace(Sight(**level, **planes, regions=regions), finer=sight)
-    if sight is None:
+            detection = replace(Detection(**level, **planes, regions=regions), finer=detection)
+    if detection is None:
         raise ValueError("there is nothing in it")
-    return sight
+    return detection

@@ -58,7 +58,7 @@ class Region:
 
 
 @dataclass(frozen=True, slots=True)
-class Sight:
+class Detection:
     """Where a mark is and what it is made of: picture = (1 - alpha) clean + alpha colour.
 
     ``score`` is the calibrated probability that the picture carries a mark. The planes have the picture's size; of
@@ -77,7 +77,7 @@ class Sight:
     doubt: NDArray[np.uint8]  # the error to be expected of an inverted pixel, in levels
     score: float
     regions: tuple[Region, ...]
-    finer: "Sight | None" = None
+    finer: "Detection | None" = None
     # How likely what a pixel belongs to is a mark, 0 to 255; None is certainly.
     certainty: NDArray[np.uint8] | None = None
     allowed: Mask | None = None  # where alone anything may change; None is everywhere
@@ -100,14 +100,14 @@ class Sight:
         )
 
     @property
-    def as_seen(self) -> "Sight":
+    def as_seen(self) -> "Detection":
         """The same masks and planes, shared, as those of the smaller copy that was looked at."""
         height, width = self.tight.shape
         others = self.finer.regions if self.finer else ()
         regions = tuple(region.shrunk(self.step) for region in self.regions if region not in others)
         return replace(self, height=height, width=width, step=1, regions=regions, finer=None)
 
-    def at_least(self, score: float) -> "Sight":
+    def at_least(self, score: float) -> "Detection":
         """A copy, with masks of its own, without the regions that are less likely a mark."""
         tight, loose = self.tight.copy(), self.loose.copy()
         if self.certainty is not None and any(region.score < score for region in self.regions):
@@ -117,7 +117,7 @@ class Sight:
         finer = self.finer and self.finer.at_least(score)
         return replace(self, tight=tight, loose=loose, regions=regions, finer=finer)
 
-    def only(self, numbers: Collection[int]) -> "Sight":
+    def only(self, numbers: Collection[int]) -> "Detection":
         """The same without the regions that are not named; the first is number 1."""
         kept = [self.regions[n - 1] for n in numbers if 0 < n <= len(self.regions)]
         if len(kept) != len(numbers):
@@ -135,11 +135,11 @@ class Sight:
         )
         score = max((region.score for region in kept), default=0.0)
         loose = self.loose & loosened(tight)
-        sight = self.besides(self.loose & ~loose)
-        chosen = replace(sight, tight=tight, loose=loose, regions=tuple(kept), score=score, finer=finer)
+        detection = self.besides(self.loose & ~loose)
+        chosen = replace(detection, tight=tight, loose=loose, regions=tuple(kept), score=score, finer=finer)
         return replace(chosen, confirmed=True)
 
-    def besides(self, barred: Mask) -> "Sight":
+    def besides(self, barred: Mask) -> "Detection":
         """A copy, with masks of its own, for which nothing may change there."""
         allowed = ~barred if self.allowed is None else self.allowed & ~barred
         return replace(self, tight=self.tight.copy(), loose=self.loose.copy(), allowed=allowed)

@@ -3,12 +3,12 @@
 import cv2
 import numpy as np
 
-from headrace.removal.eye.finishing import Draft
 from headrace.removal.eye.model import Mask, Plane
+from headrace.removal.eye.refining import Draft
 
 _INK_NEAR = 9  # the ink's strength is read off this near
-# The hand's word counts from this probability on, beside ink at least this strong and where the ground is at least this
-# rough: on smoother ground filling in is right, and soft edges that are taken for bare would be spread over it.
+# The refiner's word counts from this probability on, beside ink at least this strong and where the ground is at least
+# this rough: on smoother ground filling in is right, and soft edges that are taken for bare would be spread over it.
 _COVERS_ALL, _BARE, _TEXTURED = 0.9, 0.3, 2.0
 _SPECK = 9  # fewer pixels are no opening
 # A window looks like what was filled in (within once what filling may miss) and unlike that with the ink over it
@@ -18,7 +18,7 @@ _WIDTH, _FEWEST = 5, 25  # narrower or smaller windows are the mark's own edges
 
 
 def may_be_bare(draft: Draft, tight: Mask) -> Mask:
-    """Which of the mark's pixels the hand is asked about: whether no ink covers them."""
+    """Which of the mark's pixels the refiner is asked about: whether no ink covers them."""
     ink, picture = (((draft.marked - other) ** 2).mean(2) for other in (draft.colour, draft.filled))
     # A few pixels of ink that were taken for picture would glow over all that is filled in.
     asked: Mask = tight & (_strength(draft) >= _COVERS_ALL) & (draft.rough >= _TEXTURED) & (picture < ink)
@@ -26,7 +26,7 @@ def may_be_bare(draft: Draft, tight: Mask) -> Mask:
 
 
 def bare(asked: Mask, likely: Plane) -> Mask:
-    """Which of the pixels asked about are bare, by the hand's word (0 to 1)."""
+    """Which of the pixels asked about are bare, by the refiner's word (0 to 1)."""
     return _large(asked & (likely > _BARE), _SPECK)
 
 

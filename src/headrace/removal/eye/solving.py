@@ -10,19 +10,19 @@ from headrace.removal.eye.blocks import Block, around, boxes, cut, inner
 from headrace.removal.eye.checking import check, residue
 from headrace.removal.eye.drafting import SMOOTH, drafted
 from headrace.removal.eye.enlarging import enlarge
-from headrace.removal.eye.finishing import Draft, finish
 from headrace.removal.eye.model import (
     LEAST_SCORE,
     MOST_PIXELS,
+    Detection,
     Mask,
     Picture,
     Plane,
     Restoration,
-    Sight,
     loosened,
     shrunk,
 )
 from headrace.removal.eye.openings import bare, may_be_bare, windows
+from headrace.removal.eye.refining import Draft, refine
 
 # Blocks of this side are solved one by one; of the second in pictures that fill half the memory.
 _BLOCK, _LEAN_BLOCK = 1024, 384
@@ -70,69 +70,74 @@ class _Account:
 
 
 def solve(
-    picture: Picture, sight: Sight, *, least_score: float = LEAST_SCORE, in_place: bool = False, threads: int = 2
+    picture: Picture,
+    detection: Detection,
+    *,
+    least_score: float = LEAST_SCORE,
+    in_place: bool = False,
+    threads: int = 2,
 ) -> Restoration:
     """The picture without the mark that was seen in it.
 
-    Changes no pixel outside the sight's loose mask, but for what a second look shows to belong to the mark. Refuses,
-    with a reason, where no mark was seen, where it is less certain than ``least_score``, and where the result still
+    Changes no pixel outside the detection's loose mask, but for what a second look shows to belong to the mark.
+    Refuses, with a reason, where no mark was seen, where it is less certain than ``least_score``, and where the result still
     shows it; regions that are less certain by themselves stay. Unless somebody said that this is the mark, it also asks
     instead (``needs_review``) where a mark would cover much of the picture, or the result would be poor. ``in_place``
     writes into ``picture``, for pictures that fill half the memory.
     """
-    if picture.shape != (sight.height, sight.width, 3):
-        raise ValueError("the sight belongs to another picture")
-    if sight.finer is not None:
+    if picture.shape != (detection.height, detection.width, 3):
+        raise ValueError("the detection belongs to another picture")
+    if detection.finer is not None:
         how = {"least_score": least_score, "in_place": in_place, "threads": threads}
-        return _solved_with_finer(picture, sight, sight.finer, how)
-    refused = _refused(picture, sight, least_score)
+        return _solved_with_finer(picture, detection, detection.finer, how)
+    refused = _refused(picture, detection, least_score)
     if refused is not None:
         return refused
-    left_over = sight.at_least(least_score)
-    wanted, doubtful = float(left_over.loose.sum()), _expected(sight, left_over)
+    left_over = detection.at_least(least_score)
+    wanted, doubtful = float(left_over.loose.sum()), _expected(detection, left_over)
     if not left_over.tight.any():
         return Restoration(picture, 0.0, 0, 0, refused="Each part of the mark is too doubtful by itself.")
     result = picture if in_place else picture.copy()
-    copy = result if sight.step == 1 else shrunk(picture, sight.step)
-    taken = left_over.as_seen.besides(sight.loose & ~left_over.loose)
-    account = _take_off(copy, left_over.as_seen, frugal=sight.height * sight.width > MOST_PIXELS)
+    copy = result if detection.step == 1 else shrunk(picture, detection.step)
+    taken = left_over.as_seen.besides(detection.loose & ~left_over.loose)
+    account = _take_off(copy, left_over.as_seen, frugal=detection.height * detection.width > MOST_PIXELS)
     if account.computed + account.invented == 0:
         return Restoration(picture, 0.0, 0, 0, refused="The mark could not be taken off without leaving a trace.")
-    if sight.step == 1:
+    if detection.step == 1:
         _look_again(copy, taken, account, threads=threads)
     # A mark that stays in part is not gone: blocks that were kept, regions that were too doubtful.
     whole = 1 - (float(left_over.loose.sum()) + doubtful) / (wanted + doubtful)
     confidence = whole * _chance_of_good(account, taken)
-    if confidence < _TAKEN_BACK and not sight.confirmed:
+    if confidence < _TAKEN_BACK and not detection.confirmed:
         account.take_back(copy)
         return Restoration(picture, 0.0, 0, 0, refused=_POOR.format(confidence), needs_review=True)
-    if sight.step > 1:
-        enlarge(result, copy, replace(sight, tight=sight.tight & account.solved, loose=account.solved))
-    pixels = sight.height * sight.width / sight.loose.size  # that one of the copy's stands for
+    if detection.step > 1:
+        enlarge(result, copy, replace(detection, tight=detection.tight & account.solved, loose=account.solved))
+    pixels = detection.height * detection.width / detection.loose.size  # that one of the copy's stands for
     return Restoration(result, round(confidence, 4), round(pixels * account.computed), round(pixels * account.invented))
 
 
-def _refused(picture: Picture, sight: Sight, least_score: float) -> Restoration | None:
+def _refused(picture: Picture, detection: Detection, least_score: float) -> Restoration | None:
     """What can be refused, or must be asked about, before anything is computed."""
-    if not sight.regions:
+    if not detection.regions:
         return Restoration(picture, 0.0, 0, 0, refused="No mark was seen.")
-    if sight.score < least_score:
-        return Restoration(picture, 0.0, 0, 0, refused=_DOUBTFUL.format(sight.score), needs_review=True)
-    if sight.widespread and not sight.confirmed:
+    if detection.score < least_score:
+        return Restoration(picture, 0.0, 0, 0, refused=_DOUBTFUL.format(detection.score), needs_review=True)
+    if detection.widespread and not detection.confirmed:
         return Restoration(picture, 0.0, 0, 0, refused=_REVIEW, needs_review=True)
     return None
 
 
-def _expected(sight: Sight, kept: Sight) -> float:
+def _expected(detection: Detection, kept: Detection) -> float:
     """How many pixels of the mark are to be expected in the regions that were not kept."""
-    others = sight.loose & ~kept.loose
-    if sight.certainty is None or not others.any():
+    others = detection.loose & ~kept.loose
+    if detection.certainty is None or not others.any():
         return float(others.sum())
-    certainty = sight.certainty[others & sight.tight]
+    certainty = detection.certainty[others & detection.tight]
     return float(others.sum()) * float(certainty.mean()) / 255 if len(certainty) else 0.0
 
 
-def _look_again(picture: Picture, taken: Sight, account: _Account, *, threads: int) -> None:
+def _look_again(picture: Picture, taken: Detection, account: _Account, *, threads: int) -> None:
     """Takes off what had been overlooked beside the mark, and puts it back where that makes it worse."""
     first = check(picture, taken, threads=threads)
     if first is None or first.rest is None:
@@ -148,7 +153,7 @@ def _look_again(picture: Picture, taken: Sight, account: _Account, *, threads: i
     account.invented += more.invented
 
 
-def _chance_of_good(account: _Account, taken: Sight) -> float:
+def _chance_of_good(account: _Account, taken: Detection) -> float:
     gone = 1 - account.after / account.before if account.before > 0 else 1.0
     invented = account.invented / (account.computed + account.invented)
     means = (float(plane[taken.tight].mean()) / 255 for plane in (taken.likely, taken.strength))
@@ -156,21 +161,21 @@ def _chance_of_good(account: _Account, taken: Sight) -> float:
     return float(1 / (1 + np.exp(-told)))
 
 
-def _solved_with_finer(picture: Picture, sight: Sight, finer: Sight, how: dict[str, Any]) -> Restoration:
-    """Small marks first, each sight at the size it was seen at: what is small is least in the way."""
+def _solved_with_finer(picture: Picture, detection: Detection, finer: Detection, how: dict[str, Any]) -> Restoration:
+    """Small marks first, each detection at the size it was seen at: what is small is least in the way."""
     first = solve(picture, finer, **how)
-    rest = solve(first.picture, replace(sight, finer=None), **how)
+    rest = solve(first.picture, replace(detection, finer=None), **how)
     if rest.refused:
         return replace(first, confidence=0.0) if first.refused is None else rest
     # What is still there, of either, is not gone.
-    area = (sight.loose.mean(), finer.covered)
+    area = (detection.loose.mean(), finer.covered)
     confidence = (area[0] * rest.confidence + area[1] * first.confidence) / sum(area)
     return Restoration(
         rest.picture, round(float(confidence), 4), first.inverted + rest.inverted, first.filled + rest.filled
     )
 
 
-def _take_off(picture: Picture, left_over: Sight, *, frugal: bool = False) -> _Account:
+def _take_off(picture: Picture, left_over: Detection, *, frugal: bool = False) -> _Account:
     """Takes off the mark that is left over, block by block, and uses up its masks."""
     account = _Account(solved=np.zeros_like(left_over.loose))
     for box in boxes(left_over, _LEAN_BLOCK if frugal else _BLOCK):
@@ -204,7 +209,7 @@ def _solved(block: Block, *, frugal: bool) -> tuple[Block, Draft, Plane]:
     fresh: Plane | None = None
     asked = may_be_bare(draft, block.tight)
     if asked.any():
-        fresh, likely = finish(draft, frugal=frugal)
+        fresh, likely = refine(draft, frugal=frugal)
         opened = _without(block, bare(asked, likely))
         if opened is not block:
             block, draft, fresh = opened, drafted(opened), None
@@ -212,7 +217,7 @@ def _solved(block: Block, *, frugal: bool) -> tuple[Block, Draft, Plane]:
     opened = _without(block, windows(draft, block.tight & (draft.rough >= SMOOTH)))
     if opened is not block:
         block, draft, fresh = opened, drafted(opened), None
-    return block, draft, finish(draft, frugal=frugal)[0] if fresh is None else fresh
+    return block, draft, refine(draft, frugal=frugal)[0] if fresh is None else fresh
 
 
 def _without(block: Block, opening: Mask) -> Block:

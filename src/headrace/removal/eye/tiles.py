@@ -26,7 +26,7 @@ class Copy(NamedTuple):
     seen: Levels  # PLANES H W, in 255ths
 
 
-class Eye:
+class Detector:
     """Runs the network over pictures of any size."""
 
     prior = 0.0  # how likely what is seen is a mark anyway, as the logarithm of odds
@@ -40,7 +40,7 @@ class Eye:
     def halved(self, canvas: Picture) -> Copy | None:
         """The canvas at half its size, looked at; None where it is small itself."""
         height, width = canvas.shape[:2]
-        if height * width < _SMALL or min(height, width) < 2 * weights.EYE.stride:
+        if height * width < _SMALL or min(height, width) < 2 * weights.DETECTOR.stride:
             return None
         half = shrunk(canvas, 2)
         return Copy(half, self.fine(half, cut_up(*half.shape[:2]))[0])
@@ -64,10 +64,10 @@ class Eye:
 
     def _run(self, tile: Picture) -> Levels:
         height, width = tile.shape[:2]
-        stride = weights.EYE.stride
+        stride = weights.DETECTOR.stride
         padded = cv2.copyMakeBorder(tile, 0, -height % stride, 0, -width % stride, cv2.BORDER_REFLECT_101)
         given = np.multiply(padded.transpose(2, 0, 1), np.float32(1 / 255), dtype=np.float32)
-        planes = weights.run(weights.EYE, given, frugal=self._frugal)[:, :height, :width]
+        planes = weights.run(weights.DETECTOR, given, frugal=self._frugal)[:, :height, :width]
         levels: Levels = np.rint(planes * np.float32(255)).astype(np.uint8)
         return levels
 

@@ -121,7 +121,7 @@ class Names(StrEnum):
 
     SOURCE = "source"
     MASK = "mask"  # that somebody drew
-    SIGHT = "sight.npz"
+    DETECTION = "detection.npz"
     MARKS = "marks.npz"  # a clip's
     SIDES = "sides.png"  # frames before and after
     RESTORED = "restored.png"

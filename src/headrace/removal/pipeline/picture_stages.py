@@ -11,11 +11,10 @@ from PIL import Image
 from headrace.removal import formats
 from headrace.removal.comparison import read_mask, save_crops
 from headrace.removal.errors import CandidateUnknown, HintUnusable, PictureUnreadable
-from headrace.removal.eye import keeping
+from headrace.removal.eye import detecting, keeping
 from headrace.removal.eye.checking import residue
 from headrace.removal.eye.hinting import Hints
-from headrace.removal.eye.looking import look
-from headrace.removal.eye.model import LEAST_SCORE, Sight
+from headrace.removal.eye.model import LEAST_SCORE, Detection
 from headrace.removal.eye.solving import solve
 from headrace.removal.pipeline.model import (
     MOST_CANDIDATES,
@@ -49,28 +48,28 @@ def prepare(order: StageOrder, progress: Progress) -> StageReport:
 def detect(order: StageOrder, progress: Progress) -> StageReport:
     picture, _ = _read(order)
     progress(10)
-    sight = look(picture, threads=order.threads, hints=_hints(order, picture))
+    detection = detecting.detect(picture, threads=order.threads, hints=_hints(order, picture))
     progress(90)
     candidates = [
         {"id": number, "kind": "region", "method": "eye", "score": round(each.score, 4), "pages": [], "text": None,
          "box": [each.left, each.top, each.width, each.height], "certain": each.score >= LEAST_SCORE}
-        for number, each in enumerate(sight.regions[:MOST_CANDIDATES], 1)
-        if each.score >= LISTED_SCORE or sight.confirmed
+        for number, each in enumerate(detection.regions[:MOST_CANDIDATES], 1)
+        if each.score >= LISTED_SCORE or detection.confirmed
     ]  # fmt: skip
-    chosen = _chosen(sight, order.order)
-    facts = {"score": round(sight.score, 4), "covered": round(sight.covered, 6), "repeated": sight.repeated}
+    chosen = _chosen(detection, order.order)
+    facts = {"score": round(detection.score, 4), "covered": round(detection.covered, 6), "repeated": detection.repeated}
     refused = _refused(chosen, order.order, listed=bool(candidates))
     if refused is None:
-        keeping.save(chosen, order.path(Names.SIGHT))
-    return StageReport(facts, candidates, [] if refused else [Names.SIGHT], refused)
+        keeping.save(chosen, order.path(Names.DETECTION))
+    return StageReport(facts, candidates, [] if refused else [Names.DETECTION], refused)
 
 
 def inpaint(order: StageOrder, progress: Progress) -> StageReport:
     picture, _ = _read(order)
-    sight = keeping.load(order.path(Names.SIGHT))
+    detection = keeping.load(order.path(Names.DETECTION))
     progress(5)
     least = 0.0 if order.order.candidates else LEAST_SCORE
-    restoration = solve(picture, sight, least_score=least, threads=order.threads)
+    restoration = solve(picture, detection, least_score=least, threads=order.threads)
     progress(95)
     facts = {
         "confidence": restoration.confidence,
@@ -94,28 +93,28 @@ def inpaint(order: StageOrder, progress: Progress) -> StageReport:
 
 def package(order: StageOrder, progress: Progress) -> StageReport:
     picture, original = _read(order)
-    sight = keeping.load(order.path(Names.SIGHT))
+    detection = keeping.load(order.path(Names.DETECTION))
     restored = _plain(order.path(Names.RESTORED))
     target = order.path(order.result)
     formats.write(restored, original, target, formats.kind_of_result(target, original))
     progress(40)
     written, _ = formats.read(target)
-    facts = _checked(picture, restored, written, sight, order.order.output_format)
+    facts = _checked(picture, restored, written, detection, order.order.output_format)
     progress(70)
     if facts["residue_after"] > _GONE and not order.order.accept_poor:
         return StageReport(facts, refused=FailureCode.MARK_REMAINS)
     if not facts["untouched"]:
         return StageReport(facts, refused=FailureCode.DAMAGED)
     write_preview(target, order.order.output_format, order.path(Names.PREVIEW))
-    save_crops(order.path(Names.COMPARISON), picture, written, sight.mask_loose)
+    save_crops(order.path(Names.COMPARISON), picture, written, detection.mask_loose)
     return StageReport(facts | {"warnings": original.notes})
 
 
-def _checked(picture: Picture, restored: Picture, written: Picture, sight: Sight, kind: str) -> dict[str, Any]:
+def _checked(picture: Picture, restored: Picture, written: Picture, detection: Detection, kind: str) -> dict[str, Any]:
     """The file as it will be handed out, held against the original: is the mark gone, is the rest untouched?"""
     if written.shape != picture.shape:
         return {"residue_before": 1.0, "residue_after": 1.0, "untouched": False}
-    tight = sight.mask_tight
+    tight = detection.mask_tight
     before, after = (residue(each.astype(np.float32), tight) for each in (picture, written))
     changed = (restored != picture).any(2)
     outside = ~changed
@@ -179,20 +178,20 @@ def _hints(order: StageOrder, picture: Picture) -> Hints | None:
     return Hints(boxes=boxes, keep=keep, mask=mask, polygons=polygons)
 
 
-def _chosen(sight: Sight, order: RemovalOrder) -> Sight:
+def _chosen(detection: Detection, order: RemovalOrder) -> Detection:
     if not order.candidates:
-        return sight
-    if max(order.candidates) > min(len(sight.regions), MOST_CANDIDATES):
-        raise CandidateUnknown(f"There is no candidate {max(order.candidates)}: there are {len(sight.regions)}.")
-    return sight.only(order.candidates)
+        return detection
+    if max(order.candidates) > min(len(detection.regions), MOST_CANDIDATES):
+        raise CandidateUnknown(f"There is no candidate {max(order.candidates)}: there are {len(detection.regions)}.")
+    return detection.only(order.candidates)
 
 
-def _refused(sight: Sight, order: RemovalOrder, *, listed: bool) -> FailureCode | None:
+def _refused(detection: Detection, order: RemovalOrder, *, listed: bool) -> FailureCode | None:
     """What AUTO does not do without asking."""
-    if not sight.regions or not listed:
+    if not detection.regions or not listed:
         return FailureCode.NO_MARK
     if order.candidates:
         return None
-    if sight.score < LEAST_SCORE or all(each.score < LEAST_SCORE for each in sight.regions):
+    if detection.score < LEAST_SCORE or all(each.score < LEAST_SCORE for each in detection.regions):
         return FailureCode.NEEDS_REVIEW
-    return FailureCode.NEEDS_REVIEW if sight.widespread and not sight.confirmed else None
+    return FailureCode.NEEDS_REVIEW if detection.widespread and not detection.confirmed else None

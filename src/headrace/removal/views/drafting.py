@@ -5,8 +5,8 @@ import numpy as np
 
 from headrace.removal.eye.drafting import GRAIN, strays_of
 from headrace.removal.eye.filling import fill
-from headrace.removal.eye.finishing import Draft, finish
 from headrace.removal.eye.model import Mask, Picture, Plane
+from headrace.removal.eye.refining import Draft, refine
 from headrace.removal.views.solving import Matte
 
 _OPAQUE = 0.93
@@ -48,4 +48,4 @@ def drafted(picture: Picture, matte: Matte) -> Draft:
 def taken_off(picture: Picture, matte: Matte) -> tuple[Plane, Mask]:
     """The picture without the mark, in levels, right in the loose mask alone; and what of it was invented."""
     draft = drafted(picture, matte)
-    return finish(draft)[0], draft.invented > 0.5
+    return refine(draft)[0], draft.invented > 0.5

@@ -7,7 +7,7 @@ import numpy as np
 
 from headrace.removal.eye.model import Levels, Mask, Picture, Plane, loosened
 from headrace.removal.eye.repeats import ODDS
-from headrace.removal.eye.tiles import Eye, cut_up
+from headrace.removal.eye.tiles import Detector, cut_up
 from headrace.removal.views.solving import Guess
 
 LOOKS = 8  # views that are looked at, at the most
@@ -28,7 +28,7 @@ class Look:
 
 def look(view: Picture, *, threads: int, heed: Callable[[], object] = lambda: None) -> Look:
     """All of one view, once, at the size it has. ``heed`` is called before each tile, and may raise to end it."""
-    planes, _ = Eye(threads, frugal=False, heed=heed).fine(view, cut_up(*view.shape[:2]))
+    planes, _ = Detector(threads, frugal=False, heed=heed).fine(view, cut_up(*view.shape[:2]))
     return Look(planes)
 
 

@@ -1,4 +1,4 @@
-"""The hand: a second, small network that finishes what the solver drafted.
+"""The refiner: a second, small network that finishes what the solver drafted.
 
 It sees the marked picture, the solver's two estimates of what lies under the mark and their blend, and what the solver
 knows of the mark. It says how much more or less of a pixel the mark covers than the solver thinks, computes once more
@@ -36,7 +36,7 @@ class Residual(nn.Module):
         return x + self.step(x)
 
 
-class Hand(nn.Module):
+class Refiner(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         first = WIDTHS[0]
@@ -73,11 +73,11 @@ class Hand(nn.Module):
 
 
 class Finished(nn.Module):
-    """The hand as it is exported: from the stacked draft to the finished picture and what of it is bare, all 0 to 1."""
+    """The refiner as it is exported: from the stacked draft to the finished picture and what of it is bare."""
 
-    def __init__(self, hand: Hand) -> None:
+    def __init__(self, refiner: Refiner) -> None:
         super().__init__()
-        self.hand = hand
+        self.hand = refiner  # the name that it has in the shipped file
 
     def forward(self, draft: Tensor) -> Tensor:
         finished, _, bare = self.finished(draft)
@@ -99,7 +99,7 @@ class Finished(nn.Module):
 
 
 def stacked(draft: Draft) -> Tensor:
-    """What the hand sees, 0 to 1: computed, filled, marked, blend, what is known of a mark, its ink, roughness."""
+    """What the refiner sees, 0 to 1: computed, filled, marked, blend, what is known of a mark, its ink, roughness."""
     pictures = torch.cat([draft.computed, draft.smooth, draft.marked, draft.blend], 1) / 255
     known = torch.cat([draft.opacity, draft.invented, draft.doubt / 255, draft.likely / 255, draft.loose], 1)
     return torch.cat([pictures, known, draft.colour / 255, draft.rough.sqrt() / 8], 1)

@@ -1,10 +1,10 @@
-"""The hand finishes a draft: it stays near it on smooth ground, and knows any size."""
+"""The refiner finishes a draft: it stays near it on smooth ground, and knows any size."""
 
 import numpy as np
 import pytest
 
-from headrace.removal.eye import finishing
-from headrace.removal.eye.finishing import Draft, finish
+from headrace.removal.eye import refining
+from headrace.removal.eye.refining import Draft, refine
 
 
 def draft(height: int, width: int, rough: float) -> Draft:
@@ -32,7 +32,7 @@ def draft(height: int, width: int, rough: float) -> Draft:
 
 @pytest.mark.parametrize("shape", [(1, 1), (7, 9), (64, 40)])
 def test_any_size_is_finished(shape: tuple[int, int]) -> None:
-    finished, bare = finish(draft(*shape, rough=5))
+    finished, bare = refine(draft(*shape, rough=5))
     assert finished.shape == (*shape, 3)
     assert np.isfinite(finished).all()
     assert bare.shape == shape
@@ -41,14 +41,14 @@ def test_any_size_is_finished(shape: tuple[int, int]) -> None:
 
 def test_on_smooth_ground_nothing_is_added_to_what_was_filled_in() -> None:
     hole = draft(64, 64, rough=1)
-    assert np.abs(finish(hole)[0][hole.loose] - 120).max() <= 1e-3
+    assert np.abs(refine(hole)[0][hole.loose] - 120).max() <= 1e-3
 
 
 def test_in_bands_it_is_finished_as_in_one(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = draft(400, 96, rough=9)
-    monkeypatch.setattr(finishing, "_BAND", 400)
-    one, bare = finish(whole)
-    monkeypatch.setattr(finishing, "_BAND", 120)
-    finished, said = finish(whole)
+    monkeypatch.setattr(refining, "_BAND", 400)
+    one, bare = refine(whole)
+    monkeypatch.setattr(refining, "_BAND", 120)
+    finished, said = refine(whole)
     assert np.abs(finished - one).max() < 0.01
     assert np.abs(said - bare).max() < 0.001

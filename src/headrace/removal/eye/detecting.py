@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headrace.removal.eye import islands, plates, repeats, scales
-from headrace.removal.eye.hinting import HintedEye, Hints, shrunk_mask
+from headrace.removal.eye.hinting import HintedDetector, Hints, shrunk_mask
 from headrace.removal.eye.judging import Judged, judge
-from headrace.removal.eye.model import JOIN, MOST_PIXELS, Levels, Mask, Picture, Region, Sight, loosened, shrunk
+from headrace.removal.eye.model import JOIN, MOST_PIXELS, Detection, Levels, Mask, Picture, Region, loosened, shrunk
 from headrace.removal.eye.repeats import ODDS
-from headrace.removal.eye.tiles import Box, Copy, Eye, cut_up
+from headrace.removal.eye.tiles import Box, Copy, Detector, cut_up
 
 _AROUND = 160  # what is seen of the surroundings of a mark
 _MANY_PIXELS = 12_500_000  # planes of larger pictures have no more than so many
@@ -37,54 +37,56 @@ _BY_SIZE, _BY_FINE, _BY_COARSE, _OFFSET = 1.02, 0.68, 0.53, -5.73
 _BY_REPEATS = 3.0  # no clean photograph has false alarms that repeat
 
 
-def look(image: NDArray[np.generic], *, threads: int = 2, hints: Hints | None = None) -> Sight:
+def detect(image: NDArray[np.generic], *, threads: int = 2, hints: Hints | None = None) -> Detection:
     """What mark the image carries, if any: grey, RGB or RGBA of 8 or 16 bits, of any size.
 
-    The same image gives the same sight, whatever the number of threads; fewer than two are two. ``hints`` say what is
-    known: a mask is taken as it is, and only the mark's alpha and colour are looked for.
+    The same image gives the same detection, whatever the number of threads; fewer than two are two. ``hints`` say what
+    is known: a mask is taken as it is, and only the mark's alpha and colour are looked for.
     """
     picture = as_picture(image)
     height, width = picture.shape[:2]
     step = 1 if height * width <= MOST_PIXELS else 2 ** math.ceil(math.log2(height * width / _MANY_PIXELS) / 2)
     canvas = picture if step == 1 else shrunk(picture, step)
-    eye, size = Eye(threads, frugal=step > 1), (height, width)
+    eye, size = Detector(threads, frugal=step > 1), (height, width)
     if hints is None:
-        return _looked(eye, canvas, step, size)
-    hinted = HintedEye(threads, frugal=step > 1, hints=hints, size=size)
+        return _searched(eye, canvas, step, size)
+    hinted = HintedDetector(threads, frugal=step > 1, hints=hints, size=size)
     if hints.mask is None:
-        return _within(_looked(hinted, canvas, step, size), hinted)
+        return _within(_searched(hinted, canvas, step, size), hinted)
     if hints.mask.shape != size:
         raise ValueError("the mask has another size than the image")
     found = _given(eye, canvas, shrunk_mask(hints.mask, canvas.shape[:2]))
-    sight = _within(_sight(found, step, height, width, None) or _nothing(height, width, step, canvas.shape[:2]), hinted)
-    return replace(sight, allowed=sight.loose, confirmed=True)
+    detection = _within(
+        _detected(found, step, height, width, None) or _nothing(height, width, step, canvas.shape[:2]), hinted
+    )
+    return replace(detection, allowed=detection.loose, confirmed=True)
 
 
-def _looked(eye: Eye, canvas: Picture, step: int, size: tuple[int, int]) -> Sight:
+def _searched(eye: Detector, canvas: Picture, step: int, size: tuple[int, int]) -> Detection:
     """What is seen on the canvas, ``step`` times smaller than the picture, and on copies of it."""
     height, width = size
     half = eye.halved(canvas)
     quarter = eye.halved(half.canvas) if half and half.canvas[..., 0].size > _LARGE else None
     found = _found(eye, canvas, half, quarter)
-    finer: Sight | None = None
+    finer: Detection | None = None
     hidden, wide = _HIDDEN, _VERY_WIDE
     while half and half.seen[0].size >= _LEAST_COPY and scales.may_be_wide(half.seen[0]):
         quarter = quarter or eye.halved(half.canvas)
         wider = _found_wider(half, quarter, found.tight, hidden, wide) if quarter else None
         if wider is None:
             break
-        finer = _sight(_besides(canvas, found, half, wider.tight), step, height, width, finer) or finer
+        finer = _detected(_besides(canvas, found, half, wider.tight), step, height, width, finer) or finer
         canvas, found, step, half, quarter = half.canvas, wider, 2 * step, quarter, None
         hidden, wide = 4 * hidden, 4 * wide  # each copy has a quarter of the detail
-    return _sight(found, step, height, width, finer) or _nothing(height, width, step, canvas.shape[:2])
+    return _detected(found, step, height, width, finer) or _nothing(height, width, step, canvas.shape[:2])
 
 
-def _within(sight: Sight, eye: HintedEye) -> Sight:
+def _within(detection: Detection, eye: HintedDetector) -> Detection:
     """The same with nothing changed where the hints forbid it, not even the margin of a mark."""
-    allowed = eye.allowed(sight.tight.shape)
-    finer = _within(sight.finer, eye) if sight.finer else None
-    tight, loose = sight.tight & allowed, sight.loose & allowed
-    return replace(sight, tight=tight, loose=loose, allowed=allowed, finer=finer, confirmed=eye.prior > 0)
+    allowed = eye.allowed(detection.tight.shape)
+    finer = _within(detection.finer, eye) if detection.finer else None
+    tight, loose = detection.tight & allowed, detection.loose & allowed
+    return replace(detection, tight=tight, loose=loose, allowed=allowed, finer=finer, confirmed=eye.prior > 0)
 
 
 class _Found(NamedTuple):
@@ -98,7 +100,7 @@ class _Found(NamedTuple):
     repeated: bool
 
 
-def _found(eye: Eye, canvas: Picture, half: Copy | None, quarter: Copy | None) -> _Found:
+def _found(eye: Detector, canvas: Picture, half: Copy | None, quarter: Copy | None) -> _Found:
     """The marks by a coarse look at all of the canvas, and a fine one where something was seen."""
     size = canvas.shape[:2]
     coarse = None
@@ -121,7 +123,7 @@ def _complete(canvas: Picture, seen: Levels, judged: Judged) -> None:
     plates.complete(canvas, seen, judged.tight, judged.regions, judged.certainty)
 
 
-def _given(eye: Eye, canvas: Picture, tight: Mask) -> _Found:
+def _given(eye: Detector, canvas: Picture, tight: Mask) -> _Found:
     """The mark that somebody drew: what it is made of where the eye sees it, and opaque where it does not."""
     boxes = [box for box in cut_up(*tight.shape) if tight[box].any()]
     seen, _ = eye.fine(canvas, boxes)
@@ -163,12 +165,12 @@ def _besides(canvas: Picture, found: _Found, half: Copy, wider: Mask) -> _Found:
     return _Found(found.seen, *judge(canvas, found.seen[0] * apart, coarse))
 
 
-def _sight(found: _Found, step: int, height: int, width: int, finer: Sight | None) -> Sight | None:
+def _detected(found: _Found, step: int, height: int, width: int, finer: Detection | None) -> Detection | None:
     seen, tight = found.seen, found.tight
     if not found.regions:
         return None
     loose = loosened(tight)
-    return Sight(
+    return Detection(
         height,
         width,
         step,
@@ -186,10 +188,10 @@ def _sight(found: _Found, step: int, height: int, width: int, finer: Sight | Non
     )
 
 
-def _nothing(height: int, width: int, step: int, size: tuple[int, ...]) -> Sight:
+def _nothing(height: int, width: int, step: int, size: tuple[int, ...]) -> Detection:
     empty = np.zeros(size, np.uint8)
     mask = empty.view(np.bool_)
-    return Sight(height, width, step, mask, mask, empty, empty, np.zeros((*size, 3), np.uint8), empty, 0.0, ())
+    return Detection(height, width, step, mask, mask, empty, empty, np.zeros((*size, 3), np.uint8), empty, 0.0, ())
 
 
 def _made_out(canvas: Picture, seen: Levels, coarse: Levels, looked: Mask, prior: float = 0.0) -> Judged:
