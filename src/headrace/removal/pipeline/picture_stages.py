@@ -1,6 +1,7 @@
 """The stages of one picture."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import cv2
@@ -15,8 +16,9 @@ from headrace.removal.eye import keeping
 from headrace.removal.eye.checking import residue
 from headrace.removal.eye.hinting import Hints
 from headrace.removal.eye.looking import look
-from headrace.removal.eye.model import LEAST_SCORE, Sight
+from headrace.removal.eye.model import LEAST_SCORE, Mask, Sight
 from headrace.removal.eye.solving import solve
+from headrace.removal.pipeline import shared_mark
 from headrace.removal.pipeline.model import (
     MOST_CANDIDATES,
     FailureCode,
@@ -48,8 +50,13 @@ def prepare(order: StageOrder, progress: Progress) -> StageReport:
 
 def detect(order: StageOrder, progress: Progress) -> StageReport:
     picture, _ = _read(order)
+    hints = _hints(order, picture)
     progress(10)
-    sight = look(picture, threads=order.threads, hints=_hints(order, picture))
+    if order.order.batch_id is not None:
+        shared = shared_mark.detect(order, picture, hints, progress)
+        if shared is not None:
+            return shared
+    sight = look(picture, threads=order.threads, hints=hints)
     progress(90)
     candidates = [
         {"id": number, "kind": "region", "method": "eye", "score": round(each.score, 4), "pages": [], "text": None,
@@ -62,13 +69,21 @@ def detect(order: StageOrder, progress: Progress) -> StageReport:
     refused = _refused(chosen, order.order, listed=bool(candidates))
     if refused is None:
         keeping.save(chosen, order.path(Names.SIGHT))
-    return StageReport(facts, candidates, [] if refused else [Names.SIGHT], refused)
+    keeps: list[str] = [] if refused else [Names.SIGHT]
+    if Path(order.path(Names.MATTE)).exists():  # this picture lacks the mark; others may have it
+        keeps.append(Names.MATTE)
+    return StageReport(facts, candidates, keeps, refused)
 
 
 def inpaint(order: StageOrder, progress: Progress) -> StageReport:
     picture, _ = _read(order)
-    sight = keeping.load(order.path(Names.SIGHT))
     progress(5)
+    if _is_shared(order):
+        done = shared_mark.inpaint(order, picture)
+        progress(95)
+        facts = {"confidence": done.confidence, "computed": done.computed, "invented": done.invented}
+        return _restored(order, done.picture, facts, poor=done.poor)
+    sight = keeping.load(order.path(Names.SIGHT))
     least = 0.0 if order.order.candidates else LEAST_SCORE
     restoration = solve(picture, sight, least_score=least, threads=order.threads)
     progress(95)
@@ -81,41 +96,52 @@ def inpaint(order: StageOrder, progress: Progress) -> StageReport:
     if restoration.refused is not None:
         code = FailureCode.NEEDS_REVIEW if restoration.needs_review else FailureCode.MARK_REMAINS
         return StageReport(facts, refused=code)
-    if restoration.poor and not order.order.accept_poor:
+    return _restored(order, restoration.picture, facts, poor=restoration.poor)
+
+
+def _is_shared(order: StageOrder) -> bool:
+    return bool(order.earlier.get("shared"))
+
+
+def _restored(order: StageOrder, picture: Picture, facts: dict[str, Any], *, poor: bool) -> StageReport:
+    if poor and not order.order.accept_poor:
         return StageReport(facts, refused=FailureCode.POOR_RESULT)
     # Quickly packed: it is read once more, and gone in a day.
-    cv2.imwrite(
-        order.path(Names.RESTORED),
-        cv2.cvtColor(restoration.picture, cv2.COLOR_RGB2BGR),
-        [cv2.IMWRITE_PNG_COMPRESSION, 1],
-    )
+    quickly = [cv2.IMWRITE_PNG_COMPRESSION, 1]
+    cv2.imwrite(order.path(Names.RESTORED), cv2.cvtColor(picture, cv2.COLOR_RGB2BGR), quickly)
     return StageReport(facts, keeps=[Names.RESTORED])
 
 
 def package(order: StageOrder, progress: Progress) -> StageReport:
     picture, original = _read(order)
-    sight = keeping.load(order.path(Names.SIGHT))
+    tight, loose = _masks(order)
     restored = _plain(order.path(Names.RESTORED))
     target = order.path(order.result)
     formats.write(restored, original, target, formats.kind_of_result(target, original))
     progress(40)
     written, _ = formats.read(target)
-    facts = _checked(picture, restored, written, sight, order.order.output_format)
+    facts = _checked(picture, restored, written, tight, order.order.output_format)
     progress(70)
     if facts["residue_after"] > _GONE and not order.order.accept_poor:
         return StageReport(facts, refused=FailureCode.MARK_REMAINS)
     if not facts["untouched"]:
         return StageReport(facts, refused=FailureCode.DAMAGED)
     write_preview(target, order.order.output_format, order.path(Names.PREVIEW))
-    save_crops(order.path(Names.COMPARISON), picture, written, sight.mask_loose)
+    save_crops(order.path(Names.COMPARISON), picture, written, loose)
     return StageReport(facts | {"warnings": original.notes})
 
 
-def _checked(picture: Picture, restored: Picture, written: Picture, sight: Sight, kind: str) -> dict[str, Any]:
+def _masks(order: StageOrder) -> tuple[Mask, Mask]:
+    if _is_shared(order):
+        return shared_mark.masks(order)
+    sight = keeping.load(order.path(Names.SIGHT))
+    return sight.mask_tight, sight.mask_loose
+
+
+def _checked(picture: Picture, restored: Picture, written: Picture, tight: Mask, kind: str) -> dict[str, Any]:
     """The file as it will be handed out, held against the original: is the mark gone, is the rest untouched?"""
     if written.shape != picture.shape:
         return {"residue_before": 1.0, "residue_after": 1.0, "untouched": False}
-    tight = sight.mask_tight
     before, after = (residue(each.astype(np.float32), tight) for each in (picture, written))
     changed = (restored != picture).any(2)
     outside = ~changed
