@@ -51,8 +51,10 @@ async def test_pictures_of_one_order_share_what_they_learn_of_their_mark(  # W-0
         assert (result[:80] == scene[:80]).all()
         assert [each["method"] for each in removal["candidates"]] == ["pictures"]
     assert await service.ledger(done[5]["id"]) == [("HELD", 1), ("RELEASED", 1)]
-    # One of them has looked at the others; the rest has taken up what that one learnt.
-    assert sorted(len(each.views) for each in stages if each.stage is Stage.DETECTING) == [0] * 5 + [5]
+    # Whoever came first has looked at the others, of as many as run at once; the rest took up what these had learnt.
+    looked = [each for each in stages if each.stage is Stage.DETECTING]
+    assert [len(each.views) for each in looked if each.views] in ([5], [5, 5])
+    assert len(looked) == 6
 
 
 async def test_a_mark_in_common_needs_pictures_that_have_it(service: Service, tmp_path: Path) -> None:  # W-06
