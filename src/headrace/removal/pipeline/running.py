@@ -122,7 +122,10 @@ class Remover:
             async with Workspace(
                 self._scratch, self._storage, task_id=context.task_id, user_id=context.user_id
             ) as space:
-                yield _Job(self, context, asset, order, space, Pace(asset.media_type, context))
+                try:
+                    yield _Job(self, context, asset, order, space, Pace(asset.media_type, context))
+                finally:
+                    self._children.forget(str(space.folder))
         except (Fatal, Crashed, LeaseLost, ProgramBroken):
             raise
         except NotMade as exc:
@@ -171,6 +174,7 @@ class Remover:
                 {**asdict(order), "order": order.order.model_dump(mode="json")},
                 result_limit=_RESULT_LIMIT,
                 reporter=pace,
+                tenant=order.folder,  # one attempt of one task
             )
             return _REPORT.validate_python(answer)
         except Fatal as exc:
