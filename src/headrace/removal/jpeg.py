@@ -1,11 +1,9 @@
 """A JPEG whose pixels changed in places, packed so that the rest decodes as before.
 
 Packing decoded colours again loses something everywhere: they were rounded to RGB, and their two colour planes, which
-most files hold at half the size, were smoothed while they were enlarged. So the planes are taken as the file holds them,
-changed where the picture changed, and packed with the file's own tables: every other block gets its old numbers again.
+most files hold at half the size, were smoothed while they were enlarged. So the planes are taken as the file holds
+them, changed where the picture changed, and packed with the file's own tables: other blocks get their old numbers.
 """
-
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray

@@ -15,6 +15,7 @@ from headrace.removal.pictures import read, writing
 from headrace.removal.report import MarkedRegion, Order, Removal, Report
 
 if TYPE_CHECKING:
+    from headrace.removal.outline import Outline
     from headrace.removal.views.solving import Matte
 
 FEWEST = 4  # pictures that tell of each other's mark
@@ -125,7 +126,7 @@ def learn(
 
 
 def _with_mark(views: list[Any], matte: "Matte") -> list[Any]:
-    shares = [_outline(view, matte)[0] for view in views]
+    shares = [_outline(view, matte).found for view in views]
     usual = sorted(shares)[len(shares) // 2]
     return [view for view, share in zip(views, shares, strict=True) if share >= _PRESENT * usual]
 
@@ -191,7 +192,7 @@ def take_off(picture: Any, matte: "Matte") -> TakenOff:
     result = picture.copy()
     result[inside] = np.clip(np.rint(draft.blend[inside]), 0, 255).astype(np.uint8)
     before, whole = _outline(picture, matte)
-    left = abs(_outline(result, matte)[0]) / max(abs(before), 1e-6)
+    left = abs(_outline(result, matte).found) / max(abs(before), 1e-6)
     return TakenOff(result, inside, before / max(whole, 1e-6), left, int((draft.invented[inside] > 0.5).sum()))
 
 
@@ -221,18 +222,7 @@ def _taken_off(order: Order, matte: "Matte", score: float) -> Report | None:
     return Report(width, height, round(score, 4), (region,), covered, seconds, removal)
 
 
-def _outline(picture: Any, matte: "Matte") -> tuple[float, float]:
-    """How much of the mark's outline is in the picture, as a projection on it; and how much it would be on smooth
-    ground."""
-    import cv2
-    import numpy as np
+def _outline(picture: Any, matte: "Matte") -> "Outline":
+    from headrace.removal.outline import outline
 
-    def steps(plane: Any) -> Any:
-        soft = cv2.GaussianBlur(plane, (0, 0), 1)
-        return np.stack([cv2.Sobel(soft, cv2.CV_32F, *way, scale=0.125) for way in ((1, 0), (0, 1))], 2)
-
-    bright = picture.mean(2, dtype=np.float32)
-    outside = (~matte.loose).astype(np.float32)
-    ground = cv2.blur(bright * outside, (61, 61)) / (cv2.blur(outside, (61, 61)) + np.float32(1e-3))
-    outline = steps(matte.tint.mean(2) - matte.alpha * ground)
-    return float((np.clip(steps(bright), -24, 24) * outline).sum()), float((outline**2).sum())
+    return outline(picture, matte.alpha, matte.tint, matte.loose)

@@ -16,8 +16,9 @@ from headrace.removal.eye import keeping
 from headrace.removal.eye.checking import residue
 from headrace.removal.eye.hinting import Hints
 from headrace.removal.eye.looking import look
-from headrace.removal.eye.model import LEAST_SCORE, Mask, Sight
+from headrace.removal.eye.model import LEAST_SCORE, Sight
 from headrace.removal.eye.solving import solve
+from headrace.removal.outline import left_of
 from headrace.removal.pipeline import shared_mark
 from headrace.removal.pipeline.model import (
     MOST_CANDIDATES,
@@ -28,12 +29,15 @@ from headrace.removal.pipeline.model import (
     StageReport,
 )
 from headrace.removal.pipeline.previewing import write_preview
+from headrace.removal.pipeline.shared_mark import Mark
 
 Picture = NDArray[np.uint8]
 Progress = Callable[[int], object]
 
 LISTED_SCORE = 0.2  # regions of less are not worth a person's look
-_GONE = 0.95  # of the mark's outline: a result that keeps more of it still shows the mark
+# Of the mark's outline, from which on one still sees the mark; and of all edges along it, the picture's among them.
+_MOST_LEFT, _NOISIEST = 0.35, 0.95
+_LIKELY_GOOD = 0.5  # results that are more likely bad than good are not handed out
 _UNTOUCHED_DB = 38.0  # outside the mark, of formats that lose something
 _LOSSLESS = ("png", "tiff")
 
@@ -82,7 +86,7 @@ def inpaint(order: StageOrder, progress: Progress) -> StageReport:
         done = shared_mark.inpaint(order, picture)
         progress(95)
         facts = {"confidence": done.confidence, "computed": done.computed, "invented": done.invented}
-        return _restored(order, done.picture, facts, poor=done.poor)
+        return _restored(order, done.picture, facts)
     sight = keeping.load(order.path(Names.SIGHT))
     least = 0.0 if order.order.candidates else LEAST_SCORE
     restoration = solve(picture, sight, least_score=least, threads=order.threads)
@@ -96,15 +100,15 @@ def inpaint(order: StageOrder, progress: Progress) -> StageReport:
     if restoration.refused is not None:
         code = FailureCode.NEEDS_REVIEW if restoration.needs_review else FailureCode.MARK_REMAINS
         return StageReport(facts, refused=code)
-    return _restored(order, restoration.picture, facts, poor=restoration.poor)
+    return _restored(order, restoration.picture, facts)
 
 
 def _is_shared(order: StageOrder) -> bool:
     return bool(order.earlier.get("shared"))
 
 
-def _restored(order: StageOrder, picture: Picture, facts: dict[str, Any], *, poor: bool) -> StageReport:
-    if poor and not order.order.accept_poor:
+def _restored(order: StageOrder, picture: Picture, facts: dict[str, Any]) -> StageReport:
+    if facts["confidence"] < _LIKELY_GOOD and not order.order.accept_poor:
         return StageReport(facts, refused=FailureCode.POOR_RESULT)
     # Quickly packed: it is read once more, and gone in a day.
     quickly = [cv2.IMWRITE_PNG_COMPRESSION, 1]
@@ -114,35 +118,38 @@ def _restored(order: StageOrder, picture: Picture, facts: dict[str, Any], *, poo
 
 def package(order: StageOrder, progress: Progress) -> StageReport:
     picture, original = _read(order)
-    tight, loose = _masks(order)
+    mark = _mark(order)
     restored = _plain(order.path(Names.RESTORED))
     target = order.path(order.result)
     formats.write(restored, original, target, formats.kind_of_result(target, original))
     progress(40)
     written, _ = formats.read(target)
-    facts = _checked(picture, restored, written, tight, order.order.output_format)
+    facts = _checked(picture, restored, written, mark, order.order.output_format)
     progress(70)
-    if facts["residue_after"] > _GONE and not order.order.accept_poor:
+    remains = facts["residue_after"] > _NOISIEST or abs(facts["outline_left"]) > _MOST_LEFT
+    if remains and not order.order.accept_poor:
         return StageReport(facts, refused=FailureCode.MARK_REMAINS)
     if not facts["untouched"]:
         return StageReport(facts, refused=FailureCode.DAMAGED)
     write_preview(target, order.order.output_format, order.path(Names.PREVIEW))
-    save_crops(order.path(Names.COMPARISON), picture, written, loose)
+    save_crops(order.path(Names.COMPARISON), picture, written, mark.loose)
     return StageReport(facts | {"warnings": original.notes})
 
 
-def _masks(order: StageOrder) -> tuple[Mask, Mask]:
+def _mark(order: StageOrder) -> Mark:
     if _is_shared(order):
-        return shared_mark.masks(order)
+        return shared_mark.mark(order)
     sight = keeping.load(order.path(Names.SIGHT))
-    return sight.mask_tight, sight.mask_loose
+    alpha = sight.alpha
+    return Mark(sight.mask_tight, sight.mask_loose, alpha, sight.colour * alpha[..., None])
 
 
-def _checked(picture: Picture, restored: Picture, written: Picture, tight: Mask, kind: str) -> dict[str, Any]:
+def _checked(picture: Picture, restored: Picture, written: Picture, mark: Mark, kind: str) -> dict[str, Any]:
     """The file as it will be handed out, held against the original: is the mark gone, is the rest untouched?"""
     if written.shape != picture.shape:
-        return {"residue_before": 1.0, "residue_after": 1.0, "untouched": False}
-    before, after = (residue(each.astype(np.float32), tight) for each in (picture, written))
+        return {"residue_before": 1.0, "residue_after": 1.0, "outline_left": 1.0, "untouched": False}
+    before, after = (residue(each.astype(np.float32), mark.tight) for each in (picture, written))
+    left = left_of(picture, written, mark.alpha, mark.tint, mark.loose)
     changed = (restored != picture).any(2)
     outside = ~changed
     error = float(np.mean((written[outside].astype(np.float32) - picture[outside]) ** 2)) if outside.any() else 0.0
@@ -151,6 +158,7 @@ def _checked(picture: Picture, restored: Picture, written: Picture, tight: Mask,
     return {
         "residue_before": 1.0,
         "residue_after": round(after / before, 4) if before > 0 else 0.0,
+        "outline_left": round(left, 4),
         "changed_area": round(float(changed.mean()), 6),
         "untouched_db": decibels,  # None: every pixel is as it was
         "untouched": untouched,

@@ -358,8 +358,8 @@ class _Job:
 
 
 _METRICS = frozenset(
-    ("score", "covered", "confidence", "computed", "invented", "residue_before", "residue_after", "changed_area",
-     "untouched_db", "pages", "removed", "warnings", "frames", "method")
+    ("score", "covered", "confidence", "computed", "invented", "residue_before", "residue_after", "outline_left",
+     "changed_area", "untouched_db", "pages", "removed", "warnings", "frames", "method")
 )  # fmt: skip
 
 

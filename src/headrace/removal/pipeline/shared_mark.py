@@ -6,7 +6,7 @@ Where too few have the same size, nothing is common to them, or a picture does n
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import cv2
 import numpy as np
@@ -22,7 +22,18 @@ from headrace.removal.views.solving import Matte
 
 Picture = NDArray[np.uint8]
 Mask = NDArray[np.bool_]
+Plane = NDArray[np.float32]
 Progress = Callable[[int], object]
+
+
+class Mark(NamedTuple):
+    """What was taken off a picture, for the check of the result."""
+
+    tight: Mask  # its pixels
+    loose: Mask  # where anything may have changed
+    alpha: Plane
+    tint: Plane  # colour times alpha, in levels
+
 
 _TIGHT = 0.05  # alpha from which on a pixel is the mark's
 
@@ -54,10 +65,10 @@ def inpaint(order: StageOrder, picture: Picture) -> TakenOff:
     return take_off(picture, keeping.load(order.path(Names.MATTE))[0])
 
 
-def masks(order: StageOrder) -> tuple[Mask, Mask]:
-    """The mark's pixels, and where anything may have changed."""
+def mark(order: StageOrder) -> Mark:
+    """The mark as it was taken off."""
     matte, _ = keeping.load(order.path(Names.MATTE))
-    return matte.alpha > _TIGHT, matte.loose
+    return Mark(matte.alpha > _TIGHT, matte.loose, matte.alpha, matte.tint)
 
 
 def _learn(order: StageOrder, picture: Picture, hints: Hints | None, progress: Progress) -> tuple[Matte | None, float]:
