@@ -114,6 +114,7 @@ ROWS: dict[str, Values] = {
         "rights_basis": "OWNER",
         "principal_uid": USER,
     },
+    "removal_passwords": {"task_id": TASK, "sealed": "0123abcd.c2VhbGVk"},
     "task_logs": {"task_id": TASK, "status": "SUCCEEDED"},
     "idempotency_keys": {
         "scope": "tasks",

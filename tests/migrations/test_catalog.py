@@ -298,6 +298,7 @@ LESS = {
     "schema_migrations": {"SELECT"},
     "schema_definitions": {"SELECT"},
     "archives": {"SELECT"},  # the owner's own book
+    "removal_passwords": {"SELECT", "INSERT", "DELETE"},  # never changed
     "row_archives": {"SELECT", "INSERT"},  # what was deleted and where it is: only ever added to
 }
 RIGHTS = """

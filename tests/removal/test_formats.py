@@ -5,9 +5,10 @@ import struct
 from pathlib import Path
 from typing import Any
 
+import cv2
 import numpy as np
 import pytest
-from PIL import ExifTags, Image, ImageCms, JpegImagePlugin
+from PIL import ExifTags, Image, ImageCms, ImageOps, JpegImagePlugin
 
 from headrace.removal import formats
 
@@ -35,8 +36,10 @@ def test_exif_stays_and_the_picture_is_turned_once(tmp_path: Path, name: str) ->
     Image.fromarray(_PIXELS).save(tmp_path / name, exif=_exif(6), dpi=(300, 300))
     result, _ = _through(tmp_path / name)
     exif = result.getexif()
-    assert result.size == (48, 64)
-    assert exif.get(ExifTags.Base.Orientation, 1) == 1
+    # A JPEG stays as it lies in the file, with the note of how it is turned: so its blocks stay what they are.
+    stored = ((64, 48), 6) if name.endswith("jpg") else ((48, 64), 1)
+    assert (result.size, exif.get(ExifTags.Base.Orientation, 1)) == stored
+    assert ImageOps.exif_transpose(result).size == (48, 64)
     assert exif[ExifTags.Base.Artist] == "Somebody"
     assert exif.get_ifd(ExifTags.IFD.Exif)[ExifTags.Base.DateTimeOriginal] == "2020:02:02 02:02:02"
     if name != "p.webp":
@@ -210,3 +213,35 @@ def test_a_transparent_colour_stays_transparent(tmp_path: Path) -> None:
 def test_a_kind_that_is_only_read_is_said_to_be(tmp_path: Path) -> None:
     with pytest.raises(formats.NotCleanable, match="PSD can be read, but not written"):
         formats.kind_of_result(str(tmp_path / "p.psd"), formats.Original("PSD", grey=False))
+
+
+@pytest.mark.parametrize("sampling", [0, 1, 2])
+@pytest.mark.parametrize("turned", [1, 6])
+def test_a_jpeg_keeps_its_blocks_beside_the_mark_and_how_it_is_turned(  # W-05
+    sampling: int, turned: int, tmp_path: Path
+) -> None:
+    rng = np.random.default_rng(5)
+    soft = cv2.resize(rng.uniform(20, 235, (30, 41, 3)).astype(np.float32), (327, 243), interpolation=cv2.INTER_CUBIC)
+    exif = Image.Exif()
+    exif[274] = turned
+    source, target = str(tmp_path / "a.jpg"), str(tmp_path / "b.jpg")
+    colourful = Image.fromarray(np.clip(soft, 0, 255).astype(np.uint8))
+    colourful.save(source, quality=88, subsampling=sampling, exif=exif.tobytes(), xmp=b"<x/>")
+    picture, original = formats.read(source)
+    assert picture.shape[:2] == ((243, 327) if turned == 1 else (327, 243))
+    changed = picture.copy()
+    changed[96:128, 96:128] //= 2
+    formats.write(changed, original, target, "JPEG")
+    written, again = formats.read(target)
+    away = np.ones(picture.shape[:2], np.bool_)
+    away[80:144, 80:144] = False
+    error = np.mean((written.astype(np.float64) - picture)[away] ** 2)
+    assert error < 255**2 / 10**5.5  # 55 dB
+    assert (written == picture)[away].mean() > 0.97
+    assert np.abs(written.astype(int) - changed)[100:124, 100:124].mean() < 4
+    with Image.open(target) as opened:
+        assert opened.getexif()[274] == turned
+        assert (opened.info["xmp"], JpegImagePlugin.get_sampling(opened)) == (b"<x/>", sampling)
+        with Image.open(source) as first:
+            assert opened.quantization == first.quantization
+    assert again.kept.keys() == original.kept.keys()

@@ -50,7 +50,9 @@ async def _make(files: Files, db: Database, asset: Asset) -> str:
         facts = _FACTS.validate_python(
             {**(asset.meta_json or {}), "media_type": asset.media_type, "mime_type": asset.mime_type}
         )
-        await files.inspector.preview(source, facts, target, longest_side=files.config.preview_side)
+        await files.inspector.preview(
+            source, facts, target, longest_side=files.config.preview_side, tenant=asset.user_id
+        )
         await files.storage.move_in(preview_name(key), target)
     finally:
         await asyncio.to_thread(_remove, folder)

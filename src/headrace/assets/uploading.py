@@ -122,11 +122,11 @@ async def inspect(
     if upload.sha256 is not None and upload.sha256 != received.sha256:
         raise DigestMismatch(received=received.sha256, announced=upload.sha256)
     equal = await assets.find_equal_alone(db, upload.user_id, received.sha256, received.size)
-    facts = await files.inspector.inspect(received.path, limits=limits.file)
+    facts = await files.inspector.inspect(received.path, limits=limits.file, tenant=upload.user_id)
     limits.check(facts.media_type, received.size)
     if upload.strip_location:
         freed = received.path.with_name(f"{received.path.name}.freed")
-        if await files.inspector.strip_location(received.path, freed):
+        if await files.inspector.strip_location(received.path, freed, tenant=upload.user_id):
             await asyncio.to_thread(freed.replace, received.path)
             received, stored, equal = await asyncio.to_thread(_measure, received), False, None
     arrived = Arrived(upload, received, facts, limits, stored)

@@ -30,6 +30,7 @@ class NewRemoval:
     break_signature: bool = False
     accept_poor: bool = False
     title: str | None = None
+    same_mark: bool = False
 
     def as_json(self, asset_ids: Sequence[str], *, priced_only: bool = False) -> dict[str, Any]:
         """As the API takes it; ``priced_only`` leaves out what has nothing to do with the price."""

@@ -12,7 +12,8 @@ from headrace.removal.places import KINDS
 _STRIP = 512
 _GREY = ("1", "L", "LA", "La")
 _PROFILED_OTHERWISE = ("CMYK", "LAB")
-_BITS_PER_SAMPLE = 258
+_BITS_PER_SAMPLE, _ORIENTATION = 258, 274
+_MOST_IN_PLACE = 60_000_000  # pixels
 # How a TIFF's pixels are laid out: true of the original alone.
 _LAYOUT = {254, 255, 256, 257, _BITS_PER_SAMPLE, 259, 262, 266, 273, 274, 277, 278, 279, 284, 317, 320, 322, 323,
            324, 325, 330, 338, 339, 347, 529, 530, 531, 532, 34675}  # fmt: skip
@@ -32,6 +33,8 @@ class Original:
     kept: dict[str, Any] = field(default_factory=dict)  # what any kind of file may carry
     own: dict[str, Any] = field(default_factory=dict)  # how a file of this kind was packed
     notes: list[str] = field(default_factory=list)  # what the result will lack
+    source: str = ""
+    stored_exif: bytes = b""  # as the file has it: with how it is to be turned
 
 
 def read(source: str) -> tuple[Any, Original]:
@@ -49,6 +52,7 @@ def read(source: str) -> tuple[Any, Original]:
         original = Original("JPEG" if opened.format == "MPO" else opened.format or "PNG", _is_grey(opened.mode))
         original.notes = _losses(opened, frames)
         original.own = _packing(opened, source)
+        original.source, original.stored_exif = source, _exif(opened, but=_LAYOUT - {_ORIENTATION})
         ImageOps.exif_transpose(opened, in_place=True)
         original.kept = _kept(opened)
         original.transparency = _transparency(opened)
@@ -72,6 +76,13 @@ def kind_of_result(path: str, original: Original) -> str:
 
 def write(picture: Any, original: Original, path: str, kind: str) -> None:
     """A file with what the original had and this kind can hold; a JPEG packed as it came, or else as good."""
+    if _is_kept_in_place(picture, original, kind):
+        try:
+            _write_in_place(picture, original, path)
+        except (ValueError, TypeError, OverflowError, RuntimeError, OSError, SyntaxError):
+            pass  # packed anew, as any other
+        else:
+            return
     image = _image(picture)
     if original.grey:
         image = image.convert("L")
@@ -86,6 +97,19 @@ def write(picture: Any, original: Original, path: str, kind: str) -> None:
         original.notes.append("EXIF, resolution and the way it was packed could not be kept")
         plain = {name: value for name, value in original.kept.items() if name == "icc_profile"}
         image.save(path, kind, **plain | _BEST.get(kind, {}))
+
+
+def _is_kept_in_place(picture: Any, original: Original, kind: str) -> bool:
+    """Whether a JPEG stays one whose planes can be changed in places; it takes some copies of the pixels."""
+    whole = kind == original.kind == "JPEG" and not original.grey and "qtables" in original.own
+    return whole and picture.size <= 3 * _MOST_IN_PLACE
+
+
+def _write_in_place(picture: Any, original: Original, path: str) -> None:
+    from headrace.removal.jpeg import changed_in_place
+
+    options = original.kept | original.own | {"exif": original.stored_exif}
+    changed_in_place(original.source, picture).save(path, "JPEG", **options)
 
 
 _BEST: dict[str, dict[str, Any]] = {
@@ -167,15 +191,21 @@ def _kept(opened: Any) -> dict[str, Any]:
     kept: dict[str, Any] = {}
     if opened.info.get("icc_profile"):
         kept["icc_profile"] = opened.info["icc_profile"]
-    exif = opened.getexif()
-    for tag in _LAYOUT & set(exif):
-        del exif[tag]
-    if exif:
-        kept["exif"] = exif.tobytes()
+    if exif := _exif(opened, but=_LAYOUT):
+        kept["exif"] = exif
+    if isinstance(opened.info.get("xmp"), bytes):
+        kept["xmp"] = opened.info["xmp"]
     dpi = tuple(float(number) for number in opened.info.get("dpi", ()))
     if len(dpi) == 2 and all(math.isfinite(number) and number >= 1 for number in dpi):
         kept["dpi"] = dpi
     return kept
+
+
+def _exif(opened: Any, *, but: set[int]) -> bytes:
+    exif = opened.getexif()
+    for tag in but & set(exif):
+        del exif[tag]
+    return exif.tobytes() if exif else b""
 
 
 def _transparency(opened: Any) -> Any:

@@ -15,11 +15,13 @@ from headrace.removal.pictures import read, writing
 from headrace.removal.report import MarkedRegion, Order, Removal, Report
 
 if TYPE_CHECKING:
+    from headrace.removal.outline import Outline
     from headrace.removal.views.solving import Matte
 
 FEWEST = 4  # pictures that tell of each other's mark
-_MOST_BYTES = 900_000_000  # of pictures that are held at once
-_LEFT = 0.35  # of the mark's outline: what may be left
+MOST_BYTES = 900_000_000  # of pictures that are held at once
+_LEFT, _POORLY = 0.35, 0.2  # of the mark's outline: what may be left, and from when on that is poor
+_PRESENT = 0.3  # of the mark's strength: with less, a picture does not have it
 
 Progress = Callable[[int], object]
 
@@ -75,33 +77,58 @@ def _size(order: Order) -> tuple[int, int] | None:
 
 def _learnt(orders: list[Order], progress: Progress) -> "tuple[Matte | None, float]":
     """What the mark is made of, by as many of the pictures as can be held; and how sure it is one."""
-    import numpy as np
-
-    from headrace.removal.eye.judging import judge
-    from headrace.removal.views import looking, solving
-
     views: list[Any] = []
     for order in orders:
         try:
             views.append(read(order)[0])
         except PictureUnreadable:
             continue
-        if sum(view.nbytes for view in views) > _MOST_BYTES:
+        if sum(view.nbytes for view in views) > MOST_BYTES:
             break
     if len(views) < FEWEST:
         return None, 0.0
+    first = orders[0]
+    return learn(
+        views,
+        allowed=_allowed(first, views[0].shape[:2]),
+        least_score=first.least_score,
+        threads=first.threads,
+        progress=lambda percent: progress(30 * percent // 100),
+    )
+
+
+def learn(
+    views: list[Any], *, allowed: Any = None, least_score: float, threads: int, progress: Progress
+) -> "tuple[Matte | None, float]":
+    """What the mark that these pictures of one size have in common is made of, None for none; and how sure it is."""
+    import numpy as np
+
+    from headrace.removal.eye.judging import judge
+    from headrace.removal.views import looking, solving
+
     looks = []
     numbers = looking.spread(len(views))
     for done, number in enumerate(numbers):
-        progress(25 * done // len(numbers))
-        looks.append(looking.look(views[number], threads=orders[0].threads))
+        progress(80 * done // len(numbers))
+        looks.append(looking.look(views[number], threads=threads))
     together = looking.likely(looks)
     judged = judge(np.mean(views[:8], 0).astype(np.uint8), together, together)
-    allowed = _allowed(orders[0], views[0].shape[:2])
     guess = looking.guess(looks, allowed)
-    if not judged.regions or judged.score < orders[0].least_score or not guess.tight.any():
+    if not judged.regions or judged.score < least_score or not guess.tight.any():
         return None, judged.score
-    return solving.solve(views, guess), judged.score
+    progress(80)
+    matte = solving.solve(views, guess)
+    # A picture without the mark varies where it lies as if there were none: it would make it seem far weaker.
+    with_mark = _with_mark(views, matte)
+    if FEWEST <= len(with_mark) < len(views):
+        matte = solving.solve(with_mark, guess)
+    return matte, judged.score
+
+
+def _with_mark(views: list[Any], matte: "Matte") -> list[Any]:
+    shares = [_outline(view, matte).found for view in views]
+    usual = sorted(shares)[len(shares) // 2]
+    return [view for view, share in zip(views, shares, strict=True) if share >= _PRESENT * usual]
 
 
 def _allowed(order: Order, size: tuple[int, int]) -> Any:
@@ -115,55 +142,87 @@ def _allowed(order: Order, size: tuple[int, int]) -> Any:
     return mask
 
 
-def _taken_off(order: Order, matte: "Matte", score: float) -> Report | None:
+@dataclass(frozen=True, slots=True)
+class TakenOff:
+    """One of the pictures without the mark that they have in common."""
+
+    picture: Any
+    changed: Any  # H W: where it may differ from the original
+    strength: float  # of the mark in this picture, as a share of what it is in all of them; about 0: it is not there
+    left: float  # of the mark's outline
+    invented: int  # pixels
+
+    @property
+    def present(self) -> bool:
+        return self.strength >= _PRESENT
+
+    @property
+    def gone(self) -> bool:
+        return self.left <= _LEFT
+
+    @property
+    def confidence(self) -> float:
+        return round(max(0.0, 1 - self.left), 4)
+
+    @property
+    def poor(self) -> bool:
+        return self.left > _POORLY
+
+    @property
+    def computed(self) -> int:
+        return int(self.changed.sum()) - self.invented
+
+    @property
+    def box(self) -> tuple[int, int, int, int]:
+        """Around all that may change: left, top, width, height."""
+        import numpy as np
+
+        rows, columns = np.flatnonzero(self.changed.any(1)), np.flatnonzero(self.changed.any(0))
+        top, left = int(rows[0]), int(columns[0])
+        return left, top, int(columns[-1]) + 1 - left, int(rows[-1]) + 1 - top
+
+
+def take_off(picture: Any, matte: "Matte") -> TakenOff:
     import numpy as np
 
     from headrace.removal.views.drafting import drafted
 
+    draft = drafted(picture, matte)
+    inside = matte.loose & (matte.alpha > 0)
+    result = picture.copy()
+    result[inside] = np.clip(np.rint(draft.blend[inside]), 0, 255).astype(np.uint8)
+    before, whole = _outline(picture, matte)
+    left = abs(_outline(result, matte).found) / max(abs(before), 1e-6)
+    return TakenOff(result, inside, before / max(whole, 1e-6), left, int((draft.invented[inside] > 0.5).sum()))
+
+
+def _taken_off(order: Order, matte: "Matte", score: float) -> Report | None:
     began = time.monotonic()
     try:
         picture, original, kind = read(order)
     except PictureUnreadable:
         return None
-    draft = drafted(picture, matte)
-    inside = matte.loose & (matte.alpha > 0)
-    result = picture.copy()
-    result[inside] = np.clip(np.rint(draft.blend[inside]), 0, 255).astype(np.uint8)
-    left = _outline(result, matte) / max(_outline(picture, matte), 1e-6)
-    invented = int((draft.invented[inside] > 0.5).sum())
-    removed = left <= _LEFT
-    if removed and order.result is not None:
+    done = take_off(picture, matte)
+    if done.gone and order.result is not None:
         with writing(order.result):
-            formats.write(result, original, order.result, kind)
+            formats.write(done.picture, original, order.result, kind)
     removal = Removal(
-        removed=removed,
-        reason=None if removed else f"{left:.0%} of the mark would stay: try this picture alone.",
-        confidence=round(max(0.0, 1 - left), 4),
-        poor=removed and left > 0.2,
-        computed=int(inside.sum()) - invented if removed else 0,
-        invented=invented if removed else 0,
-        warnings=tuple(original.notes) if removed else (),
+        removed=done.gone,
+        reason=None if done.gone else f"{done.left:.0%} of the mark would stay: try this picture alone.",
+        confidence=done.confidence,
+        poor=done.gone and done.poor,
+        computed=done.computed if done.gone else 0,
+        invented=done.invented if done.gone else 0,
+        warnings=tuple(original.notes) if done.gone else (),
     )
     height, width = picture.shape[:2]
-    rows, columns = np.flatnonzero(inside.any(1)), np.flatnonzero(inside.any(0))
-    top, bottom, first, last = int(rows[0]), int(rows[-1]) + 1, int(columns[0]), int(columns[-1]) + 1
-    region = MarkedRegion(first, top, last - first, bottom - top, round(score, 4), int(inside.sum()))
-    covered = round(float(inside.mean()), 6)
+    region = MarkedRegion(*done.box, round(score, 4), int(done.changed.sum()))
+    covered = round(float(done.changed.mean()), 6)
     seconds = round(time.monotonic() - began, 3)
     return Report(width, height, round(score, 4), (region,), covered, seconds, removal)
 
 
-def _outline(picture: Any, matte: "Matte") -> float:
-    """How much of the mark's outline is in the picture, as a projection on it."""
-    import cv2
-    import numpy as np
+def _outline(picture: Any, matte: "Matte") -> "Outline":
+    from headrace.removal.outline import outline
 
-    def steps(plane: Any) -> Any:
-        soft = cv2.GaussianBlur(plane, (0, 0), 1)
-        return np.stack([cv2.Sobel(soft, cv2.CV_32F, *way, scale=0.125) for way in ((1, 0), (0, 1))], 2)
-
-    bright = picture.mean(2, dtype=np.float32)
-    outside = (~matte.loose).astype(np.float32)
-    ground = cv2.blur(bright * outside, (61, 61)) / (cv2.blur(outside, (61, 61)) + np.float32(1e-3))
-    outline = steps(matte.tint.mean(2) - matte.alpha * ground)
-    return abs(float((np.clip(steps(bright), -24, 24) * outline).sum()))
+    return outline(picture, matte.alpha, matte.tint, matte.loose)

@@ -1,6 +1,7 @@
 """Removals as they are ordered and shown."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Annotated, Any, Self
 
@@ -74,10 +75,19 @@ class QuoteIn(_Body):
         False
     )
 
+    same_mark: Annotated[
+        bool,
+        Field(
+            description="The files are pictures, four at least, with the very same mark in the same place. What lies "
+            "under it is computed from all of those of one size together, which is far better than from one alone; "
+            "each is still a removal of its own, charged only if its mark is gone."
+        ),
+    ] = False
+
     def wanted(self) -> Wanted:
         return Wanted(
             self.quality, self.mode, self.output_format, self.hints, self.mask_asset_id, self.candidates, self.pages,
-            self.break_signature, self.accept_poor,
+            self.break_signature, self.accept_poor, same_mark=self.same_mark,
         )  # fmt: skip
 
 
@@ -91,10 +101,7 @@ class RemovalIn(QuoteIn):
     ] = None
 
     def wanted(self) -> Wanted:
-        return Wanted(
-            self.quality, self.mode, self.output_format, self.hints, self.mask_asset_id, self.candidates, self.pages,
-            self.break_signature, self.accept_poor, self.title,
-        )  # fmt: skip
+        return replace(super().wanted(), title=self.title)
 
 
 class DetectIn(_Body):

@@ -181,17 +181,19 @@ def _where(fault: Any) -> str:
 DECLARE_TYPE = """
 INSERT INTO headrace.task_types AS known
   (name, queue, priority, max_attempts, timeout_seconds, emits_events, max_running, max_running_per_key, payload_schema,
-   description, followers, limit_key, emits_always, units, submit, payload_check, retention)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)
+   description, followers, limit_key, emits_always, units, submit, payload_check, retention,
+   limited_by_plan)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)
 ON CONFLICT (name) DO UPDATE
 SET queue = $2, priority = $3, max_attempts = $4, timeout_seconds = $5, emits_events = $6, max_running = $7,
     max_running_per_key = $8, payload_schema = $9, description = $10, followers = $11, limit_key = $12,
-    emits_always = $13, units = $14, submit = $15, payload_check = $16, retention = $17
+    emits_always = $13, units = $14, submit = $15, payload_check = $16, retention = $17, limited_by_plan = $18
 -- Ten workers that start at once must not write ten times.
 WHERE (known.queue, known.priority, known.max_attempts, known.timeout_seconds, known.emits_events, known.max_running,
        known.max_running_per_key, known.payload_schema, known.description, known.followers, known.limit_key,
-       known.emits_always, known.units, known.submit, known.payload_check, known.retention)
-  IS DISTINCT FROM ($2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)
+       known.emits_always, known.units, known.submit, known.payload_check, known.retention,
+       known.limited_by_plan)
+  IS DISTINCT FROM ($2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)
 """
 
 # To the hour, and nobody waits: whoever has a row locked notes the same.
@@ -241,8 +243,9 @@ async def declare_types(tx: Tx, registry: Registry) -> None:
             declared.submit,
             _check_of(declared),
             keeping.seconds_by_status(declared.retention),
+            declared.limited_by_plan,
         )
-        if changed and (declared.max_running or declared.max_running_per_key):
+        if changed and (declared.max_running or declared.max_running_per_key or declared.limited_by_plan):
             limited.append(known.name)
     await tx.execute(NOTE_SEEN, [declared.name for declared in registry])
     if limited:  # last: nobody claims from here to the commit, and whoever waits for a type must not hold claims back

@@ -41,6 +41,9 @@ class TaskOptions(TypedDict, total=False):
     """How many run at once for each limit key; None, the default, is no limit."""
     limit_key: str | None
     """What ``max_running_per_key`` counts by: ``"user"``, or ``"payload.FIELD"`` with any number of further fields."""
+    limited_by_plan: bool
+    """Whether the plan of whoever it is for says how many run at once, over all types of which this is so; False by
+    default."""
     units: int | str | None
     """What a task costs: a whole number, or ``"payload.FIELD"``. None, the default, is nothing."""
     submit: str

@@ -113,6 +113,9 @@ class TaskTypeOut(Answer):
         description="What the limit key of a task is: `user`, or a field of the payload; null: what is given with it.",
         examples=["payload.customer.id"],
     )
+    limited_by_plan: bool = Field(
+        description="Whether the plan of a task's user says how many run at once, of all such types together."
+    )
     units: str | None = Field(
         description="What a task costs: a whole number, or a field of the payload; null: nothing.",
         examples=["payload.pages"],

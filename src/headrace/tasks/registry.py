@@ -112,6 +112,7 @@ class TaskType:
     max_running: int | None = None
     max_running_per_key: int | None = None
     limit_key: str | None = None  # what max_running_per_key counts by: "user" or "payload.FIELD"
+    limited_by_plan: bool = False  # a user's running tasks of all such types are limited by what their plan says
     units: int | str | None = None  # what a task costs: a whole number, or "payload.FIELD"
     submit: str = rights.ADMINS  # who may: "admins", "users", or a scope of API keys; see rights.py
     # How long a task is kept after its end; None: as the settings say. A mapping has no hash.

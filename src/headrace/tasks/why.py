@@ -186,6 +186,7 @@ async def _limits(tx: Tx, standing: QueuePosition) -> list[Reason]:
         (LimitScope.QUEUE, standing.queue, standing.queue, standing.queue_limit),
         (LimitScope.TYPE, standing.task_type, standing.task_type, standing.type_limit),
         (LimitScope.KEY, f"{standing.task_type} {standing.limit_key}", standing.limit_key, standing.key_limit),
+        (LimitScope.PLAN, standing.user_id, standing.user_id, standing.plan_limit),
     )
     reached = []
     for scope, counted_as, name, most in limits:
@@ -201,7 +202,9 @@ async def _limits(tx: Tx, standing: QueuePosition) -> list[Reason]:
                 "own_tasks": list(slots.own),
                 "tasks_of_others": slots.others,
             }
-            text = f"{slots.taken} tasks of the {scope} {name} are running, of {most} that may run at once."
+            whose = "this user" if scope is LimitScope.PLAN else f"the {scope} {name}"
+            by = " by their plan" if scope is LimitScope.PLAN else ""
+            text = f"{slots.taken} tasks of {whose} are running, of {most} that may run at once{by}."
             reached.append(Reason(Code.LIMIT_REACHED, text, facts))
     return reached
 

@@ -83,17 +83,22 @@ class Inspector:
 
     async def prepare(self) -> None:
         """Start the children and load their libraries, so that the first file need not wait."""
-        await asyncio.gather(*(self._run(handlers.warm_up, {}, ()) for _ in range(self._config.processes)))
+        await asyncio.gather(*(self._run(handlers.warm_up, {}, (), None) for _ in range(self._config.processes)))
 
-    async def inspect(self, path: Path, *, limits: FileLimits, expected: MediaType | None = None) -> Facts:
-        """What the file is; a ``FileRefused`` says why it is not taken. ``expected`` is what it was said to be."""
+    async def inspect(
+        self, path: Path, *, limits: FileLimits, expected: MediaType | None = None, tenant: str | None = None
+    ) -> Facts:
+        """What the file is; a ``FileRefused`` says why it is not taken. ``expected`` is what it was said to be.
+
+        ``tenant`` is whose it is: a child that has seen files of one sees none of another.
+        """
         with _opened(path) as file:
             size = os.fstat(file).st_size
             if size == 0:
                 raise FileEmpty
             if limits.max_bytes is not None and size > limits.max_bytes:
                 raise FileTooLarge(size_bytes=size, max_bytes=limits.max_bytes)
-            facts = _facts(await self._run(handlers.inspect, asdict(limits), (file,)))
+            facts = _facts(await self._run(handlers.inspect, asdict(limits), (file,), tenant))
         if expected is not None and facts.media_type is not expected:
             raise FileMismatch(
                 f"This is a file of the kind {facts.media_type}, not {expected}: send it under its own kind.",
@@ -102,7 +107,9 @@ class Inspector:
             )
         return facts
 
-    async def preview(self, path: Path, facts: Facts, target: Path, *, longest_side: int) -> None:
+    async def preview(
+        self, path: Path, facts: Facts, target: Path, *, longest_side: int, tenant: str | None = None
+    ) -> None:
         """Write a small picture of the file to ``target``, as WebP, upright, no side longer than ``longest_side``.
 
         A picture, a video's first frame that shows something, the first page, the slide that a presentation keeps as
@@ -111,27 +118,27 @@ class Inspector:
         """
         with _opened(path) as file, _written(target) as output:
             order = {"format": facts.format, "longest_side": longest_side}
-            await self._run(handlers.preview, order, (file, output))
+            await self._run(handlers.preview, order, (file, output), tenant)
 
-    async def strip_location(self, path: Path, target: Path) -> bool:
+    async def strip_location(self, path: Path, target: Path, *, tenant: str | None = None) -> bool:
         """Write the file without the place where it was taken to ``target``, every pixel as it was.
 
         False, and nothing is written, if it names no place. Pictures, MP4 and MOV; ``FileUnsupported`` for others.
         """
         with _opened(path) as file, _written(target) as output:
-            answer = await self._run(handlers.strip_location, {}, (file, output))
+            answer = await self._run(handlers.strip_location, {}, (file, output), tenant)
             stripped = bool(answer["stripped"])
         if not stripped:
             await asyncio.to_thread(target.unlink, missing_ok=True)
         return stripped
 
-    async def _run(self, handler: Any, order: dict[str, Any], files: tuple[int, ...]) -> Any:
+    async def _run(self, handler: Any, order: dict[str, Any], files: tuple[int, ...], tenant: str | None) -> Any:
         if not self._complete:  # asked until it is so: it takes longer than many a file
             extras.require(*handlers.LIBRARIES, extra="files")
             self._complete = True
         try:
             return await self._processes.run(
-                self._types[handler.__name__], order, descriptors=files, result_limit=_RESULT_LIMIT
+                self._types[handler.__name__], order, descriptors=files, result_limit=_RESULT_LIMIT, tenant=tenant
             )
         except Fatal as exc:
             raise _refusal(exc) from None

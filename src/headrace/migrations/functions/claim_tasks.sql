@@ -40,19 +40,23 @@ BEGIN
 
   FOR given IN
     SELECT g.lane, g.precedence, g.floor_run_at, g.floor_seq, g.share,
-           lane.queue, lane.task_type, lane.limit_key,
+           lane.queue, lane.task_type, lane.limit_key, lane.user_id,
            queue.max_running AS queue_limit, type.max_running AS type_limit,
-           CASE WHEN lane.limit_key <> '' THEN type.max_running_per_key END AS key_limit
+           CASE WHEN lane.limit_key <> '' THEN type.max_running_per_key END AS key_limit,
+           CASE WHEN type.limited_by_plan THEN headrace.plan_concurrency(lane.user_id) END AS plan_limit
     FROM unnest(lanes, precedences, floor_run_at, floor_seq, shares) WITH ORDINALITY
          AS g (lane, precedence, floor_run_at, floor_seq, share, position)
     CROSS JOIN LATERAL (
-      SELECT known.queue, known.task_type, known.limit_key FROM headrace.task_lanes AS known WHERE known.id = g.lane OFFSET 0
+      SELECT known.queue, known.task_type, known.limit_key, known.user_id
+      FROM headrace.task_lanes AS known
+      WHERE known.id = g.lane
+      OFFSET 0
     ) AS lane
     LEFT JOIN LATERAL (
       SELECT known.max_running, known.paused_at FROM headrace.queues AS known WHERE known.name = lane.queue OFFSET 0
     ) AS queue ON true
     LEFT JOIN LATERAL (
-      SELECT known.max_running, known.max_running_per_key
+      SELECT known.max_running, known.max_running_per_key, known.limited_by_plan
       FROM headrace.task_types AS known
       WHERE known.name = lane.task_type
       OFFSET 0
@@ -61,12 +65,13 @@ BEGIN
     ORDER BY g.position
   LOOP
     free := least(given.share, wanted);
-    IF num_nonnulls(given.queue_limit, given.type_limit, given.key_limit) > 0 THEN
+    IF num_nonnulls(given.queue_limit, given.type_limit, given.key_limit, given.plan_limit) > 0 THEN
       free := least(
         free,
         headrace.free_slots('queue', given.queue, given.queue_limit),
         headrace.free_slots('type', given.task_type, given.type_limit),
-        headrace.free_slots('key', given.task_type || ' ' || given.limit_key, given.key_limit)
+        headrace.free_slots('key', given.task_type || ' ' || given.limit_key, given.key_limit),
+        headrace.free_slots('plan', given.user_id, given.plan_limit)
       );
       CONTINUE WHEN free <= 0;
     END IF;
@@ -82,7 +87,7 @@ BEGIN
     ), taken AS (
       UPDATE headrace.task_queue AS q
       SET worker = worker_number, attempt = q.attempt + 1, claimed_at = now(),
-          limited = num_nonnulls(given.queue_limit, given.type_limit, given.key_limit) > 0
+          limited = num_nonnulls(given.queue_limit, given.type_limit, given.key_limit, given.plan_limit) > 0
       WHERE q.seq = ANY (ARRAY(SELECT chosen.seq FROM chosen))
       RETURNING q.seq, q.run_at, q.lane_id, q.precedence, q.attempt, q.task_id, q.claimed_at
     )

@@ -16,8 +16,10 @@ BEGIN
     FROM headrace.task_queue AS running
     JOIN headrace.task_lanes AS lane ON lane.id = running.lane_id
     WHERE running.limited
-      AND CASE scope WHEN 'queue' THEN lane.queue WHEN 'type' THEN lane.task_type
+      AND CASE scope WHEN 'queue' THEN lane.queue WHEN 'type' THEN lane.task_type WHEN 'plan' THEN lane.user_id
                      ELSE lane.task_type || ' ' || lane.limit_key END = name
+      AND (scope <> 'plan'
+           OR EXISTS (SELECT FROM headrace.task_types AS type WHERE type.name = lane.task_type AND type.limited_by_plan))
   )::integer);
 END
 $$;

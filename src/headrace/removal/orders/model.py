@@ -39,6 +39,7 @@ class Wanted:
     break_signature: bool = False
     accept_poor: bool = False
     title: str | None = None
+    same_mark: bool = False  # whether the files, which are pictures, all have the same
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from headrace.audit import Action, Resource, ResourceType
 from headrace.billing.features import features_of
 from headrace.billing.store.entitlements import get_balance
 from headrace.database import Tx
+from headrace.removal.many import FEWEST
 from headrace.removal.orders import store
 from headrace.removal.orders.errors import OrderInvalid, RemovalNotFound
 from headrace.removal.orders.model import Priced, Removal, Rights, Wanted
@@ -121,7 +122,20 @@ async def _price(tx: Tx, caller: Caller, asset_ids: Sequence[str], wanted: Wante
         if mask.media_type != MediaType.IMAGE:
             raise OrderInvalid("The mask is not a picture.")
     features = await features_of(tx, caller.user_id)
-    return [price(await _own(tx, caller, each), wanted, features) for each in asset_ids]
+    priced = [price(await _own(tx, caller, each), wanted, features) for each in asset_ids]
+    if wanted.same_mark:
+        _require_one_mark(priced)
+    return priced
+
+
+def _require_one_mark(priced: Sequence[Priced]) -> None:
+    other = next((each.asset for each in priced if each.asset.media_type != MediaType.IMAGE), None)
+    if other is not None:
+        raise OrderInvalid(f"Only pictures have a mark in common: {other.origin_name} is none.")
+    if len(priced) < FEWEST:
+        raise OrderInvalid(
+            f"{FEWEST} pictures at least tell of the mark that they have in common: there are {len(priced)}."
+        )
 
 
 async def _own(tx: Tx, caller: Caller, asset_id: str) -> Asset:
@@ -138,7 +152,7 @@ async def _place(
     await _know(tx, tasks, asset.media_type)
     spec = TaskSpec(
         asset.media_type,
-        _payload(priced, wanted),
+        _payload(priced, wanted, batch_id),
         title=wanted.title or asset.origin_name,
         media=Media(asset.id, wanted.quality, wanted.mode, priced.output_format),
     )
@@ -163,7 +177,7 @@ async def _know(tx: Tx, tasks: Tasks, name: str) -> None:
         await declare_types(tx, removal_types())
 
 
-def _payload(priced: Priced, wanted: Wanted) -> dict[str, Any]:
+def _payload(priced: Priced, wanted: Wanted, batch_id: str | None = None) -> dict[str, Any]:
     asset = priced.asset
     return RemovalOrder(
         asset_id=asset.id,
@@ -179,4 +193,5 @@ def _payload(priced: Priced, wanted: Wanted) -> dict[str, Any]:
         pages=list(wanted.pages),
         break_signature=wanted.break_signature,
         accept_poor=wanted.accept_poor,
+        batch_id=batch_id if wanted.same_mark else None,
     ).model_dump(mode="json")

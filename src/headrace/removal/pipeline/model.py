@@ -94,6 +94,7 @@ class RemovalOrder(BaseModel):
     pages: list[Span] = []
     break_signature: bool = False
     accept_poor: bool = False
+    batch_id: str | None = None  # of the order whose pictures all have the same mark
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +107,7 @@ class StageOrder:
     order: RemovalOrder
     threads: int = 2
     earlier: dict[str, Any] = field(default_factory=dict)  # what DETECTING found
+    views: list[str] = field(default_factory=list)  # files with other pictures that have the same mark
 
     def path(self, name: str) -> str:
         return f"{self.folder}/{name}"
@@ -122,6 +124,7 @@ class Names(StrEnum):
     SOURCE = "source"
     MASK = "mask"  # that somebody drew
     DETECTION = "detection.npz"
+    MATTE = "matte.npz"  # the mark that pictures have in common
     MARKS = "marks.npz"  # a clip's
     SIDES = "sides.png"  # frames before and after
     RESTORED = "restored.png"

@@ -1,6 +1,7 @@
 """The stages of one picture."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import cv2
@@ -16,6 +17,8 @@ from headrace.removal.eye.checking import residue
 from headrace.removal.eye.hinting import Hints
 from headrace.removal.eye.model import LEAST_SCORE, Detection
 from headrace.removal.eye.solving import solve
+from headrace.removal.outline import left_of
+from headrace.removal.pipeline import shared_mark
 from headrace.removal.pipeline.model import (
     MOST_CANDIDATES,
     FailureCode,
@@ -25,12 +28,15 @@ from headrace.removal.pipeline.model import (
     StageReport,
 )
 from headrace.removal.pipeline.previewing import write_preview
+from headrace.removal.pipeline.shared_mark import Mark
 
 Picture = NDArray[np.uint8]
 Progress = Callable[[int], object]
 
 LISTED_SCORE = 0.2  # regions of less are not worth a person's look
-_GONE = 0.95  # of the mark's outline: a result that keeps more of it still shows the mark
+# Of the mark's outline, from which on one still sees the mark; and of all edges along it, the picture's among them.
+_MOST_LEFT, _NOISIEST = 0.35, 0.95
+_LIKELY_GOOD = 0.5  # results that are more likely bad than good are not handed out
 _UNTOUCHED_DB = 38.0  # outside the mark, of formats that lose something
 _LOSSLESS = ("png", "tiff")
 
@@ -47,8 +53,13 @@ def prepare(order: StageOrder, progress: Progress) -> StageReport:
 
 def detect(order: StageOrder, progress: Progress) -> StageReport:
     picture, _ = _read(order)
+    hints = _hints(order, picture)
     progress(10)
-    detection = detecting.detect(picture, threads=order.threads, hints=_hints(order, picture))
+    if order.order.batch_id is not None:
+        shared = shared_mark.detect(order, picture, hints, progress)
+        if shared is not None:
+            return shared
+    detection = detecting.detect(picture, threads=order.threads, hints=hints)
     progress(90)
     candidates = [
         {"id": number, "kind": "region", "method": "eye", "score": round(each.score, 4), "pages": [], "text": None,
@@ -61,13 +72,21 @@ def detect(order: StageOrder, progress: Progress) -> StageReport:
     refused = _refused(chosen, order.order, listed=bool(candidates))
     if refused is None:
         keeping.save(chosen, order.path(Names.DETECTION))
-    return StageReport(facts, candidates, [] if refused else [Names.DETECTION], refused)
+    keeps: list[str] = [] if refused else [Names.DETECTION]
+    if Path(order.path(Names.MATTE)).exists():  # this picture lacks the mark; others may have it
+        keeps.append(Names.MATTE)
+    return StageReport(facts, candidates, keeps, refused)
 
 
 def inpaint(order: StageOrder, progress: Progress) -> StageReport:
     picture, _ = _read(order)
-    detection = keeping.load(order.path(Names.DETECTION))
     progress(5)
+    if _is_shared(order):
+        done = shared_mark.inpaint(order, picture)
+        progress(95)
+        facts = {"confidence": done.confidence, "computed": done.computed, "invented": done.invented}
+        return _restored(order, done.picture, facts)
+    detection = keeping.load(order.path(Names.DETECTION))
     least = 0.0 if order.order.candidates else LEAST_SCORE
     restoration = solve(picture, detection, least_score=least, threads=order.threads)
     progress(95)
@@ -80,42 +99,56 @@ def inpaint(order: StageOrder, progress: Progress) -> StageReport:
     if restoration.refused is not None:
         code = FailureCode.NEEDS_REVIEW if restoration.needs_review else FailureCode.MARK_REMAINS
         return StageReport(facts, refused=code)
-    if restoration.poor and not order.order.accept_poor:
+    return _restored(order, restoration.picture, facts)
+
+
+def _is_shared(order: StageOrder) -> bool:
+    return bool(order.earlier.get("shared"))
+
+
+def _restored(order: StageOrder, picture: Picture, facts: dict[str, Any]) -> StageReport:
+    if facts["confidence"] < _LIKELY_GOOD and not order.order.accept_poor:
         return StageReport(facts, refused=FailureCode.POOR_RESULT)
     # Quickly packed: it is read once more, and gone in a day.
-    cv2.imwrite(
-        order.path(Names.RESTORED),
-        cv2.cvtColor(restoration.picture, cv2.COLOR_RGB2BGR),
-        [cv2.IMWRITE_PNG_COMPRESSION, 1],
-    )
+    quickly = [cv2.IMWRITE_PNG_COMPRESSION, 1]
+    cv2.imwrite(order.path(Names.RESTORED), cv2.cvtColor(picture, cv2.COLOR_RGB2BGR), quickly)
     return StageReport(facts, keeps=[Names.RESTORED])
 
 
 def package(order: StageOrder, progress: Progress) -> StageReport:
     picture, original = _read(order)
-    detection = keeping.load(order.path(Names.DETECTION))
+    mark = _mark(order)
     restored = _plain(order.path(Names.RESTORED))
     target = order.path(order.result)
     formats.write(restored, original, target, formats.kind_of_result(target, original))
     progress(40)
     written, _ = formats.read(target)
-    facts = _checked(picture, restored, written, detection, order.order.output_format)
+    facts = _checked(picture, restored, written, mark, order.order.output_format)
     progress(70)
-    if facts["residue_after"] > _GONE and not order.order.accept_poor:
+    remains = facts["residue_after"] > _NOISIEST or abs(facts["outline_left"]) > _MOST_LEFT
+    if remains and not order.order.accept_poor:
         return StageReport(facts, refused=FailureCode.MARK_REMAINS)
     if not facts["untouched"]:
         return StageReport(facts, refused=FailureCode.DAMAGED)
     write_preview(target, order.order.output_format, order.path(Names.PREVIEW))
-    save_crops(order.path(Names.COMPARISON), picture, written, detection.mask_loose)
+    save_crops(order.path(Names.COMPARISON), picture, written, mark.loose)
     return StageReport(facts | {"warnings": original.notes})
 
 
-def _checked(picture: Picture, restored: Picture, written: Picture, detection: Detection, kind: str) -> dict[str, Any]:
+def _mark(order: StageOrder) -> Mark:
+    if _is_shared(order):
+        return shared_mark.mark(order)
+    detection = keeping.load(order.path(Names.DETECTION))
+    alpha = detection.alpha
+    return Mark(detection.mask_tight, detection.mask_loose, alpha, detection.colour * alpha[..., None])
+
+
+def _checked(picture: Picture, restored: Picture, written: Picture, mark: Mark, kind: str) -> dict[str, Any]:
     """The file as it will be handed out, held against the original: is the mark gone, is the rest untouched?"""
     if written.shape != picture.shape:
-        return {"residue_before": 1.0, "residue_after": 1.0, "untouched": False}
-    tight = detection.mask_tight
-    before, after = (residue(each.astype(np.float32), tight) for each in (picture, written))
+        return {"residue_before": 1.0, "residue_after": 1.0, "outline_left": 1.0, "untouched": False}
+    before, after = (residue(each.astype(np.float32), mark.tight) for each in (picture, written))
+    left = left_of(picture, written, mark.alpha, mark.tint, mark.loose)
     changed = (restored != picture).any(2)
     outside = ~changed
     error = float(np.mean((written[outside].astype(np.float32) - picture[outside]) ** 2)) if outside.any() else 0.0
@@ -124,6 +157,7 @@ def _checked(picture: Picture, restored: Picture, written: Picture, detection: D
     return {
         "residue_before": 1.0,
         "residue_after": round(after / before, 4) if before > 0 else 0.0,
+        "outline_left": round(left, 4),
         "changed_area": round(float(changed.mean()), 6),
         "untouched_db": decibels,  # None: every pixel is as it was
         "untouched": untouched,

@@ -23,7 +23,9 @@ from headrace.assets.model import Asset
 from headrace.assets.results import FIELD, Made, ResultFiles
 from headrace.assets.store import assets
 from headrace.database import Database
+from headrace.removal.many import MOST_BYTES
 from headrace.removal.pipeline import stages
+from headrace.removal.pipeline.batches import list_batch, list_learnt, size_of
 from headrace.removal.pipeline.messages import CODES, MESSAGES
 from headrace.removal.pipeline.model import (
     ENDINGS,
@@ -48,6 +50,7 @@ log = logs.get(__name__)
 
 _LIBRARIES = ("av", "cv2", "lxml", "numpy", "onnxruntime", "PIL", "pi_heif", "pikepdf", "pypdfium2")
 _RESULT_LIMIT = 256 * 1024
+_MOST_VIEWS = 31  # other pictures that a mark is learnt from: more tell hardly more
 _LEFT_BEHIND = timedelta(days=1)
 # By themselves these libraries reserve address space for as many threads as the machine has cores: at 16, a gigabyte.
 _TWO_THREADS = ("OPENBLAS_NUM_THREADS=2", "OPENCV_FOR_THREADS_NUM=2")
@@ -119,7 +122,10 @@ class Remover:
             async with Workspace(
                 self._scratch, self._storage, task_id=context.task_id, user_id=context.user_id
             ) as space:
-                yield _Job(self, context, asset, order, space, Pace(asset.media_type, context))
+                try:
+                    yield _Job(self, context, asset, order, space, Pace(asset.media_type, context))
+                finally:
+                    self._children.forget(str(space.folder))
         except (Fatal, Crashed, LeaseLost, ProgramBroken):
             raise
         except NotMade as exc:
@@ -146,6 +152,19 @@ class Remover:
         if digest != asset.sha256:
             raise failure(FailureCode.DAMAGED, "The stored file is not the one that was uploaded.")
 
+    async def batch(
+        self, asset: Asset, batch_id: str, *, but: str
+    ) -> tuple[list[str], list[tuple[str, dict[str, str]]]]:
+        """Other pictures of an order that have the size of this one, no more than can be held at once; and those of
+        its tasks that have learnt their mark already, with what these have kept."""
+        async with self._db.transaction(readonly=True) as tx:
+            siblings = [each for each in await list_batch(tx, batch_id, asset.user_id) if each.task_id != but]
+            alike = [each for each in siblings if each.size == size_of(asset.meta_json)]
+            learnt = await list_learnt(tx, [each.task_id for each in alike])
+        width, height = size_of(asset.meta_json) or (0, 0)
+        most = min(_MOST_VIEWS, MOST_BYTES // max(1, 3 * width * height))
+        return [each.asset_id for each in alike[:most]], learnt
+
     async def in_child(self, order: StageOrder, pace: Pace) -> StageReport:
         """One stage. What is wrong with the file ends the removal; a child that died, the attempt."""
         old = order.order.format == Format.PPT
@@ -155,6 +174,7 @@ class Remover:
                 {**asdict(order), "order": order.order.model_dump(mode="json")},
                 result_limit=_RESULT_LIMIT,
                 reporter=pace,
+                tenant=order.folder,  # one attempt of one task
             )
             return _REPORT.validate_python(answer)
         except Fatal as exc:
@@ -250,7 +270,12 @@ class _Job:
 
     async def _stage(self, stage: Stage) -> StageReport:
         await self._need_files()
-        told = StageOrder(self.asset.media_type, stage, str(self.space.folder), self.order, earlier=self._earlier())
+        views = []
+        if stage is Stage.DETECTING and self.order.batch_id is not None:
+            views = await self._need_views(self.order.batch_id)
+        told = StageOrder(
+            self.asset.media_type, stage, str(self.space.folder), self.order, earlier=self._earlier(), views=views
+        )
         return await self.remover.in_child(told, self.pace)
 
     def _earlier(self) -> dict[str, Any]:
@@ -262,6 +287,22 @@ class _Job:
         for name, asset_id in wanted.items():
             if asset_id is not None and not self.space.has(name):
                 await self.remover.fetch(self.space, name, asset_id, self.context.user_id)
+
+    async def _need_views(self, batch_id: str) -> list[str]:
+        """The mark that the pictures of this order have in common, if one of them has learnt it; or else those of this
+        size to learn it from, by the names that they have here."""
+        others, learnt = await self.remover.batch(self.asset, batch_id, but=self.context.task_id)
+        for task_id, files in learnt:
+            if await self.space.restore({Names.MATTE: files[Names.MATTE]}, of=task_id):
+                return []
+        views = []
+        for number, asset_id in enumerate(others):
+            try:
+                await self.remover.fetch(self.space, f"view.{number}", asset_id, self.context.user_id)
+            except Fatal:  # gone: the rest will do
+                continue
+            views.append(f"view.{number}")
+        return views
 
     async def _note(self, stage: Stage, step: Step, report: StageReport) -> None:
         """What the step leaves, in storage and in its detail."""
@@ -317,8 +358,8 @@ class _Job:
 
 
 _METRICS = frozenset(
-    ("score", "covered", "confidence", "computed", "invented", "residue_before", "residue_after", "changed_area",
-     "untouched_db", "pages", "removed", "warnings", "frames", "method")
+    ("score", "covered", "confidence", "computed", "invented", "residue_before", "residue_after", "outline_left",
+     "changed_area", "untouched_db", "pages", "removed", "warnings", "frames", "method")
 )  # fmt: skip
 
 

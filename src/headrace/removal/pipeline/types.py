@@ -40,6 +40,7 @@ def removal_types(remover: Removes | None = None) -> Registry:
             submit=USERS,
             steps=tuple(Stage),
             units="payload.units",
+            limited_by_plan=True,
             followers=("results",),
             events="always",
             backoff=_PATIENCE,

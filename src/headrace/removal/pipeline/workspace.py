@@ -31,7 +31,8 @@ class Workspace:
         # Children that work here cannot list it: they find what they were told, and nobody else's.
         self.folder = root / secrets.token_hex(16)
         self._storage = storage
-        self._prefix = f"{Kind.STEP}/{user_id}/{task_id}"
+        self._user_id = user_id
+        self._prefix = self._prefix_of(task_id)
 
     async def __aenter__(self) -> Self:
         await asyncio.to_thread(self.folder.mkdir, mode=0o700, parents=True)
@@ -42,6 +43,9 @@ class Workspace:
     ) -> None:
         # Not awaited in a thread: a canceled task must not leave it behind. Few files, and removing is quick.
         shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _prefix_of(self, task_id: str) -> str:
+        return f"{Kind.STEP}/{self._user_id}/{task_id}"
 
     def path(self, name: str) -> Path:
         return self.folder / name
@@ -70,10 +74,12 @@ class Workspace:
             await self._storage.put(stored[name], path)
         return stored
 
-    async def restore(self, files: Mapping[str, str]) -> bool:
-        """Bring back what an earlier attempt kept; False if it is gone or not this task's: then it is made again."""
+    async def restore(self, files: Mapping[str, str], *, of: str | None = None) -> bool:
+        """Bring back what an earlier attempt kept, of this task or of another of the same user (``of``); False if it is
+        gone or not that task's: then it is made again."""
+        prefix = self._prefix if of is None else self._prefix_of(of)
         for name, stored in files.items():
-            if not stored.startswith(f"{self._prefix}/") or "/" in name:
+            if not stored.startswith(f"{prefix}/") or "/" in name:
                 return False
             try:
                 await self.fetch(name, stored)

@@ -78,9 +78,11 @@ class Children:
         grace: timedelta,
         result_limit: int,
         on_start: Callable[[], None] = lambda: None,
+        tenant: str | None = None,
     ) -> Any:
         """Run a task's handler in a child and give its result, as plain JSON values that fit ``result_limit`` bytes.
-        ``on_start`` is called when there is a child for it: before, it waits its turn.
+        ``on_start`` is called when there is a child for it: before, it waits its turn. A child that has served a
+        ``tenant`` serves nobody else: whatever the one's file has left behind in it, another's never meets it.
 
         Raises what errors.py lists, and what handlers raise on purpose. Set ``stop`` to have it stop: an async handler
         is canceled, another gets ``TaskCanceled`` at its next report; after ``grace`` it is killed with everything it
@@ -90,7 +92,7 @@ class Children:
         if self._closed:
             raise RuntimeError("these children are closed")
         pool = self._pool(ChildKind.of(task_type, self._folder))
-        child = await self._take_unless_stopped(pool, task_type.address, stop)
+        child = await self._take_unless_stopped(pool, task_type.address, tenant, stop)
         try:
             on_start()
             return await perform(
@@ -98,6 +100,11 @@ class Children:
             )
         finally:
             self._give_back(pool, child)
+
+    def forget(self, tenant: str) -> None:
+        """Let go the children that have served this tenant and have nothing to do; fresh ones take their place."""
+        for pool in self._pools.values():
+            pool.forget(tenant)
 
     async def close(self) -> None:
         """End all children, those at work by force, and wait until nothing is left of them."""
@@ -110,8 +117,8 @@ class Children:
             self._pools[kind] = Pool(kind, self._config, self._guardian)
         return self._pools[kind]
 
-    async def _take_unless_stopped(self, pool: Pool, address: str, stop: asyncio.Event) -> Child:
-        task = asyncio.create_task(self._take(pool, address))
+    async def _take_unless_stopped(self, pool: Pool, address: str, tenant: str | None, stop: asyncio.Event) -> Child:
+        task = asyncio.create_task(self._take(pool, address, tenant))
         asked = asyncio.create_task(stop.wait())
         try:
             await asyncio.wait([task, asked], return_when=asyncio.FIRST_COMPLETED)
@@ -132,12 +139,12 @@ class Children:
         pool.give_back(child)
         self._turns.release()
 
-    async def _take(self, pool: Pool, address: str) -> Child:
+    async def _take(self, pool: Pool, address: str, tenant: str | None) -> Child:
         """A child and a turn; both are to be given back."""
         await self._turns.acquire()
         try:
             self._make_room_in(pool)
-            return await pool.take(address)
+            return await pool.take(address, tenant)
         except BaseException:
             self._turns.release()
             raise

@@ -33,6 +33,15 @@ class PoolConfig:
     forward: Forward
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Waiting:
+    child: "asyncio.Future[Child]"
+    tenant: str | None
+
+    def takes(self, child: Child) -> bool:
+        return child.tenant in (None, self.tenant)
+
+
 class Pool:
     """Up to ``size`` children. Belongs to the loop it is first used on; ``close`` it there."""
 
@@ -50,7 +59,7 @@ class Pool:
         self._starting = 0  # how many are on their way
         self._loading: set[Child] = set()  # those of them whose process is there
         self._kept_warm = 0  # how many there shall be, even if nobody waits
-        self._waiting: deque[asyncio.Future[Child]] = deque()
+        self._waiting: deque[_Waiting] = deque()
         self._background: set[asyncio.Task[None]] = set()
         self._one_is_gone = asyncio.Event()
         self._closed = False
@@ -63,7 +72,7 @@ class Pool:
     async def prepare(self, count: int | None = None) -> None:
         """Start children before they are needed; ``ProgramBroken`` if none can be started."""
         self._kept_warm = min(self._size, max(self._kept_warm, count or self._size))
-        self.give_back(await self._take())
+        self.give_back(await self._take(None))
         self._balance()
         while len(self._live) < self._kept_warm and self._starting:
             await asyncio.wait(self._background, return_when=asyncio.FIRST_COMPLETED)
@@ -83,23 +92,29 @@ class Pool:
             self._kept_warm = max(0, self._kept_warm - 1)
             self._let_go(self._idle[0])
 
-    async def take(self, address: str) -> Child:
-        """A child that has loaded the handler; to be given back. ``ProgramBroken`` if it cannot be loaded.
+    def forget(self, tenant: str) -> None:
+        """Let go what serves this tenant and has nothing to do; others are started in its place, for anybody."""
+        for child in [each for each in self._idle if each.tenant == tenant]:
+            self._let_go(child)
+
+    async def take(self, address: str, tenant: str | None = None) -> Child:
+        """A child that has loaded the handler; to be given back. ``ProgramBroken`` if it cannot be loaded. From its
+        first task on it serves this tenant alone.
 
         Until it was loaded once, one child tries at a time, and the others hear of its failure.
         """
         if address in self._known:
-            return await self._take_loaded(address)
+            return await self._take_loaded(address, tenant)
         async with self._first_load.setdefault(address, asyncio.Lock()):
-            return await self._take_loaded(address)
+            return await self._take_loaded(address, tenant)
 
-    async def _take_loaded(self, address: str) -> Child:
+    async def _take_loaded(self, address: str, tenant: str | None) -> Child:
         self._failures.refuse(address)
-        child = await self._take()
+        child = await self._take(tenant)
         try:
             while child.exited.done():  # just now, by somebody's hand: no reason to spend an attempt
                 self.give_back(child)
-                child = await self._take()
+                child = await self._take(tenant)
             await child.load(address, within=self._config.start_within)
         except ProgramBroken as exc:
             self._failures.note(address, exc.message)
@@ -112,6 +127,7 @@ class Pool:
             raise
         self._failures.forget(address)
         self._known[address] = None
+        child.tenant = tenant
         return child
 
     def give_back(self, child: Child) -> None:
@@ -127,8 +143,8 @@ class Pool:
         """End all children, those at work by force, and wait until nothing is left of them."""
         self._closed = True
         for waiting in self._waiting:
-            if not waiting.done():
-                waiting.set_exception(TaskCanceled())
+            if not waiting.child.done():
+                waiting.child.set_exception(TaskCanceled())
         for child in list(self._idle):
             self._let_go(child)
         for child in self._live | self._loading:
@@ -137,13 +153,20 @@ class Pool:
             self._one_is_gone.clear()
             await self._one_is_gone.wait()
 
-    async def _take(self) -> Child:
+    async def _take(self, tenant: str | None) -> Child:
         if self._closed:
             raise TaskCanceled
-        if self._idle:
-            return self._idle.pop()  # the one that was used last: the others' memory may be paged out
         given: asyncio.Future[Child] = asyncio.get_running_loop().create_future()
-        self._waiting.append(given)
+        waiting = _Waiting(given, tenant)
+        # The one that was used last: the others' memory may be paged out. Its own before one that is nobody's.
+        fit = [each for each in self._idle if waiting.takes(each)]
+        if fit:
+            child = next((each for each in reversed(fit) if each.tenant == tenant), fit[-1])
+            self._idle.remove(child)
+            return child
+        self._waiting.append(waiting)
+        if self._idle and self.population >= self._size:
+            self._let_go(self._idle[0])  # somebody else's, to make room
         self._balance()
         try:
             return await given
@@ -153,13 +176,17 @@ class Pool:
             raise
 
     def _offer(self, child: Child) -> None:
-        """Give it to who waits longest, else keep it."""
-        while self._waiting:
-            waiting = self._waiting.popleft()
-            if not waiting.done():
-                waiting.set_result(child)
+        """Give it to who waits longest and may have it, else keep it; somebody else's makes room for one that waits."""
+        self._waiting = deque(waiting for waiting in self._waiting if not waiting.child.done())
+        for waiting in self._waiting:
+            if waiting.takes(child):
+                self._waiting.remove(waiting)
+                waiting.child.set_result(child)
                 return
-        self._idle.append(child)
+        if self._waiting:
+            self._let_go(child)
+        else:
+            self._idle.append(child)
 
     def _let_go(self, child: Child) -> None:
         if not child.clean:
@@ -172,7 +199,7 @@ class Pool:
 
     def _balance(self) -> None:
         """Start what is missing. Until a first child has come up they are tried one at a time, with growing pauses."""
-        self._waiting = deque(waiting for waiting in self._waiting if not waiting.done())
+        self._waiting = deque(waiting for waiting in self._waiting if not waiting.child.done())
         if self._closed:
             return
         busy = len(self._live) - len(self._idle)
@@ -191,8 +218,8 @@ class Pool:
         if self._live or self._starting:
             return
         for waiting in self._waiting:
-            if not waiting.done():
-                waiting.set_exception(self._failures.error(_START))
+            if not waiting.child.done():
+                waiting.child.set_exception(self._failures.error(_START))
         self._waiting.clear()
 
     async def _start(self) -> None:

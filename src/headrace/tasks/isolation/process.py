@@ -52,6 +52,7 @@ class Child:
         self.loaded: set[str] = set()  # addresses of handlers
         self.missing: Sequence[str] = ()  # what its kernel could not take from it, see sandbox.py
         self.runs = 0
+        self.tenant: str | None = None  # whom alone it serves, from its first task on
         self.clean = True  # not in the midst of a task
         self.killed = False  # by us
         self.memory_at_first: int | None = None

@@ -60,8 +60,10 @@ class Standalone:
         descriptors: tuple[int, ...] = (),
         result_limit: int = _RESULT_LIMIT,
         reporter: Reporter | None = None,
+        tenant: str | None = None,
     ) -> Any:
         """The handler's result as plain JSON values. It is handed ``descriptors``, which stay the caller's to close.
+        A child that has served a ``tenant`` serves no other.
 
         Raises what ``Children.run`` raises. Canceling this call kills the child at once.
         """
@@ -78,7 +80,12 @@ class Standalone:
                 stop=stop,
                 grace=timedelta(0),
                 result_limit=result_limit,
+                tenant=tenant,
             )
+
+    def forget(self, tenant: str) -> None:
+        """Nothing more comes of this tenant: what has served it goes, and fresh children start in its place."""
+        self._children.forget(tenant)
 
 
 class Unreported:

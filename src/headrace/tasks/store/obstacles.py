@@ -26,12 +26,14 @@ class QueuePosition:
     queue_limit: int | None
     type_limit: int | None
     key_limit: int | None
+    plan_limit: int | None
 
 
 FIND_POSITION = """
 SELECT q.seq, q.run_at, q.run_at <= now() AS due, q.precedence, q.lane_id, lane.queue, lane.task_type, lane.user_id,
        lane.limit_key, coalesce(task.labels, '{}'), queue.paused_at, queue.max_running, type.max_running,
-       CASE WHEN lane.limit_key <> '' THEN type.max_running_per_key END
+       CASE WHEN lane.limit_key <> '' THEN type.max_running_per_key END,
+       CASE WHEN type.limited_by_plan THEN headrace.plan_concurrency(lane.user_id) END
 FROM headrace.tasks AS task
 JOIN headrace.task_queue AS q ON q.seq = task.queue_seq
 JOIN headrace.task_lanes AS lane ON lane.id = q.lane_id
@@ -114,6 +116,7 @@ class LimitScope(StrEnum):
     QUEUE = "queue"
     TYPE = "type"
     KEY = "key"
+    PLAN = "plan"
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,8 +135,10 @@ SELECT count(*) AS taken, count(*) FILTER (WHERE lane.user_id <> $3) AS others,
 FROM headrace.task_queue AS running
 JOIN headrace.task_lanes AS lane ON lane.id = running.lane_id
 WHERE running.limited
-  AND CASE $1::text WHEN 'queue' THEN lane.queue WHEN 'type' THEN lane.task_type
+  AND CASE $1::text WHEN 'queue' THEN lane.queue WHEN 'type' THEN lane.task_type WHEN 'plan' THEN lane.user_id
                     ELSE lane.task_type || ' ' || lane.limit_key END = $2
+  AND ($1::text <> 'plan'
+       OR EXISTS (SELECT FROM headrace.task_types AS type WHERE type.name = lane.task_type AND type.limited_by_plan))
 """
 
 

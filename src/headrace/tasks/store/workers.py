@@ -99,6 +99,7 @@ class SeenType:
     max_running: int | None
     max_running_per_key: int | None
     limit_key: str | None
+    limited_by_plan: bool
     units: str | None
     submit: str
     retention: Any
@@ -109,8 +110,9 @@ class SeenType:
 
 LIST_TYPES = """
 SELECT type.name, type.description, type.queue, type.priority, type.max_attempts, type.timeout_seconds,
-       type.emits_events, type.max_running, type.max_running_per_key, type.limit_key, type.units,
-       coalesce(type.submit, 'admins'), type.retention, type.payload_schema, type.updated_at,
+       type.emits_events, type.max_running, type.max_running_per_key, type.limit_key,
+       coalesce(type.limited_by_plan, false), type.units, coalesce(type.submit, 'admins'), type.retention,
+       type.payload_schema, type.updated_at,
        (SELECT count(*) FROM headrace.workers AS w
         WHERE w.ended_at IS NULL AND w.heartbeat_at + w.lease >= now() AND type.name = ANY (w.types)) AS workers
 FROM headrace.task_types AS type

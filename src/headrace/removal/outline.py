@@ -1,0 +1,53 @@
+"""How much of a mark's outline is in a picture: what is left of the mark, whatever texture lies under it.
+
+Edges of the picture run along the mark's only by chance, and as often with as against it. So what the picture's steps
+in brightness have in common with the steps that the mark would make is the mark: all of it before, nothing if it is
+gone, and less than nothing where more was taken away than was there.
+"""
+
+from typing import Any, NamedTuple
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+Plane = NDArray[np.float32]
+Mask = NDArray[np.bool_]
+
+_AROUND = 64  # pixels beside the mark that tell of its ground
+_GROUND = 61  # pixels over which the ground is taken together
+_STEEPEST = 24.0  # levels: an edge of the picture counts no more than that
+
+
+class Outline(NamedTuple):
+    found: float  # in the picture
+    whole: float  # on smooth ground
+
+
+def outline(picture: Any, alpha: Plane, tint: Plane, loose: Mask) -> Outline:
+    """What is there of the mark's outline; ``tint`` is the mark's colour times alpha, in levels (H W 3)."""
+    rows, columns = np.flatnonzero(loose.any(1)), np.flatnonzero(loose.any(0))
+    if len(rows) == 0:
+        return Outline(0.0, 0.0)
+    here = np.s_[
+        max(0, int(rows[0]) - _AROUND) : int(rows[-1]) + _AROUND,
+        max(0, int(columns[0]) - _AROUND) : int(columns[-1]) + _AROUND,
+    ]
+    bright = picture[here].mean(2, dtype=np.float32)
+    outside = (~loose[here]).astype(np.float32)
+    square = (_GROUND, _GROUND)
+    ground = cv2.blur(bright * outside, square) / (cv2.blur(outside, square) + np.float32(1e-3))
+    expected = _steps(tint[here].mean(2, dtype=np.float32) - alpha[here] * ground)
+    found = np.clip(_steps(bright), -_STEEPEST, _STEEPEST)
+    return Outline(float((found * expected).sum()), float((expected**2).sum()))
+
+
+def left_of(before: Any, after: Any, alpha: Plane, tint: Plane, loose: Mask) -> float:
+    """The share of the outline that is left, with its sign; 0 where there was none to begin with."""
+    first = outline(before, alpha, tint, loose).found
+    return outline(after, alpha, tint, loose).found / first if first > 0 else 0.0
+
+
+def _steps(plane: Any) -> Plane:
+    soft = cv2.GaussianBlur(plane, (0, 0), 1)
+    return np.stack([cv2.Sobel(soft, cv2.CV_32F, *way, scale=0.125) for way in ((1, 0), (0, 1))], 2)

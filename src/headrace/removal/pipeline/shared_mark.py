@@ -1,0 +1,106 @@
+"""Pictures of one order that have the same mark: each learns it from the others, and is a task of its own.
+
+The first of them to come this far learns the mark, and keeps it beside its step; the others take it up from there.
+Where too few have the same size, nothing is common to them, or a picture does not have it, it is worked on alone.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from headrace.removal import formats
+from headrace.removal.eye.hinting import Hints
+from headrace.removal.eye.model import LEAST_SCORE
+from headrace.removal.many import FEWEST, TakenOff, learn, take_off
+from headrace.removal.pipeline.model import Names, StageOrder, StageReport
+from headrace.removal.views import keeping
+from headrace.removal.views.solving import Matte
+
+Picture = NDArray[np.uint8]
+Mask = NDArray[np.bool_]
+Plane = NDArray[np.float32]
+Progress = Callable[[int], object]
+
+
+class Mark(NamedTuple):
+    """What was taken off a picture, for the check of the result."""
+
+    tight: Mask  # its pixels
+    loose: Mask  # where anything may have changed
+    alpha: Plane
+    tint: Plane  # colour times alpha, in levels
+
+
+_TIGHT = 0.05  # alpha from which on a pixel is the mark's
+
+
+def detect(order: StageOrder, picture: Picture, hints: Hints | None, progress: Progress) -> StageReport | None:
+    """The mark that the pictures have in common, if this one has it; None if it has to be looked at alone."""
+    learnt = order.path(Names.MATTE)
+    if not Path(learnt).exists():
+        matte, score = _learn(order, picture, hints, progress)
+        if matte is None:
+            return None
+        keeping.save(matte, score, learnt)
+    matte, score = keeping.load(learnt)
+    if matte.loose.shape != picture.shape[:2]:
+        return None
+    done = take_off(picture, matte)
+    progress(90)
+    if not (done.present and done.gone):
+        return None
+    candidate = {
+        "id": 1, "kind": "region", "method": "pictures", "score": round(score, 4), "pages": [], "text": None,
+        "box": list(done.box), "certain": True,
+    }  # fmt: skip
+    facts = {"score": round(score, 4), "covered": round(float(done.changed.mean()), 6), "shared": True}
+    return StageReport(facts, [candidate], [Names.MATTE])
+
+
+def inpaint(order: StageOrder, picture: Picture) -> TakenOff:
+    return take_off(picture, keeping.load(order.path(Names.MATTE))[0])
+
+
+def mark(order: StageOrder) -> Mark:
+    """The mark as it was taken off."""
+    matte, _ = keeping.load(order.path(Names.MATTE))
+    return Mark(matte.alpha > _TIGHT, matte.loose, matte.alpha, matte.tint)
+
+
+def _learn(order: StageOrder, picture: Picture, hints: Hints | None, progress: Progress) -> tuple[Matte | None, float]:
+    views = [picture]
+    for name in order.views:
+        try:
+            view, _ = formats.read(order.path(name))
+        except (OSError, ValueError, SyntaxError):  # it is told when its own turn comes
+            continue
+        if view.shape == picture.shape:
+            views.append(view)
+    if len(views) < FEWEST:
+        return None, 0.0
+    told = hints is not None and bool(hints.boxes or hints.polygons)
+    return learn(
+        # One order, whoever comes first: by their content, for nothing else is the same for all of them.
+        sorted(views, key=lambda view: view[::16, ::16].tobytes()),
+        allowed=_allowed(hints, picture.shape[:2]),
+        least_score=0.0 if told else LEAST_SCORE,
+        threads=order.threads,
+        progress=lambda percent: progress(10 + 70 * percent // 100),
+    )
+
+
+def _allowed(hints: Hints | None, size: tuple[int, int]) -> Any:
+    if hints is None:
+        return None
+    inside = np.full(size, not (hints.boxes or hints.polygons), np.uint8)
+    for left, top, width, height in hints.boxes:
+        inside[top : top + height, left : left + width] = 1
+    for corners in hints.polygons:
+        cv2.fillPoly(inside, [np.array(corners, np.int32)], 1)
+    for left, top, width, height in hints.keep:
+        inside[top : top + height, left : left + width] = 0
+    return inside.astype(np.bool_)

@@ -1,0 +1,68 @@
+"""Pictures that were ordered with one mark in common, through the API. W-03"""
+
+from collections.abc import AsyncIterator
+from io import BytesIO
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from headrace.removal.pipeline.model import Stage, StageOrder
+from tests.removal import clips
+from tests.removal.stand import Service, serving
+
+
+@pytest.fixture
+async def service(database_url: str, tmp_path: Path) -> AsyncIterator[Service]:
+    async with serving(database_url, tmp_path) as opened:
+        yield opened
+
+
+def _save(picture: np.ndarray, path: Path) -> Path:
+    Image.fromarray(np.ascontiguousarray(picture)).save(path)
+    return path
+
+
+async def test_pictures_of_one_order_share_what_they_learn_of_their_mark(  # W-03, W-08
+    service: Service, tmp_path: Path
+) -> None:
+    alpha = clips.coverage()[..., None] * np.float32(clips.ALPHA)
+    *scenes, plain = [scene[:, : clips.WIDTH] for scene in clips.scenes(6)]
+    files = [
+        _save(np.rint(scene * (1 - alpha) + 255 * alpha).astype(np.uint8), tmp_path / f"{number}.png")
+        for number, scene in enumerate(scenes)
+    ]
+    assets = [await service.upload(path) for path in (*files, _save(plain, tmp_path / "plain.png"))]
+    stages: list[StageOrder] = []
+    service.remover.before = stages.append
+    placed = await service.order(*assets, same_mark=True)
+    assert (placed["units"], len({each["batch_id"] for each in placed["items"]})) == (6, 1)
+    done = [await service.over(each["id"]) for each in placed["items"]]
+    assert [(each["status"], each["error_code"]) for each in done] == [("SUCCEEDED", None)] * 5 + [
+        ("FAILED", "NO_MARK")
+    ]
+    mask = clips.coverage() > 0.02
+    for scene, removal in zip(scenes, done[:5], strict=True):
+        assert await service.ledger(removal["id"]) == [("HELD", 1), ("COMMITTED", 1)]
+        reply = await service.world.send("GET", f"/v1/tasks/{removal['id']}/result/content")
+        result = np.asarray(Image.open(BytesIO(reply.content)))
+        assert clips.inside(result, scene, mask) > 27
+        assert (result[:80] == scene[:80]).all()
+        assert [each["method"] for each in removal["candidates"]] == ["pictures"]
+    assert await service.ledger(done[5]["id"]) == [("HELD", 1), ("RELEASED", 1)]
+    # Whoever came first has looked at the others, of as many as run at once; the rest took up what these had learnt.
+    looked = [each for each in stages if each.stage is Stage.DETECTING]
+    assert [len(each.views) for each in looked if each.views] in ([5], [5, 5])
+    assert len(looked) == 6
+
+
+async def test_a_mark_in_common_needs_pictures_that_have_it(service: Service, tmp_path: Path) -> None:  # W-06
+    scenes = clips.scenes(3)
+    assets = [await service.upload(_save(scene, tmp_path / f"{n}.png")) for n, scene in enumerate(scenes)]
+    body = {"asset_ids": assets, "rights": {"basis": "OWNER"}, "same_mark": True}
+    for path in ("/v1/removals", "/v1/removals/quote"):
+        sent = body if path == "/v1/removals" else {key: body[key] for key in ("asset_ids", "same_mark")}
+        reply = await service.world.client.post(path, json=sent)
+        assert (reply.status_code, reply.json()["code"]) == (400, "removal_invalid"), reply.text
+        assert "4 pictures" in reply.json()["detail"]
