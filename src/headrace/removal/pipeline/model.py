@@ -121,6 +121,8 @@ class Names(StrEnum):
 
     SOURCE = "source"
     MASK = "mask"  # that somebody drew
+    CONVERTED = "converted.pptx"  # what LibreOffice made of old slides
+    CLEANED = "cleaned.pptx"  # the same without the mark, to be converted back
     SIGHT = "sight.npz"
     MARKS = "marks.npz"  # a clip's
     SIDES = "sides.png"  # frames before and after
