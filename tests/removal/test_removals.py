@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import shutil
 import signal
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -16,6 +17,7 @@ from benchmarks.document_marks import clean_pdf, marked_deck, marked_pdf, pale_w
 from benchmarks.removal_documents import drawn, slides_xml
 from headrace.client import SyncClient
 from headrace.removal.pipeline.model import Stage, StageOrder
+from headrace.removal.slides import legacy
 from tests.client.conftest import served
 from tests.removal import clips
 from tests.removal.conftest import Picture
@@ -99,6 +101,29 @@ async def test_each_media_type_from_upload_to_download(  # W-03, W-04, W-05, W-0
     assert told == {row["task_id"] for row in declared}
     notes = (await service.world.send("GET", "/v1/notifications")).json()["items"]
     assert [note["type"] for note in notes] == ["TASK_SUCCEEDED"] * 4
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("soffice") is None, reason="LibreOffice is not installed")
+async def test_old_slides_through_the_service(service: Service, tmp_path: Path) -> None:  # W-07
+    _, marked_slides = marked_deck("words on slides", tmp_path, slides=2)
+    with legacy.converted(str(marked_slides), "ppt") as converted:
+        shutil.copyfile(converted, tmp_path / "old.ppt")
+    asset_id = await service.upload(tmp_path / "old.ppt")
+    for wanted in ("ppt", "pptx"):
+        removal = await service.clean(asset_id, output_format=wanted)
+        assert (removal["status"], removal["error_code"]) == ("SUCCEEDED", None), removal
+        about = (await service.world.send("GET", f"/v1/tasks/{removal['id']}/result")).json()
+        assert about["name"] == f"old.clean.{wanted}"
+        assert "converted by LibreOffice" in about["metrics"]["warnings"][-1]
+        result = await result_of(service, removal["id"], tmp_path / f"result.{wanted}")
+        assert (await service.clean(await service.upload(result)))["error_code"] == "NO_MARK"
+    broken = tmp_path / "broken.ppt"
+    content = bytearray((tmp_path / "old.ppt").read_bytes())
+    content[2048:] = bytes(len(content) - 2048)
+    broken.write_bytes(content)
+    reply = await service.world.client.post("/v1/assets?name=broken.ppt", content=broken.read_bytes())
+    assert reply.json()["code"] == "file_damaged", reply.text
 
 
 async def test_what_is_not_done_is_not_charged(service: Service, scene: Picture, tmp_path: Path) -> None:  # W-08

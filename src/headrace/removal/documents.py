@@ -49,12 +49,12 @@ def process(order: DocumentOrder, progress: Callable[[int], object]) -> Document
     if kind is DocumentKind.SLIDES:
         return slides_job.process(order, progress)
     if kind is DocumentKind.OLD_SLIDES:
-        _require_old_slides(order.source)
+        require_old_slides(order.source)
         return slides_job.process_legacy(order, progress)
     raise DocumentUnreadable(f"{order.source} is neither a PDF nor a presentation.")
 
 
-def _require_old_slides(path: str) -> None:
+def require_old_slides(path: str) -> None:
     """The names of its streams tell what an old container holds."""
     with Path(path).open("rb") as file:
         content = file.read(_MOST_OLE)

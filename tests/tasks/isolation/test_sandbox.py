@@ -223,3 +223,37 @@ async def test_a_child_with_one_folder_finds_there_what_it_was_told_of_and_nothi
     assert {found[name] for name in ("read", "list", "run", "socket")} == {"PermissionError"}
     assert (found["write"], found["reopen"]) == (None, None)
     assert (mine / "new").exists()
+
+
+@linux
+async def test_a_program_that_reads_a_strangers_file_has_one_folder_and_nobody_to_talk_to(tmp_path: Path) -> None:
+    own, outside = tmp_path / "own", tmp_path / "outside"
+    own.mkdir()
+    outside.mkdir()
+    (outside / "secret").write_text("swordfish")
+    (own / "given").write_text("a presentation")
+    server = await asyncio.start_server(lambda _reader, _writer: None, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    script = f"""
+        cat given && echo made > result && mkdir sub && ls > listed
+        cat {outside}/secret; echo x > {outside}/left; ls {outside}; echo x > {outside}/secret
+        cat /proc/{os.getpid()}/environ; exec 3<>/dev/tcp/127.0.0.1/{port} && echo connected
+        cp /bin/true sub/own && sub/own && echo "ran what it wrote"
+        kill -0 {os.getpid()} && echo signalled; ulimit -v unlimited; ulimit -v
+    """
+    try:
+        program = await asyncio.create_subprocess_exec(
+            sys.executable, "-P", "-m", "headrace.tasks.isolation.foreign", str(own), "/bin/bash", "-c", script,
+            cwd=own, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL,
+        )  # fmt: skip
+        printed, _ = await program.communicate()
+    finally:
+        server.close()
+        await server.wait_closed()
+    *said, memory = printed.decode().split()
+    assert said[:2] == ["a", "presentation"]
+    assert set(said[2:]) <= {"signalled"}  # which Landlock forbids since Linux 6.12
+    assert int(memory) == 4 * 1024**2  # kilobytes
+    assert (own / "result").read_text() == "made\n"
+    assert "given" in (own / "listed").read_text()
+    assert ([each.name for each in outside.iterdir()], (outside / "secret").read_text()) == (["secret"], "swordfish")

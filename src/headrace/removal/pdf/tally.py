@@ -14,6 +14,7 @@ from headrace.removal.words import Words, watermark_words
 
 _MOST_ENTRIES = 200_000
 _SCANNED = 0.85  # of the page is one picture
+_SEEN = 0.01  # what covers less is text for machines
 
 
 @dataclass(slots=True)
@@ -45,7 +46,7 @@ class Tally:
             orders[each.stream] += 1
             if drawing.kind is Kind.PICTURE:
                 pictured = pictured or frame.share(bounds([each.quad])) >= _SCANNED
-            if not drawing.visible:
+            if not drawing.visible or each.alpha < _SEEN:
                 continue
             written = written or drawing.kind is Kind.TEXT
             self._count(page, frame, each, orders[each.stream])

@@ -13,9 +13,11 @@ from headrace.removal import documents
 from headrace.removal.candidates import MOST_CANDIDATES as _MOST
 from headrace.removal.candidates import Candidate, DocumentOrder, DocumentReport, Mode, Outcome
 from headrace.removal.comparison import save_crops
+from headrace.removal.documents import DocumentKind
 from headrace.removal.errors import CandidateUnknown
 from headrace.removal.pipeline.model import FailureCode, Hint, Names, Rectangle, RemovalOrder, StageOrder, StageReport
 from headrace.removal.pipeline.previewing import write_preview
+from headrace.removal.slides.job import CONVERTED
 
 Picture = NDArray[np.uint8]
 Progress = Callable[[int], object]
@@ -25,17 +27,20 @@ _PAGE_SIDE = 1400.0  # pixels of the longer side of a page that is drawn for the
 
 def prepare(order: StageOrder, progress: Progress) -> StageReport:
     """Whether it is a document; what is in it is read when marks are looked for."""
-    kind = documents.recognise(Path(order.path(Names.SOURCE)))
+    source = order.path(Names.SOURCE)
+    kind = documents.recognise(Path(source))
     progress(50)
     if kind is None:
         return StageReport(refused=FailureCode.UNREADABLE)
+    if kind is DocumentKind.OLD_SLIDES:
+        documents.require_old_slides(source)
     return StageReport({"format": str(kind)})
 
 
 def detect(order: StageOrder, progress: Progress) -> StageReport:
-    report = documents.process(DocumentOrder(order.path(Names.SOURCE)), progress)
+    report = documents.process(DocumentOrder(_source(order)), progress)
     chosen = _chosen(report.candidates, order.order)
-    facts = {"pages": report.pages, "chosen": chosen, "warnings": list(report.warnings)}
+    facts = {"pages": report.pages, "chosen": chosen, "warnings": _warnings(order, report)}
     candidates = [_shown(each) for each in report.candidates[:_MOST]]
     if chosen:
         return StageReport(facts, candidates)
@@ -45,10 +50,11 @@ def detect(order: StageOrder, progress: Progress) -> StageReport:
 def inpaint(order: StageOrder, progress: Progress) -> StageReport:
     """Take off what was chosen, and hold the result against the original: page by page, object by object."""
     told = order.order
+    result = Names.CLEANED if _is_old(order) and told.output_format == DocumentKind.OLD_SLIDES else order.result
     report = documents.process(
         DocumentOrder(
-            order.path(Names.SOURCE),
-            result=order.path(order.result),
+            _source(order),
+            result=order.path(result),
             mode=Mode.MANUAL,
             only=tuple(order.earlier["chosen"]),
             pages=tuple(told.pages),
@@ -56,11 +62,11 @@ def inpaint(order: StageOrder, progress: Progress) -> StageReport:
         ),
         progress,
     )
-    facts: dict[str, Any] = {"removed": list(report.removed), "warnings": list(report.warnings)}
+    facts: dict[str, Any] = {"removed": list(report.removed), "warnings": _warnings(order, report)}
     if report.check is not None:
         facts |= {"check": asdict(report.check)}
     if report.outcome is Outcome.REMOVED:
-        return StageReport(facts, keeps=[order.result])
+        return StageReport(facts, keeps=[result])
     return StageReport(facts, refused=_refusal(report), reason=report.reason)
 
 
@@ -76,6 +82,19 @@ def package(order: StageOrder, progress: Progress) -> StageReport:
             save_crops(order.path(Names.COMPARISON), before, after, (before != after).any(2))
             facts["compared_page"] = number
     return StageReport(facts)
+
+
+def _is_old(order: StageOrder) -> bool:
+    return order.order.format == DocumentKind.OLD_SLIDES
+
+
+def _warnings(order: StageOrder, report: DocumentReport) -> list[str]:
+    return [*report.warnings, CONVERTED] if _is_old(order) else list(report.warnings)
+
+
+def _source(order: StageOrder) -> str:
+    """The file that is worked on: of old slides, what they were converted to before."""
+    return order.path(Names.CONVERTED if _is_old(order) else Names.SOURCE)
 
 
 def _refusal(report: DocumentReport) -> FailureCode:

@@ -123,6 +123,8 @@ class Names(StrEnum):
 
     SOURCE = "source"
     MASK = "mask"  # that somebody drew
+    CONVERTED = "converted.pptx"  # what LibreOffice made of old slides
+    CLEANED = "cleaned.pptx"  # the same without the mark, to be converted back
     DETECTION = "detection.npz"
     MATTE = "matte.npz"  # the mark that pictures have in common
     MARKS = "marks.npz"  # a clip's

@@ -9,7 +9,7 @@ import asyncio
 import importlib.util
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
 from types import TracebackType
@@ -84,7 +84,7 @@ class Remover:
         self._scratch = scratch / "removal"
         self._scratch.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._children = Standalone(size=self._config.processes, folder=self._scratch)
-        self._confined, self._converting = _types(self._config)
+        self._confined, self._converting = stage_types(self._config)
 
     async def __aenter__(self) -> Self:
         longest = timedelta(seconds=len(Stage) * self._config.wall_seconds)
@@ -167,16 +167,24 @@ class Remover:
 
     async def in_child(self, order: StageOrder, pace: Pace) -> StageReport:
         """One stage. What is wrong with the file ends the removal; a child that died, the attempt."""
-        old = order.order.format == Format.PPT
+        payload = {**asdict(order), "order": order.order.model_dump(mode="json")}
+        answer = await self._run(self._confined, payload, order.stage, pace, tenant=order.folder)
         try:
-            answer = await self._children.run(
-                self._converting if old else self._confined,
-                {**asdict(order), "order": order.order.model_dump(mode="json")},
-                result_limit=_RESULT_LIMIT,
-                reporter=pace,
-                tenant=order.folder,  # one attempt of one task
-            )
             return _REPORT.validate_python(answer)
+        except ValidationError as exc:  # a child that was taken over may say anything
+            raise failure(FailureCode.UNREADABLE) from exc
+
+    async def convert(self, space: Workspace, source: str, result: str, pace: Pace) -> None:
+        """Old slides into new ones, or back, as another file of the workspace."""
+        order = stages.Conversion(str(space.folder), source, result)
+        await self._run(self._converting, asdict(order), "conversion", pace, tenant=order.folder)
+
+    async def _run(self, task_type: TaskType, payload: dict[str, Any], what: str, pace: Pace, *, tenant: str) -> Any:
+        """The tenant is one attempt of one task: no child serves two."""
+        try:
+            return await self._children.run(
+                task_type, payload, result_limit=_RESULT_LIMIT, reporter=pace, tenant=tenant
+            )
         except Fatal as exc:
             code = CODES.get(str(exc.details.get("code")), FailureCode.UNSUPPORTED)
             raise failure(code, exc.message if code in _TELLING else None) from None
@@ -184,11 +192,11 @@ class Remover:
             if exc.cause is CrashCause.TIME:
                 raise failure(FailureCode.TOO_LONG) from exc
             raise
-        except (BadResult, ValidationError) as exc:  # a child that was taken over may say anything
+        except BadResult as exc:
             raise failure(FailureCode.UNREADABLE) from exc
         except HandlerFailed as exc:
-            log.error("removal.stage_failed", stage=order.stage, media=order.media, error=exc.traceback)
-            raise Crashed(f"{order.stage} broke off, through no fault of the file.") from None
+            log.error("removal.stage_failed", stage=what, error=exc.traceback)
+            raise Crashed(f"{what} broke off, through no fault of the file.") from None
 
     @property
     def results(self) -> ResultFiles:
@@ -276,7 +284,17 @@ class _Job:
         told = StageOrder(
             self.asset.media_type, stage, str(self.space.folder), self.order, earlier=self._earlier(), views=views
         )
-        return await self.remover.in_child(told, self.pace)
+        if self.order.format == Format.PPT and stage in (Stage.DETECTING, Stage.INPAINTING):
+            await self._need_converted()
+        report = await self.remover.in_child(told, self.pace)
+        if Names.CLEANED in report.keeps:
+            await self.remover.convert(self.space, self.space.made(Names.CLEANED).name, told.result, self.pace)
+            return replace(report, keeps=[told.result])
+        return report
+
+    async def _need_converted(self) -> None:
+        if not self.space.has(Names.CONVERTED):
+            await self.remover.convert(self.space, Names.SOURCE, Names.CONVERTED, self.pace)
 
     def _earlier(self) -> dict[str, Any]:
         found = self.facts.get(Stage.DETECTING)
@@ -373,7 +391,7 @@ def _result_name(original: str, name: str) -> str:
     return f"{stem}.clean.{name.rpartition('.')[2]}"
 
 
-def _types(config: RemoverConfig) -> tuple[TaskType, TaskType]:
+def stage_types(config: RemoverConfig) -> tuple[TaskType, TaskType]:
     registry = Registry()
     limits = ProcessLimits(
         memory_bytes=config.memory_bytes,
@@ -382,12 +400,14 @@ def _types(config: RemoverConfig) -> tuple[TaskType, TaskType]:
         open_files=256,
         wall_seconds=config.wall_seconds,
     )
-    for name, handler, free in (
-        ("headrace.removal_stage", stages.run_stage, False),
-        # LibreOffice opens what it likes and talks to itself through a socket; its network is taken away in ``legacy``.
-        ("headrace.removal_conversion", stages.run_with_converter, True),
-    ):
-        registry.task(name, isolation="process", limits=limits, environment=_TWO_THREADS, network=free, files=free)(
-            handler
-        )
+    registry.task(
+        "headrace.removal_stage",
+        isolation="process",
+        limits=limits,
+        environment=_TWO_THREADS,
+        network=False,
+        files=False,
+    )(stages.run_stage)
+    # It starts LibreOffice, which talks to itself through a socket, and takes everything else away from it.
+    registry.task("headrace.removal_conversion", isolation="process", limits=limits)(stages.run_conversion)
     return registry.get("headrace.removal_stage"), registry.get("headrace.removal_conversion")

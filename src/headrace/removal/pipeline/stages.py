@@ -1,7 +1,7 @@
 """What the child does: one stage of one removal, on the files of one folder. Nothing here runs anywhere else."""
 
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from pydantic import TypeAdapter
@@ -9,6 +9,7 @@ from pydantic import TypeAdapter
 from headrace.errors import HeadraceError
 from headrace.removal.errors import ModelDamaged, TargetUnusable
 from headrace.removal.pipeline.model import Stage, StageOrder, StageReport
+from headrace.removal.slides import legacy
 from headrace.tasks.context import BlockingTaskContext
 from headrace.tasks.errors import Fatal
 from headrace.tasks.isolation.preloading import preloads
@@ -39,10 +40,24 @@ def run_stage(context: BlockingTaskContext, order: dict[str, Any]) -> dict[str, 
         raise Fatal(exc.message.replace(f"{told.folder}/", ""), code=exc.code) from exc
 
 
-@preloads(_load_libraries)
-def run_with_converter(context: BlockingTaskContext, order: dict[str, Any]) -> dict[str, Any]:
-    """The same for old slides, in a child that may start LibreOffice."""
-    return run_stage(context, order)
+@dataclass(frozen=True, slots=True)
+class Conversion:
+    """From one file of a folder to another, by its ending."""
+
+    folder: str
+    source: str
+    result: str
+
+
+def run_conversion(_context: BlockingTaskContext, order: Conversion) -> None:
+    """Turn slides of the old kind into the new one, or back. This child has the worker's files: it reads neither
+    presentation, LibreOffice does, which has nothing but a folder of its own."""
+    try:
+        source, result = f"{order.folder}/{order.source}", f"{order.folder}/{order.result}"
+        with legacy.converted(source, result.rpartition(".")[2], within=order.folder) as made:
+            made.rename(result)
+    except HeadraceError as exc:
+        raise Fatal(exc.message.replace(f"{order.folder}/", ""), code=exc.code) from exc
 
 
 def _stage(media: str) -> Callable[[StageOrder, Progress], StageReport]:

@@ -27,7 +27,7 @@ from headrace.removal.slides.shapes import Shape
 
 # How far the work is, in percent, when a stage ends.
 _READ, _WRITTEN, _CHECKED = 60, 80, 100
-_CONVERTED = "converted by LibreOffice: look whether the layout is as it was"
+CONVERTED = "converted by LibreOffice: look whether the layout is as it was"
 
 Progress = Callable[[int], object]
 
@@ -53,7 +53,7 @@ def process_legacy(order: DocumentOrder, progress: Progress) -> DocumentReport:
         report = process(
             replace(order, source=str(source), result=None if order.result is None else str(inner)), progress
         )
-        report = replace(report, format="ppt", warnings=(_CONVERTED, *report.warnings))
+        report = replace(report, format="ppt", warnings=(CONVERTED, *report.warnings))
         if report.outcome is Outcome.REMOVED and order.result is not None:
             if Path(order.result).suffix.lower() == ".pptx":
                 _copy(inner, order.result)

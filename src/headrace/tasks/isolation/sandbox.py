@@ -8,6 +8,8 @@ no files            Landlock, for types with ``files=False``: nothing can be ope
                     itself has to read can be read, and what the process was handed open stays usable; in the one
                     folder that its pool may be given it can make and open files whose names it knows, and list none
 no network          seccomp, for types with ``network=False``: no socket can be made
+a program's own     ``confine_program``, for a program of the system that reads a stranger's file: it can read and run
+                    what is installed, use one folder as it likes, and make sockets between its own processes alone
 
 Each holds for all that the child starts, and cannot be undone. Where the kernel does not know one, the child runs
 without it and says so.
@@ -31,14 +33,25 @@ _CAPABILITIES = (12, 16, 17, 19, 21, 22, 24, 25, 38, 39, 40, 8)
 _LANDLOCK_CREATE_RULESET, _LANDLOCK_ADD_RULE, _LANDLOCK_RESTRICT_SELF = 444, 445, 446
 _ASK_VERSION = 1
 _RULE_PATH_BENEATH = 1
-_ACCESS_READ_FILE, _ACCESS_READ_DIR, _ACCESS_REFER = 1 << 2, 1 << 3, 1 << 13
+_ACCESS_EXECUTE, _ACCESS_WRITE_FILE, _ACCESS_READ_FILE, _ACCESS_READ_DIR = 1 << 0, 1 << 1, 1 << 2, 1 << 3
+_ACCESS_REFER, _ACCESS_TRUNCATE = 1 << 13, 1 << 14
+_ACCESS_OF_FILES = _ACCESS_EXECUTE | _ACCESS_WRITE_FILE | _ACCESS_READ_FILE | _ACCESS_TRUNCATE
 # Write, read, remove and make plain files, and truncate them; not list them: who does not know a name does not find it.
-_ACCESS_WORK = 1 << 1 | _ACCESS_READ_FILE | 1 << 5 | 1 << 8 | 1 << 14
+_ACCESS_WORK = _ACCESS_WRITE_FILE | _ACCESS_READ_FILE | 1 << 5 | 1 << 8 | _ACCESS_TRUNCATE
+# All but making devices, and running what it has written.
+_OWN = ((1 << 15) - 1) & ~(_ACCESS_EXECUTE | 1 << 6 | 1 << 11)
 # All that each version knows of: execute, write, read, list, remove, make and refer; then truncate; then device ioctl.
 _ACCESS_ALL = {2: (1 << 14) - 1, 3: (1 << 15) - 1, 4: (1 << 15) - 1, 5: (1 << 16) - 1}
 _NEWEST = max(_ACCESS_ALL)
 # Beside Python's own folders: libraries of the system, fonts, time zones; what tells how much memory this process has.
 _SYSTEM = ("/usr", "/lib", "/lib64", "/etc/ld.so.cache", "/etc/localtime", "/dev/null", "/dev/urandom", "/proc/self")
+# What programs of the system read and run beside that: their settings, fonts, and what they know of the machine.
+_INSTALLED = (
+    "/usr", "/bin", "/sbin", "/lib", "/lib64", "/opt", "/etc/alternatives", "/etc/fonts", "/etc/ld.so.cache",
+    "/etc/libreoffice", "/etc/localtime", "/etc/nsswitch.conf", "/etc/passwd", "/proc/self", "/proc/filesystems",
+    "/sys/devices/system/cpu", "/var/cache/fontconfig", "/var/lib/libreoffice", "/var/spool/libreoffice",
+)  # fmt: skip
+_DEVICES = ("/dev/null", "/dev/zero", "/dev/random", "/dev/urandom")
 _SCOPE_SIGNAL = 1 << 1
 _KNOWS_REFER, _KNOWS_SCOPES = 2, 6
 
@@ -46,8 +59,24 @@ _LOAD, _JUMP_IF_EQUAL, _JUMP_IF_GREATER_OR_EQUAL, _RETURN = 0x20, 0x15, 0x35, 0x
 _ALLOW, _REFUSE = 0x7FFF0000, 0x00050000 | 13  # EACCES
 _X32 = 0x40000000
 _IO_URING_SETUP = 425
-# machine: its number for AUDIT_ARCH, and of socket(2)
-_ARCHITECTURES = {"x86_64": (0xC000003E, 41), "aarch64": (0xC00000B7, 198)}
+_AF_UNIX, _W_OK = 1, 2
+
+
+@dataclass(frozen=True, slots=True)
+class _Machine:
+    """Numbers of system calls, which differ by architecture."""
+
+    audit: int
+    socket: int
+    connect: int
+    access: int  # the call that asks whether a file may be written, and which of its arguments says so
+    access_mode: int
+
+
+_ARCHITECTURES = {
+    "x86_64": _Machine(0xC000003E, 41, 42, 21, 1),
+    "aarch64": _Machine(0xC00000B7, 198, 203, 48, 2),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,14 +122,43 @@ def _drop_capabilities(libc: ctypes.CDLL) -> bool:
     return bool(libc.capset(header, struct.pack("=6I", *words)) == 0)
 
 
+def confine_program(folder: str) -> list[str]:
+    """Give up what a program of the system does not need that is about to take this process's place: see above.
+
+    Gives what could not be done.
+    """
+    if sys.platform != "linux":
+        return ["privileges", "reach", "files", "network"]
+    libc = ctypes.CDLL(None, use_errno=True)
+    missing = []
+    if not _drop_capabilities(libc):
+        missing.append("capabilities")
+    if libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0:
+        missing.append("privileges")
+    granted = dict.fromkeys(_INSTALLED, _ACCESS_READ_FILE | _ACCESS_READ_DIR | _ACCESS_EXECUTE)
+    granted |= dict.fromkeys(_DEVICES, _ACCESS_READ_FILE | _ACCESS_WRITE_FILE)
+    if not _enter(libc, {path: rights for path, rights in granted.items() if Path(path).exists()} | {folder: _OWN}):
+        missing += ["reach", "files"]
+    if not _keep_to_itself(libc):
+        missing.append("network")
+    return missing
+
+
 def _enter_domain(libc: ctypes.CDLL, powers: Powers) -> bool:
     """Enter a Landlock domain: who is in one cannot trace, and so not read, a process outside of it."""
+    if powers.files:
+        # The files' part has to name something. REFER is the one right that a domain takes even if unnamed (renaming
+        # from one folder to another), so where files stay free it is named here and granted everywhere.
+        return _enter(libc, {"/": _ACCESS_REFER}, governed=_ACCESS_REFER)
+    return _enter(libc, _readable() | ({powers.folder: _ACCESS_WORK} if powers.folder else {}))
+
+
+def _enter(libc: ctypes.CDLL, granted: dict[str, int], governed: int | None = None) -> bool:
+    """A domain with these rights, and with no others of those that it governs: all that the kernel knows."""
     version = libc.syscall(_LANDLOCK_CREATE_RULESET, None, 0, _ASK_VERSION)
     if version < _KNOWS_REFER:
         return False
-    # The files' part has to name something. REFER is the one right that a domain takes even if unnamed (renaming from
-    # one folder to another), so where files stay free it is named here and granted everywhere below.
-    governed = _ACCESS_REFER if powers.files else _ACCESS_ALL[min(version, _NEWEST)]
+    governed = governed or _ACCESS_ALL[min(version, _NEWEST)]
     attributes = struct.pack("=Q", governed)
     if version >= _KNOWS_SCOPES:
         attributes = struct.pack("=QQQ", governed, 0, _SCOPE_SIGNAL)
@@ -108,11 +166,10 @@ def _enter_domain(libc: ctypes.CDLL, powers: Powers) -> bool:
     if ruleset < 0:
         return False
     try:
-        granted = {"/": _ACCESS_REFER} if powers.files else _readable()
-        if powers.folder and not powers.files:
-            granted[powers.folder] = _ACCESS_WORK & governed
-        if not all(_grant(libc, ruleset, path, rights) for path, rights in granted.items()):
-            return False
+        for path, rights in granted.items():
+            known = rights & governed if Path(path).is_dir() else rights & governed & _ACCESS_OF_FILES
+            if not _grant(libc, ruleset, path, known):
+                return False
         return bool(libc.syscall(_LANDLOCK_RESTRICT_SELF, ruleset, 0) == 0)
     finally:
         os.close(ruleset)
@@ -121,11 +178,7 @@ def _enter_domain(libc: ctypes.CDLL, powers: Powers) -> bool:
 def _readable() -> dict[str, int]:
     """What Python has to read when it imports something, with the rights to it."""
     paths = {*_SYSTEM, sys.prefix, sys.base_prefix, sys.exec_prefix, *(entry for entry in sys.path if entry)}
-    return {
-        path: _ACCESS_READ_FILE | (_ACCESS_READ_DIR if Path(path).is_dir() else 0)
-        for path in sorted(paths)
-        if Path(path).exists()
-    }
+    return {path: _ACCESS_READ_FILE | _ACCESS_READ_DIR for path in sorted(paths) if Path(path).exists()}
 
 
 def _grant(libc: ctypes.CDLL, ruleset: int, path: str, rights: int) -> bool:
@@ -146,20 +199,61 @@ class _Program(ctypes.Structure):
 
 def _give_up_sockets(libc: ctypes.CDLL) -> bool:
     """Refuse socket(2), and io_uring, which makes sockets without it. Pairs of sockets inside the process stay."""
-    known = _ARCHITECTURES.get(platform.machine())
-    if known is None:
+    machine = _ARCHITECTURES.get(platform.machine())
+    return machine is not None and _install(libc, machine, _refused(machine.socket))
+
+
+def _keep_to_itself(libc: ctypes.CDLL) -> bool:
+    """For a program that does not start without sockets: local ones alone, and none reaches anything.
+
+    Landlock does not know of sockets that are files, so no connection is let through at all. To the question whether
+    something may be written the answer is no: so LibreOffice makes its socket in its own folder, not in everybody's.
+    """
+    machine = _ARCHITECTURES.get(platform.machine())
+    if machine is None:
         return False
-    architecture, socket = known
-    # Each: code, how many to skip if true, if false, operand. The number of the call is at 0, the architecture at 4.
+    return _install(
+        libc,
+        machine,
+        (
+            *_refused(machine.connect),
+            *_decided(machine.access, machine.access_mode, _W_OK, equal=_REFUSE, other=_ALLOW),
+            *_decided(machine.socket, 0, _AF_UNIX, equal=_ALLOW, other=_REFUSE),
+        ),
+    )
+
+
+# Each step: code, how many to skip if true, if false, operand. The number of the call is loaded when a rule begins.
+_Steps = tuple[tuple[int, int, int, int], ...]
+
+
+def _refused(call: int) -> _Steps:
+    return ((_JUMP_IF_EQUAL, 0, 1, call), (_RETURN, 0, 0, _REFUSE))
+
+
+def _decided(call: int, argument: int, value: int, *, equal: int, other: int) -> _Steps:
+    """What becomes of a call by one of its arguments, of which the lower half is looked at."""
+    return (
+        (_JUMP_IF_EQUAL, 0, 4, call),
+        (_LOAD, 0, 0, 16 + 8 * argument),
+        (_JUMP_IF_EQUAL, 0, 1, value),
+        (_RETURN, 0, 0, equal),
+        (_RETURN, 0, 0, other),
+    )
+
+
+def _install(libc: ctypes.CDLL, machine: _Machine, rules: _Steps) -> bool:
+    # The architecture is at 4, the number of the call at 0.
     steps = (
         (_LOAD, 0, 0, 4),
-        (_JUMP_IF_EQUAL, 0, 5, architecture),
-        (_LOAD, 0, 0, 0),
-        (_JUMP_IF_GREATER_OR_EQUAL, 3, 0, _X32),
-        (_JUMP_IF_EQUAL, 2, 0, socket),
-        (_JUMP_IF_EQUAL, 1, 0, _IO_URING_SETUP),
-        (_RETURN, 0, 0, _ALLOW),
+        (_JUMP_IF_EQUAL, 1, 0, machine.audit),
         (_RETURN, 0, 0, _REFUSE),
+        (_LOAD, 0, 0, 0),
+        (_JUMP_IF_GREATER_OR_EQUAL, 0, 1, _X32),
+        (_RETURN, 0, 0, _REFUSE),
+        *_refused(_IO_URING_SETUP),
+        *rules,
+        (_RETURN, 0, 0, _ALLOW),
     )
     code = ctypes.create_string_buffer(b"".join(struct.pack("=HBBI", *step) for step in steps))
     program = _Program(len(steps), ctypes.addressof(code))
