@@ -1,6 +1,7 @@
 """Handing files out: ranges, validators, names, links, previews. W-05."""
 
 import hashlib
+import io
 from collections.abc import AsyncGenerator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -8,6 +9,8 @@ from datetime import UTC, datetime, timedelta
 import httpx
 import pytest
 from fastapi import FastAPI
+from PIL import Image
+from reportlab.pdfgen.canvas import Canvas
 
 from headrace.access import Caller, Role
 from headrace.assets import links, reading
@@ -214,3 +217,28 @@ async def test_the_place_where_a_picture_was_taken_is_not_kept(
         assert (refused.status_code, refused.json()["code"]) == (400, "file_unsupported")
     assert sum(path.is_file() for path in served.spool.iterdir()) == 0
     assert len([path for path in served.spool.parent.rglob("*") if path.is_file()]) == 2
+
+
+async def test_each_page_of_a_pdf_can_be_seen(db: Database, files: Files, real_inspector: Inspector) -> None:
+    written = io.BytesIO()
+    canvas = Canvas(written, pagesize=(300, 200))
+    for page in (1, 2):
+        canvas.rect(0, 0, 300 if page == 2 else 0, 200, fill=1)
+        canvas.showPage()
+    canvas.save()
+    served = replace(files, inspector=real_inspector)
+    async with edge.client(stand.app(db, served), Authorization=f"Bearer {await edge.user(db, 'ada')}") as ada:
+        made = (await ada.post("/v1/assets", params={"name": "p.pdf"}, content=written.getvalue())).json()
+        path = f"/v1/assets/{made['id']}/pages"
+        first, second = [await ada.get(f"{path}/{page}") for page in (1, 2)]
+        assert first.status_code == 200, first.text
+        white, black = [Image.open(io.BytesIO(each.content)).convert("L") for each in (first, second)]
+        assert white.size == (1600, 1067)
+        assert (white.getpixel((800, 500)), black.getpixel((800, 500))) == (255, 0)
+        known = await ada.get(f"{path}/2", headers={"If-None-Match": second.headers["etag"]})
+        assert (known.status_code, known.content) == (304, b"")
+        picture = (await ada.post("/v1/assets", params={"name": "p.png"}, content=png())).json()
+        for nothing in (f"{path}/3", f"/v1/assets/{picture['id']}/pages/1"):
+            refused = await ada.get(nothing)
+            assert (refused.status_code, refused.json()["code"]) == (404, "page_not_found")
+        assert list(served.spool.iterdir()) == []

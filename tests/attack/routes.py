@@ -88,7 +88,7 @@ OWNED = {
 }  # fmt: skip
 # Names in paths of what belongs to nobody; only administrators come to it.
 SHARED = {"user_id", "plan_id", "risk_id", "archive_id", "outbox_event_id", "key", "name"}
-IN_OWNED = {"number"}  # of a part: counts within what the path names before it
+IN_OWNED = {"number", "page"}  # of a part, of a document: counts within what the path names before it
 TOKENS = {"token"}  # a secret in itself
 
 

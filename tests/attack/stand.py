@@ -61,6 +61,10 @@ async def _result(world: World) -> Sent:
     return Sent({"task_id": await world.result()})
 
 
+async def _result_page(world: World) -> Sent:
+    return Sent({"task_id": await world.result(), "page": "1"})
+
+
 async def _bulk(world: World) -> Sent:
     body = {"action": "cancel", "filter": {"ids": [await world.task()]}, "expected": 1}
     return Sent({"task_id": (await world.send("POST", "/v1/tasks/bulk", body)).json()["task_id"]})
@@ -86,6 +90,7 @@ MORE_RECIPES = {
     "POST /v1/uploads/{upload_id}/links": _signed,
     "GET /v1/tasks/{task_id}/result": _result,
     "GET /v1/tasks/{task_id}/result/content": _result,
+    "GET /v1/tasks/{task_id}/result/pages/{page}": _result_page,
     "GET /v1/tasks/{task_id}/preview": _result,
     "GET /v1/tasks/{task_id}/compare": _result,
     "GET /v1/removals/{task_id}": _removal,
@@ -130,6 +135,10 @@ async def _archive(world: World) -> str:
     return "1"  # there is none: archives are made by months that leave
 
 
+async def _page(world: World) -> str:
+    return "1"  # there is none: the victim's file is a picture
+
+
 async def _order(world: World) -> str:
     return str((await world.order())["order"]["id"])
 
@@ -158,6 +167,7 @@ ROWS: dict[str, Make] = {
     "event_id": _event,
     "execution_id": _execution,
     "key": _config,
+    "page": _page,
     "risk_id": _risk,
     "session_id": _session,
     "task_id": World.task,
@@ -167,7 +177,7 @@ ROWS: dict[str, Make] = {
     "user_id": _user,
 }
 NEEDS_A_BUCKET = {"POST /v1/uploads/{upload_id}/links"}  # tests/assets/test_bucket.py has one
-UNREADABLE = {"archive_id", "event_id"}  # not there, or not sealed yet: the victim is refused as well
+UNREADABLE = {"archive_id", "event_id", "page"}  # not there, or not sealed yet: the victim is refused as well
 
 
 async def prepared(world: World, route: Route) -> Sent:

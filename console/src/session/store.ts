@@ -66,11 +66,35 @@ export function signedIn(login: LoginOut): void {
   renewal = null;
 }
 
+const leaving = new Set<() => void>();
+
+/** What is to be forgotten when somebody goes: the next one at this computer may be somebody else. */
+export function onSignedOut(forget: () => void): void {
+  leaving.add(forget);
+}
+
+/** The id of whoever is signed in. */
+export function whoIsIn(): string | null {
+  return session.state === "in" || session.state === "expired" ? session.me.user.id : null;
+}
+
 /** Nobody is signed in any more, and whoever waited for it is told. */
 export function signedOut(): void {
   set({ state: "out" });
+  for (const forget of leaving) forget();
+  forgetStored();
   renewal?.settle(false);
   renewal = null;
+}
+
+/** Also of pages that are not loaded: drafts, and the names of files on their way. */
+function forgetStored(): void {
+  try {
+    sessionStorage.clear();
+    for (const key of Object.keys(localStorage)) if (key.startsWith("headrace.upload.")) localStorage.removeItem(key);
+  } catch {
+    // Without storage nothing was kept.
+  }
 }
 
 credentials.csrf = () => (session.state === "in" || session.state === "expired" ? session.me.csrf_token : null);

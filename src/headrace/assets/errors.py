@@ -23,6 +23,12 @@ class ResultNotFound(NotFound):
     code = "result_not_found"
 
 
+class PageNotFound(NotFound):
+    """There is no such page, or the file is none whose pages can be drawn: that are PDFs."""
+
+    code = "page_not_found"
+
+
 class LinkInvalid(NotFound):
     """This link is not one of ours, has expired, or its file is gone: ask for a new one."""
 

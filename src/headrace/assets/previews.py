@@ -2,6 +2,8 @@
 
 import asyncio
 import secrets
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 from pydantic import TypeAdapter
@@ -42,11 +44,9 @@ async def _size(files: Files, key: str) -> int | None:
 
 async def _make(files: Files, db: Database, asset: Asset) -> str:
     key = f"{asset.user_id}/{asset.id}.webp"
-    folder = files.spool / f"preview.{secrets.token_hex(8)}"
-    target = folder / "preview.webp"
-    await asyncio.to_thread(folder.mkdir, mode=0o700, parents=True)
-    try:
-        source = await _source(files, asset, folder)
+    async with scratch(files) as folder:
+        target = folder / "preview.webp"
+        source = await local_copy(files, asset.object_name, folder)
         facts = _FACTS.validate_python(
             {**(asset.meta_json or {}), "media_type": asset.media_type, "mime_type": asset.mime_type}
         )
@@ -54,8 +54,6 @@ async def _make(files: Files, db: Database, asset: Asset) -> str:
             source, facts, target, longest_side=files.config.preview_side, tenant=asset.user_id
         )
         await files.storage.move_in(preview_name(key), target)
-    finally:
-        await asyncio.to_thread(_remove, folder)
     # Two who ask at once make the same picture under the same name.
     async with db.transaction() as tx:
         if not await assets.set_preview(tx, asset.id, key):
@@ -63,18 +61,30 @@ async def _make(files: Files, db: Database, asset: Asset) -> str:
     return key
 
 
-async def _source(files: Files, asset: Asset, folder: Path) -> Path:
+async def local_copy(files: Files, name: str, folder: Path) -> Path:
+    """Where an object can be read as a file: where it lies, or a copy of it in ``folder``."""
     if files.storage.folder is not None:
-        path = files.storage.folder.path(asset.object_name)
+        path = files.storage.folder.path(name)
         if not path.exists():
             raise BytesMissing
         return path
     copy = folder / "original"
     try:
-        await files.storage.fetch(asset.object_name, copy)
+        await files.storage.fetch(name, copy)
     except ObjectNotFound as exc:
         raise BytesMissing from exc
     return copy
+
+
+@asynccontextmanager
+async def scratch(files: Files) -> AsyncIterator[Path]:
+    """A folder for one picture in the making."""
+    folder = files.spool / f"preview.{secrets.token_hex(8)}"
+    await asyncio.to_thread(folder.mkdir, mode=0o700, parents=True)
+    try:
+        yield folder
+    finally:
+        await asyncio.to_thread(_remove, folder)
 
 
 def _remove(folder: Path) -> None:

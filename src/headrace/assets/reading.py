@@ -44,7 +44,7 @@ async def serve(request: Request, storage: Storage, content: Content, *, is_allo
         "Cross-Origin-Resource-Policy": "same-site",
         "Cache-Control": "private, no-cache",
     }
-    if _matches(request.headers.get("if-none-match"), content.etag):
+    if matches(request.headers.get("if-none-match"), content.etag):
         return Response(status_code=304, headers=headers)
     asked = _asked(request, content)
     if asked is None:
@@ -110,7 +110,8 @@ def _asked(request: Request, content: Content) -> Span | None:
     return Span(start, end) if start < content.size else None
 
 
-def _matches(given: str | None, etag: str) -> bool:
+def matches(given: str | None, etag: str) -> bool:
+    """Whether ``If-None-Match`` names this version."""
     if given is None:
         return False
     return any(each.strip().removeprefix("W/") in (f'"{etag}"', "*") for each in given.split(","))

@@ -33,6 +33,10 @@ class Inspects(Protocol):
         self, path: Path, facts: Facts, target: Path, *, longest_side: int, tenant: str | None = None
     ) -> None: ...
 
+    async def draw_page(
+        self, path: Path, number: int, target: Path, *, longest_side: int, tenant: str | None = None
+    ) -> bool: ...
+
     async def strip_location(self, path: Path, target: Path, *, tenant: str | None = None) -> bool: ...
 
 

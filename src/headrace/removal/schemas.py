@@ -168,6 +168,7 @@ class RemovalItemOut(BaseModel):
     output_format: str = Field(examples=["jpeg"])
     units: int = Field(description="What is held for it, and charged if it succeeds.", examples=[1])
     batch_id: str | None = Field(description="What was ordered in one request has the same.")
+    accept_poor: bool = Field(description="Whether the result is taken as it is, the mark still to be seen or not.")
     status: TaskStatus
     progress: int = Field(description="0 to 100.", examples=[40])
     eta_seconds: int | None
@@ -237,6 +238,7 @@ def _facts(ordered: Ordered) -> dict[str, Any]:
         "output_format": removal.output_format,
         "units": removal.units,
         "batch_id": removal.batch_id,
+        "accept_poor": isinstance(task.payload, dict) and task.payload.get("accept_poor") is True,
         "status": task.status,
         "progress": task.progress,
         "eta_seconds": task.eta_sec,

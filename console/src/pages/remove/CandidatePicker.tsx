@@ -2,18 +2,29 @@ import { Button, Checkbox, Group, Loader, Stack, Text } from "@mantine/core";
 import { useEffect, useState } from "react";
 import { type AssetOut, api, type CandidateOut, data } from "../../api";
 import { IconSearch, ProblemAlert } from "../../components";
-import { formats, useLanguage, useText } from "../../i18n";
+import { formats, text, useLanguage, useText, wordFor } from "../../i18n";
 import { isOver, useLiveTask } from "../../live/task";
 import { removeTexts } from "./remove.texts";
 import { spans } from "./spans";
+
+/** What a candidate is called: by its text if it has one, else by what it is. */
+export function nameOf(each: CandidateOut): string {
+  if (each.text) return each.text;
+  const [kind = "", where] = each.kind.split(" on the ");
+  const word = wordFor(removeTexts, `kind-${kind}`);
+  const what = word === `kind-${kind}` ? kind : word;
+  return `${where ? text(removeTexts)("onMaster", { what }) : what} ${each.id}`;
+}
 
 /** Candidates to choose from, each with how sure it is. */
 export function CandidateList({
   candidates,
   chosen,
+  slides = false,
   onChange,
 }: {
   candidates: readonly CandidateOut[];
+  slides?: boolean;
   chosen: readonly number[];
   onChange: (chosen: number[]) => void;
 }) {
@@ -30,10 +41,12 @@ export function CandidateList({
           }
           label={
             <span>
-              <b>{each.text || `${each.kind === "region" ? t("region") : each.kind} ${each.id}`}</b>{" "}
+              <b>{nameOf(each)}</b>{" "}
               <Text span size="sm" c="dimmed">
                 {t("sure", { percent: formats.percent(each.score, language) })}
-                {each.pages && each.pages.length > 0 && ` · ${t("onPages", { pages: spans(each.pages) })}`}
+                {each.pages &&
+                  each.pages.length > 0 &&
+                  ` · ${t(slides ? "onSlides" : "onPages", { pages: spans(each.pages) })}`}
               </Text>
             </span>
           }
@@ -73,15 +86,17 @@ export function CandidatePicker({
       </Button>
     );
   }
-  return <Found taskId={taskId} chosen={chosen} onChange={onChange} />;
+  return <Found taskId={taskId} chosen={chosen} slides={asset.media_type === "PPT"} onChange={onChange} />;
 }
 
 function Found({
   taskId,
   chosen,
+  slides,
   onChange,
 }: {
   taskId: string;
+  slides: boolean;
   chosen: readonly number[];
   onChange: (chosen: number[]) => void;
 }) {
@@ -115,7 +130,7 @@ function Found({
       <Text size="sm" fw={600}>
         {t("candidates")}
       </Text>
-      <CandidateList candidates={candidates} chosen={chosen} onChange={onChange} />
+      <CandidateList candidates={candidates} chosen={chosen} slides={slides} onChange={onChange} />
     </Stack>
   );
 }

@@ -1,16 +1,17 @@
 import { ActionIcon, Group, Switch, Text, Tooltip } from "@mantine/core";
-import { type KeyboardEvent, type PointerEvent, useEffect, useRef, useState } from "react";
+import { type KeyboardEvent, type PointerEvent, type ReactNode, useEffect, useRef, useState } from "react";
 import { type Icon, IconFocusCentered, IconSelector, IconZoomIn, IconZoomOut } from "../../components";
 import { useText } from "../../i18n";
 import classes from "./CompareSlider.module.css";
 import type { Point } from "./mask/drawing";
-import { fitted, pinch, type View, zoom } from "./mask/view";
+import { fitted, isZooming, pinch, type View, zoom } from "./mask/view";
 import type { Size } from "./media";
 import { removalTexts } from "./remove.texts";
 
 interface Props {
-  readonly before: string;
-  readonly after: string;
+  /** Pictures or films of the same size. */
+  readonly before: ReactNode;
+  readonly after: ReactNode;
   /** In whose pixels the boxes are. */
   readonly size: Size;
   readonly boxes: readonly (readonly number[])[];
@@ -26,6 +27,10 @@ export function CompareSlider({ before, after, size, boxes }: Props) {
   const [showBoxes, setShowBoxes] = useState(false);
   const pointers = useRef(new Map<number, Point>());
   const dragging = useRef<"line" | "picture" | null>(null);
+  const zoomed = useRef(false);
+  useEffect(() => {
+    zoomed.current = view.scale > whole.scale * 1.01;
+  }, [view, whole]);
 
   useEffect(() => {
     const element = frame.current;
@@ -37,6 +42,13 @@ export function CompareSlider({ before, after, size, boxes }: Props) {
     });
     observer.observe(element);
     const onWheel = (event: WheelEvent) => {
+      if (!isZooming(event)) {
+        // Two fingers on a trackpad: they move what is zoomed, and the page otherwise.
+        if (!zoomed.current) return;
+        event.preventDefault();
+        setView((now) => ({ ...now, x: now.x - event.deltaX, y: now.y - event.deltaY }));
+        return;
+      }
       event.preventDefault();
       const box = element.getBoundingClientRect();
       const at = { x: event.clientX - box.left, y: event.clientY - box.top };
@@ -60,9 +72,8 @@ export function CompareSlider({ before, after, size, boxes }: Props) {
     event.currentTarget.setPointerCapture(event.pointerId);
     pointers.current.set(event.pointerId, at);
     const line = ((frame.current?.clientWidth ?? 0) * share) / 100;
-    const zoomed = view.scale > whole.scale * 1.01;
     // As long as the whole picture is seen there is nothing to move but the line.
-    dragging.current = Math.abs(at.x - line) < 28 || !zoomed ? "line" : "picture";
+    dragging.current = Math.abs(at.x - line) < 28 || !zoomed.current ? "line" : "picture";
     if (dragging.current === "line") setShare(shareAt(at));
   };
   const move = (event: PointerEvent) => {
@@ -101,7 +112,11 @@ export function CompareSlider({ before, after, size, boxes }: Props) {
       <div
         ref={frame}
         className={classes.frame}
-        style={{ aspectRatio: `${size.width} / ${size.height}` }}
+        style={{
+          aspectRatio: `${size.width} / ${size.height}`,
+          // A tall picture makes a narrow frame: the line is to run over the picture, not beside it.
+          width: `min(100%, calc(72vh * ${size.width / size.height}))`,
+        }}
         data-testid="compare"
         onPointerDown={down}
         onPointerMove={move}
@@ -109,11 +124,11 @@ export function CompareSlider({ before, after, size, boxes }: Props) {
         onPointerCancel={up}
       >
         <div className={classes.stage} style={stage}>
-          <img src={after} alt={t("after")} draggable={false} />
+          {after}
         </div>
         <div className={classes.half} style={{ clipPath: `inset(0 ${100 - share}% 0 0)` }}>
           <div className={classes.stage} style={stage}>
-            <img src={before} alt={t("before")} draggable={false} />
+            {before}
           </div>
         </div>
         {showBoxes && (

@@ -1,9 +1,10 @@
-import { Button, FileButton, Text } from "@mantine/core";
+import { Anchor, Button, FileButton, Text } from "@mantine/core";
 import { type DragEvent, useEffect, useState } from "react";
 import { IconPlus, IconUpload } from "../../components";
 import { useText } from "../../i18n";
 import classes from "./DropZone.module.css";
 import { removeTexts } from "./remove.texts";
+import { drawSample } from "./sample";
 
 const ACCEPT = "image/*,video/*,application/pdf,.pptx,.ppt,.heic,.heif,.mkv";
 
@@ -42,6 +43,7 @@ export function DropZone({ onFiles, small }: { onFiles: (files: File[]) => void;
   const choose = (files: File[]) => {
     if (files.length) onFiles(files);
   };
+  const example = async () => onFiles([await drawSample(t("exampleName"))]);
   if (small) {
     return (
       <div className={classes.small} data-over={over || undefined}>
@@ -74,6 +76,12 @@ export function DropZone({ onFiles, small }: { onFiles: (files: File[]) => void;
           </Button>
         )}
       </FileButton>
+      <Text size="sm" c="dimmed" ta="center">
+        {t("noFile")}{" "}
+        <Anchor component="button" type="button" size="sm" underline="always" onClick={() => void example()}>
+          {t("example")}
+        </Anchor>
+      </Text>
     </div>
   );
 }

@@ -1,4 +1,4 @@
-import { Group, Modal, NumberInput, Slider, Switch, Text } from "@mantine/core";
+import { Group, Modal, SegmentedControl, Slider, Text } from "@mantine/core";
 import { useEffect, useRef, useState } from "react";
 import type { AssetOut } from "../../api";
 import { commonTexts, Loading } from "../../components";
@@ -6,17 +6,21 @@ import { useText } from "../../i18n";
 import type { MaskDrawing } from "./mask/drawing";
 import { MaskEditor } from "./mask/MaskEditor";
 import { maskTexts } from "./mask/mask.texts";
-import { contentUrl, isShown, metaOf, previewUrl, type Size, sizeOf } from "./media";
+import { contentUrl, isShown, metaOf, pageUrl, previewUrl, type Size, sizeOf } from "./media";
+import { PagePicker } from "./PagesView";
+import { clock } from "./VideoView";
 
 interface Props {
   readonly asset: AssetOut;
   readonly initial: MaskDrawing | null;
+  /** Hears of every stroke before it is used. */
+  readonly onChange?: (drawing: MaskDrawing) => void;
   readonly onUse: (drawing: MaskDrawing) => void;
   readonly onClose: () => void;
 }
 
 /** The editor over the whole window, with the picture, frame or page to draw on. */
-export default function EditorDialog({ asset, initial, onUse, onClose }: Props) {
+export default function EditorDialog({ asset, onClose, ...props }: Props) {
   const t = useText(maskTexts);
   const common = useText(commonTexts);
   return (
@@ -35,11 +39,11 @@ export default function EditorDialog({ asset, initial, onUse, onClose }: Props) 
       }}
     >
       {asset.media_type === "VIDEO" ? (
-        <VideoEditor asset={asset} initial={initial} onUse={onUse} onCancel={onClose} />
+        <VideoEditor asset={asset} onCancel={onClose} {...props} />
       ) : asset.media_type === "PDF" ? (
-        <PageEditor asset={asset} initial={initial} onUse={onUse} onCancel={onClose} />
+        <PageEditor asset={asset} onCancel={onClose} {...props} />
       ) : (
-        <PictureEditor asset={asset} initial={initial} onUse={onUse} onCancel={onClose} />
+        <PictureEditor asset={asset} onCancel={onClose} {...props} />
       )}
     </Modal>
   );
@@ -69,50 +73,40 @@ function PictureEditor({ asset, ...props }: EditorProps) {
   return <MaskEditor picture={picture.url} width={picture.size.width} height={picture.size.height} {...props} />;
 }
 
-function PageEditor({ asset, initial, onUse, onCancel }: EditorProps) {
+function PageEditor({ asset, initial, ...props }: EditorProps) {
   const t = useText(maskTexts);
   const pages = metaOf(asset).pages ?? 1;
   const size = sizeOf(asset);
-  const [all, setAll] = useState(initial?.pages === undefined);
-  const [span, setSpan] = useState<readonly [number, number]>(initial?.pages ?? [1, pages]);
+  const own = initial?.strokes.flatMap((stroke) => ("page" in stroke && stroke.page ? [stroke.page] : [])) ?? [];
+  const [page, setPage] = useState(own.length > 0 ? Math.min(...own) : 1);
+  const [only, setOnly] = useState(own.length > 0);
   if (size === null) return <Loading />;
   return (
     <MaskEditor
-      picture={previewUrl(asset.id)}
+      picture={pageUrl(asset.id, page)}
       width={Math.round(size.width)}
       height={Math.round(size.height)}
       initial={initial}
       boxesOnly
-      onUse={(drawing) => onUse(all ? drawing : { ...drawing, pages: span })}
-      onCancel={onCancel}
+      page={{ number: page, only: only && pages > 1 }}
+      {...props}
       extra={
         pages > 1 && (
-          <Group gap="md">
-            <Switch label={t("allPages")} checked={all} onChange={(event) => setAll(event.currentTarget.checked)} />
-            {!all && (
-              <Group gap={6}>
-                <Text size="sm">{t("onlyPages")}</Text>
-                <NumberInput
-                  size="xs"
-                  w={70}
-                  min={1}
-                  max={span[1]}
-                  value={span[0]}
-                  aria-label={t("onlyPages")}
-                  onChange={(value) => setSpan([Number(value) || 1, span[1]])}
-                />
-                –
-                <NumberInput
-                  size="xs"
-                  w={70}
-                  min={span[0]}
-                  max={pages}
-                  value={span[1]}
-                  aria-label={t("onlyPages")}
-                  onChange={(value) => setSpan([span[0], Number(value) || pages])}
-                />
-              </Group>
-            )}
+          <Group gap="md" justify="space-between">
+            <Group gap="xs">
+              <Text size="sm">{t("boxesFor")}</Text>
+              <SegmentedControl
+                size="xs"
+                aria-label={t("boxesFor")}
+                value={only ? "this" : "all"}
+                onChange={(value) => setOnly(value === "this")}
+                data={[
+                  { value: "all", label: t("allPages") },
+                  { value: "this", label: t("thisPage") },
+                ]}
+              />
+            </Group>
+            <PagePicker page={page} pages={pages} onChange={setPage} />
           </Group>
         )
       }
@@ -120,12 +114,13 @@ function PageEditor({ asset, initial, onUse, onCancel }: EditorProps) {
   );
 }
 
-function VideoEditor({ asset, initial, onUse, onCancel }: EditorProps) {
+function VideoEditor({ asset, ...props }: EditorProps) {
   const t = useText(maskTexts);
   const video = useRef<HTMLVideoElement>(null);
   const [length, setLength] = useState((metaOf(asset).duration_ms ?? 0) / 1000);
   const [at, setAt] = useState(0);
   const [frame, setFrame] = useState<{ url: string; size: Size } | null>(null);
+  const [unplayable, setUnplayable] = useState(false);
   const take = () => {
     const element = video.current;
     if (!element?.videoWidth) return;
@@ -134,6 +129,13 @@ function VideoEditor({ asset, initial, onUse, onCancel }: EditorProps) {
     Object.assign(canvas, size);
     canvas.getContext("2d")?.drawImage(element, 0, 0);
     canvas.toBlob((blob) => blob && setFrame({ url: URL.createObjectURL(blob), size }), "image/jpeg", 0.9);
+  };
+  const url = frame?.url;
+  useEffect(() => () => void (url && URL.revokeObjectURL(url)), [url]);
+  const cannotPlay = () => {
+    const size = sizeOf(asset);
+    setUnplayable(true);
+    if (size) setFrame((before) => before ?? { url: previewUrl(asset.id), size });
   };
   return (
     <>
@@ -144,6 +146,7 @@ function VideoEditor({ asset, initial, onUse, onCancel }: EditorProps) {
         playsInline
         preload="auto"
         hidden
+        onError={cannotPlay}
         onLoadedMetadata={(event) => setLength(event.currentTarget.duration || length)}
         onLoadedData={take}
         onSeeked={take}
@@ -155,29 +158,36 @@ function VideoEditor({ asset, initial, onUse, onCancel }: EditorProps) {
           picture={frame.url}
           width={frame.size.width}
           height={frame.size.height}
-          initial={initial}
-          onUse={onUse}
-          onCancel={onCancel}
+          {...props}
           extra={
-            <Group gap="md" wrap="nowrap">
-              <Text size="sm">{t("frame")}</Text>
-              <Slider
-                flex={1}
-                min={0}
-                max={length}
-                step={0.04}
-                value={at}
-                label={(value) => `${value.toFixed(1)} s`}
-                thumbLabel={t("frame")}
-                onChange={setAt}
-                onChangeEnd={(value) => {
-                  if (video.current) video.current.currentTime = value;
-                }}
-              />
+            unplayable ? (
               <Text size="sm" c="dimmed">
-                {t("allFrames")}
+                {t("cannotPlay")} {t("allFrames")}
               </Text>
-            </Group>
+            ) : (
+              <Group gap="md" wrap="nowrap">
+                <Text size="sm">{t("frame")}</Text>
+                <Slider
+                  flex={1}
+                  min={0}
+                  max={length}
+                  step={0.04}
+                  value={at}
+                  label={null}
+                  thumbLabel={t("frame")}
+                  onChange={(value) => {
+                    setAt(value);
+                    if (video.current) video.current.currentTime = value;
+                  }}
+                />
+                <Text size="sm" className="figures" style={{ whiteSpace: "nowrap" }}>
+                  {clock(at)} / {clock(length)}
+                </Text>
+                <Text size="sm" c="dimmed" visibleFrom="xs">
+                  {t("allFrames")}
+                </Text>
+              </Group>
+            )
           }
         />
       )}

@@ -41,7 +41,7 @@ export function Failure({ removal, again }: { removal: RemovalOut; again: Again 
             {known === code ? removal.error_message : known} {t("nothingCharged")}
           </Text>
           <Group gap="xs" mt="sm">
-            {TO_DRAW.includes(code) && removal.media_type !== "PPT" && (
+            {TO_DRAW.includes(code) && (removal.media_type !== "PPT" || removal.candidates.length > 0) && (
               <Button size="xs" leftSection={<IconBrush size={14} />} onClick={again.draw}>
                 {t("markIt")}
               </Button>
@@ -76,7 +76,12 @@ export function Failure({ removal, again }: { removal: RemovalOut; again: Again 
       </Stack>
       {removal.candidates.length > 0 && (
         <Panel title={words("candidates")}>
-          <CandidateList candidates={removal.candidates} chosen={chosen} onChange={setChosen} />
+          <CandidateList
+            candidates={removal.candidates}
+            chosen={chosen}
+            slides={removal.media_type === "PPT"}
+            onChange={setChosen}
+          />
           <Button
             fullWidth
             mt="md"

@@ -5,7 +5,7 @@ import { formats, useLanguage, useText } from "../../i18n";
 import { CandidatePicker } from "./CandidatePicker";
 import { type DraftFile, type Mode, removeFile, setChosen, setDrawing } from "./draft";
 import classes from "./FileCard.module.css";
-import { isMarked } from "./mask/drawing";
+import { isMarked, type MaskDrawing } from "./mask/drawing";
 import { metaOf, previewUrl } from "./media";
 import { removeTexts } from "./remove.texts";
 import { Thumbnail } from "./Thumbnail";
@@ -16,7 +16,8 @@ const EditorDialog = lazy(() => import("./EditorDialog"));
 export function FileCard({ file, mode }: { file: DraftFile; mode: Mode }) {
   const t = useText(removeTexts);
   const language = useLanguage();
-  const [editing, setEditing] = useState(false);
+  // What was drawn before the editor was opened: that is what giving up goes back to.
+  const [editing, setEditing] = useState<{ before: MaskDrawing | null } | null>(null);
   const { asset } = file;
   const kind = asset?.media_type ?? "IMAGE";
   const marked = isMarked(file.drawing);
@@ -42,7 +43,7 @@ export function FileCard({ file, mode }: { file: DraftFile; mode: Mode }) {
                   size="xs"
                   variant={marked ? "default" : "light"}
                   leftSection={marked ? <IconCheck size={14} /> : <IconBrush size={14} />}
-                  onClick={() => setEditing(true)}
+                  onClick={() => setEditing({ before: file.drawing })}
                 >
                   {marked ? `${t("marked")} · ${t("changeMask")}` : kind === "PDF" ? t("drawInstead") : t("mark")}
                 </Button>
@@ -82,12 +83,16 @@ export function FileCard({ file, mode }: { file: DraftFile; mode: Mode }) {
         <Suspense>
           <EditorDialog
             asset={asset}
-            initial={file.drawing}
+            initial={editing.before}
+            onChange={(drawing) => setDrawing(file.key, drawing)}
             onUse={(drawing) => {
               setDrawing(file.key, drawing);
-              setEditing(false);
+              setEditing(null);
             }}
-            onClose={() => setEditing(false)}
+            onClose={() => {
+              setDrawing(file.key, editing.before);
+              setEditing(null);
+            }}
           />
         </Suspense>
       )}

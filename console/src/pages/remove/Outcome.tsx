@@ -1,8 +1,9 @@
-import { Text } from "@mantine/core";
+import { Alert, Text } from "@mantine/core";
 import type { ReactNode } from "react";
-import type { CandidateOut, RemovalOut } from "../../api";
-import { Panel, Time } from "../../components";
+import type { CandidateOut, RemovalItemOut, RemovalOut } from "../../api";
+import { IconAlertTriangle, Panel, StateBadge, Time } from "../../components";
 import { formats, useLanguage, useText } from "../../i18n";
+import { nameOf } from "./CandidatePicker";
 import classes from "./RemovalPage.module.css";
 import { useResult } from "./ResultView";
 import { removalTexts, removeTexts } from "./remove.texts";
@@ -10,7 +11,15 @@ import { spans } from "./spans";
 
 const SHOWN = 8;
 
-export function Found({ candidates, children }: { candidates: readonly CandidateOut[]; children?: ReactNode }) {
+export function Found({
+  candidates,
+  slides,
+  children,
+}: {
+  candidates: readonly CandidateOut[];
+  slides: boolean;
+  children?: ReactNode;
+}) {
   const t = useText(removalTexts);
   const words = useText(removeTexts);
   const language = useLanguage();
@@ -25,11 +34,11 @@ export function Found({ candidates, children }: { candidates: readonly Candidate
         <div key={each.id} className={classes.found}>
           <div style={{ flex: 1, minWidth: 0 }}>
             <Text size="sm" truncate>
-              {each.text || `${each.kind === "region" ? words("region") : each.kind} ${each.id}`}
+              {nameOf(each)}
               {each.pages && each.pages.length > 0 && (
                 <Text span size="xs" c="dimmed">
                   {" "}
-                  {words("onPages", { pages: spans(each.pages) })}
+                  {words(slides ? "onSlides" : "onPages", { pages: spans(each.pages) })}
                 </Text>
               )}
             </Text>
@@ -42,6 +51,11 @@ export function Found({ candidates, children }: { candidates: readonly Candidate
           </Text>
         </div>
       ))}
+      {candidates.length > SHOWN && (
+        <Text size="xs" c="dimmed" mt={6}>
+          {t("moreFound", { n: candidates.length - SHOWN })}
+        </Text>
+      )}
       {children}
     </Panel>
   );
@@ -55,6 +69,39 @@ interface Metrics {
   readonly computed?: number | null;
   readonly invented?: number | null;
   readonly warnings?: readonly string[];
+}
+
+const STILL_SEEN = 0.5; // of the mark's outline: from here on somebody is told to look
+
+/** That the mark may still be there is said first, whoever decided that it is good enough. */
+export function StillVisible({ removal }: { removal: RemovalOut }) {
+  const t = useText(removalTexts);
+  const language = useLanguage();
+  const metrics = useResult(removal.id).data?.metrics as Metrics | null | undefined;
+  const left = metrics?.residue_after ?? 0;
+  if (!removal.accept_poor && left < STILL_SEEN) return null;
+  return (
+    <Alert
+      icon={<IconAlertTriangle />}
+      role="alert"
+      data-testid="still-visible"
+      styles={{
+        root: { background: "var(--warn-ground)" },
+        icon: { color: "var(--warn-ink)" },
+        message: { color: "var(--ink)" },
+      }}
+    >
+      {removal.accept_poor && `${t("takenAsIsText")} `}
+      {left >= STILL_SEEN && t("visibleText", { percent: formats.percent(Math.min(left, 1), language) })}
+    </Alert>
+  );
+}
+
+/** How it ended, or how far it is: a result that was taken as it is does not pass for a good one. */
+export function RemovalBadge({ removal }: { removal: Pick<RemovalItemOut, "status" | "accept_poor"> }) {
+  const t = useText(removalTexts);
+  if (removal.status !== "SUCCEEDED" || !removal.accept_poor) return <StateBadge state={removal.status} />;
+  return <StateBadge state={removal.status} label={t("takenAsIs")} tone="warn" />;
 }
 
 /** What was measured of the result. */

@@ -2,10 +2,11 @@ import { Anchor, Group, Progress, SimpleGrid, Text, Title } from "@mantine/core"
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "react-router";
 import { api, data, type RemovalItemOut } from "../../api";
-import { Empty, IconWand, StateBadge, Time } from "../../components";
+import { Empty, IconWand, Time } from "../../components";
 import { useText } from "../../i18n";
 import { isOver } from "../../live/task";
 import { previewUrl, resultPreviewUrl } from "./media";
+import { RemovalBadge } from "./Outcome";
 import classes from "./Recent.module.css";
 import { removeTexts } from "./remove.texts";
 import { Thumbnail } from "./Thumbnail";
@@ -56,7 +57,7 @@ export function RemovalCard({ removal }: { removal: RemovalItemOut }) {
           {removal.asset_name ?? removal.id}
         </Text>
         <Group justify="space-between" gap={4} mt={4}>
-          <StateBadge state={removal.status} />
+          <RemovalBadge removal={removal} />
           <Text size="xs" c="dimmed">
             <Time at={removal.created_at} />
           </Text>

@@ -1,9 +1,10 @@
-import { Anchor, Button, Group, Stack, Text } from "@mantine/core";
+import { Anchor, Button, Group, Modal, Stack, Text } from "@mantine/core";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { lazy, Suspense, useState } from "react";
 import { Link, useNavigate, useParams } from "react-router";
 import { api, data, ifMatch, type RemovalOut } from "../../api";
 import {
+  commonTexts,
   Empty,
   IconBrush,
   IconDownload,
@@ -13,22 +14,21 @@ import {
   Page,
   Panel,
   ProblemAlert,
-  StateBadge,
   tellError,
   useConfirm,
 } from "../../components";
 import { useText } from "../../i18n";
 import { isOver, useLiveTask } from "../../live/task";
+import { CandidateList } from "./CandidatePicker";
 import { Failure } from "./Failure";
 import { MarkedPicture } from "./MarkedPicture";
-import type { MaskDrawing } from "./mask/drawing";
-import { download, metaOf, sizeOf } from "./media";
-import { Found, Quality, ResultFacts } from "./Outcome";
-import { orderAgain } from "./order";
+import { download, sizeOf } from "./media";
+import { Found, Quality, RemovalBadge, ResultFacts, StillVisible } from "./Outcome";
+import { drawingBefore, orderAgain } from "./order";
 import { ProgressPanel } from "./ProgressPanel";
 import classes from "./RemovalPage.module.css";
 import { ResultView } from "./ResultView";
-import { removalTexts } from "./remove.texts";
+import { removalTexts, removeTexts } from "./remove.texts";
 
 const EditorDialog = lazy(() => import("./EditorDialog"));
 
@@ -75,7 +75,7 @@ function Removal({ taskId }: { taskId: string }) {
       title={removal.data.asset_name ?? taskId}
       text={
         <Group gap="sm">
-          <StateBadge state={task.data.status} />
+          <RemovalBadge removal={{ ...removal.data, status: task.data.status }} />
           <Anchor component={Link} to={`/tasks/${taskId}`} size="sm">
             {t("details")}
           </Anchor>
@@ -125,11 +125,14 @@ function Success({ removal, again }: { removal: RemovalOut; again: Again }) {
   const t = useText(removalTexts);
   return (
     <div className={classes.columns}>
-      <Panel>
-        <ResultView removal={removal} />
-      </Panel>
       <Stack>
-        <Found candidates={removal.candidates}>
+        <StillVisible removal={removal} />
+        <Panel>
+          <ResultView removal={removal} />
+        </Panel>
+      </Stack>
+      <Stack>
+        <Found candidates={removal.candidates} slides={removal.media_type === "PPT"}>
           <Button variant="light" fullWidth mt="sm" leftSection={<IconBrush size={16} />} onClick={again.draw}>
             {t("notRight")}
           </Button>
@@ -187,32 +190,61 @@ function useAgain(removal: RemovalOut | undefined, payload: unknown): Again & { 
       setBusy(false);
     }
   };
-  const editor = drawing && asset.data && removal && (
-    <Suspense>
-      <EditorDialog
-        asset={asset.data}
-        initial={drawingOf(removal, sizeOf(asset.data) ?? { width: 0, height: 0 }, metaOf(asset.data).pages ?? null)}
-        onUse={(made) => void run({ drawing: made })}
+  const editor =
+    drawing &&
+    asset.data &&
+    removal &&
+    (removal.media_type === "PPT" ? (
+      <ChooseDialog
+        removal={removal}
+        busy={busy}
+        onUse={(chosen) => void run({ chosen })}
         onClose={() => setDrawing(false)}
       />
-    </Suspense>
-  );
+    ) : (
+      <Suspense>
+        <EditorDialog
+          asset={asset.data}
+          initial={drawingBefore(payload, removal.candidates, sizeOf(asset.data))}
+          onUse={(made) => void run({ drawing: made })}
+          onClose={() => setDrawing(false)}
+        />
+      </Suspense>
+    ));
   return { busy, draw: () => setDrawing(true), run: (how) => void run(how), editor };
 }
 
-/** What was found, as something to go on drawing from. */
-function drawingOf(
-  removal: RemovalOut,
-  size: { width: number; height: number },
-  pages: number | null,
-): MaskDrawing | null {
-  if (removal.candidates.length === 0 || size.width === 0) return null;
-  const strokes = removal.candidates.map(({ box: [left = 0, top = 0, width = 1, height = 1] }) => ({
-    kind: "box" as const,
-    box: [Math.floor(left), Math.floor(top), Math.ceil(width), Math.ceil(height)] as const,
-  }));
-  // Of a document every candidate has pages of its own: a box on the first page would mean all of them.
-  return pages !== null && pages > 1 ? null : { ...size, strokes };
+/** Of slides there is nothing to draw on: what was found is chosen from. */
+function ChooseDialog({
+  removal,
+  busy,
+  onUse,
+  onClose,
+}: {
+  removal: RemovalOut;
+  busy: boolean;
+  onUse: (chosen: number[]) => void;
+  onClose: () => void;
+}) {
+  const t = useText(removalTexts);
+  const words = useText(removeTexts);
+  const common = useText(commonTexts);
+  const [chosen, setChosen] = useState<number[]>([]);
+  return (
+    <Modal opened onClose={onClose} title={t("chooseTitle")} closeButtonProps={{ "aria-label": common("close") }}>
+      <Stack>
+        {removal.candidates.length === 0 ? (
+          <Text size="sm">{words("nothingFound")}</Text>
+        ) : (
+          <CandidateList candidates={removal.candidates} chosen={chosen} slides onChange={setChosen} />
+        )}
+        <Button disabled={chosen.length === 0} loading={busy} onClick={() => onUse(chosen)}>
+          {t("removeChosen")}
+        </Button>
+        <Note>{t("sameRights", { basis: words(`basis${removal.rights_basis}`) })}</Note>
+      </Stack>
+    </Modal>
+  );
 }
 
 export function Note({ children }: { children: React.ReactNode }) {

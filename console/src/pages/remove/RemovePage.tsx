@@ -1,14 +1,14 @@
 import { Anchor, Button, Checkbox, Group, Radio, SegmentedControl, Stack, Text } from "@mantine/core";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
-import { useEffect, useState } from "react";
+import { useEffect, useRef, useState } from "react";
 import { Link, useNavigate } from "react-router";
 import { isApiError } from "../../api";
 import { IconWand, Page, Panel, ProblemAlert } from "../../components";
 import { useText } from "../../i18n";
 import { DropZone } from "./DropZone";
-import { addFiles, type Basis, choose, clearDraft, restoreDraft, useDraft } from "./draft";
+import { addFiles, type Basis, choose, ordered, restoreDraft, useDraft } from "./draft";
 import { FileCard } from "./FileCard";
-import { isReady, order, quote } from "./order";
+import { isReady, type Ordered, order, quote } from "./order";
 import { Recent } from "./Recent";
 import classes from "./RemovePage.module.css";
 import { removeTexts } from "./remove.texts";
@@ -143,16 +143,21 @@ function Start() {
   const allThere = usable.length > 0 && usable.every((file) => file.asset !== null);
   const allReady = usable.every((file) => isReady(file, choices));
   const short = price.data !== undefined && !price.data.enough;
+  // What was taken before something else was refused belongs to what is ordered next.
+  const made = useRef<Ordered[]>([]);
   const start = async () => {
     setBusy(true);
     setError(null);
     try {
-      const made = await order(usable, choices);
-      clearDraft();
+      await order(usable, choices, (keys, taken) => {
+        made.current.push(taken);
+        ordered(keys);
+      });
+      ordered(files.map((file) => file.key)); // those that could not be taken go as well
       void queries.invalidateQueries({ queryKey: ["removals"] });
       void queries.invalidateQueries({ queryKey: ["usage"] });
-      const items = made.flatMap((each) => each.items);
-      const batch = made.length === 1 ? made[0]?.batch_id : null;
+      const items = made.current.flatMap((each) => each.items);
+      const batch = made.current.length === 1 ? made.current[0]?.batch_id : null;
       void navigate(
         items.length === 1
           ? `/remove/${items[0]?.id}`

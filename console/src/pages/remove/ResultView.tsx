@@ -1,12 +1,14 @@
 import { useQuery } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
 import { api, data, type RemovalOut, type ResultOut } from "../../api";
-import { Empty, IconFileText, Loading, ProblemAlert } from "../../components";
+import { Empty, IconPresentation, Loading, ProblemAlert } from "../../components";
 import { useText } from "../../i18n";
 import { CompareSlider } from "./CompareSlider";
 import { compareUrl, contentUrl, isShown, previewUrl, resultPreviewUrl, resultUrl, type Size } from "./media";
-import classes from "./RemovalPage.module.css";
+import { PagesView } from "./PagesView";
 import { removalTexts } from "./remove.texts";
+import { spans } from "./spans";
+import { VideoView } from "./VideoView";
 
 export function useResult(taskId: string) {
   return useQuery({
@@ -22,11 +24,21 @@ export function ResultView({ removal }: { removal: RemovalOut }) {
   if (result.error) return <ProblemAlert error={result.error} onRetry={() => void result.refetch()} />;
   if (!result.data) return <Loading />;
   if (removal.media_type === "IMAGE") return <Pictures removal={removal} result={result.data} />;
-  if (removal.media_type === "VIDEO") return <Video taskId={removal.id} />;
-  return <Halves taskId={removal.id} />;
+  if (removal.media_type === "VIDEO") {
+    return (
+      <VideoView
+        before={contentUrl(removal.asset_id)}
+        after={resultUrl(removal.id)}
+        other={<Halves taskId={removal.id} />}
+      />
+    );
+  }
+  if (removal.media_type === "PDF") return <PagesView removal={removal} result={result.data} />;
+  return <Slides removal={removal} />;
 }
 
 function Pictures({ removal, result }: { removal: RemovalOut; result: ResultOut }) {
+  const t = useText(removalTexts);
   const whole = isShown(result.mime_type ?? "");
   const after = whole ? resultUrl(removal.id) : resultPreviewUrl(removal.id);
   const size = useNaturalSize(after);
@@ -40,25 +52,29 @@ function Pictures({ removal, result }: { removal: RemovalOut; result: ResultOut 
   if (size === null) return <Loading />;
   return (
     <CompareSlider
-      before={before}
-      after={after}
+      before={<img src={before} alt={t("before")} draggable={false} />}
+      after={<img src={after} alt={t("after")} draggable={false} />}
       size={size}
       boxes={whole ? removal.candidates.map(({ box }) => box) : []}
     />
   );
 }
 
-function useNaturalSize(url: string): Size | null {
+/** The size of a picture once it is there; while the next one is on its way, that of the last. */
+export function useNaturalSize(url: string): Size | null {
   const [size, setSize] = useState<Size | null>(null);
   useEffect(() => {
     const image = new Image();
-    image.onload = () => setSize({ width: image.naturalWidth, height: image.naturalHeight });
+    image.onload = () => {
+      const found = { width: image.naturalWidth, height: image.naturalHeight };
+      setSize((before) => (before?.width === found.width && before.height === found.height ? before : found));
+    };
     image.src = url;
   }, [url]);
   return size;
 }
 
-/** Documents come as one picture of two halves: the changed part before, and after. */
+/** Frames of a film that no browser plays, as one picture of two halves: the changed part before, and after. */
 function Halves({ taskId }: { taskId: string }) {
   const t = useText(removalTexts);
   const [found, setFound] = useState<{ before: string; after: string; size: Size } | "none" | null>(null);
@@ -72,17 +88,16 @@ function Halves({ taskId }: { taskId: string }) {
     image.src = compareUrl(taskId);
   }, [taskId]);
   if (found === null) return <Loading />;
-  if (found === "none") {
-    return (
-      <div>
-        <div className={classes.picture}>
-          <img src={resultPreviewUrl(taskId)} alt={t("after")} />
-        </div>
-        <Empty icon={IconFileText} title={t("noPicture")} />
-      </div>
-    );
-  }
-  return <CompareSlider {...found} boxes={[]} />;
+  if (found === "none") return <Empty title={t("noPicture")} />;
+  const { before, after, size } = found;
+  return (
+    <CompareSlider
+      before={<img src={before} alt={t("before")} draggable={false} />}
+      after={<img src={after} alt={t("after")} draggable={false} />}
+      size={size}
+      boxes={[]}
+    />
+  );
 }
 
 function half(image: HTMLImageElement, size: Size, from: number): string {
@@ -92,13 +107,15 @@ function half(image: HTMLImageElement, size: Size, from: number): string {
   return canvas.toDataURL("image/jpeg", 0.92);
 }
 
-/** The changed frames beside each other where there are some, and the film itself. */
-function Video({ taskId }: { taskId: string }) {
+/** Slides cannot be drawn here: what was taken off, and where, is said instead. */
+function Slides({ removal }: { removal: RemovalOut }) {
+  const t = useText(removalTexts);
+  const slides = [...new Set(removal.candidates.flatMap(({ pages }) => pages ?? []))];
   return (
-    <div>
-      <Halves taskId={taskId} />
-      {/* biome-ignore lint/a11y/useMediaCaption: nobody knows what is said in it */}
-      <video src={resultUrl(taskId)} controls style={{ width: "100%", marginTop: 16, borderRadius: 8 }} />
-    </div>
+    <Empty
+      icon={IconPresentation}
+      title={slides.length > 0 ? t("offSlides", { slides: spans(slides) }) : t("offDeck")}
+      text={t("noSlides")}
+    />
   );
 }

@@ -2,6 +2,7 @@
 // page, so that uploads go on while somebody looks at something else, and comes back after a reload.
 import { useSyncExternalStore } from "react";
 import { type AssetOut, api, data, randomKey } from "../../api";
+import { onSignedOut, whoIsIn } from "../../session/store";
 import { type Transfer, upload } from "../../uploads/upload";
 import type { MaskDrawing } from "./mask/drawing";
 
@@ -35,6 +36,13 @@ interface Draft {
   readonly choices: Choices;
 }
 
+/** What comes back after a reload. */
+interface Kept {
+  readonly user: string | null;
+  readonly files: readonly (Pick<DraftFile, "drawing" | "chosen"> & { readonly id: string })[];
+  readonly choices: Choices;
+}
+
 const KEY = "headrace.draft";
 const FIRST: Choices = { mode: "AUTO", quality: "STANDARD", basis: "OWNER", declared: false };
 const AT_ONCE = 3;
@@ -47,8 +55,11 @@ let restored = false;
 function set(next: Partial<Draft>): void {
   draft = { ...draft, ...next };
   try {
-    const assets = draft.files.flatMap((each) => (each.asset ? [each.asset.id] : []));
-    sessionStorage.setItem(KEY, JSON.stringify({ assets, choices: draft.choices }));
+    const files = draft.files.flatMap(({ asset, drawing, chosen }) =>
+      asset ? [{ id: asset.id, drawing, chosen }] : [],
+    );
+    const kept: Kept = { user: whoIsIn(), files, choices: draft.choices };
+    if (kept.user !== null) sessionStorage.setItem(KEY, JSON.stringify(kept));
   } catch {
     // It is gone after a reload then.
   }
@@ -95,8 +106,8 @@ export function addFiles(files: readonly File[]): void {
   pump();
 }
 
-/** Take a file that is on the server already, to do it once more. */
-export function addAsset(asset: AssetOut, drawing: MaskDrawing | null = null): string {
+/** Take a file that is on the server already. */
+function addAsset(asset: AssetOut, drawing: MaskDrawing | null, chosen: readonly number[]): void {
   const key = randomKey();
   const file = {
     key,
@@ -107,8 +118,7 @@ export function addAsset(asset: AssetOut, drawing: MaskDrawing | null = null): s
     error: null,
     local: null,
   };
-  set({ files: [...draft.files, { ...file, drawing, chosen: [] }] });
-  return key;
+  set({ files: [...draft.files, { ...file, drawing, chosen }] });
 }
 
 function pump(): void {
@@ -147,30 +157,38 @@ export function setChosen(key: string, chosen: readonly number[]): void {
   change(key, { chosen });
 }
 
-/** Everything was ordered: begin anew, but keep how things are done. */
-export function clearDraft(): void {
-  for (const { key } of draft.files) removeFile(key);
-  set({ files: [], choices: { ...draft.choices, declared: false } });
+/** These were ordered: what is left is still to do; with the last of them the declaration goes, how things are done stays. */
+export function ordered(keys: readonly string[]): void {
+  for (const key of keys) removeFile(key);
+  if (draft.files.length === 0) choose({ declared: false });
 }
+
+// Files and masks are one person's: with them they go.
+onSignedOut(() => {
+  for (const { key } of draft.files) removeFile(key);
+  set({ files: [], choices: FIRST });
+  restored = false;
+});
 
 /** After a reload: the files that had arrived are still on the server. */
 export async function restoreDraft(): Promise<void> {
   if (restored) return;
   restored = true;
-  let kept: { assets: string[]; choices: Choices };
+  let kept: Kept;
   try {
     const text = sessionStorage.getItem(KEY);
     if (text === null) return;
-    kept = JSON.parse(text) as { assets: string[]; choices: Choices };
+    kept = JSON.parse(text) as Kept;
   } catch {
     return;
   }
+  if (kept.user !== whoIsIn() || !Array.isArray(kept.files)) return;
   set({ choices: { ...FIRST, ...kept.choices, declared: false } });
-  for (const id of kept.assets) {
+  for (const { id, drawing, chosen } of kept.files) {
     try {
-      addAsset(await data(api.GET("/v1/assets/{asset_id}", { params: { path: { asset_id: id } } })));
+      addAsset(await data(api.GET("/v1/assets/{asset_id}", { params: { path: { asset_id: id } } })), drawing, chosen);
     } catch {
-      // It was deleted, or is somebody else's who was signed in here before.
+      // It was deleted meanwhile.
     }
   }
 }

@@ -39,6 +39,9 @@ export function isShown(mimeType: string): boolean {
 
 export const contentUrl = (assetId: string) => `/v1/assets/${encodeURIComponent(assetId)}/content?inline=true`;
 export const previewUrl = (assetId: string) => `/v1/assets/${encodeURIComponent(assetId)}/preview`;
+export const pageUrl = (assetId: string, page: number) => `/v1/assets/${encodeURIComponent(assetId)}/pages/${page}`;
+export const resultPageUrl = (taskId: string, page: number) =>
+  `/v1/tasks/${encodeURIComponent(taskId)}/result/pages/${page}`;
 export const resultUrl = (taskId: string) => `/v1/tasks/${encodeURIComponent(taskId)}/result/content?inline=true`;
 export const downloadUrl = (taskId: string) => `/v1/tasks/${encodeURIComponent(taskId)}/result/content`;
 export const resultPreviewUrl = (taskId: string) => `/v1/tasks/${encodeURIComponent(taskId)}/preview`;

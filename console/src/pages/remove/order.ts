@@ -1,16 +1,25 @@
-import { type AssetOut, api, data, type QuoteIn, type QuoteOut, type RemovalItemOut } from "../../api";
+import {
+  type AssetOut,
+  api,
+  type CandidateOut,
+  data,
+  type QuoteIn,
+  type QuoteOut,
+  type RemovalItemOut,
+} from "../../api";
 import { upload } from "../../uploads/upload";
 import type { Basis, Choices, DraftFile } from "./draft";
-import { isMarked, keepBoxes, type MaskDrawing, onlyBoxes } from "./mask/drawing";
+import { boxesByPage, isMarked, keepBoxes, type MaskDrawing, onlyBoxes, type Stroke } from "./mask/drawing";
 import { maskFile } from "./mask/paint";
+import { contentUrl, type Size } from "./media";
 
-interface Ordered {
+export interface Ordered {
   readonly batch_id: string | null;
   readonly items: readonly RemovalItemOut[];
 }
 
 type Hints = NonNullable<QuoteIn["hints"]>;
-type Span = [number, number];
+type Rectangle = [number, number, number, number];
 
 /** What is said of one file beyond how all are treated. */
 export interface Told {
@@ -24,12 +33,19 @@ type Manual = Pick<QuoteIn, "hints" | "mask_asset_id" | "candidates">;
 export async function told(asset: AssetOut, { drawing, chosen }: Told): Promise<Manual> {
   if (chosen.length > 0) return { candidates: [...chosen] };
   if (drawing === null || !isMarked(drawing)) return {};
-  const pages = drawing.pages ? { pages: drawing.pages as Span } : {};
-  const keep = keepBoxes(drawing).map((box) => [...box] as [number, number, number, number]);
-  const boxes = onlyBoxes(drawing)?.map((box) => [...box] as [number, number, number, number]);
-  if (boxes) return { hints: [{ boxes, ...(keep.length ? { keep } : {}), ...pages }] as Hints };
+  if (onlyBoxes(drawing)) return { hints: hintsOf(drawing) };
   const mask = await upload(await maskFile(drawing, `mask of ${asset.name}.png`), () => {}).done;
-  return { mask_asset_id: mask.id, ...(keep.length ? { hints: [{ keep, ...pages }] as Hints } : {}) };
+  const keep = keepBoxes(drawing).map((box) => [...box] as Rectangle);
+  return { mask_asset_id: mask.id, ...(keep.length ? { hints: [{ keep }] as Hints } : {}) };
+}
+
+/** Boxes as the API takes them: one hint for each page that has some of its own, and one for all. */
+export function hintsOf(drawing: MaskDrawing): Hints {
+  return boxesByPage(drawing).map(({ page, boxes, keep }) => ({
+    ...(boxes.length ? { boxes: boxes.map((box) => [...box] as Rectangle) } : {}),
+    ...(keep.length ? { keep: keep.map((box) => [...box] as Rectangle) } : {}),
+    ...(page === null ? {} : { pages: [page, page] }),
+  })) as Hints;
 }
 
 /** What an order that was made said of where the mark is, to say the same again; nothing if the server was to find it. */
@@ -43,6 +59,34 @@ export function toldBefore(payload: unknown): Manual {
   };
 }
 
+/**
+ * A drawing to go on from: what somebody drew for the order before, or the boxes around what was found. A candidate of a
+ * document is marked on the first page that has it.
+ */
+export function drawingBefore(
+  payload: unknown,
+  candidates: readonly Pick<CandidateOut, "box" | "pages">[],
+  size: Size | null,
+): MaskDrawing | null {
+  if (size === null) return null;
+  const whole = { width: Math.round(size.width), height: Math.round(size.height) };
+  const { hints, mask_asset_id } = toldBefore(payload);
+  const strokes: Stroke[] = mask_asset_id ? [{ kind: "image", url: contentUrl(mask_asset_id) }] : [];
+  for (const { boxes, keep, pages } of hints ?? []) {
+    const page = pages ? { page: pages[0] } : {};
+    for (const box of boxes ?? []) strokes.push({ kind: "box", box: [...box] as Rectangle, ...page });
+    for (const box of keep ?? []) strokes.push({ kind: "keep", box: [...box] as Rectangle, ...page });
+  }
+  if (strokes.every((stroke) => stroke.kind === "keep")) {
+    for (const { box, pages } of candidates) {
+      const [left = 0, top = 0, width = 1, height = 1] = box;
+      const around = [Math.floor(left), Math.floor(top), Math.ceil(width), Math.ceil(height)] as const;
+      strokes.push({ kind: "box", box: around, ...(pages?.[0] ? { page: pages[0] } : {}) });
+    }
+  }
+  return strokes.length > 0 ? { ...whole, strokes } : null;
+}
+
 export function isReady(file: DraftFile, choices: Choices): boolean {
   if (file.asset === null) return false;
   return choices.mode === "AUTO" || file.chosen.length > 0 || isMarked(file.drawing);
@@ -53,21 +97,30 @@ export function quote(assetIds: string[], quality: Choices["quality"]): Promise<
   return data(api.POST("/v1/removals/quote", { body: { asset_ids: assetIds, quality, break_signature: true } }));
 }
 
-/** Order what was drafted: files alike in one request, those with a mask of their own in one each. */
-export async function order(files: readonly DraftFile[], choices: Choices): Promise<Ordered[]> {
+/**
+ * Order what was drafted: files alike in one request, those with a mask of their own in one each. `onOrdered` hears of
+ * each that is taken: where a later one is refused, those are not to be ordered, and paid, again.
+ */
+export async function order(
+  files: readonly DraftFile[],
+  choices: Choices,
+  onOrdered: (keys: readonly string[], ordered: Ordered) => void,
+): Promise<void> {
   const assets = files.flatMap((file) => (file.asset ? [{ file, asset: file.asset }] : []));
   const common = { quality: choices.quality, rights: { basis: choices.basis } };
   if (choices.mode === "AUTO") {
     const body = { ...common, asset_ids: assets.map(({ asset }) => asset.id), mode: "AUTO" as const };
-    return [await data(api.POST("/v1/removals", { body }))];
+    onOrdered(
+      assets.map(({ file }) => file.key),
+      await data(api.POST("/v1/removals", { body })),
+    );
+    return;
   }
-  const ordered: Ordered[] = [];
   for (const { file, asset } of assets) {
     const manual = await told(asset, file);
     const body = { ...common, ...manual, asset_ids: [asset.id], mode: "MANUAL" as const };
-    ordered.push(await data(api.POST("/v1/removals", { body })));
+    onOrdered([file.key], await data(api.POST("/v1/removals", { body })));
   }
-  return ordered;
 }
 
 /** Order one file once more, differently; where the mark is stays as `before` says, unless it is told anew. */

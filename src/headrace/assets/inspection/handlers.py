@@ -82,6 +82,13 @@ def preview(context: BlockingTaskContext, order: dict[str, Any]) -> dict[str, An
 
 
 @preloads(_load_libraries)
+def draw_page(context: BlockingTaskContext, order: dict[str, Any]) -> dict[str, Any]:
+    """One page of a PDF."""
+    descriptor, target = context.descriptors
+    return _told(lambda: previews.write_page(Source(descriptor), order["number"], target, order["longest_side"]))
+
+
+@preloads(_load_libraries)
 def strip_location(context: BlockingTaskContext, _order: dict[str, Any]) -> dict[str, Any]:
     """The file without the place where it was taken."""
     descriptor, target = context.descriptors

@@ -31,11 +31,34 @@ def write(source: Source, kind: Format, target: int, longest_side: int) -> dict[
         picture = _small(source, kind, longest_side)
     finally:
         ImageFile.LOAD_TRUNCATED_IMAGES = False
+    _pack(picture, target)
+    return {"width": picture.width, "height": picture.height}
+
+
+def write_page(source: Source, number: int, target: int, longest_side: int) -> dict[str, Any]:
+    """Draw one page of a PDF and write it as WebP; says how many there are. Of one that is not there nothing."""
+    import pypdfium2
+
+    try:
+        document = pypdfium2.PdfDocument(source.open())
+    except pypdfium2.PdfiumError:
+        raise FileDamaged from None
+    try:
+        pages = len(document)
+        if number <= pages:
+            _pack(_drawn(document[number - 1], longest_side) or _sheet("PDF"), target)
+    except pypdfium2.PdfiumError:
+        raise FileDamaged from None
+    finally:
+        document.close()
+    return {"pages": pages}
+
+
+def _pack(picture: Any, target: int) -> None:
     packed = io.BytesIO()
     picture.save(packed, "WEBP", quality=_QUALITY, method=4)
     with os.fdopen(target, "wb", closefd=False) as file:
         file.write(packed.getvalue())
-    return {"width": picture.width, "height": picture.height}
 
 
 def _small(source: Source, kind: Format, longest_side: int) -> Any:
@@ -134,17 +157,20 @@ def _page(source: Source, side: int) -> Any:
     except pypdfium2.PdfiumError:
         return _sheet("PDF")
     try:
-        page = document[0]
-        width, height = page.get_size()
-        longest = max(width, height)
-        if not 0 < longest < 1_000_000 or min(width, height) <= 0:
-            return _sheet("PDF")
-        scale = side / longest
-        return page.render(scale=scale, may_draw_forms=False).to_pil()
+        return _drawn(document[0], side) or _sheet("PDF")
     except pypdfium2.PdfiumError:
         return _sheet("PDF")
     finally:
         document.close()
+
+
+def _drawn(page: Any, side: int) -> Any:
+    """The page with ``side`` pixels along its longer side; None if it has no size that could be drawn."""
+    width, height = page.get_size()
+    longest = max(width, height)
+    if not 0 < longest < 1_000_000 or min(width, height) <= 0:
+        return None
+    return page.render(scale=side / longest, may_draw_forms=False).to_pil()
 
 
 def _slide(source: Source) -> Any:

@@ -120,6 +120,15 @@ class Inspector:
             order = {"format": facts.format, "longest_side": longest_side}
             await self._run(handlers.preview, order, (file, output), tenant)
 
+    async def draw_page(
+        self, path: Path, number: int, target: Path, *, longest_side: int, tenant: str | None = None
+    ) -> bool:
+        """Write a page of a PDF to ``target``, as WebP; False if it has no such page."""
+        with _opened(path) as file, _written(target) as output:
+            order = {"number": number, "longest_side": longest_side}
+            await self._run(handlers.draw_page, order, (file, output), tenant)
+            return os.fstat(output).st_size > 0
+
     async def strip_location(self, path: Path, target: Path, *, tenant: str | None = None) -> bool:
         """Write the file without the place where it was taken to ``target``, every pixel as it was.
 
@@ -163,7 +172,7 @@ def _types(config: InspectorConfig) -> dict[str, TaskType]:
         open_files=64,
         wall_seconds=config.wall_seconds,
     )
-    for handler in (handlers.warm_up, handlers.inspect, handlers.preview, handlers.strip_location):
+    for handler in (handlers.warm_up, handlers.inspect, handlers.preview, handlers.draw_page, handlers.strip_location):
         name = f"headrace.file_{handler.__name__}"
         registry.task(name, isolation="process", limits=limits, network=False, files=False)(handler)
         types[handler.__name__] = registry.get(name)

@@ -12,6 +12,7 @@ from headrace.assets.errors import (
     DigestInvalid,
     DigestMismatch,
     FormInvalid,
+    PageNotFound,
     SizeMismatch,
     StorageQuotaExceeded,
 )
@@ -21,15 +22,18 @@ from headrace.assets.inspection.model import MediaType
 from headrace.assets.limits import limits_for
 from headrace.assets.links import Target
 from headrace.assets.model import LONGEST_NAME
+from headrace.assets.pages import serve_page
 from headrace.assets.previews import preview
 from headrace.assets.reading import serve
 from headrace.assets.routes.dependencies import (
     BINARY,
     BYTES,
+    PICTURE,
     AssetIdPath,
     Digest,
     FilesDep,
     Owner,
+    PageNumber,
     Reader,
     Writer,
     owner_of,
@@ -172,6 +176,21 @@ async def read_preview(
         asset = await service.get_asset(tx, caller, asset_id)
     is_allowed = handing_out.may_read_on(db, again, Target.PREVIEW, asset.id)
     return await serve(request, files.storage, await preview(files, db, asset), is_allowed=is_allowed)
+
+
+@router.get(
+    "/{asset_id}/pages/{page}",
+    summary="See a page of a file",
+    response_class=Response,
+    responses={**PICTURE, **problems(AssetNotFound, PageNotFound, BytesMissing)},
+)
+async def read_page(
+    request: Request, asset_id: AssetIdPath, page: PageNumber, caller: Reader, db: Db, files: FilesDep
+) -> Response:
+    """One page of a PDF as a WebP picture, 1600 pixels along its longer side."""
+    async with db.transaction() as tx:
+        asset = await service.get_asset(tx, caller, asset_id)
+    return await serve_page(request, files, handing_out.content_of(asset), page)
 
 
 @router.post(

@@ -16,6 +16,7 @@ from headrace.edge.authorization import scoped
 Reader = Annotated[Caller, Depends(scoped(Scope.FILES_READ))]
 Writer = Annotated[Caller, Depends(scoped(Scope.FILES_WRITE))]
 AssetIdPath = Annotated[str, Path(max_length=64, examples=[ASSET_ID])]
+PageNumber = Annotated[int, Path(ge=1, le=100_000, description="Counted from 1.", examples=[1])]
 UploadIdPath = Annotated[str, Path(max_length=64, examples=[UPLOAD_ID])]
 Owner = Annotated[
     str | None, Query(max_length=64, description="Whose, for administrators: a user's id, or `*` for everybody's.")
@@ -27,6 +28,11 @@ BINARY: dict[int | str, dict[str, Any]] = {
     206: {"description": "The range that was asked for.", "content": BYTES},
     304: {"description": "It is still what `If-None-Match` names."},
     416: {"description": "`range_not_satisfiable`: The file has no bytes in this range."},
+}
+
+PICTURE: dict[int | str, dict[str, Any]] = {
+    200: {"description": "A picture.", "content": {"image/webp": {}}},
+    304: {"description": "It is still what `If-None-Match` names."},
 }
 
 

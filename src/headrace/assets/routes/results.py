@@ -6,10 +6,11 @@ from fastapi import APIRouter, Depends, Path, Query, Request, Response
 
 from headrace.access import Caller, Scope
 from headrace.assets import handing_out
-from headrace.assets.errors import BytesMissing, ResultNotFound
+from headrace.assets.errors import BytesMissing, PageNotFound, ResultNotFound
 from headrace.assets.links import Target
+from headrace.assets.pages import serve_page
 from headrace.assets.reading import serve
-from headrace.assets.routes.dependencies import BINARY, FilesDep
+from headrace.assets.routes.dependencies import BINARY, PICTURE, FilesDep, PageNumber
 from headrace.assets.schemas import LinkIn, LinkOut, ResultOut
 from headrace.edge.authorization import Again, scoped
 from headrace.edge.problem_details import problems
@@ -53,6 +54,21 @@ async def read_result(
     content = handing_out.result_preview(result) if preview else handing_out.result_content(result, inline=inline)
     is_allowed = handing_out.may_read_on(db, again, Target.RESULT, task_id)
     return await serve(request, files.storage, content, is_allowed=is_allowed)
+
+
+@router.get(
+    "/pages/{page}",
+    summary="See a page of a task's result file",
+    response_class=Response,
+    responses={**PICTURE, **problems(*_MISSING, PageNotFound, BytesMissing)},
+)
+async def read_result_page(
+    request: Request, task_id: TaskIdPath, page: PageNumber, caller: Reader, db: Db, files: FilesDep
+) -> Response:
+    """One page of a PDF as a WebP picture, 1600 pixels along its longer side."""
+    async with db.transaction() as tx:
+        result = await handing_out.get_result(tx, caller, task_id)
+    return await serve_page(request, files, handing_out.result_content(result), page)
 
 
 @compared.get(

@@ -1,5 +1,6 @@
 import { ActionIcon, Button, Divider, FileButton, Group, Slider, Text, Tooltip } from "@mantine/core";
 import { type ReactNode, useCallback, useEffect, useRef, useState } from "react";
+import { ApiError } from "../../../api";
 import {
   commonTexts,
   type Icon,
@@ -18,15 +19,17 @@ import {
   IconTrash,
   IconZoomIn,
   IconZoomOut,
+  tell,
   tellError,
 } from "../../../components";
 import { useText } from "../../../i18n";
-import { add, EMPTY, effective, type History, type MaskDrawing, redo, type Stroke, undo } from "./drawing";
+import { add, EMPTY, effective, type History, type MaskDrawing, onPage, redo, type Stroke, undo } from "./drawing";
 import classes from "./MaskEditor.module.css";
 import { maskTexts } from "./mask.texts";
-import { maskFile } from "./paint";
+import { maskFile, readMask } from "./paint";
 import { useCanvas } from "./useCanvas";
 import { type Tool, usePointers } from "./usePointers";
+import { useShortcuts } from "./useShortcuts";
 import { fitted, type View, zoom } from "./view";
 
 const COLOURS = { red: "#e53935", green: "#00a152", blue: "#2962ff" } as const;
@@ -41,25 +44,56 @@ interface Props {
   readonly boxesOnly?: boolean;
   /** What else belongs to the mask: which pages, which frame. */
   readonly extra?: ReactNode;
+  /** Of documents: the page that is seen, and whether boxes that are drawn now are for this one only. */
+  readonly page?: { readonly number: number; readonly only: boolean };
+  /** Hears of every stroke, so that nothing is lost when the page goes. */
+  readonly onChange?: (drawing: MaskDrawing) => void;
   readonly onUse: (drawing: MaskDrawing) => void;
   readonly onCancel: () => void;
 }
 
 /** A picture to paint a mark on. The mask is what is drawn; nothing is sent until it is used. */
-export function MaskEditor({ picture, width, height, initial, boxesOnly = false, extra, onUse, onCancel }: Props) {
+export function MaskEditor({
+  picture,
+  width,
+  height,
+  initial,
+  boxesOnly = false,
+  extra,
+  page,
+  onChange,
+  onUse,
+  onCancel,
+}: Props) {
   const t = useText(maskTexts);
   const common = useText(commonTexts);
   const root = useRef<HTMLDivElement>(null);
   const frame = useRef<HTMLDivElement>(null);
   const [history, setHistory] = useState<History>(initial ? { done: initial.strokes, undone: [] } : EMPTY);
+  const opened = useRef(history);
   const [tool, setTool] = useState<Tool>(boxesOnly ? "box" : "brush");
   const [size, setSize] = useState(() => Math.max(6, Math.round(Math.max(width, height) / 40)));
   const [opacity, setOpacity] = useState(0.55);
   const [colour, setColour] = useState<Colour>("red");
   const [view, setView] = useState<View>({ scale: 1, x: 0, y: 0 });
   const [whole, setWhole] = useState<View>(view);
-  const { ref: canvas, factor, drawNow } = useCanvas(width, height, history.done, COLOURS[colour]);
-  const onStroke = useCallback((stroke: Stroke) => setHistory((before) => add(before, stroke)), []);
+  const onlyPage = page?.only ? page.number : undefined;
+  const onStroke = useCallback(
+    (stroke: Stroke) => {
+      const isBox = stroke.kind === "box" || stroke.kind === "keep";
+      setHistory((before) => add(before, isBox && onlyPage !== undefined ? { ...stroke, page: onlyPage } : stroke));
+    },
+    [onlyPage],
+  );
+  const seen = page ? onPage(history.done, page.number) : history.done;
+  const tellChange = useRef(onChange);
+  useEffect(() => {
+    tellChange.current = onChange;
+  });
+  useEffect(() => {
+    if (history !== opened.current) tellChange.current?.({ width, height, strokes: history.done });
+  }, [history, width, height]);
+  const { ref: canvas, factor, drawNow } = useCanvas(width, height, seen, COLOURS[colour]);
   const smallest = Math.min(whole.scale / 2, 0.5);
   const pointers = usePointers({
     frame,
@@ -99,8 +133,17 @@ export function MaskEditor({ picture, width, height, initial, boxesOnly = false,
     if (document.fullscreenElement) void document.exitFullscreen();
     else void root.current?.requestFullscreen?.();
   };
-  const load = (file: File | null) => {
-    if (file) onStroke({ kind: "image", url: URL.createObjectURL(file) });
+  const load = async (file: File | null) => {
+    if (!file) return;
+    try {
+      const { url, size: found } = await readMask(file);
+      onStroke({ kind: "image", url });
+      if (found.width !== width || found.height !== height) {
+        tell(t("wrongSize", { width: found.width, height: found.height }));
+      }
+    } catch {
+      tellError(new ApiError(400, { code: "not_a_mask", detail: t("notAMask") }));
+    }
   };
   const save = async () => {
     try {
@@ -115,9 +158,7 @@ export function MaskEditor({ picture, width, height, initial, boxesOnly = false,
   };
   useShortcuts({ setTool, setSize, setHistory, nearer, fit: () => setView(whole), fullScreen, boxesOnly });
 
-  const boxes = effective(history.done).flatMap((stroke) =>
-    stroke.kind === "box" || stroke.kind === "keep" ? [stroke] : [],
-  );
+  const boxes = effective(seen).flatMap((stroke) => (stroke.kind === "box" || stroke.kind === "keep" ? [stroke] : []));
   const tools: [Tool, string, Icon, string][] = [
     ...(boxesOnly ? [] : ([["brush", t("brush"), IconBrush, "B"]] as [Tool, string, Icon, string][])),
     ["box", t("box"), IconSquare, "R"],
@@ -212,7 +253,7 @@ export function MaskEditor({ picture, width, height, initial, boxesOnly = false,
               ))}
             </div>
             <Divider orientation="vertical" />
-            <FileButton onChange={load} accept="image/png,image/jpeg,image/webp">
+            <FileButton onChange={(file) => void load(file)} accept="image/png,image/jpeg,image/webp">
               {(props) => <IconButton label={t("load")} icon={IconFolderOpen} {...props} />}
             </FileButton>
             <IconButton
@@ -284,7 +325,8 @@ export function MaskEditor({ picture, width, height, initial, boxesOnly = false,
       </div>
       <Group justify="space-between" className={classes.foot}>
         <Text size="xs" c="dimmed" className={classes.hint}>
-          {boxesOnly ? t("hintBoxes") : t("hint")} <span className={classes.keys}>{t("keys")}</span>
+          {boxesOnly ? t("hintBoxes") : t("hint")}{" "}
+          <span className={classes.keys}>{boxesOnly ? t("keysBoxes") : t("keys")}</span>
         </Text>
         <Group gap="xs">
           <Button variant="default" onClick={onCancel}>
@@ -314,47 +356,4 @@ function IconButton({
       </ActionIcon>
     </Tooltip>
   );
-}
-
-interface Shortcuts {
-  readonly setTool: (tool: Tool) => void;
-  readonly setSize: (change: (size: number) => number) => void;
-  readonly setHistory: (change: (history: History) => History) => void;
-  readonly nearer: (by: number) => void;
-  readonly fit: () => void;
-  readonly fullScreen: () => void;
-  readonly boxesOnly: boolean;
-}
-
-function useShortcuts(actions: Shortcuts): void {
-  const latest = useRef(actions);
-  useEffect(() => {
-    latest.current = actions;
-  });
-  useEffect(() => {
-    const onKey = (event: KeyboardEvent) => {
-      if (event.target instanceof HTMLInputElement) return;
-      const now = latest.current;
-      const key = event.key.toLowerCase();
-      if (event.ctrlKey || event.metaKey) {
-        if (key === "z") now.setHistory(event.shiftKey ? redo : undo);
-        else if (key === "y") now.setHistory(redo);
-        else return;
-      } else if (key === "b" && !now.boxesOnly) now.setTool("brush");
-      else if (key === "e" && !now.boxesOnly) now.setTool("eraser");
-      else if (key === "r") now.setTool("box");
-      else if (key === "k") now.setTool("keep");
-      else if (key === "h") now.setTool("pan");
-      else if (key === "[") now.setSize((size) => Math.max(2, Math.round(size * 0.85)));
-      else if (key === "]") now.setSize((size) => Math.min(400, Math.round(size * 1.18) + 1));
-      else if (key === "+" || key === "=") now.nearer(1.25);
-      else if (key === "-") now.nearer(0.8);
-      else if (key === "0") now.fit();
-      else if (key === "f") now.fullScreen();
-      else return;
-      event.preventDefault();
-    };
-    window.addEventListener("keydown", onKey);
-    return () => window.removeEventListener("keydown", onKey);
-  }, []);
 }

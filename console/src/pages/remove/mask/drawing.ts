@@ -11,7 +11,8 @@ export type Box = readonly [number, number, number, number];
 
 export type Stroke =
   | { readonly kind: "brush" | "eraser"; readonly size: number; readonly points: readonly Point[] }
-  | { readonly kind: "box" | "keep"; readonly box: Box }
+  /** Of documents a box may be for one page; without a page it is for all of them. */
+  | { readonly kind: "box" | "keep"; readonly box: Box; readonly page?: number }
   /** A mask that was loaded from a file or found by the server, as a picture. */
   | { readonly kind: "image"; readonly url: string }
   | { readonly kind: "clear" };
@@ -20,8 +21,6 @@ export interface MaskDrawing {
   readonly width: number;
   readonly height: number;
   readonly strokes: readonly Stroke[];
-  /** Of documents: the first and the last page it is for; left out: all of them. */
-  readonly pages?: readonly [number, number];
 }
 
 export interface History {
@@ -62,6 +61,31 @@ export function boxBetween(a: Point, b: Point, width: number, height: number): B
 
 export function keepBoxes(drawing: MaskDrawing): Box[] {
   return effective(drawing.strokes).flatMap((stroke) => (stroke.kind === "keep" ? [stroke.box] : []));
+}
+
+export interface PlacedBoxes {
+  /** Null: all pages. */
+  readonly page: number | null;
+  readonly boxes: readonly Box[];
+  readonly keep: readonly Box[];
+}
+
+/** The boxes by the page they are for, those for all pages first. */
+export function boxesByPage(drawing: MaskDrawing): PlacedBoxes[] {
+  const found = new Map<number | null, { boxes: Box[]; keep: Box[] }>();
+  for (const stroke of effective(drawing.strokes)) {
+    if (stroke.kind !== "box" && stroke.kind !== "keep") continue;
+    const page = stroke.page ?? null;
+    const own = found.get(page) ?? { boxes: [], keep: [] };
+    own[stroke.kind === "box" ? "boxes" : "keep"].push(stroke.box);
+    found.set(page, own);
+  }
+  return [...found].map(([page, own]) => ({ page, ...own })).sort((a, b) => (a.page ?? 0) - (b.page ?? 0));
+}
+
+/** What of a document is seen on one of its pages. */
+export function onPage(strokes: readonly Stroke[], page: number): readonly Stroke[] {
+  return strokes.filter((stroke) => !("page" in stroke) || stroke.page === undefined || stroke.page === page);
 }
 
 /** The boxes alone, if nothing was drawn but boxes: then the server looks for the mark within them. */

@@ -92,7 +92,19 @@ export async function loadImages(strokes: readonly Stroke[]): Promise<Map<string
   return new Map(found);
 }
 
-const COLOUR = [229, 57, 53] as const;
+/** A mask from a file, kept as text so that it outlives a reload. */
+export async function readMask(file: File): Promise<{ url: string; size: { width: number; height: number } }> {
+  const url = await new Promise<string>((resolve, reject) => {
+    const reader = new FileReader();
+    reader.onload = () => resolve(reader.result as string);
+    reader.onerror = () => reject(reader.error);
+    reader.readAsDataURL(file);
+  });
+  const image = new Image();
+  image.src = url;
+  await image.decode();
+  return { url, size: { width: image.naturalWidth, height: image.naturalHeight } };
+}
 
 async function asOverlay(url: string): Promise<CanvasImageSource> {
   const image = new Image();
@@ -107,7 +119,7 @@ async function asOverlay(url: string): Promise<CanvasImageSource> {
   const pixels = context.getImageData(0, 0, canvas.width, canvas.height);
   for (let index = 0; index < pixels.data.length; index += 4) {
     const light = (pixels.data[index] ?? 0) >= 128 && (pixels.data[index + 3] ?? 0) >= 128;
-    [pixels.data[index], pixels.data[index + 1], pixels.data[index + 2]] = COLOUR;
+    pixels.data[index] = pixels.data[index + 1] = pixels.data[index + 2] = 255;
     pixels.data[index + 3] = light ? 255 : 0;
   }
   context.putImageData(pixels, 0, 0);

@@ -57,5 +57,19 @@ function paintAt(
 ): void {
   const image = stroke.kind === "image" ? images.get(stroke.url) : undefined;
   if (stroke.kind !== "image") paintStroke(target, stroke, colour, images);
-  else if (image) target.drawImage(image, 0, 0, width, height);
+  else if (image) target.drawImage(tinted(image as HTMLCanvasElement, colour), 0, 0, width, height);
+}
+
+/** A mask that was loaded is white: here it gets the colour of the rest. */
+function tinted(mask: HTMLCanvasElement, colour: string): CanvasImageSource {
+  const canvas = document.createElement("canvas");
+  canvas.width = mask.width;
+  canvas.height = mask.height;
+  const context = canvas.getContext("2d");
+  if (context === null) return mask;
+  context.drawImage(mask, 0, 0);
+  context.globalCompositeOperation = "source-in";
+  context.fillStyle = colour;
+  context.fillRect(0, 0, canvas.width, canvas.height);
+  return canvas;
 }

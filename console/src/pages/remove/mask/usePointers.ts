@@ -1,6 +1,6 @@
 import { type PointerEvent, type RefObject, useEffect, useRef, useState } from "react";
 import { boxBetween, type Point, type Stroke } from "./drawing";
-import { pinch, toPicture, type View, zoom } from "./view";
+import { isZooming, pinch, toPicture, type View, zoom } from "./view";
 
 export type Tool = "brush" | "eraser" | "box" | "keep" | "pan";
 
@@ -53,6 +53,10 @@ export function usePointers(setting: Setting) {
       const delta = event.deltaY || event.deltaX;
       if (event.shiftKey && !event.ctrlKey) {
         now.setSize((before) => Math.round(Math.min(400, Math.max(2, before * (delta < 0 ? 1.15 : 0.87)))));
+        return;
+      }
+      if (!isZooming(event)) {
+        now.setView((before) => ({ ...before, x: before.x - event.deltaX, y: before.y - event.deltaY }));
         return;
       }
       const box = element.getBoundingClientRect();

@@ -15,6 +15,15 @@ interface Size {
 const LARGEST = 32;
 const MARGIN = 24;
 
+/**
+ * Whether a turn of the wheel means nearer or farther: a mouse's does, and a pinch, which comes with Ctrl. Two fingers
+ * that glide over a trackpad move; they come in small steps, or sideways.
+ */
+export function isZooming(event: Pick<WheelEvent, "deltaX" | "deltaY" | "deltaMode" | "ctrlKey">): boolean {
+  if (event.ctrlKey || event.deltaMode !== 0) return true;
+  return event.deltaX === 0 && Math.abs(event.deltaY) >= 40;
+}
+
 /** The whole picture, in the middle of the window. */
 export function fitted(picture: Size, frame: Size, margin = MARGIN): View {
   const scale = Math.min((frame.width - margin) / picture.width, (frame.height - margin) / picture.height, 4);
