@@ -27,6 +27,7 @@ _MARGIN = 24  # pixels around a mark that are worked with
 _SAME = 0.5  # boxes that share so much of the smaller one are one mark
 _MOST_SEEDS = 24
 _PERSISTS = 3  # different backgrounds that only something over the picture stays the same on
+_FEW, _ONCE, _MANY_PICTURES = 0.6, 0.25, 8  # what is left of a score with fewer, and where there are so many others
 _WIDEST = 0.35  # of the frame: more is no single mark
 _CLOSER = 6  # frames that are looked at closely
 _REACH, _FURTHEST = 0.6, 240  # how far around what was seen, as a share of its longer side, and in pixels
@@ -283,7 +284,8 @@ def _judge(found: Found, all_steps: list[templates.Steps], mask: NDArray[np.bool
         found.score = 0.9 * found.seen
         found.reasons.append("the picture around it does not change, so it may belong to it")
     else:
-        found.score = found.seen * 0.6
+        # A title, or writing of the scene, is there as long as one picture is: where many are, that is what it is.
+        found.score = found.seen * (_ONCE if others >= _MANY_PICTURES else _FEW)
         found.reasons.append(f"it is seen over {count} of {others} different pictures alone")
     found.score = round(found.score, 3)
     found.reasons.append(f"it looks like a mark ({found.seen:.0%})")

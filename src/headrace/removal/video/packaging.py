@@ -168,6 +168,8 @@ class Package:
             track.codec_context.sample_aspect_ratio = picture.sample_aspect_ratio
         if self.facts.matrix is not None:
             track.set_display_matrix(self.facts.matrix)
+        elif self.facts.rotation:
+            track.set_display_rotation(self.facts.rotation)
         track.metadata.update({key: value for key, value in picture.metadata.items() if key.lower() != "encoder"})
         track.disposition = picture.disposition
 

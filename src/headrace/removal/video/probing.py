@@ -156,7 +156,10 @@ def _any_frame(path: str) -> Any:
 def _matrix(frame: Any) -> tuple[int, ...] | None:
     import numpy as np
 
-    found = next((each for each in frame.side_data if each.type.name == "DISPLAYMATRIX"), None)
+    try:
+        found = next((each for each in frame.side_data if each.type.name == "DISPLAYMATRIX"), None)
+    except ValueError:  # a frame carries something that PyAV has no name for, and then tells nothing of the rest
+        return None
     return None if found is None else tuple(int(number) for number in np.frombuffer(bytes(found), np.int32))
 
 

@@ -1,0 +1,265 @@
+"""What becomes of strangers' clips: left alone without a mark, cleaned with one that FFmpeg put on.
+
+    python -m benchmarks.clips FOLDER [--kinds none,logo,…] [--most N] [--keep FOLDER] [--json]
+
+Without a mark a clip is to come back as "no mark" or with an error that has a code. With one it is to lose the mark and
+nothing else: frames, times, turning, colours, sound and subtitles are compared with the marked file. Clips are not part
+of this repository; README.md says where to find some.
+"""
+
+import argparse
+import collections
+import hashlib
+import json
+import resource
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import av
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.clip_marks import KINDS, mark
+from headrace.errors import HeadraceError
+from headrace.removal import confined_videos
+from headrace.removal.candidates import Outcome
+from headrace.removal.video.model import VideoOrder
+from headrace.removal.video.probing import Facts, probe
+from headrace.removal.video.recognising import is_clip
+from headrace.removal.video.sampling import decoded, native
+
+NONE = "none"
+_LIMIT_S = 600  # a clip that takes longer hangs
+_COMPARED = 40  # frames
+console = Console(stderr=True)
+
+
+@dataclass
+class Row:
+    clip: str
+    kind: str
+    outcome: str = ""
+    reason: str = ""
+    seconds: float = 0.0
+    cpu_s: float = 0.0
+    frames: int = 0
+    facts: str = ""
+    damage: list[str] = field(default_factory=list)  # what else changed
+    before: float = 0.0  # dB inside the mark, before and after; and outside it, after
+    after: float = 0.0
+    outside: float = 0.0
+    bits: float = 0.0  # bit rate of the result as a share of the marked clip's
+
+
+class Hung(Exception):
+    pass
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--kinds", default=f"{NONE},logo,text,jumping", help=f"of {NONE}, {', '.join(KINDS)}")
+    parser.add_argument("--most", type=int, default=1000, help="clips, from all over the folder")
+    parser.add_argument("--keep", type=Path, help="keep marked clips, results and previews here")
+    parser.add_argument("--rows", type=Path, help="append each row to this file, and skip what is in it")
+    parser.add_argument("--json", action="store_true")
+    args = parser.parse_args()
+    av.logging.set_level(av.logging.PANIC)
+    signal.signal(signal.SIGALRM, _hung)
+    paths = [path for path in sorted(args.folder.iterdir()) if path.is_file()]
+    paths = paths[:: max(1, -(-len(paths) // args.most))]
+    rows = _known(args.rows)
+    done = {(row.clip, row.kind) for row in rows}
+    for path in paths:
+        for kind in args.kinds.split(","):
+            if (path.name, kind) in done:
+                continue
+            row = one(path, kind, args.keep)
+            rows.append(row)
+            console.print(f"{row.clip} {kind}: {row.outcome} {row.reason[:90]} {' '.join(row.damage)}", markup=False)
+            if args.rows:
+                with args.rows.open("a") as file:
+                    file.write(json.dumps(vars(row)) + "\n")
+    figures = summary(rows)
+    if args.json:
+        print(json.dumps(figures))
+
+
+def _known(path: Path | None) -> list[Row]:
+    if path is None or not path.exists():
+        return []
+    return [Row(**json.loads(line)) for line in path.read_text().splitlines()]
+
+
+def _hung(*_: object) -> None:
+    raise Hung
+
+
+def one(path: Path, kind: str, keep: Path | None) -> Row:
+    """One clip with one kind of mark; whatever happens is in the row."""
+    row = Row(path.name, kind)
+    try:
+        facts = probe(str(path))
+        row.frames = facts.frames
+        row.facts = f"{facts.format} {facts.codec} {facts.width}x{facts.height} {facts.layout.name} {facts.rotation}"
+    except HeadraceError as exc:
+        row.outcome, row.reason = exc.code, exc.message
+        if kind != NONE:
+            return row
+        facts = None
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch)
+        source, result = path, folder / "result.mp4"
+        if kind != NONE:
+            assert facts is not None
+            try:
+                made = mark(path, facts, kind, folder)
+            except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as exc:
+                row.outcome, row.reason = "not marked", str(getattr(exc, "stderr", b""))[-200:]
+                return row
+            source, result = made.clip, folder / f"result{made.clip.suffix}"
+        elif path.suffix.lower() in (".mp4", ".mov", ".mkv", ".webm"):
+            result = folder / f"result{path.suffix}"
+        preview = folder / "preview.png"
+        _clean(row, source, result, preview)
+        if result.exists() and facts is not None:
+            row.damage = damage(source, result)
+            row.bits = probe(str(result)).bit_rate / max(1, probe(str(source)).bit_rate)
+            if kind != NONE:
+                row.before, row.after, row.outside = quality(path, made.clip, result, made.mask)
+        if keep is not None:
+            for file in (source, result, preview):
+                if file.exists() and file != path:
+                    file.rename(keep / f"{path.stem}.{kind}.{file.name}")
+    return row
+
+
+def _clean(row: Row, source: Path, result: Path, preview: Path) -> None:
+    began, spent = time.monotonic(), _cpu()
+    signal.alarm(_LIMIT_S)
+    try:
+        if not is_clip(source):
+            row.outcome = "no clip"
+            return
+        report = confined_videos.carry_out(VideoOrder(str(source), str(result), preview=str(preview)))
+        assert report.outcome is not None
+        row.outcome, row.reason = str(report.outcome), report.reason or ""
+        row.damage = list(report.warnings)
+    except HeadraceError as exc:
+        row.outcome, row.reason = exc.code, exc.message
+    except Hung:
+        row.outcome = "HUNG"
+    except Exception as exc:  # noqa: BLE001 - the figure is how many there are
+        row.outcome, row.reason = "CRASHED", f"{type(exc).__name__}: {exc}"
+    finally:
+        signal.alarm(0)
+        row.seconds, row.cpu_s = round(time.monotonic() - began, 2), round(_cpu() - spent, 2)
+
+
+def _cpu() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def damage(source: Path, result: Path) -> list[str]:
+    """What of the file is not as it was, but for the picture."""
+    was, now = probe(str(source)), probe(str(result))
+    found = []
+    if was.frames != now.frames:
+        found.append(f"frames {was.frames} -> {now.frames}")
+    elif _times(was) != _times(now):
+        found.append("times")
+    if (was.rotation, was.matrix) != (now.rotation, now.matrix):
+        found.append(f"turned {was.rotation} -> {now.rotation}")
+    if (was.width, was.height) != (now.width, now.height):
+        found.append("size")
+    with av.open(str(source)) as one, av.open(str(result)) as other:
+        for name in ("color_primaries", "color_trc", "colorspace", "color_range"):
+            tags = [getattr(each.streams.video[0].codec_context, name) for each in (one, other)]
+            if tags[0] != tags[1]:
+                found.append(f"{name} {tags[0]} -> {tags[1]}")
+    for kind in ("audio", "subtitle"):
+        if (before := _packets(source, kind)) != (after := _packets(result, kind)):
+            found.append(f"{kind} {len(before)} -> {len(after)}")
+    return found
+
+
+def _times(facts: Facts) -> list[int]:
+    """Milliseconds since the first frame; Matroska counts in them."""
+    return [round((stamp - facts.stamps[0]) * facts.time_base * 1000) for stamp in facts.stamps]
+
+
+def _packets(path: Path, kind: str) -> list[str]:
+    with av.open(str(path)) as container:
+        tracks = [stream for stream in container.streams if stream.type == kind]
+        if not tracks:
+            return []
+        packets = (bytes(packet) for packet in container.demux(tracks) if packet.size and packet.dts is not None)
+        return sorted(hashlib.sha256(packet).hexdigest() for packet in packets)
+
+
+def quality(clean: Path, marked: Path, result: Path, mask: Path) -> tuple[float, float, float]:
+    """Brightness inside the mark against the clean clip, before and after, and outside it against the marked one: dB."""
+    wrong = np.zeros((3, 2))
+    facts = [probe(str(path)) for path in (clean, marked, result, mask)]
+    step = max(1, facts[1].frames // _COMPARED)
+    for number, planes in enumerate(zip(*(_bright(each) for each in facts), strict=False)):
+        if number % step:
+            continue
+        one, before, after, over = planes
+        inside = cv2.dilate((over > 24).view(np.uint8), np.ones((5, 5), np.uint8)).view(np.bool_)
+        outside = ~cv2.dilate(inside.view(np.uint8), np.ones((33, 33), np.uint8)).view(np.bool_)
+        for which, (a, b, where) in enumerate(((before, one, inside), (after, one, inside), (after, before, outside))):
+            if where.any():
+                wrong[which] += ((a[where] - b[where]) ** 2).sum(), where.sum()
+    before, after, outside = (_db(total, count) for total, count in wrong)
+    return before, after, outside
+
+
+def _bright(facts: Facts) -> Iterator[NDArray[np.float32]]:
+    layout = facts.layout
+    for frame in decoded(facts):
+        plane = native(frame, layout).to_ndarray()[: facts.height, : facts.width]
+        yield (plane >> layout.shift).astype(np.float32) if plane.ndim == 2 else plane[0].astype(np.float32)
+
+
+def _db(total: float, count: float) -> float:
+    return round(float(10 * np.log10(255**2 / max(total / max(count, 1), 1e-3))), 2)
+
+
+def summary(rows: list[Row]) -> dict[str, Any]:
+    table = Table("kind", "clips", "outcomes", "dB before", "dB after", "dB outside", "bits", "other damage", box=None)
+    figures: dict[str, Any] = {}
+    for kind in dict.fromkeys(row.kind for row in rows):
+        mine = [row for row in rows if row.kind == kind]
+        counts = collections.Counter(row.outcome for row in mine)
+        gone = [row for row in mine if row.outcome == Outcome.REMOVED]
+        damaged = [row for row in gone if row.damage]
+        middle = {
+            name: _median([getattr(row, name) for row in gone]) for name in ("before", "after", "outside", "bits")
+        }
+        outcomes = ", ".join(f"{name} {count}" for name, count in counts.most_common())
+        table.add_row(kind, str(len(mine)), outcomes, *(f"{value:.2f}" for value in middle.values()), str(len(damaged)))
+        figures |= {f"{kind}_{name.replace(' ', '_')}": count for name, count in counts.items()}
+        figures |= {f"{kind}_{name}_median": value for name, value in middle.items()}
+        figures[f"{kind}_damaged"] = len(damaged)
+        figures[f"{kind}_cpu_s_a_frame"] = _median([row.cpu_s / max(1, row.frames) for row in gone])
+    console.print(table)
+    return figures
+
+
+def _median(values: list[float]) -> float:
+    return round(float(np.median(values)), 4) if values else 0.0
+
+
+if __name__ == "__main__":
+    main()
