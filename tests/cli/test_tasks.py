@@ -118,6 +118,12 @@ def test_options_of_a_task(headrace: Headrace) -> None:
     assert task["labels"] == {"gpu": "a100", "zone": "b"}
 
 
+def test_a_time_in_the_past_is_taken_and_said(headrace: Headrace) -> None:
+    done = headrace("submit", "greet", "--run-at", "2020-01-02T03:04:05Z")
+    assert (done.code, done.out.startswith("tsk_")) == (0, True)
+    assert "2020-01-02T03:04:05Z is in the past: it may start at once" in done.err
+
+
 def test_one_key_gives_one_task(headrace: Headrace) -> None:
     first, again = (headrace("submit", "greet", "--idempotency-key", "k").out for _ in range(2))
     assert first == again

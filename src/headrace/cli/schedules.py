@@ -22,7 +22,11 @@ RunAt = Annotated[str | None, typer.Option(help="Or once at this time: 2026-03-0
 Timezone = Annotated[str | None, typer.Option("--tz", help="The zone whose clock the expression is read by.")]
 Data = Annotated[
     str | None,
-    typer.Option(help="What the handler is given, as JSON; @file reads it from a file, - from standard input."),
+    typer.Option(
+        "--data",
+        "--payload",  # as `submit` has it
+        help="What the handler is given, as JSON; @file reads it from a file, - from standard input.",
+    ),
 ]
 Labels = Annotated[list[str] | None, typer.Option(help="Only a worker with these runs it, as key=value. Repeatable.")]
 Description = Annotated[str | None, typer.Option(help="What it is for.")]

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from time import monotonic
 from typing import Annotated, Any
 
@@ -51,13 +52,16 @@ def submit(
     json: Json = False,
 ) -> None:
     """Submit a task and print its id."""
+    at = None if run_at is None else instant(run_at, "--run-at")
+    if at is not None and at < datetime.now(UTC):
+        say(f"{run_at} is in the past: it may start at once")
     body = given(
         type=task_type,
         payload=read_payload(payload),
         title=title,
         queue=queue,
         priority=priority,
-        run_at=None if run_at is None else instant(run_at, "--run-at").isoformat(),
+        run_at=None if at is None else at.isoformat(),
         max_attempts=max_attempts,
         timeout_seconds=timeout,
         limit_key=limit_key,

@@ -115,22 +115,23 @@ async def _work(
             config,
         )
 
-        async with removing(settings, deployment, queues=config.queues, labels=config.labels) as remover:
-            workers = [working] if remover is None else [working, remover]
-            waits_for.extend(workers)
+        # In this order: a hard exit must come after the worker for removal has ended, or its row would seem alive.
+        with _past_deaf_handlers(working):
+            async with removing(settings, deployment, queues=config.queues, labels=config.labels) as remover:
+                workers = [working] if remover is None else [working, remover]
+                waits_for.extend(workers)
 
-            def totals() -> tuple[int, Totals]:
-                figures = [each.figures for each in workers]
-                return 1, Totals(
-                    sum(each.running for each in workers),
-                    sum(each.finished for each in figures),
-                    sum(each.failed for each in figures),
-                    sum(each.lost for each in figures),
-                )
+                def totals() -> tuple[int, Totals]:
+                    figures = [each.figures for each in workers]
+                    return 1, Totals(
+                        sum(each.running for each in workers),
+                        sum(each.finished for each in figures),
+                        sum(each.failed for each in figures),
+                        sum(each.lost for each in figures),
+                    )
 
-            meters = Meters("worker", __version__)
-            meters.add(working.read_figures)
-            with _past_deaf_handlers(working):
+                meters = Meters("worker", __version__)
+                meters.add(working.read_figures)
                 async with (
                     metrics_served(settings, deployment, meters),
                     reporting(display, totals, db, config.queues, stop=stop),
