@@ -171,6 +171,23 @@ async def test_failed_ones_are_tried_again_each_by_itself(site: Site, db: Databa
     assert await site.statuses([stopped]) == {"CANCELED"}
 
 
+async def test_what_failed_again_meanwhile_is_not_tried_a_second_time(site: Site, db: Database) -> None:
+    ada = await stand.user(db, "ada")
+    failed = await site.submit(ada, 3, "fail")
+    async with site.working(site.registry), asyncio.timeout(60):
+        while await site.statuses(failed) != {"FAILED"}:
+            await asyncio.sleep(0.02)
+        made = await site.bulk(ada, "retry", 3, status=["FAILED"])
+        assert (await site.send(ada, "POST", f"/v1/tasks/{failed[0]}/retry")).status_code == 200
+        attempts = "SELECT attempt FROM headrace.tasks WHERE id = $1 AND status = 'FAILED'"
+        while [row["attempt"] for row in await site.rows(attempts, failed[0])] != [2]:
+            await asyncio.sleep(0.02)
+    found = await site.finished(ada, made)
+    assert (found["done"], found["skipped"], found["refused"]) == (2, 1, 0)
+    assert await site.statuses(failed[:1]) == {"FAILED"}
+    assert await site.statuses(failed[1:]) == {"QUEUED"}
+
+
 async def test_more_than_was_shown_is_asked_again(site: Site, db: Database) -> None:
     ada = await stand.user(db, "ada")
     await site.submit(ada, 40)

@@ -1,7 +1,7 @@
 import { Button, Checkbox, Loader, Skeleton, Text } from "@mantine/core";
 import { useMediaQuery } from "@mantine/hooks";
 import { useWindowVirtualizer } from "@tanstack/react-virtual";
-import { type ReactNode, useEffect, useRef, useState } from "react";
+import { memo, type ReactNode, useEffect, useRef, useState } from "react";
 import { Link } from "react-router";
 import type { Listing } from "../api";
 import { useText } from "../i18n";
@@ -73,8 +73,8 @@ export function CursorTable<T>({ label, listing, columns, rowKey, href, onOpen, 
     if (!next.delete(key)) next.add(key);
     selection?.onChange(next);
   };
-  const keys = items.map(rowKey);
-  const allChosen = keys.length > 0 && keys.every((key) => selection?.chosen.has(key));
+  const allChosen =
+    selection !== undefined && items.length > 0 && items.every((row) => selection.chosen.has(rowKey(row)));
   const showNewer = () => {
     listing.reload();
     window.scrollTo({ top: 0 });
@@ -98,7 +98,7 @@ export function CursorTable<T>({ label, listing, columns, rowKey, href, onOpen, 
                   aria-label={t("selectAll")}
                   checked={allChosen}
                   indeterminate={!allChosen && selection.chosen.size > 0}
-                  onChange={() => selection.onChange(new Set(allChosen ? [] : keys))}
+                  onChange={() => selection.onChange(new Set(allChosen ? [] : items.map(rowKey)))}
                 />
               </div>
             )}
@@ -130,35 +130,15 @@ export function CursorTable<T>({ label, listing, columns, rowKey, href, onOpen, 
               >
                 {selection && (
                   <div role="cell" className={classes.check}>
-                    <Checkbox
-                      size="xs"
+                    <input
+                      type="checkbox"
                       aria-label={`${t("select")} ${key}`}
                       checked={selection.chosen.has(key)}
                       onChange={() => toggle(key)}
                     />
                   </div>
                 )}
-                {columns
-                  .filter((column) => !isPhone || column.phone !== "hidden")
-                  .map((column, index) => (
-                    <div
-                      key={column.key}
-                      role="cell"
-                      data-align={column.align}
-                      data-phone={isPhone ? (column.phone ?? "fact") : undefined}
-                    >
-                      {isPhone && column.phone !== "title" && column.header && (
-                        <span className={classes.factName}>{column.header}</span>
-                      )}
-                      {index === 0 && (href || onOpen) ? (
-                        <Opener item={item} href={href} onOpen={onOpen}>
-                          {column.cell(item)}
-                        </Opener>
-                      ) : (
-                        column.cell(item)
-                      )}
-                    </div>
-                  ))}
+                <Cells item={item} columns={columns} isPhone={isPhone} href={href} onOpen={onOpen} />
               </div>
             );
           })}
@@ -178,6 +158,39 @@ export function CursorTable<T>({ label, listing, columns, rowKey, href, onOpen, 
     </>
   );
 }
+
+interface CellsProps<T> {
+  readonly item: T;
+  readonly columns: readonly Column<T>[];
+  readonly isPhone: boolean;
+  readonly href: ((row: T) => string) | undefined;
+  readonly onOpen: ((row: T) => void) | undefined;
+}
+
+/** What a row shows. It is not drawn again while somebody scrolls past it. */
+const Cells = memo(function Cells<T>({ item, columns, isPhone, href, onOpen }: CellsProps<T>) {
+  return columns
+    .filter((column) => !isPhone || column.phone !== "hidden")
+    .map((column, index) => (
+      <div
+        key={column.key}
+        role="cell"
+        data-align={column.align}
+        data-phone={isPhone ? (column.phone ?? "fact") : undefined}
+      >
+        {isPhone && column.phone !== "title" && column.header && (
+          <span className={classes.factName}>{column.header}</span>
+        )}
+        {index === 0 && (href || onOpen) ? (
+          <Opener item={item} href={href} onOpen={onOpen}>
+            {column.cell(item)}
+          </Opener>
+        ) : (
+          column.cell(item)
+        )}
+      </div>
+    ));
+}) as <T>(props: CellsProps<T>) => ReactNode;
 
 /** The first cell is the link; its area covers the row, so that a click anywhere opens it. */
 function Opener<T>({

@@ -1,4 +1,4 @@
-import { Tooltip, UnstyledButton } from "@mantine/core";
+import { UnstyledButton } from "@mantine/core";
 import { useState } from "react";
 import { useText } from "../i18n";
 import { commonTexts } from "./components.texts";
@@ -16,20 +16,19 @@ export function Id({ id, full = false }: { id: string; full?: boolean }) {
     setTimeout(() => setCopied(false), 1500);
   };
   return (
-    <Tooltip label={copied ? t("copied") : id} position="top">
-      <UnstyledButton
-        className={classes.id}
-        aria-label={`${t("copy")} ${id}`}
-        onClick={(event) => {
-          event.stopPropagation();
-          event.preventDefault();
-          void copy();
-        }}
-      >
-        <span>{full ? id : shortId(id)}</span>
-        {copied ? <IconCheck size={13} /> : <IconCopy size={13} />}
-      </UnstyledButton>
-    </Tooltip>
+    <UnstyledButton
+      title={copied ? t("copied") : id}
+      className={classes.id}
+      aria-label={`${t("copy")} ${id}`}
+      onClick={(event) => {
+        event.stopPropagation();
+        event.preventDefault();
+        void copy();
+      }}
+    >
+      <span>{full ? id : shortId(id)}</span>
+      {copied ? <IconCheck size={13} /> : <IconCopy size={13} />}
+    </UnstyledButton>
   );
 }
 

@@ -1,4 +1,3 @@
-import { Tooltip } from "@mantine/core";
 import { useSyncExternalStore } from "react";
 import { formats, useLanguage, useText } from "../i18n";
 import { commonTexts } from "./components.texts";
@@ -32,17 +31,16 @@ export function useNow(): number {
 export function Time({ at, exact = false }: { at: string | null | undefined; exact?: boolean }) {
   const language = useLanguage();
   const t = useText(commonTexts);
-  const current = useNow();
+  // Drawn again when the words change, not with every second: a list shows many.
+  const relative = useSyncExternalStore(subscribe, () =>
+    at ? formats.relative(new Date(at), new Date(now), language) : "",
+  );
   if (!at) return <span>{t("never")}</span>;
-  const date = new Date(at);
-  const relative = formats.relative(date, new Date(Math.max(current, 0)), language);
-  const absolute = formats.absolute(date, language);
+  const absolute = formats.absolute(new Date(at), language);
   return (
-    <Tooltip label={exact ? relative : absolute}>
-      <time dateTime={at} className="figures">
-        {exact ? absolute : relative}
-      </time>
-    </Tooltip>
+    <time dateTime={at} className="figures" title={exact ? relative : absolute}>
+      {exact ? absolute : relative}
+    </time>
   );
 }
 

@@ -2,6 +2,19 @@ import type { Language } from "./language";
 
 const LOCALES: Record<Language, string> = { en: "en", zh: "zh-CN" };
 
+/** Making a formatter takes longer than a thousand uses of it. */
+function once<T>(make: (locale: string) => T): (chosen: Language) => T {
+  const made: Partial<Record<Language, T>> = {};
+  return (chosen) => {
+    made[chosen] ??= make(LOCALES[chosen]);
+    return made[chosen];
+  };
+}
+
+const RELATIVE = once((locale) => new Intl.RelativeTimeFormat(locale, { numeric: "auto" }));
+const ABSOLUTE = once((locale) => new Intl.DateTimeFormat(locale, { dateStyle: "medium", timeStyle: "long" }));
+const NUMBER = once((locale) => new Intl.NumberFormat(locale));
+
 const STEPS: readonly [Intl.RelativeTimeFormatUnit, number][] = [
   ["year", 31_536_000],
   ["month", 2_592_000],
@@ -14,7 +27,7 @@ const STEPS: readonly [Intl.RelativeTimeFormatUnit, number][] = [
 /** "3 minutes ago", "in 2 days". */
 export function relative(at: Date, now: Date, chosen: Language): string {
   const seconds = Math.round((at.getTime() - now.getTime()) / 1000);
-  const format = new Intl.RelativeTimeFormat(LOCALES[chosen], { numeric: "auto" });
+  const format = RELATIVE(chosen);
   for (const [unit, length] of STEPS) {
     if (Math.abs(seconds) >= length) return format.format(Math.trunc(seconds / length), unit);
   }
@@ -23,7 +36,7 @@ export function relative(at: Date, now: Date, chosen: Language): string {
 
 /** The instant in the reader's own zone, which is named. */
 export function absolute(at: Date, chosen: Language): string {
-  return at.toLocaleString(LOCALES[chosen], { dateStyle: "medium", timeStyle: "long" });
+  return ABSOLUTE(chosen).format(at);
 }
 
 export function shortDate(at: Date, chosen: Language): string {
@@ -64,7 +77,7 @@ export function bytes(size: number): string {
 }
 
 export function number(value: number, chosen: Language, options?: Intl.NumberFormatOptions): string {
-  return value.toLocaleString(LOCALES[chosen], options);
+  return options ? value.toLocaleString(LOCALES[chosen], options) : NUMBER(chosen).format(value);
 }
 
 export function percent(share: number, chosen: Language): string {

@@ -6,6 +6,7 @@ look at what is not theirs.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 
 from asyncpg import ForeignKeyViolationError
 
@@ -249,16 +250,26 @@ async def stop_waiting(tx: Tx, tasks: Tasks, task_ids: Sequence[str], *, message
     return sum([await stop_task(tx, tasks, task_id, message=message) for task_id in waiting])
 
 
-async def retry_task(tx: Tx, tasks: Tasks, caller: Caller, task_id: str, *, expected: int | None = None) -> Task:
+async def retry_task(
+    tx: Tx,
+    tasks: Tasks,
+    caller: Caller,
+    task_id: str,
+    *,
+    expected: int | None = None,
+    over_by: datetime | None = None,
+) -> Task:
     """Run a task again that failed or was canceled: it waits anew, and may fail as often as at first.
 
-    ``TaskNotOver`` while it waits or runs; ``TaskOver`` if it succeeded, which is for good. What it costs today is held
-    anew: ``QuotaExhausted`` if that is no longer left. Only whoever may submit its type may, within the
-    cap of open tasks.
+    ``TaskNotOver`` while it waits or runs, and if it was not over ``over_by`` a time; ``TaskOver`` if it succeeded,
+    which is for good. What it costs today is held anew: ``QuotaExhausted`` if that is no longer left. Only whoever may
+    submit its type may, within the cap of open tasks.
     """
     old, _ = await _hold(tx, caller, task_id, expected)
     if not old.status.is_over:
         raise TaskNotOver("The task is not over yet: there is nothing to try again.", status=old.status)
+    if over_by is not None and old.finished_at is not None and old.finished_at > over_by:
+        raise TaskNotOver("The task has run again since, and ended anew.", status=old.status)
     if old.status is TaskStatus.SUCCEEDED:
         raise TaskOver("The task succeeded: submit another one to do it again.", status=old.status)
     known = await known_or_plain(tx, tasks, old.task_type)

@@ -90,7 +90,9 @@ async def _choose(tx: Tx, bulk: Bulk) -> Chosen:
     if bulk.resource is BulkResource.TASKS:
         given = TaskFilterIn.model_validate(bulk.filter)
         wanted = given.wanted(bulk.user_id, TaskAction(bulk.action))
-        return await selection.choose_tasks(tx, given, wanted, after=bulk.position, limit=_BATCH)
+        return await selection.choose_tasks(
+            tx, given, wanted, asked_at=bulk.created_at, after=bulk.position, limit=_BATCH
+        )
     meant = ScheduleFilterIn.model_validate(bulk.filter)
     which = meant.wanted(bulk.user_id, ScheduleAction(bulk.action))
     return await selection.choose_schedules(tx, meant, which, after=bulk.position, limit=_BATCH)
@@ -100,6 +102,9 @@ async def _act(work: _Work, chosen: Chosen, context: TaskContext) -> None:
     """All of a batch: together where a statement can do it, the rest one by one, each in a transaction of its own, so
     that none waits for another's lock."""
     left = [each for each in chosen.ids if each != context.task_id]
+    if chosen.late:
+        async with work.db.transaction() as tx:
+            await store.add(tx, work.bulk.task_id, Outcome(skipped=chosen.late))
     match work.bulk.action:
         case TaskAction.CANCEL:
             done = await _together(work, [each for each in left if each not in chosen.running])
@@ -160,7 +165,7 @@ async def _do(tx: Tx, work: _Work, row_id: str) -> None:
         case TaskAction.RETRY:
             if await store.find_bulk(tx, row_id) is not None:  # a deletion that somebody stopped must not go on unasked
                 raise Invalid("This acts on many rows itself: try it again by itself, if that is meant.")
-            await tasks.retry_task(tx, work.tasks, work.caller, row_id)
+            await tasks.retry_task(tx, work.tasks, work.caller, row_id, over_by=work.bulk.created_at)
         case ScheduleAction.ENABLE:
             await schedules.enable_schedule(tx, work.tasks, work.caller, row_id)
         case ScheduleAction.DISABLE:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from headrace.database import Tx
 from headrace.operations.bulk.schemas import ScheduleFilterIn, TaskFilterIn
@@ -21,6 +22,7 @@ class Chosen:
     ids: Sequence[str]
     running: frozenset[str]
     position: Mark | None
+    late: int = 0  # tasks that were not over yet when it was asked for, and are by now: they are left alone
 
 
 async def count_tasks(tx: Tx, given: TaskFilterIn, wanted: Filter, *, most: int) -> int:
@@ -29,21 +31,25 @@ async def count_tasks(tx: Tx, given: TaskFilterIn, wanted: Filter, *, most: int)
     return len(_named(await task_store.list_by_id(tx, given.ids), wanted))
 
 
-async def choose_tasks(tx: Tx, given: TaskFilterIn, wanted: Filter, *, after: Mark | None, limit: int) -> Chosen:
+async def choose_tasks(
+    tx: Tx, given: TaskFilterIn, wanted: Filter, *, asked_at: datetime, after: Mark | None, limit: int
+) -> Chosen:
     """The next tasks, newest first."""
     if given.ids is not None:
-        return _chosen(_named(await task_store.list_by_id(tx, given.ids), wanted), None)
+        return _chosen(_named(await task_store.list_by_id(tx, given.ids), wanted), None, asked_at)
     found = await task_store.list_tasks(tx, wanted, older_than=after, limit=limit)
     if found.resume is not None:
-        return _chosen(found.tasks, found.resume)
+        return _chosen(found.tasks, found.resume, asked_at)
     last = found.tasks[-1] if len(found.tasks) == limit else None
-    return _chosen(found.tasks, None if last is None else (last.created_at, last.id))
+    return _chosen(found.tasks, None if last is None else (last.created_at, last.id), asked_at)
 
 
-def _chosen(tasks: Sequence[Task], position: Mark | None) -> Chosen:
+def _chosen(tasks: Sequence[Task], position: Mark | None, asked_at: datetime) -> Chosen:
     waiting = (TaskStatus.QUEUED, TaskStatus.UPLOADED)
-    running = frozenset(task.id for task in tasks if task.status not in waiting and not task.status.is_over)
-    return Chosen([task.id for task in tasks], running, position)
+    # What failed again meanwhile, or ended only now, is not what somebody saw when they asked.
+    meant = [task for task in tasks if task.finished_at is None or task.finished_at <= asked_at]
+    running = frozenset(task.id for task in meant if task.status not in waiting and not task.status.is_over)
+    return Chosen([task.id for task in meant], running, position, late=len(tasks) - len(meant))
 
 
 def _named(tasks: Sequence[Task], wanted: Filter) -> list[Task]:
