@@ -2,6 +2,8 @@
 
 import asyncio
 import secrets
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 from pydantic import TypeAdapter
@@ -42,25 +44,38 @@ async def _size(files: Files, key: str) -> int | None:
 
 async def _make(files: Files, db: Database, asset: Asset) -> str:
     key = f"{asset.user_id}/{asset.id}.webp"
-    folder = files.spool / f"preview.{secrets.token_hex(8)}"
-    target = folder / "preview.webp"
-    await asyncio.to_thread(folder.mkdir, mode=0o700, parents=True)
-    try:
+    facts = _FACTS.validate_python(
+        {**(asset.meta_json or {}), "media_type": asset.media_type, "mime_type": asset.mime_type}
+    )
+    async with _folder(files) as folder:
+        target = folder / "preview.webp"
         source = await _source(files, asset, folder)
-        facts = _FACTS.validate_python(
-            {**(asset.meta_json or {}), "media_type": asset.media_type, "mime_type": asset.mime_type}
-        )
         await files.inspector.preview(
             source, facts, target, longest_side=files.config.preview_side, tenant=asset.user_id
         )
         await files.storage.move_in(preview_name(key), target)
-    finally:
-        await asyncio.to_thread(_remove, folder)
     # Two who ask at once make the same picture under the same name.
     async with db.transaction() as tx:
         if not await assets.set_preview(tx, asset.id, key):
             raise AssetNotFound  # deleted meanwhile: the sweep takes the picture
     return key
+
+
+@asynccontextmanager
+async def at_hand(files: Files, asset: Asset) -> AsyncIterator[Path]:
+    """The file on this machine, to be read and not changed."""
+    async with _folder(files) as folder:
+        yield await _source(files, asset, folder)
+
+
+@asynccontextmanager
+async def _folder(files: Files) -> AsyncIterator[Path]:
+    folder = files.spool / f"preview.{secrets.token_hex(8)}"
+    await asyncio.to_thread(folder.mkdir, mode=0o700, parents=True)
+    try:
+        yield folder
+    finally:
+        await asyncio.to_thread(_remove, folder)
 
 
 async def _source(files: Files, asset: Asset, folder: Path) -> Path:

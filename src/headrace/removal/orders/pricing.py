@@ -21,7 +21,7 @@ def price(asset: Asset, wanted: Wanted, features: Features) -> Priced:
     """What this file would cost; refuses what is known to be impossible before anybody pays for it."""
     facts = dict(asset.meta_json or {})
     _require_doable(asset, facts, wanted)
-    pages = _pages(facts, wanted.pages)
+    pages = _pages(wanted.unlocked.get(asset.id) or facts.get("pages") or 1, wanted.pages)
     units = features.units_for(
         MediaType(asset.media_type),
         Quality(wanted.quality),
@@ -40,8 +40,8 @@ def _require_doable(asset: Asset, facts: dict[str, Any], wanted: Wanted) -> None
         raise MediaUnsupported(
             f"{asset.origin_name} holds {facts['frames']} frames: only single pictures can be cleaned."
         )
-    if facts.get("encrypted"):
-        raise DocumentEncrypted("The document is encrypted: save it without its password, and upload that.")
+    if facts.get("encrypted") and asset.id not in wanted.unlocked:
+        raise DocumentEncrypted(f"{asset.origin_name} is encrypted: order it with its `password`.")
     if facts.get("signed") and not wanted.break_signature:
         raise DocumentSigned("The document is signed, and a change breaks that: allow it with `break_signature`.")
     _require_hints_fit(asset, wanted)
@@ -61,8 +61,7 @@ def _require_hints_fit(asset: Asset, wanted: Wanted) -> None:
         raise OrderInvalid("Only videos last for seconds.")
 
 
-def _pages(facts: dict[str, Any], ranges: Sequence[Span]) -> int:
-    count = int(facts.get("pages") or 1)
+def _pages(count: int, ranges: Sequence[Span]) -> int:
     if not ranges:
         return count
     named = {page for first, last in ranges for page in range(max(1, first), min(last, count) + 1)}

@@ -107,6 +107,7 @@ class StageOrder:
     order: RemovalOrder
     threads: int = 2
     earlier: dict[str, Any] = field(default_factory=dict)  # what DETECTING found
+    password: str | None = field(default=None, repr=False)
     views: list[str] = field(default_factory=list)  # files with other pictures that have the same mark
 
     def path(self, name: str) -> str:
