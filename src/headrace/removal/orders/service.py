@@ -203,5 +203,6 @@ def _payload(priced: Priced, wanted: Wanted, batch_id: str | None = None) -> dic
         pages=list(wanted.pages),
         break_signature=wanted.break_signature,
         accept_poor=wanted.accept_poor,
+        frames=(asset.meta_json or {}).get("frames") or 1 if asset.media_type == MediaType.IMAGE else 1,
         batch_id=batch_id if wanted.same_mark else None,
     ).model_dump(mode="json")

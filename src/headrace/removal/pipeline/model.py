@@ -94,6 +94,7 @@ class RemovalOrder(BaseModel):
     pages: list[Span] = []
     break_signature: bool = False
     accept_poor: bool = False
+    frames: Annotated[int, Field(ge=1)] = 1  # more than one: an animation
     batch_id: str | None = None  # of the order whose pictures all have the same mark
 
 
@@ -127,6 +128,7 @@ class Names(StrEnum):
     SIGHT = "sight.npz"
     MATTE = "matte.npz"  # the mark that pictures have in common
     MARKS = "marks.npz"  # a clip's
+    FRAMES = "frames.npz"  # an animation's, where they change
     SIDES = "sides.png"  # frames before and after
     RESTORED = "restored.png"
     PREVIEW = "preview.webp"
