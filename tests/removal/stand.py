@@ -114,7 +114,7 @@ async def serving(database_url: str, folder: Path) -> AsyncIterator[Service]:
                 world.db,
                 storage,
                 folder / "scratch",
-                RemoverConfig(processes=1),
+                RemoverConfig(processes=1, spare=0),
                 Vault(derive_key(stand.SECRET, PURPOSE)),
             ) as remover,
             working(chosen, world.db, remover) as stop,

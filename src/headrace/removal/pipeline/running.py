@@ -69,6 +69,7 @@ class RemoverConfig:
     cpu_seconds: int = 3600
     wall_seconds: int = 3600
     file_bytes: int = 8 * 1024**3
+    spare: int = 1  # children that are kept ready for the next file: each serves one alone
 
 
 def is_installed() -> bool:
@@ -93,7 +94,9 @@ class Remover:
         self._config = config or RemoverConfig()
         self._scratch = scratch / "removal"
         self._scratch.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._children = Standalone(size=self._config.processes, folder=self._scratch)
+        self._children = Standalone(
+            size=self._config.processes + self._config.spare, folder=self._scratch, spare=self._config.spare
+        )
         self._confined, self._converting = _types(self._config)
 
     async def __aenter__(self) -> Self:
