@@ -30,6 +30,7 @@ from headrace.removal.pipeline.model import (
 )
 from headrace.removal.pipeline.previewing import write_preview
 from headrace.removal.pipeline.shared_mark import Mark
+from headrace.removal.thorough import with_second_pass
 
 Picture = NDArray[np.uint8]
 Progress = Callable[[int], object]
@@ -98,6 +99,10 @@ def inpaint(order: StageOrder, progress: Progress) -> StageReport:
         return _restored(order, done.picture, facts)
     sight = keeping.load(order.path(Names.SIGHT))
     restoration = solve(picture, sight, least_score=least_score(order.order), threads=order.threads)
+    # Of what somebody has named by its number, a second look may see something else.
+    if order.order.quality == "HIGH" and not order.order.candidates:
+        progress(50)
+        restoration = with_second_pass(picture, restoration, hints_of(order, picture), threads=order.threads)
     progress(95)
     facts = {
         "confidence": restoration.confidence,
@@ -153,7 +158,7 @@ def refusal_of_check(facts: dict[str, Any], order: RemovalOrder) -> FailureCode 
 def mark_of(order: StageOrder) -> Mark:
     if _is_shared(order):
         return shared_mark.mark(order)
-    sight = keeping.load(order.path(Names.SIGHT))
+    sight = keeping.load(order.path(Names.SIGHT)).at_least(least_score(order.order))
     alpha = sight.alpha
     return Mark(sight.mask_tight, sight.mask_loose, alpha, sight.colour * alpha[..., None])
 
