@@ -14,6 +14,9 @@ from headrace.removal.eye.model import LEAST_SCORE, Picture, Restoration
 from headrace.removal.eye.solving import solve
 
 
+_AGREE = 0.9  # of what either has changed, that both have
+
+
 def with_second_pass(
     picture: Picture, first: Restoration, hints: Hints | None, *, threads: int, least_score: float = LEAST_SCORE
 ) -> Restoration:
@@ -26,7 +29,10 @@ def with_second_pass(
     if second.refused is not None:
         return first
     other = second.picture[:, ::-1]
-    both = (first.picture != picture).any(2) & (other != picture).any(2)
+    changed, likewise = (first.picture != picture).any(2), (other != picture).any(2)
+    both = changed & likewise
+    if both.sum() < _AGREE * (changed | likewise).sum():
+        return first  # one of them has overlooked a part: a shadow, a plate
     mean = (first.picture[both].astype(np.uint16) + other[both] + 1) // 2
     result = first.picture.copy()
     result[both] = mean.astype(np.uint8)
