@@ -639,6 +639,17 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON headrace.relays TO headrace_app;
 COMMENT ON TABLE headrace.relays IS 'Processes that give events to their consumers. One that is silent for a minute is not there.';
 COMMENT ON COLUMN headrace.relays.asleep IS 'Whether it waits to be told of new events (NOTIFY headrace_events).';
 
+CREATE TABLE headrace.removal_passwords (
+  task_id varchar(64) NOT NULL,
+  sealed text NOT NULL,
+  created_at timestamptz NOT NULL DEFAULT now(),
+  CONSTRAINT removal_passwords_pkey PRIMARY KEY (task_id),
+  CONSTRAINT fk_removal_passwords_tasks_task_id FOREIGN KEY (task_id) REFERENCES headrace.tasks(id) ON DELETE CASCADE
+);
+GRANT SELECT, INSERT, DELETE ON headrace.removal_passwords TO headrace_app;
+COMMENT ON TABLE headrace.removal_passwords IS 'What opens the document of a removal, encrypted. Deleted in the transaction that ends the task.';
+COMMENT ON COLUMN headrace.removal_passwords.sealed IS 'Under the deployment''s secret key, bound to the task.';
+
 CREATE TABLE headrace.removals (
   task_id varchar(64) NOT NULL,
   user_id varchar(64) NOT NULL,
@@ -1194,6 +1205,7 @@ CREATE TABLE headrace.task_types (
   submit varchar(255) DEFAULT 'admins',
   payload_check jsonb,
   retention jsonb,
+  limited_by_plan boolean DEFAULT false,
   CONSTRAINT task_types_pkey PRIMARY KEY (name),
   CONSTRAINT ck_task_types_limit_key CHECK ((limit_key ~ '^(user|payload(\.[A-Za-z_][A-Za-z0-9_-]*)+)$')),
   CONSTRAINT ck_task_types_max_attempts CHECK ((max_attempts > 0)),
@@ -1217,6 +1229,7 @@ COMMENT ON COLUMN headrace.task_types.emits_always IS 'Whether its events are wr
 COMMENT ON COLUMN headrace.task_types.submit IS 'Who may submit it: admins, users, or a scope that an API key must have been given; null: admins.';
 COMMENT ON COLUMN headrace.task_types.payload_check IS 'What of payload_schema headrace.payload_fault checks; null: nothing.';
 COMMENT ON COLUMN headrace.task_types.retention IS '{status: seconds}: how long a task is kept after it has ended like this; null seconds: for ever. What is not there is as the settings say.';
+COMMENT ON COLUMN headrace.task_types.limited_by_plan IS 'Whether a user''s running tasks of all such types together are limited by what their plan says.';
 
 CREATE TABLE headrace.tasks (
   id varchar(64) NOT NULL,
@@ -1840,6 +1853,10 @@ COMMENT ON COLUMN headrace.audit_logs.detail_json IS 'What the trail knows beyon
 -- Whether an order may go from one status to another (or stay).
 -- headrace.payment_order_may_move(source text, target text) RETURNS boolean
 --   in functions/payment_order_may_move.sql
+
+-- How many tasks of a user run at once, by their plan.
+-- headrace.plan_concurrency(of_user text) RETURNS integer
+--   in functions/plan_concurrency.sql
 
 -- Marks events that a relay still has as published; gives those.
 -- headrace.publish_events(events bigint[], heads bigint[], leased_until timestamptz) RETURNS SETOF bigint

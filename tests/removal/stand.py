@@ -14,6 +14,8 @@ from headrace.assembly.followers import followers
 from headrace.cli.files_wiring import files_storage
 from headrace.cli.wiring import Deployment, relaying, worker_config
 from headrace.database import Database, DatabaseConfig, Row
+from headrace.edge.services import derive_key
+from headrace.removal.passwords import PURPOSE
 from headrace.removal.pipeline.model import StageOrder, StageReport
 from headrace.removal.pipeline.pace import Pace
 from headrace.removal.pipeline.running import Remover, RemoverConfig
@@ -22,6 +24,7 @@ from headrace.settings import Settings
 from headrace.storage import Storage
 from headrace.tasks.worker.config import WorkerConfig
 from headrace.tasks.worker.loop import Worker
+from headrace.vault import Vault
 from tests.edge import stand
 from tests.web.test_everything_is_audited import World, whole_api
 from tests.webhooks.receiver import Receiver, receiving
@@ -107,7 +110,13 @@ async def serving(database_url: str, folder: Path) -> AsyncIterator[Service]:
         async with (
             receiving() as receiver,
             relaying(chosen, place),
-            Watched(world.db, storage, folder / "scratch", RemoverConfig(processes=1)) as remover,
+            Watched(
+                world.db,
+                storage,
+                folder / "scratch",
+                RemoverConfig(processes=1, spare=0),
+                Vault(derive_key(stand.SECRET, PURPOSE)),
+            ) as remover,
             working(chosen, world.db, remover) as stop,
         ):
             endpoint = {"name": "ours", "url": receiver.url, "subscribed_events": ["task.succeeded", "task.failed"]}

@@ -67,7 +67,7 @@ def routers(deps: RouteDeps) -> Sequence[APIRouter]:
         webhook_routes.create_router(deps.webhooks),
         notification_routes.create_router(deps.inbox),
         file_routes.create_router(deps.files),
-        removal_routes.create_router(deps.tasks),
+        removal_routes.create_router(deps.tasks, deps.files),
         audit_routes.router,
         config_routes.create_router(deps.config_keys, deps.configs, deps.offer),
         risk_routes.router,

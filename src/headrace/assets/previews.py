@@ -44,12 +44,12 @@ async def _size(files: Files, key: str) -> int | None:
 
 async def _make(files: Files, db: Database, asset: Asset) -> str:
     key = f"{asset.user_id}/{asset.id}.webp"
+    facts = _FACTS.validate_python(
+        {**(asset.meta_json or {}), "media_type": asset.media_type, "mime_type": asset.mime_type}
+    )
     async with scratch(files) as folder:
         target = folder / "preview.webp"
         source = await local_copy(files, asset.object_name, folder)
-        facts = _FACTS.validate_python(
-            {**(asset.meta_json or {}), "media_type": asset.media_type, "mime_type": asset.mime_type}
-        )
         await files.inspector.preview(
             source, facts, target, longest_side=files.config.preview_side, tenant=asset.user_id
         )
@@ -59,6 +59,13 @@ async def _make(files: Files, db: Database, asset: Asset) -> str:
         if not await assets.set_preview(tx, asset.id, key):
             raise AssetNotFound  # deleted meanwhile: the sweep takes the picture
     return key
+
+
+@asynccontextmanager
+async def at_hand(files: Files, asset: Asset) -> AsyncIterator[Path]:
+    """The file on this machine, to be read and not changed."""
+    async with scratch(files) as folder:
+        yield await local_copy(files, asset.object_name, folder)
 
 
 async def local_copy(files: Files, name: str, folder: Path) -> Path:

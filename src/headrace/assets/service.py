@@ -27,7 +27,9 @@ EVERYBODY = "*"
 class Inspects(Protocol):
     """What looks into files: ``inspection.service.Inspector``."""
 
-    async def inspect(self, path: Path, *, limits: FileLimits, tenant: str | None = None) -> Facts: ...
+    async def inspect(
+        self, path: Path, *, limits: FileLimits, tenant: str | None = None, password: str | None = None
+    ) -> Facts: ...
 
     async def preview(
         self, path: Path, facts: Facts, target: Path, *, longest_side: int, tenant: str | None = None

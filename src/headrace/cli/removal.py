@@ -116,6 +116,7 @@ def remove(
         keep=_rectangles(keep, "--keep"),
         drawn=None if mask is None else str(mask),
         strength=strength,
+        thorough=quality is Quality.HIGH,
     )
     if mode is Mode.MANUAL and not (only or box or mask):
         raise typer.BadParameter(

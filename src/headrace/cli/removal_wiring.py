@@ -8,13 +8,16 @@ from dataclasses import replace
 
 from headrace.assembly.followers import followers
 from headrace.cli.files_wiring import file_config, files_storage
-from headrace.cli.wiring import Deployment, worker_config
+from headrace.cli.wiring import DataFolderClosed, Deployment, SecretKeyMissing, secret_key, worker_config
 from headrace.database import Database
+from headrace.edge.services import derive_key
+from headrace.removal.passwords import PURPOSE
 from headrace.removal.pipeline.running import Remover, RemoverConfig, is_installed
 from headrace.removal.pipeline.types import QUEUE, removal_types
 from headrace.settings import Settings
 from headrace.storage import Storage
 from headrace.tasks.worker.loop import Worker
+from headrace.vault import Vault
 
 
 def processes(chosen: Settings) -> int:
@@ -30,6 +33,14 @@ def remover_config(chosen: Settings, count: int) -> RemoverConfig:
     return RemoverConfig(
         processes=count, memory_bytes=int(chosen.removal_memory), cpu_seconds=4 * seconds, wall_seconds=seconds
     )
+
+
+def _vault(chosen: Settings) -> Vault | None:
+    """What opens documents' passwords; a worker without the deployment's secret leaves those documents to others."""
+    try:
+        return Vault(derive_key(secret_key(chosen), PURPOSE))
+    except (SecretKeyMissing, DataFolderClosed):
+        return None
 
 
 @asynccontextmanager
@@ -55,7 +66,7 @@ async def removing(
     try:
         async with (
             await Database.connect(connection) as db,
-            Remover(db, storage, config.scratch, remover_config(chosen, count)) as remover,
+            Remover(db, storage, config.scratch, remover_config(chosen, count), _vault(chosen)) as remover,
             asyncio.TaskGroup() as group,
         ):
             worker = Worker(db, removal_types(remover), followers(file_config(chosen)), config)

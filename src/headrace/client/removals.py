@@ -31,6 +31,7 @@ class NewRemoval:
     accept_poor: bool = False
     title: str | None = None
     same_mark: bool = False
+    password: str | None = field(default=None, repr=False)
 
     def as_json(self, asset_ids: Sequence[str], *, priced_only: bool = False) -> dict[str, Any]:
         """As the API takes it; ``priced_only`` leaves out what has nothing to do with the price."""
@@ -118,9 +119,17 @@ class Removals(Verbs):
         answer = await self._create("/v1/removals", (wanted or NewRemoval()).as_json(asset_ids), key)
         return [Removal.of(item) for item in answer["items"]]
 
-    async def detect(self, asset_id: str, hints: Sequence[Mapping[str, Any]] = (), *, key: str | None = None) -> Task:
+    async def detect(
+        self,
+        asset_id: str,
+        hints: Sequence[Mapping[str, Any]] = (),
+        *,
+        password: str | None = None,
+        key: str | None = None,
+    ) -> Task:
         """Have somebody look for marks, for nothing: when the task has succeeded, its result has the candidates."""
-        return Task.of(await self._create(f"/v1/assets/{part(asset_id)}/detect", {"hints": list(hints)}, key))
+        body = {"hints": list(hints), **given({"password": password})}
+        return Task.of(await self._create(f"/v1/assets/{part(asset_id)}/detect", body, key))
 
     async def get(self, removal_id: str) -> Removal:
         """One removal, with the candidates that were found in the file."""

@@ -23,8 +23,15 @@ class SyncRemovals:
     ) -> Sequence[Removal]:
         return self._loop.run(self._removals.order(asset_ids, wanted, key=key))
 
-    def detect(self, asset_id: str, hints: Sequence[Mapping[str, Any]] = (), *, key: str | None = None) -> Task:
-        return self._loop.run(self._removals.detect(asset_id, hints, key=key))
+    def detect(
+        self,
+        asset_id: str,
+        hints: Sequence[Mapping[str, Any]] = (),
+        *,
+        password: str | None = None,
+        key: str | None = None,
+    ) -> Task:
+        return self._loop.run(self._removals.detect(asset_id, hints, password=password, key=key))
 
     def get(self, removal_id: str) -> Removal:
         return self._loop.run(self._removals.get(removal_id))

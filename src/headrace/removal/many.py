@@ -15,7 +15,6 @@ from headrace.removal.pictures import read, writing
 from headrace.removal.report import MarkedRegion, Order, Removal, Report
 
 if TYPE_CHECKING:
-    from headrace.removal.outline import Outline
     from headrace.removal.views.solving import Matte
 
 FEWEST = 4  # pictures that tell of each other's mark
@@ -126,7 +125,7 @@ def learn(
 
 
 def _with_mark(views: list[Any], matte: "Matte") -> list[Any]:
-    shares = [_outline(view, matte).found for view in views]
+    shares = [_outline(view, matte) for view in views]
     usual = sorted(shares)[len(shares) // 2]
     return [view for view, share in zip(views, shares, strict=True) if share >= _PRESENT * usual]
 
@@ -191,9 +190,9 @@ def take_off(picture: Any, matte: "Matte") -> TakenOff:
     inside = matte.loose & (matte.alpha > 0)
     result = picture.copy()
     result[inside] = np.clip(np.rint(draft.blend[inside]), 0, 255).astype(np.uint8)
-    before, whole = _outline(picture, matte)
-    left = abs(_outline(result, matte).found) / max(abs(before), 1e-6)
-    return TakenOff(result, inside, before / max(whole, 1e-6), left, int((draft.invented[inside] > 0.5).sum()))
+    before = _outline(picture, matte)
+    left = abs(_outline(result, matte)) / max(abs(before), 1e-6)
+    return TakenOff(result, inside, before, left, int((draft.invented[inside] > 0.5).sum()))
 
 
 def _taken_off(order: Order, matte: "Matte", score: float) -> Report | None:
@@ -222,7 +221,7 @@ def _taken_off(order: Order, matte: "Matte", score: float) -> Report | None:
     return Report(width, height, round(score, 4), (region,), covered, seconds, removal)
 
 
-def _outline(picture: Any, matte: "Matte") -> "Outline":
+def _outline(picture: Any, matte: "Matte") -> float:
     from headrace.removal.outline import outline
 
     return outline(picture, matte.alpha, matte.tint, matte.loose)

@@ -2,6 +2,8 @@
 
 import importlib.util
 
+MOST_ANIMATED_PIXELS = 300_000_000  # of all frames of an animated picture together
+
 
 def has_video() -> bool:
     """Whether the stages of videos are there."""

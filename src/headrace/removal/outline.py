@@ -5,7 +5,7 @@ in brightness have in common with the steps that the mark would make is the mark
 gone, and less than nothing where more was taken away than was there.
 """
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import cv2
 import numpy as np
@@ -16,19 +16,13 @@ Mask = NDArray[np.bool_]
 
 _AROUND = 64  # pixels beside the mark that tell of its ground
 _GROUND = 61  # pixels over which the ground is taken together
-_STEEPEST = 24.0  # levels: an edge of the picture counts no more than that
 
 
-class Outline(NamedTuple):
-    found: float  # in the picture
-    whole: float  # on smooth ground
-
-
-def outline(picture: Any, alpha: Plane, tint: Plane, loose: Mask) -> Outline:
-    """What is there of the mark's outline; ``tint`` is the mark's colour times alpha, in levels (H W 3)."""
+def outline(picture: Any, alpha: Plane, tint: Plane, loose: Mask) -> float:
+    """What is there of the mark's outline, about 1 where all of it is. ``tint`` is its colour times alpha (H W 3)."""
     rows, columns = np.flatnonzero(loose.any(1)), np.flatnonzero(loose.any(0))
     if len(rows) == 0:
-        return Outline(0.0, 0.0)
+        return 0.0
     here = np.s_[
         max(0, int(rows[0]) - _AROUND) : int(rows[-1]) + _AROUND,
         max(0, int(columns[0]) - _AROUND) : int(columns[-1]) + _AROUND,
@@ -38,14 +32,16 @@ def outline(picture: Any, alpha: Plane, tint: Plane, loose: Mask) -> Outline:
     square = (_GROUND, _GROUND)
     ground = cv2.blur(bright * outside, square) / (cv2.blur(outside, square) + np.float32(1e-3))
     expected = _steps(tint[here].mean(2, dtype=np.float32) - alpha[here] * ground)
-    found = np.clip(_steps(bright), -_STEEPEST, _STEEPEST)
-    return Outline(float((found * expected).sum()), float((expected**2).sum()))
+    whole = (expected**2).sum(2)
+    # However steep an edge of the picture is, at each pixel it counts no more than the mark itself.
+    found = np.clip((_steps(bright) * expected).sum(2), -whole, whole)
+    return float(found.sum()) / max(float(whole.sum()), 1e-6)
 
 
 def left_of(before: Any, after: Any, alpha: Plane, tint: Plane, loose: Mask) -> float:
     """The share of the outline that is left, with its sign; 0 where there was none to begin with."""
-    first = outline(before, alpha, tint, loose).found
-    return outline(after, alpha, tint, loose).found / first if first > 0 else 0.0
+    first = outline(before, alpha, tint, loose)
+    return outline(after, alpha, tint, loose) / first if first > 0 else 0.0
 
 
 def _steps(plane: Any) -> Plane:

@@ -47,7 +47,7 @@ def process(order: Order, progress: Progress) -> Report:
     if order.result is None:
         progress(_WRITTEN)
         return _report(detection, None, began, order.least_score)
-    restoration, triptych = _solved(picture, detection, order)
+    restoration, triptych = _solved(picture, detection, order, hints)
     report = _report(detection, _removal(restoration, original), began, order.least_score)
     del detection
     _give_back_memory()
@@ -62,15 +62,20 @@ def process(order: Order, progress: Progress) -> Report:
     return report
 
 
-def _solved(picture: Any, detection: "Detection", order: Order) -> "tuple[Restoration, Triptych]":
+def _solved(
+    picture: Any, detection: "Detection", order: Order, hints: "Hints | None"
+) -> "tuple[Restoration, Triptych]":
     """The picture without its mark, with as much of the change as is ordered; and what a comparison shows."""
     from headrace.removal.comparison import Triptych, blended
     from headrace.removal.eye.solving import solve
+    from headrace.removal.thorough import with_second_pass
 
     triptych = Triptych.of(picture, detection.mask_tight) if order.compare else Triptych()
-    before = picture.copy() if order.strength != 1 else None
+    before = picture.copy() if order.strength != 1 or order.thorough else None
     restoration = solve(picture, detection, least_score=order.least_score, in_place=True, threads=order.threads)
-    if before is not None and restoration.refused is None:
+    if order.thorough and not order.only:
+        restoration = with_second_pass(before, restoration, hints, threads=order.threads, least_score=order.least_score)
+    if order.strength != 1 and restoration.refused is None:
         restoration = replace(restoration, picture=blended(before, restoration.picture, order.strength))
     return restoration, triptych
 

@@ -20,6 +20,7 @@ class Order:
     drawn: str | None = None  # a picture that is white where the mark is
     only: tuple[int, ...] = ()  # numbers of regions, from 1; none is all
     strength: float = 1.0  # how much of the change is made
+    thorough: bool = False  # work on it twice
     compare: str | None = None  # before, mask and after are written beside each other
 
 

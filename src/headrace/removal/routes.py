@@ -6,6 +6,7 @@ from fastapi import APIRouter, Depends, Path, Query, Request, Response
 
 from headrace.access import AdminOnly, Caller, Scope
 from headrace.assets.errors import AssetNotFound
+from headrace.assets.service import Files
 from headrace.database import Tx
 from headrace.edge.authorization import scoped
 from headrace.edge.errors import InvalidCursor
@@ -13,12 +14,14 @@ from headrace.edge.etags import etag
 from headrace.edge.idempotency import ONCE, Answer, Once, idempotent
 from headrace.edge.paging import Page, Paging
 from headrace.edge.problem_details import problems
-from headrace.edge.services import Db
+from headrace.edge.services import Db, services_of
 from headrace.errors import QuotaExhausted
 from headrace.removal.errors import DocumentEncrypted, DocumentSigned
 from headrace.removal.orders import service
-from headrace.removal.orders.errors import MediaUnsupported, OrderInvalid, RemovalNotFound
+from headrace.removal.orders.errors import MediaUnsupported, OrderInvalid, PasswordWrong, RemovalNotFound
 from headrace.removal.orders.service import EVERYBODY
+from headrace.removal.orders.unlocking import unlock
+from headrace.removal.passwords import PURPOSE
 from headrace.removal.schemas import (
     DetectIn,
     OrderedOut,
@@ -31,6 +34,7 @@ from headrace.removal.schemas import (
 from headrace.tasks.errors import OverCap, TooManyOpenTasks
 from headrace.tasks.schemas import TaskOut
 from headrace.tasks.service import Tasks
+from headrace.vault import Vault
 
 Reader = Annotated[Caller, Depends(scoped(Scope.TASKS_READ))]
 Writer = Annotated[Caller, Depends(scoped(Scope.TASKS_WRITE))]
@@ -38,7 +42,7 @@ AssetIdPath = Annotated[str, Path(max_length=64, examples=["ast_01h455vb4pex5vsk
 TaskIdPath = Annotated[str, Path(max_length=128, examples=["tsk_01h455vb4pex5vsknk084sn02q"])]
 OrderOnce = Annotated[Once, Depends(idempotent("removals.create"))]
 DetectOnce = Annotated[Once, Depends(idempotent("assets.detect"))]
-_REFUSED = (AssetNotFound, MediaUnsupported, OrderInvalid, DocumentEncrypted, DocumentSigned)
+_REFUSED = (AssetNotFound, MediaUnsupported, OrderInvalid, DocumentEncrypted, DocumentSigned, PasswordWrong)
 _CAPPED = (OverCap, TooManyOpenTasks)
 
 
@@ -48,16 +52,28 @@ async def _tasks(request: Request) -> Tasks:
     return tasks
 
 
+async def _files(request: Request) -> Files:
+    files = request.state.files
+    assert isinstance(files, Files)
+    return files
+
+
+async def _vault(request: Request) -> Vault:
+    return Vault(services_of(request).key(PURPOSE))
+
+
 TasksDep = Annotated[Tasks, Depends(_tasks)]
+FilesDep = Annotated[Files, Depends(_files)]
+VaultDep = Annotated[Vault, Depends(_vault)]
 removals = APIRouter(prefix="/removals", tags=["Removals"])
 looks = APIRouter(prefix="/assets", tags=["Removals"])
 
 
-def create_router(tasks: Tasks) -> APIRouter:
-    """Every route of this package, served with these tasks."""
+def create_router(tasks: Tasks, files: Files) -> APIRouter:
+    """Every route of this package, served with these tasks and files."""
 
     async def give(request: Request) -> None:
-        request.state.tasks = tasks
+        request.state.tasks, request.state.files = tasks, files
 
     router = APIRouter(prefix="/v1", dependencies=[Depends(give)])
     for part in (removals, looks):
@@ -72,16 +88,19 @@ def create_router(tasks: Tasks) -> APIRouter:
     summary="Order removals",
     responses=problems(*_REFUSED, *_CAPPED, QuotaExhausted, *ONCE),
 )
-async def order_removals(body: RemovalIn, caller: Writer, db: Db, deps: TasksDep, once: OrderOnce) -> Response:
+async def order_removals(
+    body: RemovalIn, caller: Writer, db: Db, deps: TasksDep, files: FilesDep, vault: VaultDep, once: OrderOnce
+) -> Response:
     """Have the marks taken off files that are yours: one removal for each, all of them or none.
 
     What it costs is held now, and charged only if the mark is gone afterwards. `GET /v1/tasks/{id}` and its events tell
     how far each is, `GET /v1/tasks/{id}/result` has the file. A removal that fails with `NEEDS_REVIEW` has found what
     may be a mark: name it in `candidates` of a `MANUAL` order.
     """
+    wanted = await unlock(files, db, caller, body.asset_ids, body.wanted())
 
     async def act(tx: Tx) -> Answer:
-        placed = await service.order(tx, deps, caller, body.asset_ids, body.wanted(), body.rights.rights())
+        placed = await service.order(tx, deps, vault, caller, body.asset_ids, wanted, body.rights.rights())
         first = placed[0].task
         headers = {"Location": f"/v1/removals/{first.id}"} if len(placed) == 1 else {}
         return Answer(OrderedOut.of(placed), status=201, headers=headers, task_id=first.id)
@@ -90,10 +109,11 @@ async def order_removals(body: RemovalIn, caller: Writer, db: Db, deps: TasksDep
 
 
 @removals.post("/quote", response_model=QuoteOut, summary="Ask what removals cost", responses=problems(*_REFUSED))
-async def quote_removals(body: QuoteIn, caller: Reader, db: Db) -> QuoteOut:
+async def quote_removals(body: QuoteIn, caller: Reader, db: Db, files: FilesDep) -> QuoteOut:
     """What an order of this kind would cost now, and whether that is left. Nothing is held."""
+    wanted = await unlock(files, db, caller, body.asset_ids, body.wanted())
     async with db.transaction(readonly=True) as tx:
-        return QuoteOut.of(await service.quote(tx, caller, body.asset_ids, body.wanted()))
+        return QuoteOut.of(await service.quote(tx, caller, body.asset_ids, wanted))
 
 
 @removals.get(
@@ -144,13 +164,21 @@ async def get_removal(task_id: TaskIdPath, caller: Reader, db: Db, response: Res
     responses=problems(*_REFUSED, *_CAPPED, *ONCE),
 )
 async def detect_marks(
-    asset_id: AssetIdPath, body: DetectIn, caller: Writer, db: Db, deps: TasksDep, once: DetectOnce
+    asset_id: AssetIdPath,
+    body: DetectIn,
+    caller: Writer,
+    db: Db,
+    deps: TasksDep,
+    files: FilesDep,
+    vault: VaultDep,
+    once: DetectOnce,
 ) -> Response:
     """Find out what may be a mark before anything is paid. It is a task that costs nothing: when it has succeeded, its
     `result` has the `candidates`, and `outcome` says what `AUTO` would do: `FOUND`, `NEEDS_REVIEW` or `NO_MARK`."""
+    wanted = await unlock(files, db, caller, [asset_id], body.wanted())
 
     async def act(tx: Tx) -> Answer:
-        task = await service.detect(tx, deps, caller, asset_id, body.wanted())
+        task = await service.detect(tx, deps, vault, caller, asset_id, wanted)
         headers = {"Location": f"/v1/tasks/{task.id}", "ETag": etag(task.version)}
         return Answer(TaskOut.of(task), status=202, headers=headers, task_id=task.id)
 

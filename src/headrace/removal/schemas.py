@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Annotated, Any, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
 from headrace.edge.text import Text
 from headrace.removal.orders.model import Rights, RightsBasis, Wanted
@@ -19,6 +19,15 @@ _ASSET_ID = "ast_01h455vb4pex5vsknk084sn02q"
 _AT = "2026-06-01T12:00:00Z"
 
 AssetId = Annotated[Text, Field(min_length=1, max_length=64, examples=[_ASSET_ID])]
+
+
+Password = Annotated[
+    Annotated[SecretStr, Field(min_length=1, max_length=127)] | None,
+    Field(
+        description="Opens the documents that are encrypted. It is kept encrypted until the task is over, shown "
+        "nowhere, and opens the result, too."
+    ),
+]
 
 
 class _Body(BaseModel):
@@ -75,6 +84,7 @@ class QuoteIn(_Body):
         False
     )
 
+    password: Password = None
     same_mark: Annotated[
         bool,
         Field(
@@ -87,7 +97,7 @@ class QuoteIn(_Body):
     def wanted(self) -> Wanted:
         return Wanted(
             self.quality, self.mode, self.output_format, self.hints, self.mask_asset_id, self.candidates, self.pages,
-            self.break_signature, self.accept_poor, same_mark=self.same_mark,
+            self.break_signature, self.accept_poor, password=_plain(self.password), same_mark=self.same_mark,
         )  # fmt: skip
 
 
@@ -108,10 +118,17 @@ class DetectIn(_Body):
     """What is known of the mark already."""
 
     hints: Annotated[list[Hint], Field(max_length=100)] = []
+    password: Password = None
 
     def wanted(self) -> Wanted:
         told = any(hint.boxes or hint.polygons for hint in self.hints)
-        return Wanted(mode="MANUAL" if told else "AUTO", hints=self.hints, break_signature=True)
+        return Wanted(
+            mode="MANUAL" if told else "AUTO", hints=self.hints, break_signature=True, password=_plain(self.password)
+        )
+
+
+def _plain(secret: SecretStr | None) -> str | None:
+    return None if secret is None else secret.get_secret_value()
 
 
 class PriceOut(BaseModel):

@@ -7,8 +7,6 @@ import zipfile
 import zlib
 from collections.abc import Iterator
 
-import pikepdf
-
 from tests.assets.inspection import good
 from tests.assets.inspection.old_office import compound_file, presentation_stream
 
@@ -31,7 +29,6 @@ def crafted() -> dict[str, tuple[str, bytes]]:
         "old word": ("file_unknown", compound_file({"WordDocument": b"text"})),
         "old powerpoint": ("file_unsupported", compound_file({"PP40": b"slides"})),
         "only sound": ("file_unsupported", _without_picture()),
-        "locked pdf": ("file_encrypted", good.pdf(encryption=pikepdf.Encryption(owner="a", user="b"))),
         "locked pptx": ("file_encrypted", compound_file({"EncryptedPackage": b"x", "EncryptionInfo": b"y"})),
         "locked zip": ("file_encrypted", _zip_locked()),
         "locked ppt": ("file_encrypted", compound_file({"Current User": bytes(12) + b"\xdf\xc4\xd1\xf3", **_SLIDES})),

@@ -25,6 +25,12 @@ async def test_a_child_serves_one_tenant_and_a_fresh_one_is_there_for_the_next()
         assert await eventually(lambda: is_gone(his) and len(processes.pids) == 1)
         assert await pid(processes, "ada") in processes.pids
 
+    async with Standalone(size=2, spare=1) as processes:  # one is ready for whoever comes next
+        hers = [await pid(processes, "ada")]
+        assert await eventually(lambda: len(processes.pids) == 2)
+        (ready,) = processes.pids - set(hers)
+        assert await pid(processes, "bob") == ready
+
     async with Standalone(size=2) as processes:  # all at once, more tenants than children
         served: dict[int, set[str]] = {}
 

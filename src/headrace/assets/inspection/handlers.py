@@ -71,7 +71,8 @@ def warm_up(_context: BlockingTaskContext, _order: dict[str, Any]) -> dict[str, 
 def inspect(context: BlockingTaskContext, order: dict[str, Any]) -> dict[str, Any]:
     """What the file is."""
     (descriptor,) = context.descriptors
-    return _told(lambda: asdict(_inspect(Source(descriptor), FileLimits(**order))))
+    password = order.pop("password", None)
+    return _told(lambda: asdict(_inspect(Source(descriptor), FileLimits(**order), password)))
 
 
 @preloads(_load_libraries)
@@ -95,10 +96,13 @@ def strip_location(context: BlockingTaskContext, _order: dict[str, Any]) -> dict
     return _told(lambda: {"stripped": location.strip(Source(descriptor), target)})
 
 
-def _inspect(source: Source, limits: FileLimits) -> Facts:
+def _inspect(source: Source, limits: FileLimits, password: str | None) -> Facts:
     if limits.max_bytes is not None and source.size > limits.max_bytes:
         raise FileTooLarge(size_bytes=source.size, max_bytes=limits.max_bytes)
-    return READERS[sniffing.sniff(source)](source, limits)
+    kind = sniffing.sniff(source)
+    if kind is Format.PDF and password is not None:
+        return pdf.inspect(source, limits, password)
+    return READERS[kind](source, limits)
 
 
 def _told(work: Callable[[], dict[str, Any]]) -> dict[str, Any]:

@@ -116,6 +116,7 @@ class Note(StrEnum):
     BYTES_BEHIND = "bytes_behind"  # something follows its end that readers do not look at
     BYTES_BEFORE = "bytes_before"  # something comes before its beginning
     MACROS = "macros"  # it brings programs along; nothing here ever runs them
+    LOCKED = "locked"  # only a password shows what is in it
     PARTLY_UNREADABLE = "partly_unreadable"  # some pages or frames cannot be shown
     RIGHTS = "rights"  # it opens without a password, but its owner restricts what may be done with it
 

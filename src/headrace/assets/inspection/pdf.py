@@ -14,15 +14,23 @@ _MOST_POINTS = 1_000_000
 _NEEDS_CERTIFICATE = ("unsupported encryption filter", "/Adobe.PubSec")
 
 
-def inspect(source: Source, limits: FileLimits) -> Facts:
+def inspect(source: Source, limits: FileLimits, password: str | None = None) -> Facts:
+    """What it is; of one that is locked no more than that, unless the password opens it (``FileEncrypted`` if not)."""
     import pikepdf
 
     check_hidden(source)
     try:
-        with pikepdf.open(source.open(), access_mode=pikepdf.AccessMode.stream, suppress_warnings=True) as document:
+        with pikepdf.open(
+            source.open(),
+            password=password or "",
+            access_mode=pikepdf.AccessMode.stream,
+            suppress_warnings=True,
+        ) as document:
             return _read(document, source, limits)
     except pikepdf.PasswordError as exc:
-        raise FileEncrypted from exc
+        if password is not None:
+            raise FileEncrypted("The password does not open it.") from exc
+        return facts(Format.PDF, notes=[Note.LOCKED], encrypted=True)
     except pikepdf.PdfError as exc:
         if any(words in str(exc) for words in _NEEDS_CERTIFICATE):
             raise FileEncrypted("The file is locked with a certificate: send one that is not.") from exc

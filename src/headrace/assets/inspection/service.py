@@ -86,11 +86,18 @@ class Inspector:
         await asyncio.gather(*(self._run(handlers.warm_up, {}, (), None) for _ in range(self._config.processes)))
 
     async def inspect(
-        self, path: Path, *, limits: FileLimits, expected: MediaType | None = None, tenant: str | None = None
+        self,
+        path: Path,
+        *,
+        limits: FileLimits,
+        expected: MediaType | None = None,
+        tenant: str | None = None,
+        password: str | None = None,
     ) -> Facts:
         """What the file is; a ``FileRefused`` says why it is not taken. ``expected`` is what it was said to be.
 
-        ``tenant`` is whose it is: a child that has seen files of one sees none of another.
+        ``tenant`` is whose it is: a child that has seen files of one sees none of another. Of a locked PDF a
+        ``password`` shows its pages; ``FileEncrypted`` if it does not open it.
         """
         with _opened(path) as file:
             size = os.fstat(file).st_size
@@ -98,7 +105,7 @@ class Inspector:
                 raise FileEmpty
             if limits.max_bytes is not None and size > limits.max_bytes:
                 raise FileTooLarge(size_bytes=size, max_bytes=limits.max_bytes)
-            facts = _facts(await self._run(handlers.inspect, asdict(limits), (file,), tenant))
+            facts = _facts(await self._run(handlers.inspect, asdict(limits) | {"password": password}, (file,), tenant))
         if expected is not None and facts.media_type is not expected:
             raise FileMismatch(
                 f"This is a file of the kind {facts.media_type}, not {expected}: send it under its own kind.",

@@ -15,6 +15,12 @@ class MediaUnsupported(Invalid):
     code = "media_unsupported"
 
 
+class PasswordWrong(Invalid):
+    """The password does not open the document."""
+
+    code = "password_wrong"
+
+
 class OrderInvalid(Invalid):
     """The removal cannot be ordered like this."""
 

@@ -1,7 +1,7 @@
 """Orders of removal, as they are asked for and as they are stored."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
@@ -39,6 +39,8 @@ class Wanted:
     break_signature: bool = False
     accept_poor: bool = False
     title: str | None = None
+    password: str | None = field(default=None, repr=False)  # of documents that are locked
+    unlocked: Mapping[str, int] = field(default_factory=dict)  # pages of the files that it opens, by their ids
     same_mark: bool = False  # whether the files, which are pictures, all have the same
 
 

@@ -15,20 +15,23 @@ from headrace.removal.pipeline.model import Span, paid_seconds
 
 # What can be written, by what is read; the first is what comes out unless somebody says otherwise.
 _PICTURES = ("jpeg", "png", "webp", "tiff")
+_ANIMATED = ("gif", "webp", "png")
 
 
 def price(asset: Asset, wanted: Wanted, features: Features) -> Priced:
     """What this file would cost; refuses what is known to be impossible before anybody pays for it."""
     facts = dict(asset.meta_json or {})
     _require_doable(asset, facts, wanted)
-    pages = _pages(facts, wanted.pages)
+    pages = _pages(wanted.unlocked.get(asset.id) or facts.get("pages") or 1, wanted.pages)
     units = features.units_for(
         MediaType(asset.media_type),
         Quality(wanted.quality),
         pages=pages,
         seconds=paid_seconds((facts.get("duration_ms") or 0) / 1000, facts.get("frames") or 0),
     )
-    return Priced(asset, _output(Format(facts["format"]), wanted.output_format), units)
+    animated = asset.media_type == AssetMedia.IMAGE and _frames(facts) > 1
+    output = facts["format"] if animated else _output(Format(facts["format"]), wanted.output_format)
+    return Priced(asset, output, units)
 
 
 def _require_doable(asset: Asset, facts: dict[str, Any], wanted: Wanted) -> None:
@@ -36,15 +39,30 @@ def _require_doable(asset: Asset, facts: dict[str, Any], wanted: Wanted) -> None
         raise MediaUnsupported(f"{asset.origin_name} was never looked into: upload it again.")
     if asset.media_type == AssetMedia.VIDEO and not media.has_video():
         raise MediaUnsupported("Marks cannot be taken off videos by this installation.")
-    if asset.media_type == AssetMedia.IMAGE and (facts.get("frames") or 1) > 1:
-        raise MediaUnsupported(
-            f"{asset.origin_name} holds {facts['frames']} frames: only single pictures can be cleaned."
-        )
-    if facts.get("encrypted"):
-        raise DocumentEncrypted("The document is encrypted: save it without its password, and upload that.")
+    if asset.media_type == AssetMedia.IMAGE and _frames(facts) > 1:
+        _require_animation(asset, facts, wanted)
+    if facts.get("encrypted") and asset.id not in wanted.unlocked:
+        raise DocumentEncrypted(f"{asset.origin_name} is encrypted: order it with its `password`.")
     if facts.get("signed") and not wanted.break_signature:
         raise DocumentSigned("The document is signed, and a change breaks that: allow it with `break_signature`.")
     _require_hints_fit(asset, wanted)
+
+
+def _frames(facts: dict[str, Any]) -> int:
+    return int(facts.get("frames") or facts.get("pages") or 1)
+
+
+def _require_animation(asset: Asset, facts: dict[str, Any], wanted: Wanted) -> None:
+    """Whether it can be worked on frame by frame."""
+    frames = _frames(facts)
+    if facts["format"] not in _ANIMATED:
+        raise MediaUnsupported(
+            f"{asset.origin_name} holds {frames} pictures: save the one that you mean to a file of its own."
+        )
+    if frames * facts["width"] * facts["height"] > media.MOST_ANIMATED_PIXELS:
+        raise MediaUnsupported(f"{asset.origin_name} holds {frames} frames, more than are worked on: make it a video.")
+    if wanted.output_format not in (None, facts["format"]):
+        raise OrderInvalid(f"An animation stays what it is: leave the format out, or say {facts['format']}.")
 
 
 def _require_hints_fit(asset: Asset, wanted: Wanted) -> None:
@@ -61,8 +79,7 @@ def _require_hints_fit(asset: Asset, wanted: Wanted) -> None:
         raise OrderInvalid("Only videos last for seconds.")
 
 
-def _pages(facts: dict[str, Any], ranges: Sequence[Span]) -> int:
-    count = int(facts.get("pages") or 1)
+def _pages(count: int, ranges: Sequence[Span]) -> int:
     if not ranges:
         return count
     named = {page for first, last in ranges for page in range(max(1, first), min(last, count) + 1)}

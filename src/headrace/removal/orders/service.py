@@ -14,6 +14,7 @@ from headrace.audit import Action, Resource, ResourceType
 from headrace.billing.features import features_of
 from headrace.billing.store.entitlements import get_balance
 from headrace.database import Tx
+from headrace.removal import passwords
 from headrace.removal.many import FEWEST
 from headrace.removal.orders import store
 from headrace.removal.orders.errors import OrderInvalid, RemovalNotFound
@@ -28,6 +29,7 @@ from headrace.tasks.errors import UnknownTaskType
 from headrace.tasks.model import Media, Task, TaskSpec
 from headrace.tasks.service import Tasks
 from headrace.tasks.store import tasks as task_store
+from headrace.vault import Vault
 
 EVERYBODY = "*"
 
@@ -58,7 +60,7 @@ async def quote(tx: Tx, caller: Caller, asset_ids: Sequence[str], wanted: Wanted
 
 
 async def order(
-    tx: Tx, tasks: Tasks, caller: Caller, asset_ids: Sequence[str], wanted: Wanted, rights: Rights
+    tx: Tx, tasks: Tasks, vault: Vault, caller: Caller, asset_ids: Sequence[str], wanted: Wanted, rights: Rights
 ) -> list[Ordered]:
     """Order one removal for each of the files: all of them, or none.
 
@@ -67,16 +69,26 @@ async def order(
     """
     priced = await _price(tx, caller, asset_ids, wanted)
     batch_id = ids.new("bat") if len(priced) > 1 else None
-    return [await _place(tx, tasks, caller, each, wanted, rights, batch_id) for each in priced]
+    placed = [await _place(tx, tasks, caller, each, wanted, rights, batch_id) for each in priced]
+    for each in placed:
+        await _keep_password(tx, vault, each.task, each.removal.asset_id, wanted)
+    return placed
 
 
-async def detect(tx: Tx, tasks: Tasks, caller: Caller, asset_id: str, wanted: Wanted) -> Task:
+async def _keep_password(tx: Tx, vault: Vault, task: Task, asset_id: str, wanted: Wanted) -> None:
+    if wanted.password is not None and asset_id in wanted.unlocked:
+        await passwords.keep(tx, vault, task.id, wanted.password)
+
+
+async def detect(tx: Tx, tasks: Tasks, vault: Vault, caller: Caller, asset_id: str, wanted: Wanted) -> Task:
     """Have somebody look for marks in a file: a task that costs nothing, whose result lists the candidates."""
     asset = await _own(tx, caller, asset_id)
     priced = price(asset, wanted, await features_of(tx, caller.user_id))
     await _know(tx, tasks, DETECT)
     spec = TaskSpec(DETECT, _payload(priced, wanted), title=f"Look for marks in {asset.origin_name}"[:255])
-    return await tasks_service.submit_task(tx, tasks, caller, spec, data={"asset_id": asset.id})
+    task = await tasks_service.submit_task(tx, tasks, caller, spec, data={"asset_id": asset.id})
+    await _keep_password(tx, vault, task, asset.id, wanted)
+    return task
 
 
 async def get_removal(tx: Tx, caller: Caller, task_id: str) -> Ordered:
@@ -193,5 +205,6 @@ def _payload(priced: Priced, wanted: Wanted, batch_id: str | None = None) -> dic
         pages=list(wanted.pages),
         break_signature=wanted.break_signature,
         accept_poor=wanted.accept_poor,
+        frames=(asset.meta_json or {}).get("frames") or 1 if asset.media_type == MediaType.IMAGE else 1,
         batch_id=batch_id if wanted.same_mark else None,
     ).model_dump(mode="json")

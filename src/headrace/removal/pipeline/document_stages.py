@@ -38,7 +38,7 @@ def prepare(order: StageOrder, progress: Progress) -> StageReport:
 
 
 def detect(order: StageOrder, progress: Progress) -> StageReport:
-    report = documents.process(DocumentOrder(_source(order)), progress)
+    report = documents.process(DocumentOrder(_source(order), password=order.password), progress)
     chosen = _chosen(report.candidates, order.order)
     facts = {"pages": report.pages, "chosen": chosen, "warnings": _warnings(order, report)}
     candidates = [_shown(each) for each in report.candidates[:_MOST]]
@@ -58,6 +58,7 @@ def inpaint(order: StageOrder, progress: Progress) -> StageReport:
             mode=Mode.MANUAL,
             only=tuple(order.earlier["chosen"]),
             pages=tuple(told.pages),
+            password=order.password,
             break_signature=told.break_signature,
         ),
         progress,
@@ -77,7 +78,7 @@ def package(order: StageOrder, progress: Progress) -> StageReport:
     facts: dict[str, Any] = {}
     if order.media == "PDF":
         number = _first_page(order)
-        before, after = (_drawn(path, number) for path in (order.path(Names.SOURCE), result))
+        before, after = (_drawn(path, number, order.password) for path in (order.path(Names.SOURCE), result))
         if before.shape == after.shape:
             save_crops(order.path(Names.COMPARISON), before, after, (before != after).any(2))
             facts["compared_page"] = number
@@ -172,8 +173,8 @@ def _first_page(order: StageOrder) -> int:
     return int((wanted or pages or [1])[0])
 
 
-def _drawn(path: str, number: int) -> Picture:
-    document = pypdfium2.PdfDocument(path)
+def _drawn(path: str, number: int, password: str | None) -> Picture:
+    document = pypdfium2.PdfDocument(path, password=password)
     try:
         page = document[number - 1]
         picture = page.render(scale=min(_PAGE_SIDE / max(*page.get_size(), 1.0), 4.0)).to_pil().convert("RGB")

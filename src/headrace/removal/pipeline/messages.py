@@ -23,7 +23,7 @@ MESSAGES: dict[FailureCode, str] = {
     FailureCode.DAMAGED: "The result differs from the original where there is no mark, and is not handed out.",
     FailureCode.UNREADABLE: "The file cannot be read.",
     FailureCode.UNSUPPORTED: "Files like this one cannot be worked on.",
-    FailureCode.ENCRYPTED: "The document is encrypted: save it without its password first.",
+    FailureCode.ENCRYPTED: "The document is encrypted: order it anew, with its password.",
     FailureCode.SIGNED: "The document is signed, and a change breaks that: allow it with `break_signature`.",
     FailureCode.HINT_UNUSABLE: "What was said about the mark does not fit the file.",
     FailureCode.NO_CANDIDATE: "There is no candidate of that number.",

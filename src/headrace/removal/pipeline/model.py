@@ -94,6 +94,7 @@ class RemovalOrder(BaseModel):
     pages: list[Span] = []
     break_signature: bool = False
     accept_poor: bool = False
+    frames: Annotated[int, Field(ge=1)] = 1  # more than one: an animation
     batch_id: str | None = None  # of the order whose pictures all have the same mark
 
 
@@ -107,6 +108,7 @@ class StageOrder:
     order: RemovalOrder
     threads: int = 2
     earlier: dict[str, Any] = field(default_factory=dict)  # what DETECTING found
+    password: str | None = field(default=None, repr=False)
     views: list[str] = field(default_factory=list)  # files with other pictures that have the same mark
 
     def path(self, name: str) -> str:
@@ -128,6 +130,7 @@ class Names(StrEnum):
     DETECTION = "detection.npz"
     MATTE = "matte.npz"  # the mark that pictures have in common
     MARKS = "marks.npz"  # a clip's
+    FRAMES = "frames.npz"  # an animation's, where they change
     SIDES = "sides.png"  # frames before and after
     RESTORED = "restored.png"
     PREVIEW = "preview.webp"

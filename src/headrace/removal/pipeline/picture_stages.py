@@ -29,6 +29,7 @@ from headrace.removal.pipeline.model import (
 )
 from headrace.removal.pipeline.previewing import write_preview
 from headrace.removal.pipeline.shared_mark import Mark
+from headrace.removal.thorough import with_second_pass
 
 Picture = NDArray[np.uint8]
 Progress = Callable[[int], object]
@@ -36,7 +37,7 @@ Progress = Callable[[int], object]
 LISTED_SCORE = 0.2  # regions of less are not worth a person's look
 # Of the mark's outline, from which on one still sees the mark; and of all edges along it, the picture's among them.
 _MOST_LEFT, _NOISIEST = 0.35, 0.95
-_LIKELY_GOOD = 0.5  # results that are more likely bad than good are not handed out
+LIKELY_GOOD = 0.5  # results that are more likely bad than good are not handed out
 _UNTOUCHED_DB = 38.0  # outside the mark, of formats that lose something
 _LOSSLESS = ("png", "tiff")
 
@@ -45,7 +46,7 @@ def prepare(order: StageOrder, progress: Progress) -> StageReport:
     """Whether it can be worked on, and whether what was said of the mark fits it."""
     picture, original = _read(order)
     progress(60)
-    _hints(order, picture)
+    hints_of(order, picture)
     height, width = picture.shape[:2]
     facts = {"width": width, "height": height, "format": original.kind, "losses": original.notes}
     return StageReport(facts | {"transparency": original.transparency is not None})
@@ -53,7 +54,7 @@ def prepare(order: StageOrder, progress: Progress) -> StageReport:
 
 def detect(order: StageOrder, progress: Progress) -> StageReport:
     picture, _ = _read(order)
-    hints = _hints(order, picture)
+    hints = hints_of(order, picture)
     progress(10)
     if order.order.batch_id is not None:
         shared = shared_mark.detect(order, picture, hints, progress)
@@ -61,21 +62,30 @@ def detect(order: StageOrder, progress: Progress) -> StageReport:
             return shared
     detection = detecting.detect(picture, threads=order.threads, hints=hints)
     progress(90)
-    candidates = [
+    candidates = candidates_of(detection)
+    chosen = wanted_of(detection, order.order)
+    facts = {"score": round(detection.score, 4), "covered": round(detection.covered, 6), "repeated": detection.repeated}
+    code = refused(chosen, order.order, listed=bool(candidates))
+    if code is None:
+        keeping.save(chosen, order.path(Names.DETECTION))
+    keeps: list[str] = [] if code else [Names.DETECTION]
+    if Path(order.path(Names.MATTE)).exists():  # this picture lacks the mark; others may have it
+        keeps.append(Names.MATTE)
+    return StageReport(facts, candidates, keeps, code)
+
+
+def candidates_of(detection: Detection) -> list[dict[str, Any]]:
+    return [
         {"id": number, "kind": "region", "method": "eye", "score": round(each.score, 4), "pages": [], "text": None,
          "box": [each.left, each.top, each.width, each.height], "certain": each.score >= LEAST_SCORE}
         for number, each in enumerate(detection.regions[:MOST_CANDIDATES], 1)
         if each.score >= LISTED_SCORE or detection.confirmed
     ]  # fmt: skip
-    chosen = _chosen(detection, order.order)
-    facts = {"score": round(detection.score, 4), "covered": round(detection.covered, 6), "repeated": detection.repeated}
-    refused = _refused(chosen, order.order, listed=bool(candidates))
-    if refused is None:
-        keeping.save(chosen, order.path(Names.DETECTION))
-    keeps: list[str] = [] if refused else [Names.DETECTION]
-    if Path(order.path(Names.MATTE)).exists():  # this picture lacks the mark; others may have it
-        keeps.append(Names.MATTE)
-    return StageReport(facts, candidates, keeps, refused)
+
+
+def least_score(order: RemovalOrder) -> float:
+    """What is less likely a mark stays; what somebody named does not."""
+    return 0.0 if order.candidates else LEAST_SCORE
 
 
 def inpaint(order: StageOrder, progress: Progress) -> StageReport:
@@ -87,8 +97,11 @@ def inpaint(order: StageOrder, progress: Progress) -> StageReport:
         facts = {"confidence": done.confidence, "computed": done.computed, "invented": done.invented}
         return _restored(order, done.picture, facts)
     detection = keeping.load(order.path(Names.DETECTION))
-    least = 0.0 if order.order.candidates else LEAST_SCORE
-    restoration = solve(picture, detection, least_score=least, threads=order.threads)
+    restoration = solve(picture, detection, least_score=least_score(order.order), threads=order.threads)
+    # Of what somebody has named by its number, a second look may see something else.
+    if order.order.quality == "HIGH" and not order.order.candidates:
+        progress(50)
+        restoration = with_second_pass(picture, restoration, hints_of(order, picture), threads=order.threads)
     progress(95)
     facts = {
         "confidence": restoration.confidence,
@@ -107,7 +120,7 @@ def _is_shared(order: StageOrder) -> bool:
 
 
 def _restored(order: StageOrder, picture: Picture, facts: dict[str, Any]) -> StageReport:
-    if facts["confidence"] < _LIKELY_GOOD and not order.order.accept_poor:
+    if facts["confidence"] < LIKELY_GOOD and not order.order.accept_poor:
         return StageReport(facts, refused=FailureCode.POOR_RESULT)
     # Quickly packed: it is read once more, and gone in a day.
     quickly = [cv2.IMWRITE_PNG_COMPRESSION, 1]
@@ -117,33 +130,39 @@ def _restored(order: StageOrder, picture: Picture, facts: dict[str, Any]) -> Sta
 
 def package(order: StageOrder, progress: Progress) -> StageReport:
     picture, original = _read(order)
-    mark = _mark(order)
+    mark = mark_of(order)
     restored = _plain(order.path(Names.RESTORED))
     target = order.path(order.result)
     formats.write(restored, original, target, formats.kind_of_result(target, original))
     progress(40)
     written, _ = formats.read(target)
-    facts = _checked(picture, restored, written, mark, order.order.output_format)
+    facts = check(picture, restored, written, mark, order.order.output_format)
     progress(70)
-    remains = facts["residue_after"] > _NOISIEST or abs(facts["outline_left"]) > _MOST_LEFT
-    if remains and not order.order.accept_poor:
-        return StageReport(facts, refused=FailureCode.MARK_REMAINS)
-    if not facts["untouched"]:
-        return StageReport(facts, refused=FailureCode.DAMAGED)
+    code = refusal_of_check(facts, order.order)
+    if code is not None:
+        return StageReport(facts, refused=code)
     write_preview(target, order.order.output_format, order.path(Names.PREVIEW))
     save_crops(order.path(Names.COMPARISON), picture, written, mark.loose)
     return StageReport(facts | {"warnings": original.notes})
 
 
-def _mark(order: StageOrder) -> Mark:
+def refusal_of_check(facts: dict[str, Any], order: RemovalOrder) -> FailureCode | None:
+    """What keeps a result from being handed out."""
+    remains = facts["residue_after"] > _NOISIEST or abs(facts["outline_left"]) > _MOST_LEFT
+    if remains and not order.accept_poor:
+        return FailureCode.MARK_REMAINS
+    return None if facts["untouched"] else FailureCode.DAMAGED
+
+
+def mark_of(order: StageOrder) -> Mark:
     if _is_shared(order):
         return shared_mark.mark(order)
-    detection = keeping.load(order.path(Names.DETECTION))
+    detection = keeping.load(order.path(Names.DETECTION)).at_least(least_score(order.order))
     alpha = detection.alpha
     return Mark(detection.mask_tight, detection.mask_loose, alpha, detection.colour * alpha[..., None])
 
 
-def _checked(picture: Picture, restored: Picture, written: Picture, mark: Mark, kind: str) -> dict[str, Any]:
+def check(picture: Picture, restored: Picture, written: Picture, mark: Mark, kind: str) -> dict[str, Any]:
     """The file as it will be handed out, held against the original: is the mark gone, is the rest untouched?"""
     if written.shape != picture.shape:
         return {"residue_before": 1.0, "residue_after": 1.0, "outline_left": 1.0, "untouched": False}
@@ -186,7 +205,7 @@ def _plain(path: str) -> Picture:
     return cv2.cvtColor(picture, cv2.COLOR_BGR2RGB).astype(np.uint8, copy=False)
 
 
-def _hints(order: StageOrder, picture: Picture) -> Hints | None:
+def hints_of(order: StageOrder, picture: Picture) -> Hints | None:
     told = order.order
     boxes = tuple(box for hint in told.hints for box in hint.boxes)
     polygons = tuple(tuple(corners) for hint in told.hints for corners in hint.polygons)
@@ -212,7 +231,7 @@ def _hints(order: StageOrder, picture: Picture) -> Hints | None:
     return Hints(boxes=boxes, keep=keep, mask=mask, polygons=polygons)
 
 
-def _chosen(detection: Detection, order: RemovalOrder) -> Detection:
+def wanted_of(detection: Detection, order: RemovalOrder) -> Detection:
     if not order.candidates:
         return detection
     if max(order.candidates) > min(len(detection.regions), MOST_CANDIDATES):
@@ -220,7 +239,7 @@ def _chosen(detection: Detection, order: RemovalOrder) -> Detection:
     return detection.only(order.candidates)
 
 
-def _refused(detection: Detection, order: RemovalOrder, *, listed: bool) -> FailureCode | None:
+def refused(detection: Detection, order: RemovalOrder, *, listed: bool) -> FailureCode | None:
     """What AUTO does not do without asking."""
     if not detection.regions or not listed:
         return FailureCode.NO_MARK

@@ -23,6 +23,7 @@ from headrace.assets.model import Asset
 from headrace.assets.results import FIELD, Made, ResultFiles
 from headrace.assets.store import assets
 from headrace.database import Database
+from headrace.removal import passwords
 from headrace.removal.many import MOST_BYTES
 from headrace.removal.pipeline import stages
 from headrace.removal.pipeline.batches import list_batch, list_learnt, size_of
@@ -45,6 +46,7 @@ from headrace.tasks.errors import BadResult, Fatal, LeaseLost
 from headrace.tasks.isolation.errors import CrashCause, Crashed, HandlerFailed, ProgramBroken
 from headrace.tasks.isolation.single import Standalone
 from headrace.tasks.registry import ProcessLimits, Registry, TaskType
+from headrace.vault import Vault
 
 log = logs.get(__name__)
 
@@ -67,6 +69,7 @@ class RemoverConfig:
     cpu_seconds: int = 3600
     wall_seconds: int = 3600
     file_bytes: int = 8 * 1024**3
+    spare: int = 1  # children that are kept ready for the next file: each serves one alone
 
 
 def is_installed() -> bool:
@@ -77,13 +80,23 @@ def is_installed() -> bool:
 class Remover:
     """Runs removals. Belongs to the loop it is first used on; leaving it ends its children."""
 
-    def __init__(self, db: Database, storage: Storage, scratch: Path, config: RemoverConfig | None = None) -> None:
+    def __init__(
+        self,
+        db: Database,
+        storage: Storage,
+        scratch: Path,
+        config: RemoverConfig | None = None,
+        vault: Vault | None = None,
+    ) -> None:
         self._db = db
         self._storage = storage
+        self._vault = vault  # what opens passwords
         self._config = config or RemoverConfig()
         self._scratch = scratch / "removal"
         self._scratch.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._children = Standalone(size=self._config.processes, folder=self._scratch)
+        self._children = Standalone(
+            size=self._config.processes + self._config.spare, folder=self._scratch, spare=self._config.spare
+        )
         self._confined, self._converting = stage_types(self._config)
 
     async def __aenter__(self) -> Self:
@@ -123,7 +136,8 @@ class Remover:
                 self._scratch, self._storage, task_id=context.task_id, user_id=context.user_id
             ) as space:
                 try:
-                    yield _Job(self, context, asset, order, space, Pace(asset.media_type, context))
+                    password = await self._password(asset, context.task_id)
+                    yield _Job(self, context, asset, order, space, Pace(asset.media_type, context), password)
                 finally:
                     self._children.forget(str(space.folder))
         except (Fatal, Crashed, LeaseLost, ProgramBroken):
@@ -141,6 +155,18 @@ class Remover:
         if asset is None or asset.user_id != user_id or (sha256 is not None and asset.sha256 != sha256):
             raise failure(FailureCode.ASSET_GONE)
         return asset
+
+    async def _password(self, asset: Asset, task_id: str) -> str | None:
+        """What opens the document. It is gone with the end of the task: one that is tried again by hand has none."""
+        if not (asset.meta_json or {}).get("encrypted"):
+            return None
+        async with self._db.transaction(readonly=True) as tx:
+            sealed = await passwords.find(tx, task_id)
+        if sealed is None:
+            raise failure(FailureCode.ENCRYPTED)
+        if self._vault is None:
+            raise Crashed("This worker has no secret key, and so cannot open the document's password.")
+        return passwords.unseal(self._vault, task_id, sealed)
 
     async def fetch(self, space: Workspace, name: str, asset_id: str, user_id: str) -> None:
         """Bring a user's file into the workspace, as it was when it was uploaded."""
@@ -239,6 +265,7 @@ class _Job:
     order: RemovalOrder
     space: Workspace
     pace: Pace
+    password: str | None = field(default=None, repr=False)
     facts: dict[str, dict[str, Any]] = field(default_factory=dict)  # by stage
     candidates: list[dict[str, Any]] = field(default_factory=list)
 
@@ -282,7 +309,13 @@ class _Job:
         if stage is Stage.DETECTING and self.order.batch_id is not None:
             views = await self._need_views(self.order.batch_id)
         told = StageOrder(
-            self.asset.media_type, stage, str(self.space.folder), self.order, earlier=self._earlier(), views=views
+            self.asset.media_type,
+            stage,
+            str(self.space.folder),
+            self.order,
+            earlier=self._earlier(),
+            password=self.password,
+            views=views,
         )
         if self.order.format == Format.PPT and stage in (Stage.DETECTING, Stage.INPAINTING):
             await self._need_converted()

@@ -42,10 +42,10 @@ def detect(order: StageOrder, picture: Picture, hints: Hints | None, progress: P
     """The mark that the pictures have in common, if this one has it; None if it has to be looked at alone."""
     learnt = order.path(Names.MATTE)
     if not Path(learnt).exists():
-        matte, score = _learn(order, picture, hints, progress)
-        if matte is None:
+        told = _learn(order, picture, hints, progress)
+        if told is None:
             return None
-        keeping.save(matte, score, learnt)
+        keeping.save(*told, learnt)
     matte, score = keeping.load(learnt)
     if matte.loose.shape != picture.shape[:2]:
         return None
@@ -53,8 +53,13 @@ def detect(order: StageOrder, picture: Picture, hints: Hints | None, progress: P
     progress(90)
     if not (done.present and done.gone):
         return None
+    return found(done, score, "pictures")
+
+
+def found(done: TakenOff, score: float, method: str) -> StageReport:
+    """What was learnt of the mark is kept beside the step."""
     candidate = {
-        "id": 1, "kind": "region", "method": "pictures", "score": round(score, 4), "pages": [], "text": None,
+        "id": 1, "kind": "region", "method": method, "score": round(score, 4), "pages": [], "text": None,
         "box": list(done.box), "certain": True,
     }  # fmt: skip
     facts = {"score": round(score, 4), "covered": round(float(done.changed.mean()), 6), "shared": True}
@@ -71,7 +76,7 @@ def mark(order: StageOrder) -> Mark:
     return Mark(matte.alpha > _TIGHT, matte.loose, matte.alpha, matte.tint)
 
 
-def _learn(order: StageOrder, picture: Picture, hints: Hints | None, progress: Progress) -> tuple[Matte | None, float]:
+def _learn(order: StageOrder, picture: Picture, hints: Hints | None, progress: Progress) -> tuple[Matte, float] | None:
     views = [picture]
     for name in order.views:
         try:
@@ -81,16 +86,24 @@ def _learn(order: StageOrder, picture: Picture, hints: Hints | None, progress: P
         if view.shape == picture.shape:
             views.append(view)
     if len(views) < FEWEST:
-        return None, 0.0
+        return None
+    return learn_from(views, order, hints, progress)
+
+
+def learn_from(
+    views: list[Picture], order: StageOrder, hints: Hints | None, progress: Progress
+) -> tuple[Matte, float] | None:
+    """The mark that all of these have in common, and how sure it is one."""
     told = hints is not None and bool(hints.boxes or hints.polygons)
-    return learn(
+    matte, score = learn(
         # One order, whoever comes first: by their content, for nothing else is the same for all of them.
         sorted(views, key=lambda view: view[::16, ::16].tobytes()),
-        allowed=_allowed(hints, picture.shape[:2]),
+        allowed=_allowed(hints, views[0].shape[:2]),
         least_score=0.0 if told else LEAST_SCORE,
         threads=order.threads,
         progress=lambda percent: progress(10 + 70 * percent // 100),
     )
+    return None if matte is None else (matte, score)
 
 
 def _allowed(hints: Hints | None, size: tuple[int, int]) -> Any:

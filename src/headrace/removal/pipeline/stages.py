@@ -33,7 +33,7 @@ def run_stage(context: BlockingTaskContext, order: dict[str, Any]) -> dict[str, 
     """The handler. What is wrong with a file will not be better at the next attempt; a damaged installation may."""
     told = _ORDER.validate_python(order)
     try:
-        return asdict(_stage(told.media)(told, context.progress))
+        return asdict(_stage(told)(told, context.progress))
     except (ModelDamaged, TargetUnusable):
         raise
     except HeadraceError as exc:
@@ -60,16 +60,18 @@ def run_conversion(_context: BlockingTaskContext, order: Conversion) -> None:
         raise Fatal(exc.message.replace(f"{order.folder}/", ""), code=exc.code) from exc
 
 
-def _stage(media: str) -> Callable[[StageOrder, Progress], StageReport]:
-    match media:
+def _stage(told: StageOrder) -> Callable[[StageOrder, Progress], StageReport]:
+    match told.media:
+        case "IMAGE" if told.order.frames > 1:
+            from headrace.removal.pipeline import animated_stages as stages
         case "IMAGE":
-            from headrace.removal.pipeline import picture_stages as stages
+            from headrace.removal.pipeline import picture_stages as stages  # type: ignore[no-redef]
         case "PDF" | "PPT":
             from headrace.removal.pipeline import document_stages as stages  # type: ignore[no-redef]
         case "VIDEO":
             from headrace.removal.pipeline import video_stages as stages  # type: ignore[no-redef]
         case _:
-            raise LookupError(f"there are no stages for {media}")
+            raise LookupError(f"there are no stages for {told.media}")
 
     def run(order: StageOrder, progress: Progress) -> StageReport:
         by_stage = {

@@ -28,7 +28,8 @@ class Children:
     """Up to ``size`` child processes, for any types. Belongs to the loop it is first used on; ``close`` it there.
 
     ``path`` is where they look for modules: where this process does, and the current folder, unless told. ``folder`` is
-    where those may make and open files, by names that they know, that have none otherwise (``files=False``).
+    where those may make and open files, by names that they know, that have none otherwise (``files=False``). ``spare``
+    of them are kept ready for the next tenant.
     """
 
     def __init__(
@@ -41,6 +42,7 @@ class Children:
         start_within: timedelta = timedelta(seconds=60),
         forward: Forward = to_stderr,
         folder: Path | None = None,
+        spare: int = 0,
     ) -> None:
         if size < 1 or recycle_after < 1:
             raise ValueError("size and recycle_after must be at least 1")
@@ -51,6 +53,7 @@ class Children:
             growth_limit=growth_limit,
             start_within=start_within,
             forward=forward,
+            spare=spare,
         )
         self._folder = "" if folder is None else str(folder)
         self._guardian = Guardian()

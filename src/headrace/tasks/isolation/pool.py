@@ -31,6 +31,7 @@ class PoolConfig:
     growth_limit: int
     start_within: timedelta
     forward: Forward
+    spare: int = 0  # how many that are nobody's yet are kept ready beside those that serve somebody
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -128,6 +129,8 @@ class Pool:
         self._failures.forget(address)
         self._known[address] = None
         child.tenant = tenant
+        if self._config.spare:
+            self._balance()
         return child
 
     def give_back(self, child: Child) -> None:
@@ -202,8 +205,9 @@ class Pool:
         self._waiting = deque(waiting for waiting in self._waiting if not waiting.child.done())
         if self._closed:
             return
-        busy = len(self._live) - len(self._idle)
-        wanted = min(self._size, max(self._kept_warm, busy + len(self._waiting)))
+        fresh = sum(child.tenant is None for child in self._idle)
+        spare = self._config.spare if self._live else 0
+        wanted = min(self._size, max(self._kept_warm, len(self._live) - fresh + len(self._waiting) + spare))
         missing = wanted - len(self._live) - self._starting
         if self._failures.pausing(_START):
             self._refuse_if_hopeless()

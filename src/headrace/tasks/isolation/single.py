@@ -36,10 +36,10 @@ async def _run(task_type: TaskType, payload: Any, reporter: "_ProgressOnly") -> 
 class Standalone:
     """Up to ``size`` warm child processes that run handlers without a worker or a database."""
 
-    def __init__(self, *, size: int, folder: Path | None = None) -> None:
+    def __init__(self, *, size: int, folder: Path | None = None, spare: int = 0) -> None:
         # The current folder is no place for modules here: it holds what somebody works on.
         path = [entry for entry in sys.path if entry]
-        self._children = Children(size=size, path=path, forward=lambda _: None, folder=folder)
+        self._children = Children(size=size, path=path, forward=lambda _: None, folder=folder, spare=spare)
 
     async def __aenter__(self) -> Self:
         return self

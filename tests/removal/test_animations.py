@@ -1,0 +1,78 @@
+"""Animated pictures through the API: every frame without the mark, and nothing else changed. W-03"""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from headrace.removal import animation
+from tests.removal import clips
+from tests.removal.conftest import Picture
+from tests.removal.stand import Service, serving
+
+SHOWN = [40, 60, 80, 100, 120, 140]
+
+
+@pytest.fixture
+async def service(database_url: str, tmp_path: Path) -> AsyncIterator[Service]:
+    async with serving(database_url, tmp_path) as opened:
+        yield opened
+
+
+async def test_animations_lose_their_mark_and_keep_their_timing(
+    service: Service, marked: Picture, scene: Picture, tmp_path: Path
+) -> None:
+    # Frames that differ tell of their mark together; of one that stands still the eye tells.
+    alpha = clips.coverage()[..., None] * np.float32(clips.ALPHA)
+    scenes = [np.ascontiguousarray(each[:, : clips.WIDTH]) for each in clips.scenes(6)]
+    varied = [np.rint(each * (1 - alpha) + 255 * alpha).astype(np.uint8) for each in scenes]
+    still = []
+    for number in range(3):
+        frame = marked.copy()
+        frame[20:40, 20 + 30 * number : 40 + 30 * number] = (250, 20, 20)
+        still.append(frame)
+    _save(varied, tmp_path / "varied.webp", lossless=True)
+    _save(still, tmp_path / "still.png")
+    for name, method in (("varied.webp", "frames"), ("still.png", "eye")):
+        source = animation.read(str(tmp_path / name))
+        removal = await service.clean(await service.upload(tmp_path / name))
+        assert (removal["status"], removal["output_format"]) == ("SUCCEEDED", name.rpartition(".")[2]), removal
+        assert [each["method"] for each in removal["candidates"]] == [method]
+        (tmp_path / f"clean.{name}").write_bytes(
+            (await service.world.send("GET", f"/v1/tasks/{removal['id']}/result/content")).content
+        )
+        result = animation.read(str(tmp_path / f"clean.{name}"))
+        assert (result.durations, result.loop) == (source.durations, 3)
+        away = np.s_[:80] if method == "frames" else np.s_[:100]
+        for before, after in zip(source.frames, result.frames, strict=True):
+            assert (before[away] == after[away]).all()
+        if method == "frames":
+            mask = clips.coverage() > 0.02
+            assert min(clips.inside(a, b, mask) for a, b in zip(result.frames, scenes, strict=True)) > 27
+        else:
+            changed = (marked != scene).any(2)
+            errors = [np.abs(each.astype(float) - scene)[changed].mean() for each in (marked, result.frames[1])]
+            assert errors[1] < errors[0] / 3
+            assert (result.frames[0][200:] == result.frames[2][200:]).all()  # what stands still does not flicker
+
+
+def test_a_gif_keeps_the_colours_beside_the_change(tmp_path: Path) -> None:
+    rng = np.random.default_rng(2)
+    frames = [np.kron(rng.integers(0, 255, (6, 8, 3), np.uint8), np.ones((20, 20, 1), np.uint8)) for _ in range(6)]
+    _save(frames, tmp_path / "a.gif")
+    film = animation.read(str(tmp_path / "a.gif"))
+    changed = [frame.copy() for frame in film.frames]
+    for frame in changed:
+        frame[40:60, 40:60] //= 2
+    animation.write(film, changed, str(tmp_path / "b.gif"))
+    again = animation.read(str(tmp_path / "b.gif"))
+    assert (again.durations, again.loop) == (film.durations, 3)
+    for wanted, frame in zip(changed, again.frames, strict=True):
+        assert (wanted == frame).all()
+
+
+def _save(frames: list[Picture], path: Path, **more: bool) -> None:
+    first, *rest = [Image.fromarray(frame) for frame in frames]
+    first.save(path, save_all=True, append_images=rest, duration=SHOWN[: len(frames)], loop=3, **more)
