@@ -4,8 +4,7 @@
 
 FOLDER holds PDFs and slides without marks, as ``benchmarks.strangers_files`` fetches them. Each is marked in every way
 that is installed: qpdf (over and under the page), pdftk (stamp and background), ImageMagick or reportlab's pictures as
-stamps, layers, annotations, nested forms; LibreOffice's own watermarks are made from texts, because it draws pages anew.
-Scans are pictures in FOLDER/scans, wrapped into PDFs. The result is drawn beside the file that never had the mark.
+stamps, layers, annotations, nested forms. The result is drawn beside the file that never had the mark.
 """
 
 import argparse
@@ -82,10 +81,11 @@ def _picture_stamp(folder: Path, *, magick: bool) -> Path:
     """A picture with an alpha channel: by ImageMagick where it is, by Pillow elsewhere."""
     target = folder / "stamp.png"
     program = shutil.which("magick") or shutil.which("convert")
+    font = next((str(each) for each in Path("/usr/share/fonts").rglob("*Sans-Bold.ttf")), "Helvetica")
     if magick and program is not None:
         subprocess.run(
-            [program, "-size", "900x320", "xc:none", "-pointsize", "150", "-fill", "rgba(200,30,30,0.35)", "-gravity",
-             "center", "-annotate", "20x20+0+0", "SAMPLE", f"PNG32:{target}"],
+            [program, "-size", "900x320", "xc:none", "-font", font, "-pointsize", "150", "-fill", "rgba(200,30,30,.35)",
+             "-gravity", "center", "-annotate", "20x20+0+0", "SAMPLE", f"PNG32:{target}"],
             check=True, capture_output=True, timeout=120,
         )  # fmt: skip
         return target
@@ -142,7 +142,7 @@ def _layer(clean: Path, marked: Path, folder: Path) -> None:
         form = pdf.copy_foreign(other.pages[0].as_form_xobject())
         form.OC = group
         for page in pdf.pages:
-            page.add_overlay(form)
+            page.add_overlay(form, None)
         pdf.save(marked)
 
 
@@ -153,12 +153,12 @@ def _nested(clean: Path, marked: Path, folder: Path) -> None:
         outer = stamp.with_name(f"outer-{stamp.name}")
         with pikepdf.open(stamp) as inner, pikepdf.new() as pdf:
             pdf.add_blank_page(page_size=_size(stamp))
-            pdf.pages[0].add_overlay(inner.pages[0])
+            pdf.pages[0].add_overlay(inner.pages[0], None)
             pdf.save(outer)
         stamp = outer
     with pikepdf.open(clean) as pdf, pikepdf.open(stamp) as other:
         for page in pdf.pages:
-            page.add_overlay(other.pages[0])
+            page.add_overlay(other.pages[0], None)
         pdf.save(marked)
 
 
@@ -274,7 +274,6 @@ async def _one(
         worst = difference(clean, after)
         same = after_text == text and furniture(result) == kept
     if keep is not None and (tried.outcome != "changed" or worst > 0.05 or not same):
-        keep.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(marked, keep / f"{path.stem}--{kind.replace(' ', '-')}.pdf")
     return Outcome(
         source, kind, path.name, f"{tried.outcome} {tried.code}".strip(), round(worst, 4), round(was, 4), same
@@ -318,7 +317,8 @@ def show(outcomes: list[Outcome]) -> None:
     for each in outcomes:
         if each.outcome != "changed" or each.worst >= 0.05 or not each.kept:
             print(
-                f"{each.kind:20} {each.source}/{each.file}: {each.outcome}, {each.worst} (was {each.before}), kept {each.kept}"
+                f"{each.kind:20} {each.source}/{each.file}: {each.outcome}, differs by {each.worst} "
+                f"(was {each.before}), {'all' if each.kept else 'not all'} kept"
             )
 
 
@@ -329,13 +329,16 @@ def main() -> None:
     parser.add_argument("--keep", type=Path, help="where marked files go that were not cleaned as they should be")
     parser.add_argument("--json", action="store_true")
     asked = parser.parse_args()
+    if asked.keep is not None:
+        asked.keep.mkdir(parents=True, exist_ok=True)
     outcomes = asyncio.run(measure(chosen(asked.folder, asked.most), asked.keep))
     show(outcomes)
     if asked.json:
         gone = [each for each in outcomes if each.outcome == "changed"]
         print(json.dumps({
             "marked_files": len(outcomes), "marked_clean": len(gone),
-            "marked_same_pixels": sum(each.worst < 0.05 for each in gone), "marked_all_kept": sum(each.kept for each in gone),
+            "marked_same_pixels": sum(each.worst < 0.05 for each in gone),
+            "marked_all_kept": sum(each.kept for each in gone),
             "marked_worst": max((each.worst for each in gone), default=0.0),
         }))  # fmt: skip
 

@@ -28,7 +28,9 @@ from headrace.removal.pdf.opening import is_signed, opened
 from headrace.removal.pdf.overlay import draw_overlay
 from headrace.removal.pdf.pages import PageFrame, frame_of
 from headrace.removal.pdf.reading import Reader
+from headrace.removal.pdf.scan_editing import clean, learnt
 from headrace.removal.pdf.scanning import Scan, scan
+from headrace.removal.pdf.scans import FEWEST, ScanMark
 
 # How far the work is, in percent, when a stage ends.
 _READ, _EDITED, _WRITTEN, _CHECKED = 50, 75, 85, 100
@@ -113,10 +115,30 @@ def _take_off(
         if lost.drawings:
             taken[number], frames[number] = lost, frame_of(page)
         progress(_READ + round((_EDITED - _READ) * count / len(on_pages)))
+    for mark in (found.scanned for found in seen.found if found.candidate in chosen and found.scanned is not None):
+        _clean_scans(pdf, mark, order, taken, frames, progress)
     layers = {found.candidate.id for found in seen.found if found.candidate.kind == "layer"}
     if layers and layers <= {each.id for each in chosen} and not order.pages:
         drop_watermark_layers(pdf)
     return taken, frames
+
+
+def _clean_scans(
+    pdf: pikepdf.Pdf,
+    mark: ScanMark,
+    order: DocumentOrder,
+    taken: dict[int, Taken],
+    frames: dict[int, PageFrame],
+    progress: Progress,
+) -> None:
+    matte = learnt(pdf, mark, lambda: progress(_EDITED))
+    for page in mark.pages:
+        progress(_EDITED)
+        if matte is not None and order.takes_page(page.number) and clean(pdf, page, matte):
+            lost = taken.setdefault(page.number, Taken())
+            lost.drawings += 1
+            lost.quads.append(mark.quad(page))
+            frames[page.number] = page.frame
 
 
 def _signatures(seen: Scan, chosen: tuple[Candidate, ...]) -> frozenset[int]:
@@ -165,9 +187,8 @@ def _discard(target: str) -> None:
 def _warnings(pdf: pikepdf.Pdf, seen: Scan) -> list[str]:
     warnings = []
     if seen.scanned:
-        count = len(seen.scanned)
-        pages = "1 page is a picture" if count == 1 else f"{count} pages are pictures"
-        warnings.append(f"{pages}: a mark that is part of the picture is not seen here")
+        pages = "1 page is a picture" if seen.scanned == 1 else f"{seen.scanned} pages are pictures"
+        warnings.append(f"{pages}: a mark in them is seen only where {FEWEST} of the same size have it in common")
     if seen.unreadable:
         warnings.append(f"{seen.unreadable} parts of pages cannot be read and are left as they are")
     if pdf.get_warnings():

@@ -12,6 +12,7 @@ from headrace.removal.pdf.geometry import angle_of
 from headrace.removal.pdf.looks import traits_of
 from headrace.removal.pdf.pages import frame_of
 from headrace.removal.pdf.reading import Reader
+from headrace.removal.pdf.scans import ScanMark, marks_of
 from headrace.removal.pdf.tally import Entry, Tally
 from headrace.removal.scoring import Traits, Verdict, judge
 
@@ -22,13 +23,14 @@ _MOST_TEXT = 120  # characters of a mark's text that a report shows
 class Found:
     candidate: Candidate
     signatures: frozenset[int]
+    scanned: ScanMark | None = None  # it is part of pictures, and no drawing
 
 
 @dataclass(frozen=True, slots=True)
 class Scan:
     found: tuple[Found, ...]
     pages: int
-    scanned: tuple[int, ...]  # pages that are one picture
+    scanned: int  # pages that are one picture
     unreadable: int  # streams
 
 
@@ -59,7 +61,8 @@ def scan(pdf: pikepdf.Pdf, reader: Reader, progress: Callable[[float], object]) 
     groups = _groups(pdf, drawn, total)
     for kind, tally in notes.items():
         groups += _groups(pdf, tally, total, annotation=kind)
-    return Scan(_numbered(_best(groups)), total, tuple(drawn.scanned), reader.unreadable)
+    marks = tuple(marks_of(pdf, drawn.scanned, total, lambda: progress(1.0)))
+    return Scan(_numbered(_best(groups), marks), total, len(drawn.scanned), reader.unreadable)
 
 
 def _groups(pdf: pikepdf.Pdf, tally: Tally, total: int, annotation: str | None = None) -> list[_Group]:
@@ -143,15 +146,35 @@ def _best(groups: list[_Group]) -> list[_Group]:
     return kept[:MOST_CANDIDATES]
 
 
-def _numbered(groups: list[_Group]) -> tuple[Found, ...]:
-    return tuple(Found(_candidate(number, group), group.signatures) for number, group in enumerate(groups, 1))
+def _numbered(groups: list[_Group], marks: tuple[ScanMark, ...]) -> tuple[Found, ...]:
+    found = [Found(_candidate(group), group.signatures) for group in groups]
+    found += [Found(_of_scan(mark), frozenset(), mark) for mark in marks]
+    found.sort(key=lambda each: -each.candidate.score)
+    return tuple(
+        replace(each, candidate=replace(each.candidate, id=number))
+        for number, each in enumerate(found[:MOST_CANDIDATES], 1)
+    )
 
 
-def _candidate(number: int, group: _Group) -> Candidate:
+def _of_scan(mark: ScanMark) -> Candidate:
+    first = mark.pages[0]
+    return Candidate(
+        id=0,
+        kind="scan",
+        pages=tuple(page.number for page in mark.pages),
+        copies=mark.copies * len(mark.pages),
+        box=first.frame.box([mark.quad(first)]),
+        score=mark.verdict.score,
+        method=mark.verdict.method,
+        reasons=mark.verdict.reasons,
+    )
+
+
+def _candidate(group: _Group) -> Candidate:
     first = group.entries[0]
     quads = [quad for entry in group.entries if entry.page == first.page for quad in entry.quads]
     return Candidate(
-        id=number,
+        id=0,
         kind=group.annotation or _kind(first.example),
         pages=tuple(sorted({page for entry in group.entries for page in entry.pages})),
         copies=max(entry.copies for entry in group.entries),

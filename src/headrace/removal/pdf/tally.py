@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from headrace.removal.pdf.drawings import Drawing, Kind, Placed, placed
 from headrace.removal.pdf.geometry import Quad, angle_of, bounds
 from headrace.removal.pdf.pages import PageFrame
+from headrace.removal.pdf.scans import ScannedPage
 from headrace.removal.scoring import TRANSPARENT_BELOW, Traits
 from headrace.removal.words import Words, watermark_words
 
@@ -34,24 +35,25 @@ class Tally:
     def __init__(self) -> None:
         self.entries: dict[int, Entry] = {}
         self.pages = 0
-        self.scanned: list[int] = []
+        self.scanned: list[ScannedPage] = []
         self._once: dict[int, int] = {}
 
     def add(self, page: int, frame: PageFrame, drawings: tuple[Drawing, ...]) -> None:
         self.pages += 1
         orders: dict[int, int] = defaultdict(int)
-        pictured = written = False
+        scanned: ScannedPage | None = None
+        written = False
         for each in placed(drawings):
             drawing = each.drawing
             orders[each.stream] += 1
-            if drawing.kind is Kind.PICTURE:
-                pictured = pictured or frame.share(bounds([each.quad])) >= _SCANNED
+            if drawing.picture is not None and frame.share(bounds([each.quad])) >= _SCANNED:
+                scanned = ScannedPage(page, frame, drawing.picture, each.quad)
             if not drawing.visible or each.alpha < _SEEN:
                 continue
             written = written or drawing.kind is Kind.TEXT
             self._count(page, frame, each, orders[each.stream])
-        if pictured and not written:
-            self.scanned.append(page)
+        if scanned is not None and not written:
+            self.scanned.append(scanned)
 
     def _count(self, page: int, frame: PageFrame, each: Placed, order: int) -> None:
         signature = each.drawing.signature

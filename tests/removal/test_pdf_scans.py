@@ -1,0 +1,88 @@
+"""Scanned documents: a mark that is part of the pictures goes where the pages tell of it; print and paper stay."""
+
+from pathlib import Path
+
+import numpy as np
+import pikepdf
+import pytest
+from PIL import Image, ImageDraw, ImageFont
+from reportlab.pdfgen.canvas import Canvas
+
+from benchmarks.removal_documents import drawn
+from headrace.removal.candidates import DocumentOrder, DocumentReport, Outcome
+from headrace.removal.pdf.job import process
+
+SIZE = (620, 877)
+
+
+def page(number: int) -> Image.Image:
+    """Typed lines that differ from page to page, under a head that does not."""
+    rng = np.random.default_rng(number)
+    picture = Image.new("RGB", SIZE, (246, 244, 240))
+    draw = ImageDraw.Draw(picture)
+    draw.text((50, 30), "Tern & Gull Ltd., Oslo", fill=(20, 40, 120), font=ImageFont.load_default(20))
+    for top in range(90 + int(rng.integers(0, 24)), 820, 24):
+        line = "".join(rng.choice(list("abcdefghij klmnop qrst")) for _ in range(int(rng.integers(20, 60))))
+        draw.text((50 + int(rng.integers(0, 6)), top), line, fill=(30, 30, 30), font=ImageFont.load_default(15))
+    return picture
+
+
+def marked(picture: Image.Image) -> Image.Image:
+    layer = Image.new("RGBA", SIZE, (0, 0, 0, 0))
+    font = ImageFont.load_default(95)
+    ImageDraw.Draw(layer).text((310, 438), "JOHANNA", fill=(90, 90, 90, 90), font=font, anchor="mm")
+    return Image.alpha_composite(picture.convert("RGBA"), layer.rotate(40)).convert("RGB")
+
+
+def scan(path: Path, pictures: list[Image.Image], kind: str) -> Path:
+    canvas = Canvas(str(path), pagesize=(595, 842), invariant=True)
+    for number, picture in enumerate(pictures):
+        packed = path.with_name(f"{path.stem}-{number}.{kind.lower()}")  # reportlab keeps how a file is packed
+        picture.save(packed, kind, **({"quality": 88} if kind == "JPEG" else {}))
+        canvas.drawImage(str(packed), 0, 0, 595, 842)
+        canvas.showPage()
+    canvas.save()
+    return path
+
+
+def clean(source: Path, result: Path, **asked: object) -> DocumentReport:
+    return process(DocumentOrder(str(source), result=str(result), **asked), lambda _: None)  # type: ignore[arg-type]
+
+
+def difference(first: Path, second: Path) -> float:
+    pairs = zip(drawn(first)[0], drawn(second)[0], strict=True)
+    return max(float(np.abs(a - b).mean()) for a, b in pairs)
+
+
+@pytest.mark.parametrize("kind", ["JPEG", "PNG"])
+def test_a_mark_over_all_scans_goes_and_print_stays(kind: str, tmp_path: Path) -> None:  # W-03
+    pages = [page(number) for number in range(5)]
+    plain = scan(tmp_path / "plain.pdf", pages, kind)
+    source = scan(tmp_path / "source.pdf", [marked(each) for each in pages], kind)
+    report = clean(source, tmp_path / "result.pdf")
+    assert report.outcome is Outcome.REMOVED, report
+    assert [(each.kind, each.pages) for each in report.candidates] == [("scan", (1, 2, 3, 4, 5))]
+    assert report.check is not None
+    assert report.check.residue_after < 0.1
+    assert difference(plain, tmp_path / "result.pdf") < 0.2 * difference(plain, source)
+    with pikepdf.open(tmp_path / "result.pdf") as pdf:
+        (image,) = pdf.pages[0].get_images().values()
+        assert str(image.Filter) == ("/DCTDecode" if kind == "JPEG" else "/FlateDecode")
+
+
+def test_scans_without_a_mark_are_not_touched(tmp_path: Path) -> None:
+    source = scan(tmp_path / "source.pdf", [page(number) for number in range(5)], "JPEG")
+    report = clean(source, tmp_path / "result.pdf")
+    assert (report.outcome, report.candidates) == (Outcome.NO_MARK, ())  # the head is printed firmly, in the margin
+    assert "pages are pictures" in report.warnings[0]
+
+
+def test_only_the_pages_that_have_the_mark_and_were_named_change(tmp_path: Path) -> None:
+    pages = [page(number) for number in range(7)]
+    source = scan(tmp_path / "source.pdf", [pages[0], *(marked(each) for each in pages[1:])], "JPEG")
+    report = clean(source, tmp_path / "result.pdf", pages=((1, 3),))
+    assert report.outcome is Outcome.REMOVED, report
+    assert report.candidates[0].pages == (2, 3, 4, 5, 6, 7)
+    before, after = drawn(source)[0], drawn(tmp_path / "result.pdf")[0]
+    changed = [not np.array_equal(a, b) for a, b in zip(before, after, strict=True)]
+    assert changed == [False, True, True, False, False, False, False]
