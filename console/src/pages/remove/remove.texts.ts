@@ -72,6 +72,7 @@ export const removeTexts = texts(
     example: "Try it with a sample picture",
     exampleName: "sample.jpg",
     noFile: "No file at hand?",
+    interrupted: "Not finished: {names}. Give the same file again, and it goes on where it was.",
   },
   {
     title: "去除水印",
@@ -144,6 +145,7 @@ export const removeTexts = texts(
     example: "用示例图片试一试",
     exampleName: "示例.jpg",
     noFile: "手边没有文件？",
+    interrupted: "尚未上传完成：{names}。再次添加同一文件即可从中断处继续。",
   },
 );
 
@@ -234,6 +236,9 @@ export const removalTexts = texts(
     frameBack: "Frame before",
     frameOn: "Next frame",
     moment: "Moment of the clip",
+    asks: "Your turn",
+    asksTitle: "One thing is yours to decide",
+    noMark: "No mark found",
     takenAsIs: "Taken as it is",
     takenAsIsText: "You took this result as it is: the mark may still be seen. Look closely before you use it.",
     visibleText: "About {percent} of the mark’s outline can still be made out. Look closely before you use it.",
@@ -325,6 +330,9 @@ export const removalTexts = texts(
     frameBack: "上一帧",
     frameOn: "下一帧",
     moment: "播放位置",
+    asks: "等您确认",
+    asksTitle: "有一点需要您决定",
+    noMark: "未发现水印",
     takenAsIs: "按现状接受",
     takenAsIsText: "您已按现状接受此结果：水印可能仍然可见，使用前请仔细查看。",
     visibleText: "水印轮廓大约仍有 {percent} 可以辨认，使用前请仔细查看。",
