@@ -63,8 +63,9 @@ def test_a_document_is_seen_page_by_page_and_corrected_there(tmp_path: Path, per
         assert seen.evaluate(f"async image => {{ await image.decode(); return ({shown})(image); }}")
         page.get_by_role("button", name="Next page").click()
     page.get_by_role("button", name="Not right? Correct it").click()  # with what was drawn, where it was drawn
-    expect(page.get_by_test_id("mask-editor").locator("rect[data-kind=box]")).to_have_count(1)
-    expect(page.get_by_role("textbox", name="Page")).to_have_value("2")
+    editor = page.get_by_test_id("mask-editor")
+    expect(editor.locator("rect[data-kind=box]")).to_have_count(1)
+    expect(editor.get_by_role("textbox", name="Page")).to_have_value("2")
 
 
 def test_of_slides_what_was_found_is_chosen(tmp_path: Path, person: Person, page: Page) -> None:
@@ -125,7 +126,8 @@ def test_an_upload_that_broke_off_goes_on_after_a_reload(tmp_path: Path, page: P
     expect(page.get_by_text("Not finished: large.png")).to_be_visible()
     page.locator("input[type=file]").first.set_input_files(str(large))
     expect(page.get_by_test_id("draft-file").get_by_text("Ready")).to_be_visible()
-    assert sorted(sent) == ["1", "2", "3"]
+    assert sent.count("1") == 1  # it was there already
+    assert set(sent) == {"1", "2", "3"}
 
 
 def test_a_mask_outlives_a_reload_but_not_its_owner(person: Person, page: Page, tmp_path: Path) -> None:

@@ -230,6 +230,11 @@ function Start() {
           {t("notMarked")}
         </Text>
       )}
+      {allThere && allReady && !choices.declared && (
+        <Text size="sm" c="dimmed">
+          {t("declareFirst")}
+        </Text>
+      )}
       <Button
         size="md"
         leftSection={<IconWand />}
