@@ -64,7 +64,7 @@ def context(site: Site, browser: Browser, person: Person) -> Iterator[BrowserCon
     opened.on("request", lambda request: asked.append(request.url))
     yield opened
     opened.close()
-    elsewhere = [url for url in asked if not url.startswith((site.url, "blob:", "data:"))]
+    elsewhere = [url for url in asked if not url.startswith((site.url, site.pay_url, "blob:", "data:"))]
     assert elsewhere == []
 
 

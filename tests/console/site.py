@@ -2,6 +2,7 @@
 
 import io
 import itertools
+import re
 import socket
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +12,7 @@ import cv2
 import httpx
 import numpy as np
 from numpy.typing import NDArray
-from playwright.sync_api import BrowserContext
+from playwright.sync_api import BrowserContext, Page, expect
 
 from tests.e2e.program import CHEAP, Program
 
@@ -24,6 +25,8 @@ FLAGS = [
     "--disable-sync",
     "--no-first-run",
 ]
+# As a link does: without loading everything anew.
+GO = "path => { history.pushState({}, '', path); dispatchEvent(new PopStateEvent('popstate')); }"
 PASSWORD = "the console's tests sign in with this"
 _number = itertools.count(1)
 
@@ -43,10 +46,18 @@ class Site:
     def start(self) -> None:
         settings = {**CHEAP, "HEADRACE_API_PORT": str(self._port)}
         settings |= {"HEADRACE_API_RATE_LIMIT": "6000", "HEADRACE_API_RATE_BURST": "2000"}
-        self._program = Program("up", folder=self._folder, settings=settings)
+        self._program = Program("up", "--pay-locally", folder=self._folder, settings=settings)
         self._program.until_ready(within=120)
         if self.admin is None:
             self.admin = self._program.login()
+
+    @property
+    def pay_url(self) -> str:
+        """Where the stand-in for WeChat Pay shows its orders."""
+        assert self._program is not None
+        found = re.search(r"^  Pay       (\S+)", self._program.out, re.MULTILINE)
+        assert found is not None
+        return found[1]
 
     def stop(self) -> None:
         assert self._program is not None
@@ -84,6 +95,13 @@ class Person:
         answer = self.client.get(path, params=query)
         assert answer.status_code == 200, answer.text
         return answer.json()
+
+
+def visit(page: Page, path: str) -> None:
+    """Go to a page of the console that is open, and wait until everything on it is there."""
+    page.evaluate(GO, path)
+    expect(page.get_by_role("heading", level=1)).to_be_visible()
+    expect(page.locator("[aria-busy=true]")).to_have_count(0)
 
 
 def marked_picture() -> bytes:

@@ -5,9 +5,9 @@ import re
 
 import numpy as np
 import pytest
-from playwright.sync_api import BrowserContext, Page, expect
+from playwright.sync_api import BrowserContext, Page, Route, expect
 
-from tests.console.site import PASSWORD, Person, marked_picture, pixels
+from tests.console.site import PASSWORD, Person, marked_picture, pixels, visit
 
 pytestmark = pytest.mark.xdist_group("console")
 
@@ -67,6 +67,17 @@ def test_a_newcomer_registers_uploads_sees_the_mark_vanish_and_downloads(context
     assert pixels(content).shape == (480, 640)
     # The badge hears of it by itself.
     expect(page.get_by_test_id("bell")).to_have_attribute("aria-label", re.compile("1 unread"))
+    visit(page, "/tasks")
+    expect(page.get_by_role("table", name="My tasks").get_by_text(ODD_NAME)).to_be_visible()
+
+    # Who takes a result as it is must not read later that all is well.
+    def poor(route: Route) -> None:
+        route.fulfill(json={**route.fetch().json(), "accept_poor": True})
+
+    page.route(f"**/v1/removals/{task_id}", poor)
+    visit(page, f"/remove/{task_id}")
+    expect(page.get_by_test_id("still-visible")).to_contain_text("the mark may still be seen")
+    expect(page.locator("[data-tone=warn]").get_by_text("Taken as it is")).to_be_visible()
 
 
 def test_a_mask_drawn_with_the_mouse_is_what_the_server_gets(person: Person, page: Page) -> None:

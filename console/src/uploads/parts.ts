@@ -17,8 +17,20 @@ export function partOf(file: Blob, upload: Pick<UploadOut, "part_bytes">, number
 // Which upload belongs to which file, so that a page that was closed can go on with it.
 type Named = Pick<File, "name" | "size" | "lastModified">;
 
+const PREFIX = "headrace.upload.";
+
 function keyOf(file: Named): string {
-  return `headrace.upload.${file.size}.${file.lastModified}.${file.name}`;
+  return `${PREFIX}${file.size}.${file.lastModified}.${file.name}`;
+}
+
+/** The names of files whose uploads were interrupted: whoever gives one of them again goes on with it. */
+export function interruptedUploads(): string[] {
+  try {
+    const keys = Object.keys(localStorage).filter((key) => key.startsWith(PREFIX));
+    return keys.map((key) => key.slice(PREFIX.length).split(".").slice(2).join("."));
+  } catch {
+    return [];
+  }
 }
 
 export function rememberedUpload(file: Named): string | null {

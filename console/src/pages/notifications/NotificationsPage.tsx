@@ -14,7 +14,10 @@ import {
   tellError,
   useFilters,
 } from "../../components";
-import { useText } from "../../i18n";
+import { text, useText, wordFor } from "../../i18n";
+import { ASKS } from "../remove/Outcome";
+import { removalTexts } from "../remove/remove.texts";
+import { MEDIA } from "../tasks/failure";
 import classes from "./NotificationsPage.module.css";
 import { notificationTexts } from "./notifications.texts";
 
@@ -72,11 +75,11 @@ export default function NotificationsPage() {
                 <Group gap="xs">
                   {!each.is_read && <span className={classes.dot} role="img" aria-label={t("unread")} />}
                   <Text fw={each.is_read ? 500 : 650} size="sm">
-                    {each.title}
+                    {words(each).title}
                   </Text>
                 </Group>
                 <Text size="sm" c="dimmed">
-                  {each.body}
+                  {words(each).body}
                 </Text>
               </div>
               <Group gap="xs" wrap="nowrap">
@@ -84,22 +87,18 @@ export default function NotificationsPage() {
                   <Time at={each.created_at} />
                 </Text>
                 {taskOf(each) && (
-                  <Button component={Link} to={`/tasks/${taskOf(each)}`} size="compact-sm" variant="light">
+                  <Button
+                    component={Link}
+                    to={placeOf(each)}
+                    size="compact-sm"
+                    variant="light"
+                    onClick={() => each.is_read || void act(markRead(each))}
+                  >
                     {t("open")}
                   </Button>
                 )}
                 {!each.is_read && (
-                  <Button
-                    size="compact-sm"
-                    variant="subtle"
-                    onClick={() =>
-                      void act(
-                        api.POST("/v1/notifications/{notification_id}/read", {
-                          params: { path: { notification_id: String(each.id) } },
-                        }),
-                      )
-                    }
-                  >
+                  <Button size="compact-sm" variant="subtle" onClick={() => void act(markRead(each))}>
                     {t("markRead")}
                   </Button>
                 )}
@@ -115,6 +114,36 @@ export default function NotificationsPage() {
       )}
     </Page>
   );
+}
+
+function markRead({ id }: NotificationOut): Promise<unknown> {
+  const path = { notification_id: String(id) };
+  return api.POST("/v1/notifications/{notification_id}/read", { params: { path } });
+}
+
+interface AboutTask {
+  readonly type?: string;
+  readonly error_code?: string;
+}
+
+/** What the server wrote; of a removal in the words of this console, which also speak the language of now. */
+function words(each: NotificationOut): { title: string; body: string } {
+  const t = text(notificationTexts);
+  const { type = "", error_code = "" } = (each.payload ?? {}) as AboutTask;
+  const kind = wordFor(notificationTexts, `kind-${type}`);
+  if (!MEDIA.includes(type)) return each;
+  if (each.type === "TASK_SUCCEEDED") return { title: t("ready", { kind }), body: t("readyText") };
+  const why = wordFor(removalTexts, error_code);
+  if (each.type !== "TASK_FAILED" || why === error_code) return each;
+  return {
+    title: t(ASKS.includes(error_code) ? "asks" : "failed", { kind }),
+    body: `${why} ${text(removalTexts)("nothingCharged")}`,
+  };
+}
+
+function placeOf(each: NotificationOut): string {
+  const { type = "" } = (each.payload ?? {}) as AboutTask;
+  return `/${MEDIA.includes(type) ? "remove" : "tasks"}/${taskOf(each)}`;
 }
 
 function taskOf(notification: NotificationOut): string | null {

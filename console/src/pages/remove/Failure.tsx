@@ -5,6 +5,7 @@ import { IconAlertTriangle, IconBrush, IconInfoCircle, Panel } from "../../compo
 import { useLanguage, useText, wordFor } from "../../i18n";
 import { CandidateList } from "./CandidatePicker";
 import { MarkedPicture } from "./MarkedPicture";
+import { ASKS } from "./Outcome";
 import { type Again, Note } from "./RemovalPage";
 import classes from "./RemovalPage.module.css";
 import { removalTexts, removeTexts } from "./remove.texts";
@@ -22,13 +23,13 @@ export function Failure({ removal, again }: { removal: RemovalOut; again: Again 
   );
   const code = removal.error_code ?? "";
   const known = wordFor(removalTexts, code);
-  const asks = code === "NEEDS_REVIEW" || code === "NO_MARK";
+  const asks = ASKS.includes(code);
   return (
     <div className={removal.candidates.length > 0 ? classes.columns : undefined}>
       <Stack>
         <Alert
           icon={asks ? <IconInfoCircle /> : <IconAlertTriangle />}
-          title={t("failedTitle")}
+          title={code === "NO_MARK" ? t("noMark") : asks ? t("asksTitle") : t("failedTitle")}
           role="alert"
           styles={{
             root: { background: asks ? "var(--active-ground)" : "var(--warn-ground)" },

@@ -6,7 +6,7 @@ import { CandidatePicker } from "./CandidatePicker";
 import { type DraftFile, type Mode, removeFile, setChosen, setDrawing } from "./draft";
 import classes from "./FileCard.module.css";
 import { isMarked, type MaskDrawing } from "./mask/drawing";
-import { metaOf, previewUrl } from "./media";
+import { kindOf, metaOf, previewUrl } from "./media";
 import { removeTexts } from "./remove.texts";
 import { Thumbnail } from "./Thumbnail";
 
@@ -19,7 +19,7 @@ export function FileCard({ file, mode }: { file: DraftFile; mode: Mode }) {
   // What was drawn before the editor was opened: that is what giving up goes back to.
   const [editing, setEditing] = useState<{ before: MaskDrawing | null } | null>(null);
   const { asset } = file;
-  const kind = asset?.media_type ?? "IMAGE";
+  const kind = asset?.media_type ?? kindOf(file.name);
   const marked = isMarked(file.drawing);
   return (
     <div className={classes.card} data-testid="draft-file">

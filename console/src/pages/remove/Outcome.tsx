@@ -97,9 +97,17 @@ export function StillVisible({ removal }: { removal: RemovalOut }) {
   );
 }
 
+// What a word or two of its owner is enough for: nothing is broken.
+export const ASKS: readonly string[] = ["NEEDS_REVIEW", "NO_MARK", "POOR_RESULT", "SIGNED"];
+
 /** How it ended, or how far it is: a result that was taken as it is does not pass for a good one. */
-export function RemovalBadge({ removal }: { removal: Pick<RemovalItemOut, "status" | "accept_poor"> }) {
+export function RemovalBadge({ removal }: { removal: Pick<RemovalItemOut, "status" | "accept_poor" | "error_code"> }) {
   const t = useText(removalTexts);
+  if (removal.status === "FAILED" && ASKS.includes(removal.error_code ?? "")) {
+    return (
+      <StateBadge state={removal.status} label={t(removal.error_code === "NO_MARK" ? "noMark" : "asks")} tone="warn" />
+    );
+  }
   if (removal.status !== "SUCCEEDED" || !removal.accept_poor) return <StateBadge state={removal.status} />;
   return <StateBadge state={removal.status} label={t("takenAsIs")} tone="warn" />;
 }
@@ -164,7 +172,13 @@ function Rows({ rows }: { rows: readonly (readonly [string, ReactNode])[] }) {
       <Text size="sm" c="dimmed">
         {name}
       </Text>
-      <Text size="sm" ta="right" className="figures" style={{ overflowWrap: "anywhere" }} component="div">
+      <Text
+        size="sm"
+        ta="right"
+        className="figures"
+        style={{ overflowWrap: "anywhere", flexShrink: 0, maxWidth: "65%" }}
+        component="div"
+      >
         {value}
       </Text>
     </div>

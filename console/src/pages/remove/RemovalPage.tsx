@@ -113,7 +113,15 @@ function Removal({ taskId }: { taskId: string }) {
       {task.data.status === "FAILED" && <Failure removal={removal.data} again={again} />}
       {task.data.status === "CANCELED" && (
         <Panel>
-          <Empty icon={IconPlayerStop} title={t("canceled")} />
+          <Empty
+            icon={IconPlayerStop}
+            title={t("canceled")}
+            action={
+              <Button variant="light" loading={again.busy} onClick={() => again.run({})}>
+                {t("again")}
+              </Button>
+            }
+          />
         </Panel>
       )}
       {again.editor}

@@ -5,6 +5,7 @@ import { Link, useNavigate } from "react-router";
 import { isApiError } from "../../api";
 import { IconWand, Page, Panel, ProblemAlert } from "../../components";
 import { useText } from "../../i18n";
+import { interruptedUploads } from "../../uploads/parts";
 import { DropZone } from "./DropZone";
 import { addFiles, type Basis, choose, ordered, restoreDraft, useDraft } from "./draft";
 import { FileCard } from "./FileCard";
@@ -21,11 +22,32 @@ export default function RemovePage() {
   useEffect(() => {
     void restoreDraft();
   }, []);
+  const sending = files.some((file) => file.asset === null && file.error === null);
+  useEffect(() => {
+    if (!sending) return;
+    const ask = (event: BeforeUnloadEvent) => event.preventDefault();
+    window.addEventListener("beforeunload", ask);
+    return () => window.removeEventListener("beforeunload", ask);
+  }, [sending]);
   return (
     <Page title={t("title")} text={t("text")}>
+      <Interrupted />
       {files.length === 0 ? <DropZone onFiles={addFiles} small={false} /> : <Draft />}
       <Recent />
     </Page>
+  );
+}
+
+/** After a reload no page can read the file again by itself: who gives it once more need not begin anew. */
+function Interrupted() {
+  const t = useText(removeTexts);
+  const { files } = useDraft();
+  const left = interruptedUploads().filter((name) => files.every((file) => file.name !== name));
+  if (left.length === 0) return null;
+  return (
+    <Text size="sm" className={classes.interrupted} role="status">
+      {t("interrupted", { names: left.join(", ") })}
+    </Text>
   );
 }
 
@@ -206,6 +228,11 @@ function Start() {
       {choices.mode === "MANUAL" && allThere && !allReady && (
         <Text size="sm" c="dimmed">
           {t("notMarked")}
+        </Text>
+      )}
+      {allThere && allReady && !choices.declared && (
+        <Text size="sm" c="dimmed">
+          {t("declareFirst")}
         </Text>
       )}
       <Button

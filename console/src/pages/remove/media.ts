@@ -20,6 +20,13 @@ export function metaOf(asset: AssetOut): Meta {
   return asset.meta as Meta;
 }
 
+/** What a file is by its name, until the server has looked into it. */
+export function kindOf(name: string): string {
+  if (/\.(mp4|mov|mkv|webm|m4v)$/i.test(name)) return "VIDEO";
+  if (/\.pdf$/i.test(name)) return "PDF";
+  return /\.pptx?$/i.test(name) ? "PPT" : "IMAGE";
+}
+
 /** The size in which marks are told: pixels of the upright picture, points of a page. */
 export function sizeOf(asset: AssetOut): Size | null {
   const meta = metaOf(asset);

@@ -2,24 +2,26 @@
 
 const WIDTH = 1200;
 const HEIGHT = 800;
+const SCALE = 0.75;
 const GRAIN = 7;
 
 type Context = CanvasRenderingContext2D;
 
-/** A lake at dusk with a word across it. */
+/** A lake at dusk with a word all over it. */
 export async function drawSample(name: string): Promise<File> {
   const canvas = document.createElement("canvas");
-  canvas.width = WIDTH;
-  canvas.height = HEIGHT;
+  canvas.width = WIDTH * SCALE;
+  canvas.height = HEIGHT * SCALE;
   const context = canvas.getContext("2d");
   if (context === null) throw new Error("no canvas");
+  context.scale(SCALE, SCALE);
   sky(context);
   ridge(context, 430, 120, 1.3, "#6d7fa3");
   ridge(context, 480, 100, 2.9, "#46597f");
   ridge(context, 530, 80, 4.6, "#2b3c5c");
   lake(context);
   grain(context);
-  word(context);
+  words(context);
   const blob = await new Promise<Blob | null>((resolve) => canvas.toBlob(resolve, "image/jpeg", 0.93));
   if (blob === null) throw new Error("the sample could not be drawn");
   return new File([blob], name, { type: "image/jpeg" });
@@ -67,7 +69,7 @@ function lake(context: Context): void {
 
 /** As a camera has it: a surface without any is nothing like a photograph. */
 function grain(context: Context): void {
-  const pixels = context.getImageData(0, 0, WIDTH, HEIGHT);
+  const pixels = context.getImageData(0, 0, context.canvas.width, context.canvas.height);
   let state = 12345;
   for (let index = 0; index < pixels.data.length; index += 4) {
     state = (state * 1103515245 + 12345) % 2147483648;
@@ -77,12 +79,16 @@ function grain(context: Context): void {
   context.putImageData(pixels, 0, 0);
 }
 
-function word(context: Context): void {
+function words(context: Context): void {
   context.translate(WIDTH / 2, HEIGHT / 2);
   context.rotate(-Math.PI / 9);
-  context.font = "bold 190px sans-serif";
+  context.font = "bold 54px sans-serif";
   context.textAlign = "center";
   context.textBaseline = "middle";
   context.fillStyle = "rgb(255 255 255 / 45%)";
-  context.fillText("SAMPLE", 0, 0);
+  for (let row = -6; row < 6; row += 1) {
+    for (let column = -4; column < 4; column += 1) {
+      context.fillText("SAMPLE", column * 330 + (row % 2 ? 165 : 0), row * 150);
+    }
+  }
 }

@@ -24,21 +24,14 @@ import {
   tellError,
   useConfirm,
 } from "../../components";
-import { useText, wordFor } from "../../i18n";
+import { useText } from "../../i18n";
 import { isOver, useLiveTask, useSteps } from "../../live/task";
-import { removalTexts } from "../remove/remove.texts";
+import { RemovalBadge } from "../remove/Outcome";
+import { failureOf, MEDIA } from "./failure";
 import classes from "./TaskPage.module.css";
 import { Timeline } from "./Timeline";
 import { tasksTexts } from "./tasks.texts";
 import { WhyItWaits } from "./WhyItWaits";
-
-const MEDIA = ["IMAGE", "VIDEO", "PDF", "PPT"];
-
-/** Why it failed: of removals in the words of their own page, since what the server says is for programs. */
-function failureOf({ type, error_code, error_message }: TaskOut): string | null {
-  const known = MEDIA.includes(type) && error_code ? wordFor(removalTexts, error_code) : error_code;
-  return known === error_code ? error_message : known;
-}
 
 export default function TaskPage() {
   const { taskId = "" } = useParams();
@@ -64,7 +57,13 @@ function Task({ taskId }: { taskId: string }) {
       title={one.title || one.type}
       text={
         <Group gap="sm">
-          <StateBadge state={one.status} />
+          {MEDIA.includes(one.type) ? (
+            <RemovalBadge
+              removal={{ ...one, accept_poor: (one.payload as { accept_poor?: boolean } | null)?.accept_poor === true }}
+            />
+          ) : (
+            <StateBadge state={one.status} />
+          )}
           <Id id={one.id} />
         </Group>
       }

@@ -17,6 +17,8 @@ import {
 } from "../../components";
 import { useLanguage, useText, wordFor } from "../../i18n";
 import { isOver } from "../../live/task";
+import { RemovalBadge } from "../remove/Outcome";
+import { failureOf, MEDIA } from "./failure";
 import { tasksTexts } from "./tasks.texts";
 
 const NONE = { status: "", type: "", from: "", to: "" };
@@ -69,23 +71,39 @@ export default function TasksPage() {
         </Text>
       ),
     },
-    { key: "status", header: t("state"), width: "9rem", cell: (task) => <StateBadge state={task.status} /> },
+    {
+      key: "status",
+      header: t("state"),
+      width: "9rem",
+      cell: (task) =>
+        MEDIA.includes(task.type) ? (
+          <RemovalBadge removal={{ ...task, accept_poor: false }} />
+        ) : (
+          <StateBadge state={task.status} />
+        ),
+    },
     {
       key: "progress",
       header: t("progress"),
-      width: "7rem",
+      width: "minmax(12rem, 2fr)",
       phone: "hidden",
       cell: (task) =>
-        isOver(task.status) ? null : <Progress value={task.progress} size="sm" aria-label={`${task.progress} %`} />,
+        task.status === "FAILED" ? (
+          <Text size="sm" c="dimmed" truncate title={failureOf(task)}>
+            {failureOf(task)}
+          </Text>
+        ) : isOver(task.status) ? null : (
+          <Progress value={task.progress} size="sm" aria-label={`${task.progress} %`} />
+        ),
     },
     {
       key: "type",
       header: t("type"),
-      width: "minmax(6rem, 1fr)",
+      width: "7rem",
       phone: "hidden",
       cell: (task) => (
         <Text size="sm" c="dimmed" truncate>
-          {task.type}
+          {nameOfType(task.type)}
         </Text>
       ),
     },
@@ -118,7 +136,10 @@ export default function TasksPage() {
           w={{ base: "100%", xs: 200 }}
           value={type || null}
           onChange={(value) => filters.set({ type: value ?? "" })}
-          data={[...new Set([...(types.data ?? []).map((each) => each.name), ...(type ? [type] : [])])]}
+          data={[...new Set([...(types.data ?? []).map((each) => each.name), ...(type ? [type] : [])])].map((each) => ({
+            value: each,
+            label: nameOfType(each),
+          }))}
         />
         <TextInput
           label={t("from")}
@@ -171,4 +192,10 @@ export default function TasksPage() {
       />
     </Page>
   );
+}
+
+/** The types of removals have words; those of programs have their own names. */
+function nameOfType(type: string): string {
+  const word = wordFor(tasksTexts, `type-${type}`);
+  return word === `type-${type}` ? type : word;
 }

@@ -39,6 +39,10 @@ export const whyTexts = texts(
 
 export const tasksTexts = texts(
   {
+    "type-IMAGE": "Picture",
+    "type-VIDEO": "Video",
+    "type-PDF": "PDF",
+    "type-PPT": "Slides",
     title: "My tasks",
     text: "Everything you have asked for, newest first.",
     why: "Why it waits",
@@ -92,6 +96,10 @@ export const tasksTexts = texts(
     trace: "Trace",
   },
   {
+    "type-IMAGE": "图片",
+    "type-VIDEO": "视频",
+    "type-PDF": "PDF",
+    "type-PPT": "幻灯片",
     title: "我的任务",
     text: "您提交的全部任务，最新的在前。",
     why: "等待原因",

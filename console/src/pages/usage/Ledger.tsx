@@ -35,13 +35,29 @@ export function Ledger() {
       width: "6rem",
       align: "end",
       cell: (entry) => (
-        <Text size="sm" fw={600} className="figures">
+        // What is only held is no second charge: it counts once its task is over.
+        <Text
+          size="sm"
+          fw={entry.status === "HELD" ? 400 : 600}
+          {...(entry.status === "HELD" ? { c: "dimmed" } : {})}
+          className="figures"
+        >
           {entry.direction === "CREDIT" ? "+" : "−"}
           {entry.units}
         </Text>
       ),
     },
-    { key: "status", header: t("state"), width: "8rem", cell: (entry) => <StateBadge state={entry.status} /> },
+    {
+      key: "status",
+      header: t("state"),
+      width: "8rem",
+      cell: (entry) =>
+        entry.direction === "CREDIT" && entry.status === "COMMITTED" ? (
+          <StateBadge state="SUCCEEDED" label={t("granted")} />
+        ) : (
+          <StateBadge state={entry.status} />
+        ),
+    },
     {
       key: "task",
       header: t("task"),

@@ -102,6 +102,7 @@ function Plan({
           {plan.name}
         </Text>
         {mine && <StateBadge state={mine.status} label={t("current")} />}
+        {plan.price_cents === 0 && <StateBadge state="ACTIVE" label={t("everybody")} tone="neutral" />}
       </Group>
       <Text fz={28} fw={700} className="figures">
         {plan.price_cents === 0 ? t("free") : formats.money(plan.price_cents, plan.currency, language)}{" "}

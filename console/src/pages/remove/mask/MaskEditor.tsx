@@ -93,7 +93,7 @@ export function MaskEditor({
   useEffect(() => {
     if (history !== opened.current) tellChange.current?.({ width, height, strokes: history.done });
   }, [history, width, height]);
-  const { ref: canvas, factor, drawNow } = useCanvas(width, height, seen, COLOURS[colour]);
+  const { ref: canvas, factor, drawNow, redraw } = useCanvas(width, height, seen, COLOURS[colour]);
   const smallest = Math.min(whole.scale / 2, 0.5);
   const pointers = usePointers({
     frame,
@@ -106,6 +106,7 @@ export function MaskEditor({
     size,
     setSize,
     drawNow,
+    redraw,
     onStroke,
   });
 

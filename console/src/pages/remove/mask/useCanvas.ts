@@ -1,4 +1,4 @@
-import { type RefObject, useCallback, useEffect, useRef } from "react";
+import { type RefObject, useCallback, useEffect, useRef, useState } from "react";
 import { effective, type Stroke } from "./drawing";
 import { loadImages, paintStroke } from "./paint";
 
@@ -7,6 +7,7 @@ const LONGEST_SIDE = 2400;
 /** The canvas above the picture: draws all strokes anew when their list changes, and one while it is being made. */
 export function useCanvas(width: number, height: number, strokes: readonly Stroke[], colour: string) {
   const ref = useRef<HTMLCanvasElement>(null);
+  const [version, setVersion] = useState(0);
   const images = useRef<Map<string, CanvasImageSource>>(new Map());
   // A picture of fifty megapixels needs no mask of as many to be looked at.
   const factor = Math.min(1, LONGEST_SIDE / Math.max(width, height, 1));
@@ -15,6 +16,7 @@ export function useCanvas(width: number, height: number, strokes: readonly Strok
     found?.setTransform(factor, 0, 0, factor, 0, 0);
     return found;
   }, [factor]);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a new version is what draws it again
   useEffect(() => {
     let over = false;
     const draw = () => {
@@ -36,7 +38,7 @@ export function useCanvas(width: number, height: number, strokes: readonly Strok
     return () => {
       over = true;
     };
-  }, [strokes, colour, width, height, context]);
+  }, [strokes, colour, width, height, context, version]);
   const drawNow = useCallback(
     (stroke: Stroke) => {
       const target = context();
@@ -44,7 +46,9 @@ export function useCanvas(width: number, height: number, strokes: readonly Strok
     },
     [context, colour],
   );
-  return { ref: ref as RefObject<HTMLCanvasElement | null>, factor, drawNow };
+  /** What was drawn of a stroke that is none after all goes. */
+  const redraw = useCallback(() => setVersion((before) => before + 1), []);
+  return { ref: ref as RefObject<HTMLCanvasElement | null>, factor, drawNow, redraw };
 }
 
 function paintAt(

@@ -15,6 +15,7 @@ interface Setting {
   readonly size: number;
   readonly setSize: (change: (size: number) => number) => void;
   readonly drawNow: (stroke: Stroke) => void;
+  readonly redraw: () => void;
   readonly onStroke: (stroke: Stroke) => void;
 }
 
@@ -88,6 +89,7 @@ export function usePointers(setting: Setting) {
     if (pointers.current.size === 2) {
       gesture.current = { kind: "pinch" }; // what the first finger began is not meant
       setRubber(null);
+      setting.redraw();
       return;
     }
     if (tool === "pan" || holding || event.button === 1) gesture.current = { kind: "pan", last: at };

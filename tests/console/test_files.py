@@ -1,0 +1,164 @@
+"""Clips, documents and slides in a real browser; uploads that break off; what is forgotten and what is not."""
+
+import re
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, Route, expect
+
+from benchmarks.document_marks import marked_deck, marked_pdf
+from tests.assets.stand import png
+from tests.console.site import PASSWORD, Person, marked_picture
+from tests.removal import clips
+
+pytestmark = pytest.mark.xdist_group("console")
+
+PART = 8 * 1024 * 1024
+
+
+def give(page: Page, *files: Path) -> None:
+    page.goto("/remove")
+    page.locator("input[type=file]").first.set_input_files([str(each) for each in files])
+    for number in range(len(files)):
+        expect(page.get_by_test_id("draft-file").nth(number).get_by_text("Ready")).to_be_visible()
+
+
+def start(page: Page) -> str:
+    page.get_by_label("I declare").check()
+    page.get_by_role("button", name=re.compile("^Remove (the watermark|from)")).click()
+    expect(page).to_have_url(re.compile("/remove/tsk_"))
+    return page.url.rsplit("/", 1)[1]
+
+
+def drag(page: Page, start: tuple[float, float], end: tuple[float, float]) -> None:
+    """Over the picture in the editor, in shares of it."""
+    box = page.get_by_test_id("mask-canvas").locator("img").bounding_box()
+    assert box is not None
+    (x, y), (to_x, to_y) = [(box["x"] + box["width"] * at[0], box["y"] + box["height"] * at[1]) for at in (start, end)]
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(to_x, to_y, steps=4)
+    page.mouse.up()
+
+
+def test_a_document_is_seen_page_by_page_and_corrected_there(tmp_path: Path, person: Person, page: Page) -> None:
+    _, marked = marked_pdf("words", tmp_path, 3)
+    give(page, marked)
+    page.get_by_text("I show where it is").click()
+    page.get_by_role("button", name="Draw a box instead").click()
+    page.get_by_text("this page only").click()
+    page.get_by_role("button", name="Next page").click()
+    expect(page.get_by_test_id("mask-canvas").locator("img")).to_have_attribute("src", re.compile("/pages/2$"))
+    drag(page, (0.2, 0.2), (0.8, 0.8))
+    page.get_by_role("button", name="Use this mask").click()
+    task_id = start(page)
+    (hint,) = person.get(f"/v1/tasks/{task_id}")["payload"]["hints"]
+    assert hint["pages"] == [2, 2]
+
+    compare = page.get_by_test_id("compare")
+    for number in (1, 2):
+        seen = compare.get_by_role("img", name="After")
+        expect(seen).to_have_attribute("src", re.compile(f"/result/pages/{number}$"))
+        shown = "image => image.complete && image.naturalWidth > 1000"
+        assert seen.evaluate(f"async image => {{ await image.decode(); return ({shown})(image); }}")
+        page.get_by_role("button", name="Next page").click()
+    page.get_by_role("button", name="Not right? Correct it").click()  # with what was drawn, where it was drawn
+    editor = page.get_by_test_id("mask-editor")
+    expect(editor.locator("rect[data-kind=box]")).to_have_count(1)
+    expect(editor.get_by_role("textbox", name="Page")).to_have_value("2")
+
+
+def test_of_slides_what_was_found_is_chosen(tmp_path: Path, person: Person, page: Page) -> None:
+    _, marked = marked_deck("words on slides", tmp_path, 3)
+    give(page, marked)
+    page.get_by_text("I show where it is").click()
+    page.get_by_role("button", name="Look for marks").click()
+    expect(page.get_by_role("checkbox", name=re.compile("CONFIDENTIAL.*slides 1–3"))).to_be_checked()
+    task_id = start(page)
+    expect(page.get_by_text("Taken off slides 1–3")).to_be_visible()
+    assert person.get(f"/v1/tasks/{task_id}")["payload"]["candidates"] == [1]
+
+
+@pytest.mark.slow
+def test_a_clip_is_marked_on_a_frame_and_compared_while_it_plays(tmp_path: Path, person: Person, page: Page) -> None:
+    give(page, clips.make(tmp_path / "clip.mp4").path)
+    page.get_by_text("I show where it is").click()
+    page.get_by_role("button", name="Mark it").click()
+    picture = page.get_by_test_id("mask-canvas").locator("img")
+    first = picture.get_attribute("src")
+    page.get_by_role("slider", name="Frame").focus()
+    for _ in range(20):
+        page.keyboard.press("ArrowRight")
+    expect(picture).not_to_have_attribute("src", first or "")
+    expect(page.get_by_text("0:00.8 /")).to_be_visible()
+    page.keyboard.press("r")
+    drag(page, (0.4, 0.7), (0.99, 0.95))
+    page.get_by_role("button", name="Use this mask").click()
+    start(page)
+    expect(page.get_by_role("button", name="Play")).to_be_visible(timeout=600_000)
+    page.get_by_role("button", name="Play").click()
+    page.wait_for_function("[...document.querySelectorAll('video')].every((film) => film.currentTime > 0.5)")
+    page.get_by_role("button", name="Pause").click()
+
+
+def test_an_upload_that_broke_off_goes_on_after_a_reload(tmp_path: Path, page: Page) -> None:
+    large = tmp_path / "large.png"
+    large.write_bytes(png(64, 64, tail=2 * PART))
+    sent: list[str] = []
+    broken = True
+
+    def part(route: Route) -> None:
+        number = route.request.url.rsplit("/", 1)[1]
+        if broken and number != "1":
+            route.abort()
+        else:
+            sent.append(number)
+            route.continue_()
+
+    page.route("**/parts/*", part)
+    page.goto("/remove")
+    page.locator("input[type=file]").first.set_input_files(str(large))
+    # The console asks the server anew each time, which answers, so that it tries again until it gives up.
+    expect(page.get_by_test_id("draft-file").get_by_role("alert")).to_be_visible()
+    assert sent == ["1"]
+    broken = False
+    page.reload()
+    expect(page.get_by_text("Not finished: large.png")).to_be_visible()
+    page.locator("input[type=file]").first.set_input_files(str(large))
+    expect(page.get_by_test_id("draft-file").get_by_text("Ready")).to_be_visible()
+    assert sent.count("1") == 1  # it was there already
+    assert set(sent) == {"1", "2", "3"}
+
+
+def test_a_mask_outlives_a_reload_but_not_its_owner(person: Person, page: Page, tmp_path: Path) -> None:
+    photo = tmp_path / "photo.jpg"
+    photo.write_bytes(marked_picture())
+    give(page, photo)
+    page.get_by_text("I show where it is").click()
+    page.get_by_role("button", name="Mark it").click()
+    expect(page.get_by_test_id("mask-canvas").locator("img")).to_be_visible()
+    drag(page, (0.2, 0.5), (0.8, 0.5))
+    page.reload()  # in the middle of drawing
+    page.get_by_role("button", name=re.compile("Marked")).click()
+    editor = page.get_by_test_id("mask-editor")
+    painted = "canvas => canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data.some(Boolean)"
+    assert editor.locator("canvas").evaluate(painted)
+    page.keyboard.press("Control+z")
+    expect(page.get_by_role("button", name="Undo")).to_be_disabled()
+    page.keyboard.press("Control+Shift+z")
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="Save the mask as a file").click()
+    page.get_by_role("button", name="Clear everything").click()
+    with page.expect_file_chooser() as chooser:
+        page.get_by_role("button", name="Load a mask").click()
+    chooser.value.set_files(saved.value.path())
+    page.wait_for_function(f"({painted})(document.querySelector('[data-testid=mask-editor] canvas'))")
+    page.get_by_role("button", name="Cancel").click()
+    page.get_by_role("button", name="Account").click()
+    page.get_by_role("menuitem", name="Sign out").click()
+    expect(page.get_by_role("button", name="Sign in")).to_be_visible()
+    assert page.evaluate("Object.keys(sessionStorage)") == []
+    page.get_by_label("Username").fill(person.name)
+    page.locator("input[name=password]").fill(PASSWORD)
+    page.get_by_role("button", name="Sign in").click()
+    expect(page.get_by_text("Drop files here")).to_be_visible()
