@@ -1,6 +1,7 @@
 """The result's own file, decoded anew: whole, in time, without the mark. What was meant to be written is no proof."""
 
 import bisect
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -129,14 +130,16 @@ def _seen_again(
     barred = [_wider(box, _RIM, facts) for box in stays]
     for mark in chosen:
         path = _path_in(mark.path, result.samples, facts)
-        if mark.path and not path:
+        begins, ends = mark.within or (0.0, math.inf)
+        if (mark.path and not path) or not any(begins <= each.seconds < ends for each in result.samples):
             continue
         samples, shown = rested(path, mark.window, result.samples, facts)
         inner = _inner(mark)
         if not order.told:  # else somebody said where it ends
             top, bottom, left, right = inner
             inner = _wider(inner, max(_BESIDE, min(bottom - top, right - left)), shown)
-        found = detecting.told(shown, samples, [(inner, Placed((0, 0, 1, 1)))], None, order.threads, heed)[0]
+        placed = Placed((0, 0, 1, 1), begins, ends)
+        found = detecting.told(shown, samples, [(inner, placed)], None, order.threads, heed)[0]
         allowed = None if path else detecting.allowed(found, barred)
         matte = solving.matte_of(found, samples, shown.layout, allowed, heed)
         if matte is None:

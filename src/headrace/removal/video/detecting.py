@@ -29,7 +29,7 @@ _MOST_SEEDS = 24
 _PERSISTS = 3  # different backgrounds that only something over the picture stays the same on
 _MANY_BACKGROUNDS = 5  # more than two that say all there is to say
 _FEW, _ONCE, _MANY_PICTURES = 0.6, 0.25, 8  # what is left of a score with fewer, and where there are so many others
-_WIDEST = 0.35  # of the frame: more is no mark, unless all looks see it together
+_WIDEST = 0.35  # of the frame: more is no mark, unless it persists
 _TILES, _SAME_HEIGHT = 5, 0.3  # copies of one height, from which on they are one mark all over the picture
 _STEPS_AT = 300_000  # pixels in which outlines are compared, at the most
 _WINDOW = 48  # pixels around a mark that moves
@@ -59,6 +59,7 @@ class Found:
     pictures: list[Picture] = field(default_factory=list)  # what was looked at
     path: tracking.Path = ()  # of a window that moves with it: boxes are the window's pixels, samples what it shows
     window: tuple[int, int] = (0, 0)  # height and width
+    within: tuple[float, float] | None = None  # seconds: at other times nothing changes, because somebody said so
 
     @property
     def moves(self) -> bool:
@@ -139,6 +140,7 @@ def _given(
     sure = np.ones(len(samples))
     found = Found(box, 1.0, templates.Presence(there, sure, sure), which, inner, 1.0, ["somebody said so"])
     found.given = inside if mask is not None else None
+    found.within = None if placed.always else (placed.begins, ends)
     look_closer(found, samples, facts, threads, heed)
     return found
 
@@ -257,6 +259,9 @@ def _follow(seed: _Seed, samples: list[Sample], facts: Facts, threads: int, heed
     heed()
     found = Found(seed.box, seed.score, presence, which, seed.inner)
     _judge(found, all_steps, mask)
+    wide = (seed.inner[1] - seed.inner[0]) * (seed.inner[3] - seed.inner[2]) > _WIDEST * facts.width * facts.height
+    if wide and found.backgrounds < _PERSISTS:
+        return None
     if found.score < LISTED_SCORE or not look_closer(found, samples, facts, threads, heed):
         return None
     return found

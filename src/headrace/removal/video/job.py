@@ -165,7 +165,7 @@ def _found(order: VideoOrder, facts: Facts, samples: list[Sample], heed: Callabl
             each.score = min(each.score, _UNSHOWN)
             each.reasons.append("it hides what is beneath it, as things in the picture do")
         candidate = _candidate(len(listed) + 1, each, kind, inked, samples, facts)
-        listed.append(Mark(candidate, each.box, matte, each.path, each.window))
+        listed.append(Mark(candidate, each.box, matte, each.path, each.window, each.within))
     return listed
 
 
@@ -186,11 +186,16 @@ def _candidate(
         turning.as_shown((top + down, bottom + down, left + across, right + across), facts),
         kind,
         found.score,
-        _spans(found.presence.there, samples, facts),
+        _spans(found.presence.there, samples, facts) if found.within is None else (_ending(found.within, facts),),
         found.backgrounds,
         round(float(alpha.mean()) if alpha.size else 0.0, 3),
         tuple(found.reasons),
     )
+
+
+def _ending(within: tuple[float, float], facts: Facts) -> tuple[float, float]:
+    begins, ends = within
+    return round(begins, 3), round(min(ends, facts.seconds), 3)
 
 
 def _spans(there: "np.ndarray[tuple[int], np.dtype[np.bool_]]", samples: list[Sample], facts: Facts) -> tuple[

@@ -25,6 +25,7 @@ class Mark:
     matte: Matte  # of the box
     path: Path = ()  # of the window, in the samples
     window: tuple[int, int] = (0, 0)  # its height and width
+    within: tuple[float, float] | None = None  # seconds: at other times nothing changes
 
     def views(self, samples: list[Sample], facts: Facts) -> tuple[list[Sample], Facts]:
         """Samples in which it is at rest, and the facts of what they show."""
@@ -51,6 +52,7 @@ def save(marks: list[Mark], path: str) -> None:
             "trust": mark.matte.trust,
             "path": mark.path,
             "window": mark.window,
+            "within": mark.within,
         }
         for mark in marks
     ]
@@ -89,4 +91,5 @@ def _mark(entry: dict[str, Any], arrays: Any, number: int) -> Mark:
     top, bottom, left, right = entry["box"]
     path = tuple((float(seconds), int(down), int(across)) for seconds, down, across in entry["path"])
     height, width = entry["window"]
-    return Mark(candidate, (top, bottom, left, right), matte, path, (height, width))
+    within = None if entry["within"] is None else (float(entry["within"][0]), float(entry["within"][1]))
+    return Mark(candidate, (top, bottom, left, right), matte, path, (height, width), within)

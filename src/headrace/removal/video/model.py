@@ -43,11 +43,16 @@ class Method(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """A box, in pixels of the clip as it is shown, that holds a mark from one second to another."""
+    """A box, in pixels of the clip as it is shown, that holds a mark from one second to another, or in some frames."""
 
     box: Rectangle
     begins: float = 0.0
     ends: float | None = None
+    frames: tuple[int, int] | None = None  # in place of seconds: the first and the last, counted from 0, both in
+
+    @property
+    def always(self) -> bool:
+        return self.begins <= 0 and self.ends is None and self.frames is None
 
 
 @dataclass(frozen=True, slots=True)

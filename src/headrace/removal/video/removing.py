@@ -24,6 +24,7 @@ _ON, _OFF = 0.75, 0.2  # of its usual strength: from here on it is all there; un
 _FAINTEST, _MOST, _SHADES = 0.06, 1.2, 32  # of one that fades: gone under this, no stronger, told apart so finely
 _STAYS = 0.3  # a mark that is always there is gone only under this
 _CLEAR, _OPEN = 6.0, (0.35, 0.65)  # an outline so strong tells by itself, but for strengths between these
+_MOMENT = 1e-4  # seconds: what times are off by rounding
 _CHECKED = 240  # frames that the residue is read off, at the most
 
 
@@ -37,14 +38,17 @@ class _Off:
     eraser: Eraser
     kind: Kind
     moving: MovingEraser | None = None
+    within: tuple[float, float] | None = None
     window: "deque[tuple[float, float]]" = field(default_factory=lambda: deque(maxlen=2 * _AHEAD + 1))
     # Of each frame: how strong the mark was, and how much its outline told; nothing where it was not there.
     values: "array[float]" = field(default_factory=lambda: array("f"))
     weights: "array[float]" = field(default_factory=lambda: array("f"))
     places: "array[int]" = field(default_factory=lambda: array("i"))  # of one that moves: top and left, in turn
 
-    def aim(self, bright: "NDArray[Any]") -> Eraser | None:
-        """The eraser, where the mark is in this frame. None where it is nowhere."""
+    def aim(self, bright: "NDArray[Any]", seconds: float) -> Eraser | None:
+        """The eraser, where the mark is in this frame. None where it is nowhere, or must not be touched."""
+        if self.within is not None and not self.within[0] <= seconds + _MOMENT < self.within[1]:
+            return None
         if self.moving is None:
             return self.eraser
         place = self.moving.find(bright)
@@ -102,7 +106,7 @@ class Remover:
                     f"Mark {mark.candidate.id} could not be taken off: {min(residue, 1):.0%} of it would stay."
                 )
             moving = MovingEraser(mark, views, facts, invent=eraser.invent) if mark.path else None
-            self._off.append(_Off(eraser, mark.candidate.kind, moving))
+            self._off.append(_Off(eraser, mark.candidate.kind, moving, mark.within))
 
     @property
     def method(self) -> Method:
@@ -115,9 +119,10 @@ class Remover:
             frame.pts = self._facts.stamps[min(self._seen, self._facts.frames - 1)]
         ready = writable(frame, self._facts)
         bright = views_of(ready, self._facts.layout)[0]
+        seconds = float((ready.pts - self._facts.stamps[0]) * self._facts.time_base)
         measured: list[_Measured] = []
         for each in self._off:
-            eraser = each.aim(bright)
+            eraser = each.aim(bright, seconds)
             value, weight = (0.0, 0.0) if eraser is None else eraser.measure(bright)
             measured.append((eraser, value, weight))
             each.window.append((value, weight))

@@ -25,7 +25,7 @@ GONE = 0.25  # of the mark: what may be left
 FAINTEST = 0.05  # of alpha: less is nothing
 _TELLING, _FEWEST_VALUES = 1.0, 6  # an outline that says something of the strength; and frames that have one
 _FADES, _STRONG = 0.5, 0.7  # how much weaker than at its strongest a mark is at times that fades; and when it is strong
-_WEAKER, _STRONGEST = 1.15, 0.97  # a matte is made stronger from here on, and not beyond this alpha
+_WEAKER, _STRONGEST = 1.04, 0.97  # a matte is made stronger from here on, and not beyond this alpha
 _THERE = 0.3  # of its usual strength: with less, a mark is not there
 
 
