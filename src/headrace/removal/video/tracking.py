@@ -3,6 +3,7 @@
 In that window the mark stands still while the picture moves beneath it, so all that is known of fixed marks holds.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -55,8 +56,7 @@ class Outline:
         power = cv2.matchTemplate((steps**2).sum(2), self.zone, cv2.TM_CCORR)
         floor = _FAINT**2 * float(self.zone.sum())
         size = float(np.sqrt((self.steps**2).sum()))
-        found: NDArray[np.float32] = cross / (max(size, 1e-3) * np.sqrt(np.maximum(power, floor)))
-        return found
+        return (cross / (max(size, 1e-3) * np.sqrt(np.maximum(power, floor)))).astype(np.float32)
 
     def shrunk(self, step: int) -> "Outline":
         if step == 1:
@@ -73,7 +73,7 @@ def steps_of(bright: NDArray[np.generic], layout: Layout) -> templates.Steps:
 
 
 def coarseness(facts: Facts) -> int:
-    return max(1, round(np.sqrt(facts.width * facts.height / _COARSE)))
+    return max(1, round(math.sqrt(facts.width * facts.height / _COARSE)))
 
 
 def locate(outline: Outline, steps: templates.Steps, step: int) -> tuple[float, int, int]:
