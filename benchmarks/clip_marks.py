@@ -19,7 +19,7 @@ _JUMPS = {
     "y": f"if(mod(floor(t/{_EVERY}/2),2),H/20,H-h-H/20)",
 }
 _DRIFTS = {"x": "(W-w)*(0.1+0.8*abs(mod(t/4,2)-1))", "y": "(H-h)*(0.1+0.8*abs(mod(t/6,2)-1))"}
-# What filters the marked clip; {base} is the picture.
+# What is done with the picture, which is called [base].
 KINDS = {
     "logo": _LOGO.format(**_CORNER),
     "text": "[base]" + _TEXT.format(font=_FONT, alpha=0.5, x="w/24", y="h-text_h-h/20"),
@@ -35,6 +35,7 @@ KINDS = {
         for across in range(3)
     ),
 }  # fmt: skip
+ENDINGS = (".mp4", ".mov", ".mkv", ".webm")
 _ENCODERS = {
     "hevc": ["libx265", "-crf", "20", "-preset", "ultrafast", "-x265-params", "log-level=error"],
     "vp9": ["libvpx-vp9", "-crf", "24", "-b:v", "0", "-deadline", "realtime", "-cpu-used", "7", "-row-mt", "1"],
@@ -66,7 +67,7 @@ def draw_logo(path: Path, height: int) -> None:
 
 def mark(source: Path, facts: Facts, kind: str, folder: Path) -> Marked:
     """The clip with the mark, every other track copied. Raises ``CalledProcessError`` where FFmpeg cannot."""
-    ending = source.suffix if source.suffix.lower() in (".mp4", ".mov", ".mkv", ".webm") else ".mkv"
+    ending = source.suffix if source.suffix.lower() in ENDINGS else ".mkv"
     logo, clip, mask = folder / "logo.png", folder / f"marked{ending}", folder / "mask.mkv"
     draw_logo(logo, facts.height)
     files = ["-noautorotate", "-i", str(source), "-i", str(logo)]
@@ -74,7 +75,7 @@ def mark(source: Path, facts: Facts, kind: str, folder: Path) -> Marked:
     encoder = _ENCODERS.get(facts.codec, _H264)
     if ending == ".webm" and encoder[0] not in ("libvpx-vp9", "libvpx", "libsvtav1"):
         encoder = _ENCODERS["vp9"]
-    over = KINDS[kind].format()
+    over = KINDS[kind]
     _run(*files, "-filter_complex", f"[0:v:0]null[base];{over},format={facts.layout.name}[out]", "-map", "[out]",
          "-map", "0:a?", "-map", "0:s?", "-map_metadata", "0", "-c:a", "copy", "-c:s", "copy", "-c:v", *encoder, *tags,
          "-max_muxing_queue_size", "4096", str(clip))  # fmt: skip

@@ -12,6 +12,7 @@ import collections
 import hashlib
 import json
 import resource
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -28,7 +29,7 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.clip_marks import KINDS, mark
+from benchmarks.clip_marks import ENDINGS, KINDS, mark
 from headrace.errors import HeadraceError
 from headrace.removal import confined_videos
 from headrace.removal.candidates import Outcome
@@ -109,38 +110,38 @@ def one(path: Path, kind: str, keep: Path | None) -> Row:
     row = Row(path.name, kind)
     try:
         facts = probe(str(path))
-        row.frames = facts.frames
-        row.facts = f"{facts.format} {facts.codec} {facts.width}x{facts.height} {facts.layout.name} {facts.rotation}"
     except HeadraceError as exc:
         row.outcome, row.reason = exc.code, exc.message
         if kind != NONE:
             return row
-        facts = None
+    else:
+        row.frames = facts.frames
+        row.facts = f"{facts.format} {facts.codec} {facts.width}x{facts.height} {facts.layout.name} {facts.rotation}"
     with tempfile.TemporaryDirectory() as scratch:
-        folder = Path(scratch)
-        source, result = path, folder / "result.mp4"
+        source, mask = path, None
         if kind != NONE:
-            assert facts is not None
             try:
-                made = mark(path, facts, kind, folder)
+                made = mark(path, facts, kind, Path(scratch))
             except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as exc:
-                row.outcome, row.reason = "not marked", str(getattr(exc, "stderr", b""))[-200:]
+                row.outcome, row.reason = "not marked", str(exc.stderr)[-200:]
                 return row
-            source, result = made.clip, folder / f"result{made.clip.suffix}"
-        elif path.suffix.lower() in (".mp4", ".mov", ".mkv", ".webm"):
-            result = folder / f"result{path.suffix}"
-        preview = folder / "preview.png"
+            source, mask = made.clip, made.mask
+        ending = source.suffix.lower() if source.suffix.lower() in ENDINGS else ".mkv"
+        result, preview = Path(scratch, f"result{ending}"), Path(scratch, "preview.png")
         _clean(row, source, result, preview)
-        if result.exists() and facts is not None:
-            row.damage = damage(source, result)
-            row.bits = probe(str(result)).bit_rate / max(1, probe(str(source)).bit_rate)
-            if kind != NONE:
-                row.before, row.after, row.outside = quality(path, made.clip, result, made.mask)
-        if keep is not None:
-            for file in (source, result, preview):
-                if file.exists() and file != path:
-                    file.rename(keep / f"{path.stem}.{kind}.{file.name}")
+        if result.exists():
+            _compare(row, path, source, result, mask)
+        for file in (source, result, preview):
+            if keep is not None and file.exists() and file != path:
+                shutil.move(file, keep / f"{path.stem}.{kind}.{file.name}")
     return row
+
+
+def _compare(row: Row, path: Path, source: Path, result: Path, mask: Path | None) -> None:
+    row.damage += damage(source, result)
+    row.bits = probe(str(result)).bit_rate / max(1, probe(str(source)).bit_rate)
+    if mask is not None:
+        row.before, row.after, row.outside = quality(path, source, result, mask)
 
 
 def _clean(row: Row, source: Path, result: Path, preview: Path) -> None:
@@ -187,10 +188,8 @@ def damage(source: Path, result: Path) -> list[str]:
             tags = [getattr(each.streams.video[0].codec_context, name) for each in (one, other)]
             if tags[0] != tags[1]:
                 found.append(f"{name} {tags[0]} -> {tags[1]}")
-    for kind in ("audio", "subtitle"):
-        if (before := _packets(source, kind)) != (after := _packets(result, kind)):
-            found.append(f"{kind} {len(before)} -> {len(after)}")
-    return found
+    tracks = ((kind, _packets(source, kind), _packets(result, kind)) for kind in ("audio", "subtitle"))
+    return found + [f"{kind} {len(one)} -> {len(other)}" for kind, one, other in tracks if one != other]
 
 
 def _times(facts: Facts) -> list[int]:
@@ -208,7 +207,7 @@ def _packets(path: Path, kind: str) -> list[str]:
 
 
 def quality(clean: Path, marked: Path, result: Path, mask: Path) -> tuple[float, float, float]:
-    """Brightness inside the mark against the clean clip, before and after, and outside it against the marked one: dB."""
+    """In dB: inside the mark against the clean clip, before and after; outside it against the marked one."""
     wrong = np.zeros((3, 2))
     facts = [probe(str(path)) for path in (clean, marked, result, mask)]
     step = max(1, facts[1].frames // _COMPARED)
@@ -221,8 +220,7 @@ def quality(clean: Path, marked: Path, result: Path, mask: Path) -> tuple[float,
         for which, (a, b, where) in enumerate(((before, one, inside), (after, one, inside), (after, before, outside))):
             if where.any():
                 wrong[which] += ((a[where] - b[where]) ** 2).sum(), where.sum()
-    before, after, outside = (_db(total, count) for total, count in wrong)
-    return before, after, outside
+    return _db(*wrong[0]), _db(*wrong[1]), _db(*wrong[2])
 
 
 def _bright(facts: Facts) -> Iterator[NDArray[np.float32]]:

@@ -1,5 +1,6 @@
 """Tiny clips, made here: soft pictures that change, a mark over them, a tone and subtitles beside them."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -13,6 +14,9 @@ Picture = NDArray[np.uint8]
 WIDTH, HEIGHT, SHOTS, LENGTH = 256, 144, 8, 6
 ALPHA = 0.5
 BASE = Fraction(1, 12800)
+PLACE = (112, 128)
+Place = Callable[[int], tuple[int, int]]  # of the mark, by the frame's number
+Strength = Callable[[int], float]
 
 
 def scenes(count: int = SHOTS, *, seed: int = 7) -> list[Picture]:
@@ -26,7 +30,7 @@ def scenes(count: int = SHOTS, *, seed: int = 7) -> list[Picture]:
     return found
 
 
-def coverage(at: tuple[int, int] = (112, 128)) -> NDArray[np.float32]:
+def coverage(at: tuple[int, int] = PLACE) -> NDArray[np.float32]:
     ink = np.zeros((HEIGHT, WIDTH), np.uint8)
     cv2.putText(ink, "SAMPLE", at, cv2.FONT_HERSHEY_DUPLEX, 1.1, 255, 3, cv2.LINE_AA)
     return ink.astype(np.float32) / np.float32(255)
@@ -38,11 +42,21 @@ class Made:
     clean: list[Picture]
     mask: NDArray[np.bool_]
     stamps: list[int]
+    masks: list[NDArray[np.bool_]]  # of each frame, where the mark moves
+
+    def gained(self, result: Path) -> list[float]:
+        """PSNR inside the mark, of each frame of the result."""
+        return [
+            inside(frame, clean, mask)
+            for frame, clean, mask in zip(frames(result), self.clean, self.masks, strict=True)
+        ]
 
 
-def make(path: Path, *, marked: bool = True, uneven: bool = False, turned: int = 0, still: bool = False) -> Made:
+def make(
+    path: Path, *, marked: bool = True, uneven: bool = False, turned: int = 0, still: bool = False,
+    place: Place = lambda _: PLACE, strength: Strength = lambda _: 1.0,
+) -> Made:  # fmt: skip
     """A clip with sound; in Matroska with subtitles, too."""
-    alpha = coverage()[..., None] * np.float32(ALPHA)
     pictures = [
         scene[:, 2 * number : 2 * number + WIDTH] for scene in scenes(1 if still else SHOTS) for number in range(LENGTH)
     ]
@@ -65,7 +79,8 @@ def make(path: Path, *, marked: bool = True, uneven: bool = False, turned: int =
             words.time_base = Fraction(1, 1000)
             words.metadata["language"] = "fin"
         for number, (each, stamp) in enumerate(zip(pictures, stamps, strict=True)):
-            over = np.rint(each * (1 - alpha) + 255 * alpha).astype(np.uint8) if marked else each
+            alpha = coverage(place(number))[..., None] * np.float32(ALPHA * strength(number) * marked)
+            over = np.rint(each * (1 - alpha) + 255 * alpha).astype(np.uint8)
             frame = av.VideoFrame.from_ndarray(np.ascontiguousarray(over), format="rgb24")
             frame.pts, frame.time_base = stamp, BASE
             container.mux(picture.encode(frame))
@@ -80,7 +95,8 @@ def make(path: Path, *, marked: bool = True, uneven: bool = False, turned: int =
                 container.mux(line)
         container.mux(picture.encode(None))
         container.mux(sound.encode(None))
-    return Made(path, [np.ascontiguousarray(each) for each in pictures], coverage() > 0.02, stamps)
+    masks = [coverage(place(number)) > 0.02 for number in range(len(pictures))]
+    return Made(path, [np.ascontiguousarray(each) for each in pictures], coverage() > 0.02, stamps, masks)
 
 
 def frames(path: Path) -> list[Picture]:

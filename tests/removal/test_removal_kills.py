@@ -13,12 +13,13 @@ from PIL import Image
 from benchmarks.document_marks import marked_deck, marked_pdf
 from headrace.removal.pipeline.model import Stage, StageOrder
 from tests.e2e.program import CHEAP, SECRET_KEY, Program
+from tests.removal import clips
 from tests.removal.conftest import Picture
 from tests.removal.stand import Service, serving
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
-MEDIA = ("IMAGE", "PDF", "PPT")
+MEDIA = ("IMAGE", "PDF", "PPT", "VIDEO")
 STEPS = [each.value for each in Stage]
 
 
@@ -33,6 +34,8 @@ def file_of(media: str, marked: Picture, folder: Path) -> Path:
         return marked_pdf("words", folder, pages=3)[1]
     if media == "PPT":
         return marked_deck("words on slides", folder, slides=3)[1]
+    if media == "VIDEO":
+        return clips.make(folder / "clip.mp4").path
     Image.fromarray(marked).save(folder / "photo.png")
     return folder / "photo.png"
 
@@ -67,11 +70,12 @@ async def test_a_child_killed_in_any_step(
     assert len(await service.rows("SELECT FROM headrace.task_results")) == 5
 
 
+@pytest.mark.parametrize("media", ["IMAGE", "VIDEO"])
 @pytest.mark.parametrize("step", STEPS)
 async def test_a_worker_killed_in_any_step_is_followed_by_another_one(
-    step: str, service: Service, marked: Picture, database_url: str, tmp_path: Path
+    step: str, media: str, service: Service, marked: Picture, database_url: str, tmp_path: Path
 ) -> None:  # W-04
-    asset_id = await service.upload(file_of("IMAGE", marked, tmp_path))
+    asset_id = await service.upload(file_of(media, marked, tmp_path))
     undisturbed = await service.clean(asset_id)
     assert undisturbed["status"] == "SUCCEEDED"
     # From here on only processes work: the one of this test is told to stop.

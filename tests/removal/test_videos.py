@@ -97,6 +97,47 @@ def test_what_somebody_says_is_taken_off_and_what_is_kept_stays(tmp_path: Path) 
         process(VideoOrder(str(made.path), str(result), boxes=(Placed((900, 0, 5, 5)),)), nothing)
 
 
+@pytest.mark.parametrize(
+    "place",
+    [
+        pytest.param(lambda number: (4 + 2 * number, 40 + 2 * number), id="moves"),
+        pytest.param(lambda number: ((4, 40), (112, 128), (100, 50))[number // 4 % 3], id="jumps"),
+    ],
+)
+def test_a_mark_is_followed_over_the_picture(place: clips.Place, tmp_path: Path) -> None:  # W-03
+    made = clips.make(tmp_path / "in.mp4", place=place)
+    kept, result = tmp_path / "marks.npz", tmp_path / "out.mp4"
+    seen = detect(VideoOrder(str(made.path), marks=str(kept)), nothing)
+    assert [each.kind for each in seen.candidates] == [Kind.MOVING]
+    report = remove(VideoOrder(str(made.path), str(result), marks=str(kept)), nothing)
+    assert (report.outcome, report.removed) == (Outcome.REMOVED, (1,)), report.reason
+    assert np.mean(made.gained(result)) > 29
+    assert min(made.gained(result)) > 20  # nowhere is it overlooked
+
+
+def test_a_mark_that_fades_is_taken_off_as_strong_as_it_is(tmp_path: Path) -> None:
+    made = clips.make(tmp_path / "in.mp4", strength=lambda number: 0.5 + 0.5 * float(np.sin(number / 4)))
+    result = tmp_path / "out.mp4"
+    report = process(VideoOrder(str(made.path), str(result)), nothing)
+    assert (report.outcome, report.candidates[0].kind) == (Outcome.REMOVED, Kind.FADING)
+    assert np.mean(made.gained(result)) > 29
+
+
+@pytest.mark.parametrize("when", [Placed((100, 95, 150, 45), 1.2, 2.4), Placed((100, 95, 150, 45), frames=(15, 29))])
+def test_at_other_times_than_were_said_nothing_changes(when: Placed, tmp_path: Path) -> None:  # W-03
+    made = clips.make(tmp_path / "in.mp4")
+    result = tmp_path / "out.mp4"
+    report = process(VideoOrder(str(made.path), str(result), mode=Mode.MANUAL, boxes=(when,)), nothing)
+    assert (report.outcome, report.candidates[0].spans) == (Outcome.REMOVED, ((1.2, 2.4),)), report.reason
+    was, gained = clips.frames(made.path), made.gained(result)
+    stays = [clips.inside(frame, was[number], made.mask) for number, frame in enumerate(clips.frames(result))]
+    assert [number for number, each in enumerate(stays) if each < 28] == list(range(15, 30))
+    assert np.mean(gained[15:30]) > 27
+    for wrong in (Placed(when.box, 90.0), Placed(when.box, frames=(480, 500)), Placed(when.box, 2.0, 1.0)):
+        with pytest.raises(HintUnusable):
+            process(VideoOrder(str(made.path), str(result), boxes=(wrong,)), nothing)
+
+
 def test_only_what_the_written_file_shows_is_a_success(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # W-08
     made = clips.make(tmp_path / "in.mp4")
     result, kept = tmp_path / "out.mp4", tmp_path / "marks.npz"
@@ -134,6 +175,22 @@ def test_what_no_frame_shows_is_no_mark(tmp_path: Path) -> None:
         eraser = Eraser((0, clips.HEIGHT, 0, clips.WIDTH), matte, facts.layout)
         shown[marked] = solving.stands_out(samples, np.arange(len(samples)), eraser)
     assert shown == {True: True, False: False}
+
+
+def test_the_command_takes_a_box_with_its_time(call: Call, tmp_path: Path) -> None:
+    made = clips.make(tmp_path / "in.mp4")
+    picture = tmp_path / "photo.png"
+    Image.fromarray(made.clean[0]).save(picture)
+    for box, file, says in (
+        ("100,95,150,45@1.2-2.4", picture, "only clips have a time"),
+        ("100,95,150,45@soon", made.path, "is no time"),
+        ("100,95,150,45@90-", made.path, "the clip lasts"),
+    ):
+        said = call("remove", str(file), "--box", box, "--json")
+        assert (said.code != 0, says in " ".join((said.out + said.err).split())) == (True, True), said
+    done = call("remove", str(made.path), "--box", "100,95,150,45@15f-29f", "--json")
+    report = json.loads(done.out)
+    assert (report["outcome"], report["candidates"][0]["spans"]) == ("removed", [[1.2, 2.4]])
 
 
 class Stopped(Exception):

@@ -1,5 +1,6 @@
 """``headrace detect`` and ``headrace remove`` for clips."""
 
+import re
 from typing import Annotated
 
 import typer
@@ -18,12 +19,16 @@ Preview = Annotated[
     bool, typer.Option("--preview", help="Write a picture of before and after beside each result, as NAME.preview.png.")
 ]
 _MOST_SPANS = 4
+_LAST_FRAME = 2**31
+_WHEN = re.compile(
+    r"(?P<first>\d{1,9})f-(?:(?P<last>\d{1,9})f)?|(?P<begins>\d{1,6}(?:\.\d+)?)-(?P<ends>\d{1,6}(?:\.\d+)?)?"
+)
 
 
 def order(
     mode: Mode,
     only: list[int] | None,
-    boxes: tuple[Rectangle, ...],
+    boxes: tuple[Placed, ...],
     keep: tuple[Rectangle, ...],
     drawn: str | None,
     *,
@@ -37,7 +42,7 @@ def order(
         "",
         mode=mode,
         only=tuple(only or ()),
-        boxes=tuple(Placed(box) for box in boxes),
+        boxes=boxes,
         keep=keep,
         drawn=drawn,
         quality=quality,
@@ -45,6 +50,18 @@ def order(
         threads=threads,
         force=force,
     )
+
+
+def placed(box: Rectangle, when: str | None) -> Placed:
+    """A box with its time: ``3-8.5`` are seconds, ``75f-200f`` frames, and an end that is left out is the clip's."""
+    if when is None:
+        return Placed(box)
+    found = _WHEN.fullmatch(when)
+    if found is None:
+        raise ValueError(when)
+    if found["first"] is not None:
+        return Placed(box, frames=(int(found["first"]), int(found["last"] or _LAST_FRAME)))
+    return Placed(box, float(found["begins"]), float(found["ends"]) if found["ends"] else None)
 
 
 def detect(asked: VideoOrder, *, json: bool) -> None:

@@ -14,7 +14,7 @@ from headrace.removal import confined
 from headrace.removal.candidates import DocumentOrder, Mode
 from headrace.removal.errors import TargetUnusable
 from headrace.removal.report import MarkedRegion, Order, Rectangle, Report
-from headrace.removal.video.model import Codec, Quality, VideoOrder
+from headrace.removal.video.model import Codec, Placed, Quality, VideoOrder
 from headrace.removal.video.recognising import is_clip
 
 Source = Annotated[
@@ -78,7 +78,10 @@ def remove(
     least_score: LeastScore = 0.5,
     box: Annotated[
         list[str] | None,
-        typer.Option(help="The mark is in this box alone: LEFT,TOP,WIDTH,HEIGHT in pixels. Repeatable."),
+        typer.Option(
+            help="The mark is in this box alone: LEFT,TOP,WIDTH,HEIGHT in pixels. Of a clip with @ and when: "
+            "20,20,200,60@3-8.5 is from second 3 to 8.5, @75f-200f are frames. Repeatable."
+        ),
     ] = None,
     keep: Annotated[list[str] | None, typer.Option(help="Change nothing in this box. Repeatable.")] = None,
     mask: Annotated[
@@ -107,12 +110,13 @@ def remove(
     json: Json = False,
 ) -> None:
     """Take the watermark off pictures, clips and documents that are yours; exits with 1 if one is left as it is."""
+    boxes = tuple(_placed(text) for text in box or ())
     hints = Order(
         "",
         threads=threads,
         least_score=least_score,
         force=force,
-        boxes=_rectangles(box, "--box"),
+        boxes=tuple(each.box for each in boxes),
         keep=_rectangles(keep, "--keep"),
         drawn=None if mask is None else str(mask),
         strength=strength,
@@ -123,6 +127,8 @@ def remove(
             "by hand somebody says what the mark is: add --only, --box or --mask", param_hint="--mode"
         )
     place = None if to is None else _no_stream(to)
+    if not all(each.always for each in boxes) and not all(is_clip(each) for each in files):
+        raise typer.BadParameter("only clips have a time: leave out what follows @", param_hint="--box")
     picture = files[0]
     if len(files) > 1 or picture.is_dir() or documents.is_document(picture) or is_clip(picture):
         _refuse_for_many({"--save-mask": save_mask, "--compare": compare})
@@ -130,7 +136,7 @@ def remove(
             hints,
             documents.order(mode, only, pages, password_file, break_signature=break_signature, force=force),
             clips.order(
-                mode, only, hints.boxes, hints.keep, hints.drawn, quality=quality, codec=codec, threads=threads,
+                mode, only, boxes, hints.keep, hints.drawn, quality=quality, codec=codec, threads=threads,
                 force=force,
             ),
             preview=preview,
@@ -191,6 +197,16 @@ def _named(target: Path | None) -> str | None:
 
 def _rectangles(given: list[str] | None, option: str) -> tuple[Rectangle, ...]:
     return tuple(_rectangle(text, option) for text in given or ())
+
+
+def _placed(text: str) -> Placed:
+    box, _, when = text.partition("@")
+    try:
+        return clips.placed(_rectangle(box, "--box"), when or None)
+    except ValueError:
+        raise typer.BadParameter(
+            f"{when} is no time: write 3-8.5 for seconds, or 75f-200f for frames", param_hint="--box"
+        ) from None
 
 
 def _rectangle(text: str, option: str) -> Rectangle:

@@ -1,6 +1,7 @@
 """The result's own file, decoded anew: whole, in time, without the mark. What was meant to be written is no proof."""
 
 import bisect
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -8,13 +9,14 @@ from typing import Any
 import numpy as np
 
 from headrace.removal.video import detecting, solving, turning
-from headrace.removal.video.marks import Mark
+from headrace.removal.video.marks import Mark, rested
 from headrace.removal.video.model import Check, Placed, VideoOrder
 from headrace.removal.video.packaging import Package
 from headrace.removal.video.planes import views_of
 from headrace.removal.video.probing import Facts, probe
 from headrace.removal.video.removing import Remover
 from headrace.removal.video.sampling import Box, Sample, decoded, native
+from headrace.removal.video.tracking import Path
 
 Heed = Callable[[float], object]
 
@@ -127,18 +129,32 @@ def _seen_again(
     stays = turning.keep_as_stored(order, facts) + [_inner(each) for each in marks if each not in chosen]
     barred = [_wider(box, _RIM, facts) for box in stays]
     for mark in chosen:
+        path = _path_in(mark.path, result.samples, facts)
+        begins, ends = mark.within or (0.0, math.inf)
+        if (mark.path and not path) or not any(begins <= each.seconds < ends for each in result.samples):
+            continue
+        samples, shown = rested(path, mark.window, result.samples, facts)
         inner = _inner(mark)
         if not order.told:  # else somebody said where it ends
             top, bottom, left, right = inner
-            inner = _wider(inner, max(_BESIDE, min(bottom - top, right - left)), facts)
-        found = detecting.told(facts, result.samples, [(inner, Placed((0, 0, 1, 1)))], None, order.threads, heed)[0]
-        matte = solving.matte_of(found, result.samples, facts.layout, detecting.allowed(found, barred), heed)
+            inner = _wider(inner, max(_BESIDE, min(bottom - top, right - left)), shown)
+        placed = Placed((0, 0, 1, 1), begins, ends)
+        found = detecting.told(shown, samples, [(inner, placed)], None, order.threads, heed)[0]
+        allowed = None if path else detecting.allowed(found, barred)
+        matte = solving.matte_of(found, samples, shown.layout, allowed, heed)
         if matte is None:
             continue
         inked = matte.alpha[matte.alpha > solving.FAINTEST]
         if inked.size > _LARGE * (mark.matte.alpha > solving.FAINTEST).sum() and float(inked.mean()) >= _SEEN:
-            return inner
+            _, down, across = path[0] if path else (0.0, 0, 0)
+            return inner[0] + down, inner[1] + down, inner[2] + across, inner[3] + across
     return None
+
+
+def _path_in(path: Path, samples: list[Sample], facts: Facts) -> Path:
+    """The moments of a path that the samples show."""
+    apart = 0.6 / float(facts.rate)
+    return tuple(each for each in path if any(abs(each[0] - sample.seconds) < apart for sample in samples))
 
 
 def _inner(mark: Mark) -> Box:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from headrace.removal.eye.judging import judge
 from headrace.removal.eye.model import Picture
-from headrace.removal.video import templates
+from headrace.removal.video import templates, tracking
 from headrace.removal.video.colours import rgb_of
 from headrace.removal.video.model import LISTED_SCORE, Placed
 from headrace.removal.video.planes import Layout
@@ -27,8 +27,17 @@ _MARGIN = 24  # pixels around a mark that are worked with
 _SAME = 0.5  # boxes that share so much of the smaller one are one mark
 _MOST_SEEDS = 24
 _PERSISTS = 3  # different backgrounds that only something over the picture stays the same on
+_MANY_BACKGROUNDS = 5  # more than two that say all there is to say
 _FEW, _ONCE, _MANY_PICTURES = 0.6, 0.25, 8  # what is left of a score with fewer, and where there are so many others
-_WIDEST = 0.35  # of the frame: more is no single mark
+_WIDEST = 0.35  # of the frame: more is no mark, unless it persists
+_TILES, _SAME_HEIGHT = 5, 0.3  # copies of one height, from which on they are one mark all over the picture
+_STEPS_AT = 300_000  # pixels in which outlines are compared, at the most
+_WINDOW = 48  # pixels around a mark that moves
+_MOVES = 4  # different pictures that a thing moves over, from which on it is no part of them
+_MOSTLY = 0.6  # of the samples that have it
+_STAYS = 0.9  # of the samples: what is there so often does not move
+_COINCIDES = 0.5  # of the samples that have one of two, from which on they are the same
+_EVENT = 0.7  # levels a pixel: a flatter ground is no picture
 _CLOSER = 6  # frames that are looked at closely
 _REACH, _FURTHEST = 0.6, 240  # how far around what was seen, as a share of its longer side, and in pixels
 _NEAR, _NEAREST_WORDS = 9, 41  # pixels between parts of one mark
@@ -48,6 +57,13 @@ class Found:
     given: NDArray[np.bool_] | None = None  # where somebody drew it, of the box
     looks: list[looking.Look] = field(default_factory=list)  # closer ones at the box, in frames that have the mark
     pictures: list[Picture] = field(default_factory=list)  # what was looked at
+    path: tracking.Path = ()  # of a window that moves with it: boxes are the window's pixels, samples what it shows
+    window: tuple[int, int] = (0, 0)  # height and width
+    within: tuple[float, float] | None = None  # seconds: at other times nothing changes, because somebody said so
+
+    @property
+    def moves(self) -> bool:
+        return bool(self.path)
 
     @property
     def backgrounds(self) -> int:
@@ -74,6 +90,7 @@ def find(facts: Facts, samples: list[Sample], *, threads: int, heed: Callable[[f
         looks.append(looking.look(canvases[-1], threads=threads, heed=partial(heed, done / (len(numbers) + 2))))
     seeds = _seeds(canvases, looks, numbers, step, facts)
     found: list[Found] = []
+    followed_up: list[_Seed] = []
 
     def followed() -> None:
         heed(len(numbers) / (len(numbers) + 2))
@@ -85,7 +102,11 @@ def find(facts: Facts, samples: list[Sample], *, threads: int, heed: Callable[[f
         one = _follow(seed, samples, facts, threads, followed)
         if one is not None and all(_overlap(one.box, other.box) <= _SAME for other in found):
             found.append(one)
-    return sorted(found, key=lambda each: -each.score)
+            followed_up.append(seed)
+    moving = _moving(seeds, list(zip(followed_up, found, strict=True)), samples, facts, threads, followed)
+    if moving is not None:
+        found = [each for each in found if not _passes(moving, each, samples)]
+    return sorted([*found, *([moving] if moving else [])], key=lambda each: -each.score)
 
 
 def told(
@@ -119,6 +140,7 @@ def _given(
     sure = np.ones(len(samples))
     found = Found(box, 1.0, templates.Presence(there, sure, sure), which, inner, 1.0, ["somebody said so"])
     found.given = inside if mask is not None else None
+    found.within = None if placed.always else (placed.begins, ends)
     look_closer(found, samples, facts, threads, heed)
     return found
 
@@ -132,10 +154,14 @@ def allowed(found: Found, barred: list[Box]) -> NDArray[np.bool_]:
     return mask
 
 
-def _steps(samples: list[Sample], box: Box, facts: Facts) -> list[templates.Steps]:
+def _steps(samples: list[Sample], box: Box, facts: Facts, step: int = 1) -> list[templates.Steps]:
     top, bottom, left, right = box
-    shift = facts.layout.shift
-    return [templates.steps((each.planes[0][top:bottom, left:right] >> shift).astype(np.uint8)) for each in samples]
+    size = (-(-(right - left) // step), -(-(bottom - top) // step))
+    found = []
+    for each in samples:
+        bright = (each.planes[0][top:bottom, left:right] >> facts.layout.shift).astype(np.uint8)
+        found.append(templates.steps(bright if step == 1 else cv2.resize(bright, size, interpolation=cv2.INTER_AREA)))  # type: ignore[arg-type]
+    return found
 
 
 def _canvas(sample: Sample, layout: Layout, step: int) -> Picture:
@@ -157,7 +183,26 @@ def _seeds(
     for canvas, each, number in zip(canvases, looks, numbers, strict=True):
         seeds += _judged(canvas, each.seen[0], (number,), step, facts)
     seeds.sort(key=lambda seed: (-len(seed.samples), -seed.score))
-    return seeds[:_MOST_SEEDS]
+    return [*_all_over(seeds, facts), *seeds[:_MOST_SEEDS]]
+
+
+def _all_over(seeds: list[_Seed], facts: Facts) -> list[_Seed]:
+    """Copies of one mark all over the picture are one: together they tell more, and one that was overlooked is seen."""
+    copies = [seed for seed in seeds if len(seed.samples) > 1]
+    if not copies:
+        return []
+    usual = float(np.median([seed.inner[1] - seed.inner[0] for seed in copies]))
+    copies = [seed for seed in copies if abs(seed.inner[1] - seed.inner[0] - usual) <= _SAME_HEIGHT * usual]
+    if len(copies) < _TILES:
+        return []
+    tops, bottoms, lefts, rights = zip(*(seed.inner for seed in copies), strict=True)
+    inner = (min(tops), max(bottoms), min(lefts), max(rights))
+    box = _around(inner[2], inner[0], inner[3] - inner[2], inner[1] - inner[0], facts)
+    whole = np.zeros((facts.height, facts.width), np.bool_)
+    for seed in copies:
+        whole[seed.box[0] : seed.box[1], seed.box[2] : seed.box[3]] |= seed.mask
+    score = float(np.median([seed.score for seed in copies]))
+    return [_Seed(box, inner, score, whole[box[0] : box[1], box[2] : box[3]], copies[0].samples)]
 
 
 def _judged(
@@ -170,7 +215,7 @@ def _judged(
         tight = judged.tight.view(np.uint8)
         whole = cv2.resize(tight, (facts.width, facts.height), interpolation=cv2.INTER_NEAREST)
         mask = whole[box[0] : box[1], box[2] : box[3]].view(np.bool_)
-        if region.width * region.height * step**2 <= _WIDEST * facts.width * facts.height:
+        if len(numbers) > 1 or region.width * region.height * step**2 <= _WIDEST * facts.width * facts.height:
             inner = (
                 region.top * step,
                 (region.top + region.height) * step,
@@ -199,21 +244,98 @@ def _overlap(one: Box, other: Box) -> float:
 
 def _follow(seed: _Seed, samples: list[Sample], facts: Facts, threads: int, heed: Heed) -> Found | None:
     """Whether what was seen in some frames is in others, too; and all of it, by a closer look at those."""
-    all_steps = _steps(samples, seed.box, facts)
+    step = math.ceil(math.sqrt(seed.mask.size / _STEPS_AT))
+    all_steps = _steps(samples, seed.box, facts, step)
     first = np.zeros(len(samples), np.bool_)
     first[list(seed.samples)] = True
     heed()
-    presence = templates.present(all_steps, seed.mask, first, heed)
+    size = all_steps[0].shape[1::-1]
+    mask = cv2.resize(seed.mask.view(np.uint8), size, interpolation=cv2.INTER_NEAREST).view(np.bool_)
+    presence = templates.present(all_steps, mask, first, heed)
     if not presence.there.any():
         return None
     heed()
-    which = templates.backgrounds(all_steps, seed.mask, presence.there)
+    which = templates.backgrounds(all_steps, mask, presence.there)
     heed()
     found = Found(seed.box, seed.score, presence, which, seed.inner)
-    _judge(found, all_steps, seed.mask)
+    _judge(found, all_steps, mask)
+    wide = (seed.inner[1] - seed.inner[0]) * (seed.inner[3] - seed.inner[2]) > _WIDEST * facts.width * facts.height
+    if wide and found.backgrounds < _PERSISTS:
+        return None
     if found.score < LISTED_SCORE or not look_closer(found, samples, facts, threads, heed):
         return None
     return found
+
+
+def _moving(
+    seeds: list[_Seed], followed: list[tuple[_Seed, Found]], samples: list[Sample], facts: Facts, threads: int,
+    heed: Heed,
+) -> Found | None:  # fmt: skip
+    """The mark that is seen in one place after the other: by single looks, or found in each for some of the time."""
+    stays = [each.box for _, each in followed if each.presence.there.mean() > _STAYS]
+    jumps = [(seed, each) for seed, each in followed if each.presence.there.mean() <= _STAYS]
+    seen = [
+        _cut_out(seed, int(np.argmax(each.presence.sureness * each.presence.there)), facts) for seed, each in jumps
+    ]  # fmt: skip
+    seen += [
+        _cut_out(seed, seed.samples[0], facts)
+        for seed in seeds
+        if len(seed.samples) == 1 and all(_overlap(seed.box, other) <= _SAME for other in stays)
+    ]
+    fewest = 2 if len(jumps) > 1 else tracking.FEWEST
+    if len({each.number for each in seen}) < fewest:
+        return None
+    track = tracking.track(seen, samples, facts, fewest, heed)
+    if track is None or track.there.mean() < _MOSTLY:
+        return None
+    high, wide = track.inner[1] - track.inner[0], track.inner[3] - track.inner[2]
+    size = (high + 2 * _WINDOW + high % 2, wide + 2 * _WINDOW + wide % 2)
+    path = tuple(
+        (each.seconds, top - _WINDOW, left - _WINDOW)
+        for each, (top, left), there in zip(samples, track.places, track.there, strict=True)
+        if there
+    )
+    views, shown = tracking.windows(samples, facts, path, *size), tracking.window_facts(facts, *size)
+    all_steps = _steps(views, (0, size[0], 0, size[1]), shown)
+    inside = np.zeros(size, np.bool_)
+    inside[_WINDOW : _WINDOW + high, _WINDOW : _WINDOW + wide] = True
+    # Over a plain ground nothing tells whether it moves with it: titles that roll do.
+    eventful = np.array([float(np.sqrt((each[~inside] ** 2).mean())) > _EVENT for each in all_steps])
+    if not eventful.any():
+        return None
+    which = templates.backgrounds(all_steps, inside, eventful)
+    presence = templates.Presence(track.there, track.likeness, track.likeness)
+    inner = (_WINDOW, _WINDOW + high, _WINDOW, _WINDOW + wide)
+    found = Found((0, size[0], 0, size[1]), track.seen, presence, which, inner, path=path, window=size)
+    if found.backgrounds < _MOVES:
+        return None
+    found.score = round(min(0.95, 0.7 + 0.25 * track.seen), 3)
+    found.reasons = [
+        f"it moves over {found.backgrounds} different pictures", f"it looks like a mark ({track.seen:.0%})"
+    ]  # fmt: skip
+    return found if look_closer(found, views, shown, threads, heed) else None
+
+
+def _cut_out(seed: _Seed, number: int, facts: Facts) -> tracking.Seen:
+    top, bottom, left, right = (
+        min(max(0, at), most) for at, most in zip(seed.inner, 2 * (facts.height,) + 2 * (facts.width,), strict=True)
+    )
+    here = np.s_[top - seed.box[0] : bottom - seed.box[0], left - seed.box[2] : right - seed.box[2]]
+    mask = np.ascontiguousarray(seed.mask[here])
+    return tracking.Seen(number, (top, top + mask.shape[0], left, left + mask.shape[1]), mask, seed.score)
+
+
+def _passes(moving: Found, other: Found, samples: list[Sample]) -> bool:
+    """Whether what was found in one place is the mark that moves: it is there when the other is."""
+    times = [each.seconds for each, there in zip(samples, other.presence.there, strict=True) if there]
+    top, bottom, left, right = moving.inner
+    down, across = (other.inner[0] + other.inner[1]) / 2, (other.inner[2] + other.inner[3]) / 2
+    over = [
+        seconds
+        for seconds, first, begin in moving.path
+        if first + top <= down < first + bottom and begin + left <= across < begin + right
+    ]  # fmt: skip
+    return len(set(over) & set(times)) >= _COINCIDES * len(times)
 
 
 def look_closer(found: Found, samples: list[Sample], facts: Facts, threads: int, heed: Heed) -> bool:
@@ -278,7 +400,8 @@ def _judge(found: Found, all_steps: list[templates.Steps], mask: NDArray[np.bool
     others = int(everywhere.max()) + 1
     count = found.backgrounds
     if count >= _PERSISTS:
-        found.score = min(0.98, 0.75 + 0.25 * found.seen)
+        many = min(1.0, (count - _PERSISTS + 1) / _MANY_BACKGROUNDS)
+        found.score = min(0.98, 0.25 + 0.35 * many + 0.4 * found.seen)
         found.reasons.append(f"it stays the same over {count} different pictures")
     elif others < _PERSISTS:  # the clip stands still: nothing but the eye can tell
         found.score = 0.9 * found.seen

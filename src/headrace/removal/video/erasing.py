@@ -18,6 +18,7 @@ _AROUND = 41  # pixels: what is beneath a mark is as bright as what lies so near
 _MOST = 0.9  # of alpha that is computed with
 _ZONE = 3  # pixels around the mark in which its outline is measured
 _STEEPEST = 24.0  # levels: the steeper edges of the picture itself count no more
+_SHADES = 48  # strengths that are kept ready: a mark that fades has the same ones again and again
 _FAINT = 0.6  # levels a pixel: an outline that is fainter tells nothing
 
 
@@ -25,7 +26,8 @@ class Eraser:
     """What is to be done in every frame, made ready once."""
 
     def __init__(self, box: Box, matte: Matte, layout: Layout, *, invent: bool = False) -> None:
-        self.box, self.layout = box, layout
+        self.box, self.layout, self.invent = box, layout, invent
+        self.place = (box[0], box[2])  # of the matte, which may reach beyond the box
         self._alpha, self._tint, self._loose = matte.alpha, matte.tint, matte.loose
         solid = matte.opaque & matte.loose
         if invent:
@@ -33,7 +35,7 @@ class Eraser:
         self._hole = cv2.dilate(solid.view(np.uint8), np.ones((5, 5), np.uint8)).view(np.bool_) if solid.any() else None
         if self._hole is not None:
             self._hole &= matte.loose
-        self._planes = self._prepared(1.0)
+        self._ready = {1.0: self._prepared(1.0)}
         self._outside = (~matte.loose).astype(np.float32)
         self._seen = cv2.blur(self._outside, (_AROUND, _AROUND)) + np.float32(1e-4)
         self._zone = cv2.dilate(matte.loose.view(np.uint8), np.ones((2 * _ZONE + 1,) * 2, np.uint8)).view(np.bool_)
@@ -67,7 +69,9 @@ class Eraser:
         if strength <= 0:
             return
         before = cropped(planes, self.layout, self.box) if self._hole is not None else None
-        ready = self._planes if strength == 1 else self._prepared(strength)
+        ready = self._ready.get(strength) or self._prepared(strength)
+        if len(self._ready) < _SHADES:
+            self._ready[strength] = ready
         most = (256 << self.layout.shift) - 1
         for channel, (gain, less) in enumerate(ready):
             part = self._part(planes[channel], channel)

@@ -37,6 +37,7 @@ _PROBED, _SAMPLED, _FOUND, _SOLVED, _WRITTEN, _CHECKED = 1, 8, 18, 22, 88, 99
 
 # The score of what persists without an outline: somebody must say whether it is a mark.
 _UNSHOWN = 0.6
+_HIDES = 0.85  # of alpha: what lets so little through and moves may be a thing of the picture
 
 
 def process(order: VideoOrder, progress: Progress) -> VideoReport:
@@ -73,7 +74,8 @@ def remove(order: VideoOrder, progress: Progress, *, found: list[Mark] | None = 
         looks.overlay(told.facts, told.samples, [each.candidate for each in told.marks], order.overlay)
     if not chosen:
         return _report(told, *_nothing(told.marks), began)
-    remover = Remover(told.facts, chosen, told.samples, heed=lambda: progress(_FOUND))
+    keep = turning.keep_as_stored(order, told.facts)
+    remover = Remover(told.facts, chosen, told.samples, heed=lambda: progress(_FOUND), keep=keep)
     if remover.hopeless is not None:
         return _report(told, Outcome.FAILED, remover.hopeless, began)
     progress(_SOLVED)
@@ -147,34 +149,53 @@ def _found(order: VideoOrder, facts: Facts, samples: list[Sample], heed: Callabl
         heed(1.0)
         if each.score < LISTED_SCORE:
             continue
-        allowed = detecting.allowed(each, barred)
-        matte = solving.matte_of(each, samples, facts.layout, allowed, partial(heed, 1.0))
+        views, shown = marks.rested(each.path, each.window, samples, facts)
+        allowed = None if each.moves else detecting.allowed(each, barred)
+        matte = solving.matte_of(each, views, shown.layout, allowed, partial(heed, 1.0))
         if matte is None or not matte.loose.any():
             continue
-        eraser = Eraser(each.box, matte, facts.layout)
-        if not order.told and not solving.stands_out(samples, each.which, eraser):
+        matte, fades = solving.levelled(views, each, matte, shown.layout, allowed, partial(heed, 1.0))
+        kind = Kind.FADING if fades and not each.moves else _kind(each)
+        eraser = Eraser(each.box, matte, shown.layout)
+        if not order.told and not solving.stands_out(views, each.which, eraser):
             each.score = min(each.score, _UNSHOWN)
             each.reasons.append("no frame shows its outline")
-        candidate = _candidate(len(listed) + 1, each, matte.alpha[matte.alpha > solving.FAINTEST], samples, facts)
-        listed.append(Mark(candidate, each.box, matte))
+        inked = matte.alpha[matte.alpha > solving.FAINTEST]
+        if each.moves and inked.size and float(inked.mean()) > _HIDES:
+            each.score = min(each.score, _UNSHOWN)
+            each.reasons.append("it hides what is beneath it, as things in the picture do")
+        candidate = _candidate(len(listed) + 1, each, kind, inked, samples, facts)
+        listed.append(Mark(candidate, each.box, matte, each.path, each.window, each.within))
     return listed
 
 
+def _kind(found: detecting.Found) -> Kind:
+    if found.moves:
+        return Kind.MOVING
+    return Kind.FIXED if found.presence.there.mean() > 0.9 else Kind.PARTLY
+
+
 def _candidate(
-    number: int, found: detecting.Found, alpha: "np.ndarray[tuple[int], np.dtype[np.float32]]", samples: list[Sample],
-    facts: Facts,
+    number: int, found: detecting.Found, kind: Kind, alpha: "np.ndarray[tuple[int], np.dtype[np.float32]]",
+    samples: list[Sample], facts: Facts,
 ) -> Candidate:  # fmt: skip
-    there = found.which >= 0
+    _, down, across = found.path[0] if found.moves else (0.0, 0, 0)
+    top, bottom, left, right = found.inner
     return Candidate(
         number,
-        turning.as_shown(found.inner, facts),
-        Kind.FIXED if there.mean() > 0.9 else Kind.PARTLY,
+        turning.as_shown((top + down, bottom + down, left + across, right + across), facts),
+        kind,
         found.score,
-        _spans(there, samples, facts),
+        _spans(found.presence.there, samples, facts) if found.within is None else (_ending(found.within, facts),),
         found.backgrounds,
         round(float(alpha.mean()) if alpha.size else 0.0, 3),
         tuple(found.reasons),
     )
+
+
+def _ending(within: tuple[float, float], facts: Facts) -> tuple[float, float]:
+    begins, ends = within
+    return round(begins, 3), round(min(ends, facts.seconds), 3)
 
 
 def _spans(there: "np.ndarray[tuple[int], np.dtype[np.bool_]]", samples: list[Sample], facts: Facts) -> tuple[

@@ -2,7 +2,7 @@
 
 import json
 from dataclasses import asdict, dataclass
-from pathlib import Path
+from pathlib import Path as File
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 
 from headrace.removal.errors import HintUnusable
 from headrace.removal.video.model import Candidate, Kind
-from headrace.removal.video.sampling import Box
+from headrace.removal.video.probing import Facts
+from headrace.removal.video.sampling import Box, Sample
+from headrace.removal.video.tracking import Path, window_facts, windows
 from headrace.removal.views.solving import Matte
 
 
@@ -19,8 +21,21 @@ class Mark:
     """A candidate with what it is made of, in pixels as stored, levels of 8 bits."""
 
     candidate: Candidate
-    box: Box
+    box: Box  # of one that moves, in the window that moves with it
     matte: Matte  # of the box
+    path: Path = ()  # of the window, in the samples
+    window: tuple[int, int] = (0, 0)  # its height and width
+    within: tuple[float, float] | None = None  # seconds: at other times nothing changes
+
+    def views(self, samples: list[Sample], facts: Facts) -> tuple[list[Sample], Facts]:
+        """Samples in which it is at rest, and the facts of what they show."""
+        return rested(self.path, self.window, samples, facts)
+
+
+def rested(path: Path, window: tuple[int, int], samples: list[Sample], facts: Facts) -> tuple[list[Sample], Facts]:
+    if not path:
+        return samples, facts
+    return windows(samples, facts, path, *window), window_facts(facts, *window)
 
 
 def save(marks: list[Mark], path: str) -> None:
@@ -30,9 +45,19 @@ def save(marks: list[Mark], path: str) -> None:
         arrays[f"alpha_{number}"] = np.rint(matte.alpha * 65535).astype(np.uint16)
         arrays[f"tint_{number}"] = matte.tint.astype(np.float16)
         arrays[f"loose_{number}"] = matte.loose
-    head = [{"candidate": asdict(mark.candidate), "box": mark.box, "trust": mark.matte.trust} for mark in marks]
+    head = [
+        {
+            "candidate": asdict(mark.candidate),
+            "box": mark.box,
+            "trust": mark.matte.trust,
+            "path": mark.path,
+            "window": mark.window,
+            "within": mark.within,
+        }
+        for mark in marks
+    ]
     arrays["head"] = np.frombuffer(json.dumps(head).encode(), np.uint8)
-    with Path(path).open("wb") as file:  # np.savez adds an ending to names
+    with File(path).open("wb") as file:  # np.savez adds an ending to names
         np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
 
 
@@ -64,4 +89,7 @@ def _mark(entry: dict[str, Any], arrays: Any, number: int) -> Mark:
         float(entry["trust"]),
     )
     top, bottom, left, right = entry["box"]
-    return Mark(candidate, (top, bottom, left, right), matte)
+    path = tuple((float(seconds), int(down), int(across)) for seconds, down, across in entry["path"])
+    height, width = entry["window"]
+    within = None if entry["within"] is None else (float(entry["within"][0]), float(entry["within"][1]))
+    return Mark(candidate, (top, bottom, left, right), matte, path, (height, width), within)

@@ -8,7 +8,7 @@ from headrace.removal.candidates import Mode, Outcome
 from headrace.removal.report import Rectangle
 
 # AUTO acts from the first score on; what has less than the second is not worth a person's look.
-AUTO_SCORE, LISTED_SCORE = 0.7, 0.3
+AUTO_SCORE, LISTED_SCORE = 0.7, 0.5
 MOST_CANDIDATES = 20
 
 
@@ -30,6 +30,7 @@ class Kind(StrEnum):
     FIXED = "fixed"  # in one place, all the time
     PARTLY = "partly"  # in one place, some of the time: marks that jump are several of these
     FADING = "fading"  # in one place, of changing strength
+    MOVING = "moving"  # over the picture
 
 
 class Method(StrEnum):
@@ -42,11 +43,16 @@ class Method(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """A box, in pixels of the clip as it is shown, that holds a mark from one second to another."""
+    """A box, in pixels of the clip as it is shown, that holds a mark from one second to another, or in some frames."""
 
     box: Rectangle
     begins: float = 0.0
     ends: float | None = None
+    frames: tuple[int, int] | None = None  # in place of seconds: the first and the last, counted from 0, both in
+
+    @property
+    def always(self) -> bool:
+        return self.begins <= 0 and self.ends is None and self.frames is None
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +82,7 @@ class VideoOrder:
 @dataclass(frozen=True, slots=True)
 class Candidate:
     id: int  # from 1, the surest first; what ``only`` names
-    box: Rectangle  # in pixels, as the clip is shown
+    box: Rectangle  # in pixels, as the clip is shown; of one that moves, where it is seen first
     kind: Kind
     score: float
     spans: tuple[tuple[float, float], ...]  # seconds in which it was seen, to the nearest frames that were looked at

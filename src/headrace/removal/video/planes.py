@@ -73,6 +73,14 @@ def cropped(planes: list[NDArray[Any]], layout: Layout, box: tuple[int, int, int
     return np.dstack([bright, *colours])
 
 
+def parts_of(planes: list[NDArray[Any]], layout: Layout, box: tuple[int, int, int, int]) -> list[NDArray[Any]]:
+    """The box (top, bottom, left, right) of each plane, as it is; colours as far as they reach into it."""
+    top, bottom, left, right = box
+    down, across = layout.down, layout.across
+    colours = np.s_[top >> down : -(-bottom >> down), left >> across : -(-right >> across)]
+    return [planes[0][top:bottom, left:right], *(plane[colours] for plane in planes[1:3])]
+
+
 def _to_8_bits(plane: NDArray[Any], layout: Layout) -> NDArray[np.uint8]:
     if layout.bits == 8:
         return np.ascontiguousarray(plane)

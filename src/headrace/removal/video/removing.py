@@ -7,21 +7,28 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from headrace.removal.video import solving
 from headrace.removal.video.erasing import Eraser
+from headrace.removal.video.following import MovingEraser
 from headrace.removal.video.marks import Mark
 from headrace.removal.video.model import Kind, Method
 from headrace.removal.video.packaging import writable
-from headrace.removal.video.planes import views_of
+from headrace.removal.video.planes import parts_of, views_of
 from headrace.removal.video.probing import Facts
-from headrace.removal.video.sampling import Sample
+from headrace.removal.video.sampling import Box, Sample
 
 _AHEAD = 3  # frames on either side that say, together with it, how strong a mark is in a frame
 _ON, _OFF = 0.75, 0.2  # of its usual strength: from here on it is all there; under it, gone
+_FAINTEST, _MOST, _SHADES = 0.06, 1.2, 32  # of one that fades: gone under this, no stronger, told apart so finely
 _STAYS = 0.3  # a mark that is always there is gone only under this
 _CLEAR, _OPEN = 6.0, (0.35, 0.65)  # an outline so strong tells by itself, but for strengths between these
+_MOMENT = 1e-4  # seconds: what times are off by rounding
 _CHECKED = 240  # frames that the residue is read off, at the most
+
+
+_Measured = tuple[Eraser | None, float, float]  # how strong a mark is in a frame, and how much that tells
 
 
 @dataclass(slots=True)
@@ -30,14 +37,30 @@ class _Off:
 
     eraser: Eraser
     kind: Kind
+    moving: MovingEraser | None = None
+    within: tuple[float, float] | None = None
     window: "deque[tuple[float, float]]" = field(default_factory=lambda: deque(maxlen=2 * _AHEAD + 1))
     # Of each frame: how strong the mark was, and how much its outline told; nothing where it was not there.
     values: "array[float]" = field(default_factory=lambda: array("f"))
     weights: "array[float]" = field(default_factory=lambda: array("f"))
+    places: "array[int]" = field(default_factory=lambda: array("i"))  # of one that moves: top and left, in turn
+
+    def aim(self, bright: "NDArray[Any]", seconds: float) -> Eraser | None:
+        """The eraser, where the mark is in this frame. None where it is nowhere, or must not be touched."""
+        if self.within is not None and not self.within[0] <= seconds + _MOMENT < self.within[1]:
+            return None
+        if self.moving is None:
+            return self.eraser
+        place = self.moving.find(bright)
+        return None if place is None else self.moving.at(*place)
+
+    def aimed(self, number: int) -> Eraser:
+        """As it was in a frame that was done."""
+        return self.eraser if self.moving is None else self.moving.at(*self.places[2 * number : 2 * number + 2])
 
     def strength(self, own: float, weight: float) -> float:
         """By the frame itself where its outline tells enough; else by all of the window, their weighted median."""
-        if weight >= _CLEAR and not _OPEN[0] < own < _OPEN[1]:
+        if weight >= _CLEAR and not _OPEN[0] < own < _OPEN[1] and self.kind is not Kind.FADING:
             return self._settled(own)
         values = sorted(self.window)
         total = sum(weight for _, weight in values)
@@ -51,8 +74,10 @@ class _Off:
         return 1.0
 
     def _settled(self, value: float) -> float:
-        if self.kind is Kind.FIXED:
+        if self.kind in (Kind.FIXED, Kind.MOVING):
             return 1.0 if value > _STAYS else 0.0
+        if self.kind is Kind.FADING:
+            return 0.0 if value < _FAINTEST else round(min(value, _MOST) * _SHADES) / _SHADES
         if value >= _ON:
             return 1.0
         return 0.0 if value < _OFF else value
@@ -61,20 +86,27 @@ class _Off:
 class Remover:
     """Takes marks off the frames of one clip, in order."""
 
-    def __init__(self, facts: Facts, marks: list[Mark], samples: list[Sample], *, heed: Callable[[], object]) -> None:
+    def __init__(
+        self, facts: Facts, marks: list[Mark], samples: list[Sample], *, heed: Callable[[], object],
+        keep: list[Box] | None = None,
+    ) -> None:  # fmt: skip
         self._facts = facts
-        self._waiting: deque[tuple[Any, list[tuple[float, float]]]] = deque()
+        self._keep = (keep or []) if any(mark.path for mark in marks) else []  # others have it in their masks
+        self._waiting: deque[tuple[Any, list[_Measured]]] = deque()
         self._seen = 0
         self._off: list[_Off] = []
         self.hopeless: str | None = None
         for mark in marks:
-            which = _which(mark, samples)
-            eraser, residue = solving.way_of(samples, which, facts.layout, mark.box, mark.matte, heed=heed)
+            views, shown = mark.views(samples, facts)
+            which = np.arange(len(views)) if mark.path else _which(mark, samples)
+            fades = mark.candidate.kind is Kind.FADING
+            eraser, residue = solving.way_of(views, which, shown.layout, mark.box, mark.matte, fades=fades, heed=heed)
             if residue > solving.GONE:
                 self.hopeless = (
                     f"Mark {mark.candidate.id} could not be taken off: {min(residue, 1):.0%} of it would stay."
                 )
-            self._off.append(_Off(eraser, mark.candidate.kind))
+            moving = MovingEraser(mark, views, facts, invent=eraser.invent) if mark.path else None
+            self._off.append(_Off(eraser, mark.candidate.kind, moving, mark.within))
 
     @property
     def method(self) -> Method:
@@ -87,10 +119,15 @@ class Remover:
             frame.pts = self._facts.stamps[min(self._seen, self._facts.frames - 1)]
         ready = writable(frame, self._facts)
         bright = views_of(ready, self._facts.layout)[0]
-        self._waiting.append((ready, [each.eraser.measure(bright) for each in self._off]))
+        seconds = float((ready.pts - self._facts.stamps[0]) * self._facts.time_base)
+        measured: list[_Measured] = []
+        for each in self._off:
+            eraser = each.aim(bright, seconds)
+            value, weight = (0.0, 0.0) if eraser is None else eraser.measure(bright)
+            measured.append((eraser, value, weight))
+            each.window.append((value, weight))
+        self._waiting.append((ready, measured))
         self._seen += 1
-        for each, measured in zip(self._off, self._waiting[-1][1], strict=True):
-            each.window.append(measured)
         return [self._next()] if len(self._waiting) > _AHEAD else []
 
     def rest(self) -> list[Any]:
@@ -106,11 +143,20 @@ class Remover:
     def _next(self) -> Any:
         frame, measured = self._waiting.popleft()
         planes = views_of(frame, self._facts.layout)
-        for each, (value, weight) in zip(self._off, measured, strict=True):
-            strength = each.strength(value, weight)
-            each.eraser.erase(planes, strength)
+        kept = [plane.copy() for plane in planes] if self._keep else planes
+        for each, (eraser, value, weight) in zip(self._off, measured, strict=True):
+            strength = each.strength(value, weight) if eraser is not None else 0.0
+            if eraser is not None:
+                eraser.erase(planes, strength)
             each.values.append(value)
             each.weights.append(weight if strength > 0 else 0.0)
+            if each.moving is not None:
+                each.places.extend(eraser.place if eraser is not None else (0, 0))
+        for box in self._keep:
+            for one, other in zip(
+                parts_of(planes, self._facts.layout, box), parts_of(kept, self._facts.layout, box), strict=True
+            ):
+                one[...] = other
         return frame
 
     @property
@@ -124,7 +170,8 @@ class Remover:
         for each in self._off:
             there = np.flatnonzero(each.weights)
             for number in there[:: max(1, len(there) // _CHECKED)]:
-                found.setdefault(int(number), []).append((each.eraser, each.values[number], each.weights[number]))
+                eraser = each.aimed(int(number))
+                found.setdefault(int(number), []).append((eraser, each.values[number], each.weights[number]))
         return found
 
 

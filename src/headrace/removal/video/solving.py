@@ -1,6 +1,7 @@
 """What a mark in a clip is made of, and how it is best taken off: tried on the sampled frames first."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,9 +19,13 @@ from headrace.removal.views.solving import Guess, Matte, solve
 
 MANY = 4  # different backgrounds from which on they tell what the mark is made of
 _VIEWS = 72  # that are solved with, at the most
+_BYTES, _FEWEST_VIEWS = 150_000_000, 24  # that they may take, but so many are needed
 _TRIED = 24  # samples on which a way is tried
 GONE = 0.25  # of the mark: what may be left
 FAINTEST = 0.05  # of alpha: less is nothing
+_TELLING, _FEWEST_VALUES = 1.0, 6  # an outline that says something of the strength; and frames that have one
+_FADES, _STRONG = 0.5, 0.7  # how much weaker than at its strongest a mark is at times that fades; and when it is strong
+_WEAKER, _STRONGEST = 1.04, 0.97  # a matte is made stronger from here on, and not beyond this alpha
 _THERE = 0.3  # of its usual strength: with less, a mark is not there
 
 
@@ -33,7 +38,9 @@ def matte_of(
         return None
     if found.backgrounds < MANY:
         return _by_eye(found.pictures, found.looks, guess, layout)
-    crops = [samples[number].crop(layout, found.box) for number in varied(found.which, _VIEWS)]
+    top, bottom, left, right = found.box
+    most = int(np.clip(_BYTES / (3 * (bottom - top) * (right - left)), _FEWEST_VIEWS, _VIEWS))
+    crops = [samples[number].crop(layout, found.box) for number in varied(found.which, most)]
     hue = guess.tint / np.maximum(guess.alpha, 0.02)[..., None]
     tint = planes_of(np.clip(hue, 0, 255), full=layout.full) * guess.alpha[..., None]
     light = (layout.black, layout.white)
@@ -61,13 +68,47 @@ def _by_eye(pictures: list[NDArray[np.uint8]], looks: list[looking.Look], guess:
     return Matte(opacity.astype(np.float32), tint.astype(np.float32), guess.loose, 0.5)
 
 
+def levelled(
+    samples: list[Sample], found: Found, matte: Matte, layout: Layout, allowed: Mask | None, heed: Callable[[], object]
+) -> tuple[Matte, bool]:
+    """The matte as strong as the mark is where it is all there, and whether its strength changes.
+
+    Solved over frames in which it is weaker, or over some that lack it, a mark seems weaker than it is.
+    """
+    values = _strengths(samples, found, matte, layout)
+    if np.isfinite(values).sum() < _FEWEST_VALUES:
+        return matte, False
+    low, high = np.nanquantile(values, (0.2, 0.85))
+    fades = bool(high - low > _FADES * high and high > 0)
+    if fades:
+        strong = replace(found, which=np.where(values >= _STRONG * high, found.which, -1))
+        matte = matte_of(strong, samples, layout, allowed, heed) or matte
+        values = _strengths(samples, strong, matte, layout)
+    strength = float(np.nanmedian(values))
+    gain = min(strength, _STRONGEST / max(float(matte.alpha.max()), 0.02)) if strength > _WEAKER else 1.0
+    if gain <= 1:
+        return matte, fades
+    return Matte(matte.alpha * np.float32(gain), matte.tint * np.float32(gain), matte.loose, matte.trust), fades
+
+
+def _strengths(samples: list[Sample], found: Found, matte: Matte, layout: Layout) -> NDArray[np.float64]:
+    """In each sample that has the mark and shows its outline; not a number in others."""
+    eraser = Eraser(found.box, matte, layout)
+    values = np.full(len(samples), np.nan)
+    for number in np.flatnonzero(found.which >= 0):
+        value, weight = eraser.measure(samples[number].planes[0])
+        if weight > _TELLING:
+            values[number] = value
+    return values
+
+
 def stands_out(samples: list[Sample], which: NDArray[np.intp], eraser: Eraser) -> bool:
     """Whether the frames have the mark's outline: what they do not show could not be shown to have gone, either."""
     measured = [eraser.measure(samples[number].planes[0]) for number in varied(which, _TRIED)]
     return sum(weight * strength for strength, weight in measured) > _THERE * sum(weight for _, weight in measured)
 
 
-def residue_of(samples: list[Sample], which: NDArray[np.intp], eraser: Eraser) -> float:
+def residue_of(samples: list[Sample], which: NDArray[np.intp], eraser: Eraser, *, fades: bool = False) -> float:
     """How much of the mark a way of taking it off leaves in the samples: 1 is all of it, 0 nothing.
 
     By the outline, over many frames together: what the eye sees in single ones is what compression left of the mark's
@@ -77,7 +118,7 @@ def residue_of(samples: list[Sample], which: NDArray[np.intp], eraser: Eraser) -
     for number in varied(which, _TRIED):
         planes = [plane.copy() for plane in samples[number].planes]
         strength, weight = eraser.measure(planes[0])
-        eraser.erase(planes)
+        eraser.erase(planes, min(max(strength, 0.0), 1.0) if fades else 1.0)
         left, _ = eraser.measure(planes[0])
         before += weight * strength
         after += weight * left
@@ -91,6 +132,7 @@ def way_of(
     box: Box,
     matte: Matte,
     *,
+    fades: bool,
     heed: Callable[[], object],
 ) -> tuple[Eraser, float]:
     """The first way that leaves little of the mark, or the one that leaves least; and how much it leaves."""
@@ -98,7 +140,7 @@ def way_of(
     for invent in (False, True):
         heed()
         eraser = Eraser(box, matte, layout, invent=invent)
-        tried.append((eraser, residue_of(samples, which, eraser)))
+        tried.append((eraser, residue_of(samples, which, eraser, fades=fades)))
         if tried[-1][1] <= GONE:
             break
     return min(tried, key=lambda each: each[1])

@@ -15,6 +15,7 @@ _MARGIN = 3  # pixels around a mark that its outline reaches to
 _THERE = 4.0  # so many times its usual size by chance a likeness has to be
 _LEAST = 0.12  # and so large by itself
 _SHIFTS = ((0, 1), (0, -1), (1, 0), (-1, 0), (1, 1), (-1, -1), (1, -1), (-1, 1))
+_BESIDE = 23  # pixels, at the most: further off lies the next copy of a mark that repeats
 _TURNS = 3
 _ALIKE = 0.5  # backgrounds that are as like each other as this are one
 
@@ -60,7 +61,7 @@ def present(
 def _likeness(view: Steps, outline: Steps, zone: NDArray[np.bool_]) -> tuple[float, float]:
     """How alike the two are in the zone, and how alike by chance: the outline put beside its place."""
     height, width = zone.shape
-    reach = max(6, min(height, width) // 5)
+    reach = min(max(6, min(height, width) // 5), _BESIDE)
     pattern = outline[zone]
     size = float(np.sqrt((pattern**2).sum()))
     if size == 0:

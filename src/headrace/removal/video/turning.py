@@ -53,7 +53,22 @@ def _corners(box: Box, size: tuple[int, int], quarter_turns: int) -> Box:
 
 
 def boxes_as_stored(order: VideoOrder, facts: Facts) -> list[tuple[Box, Placed]]:
-    return [(box_as_stored(each.box, facts), each) for each in order.boxes]
+    return [(box_as_stored(each.box, facts), in_seconds(each, facts)) for each in order.boxes]
+
+
+def in_seconds(placed: Placed, facts: Facts) -> Placed:
+    """Frames as seconds. Raises ``HintUnusable`` for a time that the clip does not have."""
+    begins, ends = placed.begins, placed.ends
+    if placed.frames is not None:
+        first, last = placed.frames
+        if not 0 <= first <= last or first >= facts.frames:
+            raise HintUnusable(f"There are no frames {first} to {last}: the clip has 0 to {facts.frames - 1}.")
+        times = [float((stamp - facts.stamps[0]) * facts.time_base) for stamp in facts.stamps[first : last + 2]]
+        begins, ends = times[0], times[last + 1 - first] if last + 1 < facts.frames else None
+    if begins >= facts.seconds or (ends is not None and ends <= begins):
+        until = "its end" if ends is None else f"{ends:g} s"
+        raise HintUnusable(f"A box is for {begins:g} s to {until}: the clip lasts {facts.seconds:g} s.")
+    return Placed(placed.box, begins, ends)
 
 
 def keep_as_stored(order: VideoOrder, facts: Facts) -> list[Box]:

@@ -1,0 +1,240 @@
+"""A mark that moves: its outline is looked for all over each frame, and a window that moves with it shows it at rest.
+
+In that window the mark stands still while the picture moves beneath it, so all that is known of fixed marks holds.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from headrace.removal.video import templates
+from headrace.removal.video.planes import Layout, cropped, layout_of
+from headrace.removal.video.probing import Facts
+from headrace.removal.video.sampling import Box, Sample
+
+Mask = NDArray[np.bool_]
+Path = tuple[tuple[float, int, int], ...]  # seconds, and the top and left of the window then
+Heed = Callable[[], object]
+
+_COARSE = 240_000  # pixels of a frame in which the outline is looked for at first
+_LEAST = 0.3  # likeness: with less the mark is not there
+_ALIKE = 0.4  # likeness of what another look saw, from which on it may be the same mark
+_TURNS, _TRIED = 2, 4
+FEWEST = 3  # places at which it was seen
+_APART = 12  # pixels between two places
+_MARGIN = 3  # pixels around a mark that its outline reaches to
+_NEAR = 40  # pixels around where it was in the frame before, in which it is looked for first
+_SURE = 0.45  # likeness with which it is looked for no further
+_FAINT = 0.4  # levels a pixel: flatter places are like everything
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """What is looked for."""
+
+    steps: templates.Steps  # H W 2, zero outside the zone
+    zone: NDArray[np.float32]
+
+    @classmethod
+    def of(cls, steps: templates.Steps, mask: Mask) -> "Outline":
+        size = 2 * _MARGIN + 1
+        zone = cv2.dilate(mask.view(np.uint8), np.ones((size, size), np.uint8)).astype(np.float32)
+        return cls(np.ascontiguousarray(steps * zone[..., None]), zone)
+
+    def likeness(self, steps: templates.Steps) -> NDArray[np.float32]:
+        """For each place of its top left corner: how alike the frame is there, 1 is the same."""
+        cross = sum(
+            cv2.matchTemplate(
+                np.ascontiguousarray(steps[..., way]), np.ascontiguousarray(self.steps[..., way]), cv2.TM_CCORR
+            )
+            for way in (0, 1)
+        )
+        power = cv2.matchTemplate((steps**2).sum(2), self.zone, cv2.TM_CCORR)
+        floor = _FAINT**2 * float(self.zone.sum())
+        size = float(np.sqrt((self.steps**2).sum()))
+        return (cross / (max(size, 1e-3) * np.sqrt(np.maximum(power, floor)))).astype(np.float32)
+
+    def shrunk(self, step: int) -> "Outline":
+        if step == 1:
+            return self
+        return Outline(_shrunk(self.steps, step), (_shrunk(self.zone, step) > 0).astype(np.float32))
+
+
+def _shrunk(plane: NDArray[np.float32], step: int) -> NDArray[np.float32]:
+    return cv2.resize(plane, None, fx=1 / step, fy=1 / step, interpolation=cv2.INTER_AREA)  # type: ignore[return-value]
+
+
+def steps_of(bright: NDArray[np.generic], layout: Layout) -> templates.Steps:
+    return templates.steps((bright >> layout.shift).astype(np.uint8))  # type: ignore[operator]
+
+
+def coarseness(facts: Facts) -> int:
+    return max(1, round(math.sqrt(facts.width * facts.height / _COARSE)))
+
+
+def locate(outline: Outline, steps: templates.Steps, step: int) -> tuple[float, int, int]:
+    """Where in a frame it is most likely: likeness, top, left. Looked for on a smaller copy first."""
+    height, width = outline.zone.shape
+    if steps.shape[0] < height or steps.shape[1] < width:
+        return 0.0, 0, 0
+    if step == 1:
+        return _best(outline.likeness(steps))
+    small = outline.shrunk(step)
+    coarse = _shrunk(steps, step)
+    if coarse.shape[0] < small.zone.shape[0] or coarse.shape[1] < small.zone.shape[1]:
+        return 0.0, 0, 0
+    _, top, left = _best(small.likeness(coarse))
+    return nearby(outline, steps, top * step, left * step, 2 * step)
+
+
+def nearby(outline: Outline, steps: templates.Steps, top: int, left: int, reach: int) -> tuple[float, int, int]:
+    """The most likely place not further off than so many pixels."""
+    height, width = outline.zone.shape
+    first, begin = max(0, top - reach), max(0, left - reach)
+    last, end = min(steps.shape[0], top + height + reach), min(steps.shape[1], left + width + reach)
+    if last - first < height or end - begin < width:
+        return 0.0, top, left
+    likeness, down, right = _best(outline.likeness(steps[first:last, begin:end]))
+    return likeness, first + down, begin + right
+
+
+def _best(likeness: NDArray[np.float32]) -> tuple[float, int, int]:
+    _, most, _, (left, top) = cv2.minMaxLoc(likeness)
+    return float(most), int(top), int(left)
+
+
+@dataclass(slots=True)
+class Track:
+    """A mark that was found to move."""
+
+    inner: Box  # where it was seen first
+    seen: float  # the eye's score
+    likeness: NDArray[np.float64]  # of each sample
+    places: list[tuple[int, int]]  # of each sample: top and left of what was inner
+
+    @property
+    def there(self) -> NDArray[np.bool_]:
+        return self.likeness > _LEAST
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What may be the mark, in one sample."""
+
+    number: int  # of the sample
+    box: Box
+    mask: Mask  # of the box
+    score: float
+
+
+def track(seen: list[Seen], samples: list[Sample], facts: Facts, fewest: int, heed: Heed) -> Track | None:
+    """The mark that was seen in different places, if it is one and the same. None where nothing moves."""
+    step = coarseness(facts)
+    best = _in_most_places(seen, samples, facts, fewest, step, heed)
+    if best is None:
+        return None
+    first, outline = best
+    height, width = outline.zone.shape
+    places: list[tuple[int, int]] = []
+    likeness = np.zeros(len(samples))
+    for _ in range(_TURNS):  # learnt from one sample, then from all that have it
+        total = np.zeros_like(outline.steps)
+        places = []
+        for number, sample in enumerate(samples):
+            heed()
+            steps = steps_of(sample.planes[0], facts.layout)
+            likeness[number], top, left = locate(outline, steps, step)
+            places.append((top, left))
+            if likeness[number] > _LEAST:
+                total += steps[top : top + height, left : left + width]
+        if not total.any():
+            return None
+        outline = Outline(total * outline.zone[..., None], outline.zone)
+    found = Track(first.box, first.score, likeness, places)
+    those = [place for place, there in zip(places, found.there, strict=True) if there]
+    return found if _different(those) >= fewest else None
+
+
+def _in_most_places(
+    seen: list[Seen], samples: list[Sample], facts: Facts, fewest: int, step: int, heed: Heed
+) -> tuple[Seen, Outline] | None:
+    """Of the surest, the one that most of the other samples have, too, and in other places."""
+    all_steps = {
+        number: steps_of(samples[number].planes[0], facts.layout) for number in sorted({each.number for each in seen})
+    }  # fmt: skip
+    best: tuple[Seen, Outline] | None = None
+    most = 0
+    for each in sorted(seen, key=lambda each: -each.score)[:_TRIED]:
+        top, bottom, left, right = each.box
+        outline = Outline.of(all_steps[each.number][top:bottom, left:right], each.mask)
+        places = [(top, left)]
+        for number, steps in all_steps.items():
+            heed()
+            if number != each.number:
+                likeness, down, across = locate(outline, steps, step)
+                places += [(down, across)] * (likeness > _ALIKE)
+        if _different(places) >= fewest and len(places) > most:
+            best, most = (each, outline), len(places)
+    return best
+
+
+def _different(places: list[tuple[int, int]]) -> int:
+    """Places that lie apart."""
+    apart: list[tuple[int, int]] = []
+    for top, left in places:
+        if all(max(abs(top - down), abs(left - across)) > _APART for down, across in apart):
+            apart.append((top, left))
+    return len(apart)
+
+
+def window_facts(facts: Facts, height: int, width: int) -> Facts:
+    """Of the clip that a window shows: with colours at full size, because it lies on odd pixels, too."""
+    full = facts.layout.full
+    return replace(facts, width=width, height=height, layout=layout_of("yuv444p", full=full), rotation=0, matrix=None)
+
+
+def windows(samples: list[Sample], facts: Facts, path: Path, height: int, width: int) -> list[Sample]:
+    """What the window shows in the samples that are nearest to the moments of the path; the same number of them."""
+    return [_window(_nearest(samples, seconds), facts, top, left, height, width) for seconds, top, left in path]
+
+
+def _nearest(samples: list[Sample], seconds: float) -> Sample:
+    return min(samples, key=lambda each: abs(each.seconds - seconds))
+
+
+def _window(sample: Sample, facts: Facts, top: int, left: int, height: int, width: int) -> Sample:
+    """Beyond the frame's sides its last pixels go on."""
+    first, begin = max(0, top) // 2 * 2, max(0, left) // 2 * 2
+    last = min(facts.height - facts.height % 2, (top + height + 1) // 2 * 2)
+    end = min(facts.width - facts.width % 2, (left + width + 1) // 2 * 2)
+    part = cropped(sample.planes, facts.layout, (first, last, begin, end))
+    above, before = max(0, first - top), max(0, begin - left)
+    part = part[max(0, top - first) :, max(0, left - begin) :]
+    below, after = max(0, height - above - part.shape[0]), max(0, width - before - part.shape[1])
+    whole = cv2.copyMakeBorder(part, above, below, before, after, cv2.BORDER_REPLICATE)[:height, :width]
+    return Sample(sample.stamp, sample.seconds, [np.ascontiguousarray(whole[..., channel]) for channel in range(3)])
+
+
+class Follower:
+    """Follows a mark from frame to frame."""
+
+    def __init__(self, outline: Outline, facts: Facts) -> None:
+        self._outline, self._facts = outline, facts
+        self._step = coarseness(facts)
+        self._at: tuple[int, int] | None = None
+
+    def place(self, bright: NDArray[np.generic]) -> tuple[int, int] | None:
+        """The top and left of the outline in a frame; where it is not found, where it was before."""
+        steps = steps_of(bright, self._facts.layout)
+        likeness, top, left = 0.0, 0, 0
+        if self._at is not None:
+            likeness, top, left = nearby(self._outline, steps, *self._at, _NEAR)
+        if likeness < _SURE:
+            likeness, top, left = max((likeness, top, left), locate(self._outline, steps, self._step))
+        if likeness > _LEAST:
+            self._at = (top, left)
+        return self._at
