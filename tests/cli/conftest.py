@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -59,10 +60,17 @@ def logging_kept() -> Iterator[None]:
 
     import structlog
 
-    root = logging.getLogger()
+    root, configure = logging.getLogger(), structlog.configure
     handlers, level, configured = root.handlers[:], root.level, structlog.get_config()
+
+    def uncached(**how: Any) -> None:
+        """A logger that is used for the first time in here must not log like this for ever."""
+        configure(**{**how, "cache_logger_on_first_use": False})
+
     try:
-        yield
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(structlog, "configure", uncached)
+            yield
     finally:
         root.handlers[:] = handlers
         root.setLevel(level)

@@ -261,9 +261,12 @@ ORDER BY q.seq LIMIT 5
 """
 
 
-async def harm(team: Crew, calm: asyncio.Event, *, choice: random.Random, lease: float) -> None:
-    """Kill and freeze at random, and kill at least one. A frozen one sleeps for up to two leases, so that some lose
-    theirs and some do not."""
+async def harm(
+    team: Crew, calm: asyncio.Event, *, choice: random.Random, lease: float, most: int | None = None
+) -> None:
+    """Kill and freeze at random, and kill at least one, and not more than ``most``: on a busy machine, where everything
+    takes long, a storm would go on to kill whoever has just come up. A frozen one sleeps for up to two leases, so that
+    some lose theirs and some do not."""
     thaw_at: dict[Program, float] = {}
     while not (calm.is_set() and team.buried):
         await asyncio.sleep(choice.uniform(0.1, 0.8))
@@ -275,7 +278,7 @@ async def harm(team: Crew, calm: asyncio.Event, *, choice: random.Random, lease:
         if not working:
             continue
         victim = choice.choice(working)
-        if not team.buried or choice.random() < 0.4:
+        if not team.buried or (choice.random() < 0.4 and (most is None or len(team.buried) < most)):
             thaw_at.pop(victim, None)
             team.kill(victim)
         elif victim not in thaw_at:

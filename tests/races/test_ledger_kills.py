@@ -53,7 +53,15 @@ async def number(db: Database, sql: str) -> int:
 
 
 async def survive(
-    mortal: Mortal, folder: Path, *, seconds: float, enough: int, units: int, postgres_kills: int, size: int
+    mortal: Mortal,
+    folder: Path,
+    *,
+    seconds: float,
+    enough: int,
+    units: int,
+    postgres_kills: int,
+    size: int,
+    most: int | None = None,
 ) -> None:
     async with await Database.connect(DatabaseConfig(mortal.url, role="test")) as db:
         users = [await user(db, f"u{each}") for each in range(5)]
@@ -69,8 +77,8 @@ async def survive(
         calm, choice = asyncio.Event(), random.Random()
         async with crew(workers, folder / "workers", size=size + 1) as hands:
             async with crew(clients, folder / "clients", size=size) as askers, asyncio.TaskGroup() as storm:
-                storm.create_task(harm(hands, calm, choice=choice, lease=LEASE))
-                storm.create_task(harm(askers, calm, choice=choice, lease=LEASE))
+                storm.create_task(harm(hands, calm, choice=choice, lease=LEASE, most=most))
+                storm.create_task(harm(askers, calm, choice=choice, lease=LEASE, most=most))
                 for _ in range(postgres_kills):
                     await asyncio.sleep(seconds / (postgres_kills + 1))
                     await asyncio.to_thread(mortal.kill)
@@ -110,7 +118,7 @@ async def check(db: Database) -> None:
 @pytest.mark.timeout(600)
 async def test_every_success_is_charged_once_though_everybody_is_killed(mortal: Mortal, tmp_path: Path) -> None:
     # W-07, W-08, W-10
-    await survive(mortal, tmp_path, seconds=2, enough=20, units=2000, postgres_kills=0, size=1)
+    await survive(mortal, tmp_path, seconds=2, enough=20, units=2000, postgres_kills=0, size=1, most=3)
 
 
 @pytest.mark.slow

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from importlib import import_module
 from typing import Any
 
@@ -33,10 +33,14 @@ def nothing_is_garbage() -> Iterator[None]:
     try:
         yield
     finally:
-        if gc.get_freeze_count() == 0:
-            gc.freeze()
+        _freeze_once()
         if looked_for:
             gc.enable()
+
+
+@cache
+def _freeze_once() -> None:
+    gc.freeze()
 
 
 class Later(TyperCommand):

@@ -86,18 +86,19 @@ class _RouteNames:
     """The template of the path that a request matched (``/v1/tasks/{id}``): one name for all its values."""
 
     def __init__(self, app: FastAPI) -> None:
-        self._app = app
+        # A route knows its path within its router; only the app knows where the router was put. Read as far as needed:
+        # FastAPI makes each router ready when somebody comes to it, and to make all of them ready takes half a second.
+        self._unread = iter_route_contexts(app.routes)
         self._names: dict[object, str] = {}
 
     def __call__(self, scope: Scope) -> str:
         endpoint = scope.get("endpoint")
         if endpoint is None:
             return "unmatched"
-        if not self._names:
-            # A route knows its path within its router; only the app knows where the router was put.
-            self._names = {
-                context.endpoint: context.path_format
-                for context in iter_route_contexts(self._app.routes)
-                if context.path_format is not None
-            }
-        return self._names.get(endpoint, "unmatched")
+        while endpoint not in self._names:
+            context = next(self._unread, None)
+            if context is None:
+                return "unmatched"
+            if context.path_format is not None:
+                self._names.setdefault(context.endpoint, context.path_format)
+        return self._names[endpoint]

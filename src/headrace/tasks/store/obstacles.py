@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from headrace.database import Tx
+from headrace.tasks.store.queues import FIRST_OF_LANES, MOST_LANES
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,26 +78,8 @@ class Waiting:
     since: datetime
 
 
-MOST_LANES = 1000
-# The first row of each lane, as survey_lanes finds them: the length of a backlog does not matter. Labels of a lane that
-# waits for its type say that it does so, and nothing else.
-LIST_WAITING = f"""
-WITH RECURSIVE first_of AS (
-  (SELECT q.precedence, q.lane_id, q.run_at
-   FROM headrace.task_queue AS q
-   WHERE q.worker IS NULL
-   ORDER BY q.precedence, q.lane_id, q.run_at, q.seq
-   LIMIT 1)
-  UNION ALL
-  SELECT following.*
-  FROM first_of, LATERAL (
-    SELECT q.precedence, q.lane_id, q.run_at
-    FROM headrace.task_queue AS q
-    WHERE q.worker IS NULL AND (q.precedence, q.lane_id) > (first_of.precedence, first_of.lane_id)
-    ORDER BY q.precedence, q.lane_id, q.run_at, q.seq
-    LIMIT 1
-  ) AS following
-)
+# Labels of a lane that waits for its type say that it does so, and nothing else.
+LIST_WAITING = f"""{FIRST_OF_LANES}
 SELECT lane.task_type, lane.queue, lane.labels - 'undeclared type' AS labels, min(met.run_at) AS since
 FROM (SELECT * FROM first_of LIMIT {MOST_LANES}) AS met
 JOIN headrace.task_lanes AS lane ON lane.id = met.lane_id

@@ -75,9 +75,8 @@ async def list_rules(tx: Tx, *, limit: int) -> list[QueueRules]:
     return [QueueRules(*row) for row in await tx.fetch(LIST_RULES, limit)]
 
 
-# The first row of each lane, as survey_lanes finds them; then the rows of each, due and not, up to its share. A backlog
-# of millions costs no more than these. With a user, the lanes of others have no queue and are not counted.
-_COUNT_WAITING = f"""
+# The first waiting row of each lane, as survey_lanes finds them: the length of a backlog does not matter.
+FIRST_OF_LANES = """
 WITH RECURSIVE first_of AS (
   (SELECT q.precedence, q.lane_id, q.run_at
    FROM headrace.task_queue AS q
@@ -93,7 +92,11 @@ WITH RECURSIVE first_of AS (
     ORDER BY q.precedence, q.lane_id, q.run_at, q.seq
     LIMIT 1
   ) AS following
-), seen AS MATERIALIZED (
+)"""
+
+# The rows of each lane, due and not, up to its share. A backlog of millions costs no more than these. With a user, the
+# lanes of others have no queue and are not counted.
+_COUNT_WAITING = f"""{FIRST_OF_LANES}, seen AS MATERIALIZED (
   SELECT * FROM first_of LIMIT {MOST_LANES}
 ), bounds AS MATERIALIZED (
   SELECT {{most_rows}} / greatest(count(*), 1) AS rows, count(*) = {MOST_LANES} AS cut FROM seen

@@ -5,6 +5,7 @@ import secrets
 import time
 from base64 import b64decode, b64encode
 from binascii import Error as Base64Error
+from functools import cache
 
 import orjson
 from cryptography.exceptions import InvalidSignature
@@ -85,7 +86,8 @@ class Signer:
         )
 
 
-def _load(pem: str) -> RSAPrivateKey:
+@cache
+def _load(pem: str) -> RSAPrivateKey:  # which checks the primes
     key = load_pem_private_key(pem.encode(), password=None)
     assert isinstance(key, RSAPrivateKey)
     return key
