@@ -2,6 +2,7 @@
 
 import argparse
 import asyncio
+import math
 import subprocess
 import sys
 import time
@@ -32,7 +33,7 @@ class Sizes:
     seconds: float
 
 
-FULL = Sizes(3, 1_000_000, 2_000, 60)
+FULL = Sizes(2, 1_000_000, 2_000, 240)
 QUICK = Sizes(2, 50_000, 1_000, 12)
 _KEEP = timedelta(seconds=3)  # an hour as the benchmark counts: the first ones go long before it ends
 _EVERY_S = 1.0
@@ -162,7 +163,8 @@ def main() -> None:
     found = {
         "retention_ratio": run.paired("with-rate", "without-rate"),
         "retired": run.median("retired"),
-        "growth": run.median("growth"),
+        # One that never came to the end of the history has not shown that the tables stay as they are.
+        "growth": run.median("growth") if "growth" in run.figures else math.inf,
     }
     print_rounds(run, title="tasks a second", digits=2)
     print_targets(found, TARGETS, heading="ratio")

@@ -19,7 +19,7 @@ from headrace.assembly.erasers import erasers
 from headrace.cli.files_wiring import files_of
 from headrace.cli.wiring import open_tasks
 from headrace.database import Database, DatabaseConfig, Tx
-from headrace.settings import Settings
+from headrace.settings import load
 
 
 class Mortal(Database):
@@ -45,7 +45,8 @@ async def carry_out(url: str, number: int, when: str) -> None:
     async with await Mortal.connect(DatabaseConfig(url, role="deletions", pool_max=2)) as db:
         db.number, db.when = number, when
         # Leases that are over at once: nobody waits for those of the dead.
-        steps = erasers(open_tasks(Settings()), lambda: files_of(Settings()))
+        chosen = load()
+        steps = erasers(open_tasks(chosen), lambda: files_of(chosen))
         machine = Deletions(db, steps, DeletionConfig(lease=timedelta(0)))
         while await machine.run_once():
             pass

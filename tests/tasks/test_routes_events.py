@@ -143,7 +143,7 @@ async def test_a_user_sees_the_frames_of_the_handler_and_an_administrator_all(be
         served.client.headers["Authorization"] = f"Bearer {who}"
         async with events_of(served, task, after_log=0) as events:
             data = [message.data async for message in events if message.event in ("task", "log")]
-        told[who] = [each.get("error_message") or each.get("message") for each in data]
+        told[who] = [each.get("error_message") or each["message"] for each in data]
     for text in told[stand.USER]:
         assert 'File "test_routes_events.py"' in text
         assert text.endswith("LookupError: no such shelf")

@@ -27,10 +27,6 @@ class User(Answer):
     last_login_at: datetime | None = None
     password: str | None = None
 
-    @classmethod
-    def with_password(cls, data: Mapping[str, Any]) -> Self:
-        return cls.of({**data["user"], "password": data["password"]})
-
     def __repr__(self) -> str:
         return f"User(id={self.id!r}, username={self.username!r}, role={self.role!r})"  # no password in a log
 
@@ -66,6 +62,10 @@ class ApiKey(Answer):
         return f"ApiKey(id={self.id!r}, name={self.name!r}, hint={self.hint!r})"  # no key in a log
 
 
+def _with_password(data: Mapping[str, Any]) -> User:
+    return User.of({**data["user"], "password": data["password"]})
+
+
 class Users(Verbs):
     """Accounts. All of it is for administrators."""
 
@@ -80,7 +80,7 @@ class Users(Verbs):
     ) -> User:
         """Make an account. Without a ``password`` one is made up, which is shown only now."""
         body = given({"username": username, "password": password, "email": email, "role": role})
-        return User.with_password(await self._create(_USERS, body, key))
+        return _with_password(await self._create(_USERS, body, key))
 
     async def get(self, user_id: str) -> User:
         """One user."""
@@ -103,7 +103,7 @@ class Users(Verbs):
         """Give a user another password; all their sessions end. One that is made up is shown only now."""
         path = f"{_USERS}/{part(user_id)}/password"
         body = given({"password": password})
-        return User.with_password(await self._change(path, version, safe=False, body=body))
+        return _with_password(await self._change(path, version, safe=False, body=body))
 
     async def list(
         self, *, username: str | None = None, status: str | None = None, role: str | None = None
