@@ -1,6 +1,7 @@
 """What ``headrace.client`` offers."""
 
 from headrace.client.asynchronous import Client
+from headrace.client.bulk import BulkAction, StatisticsStep
 from headrace.client.errors import ApiError, Unreachable
 from headrace.client.inbox import Notification
 from headrace.client.model import (
@@ -40,6 +41,7 @@ from headrace.client.webhooks import Delivery, Endpoint, EndpointStatistics, New
 __all__ = [
     "ApiError",
     "Balance",
+    "BulkAction",
     "Candidate",
     "Client",
     "Delivery",
@@ -72,6 +74,7 @@ __all__ = [
     "RunWhy",
     "Schedule",
     "Statistics",
+    "StatisticsStep",
     "Step",
     "StorageUse",
     "Subscription",
