@@ -254,6 +254,32 @@ def test_tasks_are_canceled_and_tried_again_all_or_none(headrace: Headrace, migr
     assert actions.count(("updated", "headrace tasks retry")) == 1
 
 
+def test_all_that_match_are_tried_again_after_a_question_with_their_number(headrace: Headrace, worker: Program) -> None:
+    for _ in range(2):
+        assert headrace("submit", "fail", "--wait").code == 1, worker.err
+    refused = headrace("tasks", "retry", "--type", "fail")
+    assert (refused.code, "go with --all" in refused.err) == (2, True)
+    asked = headrace("tasks", "retry", "--all", "--status", "FAILED", "--type", "fail", stdin="n\n")
+    assert (asked.code, "Retry 2 tasks (everybody's; status FAILED; type fail)?" in asked.out) == (1, True)
+    done = headrace("tasks", "retry", "--all", "--status", "failed", "--type", "fail", "--yes")
+    assert (done.code, done.out) == (0, "2 tasks done, 0 skipped, 0 refused\n"), done.err
+    nothing = headrace("tasks", "delete", "--all", "--type", "greet", "--yes")
+    assert (nothing.code, nothing.out.startswith("No task matches")) == (0, True)
+
+
+def test_statistics_say_what_was_done(headrace: Headrace, migrated: Place) -> None:
+    assert headrace("stats").out.startswith("Nothing was measured yet")
+    _run(
+        migrated,
+        "WITH measured AS (INSERT INTO headrace.statistics_minutes (minute, waited, ran) "
+        "VALUES (date_trunc('minute', now()) - interval '2 minutes', '{}', '{}') RETURNING minute) "
+        "INSERT INTO headrace.statistics_queues (minute, queue, submitted, succeeded, failed) "
+        "SELECT minute, 'default', 5, 3, 1 FROM measured",
+    )
+    assert headrace("stats", "--range", "day").out.splitlines()[1].split() == ["5", "3", "1", "0"]
+    assert json.loads(headrace("stats", "--json").out)["points"][0]["submitted"] == 5
+
+
 def test_why_a_task_waits(headrace: Headrace) -> None:
     task_id = headrace("submit", "greet").out.strip()
     headrace("queues", "pause", "default")

@@ -14,7 +14,10 @@ from headrace.assembly.followers import followers
 from headrace.billing.ledger_routes import router as usage
 from headrace.client import Client, RetryPolicy
 from headrace.locks.routes import router as locks
+from headrace.operations.bulk.routes import create_router as bulk
 from headrace.operations.outbox.routes import router as events
+from headrace.operations.overview.routes import create_router as overview
+from headrace.operations.overview.service import Operators
 from headrace.schedules.routes import create_router as schedules
 from headrace.tasks.catalog import StoredCatalog
 from headrace.tasks.live import open_watch
@@ -61,7 +64,15 @@ async def api(bench: Bench) -> AsyncIterator[str]:
         app = create_app(
             stand.services(bench.db),
             WebConfig(),
-            routers=[create_router(ours, watch), schedules(ours), locks, usage, events],
+            routers=[
+                bulk(ours),
+                create_router(ours, watch),
+                schedules(ours),
+                locks,
+                usage,
+                events,
+                overview(Operators()),
+            ],
         )
         async with served(app) as url:
             yield url

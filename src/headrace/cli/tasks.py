@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from headrace.cli.calls import Api, given, path, perform, user_id_of
+from headrace.cli.many import STATUSES, All, Detach, Queue, Status, Type, User, act_on_all, check_choice
 from headrace.cli.output import Json, Yes, out, print_json, print_table
 from headrace.cli.showing import print_fields, print_reasons, when
 from headrace.cli.words import one_of
@@ -14,9 +15,8 @@ from headrace.errors import Conflict, NotFound
 app = typer.Typer(help="Tasks: look at them, cancel them, try them again, delete them.", no_args_is_help=True)
 
 TaskId = Annotated[str, typer.Argument(metavar="TASK_ID", help="The task's id: tsk_….")]
-TaskIds = Annotated[list[str], typer.Argument(metavar="TASK_ID...", help="The tasks' ids: tsk_….")]
+TaskIds = Annotated[list[str] | None, typer.Argument(metavar="TASK_ID...", help="The tasks' ids: tsk_….")]
 
-STATUSES = ("QUEUED", "RUNNING", "SUCCEEDED", "FAILED", "CANCELED")
 # Of types whose steps are those of media: none comes with the product.
 _STEPS = ("UPLOADED", "PREPROCESSING", "DETECTING", "INPAINTING", "PACKAGING")
 OVER = STATUSES[2:]
@@ -81,20 +81,63 @@ def show(task_id: TaskId, json: Json = False) -> None:
 
 
 @app.command()
-def cancel(task_ids: TaskIds, json: Json = False) -> None:
-    """Cancel tasks: one that waits is over at once, one that runs is told to stop."""
-    _change("cancel", task_ids, json=json)
+def cancel(
+    task_ids: TaskIds = None,
+    all_: All = False,
+    status: Status = None,
+    type_: Type = None,
+    queue: Queue = None,
+    user: User = None,
+    yes: Yes = False,
+    detach: Detach = False,
+    json: Json = False,
+) -> None:
+    """Cancel tasks, or all that match: one that waits is over at once, one that runs is told to stop."""
+    check_choice(task_ids, all_, any((status, type_, queue, user)))
+    if all_:
+        act_on_all("cancel", status=status, type_=type_, queue=queue, user=user, yes=yes, detach=detach, json=json)
+    else:
+        _change("cancel", task_ids or (), json=json)
 
 
 @app.command()
-def retry(task_ids: TaskIds, json: Json = False) -> None:
-    """Run tasks again that failed or were canceled."""
-    _change("retry", task_ids, json=json)
+def retry(
+    task_ids: TaskIds = None,
+    all_: All = False,
+    status: Status = None,
+    type_: Type = None,
+    queue: Queue = None,
+    user: User = None,
+    yes: Yes = False,
+    detach: Detach = False,
+    json: Json = False,
+) -> None:
+    """Run tasks again that failed or were canceled, or all that match."""
+    check_choice(task_ids, all_, any((status, type_, queue, user)))
+    if all_:
+        act_on_all("retry", status=status, type_=type_, queue=queue, user=user, yes=yes, detach=detach, json=json)
+    else:
+        _change("retry", task_ids or (), json=json)
 
 
 @app.command()
-def delete(task_ids: TaskIds, yes: Yes = False, json: Json = False) -> None:
-    """Remove tasks that are over, with their payloads, results and logs."""
+def delete(
+    task_ids: TaskIds = None,
+    all_: All = False,
+    status: Status = None,
+    type_: Type = None,
+    queue: Queue = None,
+    user: User = None,
+    yes: Yes = False,
+    detach: Detach = False,
+    json: Json = False,
+) -> None:
+    """Remove tasks that are over, or all that match, with their payloads, results and logs."""
+    check_choice(task_ids, all_, any((status, type_, queue, user)))
+    if all_:
+        act_on_all("delete", status=status, type_=type_, queue=queue, user=user, yes=yes, detach=detach, json=json)
+        return
+    task_ids = task_ids or []
     if not yes:
         typer.confirm(f"Delete {', '.join(task_ids)} with payload, result and log?", abort=True)
     perform("tasks delete", lambda api: for_each(api, "DELETE", task_ids, lambda task_id: path("tasks", task_id)))

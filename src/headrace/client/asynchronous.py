@@ -13,6 +13,7 @@ import httpx
 
 from headrace import ids
 from headrace.client.accounts import ApiKeys, Me, Users
+from headrace.client.bulk import Bulk, Operations
 from headrace.client.connection import Connection
 from headrace.client.errors import Unreachable
 from headrace.client.files import Files
@@ -41,8 +42,9 @@ _POLL_FIRST_S, _POLL_LAST_S = 0.1, 2.0
 
 class Client(Verbs):
     """Speaks to one server with one API key; its own verbs are about tasks; ``schedules``, ``executions``, ``locks``,
-    ``usage``, ``plans``, ``subscriptions``, ``payments``, ``webhooks``, ``notifications``, ``files``, ``removals``,
-    ``users`` and ``api_keys`` have theirs. Submits are idempotent by themselves: sent again, they happen once.
+    ``usage``, ``bulk``, ``operations``, ``plans``, ``subscriptions``, ``payments``, ``webhooks``, ``notifications``,
+    ``files``, ``removals``, ``users`` and ``api_keys`` have theirs. Submits are idempotent by themselves: sent again,
+    they happen once.
 
     Every verb raises the errors of ``headrace.client.errors``; a server that is busy (429, 503) or out of reach is
     asked again, with growing pauses, before that.
@@ -63,6 +65,8 @@ class Client(Verbs):
         self.executions = Executions(connection)
         self.locks = Locks(connection)
         self.usage = Usage(connection)
+        self.bulk = Bulk(connection)
+        self.operations = Operations(connection)
         self.plans = Plans(connection)
         self.subscriptions = Subscriptions(connection)
         self.payments = Payments(connection)

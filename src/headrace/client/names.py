@@ -2,6 +2,7 @@
 
 from headrace.client.accounts import ApiKey, Me, User
 from headrace.client.asynchronous import Client
+from headrace.client.bulk import BulkAction, StatisticsStep
 from headrace.client.errors import ApiError, Unreachable
 from headrace.client.inbox import Notification
 from headrace.client.model import (
@@ -43,6 +44,7 @@ __all__ = [
     "ApiError",
     "ApiKey",
     "Balance",
+    "BulkAction",
     "Candidate",
     "Client",
     "Delivery",
@@ -76,6 +78,7 @@ __all__ = [
     "RunWhy",
     "Schedule",
     "Statistics",
+    "StatisticsStep",
     "Step",
     "StorageUse",
     "Subscription",

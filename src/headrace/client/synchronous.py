@@ -15,6 +15,7 @@ from headrace.client.asynchronous import Client
 from headrace.client.model import EventType, LogLine, NewTask, Queue, QueueRules, Step, Task, TaskType, Why, Worker
 from headrace.client.retrying import RetryPolicy
 from headrace.client.synchronous_accounts import SyncApiKeys, SyncUsers
+from headrace.client.synchronous_bulk import SyncBulk, SyncOperations
 from headrace.client.synchronous_files import SyncFiles
 from headrace.client.synchronous_removals import SyncRemovals
 from headrace.client.synchronous_schedules import SyncExecutions, SyncLocks, SyncSchedules
@@ -93,6 +94,8 @@ class SyncClient:
         self.executions = SyncExecutions(self._loop, self._client.executions)
         self.locks = SyncLocks(self._loop, self._client.locks)
         self.usage = SyncUsage(self._loop, self._client.usage)
+        self.bulk = SyncBulk(self._loop, self._client.bulk)
+        self.operations = SyncOperations(self._loop, self._client.operations)
         self.plans = SyncPlans(self._loop, self._client.plans)
         self.subscriptions = SyncSubscriptions(self._loop, self._client.subscriptions)
         self.payments = SyncPayments(self._loop, self._client.payments)

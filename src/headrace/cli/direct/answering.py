@@ -30,6 +30,9 @@ T = TypeVar("T")
 # Which module answers what is asked of a noun; a command loads one of them.
 _MODULES: Mapping[str, str] = {
     "tasks": "tasks",
+    "tasks/count": "bulk",
+    "tasks/bulk": "bulk",
+    "admin/statistics": "statistics",
     "queues": "queues",
     "workers": "queues",
     "schedules": "schedules",
@@ -171,8 +174,9 @@ def all_handlers() -> Mapping[str, Handler]:
 
 
 def _handler(method: str, path: str) -> tuple[Handler, Mapping[str, str]]:
-    noun = path.split("/")[2]
-    for name, handler in handlers_of(_MODULES[noun]).items():
+    nouns = path.split("/")[2:4]
+    module = _MODULES.get("/".join(nouns)) or _MODULES[nouns[0]]
+    for name, handler in handlers_of(module).items():
         verb, _, shape = name.partition(" ")
         match = re.fullmatch(re.sub(r"\{(\w+)\}", r"(?P<\1>[^/]+)", shape), path)
         if verb == method and match:

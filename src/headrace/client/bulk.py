@@ -1,0 +1,116 @@
+"""Acting on all that a filter matches: ``client.bulk``. And how much was done: ``client.operations``."""
+
+from collections.abc import AsyncGenerator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from headrace.client.model import Answer
+from headrace.client.verbs import Verbs, given, part
+
+
+@dataclass(frozen=True, slots=True)
+class BulkAction(Answer):
+    """An action on many rows. ``task_id`` is the task that carries it out: wait for it, or cancel it to stop."""
+
+    task_id: str
+    action: str
+    expected: int
+    matched: int
+    done: int
+    skipped: int
+    refused: int
+    created_at: datetime
+    finished_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class StatisticsStep(Answer):
+    """What happened in one step of a range."""
+
+    at: datetime
+    submitted: int
+    succeeded: int
+    failed: int
+    canceled: int
+    waiting: int | None
+    wait_p95: float | None
+    run_p95: float | None
+
+
+class Bulk(Verbs):
+    """Cancel, retry or delete tasks, enable or disable schedules: all that match, in one request."""
+
+    async def count(
+        self,
+        action: str | None = None,
+        *,
+        status: Sequence[str] | None = None,
+        type: str | None = None,  # noqa: A002 - the API's word
+        queue: str | None = None,
+        created_after: datetime | None = None,
+        created_before: datetime | None = None,
+        user_id: str | None = None,
+    ) -> int:
+        """How many tasks match, and could have the action done to them; counting ends at 100,000."""
+        asked = {"action": action, "status": status, "type": type, "queue": queue, "user_id": user_id}
+        times = {"created_after": created_after, "created_before": created_before}
+        answer = await self._get("/v1/tasks/count", given({**asked, **times}))
+        return int(answer["count"])
+
+    async def tasks(
+        self,
+        action: str,
+        *,
+        expected: int,
+        status: Sequence[str] | None = None,
+        type: str | None = None,  # noqa: A002 - the API's word
+        queue: str | None = None,
+        created_after: datetime | None = None,
+        created_before: datetime | None = None,
+        user_id: str | None = None,
+        ids: Sequence[str] | None = None,
+        key: str | None = None,
+    ) -> BulkAction:
+        """Have ``cancel``, ``retry`` or ``delete`` done to every task that matches now. ``expected`` is the number that
+        somebody has agreed to: refused with ``count_grew`` where many more match by now."""
+        asked = {"status": status, "type": type, "queue": queue, "owner": user_id, "ids": ids}
+        times = {"created_after": created_after, "created_before": created_before}
+        return await self._act("/v1/tasks/bulk", action, expected, given({**asked, **times}), key)
+
+    async def schedules(
+        self,
+        action: str,
+        *,
+        expected: int,
+        type: str | None = None,  # noqa: A002 - the API's word
+        name: str | None = None,
+        user_id: str | None = None,
+        ids: Sequence[str] | None = None,
+        key: str | None = None,
+    ) -> BulkAction:
+        """The same with ``enable`` or ``disable`` for schedules."""
+        wanted = given({"type": type, "name": name, "owner": user_id, "ids": ids})
+        return await self._act("/v1/schedules/bulk", action, expected, wanted, key)
+
+    async def get(self, task_id: str) -> BulkAction:
+        """How far it is."""
+        return BulkAction.of(await self._get(f"/v1/tasks/bulk/{part(task_id)}"))
+
+    async def list(self) -> AsyncGenerator[BulkAction, None]:
+        """What was asked for, newest first."""
+        async for item in self._pages("/v1/tasks/bulk"):
+            yield BulkAction.of(item)
+
+    async def _act(self, path: str, action: str, expected: int, wanted: dict[str, Any], key: str | None) -> BulkAction:
+        body = {"action": action, "filter": wanted, "expected": expected}
+        return BulkAction.of(await self._create(path, body, key))
+
+
+class Operations(Verbs):
+    """How the whole site fares, for administrators."""
+
+    async def statistics(self, range: str = "hour") -> tuple[StatisticsStep, ...]:  # noqa: A002 - the API's word
+        """What was submitted, what ended and how long it took: the last ``hour``, ``day`` or ``week`` in steps."""
+        answer = await self._get("/v1/admin/statistics", {"range": range})
+        return tuple(StatisticsStep.of(point) for point in answer["points"])
