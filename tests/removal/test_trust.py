@@ -12,7 +12,7 @@ from headrace.assets.model import Asset
 from headrace.billing.features import Features
 from headrace.removal.orders.model import Wanted
 from headrace.removal.orders.pricing import price
-from headrace.removal.pipeline.running import require_as_paid
+from headrace.removal.pipeline.messages import require_as_paid
 from headrace.removal.pipeline.types import DETECT, removal_types
 from headrace.removal.pipeline.workspace import NotMade, Workspace, forget_leftovers
 from headrace.storage import Storage, StorageConfig

@@ -13,7 +13,6 @@ from headrace.removal.eye.looking import look
 from headrace.removal.eye.model import LEAST_SCORE, Picture, Restoration
 from headrace.removal.eye.solving import solve
 
-
 _AGREE = 0.9  # of what either has changed, that both have
 
 
