@@ -7,6 +7,7 @@ read by OpenCV, changed where the picture changed, and written again. Under the 
 import struct
 import zlib
 from pathlib import Path
+from typing import Any
 
 import cv2
 import numpy as np
@@ -26,7 +27,7 @@ class NotDeep(ValueError):
 
 def write_png(source: str, before: Picture, after: Picture, target: str) -> None:
     """Write the 16-bit PNG ``source`` with what differs between the two; ``NotDeep`` if that cannot be done."""
-    deep = cv2.imread(source, cv2.IMREAD_UNCHANGED)
+    deep: Any = cv2.imread(source, cv2.IMREAD_UNCHANGED)
     if deep is None or deep.dtype != np.uint16 or not _is_same(deep, before):
         raise NotDeep("it has no 16 bits a colour, or is turned")
     changed = (before != after).any(2)
