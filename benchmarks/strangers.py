@@ -29,7 +29,8 @@ from headrace.assets.inspection.errors import FileRefused, InspectionCrashed, In
 from headrace.assets.inspection.model import FileLimits, Format
 from headrace.assets.inspection.service import Inspector, InspectorConfig
 from headrace.removal.pipeline.model import ENDINGS, Names, RemovalOrder, Stage, StageOrder
-from headrace.removal.pipeline.running import RemoverConfig, stage_types
+from headrace.removal.pipeline.running import RemoverConfig
+from headrace.removal.pipeline.stage_types import stage_types
 from headrace.removal.pipeline.stages import Conversion
 from headrace.tasks.errors import BadResult, Fatal
 from headrace.tasks.isolation.errors import CrashCause, Crashed, HandlerFailed
@@ -67,7 +68,9 @@ class Trial:
         self._scratch, self._results = scratch, results
         self._inspector = Inspector(InspectorConfig(processes=1, wall_seconds=seconds))
         self._children = Standalone(size=1, folder=scratch)
-        self._confined, self._converting = stage_types(RemoverConfig(wall_seconds=seconds, cpu_seconds=4 * seconds))
+        self._confined, self._converting = stage_types(
+            RemoverConfig(wall_seconds=seconds, cpu_seconds=4 * seconds).limits
+        )
 
     async def close(self) -> None:
         await self._inspector.__aexit__()

@@ -9,7 +9,9 @@ from headrace.assets.inspection.model import Facts, FileLimits, Format
 
 
 class PlainInspector:
-    async def inspect(self, path: Path, *, limits: FileLimits) -> Facts:
+    async def inspect(
+        self, path: Path, *, limits: FileLimits, tenant: str | None = None, password: str | None = None
+    ) -> Facts:
         content = path.read_bytes()[:8]
         if not content:
             raise FileEmpty
@@ -17,8 +19,10 @@ class PlainInspector:
             raise FileUnknown
         return Facts(Format.PNG.media_type, Format.PNG, Format.PNG.mime_type, width=2, height=2, frames=1)
 
-    async def preview(self, path: Path, facts: Facts, target: Path, *, longest_side: int) -> None:
+    async def preview(
+        self, path: Path, facts: Facts, target: Path, *, longest_side: int, tenant: str | None = None
+    ) -> None:
         target.write_bytes(b"RIFF....WEBP")
 
-    async def strip_location(self, path: Path, target: Path) -> bool:
+    async def strip_location(self, path: Path, target: Path, *, tenant: str | None = None) -> bool:
         return False

@@ -264,6 +264,15 @@ REMOVALS = [
           AND (removal.user_id, removal.asset_id) IS DISTINCT FROM (task.user_id, task.input_asset_id)
         """,
     ),
+    Invariant(
+        "a document's password is there no longer than its task is at work",
+        ("removal_passwords", "tasks"),
+        """
+        SELECT task.id FROM headrace.removal_passwords AS password
+        JOIN headrace.tasks AS task ON task.id = password.task_id
+        WHERE task.status IN ('SUCCEEDED', 'FAILED', 'CANCELED')
+        """,
+    ),
 ]
 
 ALL = [

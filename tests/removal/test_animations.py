@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -73,6 +74,6 @@ def test_a_gif_keeps_the_colours_beside_the_change(tmp_path: Path) -> None:
         assert (wanted == frame).all()
 
 
-def _save(frames: list[Picture], path: Path, **more: bool) -> None:
+def _save(frames: list[Picture], path: Path, **more: Any) -> None:
     first, *rest = [Image.fromarray(frame) for frame in frames]
     first.save(path, save_all=True, append_images=rest, duration=SHOWN[: len(frames)], loop=3, **more)

@@ -2,6 +2,7 @@
 
 import io
 import struct
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -127,19 +128,46 @@ def test_a_telephones_photograph_with_a_preview_is_one_picture(tmp_path: Path) -
 
 
 def test_what_becomes_8_bits_of_rgb_is_said(tmp_path: Path) -> None:
-    import cv2
-
     deep = _PIXELS.astype(np.uint16) * 257
     cv2.imwrite(str(tmp_path / "rgb.png"), deep)
     cv2.imwrite(str(tmp_path / "grey.png"), deep[..., 0])
     Image.fromarray(_PIXELS).convert("CMYK").save(tmp_path / "cmyk.jpg")
-    for name, mode, note in (
-        ("rgb.png", "RGB", "more than 8 bits a colour become 8"),
-        ("grey.png", "L", "more than 8 bits a colour become 8"),
-        ("cmyk.jpg", "RGB", "CMYK becomes RGB"),
+    cv2.imwrite(str(tmp_path / "rgb.tif"), deep)
+    for name, to, mode, note in (
+        ("rgb.png", "clean.webp", "RGB", "more than 8 bits a colour become 8"),
+        ("rgb.tif", "clean.tif", "RGB", "more than 8 bits a colour become 8"),
+        ("cmyk.jpg", "clean.jpg", "RGB", "CMYK becomes RGB"),
     ):
-        result, original = _through(tmp_path / name)
+        result, original = _through(tmp_path / name, tmp_path / to)
         assert (result.mode, original.notes) == (mode, [note])
+
+
+@pytest.mark.parametrize("shape", [(48, 64), (48, 64, 3), (48, 64, 4)])
+def test_a_png_of_16_bits_keeps_them_beside_the_mark(shape: tuple[int, ...], tmp_path: Path) -> None:  # W-05
+    deep = np.random.default_rng(3).integers(0, 65536, shape, np.uint16)
+    source, target = str(tmp_path / "a.png"), str(tmp_path / "b.png")
+    cv2.imwrite(source, deep)
+    profile = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
+    raw = Path(source).read_bytes()
+    body = b"p\0\0" + zlib.compress(profile)
+    chunk = struct.pack(">I", len(body)) + b"iCCP" + body + struct.pack(">I", zlib.crc32(b"iCCP" + body))
+    Path(source).write_bytes(raw[:33] + chunk + raw[33:])
+    picture, original = formats.read(source)
+    changed = picture.copy()
+    changed[10:20, 10:20] = 100
+    formats.write(changed, original, target, "PNG")
+    again: Any = cv2.imread(target, cv2.IMREAD_UNCHANGED)
+    assert (again.dtype, again.shape) == (np.uint16, shape)
+    away = np.ones(shape[:2], np.bool_)
+    away[10:20, 10:20] = False
+    assert (again[away] == deep[away]).all()
+    colours = again if len(shape) == 2 else again[..., :3]
+    assert (colours[10:20, 10:20] >> 8 == 100).all()
+    if len(shape) == 3 and shape[2] == 4:
+        assert (again[..., 3] == deep[..., 3]).all()
+    with Image.open(target) as opened:
+        assert opened.info["icc_profile"] == profile
+    assert original.notes == []
 
 
 def _profile(space: bytes, tags: dict[bytes, bytes]) -> bytes:
@@ -243,5 +271,5 @@ def test_a_jpeg_keeps_its_blocks_beside_the_mark_and_how_it_is_turned(  # W-05
         assert opened.getexif()[274] == turned
         assert (opened.info["xmp"], JpegImagePlugin.get_sampling(opened)) == (b"<x/>", sampling)
         with Image.open(source) as first:
-            assert opened.quantization == first.quantization
+            assert getattr(opened, "quantization") == getattr(first, "quantization")  # noqa: B009 - untyped
     assert again.kept.keys() == original.kept.keys()

@@ -12,7 +12,8 @@ from headrace.assets.model import Asset
 from headrace.billing.features import Features
 from headrace.removal.orders.model import Wanted
 from headrace.removal.orders.pricing import price
-from headrace.removal.pipeline.running import require_as_paid
+from headrace.removal.pipeline.messages import require_as_paid
+from headrace.removal.pipeline.model import Hint, changed_pages
 from headrace.removal.pipeline.types import DETECT, removal_types
 from headrace.removal.pipeline.workspace import NotMade, Workspace, forget_leftovers
 from headrace.storage import Storage, StorageConfig
@@ -28,7 +29,10 @@ def test_looks_that_cost_nothing_do_not_go_before_orders() -> None:
 
 
 def film(**facts: Any) -> Asset:
-    return cast("Asset", SimpleNamespace(media_type="VIDEO", meta_json={"format": "mp4", **facts}, origin_name="a.mp4"))
+    return cast(
+        "Asset",
+        SimpleNamespace(id="ast_1", media_type="VIDEO", meta_json={"format": "mp4", **facts}, origin_name="a.mp4"),
+    )
 
 
 def test_a_film_that_was_sped_up_costs_what_its_frames_cost() -> None:
@@ -68,3 +72,14 @@ def test_what_a_killed_worker_left_behind_goes(tmp_path: Path) -> None:
         os.utime(tmp_path / name, (then, then))
     forget_leftovers(tmp_path, older_than=timedelta(days=1))
     assert [each.name for each in tmp_path.iterdir()] == ["new"]
+
+
+def test_boxes_for_some_pages_change_and_cost_those_alone() -> None:  # W-06
+    box = (1, 1, 9, 9)
+    some, other, all_of_them = Hint(boxes=[box], pages=(2, 5)), Hint(boxes=[box], pages=(9, 9)), Hint(boxes=[box])
+    assert changed_pages([], [some, other], named=False) == [(2, 5), (9, 9)]
+    assert changed_pages([(4, 9)], [some, other], named=False) == [(4, 5), (9, 9)]
+    assert changed_pages([(7, 8)], [some], named=False) == [(0, 0)]  # none
+    assert changed_pages([(4, 9)], [some, all_of_them], named=False) == [(4, 9)]
+    assert changed_pages([], [some], named=True) == []
+    assert changed_pages([], [Hint(keep=[box], pages=(1, 1))], named=False) == []

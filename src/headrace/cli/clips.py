@@ -11,7 +11,9 @@ from headrace.removal.candidates import Mode, Outcome
 from headrace.removal.report import Rectangle
 from headrace.removal.video.model import Candidate, Codec, Kind, Placed, Quality, VideoOrder, VideoReport
 
-QualityOption = Annotated[Quality, typer.Option(help="Of clips: high takes longer to pack the same picture better.")]
+QualityOption = Annotated[
+    Quality, typer.Option(help="high works on pictures twice, and packs clips better; it takes longer.")
+]
 CodecOption = Annotated[
     Codec, typer.Option(help="Of clips: auto is as the clip, where a browser plays that and it can be written.")
 ]

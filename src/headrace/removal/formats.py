@@ -10,6 +10,7 @@ from typing import Any
 from headrace.removal.places import KINDS
 
 _STRIP = 512
+_SHALLOW = "more than 8 bits a colour become 8"
 _GREY = ("1", "L", "LA", "La")
 _PROFILED_OTHERWISE = ("CMYK", "LAB")
 _BITS_PER_SAMPLE, _ORIENTATION = 258, 274
@@ -33,6 +34,7 @@ class Original:
     kept: dict[str, Any] = field(default_factory=dict)  # what any kind of file may carry
     own: dict[str, Any] = field(default_factory=dict)  # how a file of this kind was packed
     notes: list[str] = field(default_factory=list)  # what the result will lack
+    deep: bool = False  # 16 bits a colour, which a PNG keeps
     source: str = ""
     stored_exif: bytes = b""  # as the file has it: with how it is to be turned
 
@@ -52,6 +54,7 @@ def read(source: str) -> tuple[Any, Original]:
         original = Original("JPEG" if opened.format == "MPO" else opened.format or "PNG", _is_grey(opened.mode))
         original.notes = _losses(opened, frames)
         original.own = _packing(opened, source)
+        original.deep = opened.format == "PNG" and _is_deep(opened)
         original.source, original.stored_exif = source, _exif(opened, but=_LAYOUT - {_ORIENTATION})
         ImageOps.exif_transpose(opened, in_place=True)
         original.kept = _kept(opened)
@@ -71,18 +74,15 @@ def kind_of_result(path: str, original: Original) -> str:
         raise NotCleanable(
             f"{kind} can be read, but not written: let --to name a file that ends in {', '.join(KINDS)}."
         )
+    if original.deep and kind != "PNG":
+        original.notes.append(_SHALLOW)
     return kind
 
 
 def write(picture: Any, original: Original, path: str, kind: str) -> None:
     """A file with what the original had and this kind can hold; a JPEG packed as it came, or else as good."""
-    if _is_kept_in_place(picture, original, kind):
-        try:
-            _write_in_place(picture, original, path)
-        except (ValueError, TypeError, OverflowError, RuntimeError, OSError, SyntaxError):
-            pass  # packed anew, as any other
-        else:
-            return
+    if _changed_in_place(picture, original, path, kind):
+        return
     image = _image(picture)
     if original.grey:
         image = image.convert("L")
@@ -99,17 +99,27 @@ def write(picture: Any, original: Original, path: str, kind: str) -> None:
         image.save(path, kind, **plain | _BEST.get(kind, {}))
 
 
-def _is_kept_in_place(picture: Any, original: Original, kind: str) -> bool:
-    """Whether a JPEG stays one whose planes can be changed in places; it takes some copies of the pixels."""
-    whole = kind == original.kind == "JPEG" and not original.grey and "qtables" in original.own
-    return whole and picture.size <= 3 * _MOST_IN_PLACE
+def _changed_in_place(picture: Any, original: Original, path: str, kind: str) -> bool:
+    """Write the original's own numbers but for what has changed, where its kind allows that; False if it does not."""
+    if kind != original.kind or picture.size > 3 * _MOST_IN_PLACE:  # it takes some copies of the pixels
+        return False
+    try:
+        if kind == "JPEG" and not original.grey and "qtables" in original.own:
+            from headrace.removal.jpeg import changed_in_place
 
+            options = original.kept | original.own | {"exif": original.stored_exif}
+            changed_in_place(original.source, picture).save(path, kind, **options)
+            return True
+        if original.deep:
+            from headrace.removal.deep import write_png
 
-def _write_in_place(picture: Any, original: Original, path: str) -> None:
-    from headrace.removal.jpeg import changed_in_place
-
-    options = original.kept | original.own | {"exif": original.stored_exif}
-    changed_in_place(original.source, picture).save(path, "JPEG", **options)
+            write_png(original.source, read(original.source)[0], picture, path)
+            return True
+    except (ValueError, TypeError, OverflowError, RuntimeError, OSError, SyntaxError):
+        pass  # packed anew, as any other
+    if original.deep:
+        original.notes.append(_SHALLOW)
+    return False
 
 
 _BEST: dict[str, dict[str, Any]] = {
@@ -138,8 +148,8 @@ def _losses(opened: Any, frames: int) -> list[str]:
     notes = []
     if opened.mode in _PROFILED_OTHERWISE:
         notes.append(f"{opened.mode} becomes RGB")
-    if _is_deep(opened):
-        notes.append("more than 8 bits a colour become 8")
+    if _is_deep(opened) and opened.format != "PNG":
+        notes.append(_SHALLOW)
     if frames > 1:
         notes.append("the previews or maps behind the photograph are not kept")
     return notes

@@ -25,6 +25,7 @@ _BACK = {
     8: Image.Transpose.ROTATE_270,
 }
 _ORIENTATION = 274
+_MIDDLE = np.array((0, 128, 128), np.float32)
 _TO_PLANES = np.array(((0.299, -0.168736, 0.5), (0.587, -0.331264, -0.418688), (0.114, 0.5, -0.081312)), np.float32)
 
 
@@ -52,7 +53,7 @@ def changed_in_place(source: str, picture: Picture) -> Image.Image:
     planes = _decoded(source)
     colours = _colours(source, planes, sampling)
     # Not rounded before the colours are shrunk; Pillow's own conversion is too coarse.
-    fresh = np.asarray(after)[changed] @ _TO_PLANES + np.float32((0, 128, 128))
+    fresh = np.asarray(after)[changed] @ _TO_PLANES + _MIDDLE
     planes[changed] = np.clip(np.rint(fresh), 0, 255)
     if sampling == FULL:
         return _image(planes)
@@ -101,7 +102,8 @@ def _pooled(plane: NDArray[np.float32], high: int) -> NDArray[np.float32]:
     height, width = plane.shape[:2]
     even = np.pad(plane, ((0, -height % high), (0, width % 2), (0, 0)), mode="edge")
     rows, columns, depth = even.shape
-    return even.reshape(rows // high, high, columns // 2, 2, depth).mean((1, 3))
+    means: NDArray[np.float32] = even.reshape(rows // high, high, columns // 2, 2, depth).mean((1, 3))
+    return means
 
 
 def _image(planes: Picture) -> Image.Image:

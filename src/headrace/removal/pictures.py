@@ -71,7 +71,7 @@ def _solved(
     from headrace.removal.thorough import with_second_pass
 
     triptych = Triptych.of(picture, detection.mask_tight) if order.compare else Triptych()
-    before = picture.copy() if order.strength != 1 or order.thorough else None
+    before: Any = picture.copy() if order.strength != 1 or order.thorough else None
     restoration = solve(picture, detection, least_score=order.least_score, in_place=True, threads=order.threads)
     if order.thorough and not order.only:
         restoration = with_second_pass(before, restoration, hints, threads=order.threads, least_score=order.least_score)

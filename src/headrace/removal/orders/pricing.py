@@ -11,7 +11,7 @@ from headrace.removal import media
 from headrace.removal.errors import DocumentEncrypted, DocumentSigned
 from headrace.removal.orders.errors import MediaUnsupported, OrderInvalid
 from headrace.removal.orders.model import Priced, Wanted
-from headrace.removal.pipeline.model import Span, paid_seconds
+from headrace.removal.pipeline.model import Span, changed_pages, paid_seconds
 
 # What can be written, by what is read; the first is what comes out unless somebody says otherwise.
 _PICTURES = ("jpeg", "png", "webp", "tiff")
@@ -22,7 +22,10 @@ def price(asset: Asset, wanted: Wanted, features: Features) -> Priced:
     """What this file would cost; refuses what is known to be impossible before anybody pays for it."""
     facts = dict(asset.meta_json or {})
     _require_doable(asset, facts, wanted)
-    pages = _pages(wanted.unlocked.get(asset.id) or facts.get("pages") or 1, wanted.pages)
+    pages = _pages(
+        wanted.unlocked.get(asset.id) or facts.get("pages") or 1,
+        changed_pages(wanted.pages, wanted.hints, named=bool(wanted.candidates)),
+    )
     units = features.units_for(
         MediaType(asset.media_type),
         Quality(wanted.quality),

@@ -15,7 +15,16 @@ from headrace.removal.candidates import Candidate, DocumentOrder, DocumentReport
 from headrace.removal.comparison import save_crops
 from headrace.removal.documents import DocumentKind
 from headrace.removal.errors import CandidateUnknown
-from headrace.removal.pipeline.model import FailureCode, Hint, Names, Rectangle, RemovalOrder, StageOrder, StageReport
+from headrace.removal.pipeline.model import (
+    FailureCode,
+    Hint,
+    Names,
+    Rectangle,
+    RemovalOrder,
+    StageOrder,
+    StageReport,
+    changed_pages,
+)
 from headrace.removal.pipeline.previewing import write_preview
 from headrace.removal.slides.job import CONVERTED
 
@@ -57,7 +66,7 @@ def inpaint(order: StageOrder, progress: Progress) -> StageReport:
             result=order.path(result),
             mode=Mode.MANUAL,
             only=tuple(order.earlier["chosen"]),
-            pages=tuple(told.pages),
+            pages=tuple(changed_pages(told.pages, told.hints, named=bool(told.candidates))),
             password=order.password,
             break_signature=told.break_signature,
         ),
@@ -167,7 +176,9 @@ def _around(corners: list[tuple[int, int]]) -> Rectangle:
 
 def _first_page(order: StageOrder) -> int:
     """The first page that has one of the marks and was to be changed."""
-    chosen, ranges = set(order.earlier["chosen"]), order.order.pages
+    told = order.order
+    chosen = set(order.earlier["chosen"])
+    ranges = changed_pages(told.pages, told.hints, named=bool(told.candidates))
     pages = sorted({page for each in order.earlier["candidates"] if each["id"] in chosen for page in each["pages"]})
     wanted = [page for page in pages if not ranges or any(first <= page <= last for first, last in ranges)]
     return int((wanted or pages or [1])[0])

@@ -1,5 +1,8 @@
 """What people are told of a removal that failed: by its code, and what to do now."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from headrace.removal.errors import (
     CandidateUnknown,
     ClipUnreadable,
@@ -11,7 +14,8 @@ from headrace.removal.errors import (
     HintUnusable,
     PictureUnreadable,
 )
-from headrace.removal.pipeline.model import FailureCode
+from headrace.removal.pipeline.model import FailureCode, StageReport, paid_seconds
+from headrace.tasks.errors import Fatal
 
 MESSAGES: dict[FailureCode, str] = {
     FailureCode.NO_MARK: "No mark was found. If there is one, say where it is: order MANUAL with a box around it.",
@@ -45,3 +49,26 @@ CODES: dict[str, FailureCode] = {
     CandidateUnknown.code: FailureCode.NO_CANDIDATE,
     ConverterMissing.code: FailureCode.NO_CONVERTER,
 }
+
+# Whose own words say more than the code's.
+TELLING = frozenset({FailureCode.UNREADABLE, FailureCode.HINT_UNUSABLE, FailureCode.NO_CANDIDATE})
+
+
+def failure(code: FailureCode, message: str | None = None) -> Fatal:
+    """The end of a removal for a reason that trying again does not change."""
+    return Fatal(message or MESSAGES[code], error_code=code)
+
+
+def require_as_paid(inspected: Mapping[str, Any], clip: Mapping[str, Any]) -> None:
+    """Refuse a clip that is longer than what was paid for: of large files inspection believes what the head says."""
+    said = paid_seconds((inspected.get("duration_ms") or 0) / 1000, inspected.get("frames") or 0)
+    if paid_seconds(clip["seconds"], clip["frames"]) > 1.01 * said + 2:
+        raise failure(
+            FailureCode.UNSUPPORTED,
+            "The video lasts longer than its file says: save it anew with a usual program, and upload that.",
+        )
+
+
+def refusal(report: StageReport) -> Fatal:
+    assert report.refused is not None
+    return failure(report.refused, report.reason if report.refused is FailureCode.DAMAGED else None)

@@ -1,5 +1,6 @@
 """What is ordered, and what one stage of it is given and gives."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Annotated, Any, Literal
@@ -74,6 +75,19 @@ class Hint(BaseModel):
         tuple[Annotated[float, Field(ge=0)], Annotated[float, Field(ge=0)]] | None,
         Field(description="Of videos, from when to when it is for; left out: all the time."),
     ] = None
+
+
+def changed_pages(pages: Sequence[Span], hints: Sequence[Hint], *, named: bool) -> list[Span]:
+    """The pages of a document on which anything changes, none for all: where all boxes are for some pages, only those;
+    what was ``named`` by its number goes from every page."""
+    placed = [hint.pages for hint in hints if hint.boxes or hint.polygons]
+    told = [each for each in placed if each is not None]
+    if named or not placed or len(told) < len(placed):
+        return list(pages)
+    if not pages:
+        return told
+    common = [(max(one[0], other[0]), min(one[1], other[1])) for one in pages for other in told]
+    return [span for span in common if span[0] <= span[1]] or [(0, 0)]
 
 
 class RemovalOrder(BaseModel):

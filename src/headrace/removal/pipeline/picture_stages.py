@@ -94,8 +94,8 @@ def inpaint(order: StageOrder, progress: Progress) -> StageReport:
     if _is_shared(order):
         done = shared_mark.inpaint(order, picture)
         progress(95)
-        facts = {"confidence": done.confidence, "computed": done.computed, "invented": done.invented}
-        return _restored(order, done.picture, facts)
+        told = {"confidence": done.confidence, "computed": done.computed, "invented": done.invented}
+        return _restored(order, done.picture, told)
     detection = keeping.load(order.path(Names.DETECTION))
     restoration = solve(picture, detection, least_score=least_score(order.order), threads=order.threads)
     # Of what somebody has named by its number, a second look may see something else.

@@ -7,7 +7,7 @@ Canceling the handler kills the child at once. A child that dies fails the attem
 
 import asyncio
 import importlib.util
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass, field, replace
 from datetime import timedelta
@@ -25,9 +25,8 @@ from headrace.assets.store import assets
 from headrace.database import Database
 from headrace.removal import passwords
 from headrace.removal.many import MOST_BYTES
-from headrace.removal.pipeline import stages
 from headrace.removal.pipeline.batches import list_batch, list_learnt, size_of
-from headrace.removal.pipeline.messages import CODES, MESSAGES
+from headrace.removal.pipeline.messages import CODES, TELLING, failure, refusal, require_as_paid
 from headrace.removal.pipeline.model import (
     ENDINGS,
     FailureCode,
@@ -36,16 +35,16 @@ from headrace.removal.pipeline.model import (
     Stage,
     StageOrder,
     StageReport,
-    paid_seconds,
 )
 from headrace.removal.pipeline.pace import Pace
+from headrace.removal.pipeline.stage_types import stage_types
 from headrace.removal.pipeline.workspace import NotMade, Workspace, forget_leftovers
 from headrace.storage import ObjectNotFound, Storage
 from headrace.tasks.context import Step, TaskContext
 from headrace.tasks.errors import BadResult, Fatal, LeaseLost
 from headrace.tasks.isolation.errors import CrashCause, Crashed, HandlerFailed, ProgramBroken
 from headrace.tasks.isolation.single import Standalone
-from headrace.tasks.registry import ProcessLimits, Registry, TaskType
+from headrace.tasks.registry import ProcessLimits
 from headrace.vault import Vault
 
 log = logs.get(__name__)
@@ -54,8 +53,6 @@ _LIBRARIES = ("av", "cv2", "lxml", "numpy", "onnxruntime", "PIL", "pi_heif", "pi
 _RESULT_LIMIT = 256 * 1024
 _MOST_VIEWS = 31  # other pictures that a mark is learnt from: more tell hardly more
 _LEFT_BEHIND = timedelta(days=1)
-# By themselves these libraries reserve address space for as many threads as the machine has cores: at 16, a gigabyte.
-_TWO_THREADS = ("OPENBLAS_NUM_THREADS=2", "OPENCV_FOR_THREADS_NUM=2")
 _REPORT = TypeAdapter(StageReport)
 _MADE = TypeAdapter(Made)
 
@@ -70,6 +67,16 @@ class RemoverConfig:
     wall_seconds: int = 3600
     file_bytes: int = 8 * 1024**3
     spare: int = 1  # children that are kept ready for the next file: each serves one alone
+
+    @property
+    def limits(self) -> ProcessLimits:
+        return ProcessLimits(
+            memory_bytes=self.memory_bytes,
+            cpu_seconds=self.cpu_seconds,
+            file_bytes=self.file_bytes,
+            open_files=256,
+            wall_seconds=self.wall_seconds,
+        )
 
 
 def is_installed() -> bool:
@@ -97,7 +104,7 @@ class Remover:
         self._children = Standalone(
             size=self._config.processes + self._config.spare, folder=self._scratch, spare=self._config.spare
         )
-        self._confined, self._converting = stage_types(self._config)
+        self._confined, self._converting = stage_types(self._config.limits)
 
     async def __aenter__(self) -> Self:
         longest = timedelta(seconds=len(Stage) * self._config.wall_seconds)
@@ -213,7 +220,7 @@ class Remover:
             )
         except Fatal as exc:
             code = CODES.get(str(exc.details.get("code")), FailureCode.UNSUPPORTED)
-            raise failure(code, exc.message if code in _TELLING else None) from None
+            raise failure(code, exc.message if code in TELLING else None) from None
         except Crashed as exc:
             if exc.cause is CrashCause.TIME:
                 raise failure(FailureCode.TOO_LONG) from exc
@@ -234,25 +241,6 @@ class Remover:
         except ObjectNotFound:
             return False
         return True
-
-
-# Whose own words say more than the code's.
-_TELLING = frozenset({FailureCode.UNREADABLE, FailureCode.HINT_UNUSABLE, FailureCode.NO_CANDIDATE})
-
-
-def failure(code: FailureCode, message: str | None = None) -> Fatal:
-    """The end of a removal for a reason that trying again does not change."""
-    return Fatal(message or MESSAGES[code], error_code=code)
-
-
-def require_as_paid(inspected: Mapping[str, Any], clip: Mapping[str, Any]) -> None:
-    """Refuse a clip that is longer than what was paid for: of large files inspection believes what the head says."""
-    said = paid_seconds((inspected.get("duration_ms") or 0) / 1000, inspected.get("frames") or 0)
-    if paid_seconds(clip["seconds"], clip["frames"]) > 1.01 * said + 2:
-        raise failure(
-            FailureCode.UNSUPPORTED,
-            "The video lasts longer than its file says: save it anew with a usual program, and upload that.",
-        )
 
 
 @dataclass(slots=True)
@@ -284,11 +272,11 @@ class _Job:
                     if report.refused is not None:
                         refused = report
                         if stage is not Stage.DETECTING:  # which has done its part, and found what is told
-                            raise _refusal(report)
+                            raise refusal(report)
                 if stage is Stage.PACKAGING:
                     made = step.detail["result"] if resumed else await self._pack(step)
             if refused is not None:
-                raise _refusal(refused)
+                raise refusal(refused)
             if stage is Stage.DETECTING and (code := self.facts[stage].get("refused")) is not None:
                 raise failure(FailureCode(code))  # by an earlier attempt, which is tried again
         return made
@@ -299,7 +287,7 @@ class _Job:
             await self.pace.begin(stage)
             report = await self._stage(stage)
             if report.refused not in (None, FailureCode.NO_MARK, FailureCode.NEEDS_REVIEW):
-                raise _refusal(report)
+                raise refusal(report)
             self.candidates = report.candidates
         return {"outcome": report.refused or "FOUND", "candidates": self.candidates, "facts": report.facts}
 
@@ -414,33 +402,6 @@ _METRICS = frozenset(
 )  # fmt: skip
 
 
-def _refusal(report: StageReport) -> Fatal:
-    assert report.refused is not None
-    return failure(report.refused, report.reason if report.refused is FailureCode.DAMAGED else None)
-
-
 def _result_name(original: str, name: str) -> str:
     stem = original.rpartition(".")[0] or original
     return f"{stem}.clean.{name.rpartition('.')[2]}"
-
-
-def stage_types(config: RemoverConfig) -> tuple[TaskType, TaskType]:
-    registry = Registry()
-    limits = ProcessLimits(
-        memory_bytes=config.memory_bytes,
-        cpu_seconds=config.cpu_seconds,
-        file_bytes=config.file_bytes,
-        open_files=256,
-        wall_seconds=config.wall_seconds,
-    )
-    registry.task(
-        "headrace.removal_stage",
-        isolation="process",
-        limits=limits,
-        environment=_TWO_THREADS,
-        network=False,
-        files=False,
-    )(stages.run_stage)
-    # It starts LibreOffice, which talks to itself through a socket, and takes everything else away from it.
-    registry.task("headrace.removal_conversion", isolation="process", limits=limits)(stages.run_conversion)
-    return registry.get("headrace.removal_stage"), registry.get("headrace.removal_conversion")
