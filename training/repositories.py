@@ -13,9 +13,9 @@ def blobs(name: str, wanted: Iterable[str], mirrors: Path | None = None) -> Iter
     ``mirrors`` is a folder of git directories (OWNER+NAME/repo) to read instead of the public address.
     """
     with tempfile.TemporaryDirectory() as folder:
-        repository = _repository(name, Path(folder), mirrors)
+        place = repository(name, Path(folder), mirrors)
         for blob in wanted:
-            command = ["git", "-C", str(repository), "cat-file", "blob", blob]
+            command = ["git", "-C", str(place), "cat-file", "blob", blob]
             content = subprocess.run(command, check=True, capture_output=True).stdout
             # A blob's name is the hash of its content: what came is what was named.
             if hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest() != blob:
@@ -23,7 +23,8 @@ def blobs(name: str, wanted: Iterable[str], mirrors: Path | None = None) -> Iter
             yield content
 
 
-def _repository(name: str, folder: Path, mirrors: Path | None) -> Path:
+def repository(name: str, folder: Path, mirrors: Path | None) -> Path:
+    """The git directory of a repository (``owner/name``); one that has to be fetched goes to ``folder``."""
     if mirrors is not None:
         kept = mirrors / name.replace("/", "+") / "repo"
         return kept / ".git" if (kept / ".git").is_dir() else kept

@@ -50,6 +50,24 @@ def test_remove_takes_many_files_and_goes_on_after_a_bad_one(call: Call, tmp_pat
     assert said[0]["check"]["residue_after"] == 0
 
 
+def test_a_folder_is_cleaned_again_without_its_own_results(call: Call, tmp_path: Path) -> None:
+    (folder := tmp_path / "in").mkdir()
+    marked_pdf("words", tmp_path, pages=1)[1].rename(folder / "words.pdf")
+    (folder / "notes.txt").write_text("no picture")
+    first = call("remove", "in", "--preview")
+    assert (first.code, first.out.strip()) == (1, "in/words.clean.pdf"), first.err
+    assert first.err.splitlines()[-1] == "2 files: 1 cleaned, 1 could not be worked on"
+    with Image.open(folder / "words.clean.preview.png") as sides:
+        left, right = (sides.crop((at, 0, at + sides.width // 2, sides.height)) for at in (0, sides.width // 2))
+    assert left.tobytes() != right.tobytes()
+    names = sorted(each.name for each in folder.iterdir())
+    again = call("remove", "in", "--preview")
+    assert again.code == 1
+    assert "exists: name another file" in again.err
+    assert "of 2:" in again.err
+    assert sorted(each.name for each in folder.iterdir()) == names
+
+
 def test_a_doubtful_mark_is_taken_off_by_its_number(call: Call, tmp_path: Path) -> None:
     clean_pdf(tmp_path / "one.pdf", 1, pale_words)
     asked = call("remove", "one.pdf")

@@ -1,5 +1,7 @@
 """``headrace remove`` for many files of any kind, and for single ones that are not pictures."""
 
+import glob
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -45,6 +47,7 @@ class Item:
 class _Done:
     removed: bool
     as_json: dict[str, Any]
+    ending: str
 
 
 def items_of(files: list[Path], to: Path | None) -> list[Item]:
@@ -54,7 +57,7 @@ def items_of(files: list[Path], to: Path | None) -> list[Item]:
     found: list[tuple[Path, Path]] = []
     for given in files:
         if given.is_dir():
-            inside = sorted(each for each in given.rglob("*") if each.is_file() and not each.name.startswith("."))
+            inside = sorted(each for each in given.rglob("*") if each.is_file() and not _is_left_out(each, to))
             found += [(each, each.relative_to(given)) for each in inside]
         else:
             found.append((given, Path(given.name)))
@@ -66,6 +69,14 @@ def items_of(files: list[Path], to: Path | None) -> list[Item]:
             target.parent.mkdir(parents=True, exist_ok=True)
         items.append(Item(file, target))
     return items
+
+
+def _is_left_out(file: Path, to: Path | None) -> bool:
+    """Hidden files, and the results of an earlier run: who cleans a folder again means what was in it."""
+    if file.name.startswith(".") or (to is not None and file.is_relative_to(to)):
+        return True
+    stem = file.name.removesuffix(".preview.png") if file.name.endswith(".clean.preview.png") else file.stem
+    return stem.endswith(".clean") and any(file.parent.glob(f"{glob.escape(stem.removesuffix('.clean'))}.*"))
 
 
 def target_of(file: Path, to: Path | None) -> Path:
@@ -98,6 +109,8 @@ def remove(items: list[Item], wanted: Wanted, *, json: bool) -> None:
                 done[number] = _remove_one(item, wanted, bars, alone=len(items) == 1)
             bars.finished(len(done))
     ordered = [done[number] for number in range(len(items))]
+    if len(items) > 1:
+        say(_summary(ordered))
     if json:
         print_json(ordered[0].as_json if len(items) == 1 else [each.as_json for each in ordered])
     else:
@@ -115,13 +128,21 @@ def _remove_one(item: Item, wanted: Wanted, bars: "_Bars", *, alone: bool) -> _D
     except HeadraceError as exc:
         if alone:
             raise
-        say(f"{item.file}: {exc.message}")
+        # Most messages begin with the file.
+        say(exc.message if exc.message.startswith(f"{item.file} ") else f"{item.file}: {exc.message}")
         return _failed(item, exc)
     return _told(item, report, wanted)
 
 
+def _summary(done: list[_Done]) -> str:
+    """How many files came to which end, the good one first."""
+    counts = Counter(each.ending for each in done)
+    return f"{number_of(len(done), 'file')}: " + ", ".join(f"{counts[end]} {end}" for end in _ENDINGS if counts[end])
+
+
 def _failed(item: Item, exc: HeadraceError) -> _Done:
-    return _Done(False, {"file": str(item.file), "to": None, "error": exc.code, "message": exc.message})
+    message = {"file": str(item.file), "to": None, "error": exc.code, "message": exc.message}
+    return _Done(False, message, "could not be worked on")
 
 
 def _carried_out(item: Item, wanted: Wanted, on_progress: OnProgress | None) -> AnyReport:
@@ -131,7 +152,7 @@ def _carried_out(item: Item, wanted: Wanted, on_progress: OnProgress | None) -> 
         clip = replace(wanted.clip, source=source, result=target, preview=preview)
         return confined_videos.carry_out(clip, on_progress=on_progress)
     if recognise(item.file) is not None:
-        document = replace(wanted.document, source=source, result=target)
+        document = replace(wanted.document, source=source, result=target, preview=preview)
         return confined_documents.carry_out(document, on_progress=on_progress)
     picture = replace(wanted.picture, source=source, result=target, compare=preview)
     return confined.carry_out(picture, on_progress=on_progress)
@@ -167,9 +188,25 @@ def _told(item: Item, report: AnyReport, wanted: Wanted) -> _Done:
         if report.removal.poor:
             said += "; a poor result: look at it before you use it"
     say(f"{item.target if removed else item.file}: {said}")
-    for warning in warnings:
+    for warning in warnings if removed else ():
         say(f"note: {warning}")
-    return _Done(removed, {"file": str(item.file), "to": str(item.target) if removed else None, **report.as_json()})
+    told = {"file": str(item.file), "to": str(item.target) if removed else None, **report.as_json()}
+    return _Done(removed, told, _ending(report, removed=removed))
+
+
+_ENDINGS = ("cleaned", "without a mark", "to be looked at", "left as it was", "could not be worked on")
+
+
+def _ending(report: AnyReport, *, removed: bool) -> str:
+    if removed:
+        return "cleaned"
+    if isinstance(report, DocumentReport | VideoReport):
+        ends = {Outcome.NO_MARK: "without a mark", Outcome.NEEDS_REVIEW: "to be looked at"}
+        return ends.get(report.outcome or Outcome.FAILED, "left as it was")
+    assert report.removal is not None
+    if report.removal.needs_review:
+        return "to be looked at"
+    return "left as it was" if report.regions else "without a mark"
 
 
 def _of_document(report: DocumentReport, wanted: DocumentOrder) -> str:

@@ -18,7 +18,10 @@ CodecOption = Annotated[
     Codec, typer.Option(help="Of clips: auto is as the clip, where a browser plays that and it can be written.")
 ]
 Preview = Annotated[
-    bool, typer.Option("--preview", help="Write a picture of before and after beside each result, as NAME.preview.png.")
+    bool,
+    typer.Option(
+        "--preview", help="Write a picture of before and after beside each result, as NAME.preview.png; of slides none."
+    ),
 ]
 _MOST_SPANS = 4
 _LAST_FRAME = 2**31

@@ -71,6 +71,7 @@ class DocumentOrder:
     password: str | None = None
     break_signature: bool = False
     overlay: str | None = None  # where a picture of the candidates goes; of a PDF alone
+    preview: str | None = None  # where a page before and after goes, side by side; of a PDF alone
     force: bool = False  # replace files that are there
 
     def takes_page(self, number: int) -> bool:

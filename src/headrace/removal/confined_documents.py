@@ -55,11 +55,17 @@ def carry_out(order: DocumentOrder, *, on_progress: Callable[[int], object] | No
         if documents.recognise(source) is not documents.DocumentKind.PDF:
             raise TargetUnusable("Slides cannot be drawn here: leave the overlay out.")
         places.require_mask(Path(order.overlay), source, force=order.force)
+    if order.preview is not None:
+        if documents.recognise(source) is documents.DocumentKind.PDF:
+            places.require_mask(Path(order.preview), source, force=order.force, what="preview")
+        else:
+            order = replace(order, preview=None)  # slides cannot be drawn here
     with (
         places.written_at_once(order.result, force=order.force) as result,
         places.written_at_once(order.overlay, force=order.force) as overlay,
+        places.written_at_once(order.preview, force=order.force) as preview,
     ):
-        return _in_child(order, replace(order, result=result, overlay=overlay), on_progress)
+        return _in_child(order, replace(order, result=result, overlay=overlay, preview=preview), on_progress)
 
 
 def document_type(*, sockets: bool = False) -> TaskType:
@@ -93,7 +99,8 @@ def _in_child(
     except Fatal as exc:
         known = _ERRORS.get(str(exc.details.get("code")), DocumentUnreadable)
         message = exc.message
-        for draft, name in ((drafted.result, order.result), (drafted.overlay, order.overlay)):
+        drafts = (drafted.result, drafted.overlay, drafted.preview)
+        for draft, name in zip(drafts, (order.result, order.overlay, order.preview), strict=True):
             if draft is not None and name is not None:
                 message = message.replace(draft, name)
         raise known(message) from None

@@ -9,6 +9,7 @@ _TELLING = (
     "draft", "confidential", "specimen", "watermark", "do not copy", "do not distribute", "not for distribution",
     "not for sale", "internal use only", "for review only", "for evaluation", "evaluation only", "evaluation version",
     "evaluation copy", "trial version", "demo version", "unregistered version", "unlicensed", "top secret",
+    "licensed to", "registered to", "purchased by", "downloaded by", "personal use only", "for personal use",
     "proof only", "preview only", "sample only", "uncontrolled copy", "controlled copy", "entwurf", "vertraulich",
     "brouillon", "confidentiel", "borrador", "confidencial", "rascunho", "bozza", "riservato", "черновик",
     "конфиденциально",

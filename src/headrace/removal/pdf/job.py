@@ -25,7 +25,7 @@ from headrace.removal.pdf.drawings import placed
 from headrace.removal.pdf.editing import Editor, Taken
 from headrace.removal.pdf.layers import drop_watermark_layers
 from headrace.removal.pdf.opening import is_signed, opened
-from headrace.removal.pdf.overlay import draw_overlay
+from headrace.removal.pdf.overlay import draw_overlay, draw_sides
 from headrace.removal.pdf.pages import PageFrame, frame_of
 from headrace.removal.pdf.reading import Reader
 from headrace.removal.pdf.scan_editing import clean, learnt
@@ -94,6 +94,8 @@ def _process(pdf: pikepdf.Pdf, order: DocumentOrder, progress: Progress, began: 
     if not checked.passed:
         _discard(order.result)
         return report(Outcome.FAILED, checked.reason, checked=checked)
+    if order.preview is not None:
+        draw_sides(order.source, order.result, order.preview, password=order.password, number=min(taken))
     return report(Outcome.REMOVED, None, removed=tuple(each.id for each in chosen), checked=checked)
 
 
@@ -188,7 +190,7 @@ def _warnings(pdf: pikepdf.Pdf, seen: Scan) -> list[str]:
     warnings = []
     if seen.scanned:
         pages = "1 page is a picture" if seen.scanned == 1 else f"{seen.scanned} pages are pictures"
-        warnings.append(f"{pages}: a mark in them is seen only where {FEWEST} of the same size have it in common")
+        warnings.append(f"{pages}: a mark in the picture is seen only where {FEWEST} of one size have it in common")
     if seen.unreadable:
         warnings.append(f"{seen.unreadable} parts of pages cannot be read and are left as they are")
     if pdf.get_warnings():

@@ -3,7 +3,7 @@
 from contextlib import closing
 
 import pypdfium2
-from PIL import ImageDraw, ImageFont
+from PIL import Image, ImageDraw, ImageFont
 
 from headrace.removal.candidates import Candidate
 from headrace.removal.errors import DocumentUnreadable, TargetUnusable
@@ -19,12 +19,7 @@ def draw_overlay(
 ) -> None:
     """Write a PNG: red is certain, orange is for the user to judge. ``frame`` is the first candidate's page's."""
     number = candidates[0].pages[0]
-    try:
-        with closing(pypdfium2.PdfDocument(source, password=password)) as document:
-            page = document[number - 1]
-            picture = page.render(scale=min(_LONG_SIDE / max(*page.get_size(), 1.0), 4.0)).to_pil().convert("RGB")
-    except pypdfium2.PdfiumError as exc:
-        raise DocumentUnreadable(f"Page {number} of {source} cannot be drawn: {exc}") from exc
+    picture = _drawn(source, number, password)
     draw, scale = ImageDraw.Draw(picture), picture.width / frame.seen_width()
     for each in reversed(candidates):
         if number not in each.pages:
@@ -35,6 +30,29 @@ def draw_overlay(
         draw.rectangle((left, top, right, bottom), outline=colour, width=_LINE)
         at = (min(max(left, 0), picture.width - _LETTERS) + 6, min(max(top, 0), picture.height - _LETTERS) + 4)
         draw.text(at, str(each.id), fill=colour, font=ImageFont.load_default(_LETTERS))
+    _save(picture, target)
+
+
+def draw_sides(before: str, after: str, target: str, *, password: str | None, number: int) -> None:
+    """Write a PNG of one page, as it was and as it is, side by side."""
+    left, right = (_drawn(path, number, password) for path in (before, after))
+    sides = Image.new("RGB", (left.width + right.width, max(left.height, right.height)), "white")
+    sides.paste(left, (0, 0))
+    sides.paste(right, (left.width, 0))
+    _save(sides, target)
+
+
+def _drawn(source: str, number: int, password: str | None) -> Image.Image:
+    try:
+        with closing(pypdfium2.PdfDocument(source, password=password)) as document:
+            page = document[number - 1]
+            picture: Image.Image = page.render(scale=min(_LONG_SIDE / max(*page.get_size(), 1.0), 4.0)).to_pil()
+            return picture.convert("RGB")
+    except pypdfium2.PdfiumError as exc:
+        raise DocumentUnreadable(f"Page {number} of {source} cannot be drawn: {exc}") from exc
+
+
+def _save(picture: Image.Image, target: str) -> None:
     try:
         picture.save(target, "PNG")
     except OSError as exc:

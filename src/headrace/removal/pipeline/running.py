@@ -38,13 +38,14 @@ from headrace.removal.pipeline.model import (
 )
 from headrace.removal.pipeline.pace import Pace
 from headrace.removal.pipeline.stage_types import stage_types
+from headrace.removal.pipeline.stages import Conversion
 from headrace.removal.pipeline.workspace import NotMade, Workspace, forget_leftovers
 from headrace.storage import ObjectNotFound, Storage
 from headrace.tasks.context import Step, TaskContext
 from headrace.tasks.errors import BadResult, Fatal, LeaseLost
 from headrace.tasks.isolation.errors import CrashCause, Crashed, HandlerFailed, ProgramBroken
 from headrace.tasks.isolation.single import Standalone
-from headrace.tasks.registry import ProcessLimits
+from headrace.tasks.registry import ProcessLimits, TaskType
 from headrace.vault import Vault
 
 log = logs.get(__name__)
@@ -209,7 +210,7 @@ class Remover:
 
     async def convert(self, space: Workspace, source: str, result: str, pace: Pace) -> None:
         """Old slides into new ones, or back, as another file of the workspace."""
-        order = stages.Conversion(str(space.folder), source, result)
+        order = Conversion(str(space.folder), source, result)
         await self._run(self._converting, asdict(order), "conversion", pace, tenant=order.folder)
 
     async def _run(self, task_type: TaskType, payload: dict[str, Any], what: str, pace: Pace, *, tenant: str) -> Any:
