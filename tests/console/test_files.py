@@ -9,6 +9,7 @@ from playwright.sync_api import Page, Route, expect
 from benchmarks.document_marks import marked_deck, marked_pdf
 from tests.assets.stand import png
 from tests.console.site import PASSWORD, Person, marked_picture
+from tests.e2e.program import eventually
 from tests.removal import clips
 
 pytestmark = pytest.mark.xdist_group("console")
@@ -97,7 +98,9 @@ def test_a_clip_is_marked_on_a_frame_and_compared_while_it_plays(tmp_path: Path,
     start(page)
     expect(page.get_by_role("button", name="Play")).to_be_visible(timeout=600_000)
     page.get_by_role("button", name="Play").click()
-    page.wait_for_function("[...document.querySelectorAll('video')].every((film) => film.currentTime > 0.5)")
+    assert eventually(
+        lambda: page.locator("video").evaluate_all("films => films.every((film) => film.currentTime > 0.5)")
+    )
     page.get_by_role("button", name="Pause").click()
 
 
@@ -152,7 +155,7 @@ def test_a_mask_outlives_a_reload_but_not_its_owner(person: Person, page: Page, 
     with page.expect_file_chooser() as chooser:
         page.get_by_role("button", name="Load a mask").click()
     chooser.value.set_files(saved.value.path())
-    page.wait_for_function(f"({painted})(document.querySelector('[data-testid=mask-editor] canvas'))")
+    assert eventually(lambda: editor.locator("canvas").evaluate(painted))
     page.get_by_role("button", name="Cancel").click()
     page.get_by_role("button", name="Account").click()
     page.get_by_role("menuitem", name="Sign out").click()

@@ -20,17 +20,20 @@ export function useLiveTask(taskId: string, onLog?: (line: LogOut) => void): Use
   const open = query.data !== undefined && !isOver(query.data.status);
   // All log lines only where somebody shows them.
   const [url] = useState(() => `/v1/tasks/${encodeURIComponent(taskId)}/events${onLog ? "?after_log=0" : ""}`);
+  const ended = () => {
+    // The result came with the end, and money was settled.
+    for (const each of [["tasks"], ["removals"], ["usage"]]) void queries.invalidateQueries({ queryKey: each });
+  };
   useEvents(open ? url : null, {
     task: (event) => {
       const item = event as TaskItemOut;
       queries.setQueryData<TaskOut>(key, (before) => (before ? { ...before, ...item } : before));
       void queries.invalidateQueries({ queryKey: ["tasks", "steps", taskId] });
+      // What is over is listened to no longer: the event that says so may come too late.
+      if (isOver(item.status)) ended();
     },
     log: (event) => onLog?.(event as LogOut),
-    end: () => {
-      // The result came with the end, and money was settled.
-      for (const each of [["tasks"], ["removals"], ["usage"]]) void queries.invalidateQueries({ queryKey: each });
-    },
+    end: ended,
   });
   return query;
 }

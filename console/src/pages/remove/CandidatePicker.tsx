@@ -110,7 +110,7 @@ function Found({
     const sure = candidates?.filter((each) => each.certain).map((each) => each.id) ?? [];
     if (chosen.length === 0 && sure.length > 0) onChange(sure);
   }, [count]);
-  if (task && isOver(task.status) && !candidates?.length) {
+  if (task && isOver(task.status) && (task.result !== null || task.status !== "SUCCEEDED") && !candidates?.length) {
     return (
       <Text size="sm" c="dimmed">
         {task.error_message ?? t("nothingFound")}

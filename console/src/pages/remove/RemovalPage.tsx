@@ -2,7 +2,7 @@ import { Anchor, Button, Group, Modal, Stack, Text } from "@mantine/core";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { lazy, Suspense, useState } from "react";
 import { Link, useNavigate, useParams } from "react-router";
-import { api, data, ifMatch, type RemovalOut } from "../../api";
+import { api, data, type RemovalOut } from "../../api";
 import {
   commonTexts,
   Empty,
@@ -62,9 +62,8 @@ function Removal({ taskId }: { taskId: string }) {
   const stop = async () => {
     if (!(await confirm({ title: t("cancelTitle"), body: t("cancelText"), action: t("cancel"), danger: true }))) return;
     try {
-      await api.POST("/v1/tasks/{task_id}/cancel", {
-        params: { path: { task_id: taskId }, header: ifMatch(task.data.version) },
-      });
+      // Whatever its version is by now: that moves with every step it makes.
+      await api.POST("/v1/tasks/{task_id}/cancel", { params: { path: { task_id: taskId } } });
     } catch (refusal) {
       tellError(refusal);
     }

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { toldBefore } from "./order";
+import { drawingBefore, hintsOf, toldBefore } from "./order";
 
 it("says again where the mark is", () => {
   const blank = { hints: [], mask_asset_id: null, candidates: [] };
@@ -12,4 +12,32 @@ it("says again where the mark is", () => {
 it("leaves it to the server where it was left to it before", () => {
   expect(toldBefore({ mode: "AUTO", hints: [], mask_asset_id: null, candidates: [] })).toEqual({});
   expect(toldBefore(null)).toEqual({});
+});
+
+it("says of each page what is marked on it, and of all pages what is for all", () => {
+  const strokes = [
+    { kind: "box", box: [1, 1, 5, 5], page: 3 },
+    { kind: "box", box: [2, 2, 5, 5] },
+    { kind: "keep", box: [9, 9, 2, 2], page: 3 },
+  ] as const;
+  expect(hintsOf({ width: 20, height: 20, strokes })).toEqual([
+    { boxes: [[2, 2, 5, 5]] },
+    { boxes: [[1, 1, 5, 5]], keep: [[9, 9, 2, 2]], pages: [3, 3] },
+  ]);
+});
+
+it("goes on from what was drawn before, or else from what was found", () => {
+  const size = { width: 20, height: 10 };
+  const found = [{ box: [1.2, 2.7, 3.1, 4], pages: [2, 5] }];
+  const mask = drawingBefore(
+    { mode: "MANUAL", mask_asset_id: "ast_1", hints: [{ keep: [[1, 1, 2, 2]] }] },
+    found,
+    size,
+  );
+  expect(mask?.strokes).toEqual([
+    { kind: "image", url: "/v1/assets/ast_1/content?inline=true" },
+    { kind: "keep", box: [1, 1, 2, 2] },
+  ]);
+  expect(drawingBefore({ mode: "AUTO" }, found, size)?.strokes).toEqual([{ kind: "box", box: [1, 2, 4, 4], page: 2 }]);
+  expect(drawingBefore({ mode: "AUTO" }, [], size)).toBeNull();
 });

@@ -224,7 +224,7 @@ export const removalTexts = texts(
     DETECTING: "Find",
     INPAINTING: "Remove",
     PACKAGING: "Check and pack",
-    ordered: "It has begun.",
+
     inAll: "Together",
     page: "Page",
     pageBack: "Page before",
@@ -318,7 +318,7 @@ export const removalTexts = texts(
     DETECTING: "查找",
     INPAINTING: "去除",
     PACKAGING: "检查与打包",
-    ordered: "已开始处理。",
+
     inAll: "合计",
     page: "页",
     pageBack: "上一页",

@@ -187,7 +187,9 @@ function Actions({ task }: { task: TaskOut }) {
   };
   const cancel = async () => {
     if (!(await confirm({ title: t("cancelTitle"), body: t("cancelText"), action: t("cancel"), danger: true }))) return;
-    await act(() => api.POST("/v1/tasks/{task_id}/cancel", { params }), t("canceled"));
+    // Whatever its version is by now: that moves with every step it makes.
+    const { path } = params;
+    await act(() => api.POST("/v1/tasks/{task_id}/cancel", { params: { path } }), t("canceled"));
   };
   const remove = async () => {
     if (!(await confirm({ title: t("deleteTitle"), body: t("deleteText"), action: t("deleteOne"), danger: true })))

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { add, boxBetween, EMPTY, effective, isMarked, keepBoxes, onlyBoxes, redo, type Stroke, undo } from "./drawing";
-import { fitted, pinch, toPicture, zoom } from "./view";
+import { fitted, isZooming, pinch, toPicture, zoom } from "./view";
 
 const stroke: Stroke = { kind: "brush", size: 4, points: [{ x: 1, y: 2 }] };
 const box: Stroke = { kind: "box", box: [1, 2, 3, 4] };
@@ -53,6 +53,15 @@ describe("the view", () => {
     expect(toPicture(nearer, at)).toEqual(toPicture(view, at));
     expect(zoom(view, 1000, at, 0.1).scale).toBe(32);
     expect(zoom(view, 0.001, at, 0.1).scale).toBe(0.1);
+  });
+
+  it("tells a mouse's wheel from two fingers on a trackpad", () => {
+    const wheel = { deltaX: 0, deltaY: 100, deltaMode: 0, ctrlKey: false };
+    expect(isZooming(wheel)).toBe(true);
+    expect(isZooming({ ...wheel, deltaY: 3, deltaMode: 1 })).toBe(true);
+    expect(isZooming({ ...wheel, deltaY: 4, ctrlKey: true })).toBe(true); // a pinch
+    expect(isZooming({ ...wheel, deltaY: 12 })).toBe(false);
+    expect(isZooming({ ...wheel, deltaX: 80 })).toBe(false);
   });
 
   it("follows two fingers", () => {
