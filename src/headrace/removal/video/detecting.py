@@ -29,6 +29,7 @@ _MOST_SEEDS = 24
 _PERSISTS = 3  # different backgrounds that only something over the picture stays the same on
 _MANY_BACKGROUNDS = 5  # more than two that say all there is to say
 _FEW, _ONCE, _MANY_PICTURES = 0.6, 0.25, 8  # what is left of a score with fewer, and where there are so many others
+_STILL = 0.8  # of the eye's score, where the clip stands still
 _WIDEST = 0.35  # of the frame: more is no mark, unless it persists
 _TILES, _SAME_HEIGHT = 5, 0.3  # copies of one height, from which on they are one mark all over the picture
 _STEPS_AT = 300_000  # pixels in which outlines are compared, at the most
@@ -37,7 +38,8 @@ _MOVES = 4  # different pictures that a thing moves over, from which on it is no
 _MOSTLY = 0.6  # of the samples that have it
 _STAYS = 0.9  # of the samples: what is there so often does not move
 _COINCIDES = 0.5  # of the samples that have one of two, from which on they are the same
-_EVENT = 0.7  # levels a pixel: a flatter ground is no picture
+_MOVING_SEEN = 0.5  # the eye's score from which on what moves is looked at further
+_SHORTEST = 16  # pixels of the longer side: what is smaller is no mark
 _CLOSER = 6  # frames that are looked at closely
 _REACH, _FURTHEST = 0.6, 240  # how far around what was seen, as a share of its longer side, and in pixels
 _NEAR, _NEAREST_WORDS = 9, 41  # pixels between parts of one mark
@@ -211,6 +213,8 @@ def _judged(
     judged = judge(picture, likely, likely, least=_LEAST_SEEN)
     seeds = []
     for region in judged.regions:
+        if max(region.width, region.height) * step < _SHORTEST:
+            continue
         box = _around(region.left * step, region.top * step, region.width * step, region.height * step, facts)
         tight = judged.tight.view(np.uint8)
         whole = cv2.resize(tight, (facts.width, facts.height), interpolation=cv2.INTER_NEAREST)
@@ -286,7 +290,7 @@ def _moving(
     if len({each.number for each in seen}) < fewest:
         return None
     track = tracking.track(seen, samples, facts, fewest, heed)
-    if track is None or track.there.mean() < _MOSTLY:
+    if track is None or track.seen < _MOVING_SEEN or track.there.mean() < _MOSTLY:
         return None
     high, wide = track.inner[1] - track.inner[0], track.inner[3] - track.inner[2]
     size = (high + 2 * _WINDOW + high % 2, wide + 2 * _WINDOW + wide % 2)
@@ -299,11 +303,8 @@ def _moving(
     all_steps = _steps(views, (0, size[0], 0, size[1]), shown)
     inside = np.zeros(size, np.bool_)
     inside[_WINDOW : _WINDOW + high, _WINDOW : _WINDOW + wide] = True
-    # Over a plain ground nothing tells whether it moves with it: titles that roll do.
-    eventful = np.array([float(np.sqrt((each[~inside] ** 2).mean())) > _EVENT for each in all_steps])
-    if not eventful.any():
-        return None
-    which = templates.backgrounds(all_steps, inside, eventful)
+    # Titles that roll over a plain ground move with it: there all grounds are one.
+    which = templates.backgrounds(all_steps, inside, np.ones(len(views), np.bool_))
     presence = templates.Presence(track.there, track.likeness, track.likeness)
     inner = (_WINDOW, _WINDOW + high, _WINDOW, _WINDOW + wide)
     found = Found((0, size[0], 0, size[1]), track.seen, presence, which, inner, path=path, window=size)
@@ -404,7 +405,8 @@ def _judge(found: Found, all_steps: list[templates.Steps], mask: NDArray[np.bool
         found.score = min(0.98, 0.25 + 0.35 * many + 0.4 * found.seen)
         found.reasons.append(f"it stays the same over {count} different pictures")
     elif others < _PERSISTS:  # the clip stands still: nothing but the eye can tell
-        found.score = 0.9 * found.seen
+        # What is hidden at times lies behind something, and no mark does.
+        found.score = _STILL * found.seen if found.presence.there.mean() > _STAYS else _FEW * found.seen
         found.reasons.append("the picture around it does not change, so it may belong to it")
     else:
         # A title, or writing of the scene, is there as long as one picture is: where many are, that is what it is.
