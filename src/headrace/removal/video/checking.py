@@ -21,6 +21,7 @@ from headrace.removal.video.tracking import Path
 Heed = Callable[[float], object]
 
 _LOOKED_AT = 24  # frames that are kept for the second look and for the preview
+_LOOKS = 4  # of these, that the eye looks at: it knows where
 _SEEN = 0.1  # how strong what is left is, from which on the mark is not gone
 _LARGE = 0.03  # of the mark: what is smaller is what compression left of an edge
 _BESIDE, _RIM = 16, 6  # pixels: around a mark that are looked at, at least; around what stays on purpose that are not
@@ -139,7 +140,7 @@ def _seen_again(
             top, bottom, left, right = inner
             inner = _wider(inner, max(_BESIDE, min(bottom - top, right - left)), shown)
         placed = Placed((0, 0, 1, 1), begins, ends)
-        found = detecting.told(shown, samples, [(inner, placed)], None, order.threads, heed)[0]
+        found = detecting.told(shown, samples, [(inner, placed)], None, order.threads, heed, most=_LOOKS)[0]
         allowed = None if path else detecting.allowed(found, barred)
         matte = solving.matte_of(found, samples, shown.layout, allowed, heed)
         if matte is None:

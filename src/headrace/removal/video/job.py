@@ -14,7 +14,7 @@ import numpy as np
 
 from headrace.removal.candidates import Mode, Outcome
 from headrace.removal.errors import CandidateUnknown, HintUnusable
-from headrace.removal.video import checking, detecting, looks, marks, solving, turning
+from headrace.removal.video import checking, detecting, finding, looks, marks, solving, turning
 from headrace.removal.video.erasing import Eraser
 from headrace.removal.video.marks import Mark
 from headrace.removal.video.model import (
@@ -142,7 +142,7 @@ def _found(order: VideoOrder, facts: Facts, samples: list[Sample], heed: Callabl
             lambda: heed(0.0),
         )  # fmt: skip
     else:
-        seen = detecting.find(facts, samples, threads=order.threads, heed=heed)
+        seen = finding.find(facts, samples, threads=order.threads, heed=heed)
     barred = turning.keep_as_stored(order, facts)
     listed: list[Mark] = []
     for each in seen[:MOST_CANDIDATES]:
