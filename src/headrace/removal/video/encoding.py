@@ -20,6 +20,7 @@ _ENCODERS = {
 _NAMES = {"h264": Codec.H264, "av1": Codec.AV1, "libdav1d": Codec.AV1, "vp9": Codec.VP9, "vp8": Codec.VP9}
 _HELD = {"webm": (Codec.VP9, Codec.AV1), "mov": (Codec.H264,)}  # what kinds of files can hold; others hold all
 _DEEP = "yuv420p10le"
+_CRF = "16"  # of H.264: nobody sees the difference
 # What a second packing loses is made up for by so much more; a source of no compression to speak of is not a measure.
 _MORE, _MOST_BITS_A_PIXEL, _LEAST_BITS_A_PIXEL = 1.08, 0.6, 0.02
 
@@ -93,7 +94,13 @@ def _options(encoder: str, quality: Quality, threads: int, facts: Facts) -> dict
     high = quality is Quality.HIGH
     keys = max(1, round(float(facts.rate) * 5))
     if encoder == "libx264":
-        return {"preset": "medium" if high else "veryfast", "g": str(keys)}
+        # Aiming at a mean rate spoils the first seconds, which are all of a short clip: the quality is set, and the
+        # rate is a ceiling.
+        most = target_rate(facts)
+        return {
+            "preset": "medium" if high else "veryfast", "g": str(keys), "crf": _CRF, "maxrate": str(most),
+            "bufsize": str(2 * most),
+        }  # fmt: skip
     if encoder == "libsvtav1":
         return {"preset": "6" if high else "9", "g": str(keys), "svtav1-params": f"lp={max(1, threads)}"}
     if encoder == "libvpx-vp9":
