@@ -11,6 +11,7 @@ from pathlib import Path
 import av
 import cv2
 import numpy as np
+from av.video.frame import PictureType
 from numpy.typing import NDArray
 
 from benchmarks.eye_marks import Mark, ink, placed
@@ -67,6 +68,22 @@ def write(
             container.mux(sound.encode(_tone(number)))
         container.mux(track.encode(None))
         container.mux(sound.encode(None))
+
+
+def pack_again(source: Path, target: Path) -> None:
+    """The same frames, decoded and encoded as removal does it, and nothing else done to them."""
+    with av.open(str(source)) as read, av.open(str(target), "w") as container:
+        picture = read.streams.video[0]
+        picture.thread_type = "AUTO"
+        track = container.add_stream("libx264", rate=RATE)
+        track.width, track.height, track.pix_fmt = picture.width, picture.height, "yuv420p"
+        track.bit_rate = picture.bit_rate or 4_000_000
+        track.codec_context.thread_count = 2
+        track.options = {"preset": "veryfast"}
+        for frame in read.decode(picture):
+            frame.pict_type = PictureType.NONE
+            container.mux(track.encode(frame))
+        container.mux(track.encode(None))
 
 
 def _tone(number: int) -> av.AudioFrame:

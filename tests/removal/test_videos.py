@@ -11,8 +11,9 @@ from PIL import Image
 
 from headrace.removal import confined_videos
 from headrace.removal.candidates import Mode, Outcome
-from headrace.removal.errors import CandidateUnknown, ClipUnreadable, HintUnusable, TargetUnusable
+from headrace.removal.errors import CandidateUnknown, ClipUnreadable, EncoderMissing, HintUnusable, TargetUnusable
 from headrace.removal.video import checking, marks, solving
+from headrace.removal.video.encoding import codec_for
 from headrace.removal.video.erasing import Eraser
 from headrace.removal.video.job import detect, process, remove
 from headrace.removal.video.model import Codec, Kind, Method, Placed, VideoOrder
@@ -225,6 +226,19 @@ def test_damaged_clips_are_named(tmp_path: Path) -> None:
     (tmp_path / "noisy.mp4").write_bytes(noise)
     with contextlib.suppress(ClipUnreadable):
         process(VideoOrder(str(tmp_path / "noisy.mp4"), str(tmp_path / "out.mp4")), nothing)
+
+
+@pytest.mark.parametrize(
+    ("codec", "container", "chosen"),
+    [("h264", "mp4", "h264"), ("mpeg4", "mp4", "av1"), ("mpeg4", "mov", "h264"), ("av1", "mov", "h264"),
+     ("h264", "webm", "vp9"), ("av1", "webm", "av1"), ("hevc", "mkv", "av1")],
+)  # fmt: skip
+def test_the_codec_is_one_that_the_file_can_hold(codec: str, container: str, chosen: str, tmp_path: Path) -> None:
+    facts = replace(probe(str(clips.make(tmp_path / "in.mp4", still=True).path)), codec=codec)
+    assert codec_for(facts, Codec.AUTO, container)[0] == chosen
+    if container == "mov":
+        with pytest.raises(EncoderMissing):
+            codec_for(facts, Codec.VP9, container)
 
 
 def test_clips_are_told_by_their_content(tmp_path: Path) -> None:

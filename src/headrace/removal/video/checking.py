@@ -21,6 +21,7 @@ from headrace.removal.video.tracking import Path
 Heed = Callable[[float], object]
 
 _LOOKED_AT = 24  # frames that are kept for the second look and for the preview
+_LOOKS = 4  # of these, that the eye looks at: it knows where
 _SEEN = 0.1  # how strong what is left is, from which on the mark is not gone
 _LARGE = 0.03  # of the mark: what is smaller is what compression left of an edge
 _BESIDE, _RIM = 16, 6  # pixels: around a mark that are looked at, at least; around what stays on purpose that are not
@@ -126,7 +127,9 @@ def _seen_again(
 ) -> Box | None:
     """Where the eye, told that there was a mark, still sees one: a letter that was overlooked is in no outline."""
     facts = result.facts
-    stays = turning.keep_as_stored(order, facts) + [_inner(each) for each in marks if each not in chosen]
+    goes = {each.candidate.id for each in chosen}
+    others = [_inner(each) for each in marks if each.candidate.id not in goes]
+    stays = turning.keep_as_stored(order, facts) + others
     barred = [_wider(box, _RIM, facts) for box in stays]
     for mark in chosen:
         path = _path_in(mark.path, result.samples, facts)
@@ -134,12 +137,9 @@ def _seen_again(
         if (mark.path and not path) or not any(begins <= each.seconds < ends for each in result.samples):
             continue
         samples, shown = rested(path, mark.window, result.samples, facts)
-        inner = _inner(mark)
-        if not order.told:  # else somebody said where it ends
-            top, bottom, left, right = inner
-            inner = _wider(inner, max(_BESIDE, min(bottom - top, right - left)), shown)
+        inner = _inner(mark) if order.told else wider(mark, shown)  # told: somebody said where it ends
         placed = Placed((0, 0, 1, 1), begins, ends)
-        found = detecting.told(shown, samples, [(inner, placed)], None, order.threads, heed)[0]
+        found = detecting.told(shown, samples, [(inner, placed)], None, order.threads, heed, most=_LOOKS)[0]
         allowed = None if path else detecting.allowed(found, barred)
         matte = solving.matte_of(found, samples, shown.layout, allowed, heed)
         if matte is None:
@@ -162,6 +162,12 @@ def _inner(mark: Mark) -> Box:
     rows, columns = np.flatnonzero(mark.matte.loose.any(1)), np.flatnonzero(mark.matte.loose.any(0))
     top, _, left, _ = mark.box
     return top + int(rows[0]), top + int(rows[-1]) + 1, left + int(columns[0]), left + int(columns[-1]) + 1
+
+
+def wider(mark: Mark, facts: Facts) -> Box:
+    """The mark with as much around it as it is high."""
+    top, bottom, left, right = _inner(mark)
+    return _wider((top, bottom, left, right), max(_BESIDE, min(bottom - top, right - left)), facts)
 
 
 def _wider(box: Box, margin: int, facts: Facts) -> Box:

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import partial
 
 import cv2
 import numpy as np
@@ -21,23 +20,19 @@ from headrace.removal.views import looking
 
 Heed = Callable[[], object]  # called about once a second; may raise to end the work
 
-_LOOKED_AT = 360_000  # pixels of a frame, for the first look
 _LEAST_SEEN = 0.25  # the score of a region from which on it is followed up
 _MARGIN = 24  # pixels around a mark that are worked with
-_SAME = 0.5  # boxes that share so much of the smaller one are one mark
+SAME = 0.5  # boxes that share so much of the smaller one are one mark
 _MOST_SEEDS = 24
 _PERSISTS = 3  # different backgrounds that only something over the picture stays the same on
 _MANY_BACKGROUNDS = 5  # more than two that say all there is to say
 _FEW, _ONCE, _MANY_PICTURES = 0.6, 0.25, 8  # what is left of a score with fewer, and where there are so many others
+_STILL = 0.9  # of the eye's score, where the clip stands still
 _WIDEST = 0.35  # of the frame: more is no mark, unless it persists
 _TILES, _SAME_HEIGHT = 5, 0.3  # copies of one height, from which on they are one mark all over the picture
 _STEPS_AT = 300_000  # pixels in which outlines are compared, at the most
-_WINDOW = 48  # pixels around a mark that moves
-_MOVES = 4  # different pictures that a thing moves over, from which on it is no part of them
-_MOSTLY = 0.6  # of the samples that have it
-_STAYS = 0.9  # of the samples: what is there so often does not move
-_COINCIDES = 0.5  # of the samples that have one of two, from which on they are the same
-_EVENT = 0.7  # levels a pixel: a flatter ground is no picture
+STAYS = 0.9  # of the samples: what is there so often does not move
+_SHORTEST = 16  # pixels of the longer side: what is smaller is no mark
 _CLOSER = 6  # frames that are looked at closely
 _REACH, _FURTHEST = 0.6, 240  # how far around what was seen, as a share of its longer side, and in pixels
 _NEAR, _NEAREST_WORDS = 9, 41  # pixels between parts of one mark
@@ -71,7 +66,7 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
-class _Seed:
+class Seed:
     box: Box
     inner: Box
     score: float
@@ -79,59 +74,29 @@ class _Seed:
     samples: tuple[int, ...]  # in which it was seen
 
 
-def find(facts: Facts, samples: list[Sample], *, threads: int, heed: Callable[[float], object]) -> list[Found]:
-    """What may be a mark, the surest first."""
-    step = max(1, math.ceil(math.sqrt(facts.width * facts.height / _LOOKED_AT)))
-    numbers = looking.spread(len(samples))
-    looks: list[looking.Look] = []
-    canvases: list[Picture] = []
-    for done, number in enumerate(numbers):
-        canvases.append(_canvas(samples[number], facts.layout, step))
-        looks.append(looking.look(canvases[-1], threads=threads, heed=partial(heed, done / (len(numbers) + 2))))
-    seeds = _seeds(canvases, looks, numbers, step, facts)
-    found: list[Found] = []
-    followed_up: list[_Seed] = []
-
-    def followed() -> None:
-        heed(len(numbers) / (len(numbers) + 2))
-
-    for seed in seeds:
-        followed()
-        if any(_overlap(seed.box, other.box) > _SAME for other in found):
-            continue
-        one = _follow(seed, samples, facts, threads, followed)
-        if one is not None and all(_overlap(one.box, other.box) <= _SAME for other in found):
-            found.append(one)
-            followed_up.append(seed)
-    moving = _moving(seeds, list(zip(followed_up, found, strict=True)), samples, facts, threads, followed)
-    if moving is not None:
-        found = [each for each in found if not _passes(moving, each, samples)]
-    return sorted([*found, *([moving] if moving else [])], key=lambda each: -each.score)
-
-
 def told(
     facts: Facts, samples: list[Sample], boxes: list[tuple[Box, Placed]], mask: NDArray[np.bool_] | None, threads: int,
-    heed: Heed,
+    heed: Heed, *, most: int = _CLOSER,
 ) -> list[Found]:  # fmt: skip
     """What somebody says is a mark: it is in every frame of its time."""
     found = []
     if mask is not None and mask.any():
         rows, columns = np.flatnonzero(mask.any(1)), np.flatnonzero(mask.any(0))
         inner = (int(rows[0]), int(rows[-1]) + 1, int(columns[0]), int(columns[-1]) + 1)
-        found.append(_given(inner, Placed((0, 0, 1, 1)), facts, samples, mask, threads, heed))
-    return found + [_given(inner, placed, facts, samples, None, threads, heed) for inner, placed in boxes]
+        found.append(_given(inner, Placed((0, 0, 1, 1)), facts, samples, mask, threads, heed, most))
+    return found + [_given(inner, placed, facts, samples, None, threads, heed, most) for inner, placed in boxes]
 
 
 def _given(
     inner: Box, placed: Placed, facts: Facts, samples: list[Sample], mask: NDArray[np.bool_] | None, threads: int,
-    heed: Heed,
+    heed: Heed, most: int,
 ) -> Found:  # fmt: skip
     box = _around(inner[2], inner[0], inner[3] - inner[2], inner[1] - inner[0], facts)
     ends = math.inf if placed.ends is None else placed.ends
     there = np.array([placed.begins <= each.seconds < ends for each in samples])
     if not there.any():  # between two samples: the nearest stands for it
         there[int(np.argmin([abs(each.seconds - placed.begins) for each in samples]))] = True
-    all_steps = _steps(samples, box, facts)
+    all_steps = steps_in(samples, box, facts)
     inside = np.zeros((box[1] - box[0], box[3] - box[2]), np.bool_)
     inside[inner[0] - box[0] : inner[1] - box[0], inner[2] - box[2] : inner[3] - box[2]] = True
     if mask is not None:
@@ -141,7 +106,7 @@ def _given(
     found = Found(box, 1.0, templates.Presence(there, sure, sure), which, inner, 1.0, ["somebody said so"])
     found.given = inside if mask is not None else None
     found.within = None if placed.always else (placed.begins, ends)
-    look_closer(found, samples, facts, threads, heed)
+    look_closer(found, samples, facts, threads, heed, most=most)
     return found
 
 
@@ -154,7 +119,7 @@ def allowed(found: Found, barred: list[Box]) -> NDArray[np.bool_]:
     return mask
 
 
-def _steps(samples: list[Sample], box: Box, facts: Facts, step: int = 1) -> list[templates.Steps]:
+def steps_in(samples: list[Sample], box: Box, facts: Facts, step: int = 1) -> list[templates.Steps]:
     top, bottom, left, right = box
     size = (-(-(right - left) // step), -(-(bottom - top) // step))
     found = []
@@ -164,7 +129,7 @@ def _steps(samples: list[Sample], box: Box, facts: Facts, step: int = 1) -> list
     return found
 
 
-def _canvas(sample: Sample, layout: Layout, step: int) -> Picture:
+def canvas_of(sample: Sample, layout: Layout, step: int) -> Picture:
     height, width = sample.planes[0].shape
     even = (0, height - height % 2, 0, width - width % 2)
     picture = rgb_of(sample.crop(layout, even), full=layout.full)
@@ -173,9 +138,9 @@ def _canvas(sample: Sample, layout: Layout, step: int) -> Picture:
     return cv2.resize(picture, None, fx=1 / step, fy=1 / step, interpolation=cv2.INTER_AREA)  # type: ignore[return-value]
 
 
-def _seeds(
+def seeds_of(
     canvases: list[Picture], looks: list[looking.Look], numbers: list[int], step: int, facts: Facts
-) -> list[_Seed]:
+) -> list[Seed]:
     """What all looks see together, then what single ones do."""
     together = looking.likely(looks)
     mean = np.mean(canvases, 0).astype(np.uint8)
@@ -186,7 +151,7 @@ def _seeds(
     return [*_all_over(seeds, facts), *seeds[:_MOST_SEEDS]]
 
 
-def _all_over(seeds: list[_Seed], facts: Facts) -> list[_Seed]:
+def _all_over(seeds: list[Seed], facts: Facts) -> list[Seed]:
     """Copies of one mark all over the picture are one: together they tell more, and one that was overlooked is seen."""
     copies = [seed for seed in seeds if len(seed.samples) > 1]
     if not copies:
@@ -202,15 +167,17 @@ def _all_over(seeds: list[_Seed], facts: Facts) -> list[_Seed]:
     for seed in copies:
         whole[seed.box[0] : seed.box[1], seed.box[2] : seed.box[3]] |= seed.mask
     score = float(np.median([seed.score for seed in copies]))
-    return [_Seed(box, inner, score, whole[box[0] : box[1], box[2] : box[3]], copies[0].samples)]
+    return [Seed(box, inner, score, whole[box[0] : box[1], box[2] : box[3]], copies[0].samples)]
 
 
 def _judged(
     picture: Picture, likely: NDArray[np.uint8], numbers: tuple[int, ...], step: int, facts: Facts
-) -> list[_Seed]:
+) -> list[Seed]:
     judged = judge(picture, likely, likely, least=_LEAST_SEEN)
     seeds = []
     for region in judged.regions:
+        if max(region.width, region.height) * step < _SHORTEST:
+            continue
         box = _around(region.left * step, region.top * step, region.width * step, region.height * step, facts)
         tight = judged.tight.view(np.uint8)
         whole = cv2.resize(tight, (facts.width, facts.height), interpolation=cv2.INTER_NEAREST)
@@ -222,7 +189,7 @@ def _judged(
                 region.left * step,
                 (region.left + region.width) * step,
             )
-            seeds.append(_Seed(box, inner, region.score, mask, numbers))
+            seeds.append(Seed(box, inner, region.score, mask, numbers))
     return seeds
 
 
@@ -233,7 +200,7 @@ def _around(left: int, top: int, width: int, height: int, facts: Facts, margin: 
     return first_row, last_row - last_row % 2, first_column, last_column - last_column % 2
 
 
-def _overlap(one: Box, other: Box) -> float:
+def overlap(one: Box, other: Box) -> float:
     down = min(one[1], other[1]) - max(one[0], other[0])
     across = min(one[3], other[3]) - max(one[2], other[2])
     if down <= 0 or across <= 0:
@@ -242,10 +209,10 @@ def _overlap(one: Box, other: Box) -> float:
     return down * across / min(areas)
 
 
-def _follow(seed: _Seed, samples: list[Sample], facts: Facts, threads: int, heed: Heed) -> Found | None:
+def follow(seed: Seed, samples: list[Sample], facts: Facts, threads: int, heed: Heed) -> Found | None:
     """Whether what was seen in some frames is in others, too; and all of it, by a closer look at those."""
     step = math.ceil(math.sqrt(seed.mask.size / _STEPS_AT))
-    all_steps = _steps(samples, seed.box, facts, step)
+    all_steps = steps_in(samples, seed.box, facts, step)
     first = np.zeros(len(samples), np.bool_)
     first[list(seed.samples)] = True
     heed()
@@ -267,83 +234,14 @@ def _follow(seed: _Seed, samples: list[Sample], facts: Facts, threads: int, heed
     return found
 
 
-def _moving(
-    seeds: list[_Seed], followed: list[tuple[_Seed, Found]], samples: list[Sample], facts: Facts, threads: int,
-    heed: Heed,
-) -> Found | None:  # fmt: skip
-    """The mark that is seen in one place after the other: by single looks, or found in each for some of the time."""
-    stays = [each.box for _, each in followed if each.presence.there.mean() > _STAYS]
-    jumps = [(seed, each) for seed, each in followed if each.presence.there.mean() <= _STAYS]
-    seen = [
-        _cut_out(seed, int(np.argmax(each.presence.sureness * each.presence.there)), facts) for seed, each in jumps
-    ]  # fmt: skip
-    seen += [
-        _cut_out(seed, seed.samples[0], facts)
-        for seed in seeds
-        if len(seed.samples) == 1 and all(_overlap(seed.box, other) <= _SAME for other in stays)
-    ]
-    fewest = 2 if len(jumps) > 1 else tracking.FEWEST
-    if len({each.number for each in seen}) < fewest:
-        return None
-    track = tracking.track(seen, samples, facts, fewest, heed)
-    if track is None or track.there.mean() < _MOSTLY:
-        return None
-    high, wide = track.inner[1] - track.inner[0], track.inner[3] - track.inner[2]
-    size = (high + 2 * _WINDOW + high % 2, wide + 2 * _WINDOW + wide % 2)
-    path = tuple(
-        (each.seconds, top - _WINDOW, left - _WINDOW)
-        for each, (top, left), there in zip(samples, track.places, track.there, strict=True)
-        if there
-    )
-    views, shown = tracking.windows(samples, facts, path, *size), tracking.window_facts(facts, *size)
-    all_steps = _steps(views, (0, size[0], 0, size[1]), shown)
-    inside = np.zeros(size, np.bool_)
-    inside[_WINDOW : _WINDOW + high, _WINDOW : _WINDOW + wide] = True
-    # Over a plain ground nothing tells whether it moves with it: titles that roll do.
-    eventful = np.array([float(np.sqrt((each[~inside] ** 2).mean())) > _EVENT for each in all_steps])
-    if not eventful.any():
-        return None
-    which = templates.backgrounds(all_steps, inside, eventful)
-    presence = templates.Presence(track.there, track.likeness, track.likeness)
-    inner = (_WINDOW, _WINDOW + high, _WINDOW, _WINDOW + wide)
-    found = Found((0, size[0], 0, size[1]), track.seen, presence, which, inner, path=path, window=size)
-    if found.backgrounds < _MOVES:
-        return None
-    found.score = round(min(0.95, 0.7 + 0.25 * track.seen), 3)
-    found.reasons = [
-        f"it moves over {found.backgrounds} different pictures", f"it looks like a mark ({track.seen:.0%})"
-    ]  # fmt: skip
-    return found if look_closer(found, views, shown, threads, heed) else None
-
-
-def _cut_out(seed: _Seed, number: int, facts: Facts) -> tracking.Seen:
-    top, bottom, left, right = (
-        min(max(0, at), most) for at, most in zip(seed.inner, 2 * (facts.height,) + 2 * (facts.width,), strict=True)
-    )
-    here = np.s_[top - seed.box[0] : bottom - seed.box[0], left - seed.box[2] : right - seed.box[2]]
-    mask = np.ascontiguousarray(seed.mask[here])
-    return tracking.Seen(number, (top, top + mask.shape[0], left, left + mask.shape[1]), mask, seed.score)
-
-
-def _passes(moving: Found, other: Found, samples: list[Sample]) -> bool:
-    """Whether what was found in one place is the mark that moves: it is there when the other is."""
-    times = [each.seconds for each, there in zip(samples, other.presence.there, strict=True) if there]
-    top, bottom, left, right = moving.inner
-    down, across = (other.inner[0] + other.inner[1]) / 2, (other.inner[2] + other.inner[3]) / 2
-    over = [
-        seconds
-        for seconds, first, begin in moving.path
-        if first + top <= down < first + bottom and begin + left <= across < begin + right
-    ]  # fmt: skip
-    return len(set(over) & set(times)) >= _COINCIDES * len(times)
-
-
-def look_closer(found: Found, samples: list[Sample], facts: Facts, threads: int, heed: Heed) -> bool:
+def look_closer(
+    found: Found, samples: list[Sample], facts: Facts, threads: int, heed: Heed, *, most: int = _CLOSER
+) -> bool:
     """Looks at frames that have the mark, at full size and further around it. Says whether there is one."""
     top, bottom, left, right = found.inner
     reach = int(np.clip(max(bottom - top, right - left) * _REACH, 2 * _MARGIN, _FURTHEST))
     wide = _around(left, top, right - left, bottom - top, facts, reach)
-    numbers = varied(found.which, _CLOSER)
+    numbers = varied(found.which, most)
     pictures = [rgb_of(samples[number].crop(facts.layout, wide), full=facts.layout.full) for number in numbers]
     looks = [looking.look(picture, threads=threads, heed=heed) for picture in pictures]
     if found.given is None and found.score < 1:
@@ -404,7 +302,8 @@ def _judge(found: Found, all_steps: list[templates.Steps], mask: NDArray[np.bool
         found.score = min(0.98, 0.25 + 0.35 * many + 0.4 * found.seen)
         found.reasons.append(f"it stays the same over {count} different pictures")
     elif others < _PERSISTS:  # the clip stands still: nothing but the eye can tell
-        found.score = 0.9 * found.seen
+        # What is hidden at times lies behind something, and no mark does.
+        found.score = _STILL * found.seen if found.presence.there.mean() > STAYS else _FEW * found.seen
         found.reasons.append("the picture around it does not change, so it may belong to it")
     else:
         # A title, or writing of the scene, is there as long as one picture is: where many are, that is what it is.

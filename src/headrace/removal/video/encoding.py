@@ -18,8 +18,9 @@ _ENCODERS = {
     Codec.VP9: ("libvpx-vp9",),
 }
 _NAMES = {"h264": Codec.H264, "av1": Codec.AV1, "libdav1d": Codec.AV1, "vp9": Codec.VP9, "vp8": Codec.VP9}
-_WEBM = (Codec.AV1, Codec.VP9)
+_HELD = {"webm": (Codec.VP9, Codec.AV1), "mov": (Codec.H264,)}  # what kinds of files can hold; others hold all
 _DEEP = "yuv420p10le"
+_CRF = "16"  # of H.264: nobody sees the difference
 # What a second packing loses is made up for by so much more; a source of no compression to speak of is not a measure.
 _MORE, _MOST_BITS_A_PIXEL, _LEAST_BITS_A_PIXEL = 1.08, 0.6, 0.02
 
@@ -31,21 +32,22 @@ def codec_for(facts: Facts, asked: Codec, container: str) -> tuple[Codec, str]:
     def encoder(codec: Codec) -> str | None:
         return next((name for name in _ENCODERS[codec] if name in av.codecs_available and _formats(name)), None)
 
+    held = _HELD.get(container, tuple(_ENCODERS))
     if asked is not Codec.AUTO:
         name = encoder(asked)
         if name is None:
             raise EncoderMissing(f"No encoder for {asked} is there: choose another with --codec.")
-        if container == "webm" and asked not in _WEBM:
-            raise EncoderMissing("WebM holds VP9 and AV1 alone: choose one of them with --codec.")
+        if asked not in held:
+            raise EncoderMissing(f"A result that ends in .{container} holds no {asked}: choose {' or '.join(held)}.")
         return asked, name
-    wanted = [_NAMES[facts.codec]] if facts.codec in _NAMES else []
-    wanted += [Codec.VP9, Codec.AV1] if container == "webm" else [Codec.AV1, Codec.VP9]
+    wanted = [_NAMES.get(facts.codec, Codec.AUTO), *_HELD.get(container, (Codec.AV1, Codec.VP9))]
     for codec in wanted:
-        name = encoder(codec)
-        if name is None or (container == "webm" and codec not in _WEBM):
-            continue
-        if facts.layout.bits == 8 or _DEEP in _formats(name):  # not every build of libvpx packs ten bits
+        name = encoder(codec) if codec in held else None
+        # Not every build of libvpx packs ten bits.
+        if name is not None and (facts.layout.bits == 8 or _DEEP in _formats(name) or container == "mov"):
             return codec, name
+    if container == "mov":
+        raise EncoderMissing("MOV holds H.264 alone, and none can be written here: let the result end in .mp4.")
     raise EncoderMissing("Neither AV1 nor VP9 can be written by this build of PyAV.")
 
 
@@ -92,7 +94,13 @@ def _options(encoder: str, quality: Quality, threads: int, facts: Facts) -> dict
     high = quality is Quality.HIGH
     keys = max(1, round(float(facts.rate) * 5))
     if encoder == "libx264":
-        return {"preset": "medium" if high else "veryfast", "g": str(keys)}
+        # Aiming at a mean rate spoils the first seconds, which are all of a short clip: the quality is set, and the
+        # rate is a ceiling.
+        most = target_rate(facts)
+        return {
+            "preset": "medium" if high else "veryfast", "g": str(keys), "crf": _CRF, "maxrate": str(most),
+            "bufsize": str(2 * most),
+        }  # fmt: skip
     if encoder == "libsvtav1":
         return {"preset": "6" if high else "9", "g": str(keys), "svtav1-params": f"lp={max(1, threads)}"}
     if encoder == "libvpx-vp9":

@@ -14,14 +14,17 @@ import numpy as np
 
 from headrace.removal.candidates import Mode, Outcome
 from headrace.removal.errors import CandidateUnknown, HintUnusable
-from headrace.removal.video import checking, detecting, looks, marks, solving, turning
+from headrace.removal.video import checking, detecting, finding, looks, marks, solving, turning
 from headrace.removal.video.erasing import Eraser
 from headrace.removal.video.marks import Mark
 from headrace.removal.video.model import (
     LISTED_SCORE,
     MOST_CANDIDATES,
     Candidate,
+    Check,
     Kind,
+    Method,
+    Placed,
     VideoOrder,
     VideoReport,
 )
@@ -74,10 +77,51 @@ def remove(order: VideoOrder, progress: Progress, *, found: list[Mark] | None = 
         looks.overlay(told.facts, told.samples, [each.candidate for each in told.marks], order.overlay)
     if not chosen:
         return _report(told, *_nothing(told.marks), began)
+    done = _carried_out(order, told, chosen, progress)
+    if isinstance(done, str):
+        return _report(told, Outcome.FAILED, done, began)
+    if done.check.seen_again is not None and not order.told:
+        # Some of it was overlooked: what lies around is looked at as if somebody had said that the mark goes on there.
+        chosen = [_looked_wider(mark, order, told, lambda: progress(_CHECKED)) for mark in chosen]
+        again = _carried_out(order, told, chosen, lambda _: progress(_CHECKED))
+        done = done if isinstance(again, str) else again
+    check, package = done.check, done.package
+    report = _report(told, Outcome.REMOVED if check.passed else Outcome.FAILED, check.reason, began)
+    if not check.passed:
+        Path(order.result).unlink(missing_ok=True)  # nobody is to take it for a result
+    elif order.preview is not None:
+        looks.compare(told.facts, told.samples, done.written.facts, done.written.samples, order.preview)
+    progress(100)
+    return replace(
+        report,
+        removed=tuple(each.candidate.id for each in chosen) if check.passed else (),
+        method=done.method if check.passed else None,
+        check=check,
+        codec=package.codec,
+        bit_rate=int(8 * package.bytes / max(told.facts.seconds, 0.04)),
+        warnings=tuple(package.warnings),
+        frames_a_second=round(package.written / max(done.seconds, 1e-3), 1),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Done:
+    """A result that was written and checked."""
+
+    package: Package
+    method: Method
+    check: Check
+    written: checking.Result
+    seconds: float  # that writing took
+
+
+def _carried_out(order: VideoOrder, told: "_Told", chosen: list[Mark], progress: Progress) -> _Done | str:
+    """The result, written and checked; or why there can be none."""
+    assert order.result is not None
     keep = turning.keep_as_stored(order, told.facts)
     remover = Remover(told.facts, chosen, told.samples, heed=lambda: progress(_FOUND), keep=keep)
     if remover.hopeless is not None:
-        return _report(told, Outcome.FAILED, remover.hopeless, began)
+        return remover.hopeless
     progress(_SOLVED)
     package = Package(told.facts, order.result, codec=order.codec, quality=order.quality, threads=order.threads)
 
@@ -93,22 +137,26 @@ def remove(order: VideoOrder, progress: Progress, *, found: list[Mark] | None = 
         order, told.facts, told.samples, told.marks, chosen, remover, package,
         lambda share: progress(_WRITTEN + int(share * (_CHECKED - _WRITTEN))),
     )  # fmt: skip
-    report = _report(told, Outcome.REMOVED if check.passed else Outcome.FAILED, check.reason, began)
-    if not check.passed:
-        Path(order.result).unlink(missing_ok=True)  # nobody is to take it for a result
-    elif order.preview is not None:
-        looks.compare(told.facts, told.samples, written.facts, written.samples, order.preview)
-    progress(100)
-    return replace(
-        report,
-        removed=tuple(each.candidate.id for each in chosen) if check.passed else (),
-        method=remover.method if check.passed else None,
-        check=check,
-        codec=package.codec,
-        bit_rate=int(8 * package.bytes / max(told.facts.seconds, 0.04)),
-        warnings=tuple(package.warnings),
-        frames_a_second=round(package.written / max(spent, 1e-3), 1),
-    )
+    return _Done(package, remover.method, check, written, spent)
+
+
+def _looked_wider(mark: Mark, order: VideoOrder, told: "_Told", heed: Callable[[], object]) -> Mark:
+    """The mark with what belongs to it further around; as it was where nothing does."""
+    views, shown = mark.views(told.samples, told.facts)
+    wider = checking.wider(mark, shown)
+    found = detecting.told(shown, views, [(wider, Placed((0, 0, 1, 1)))], None, order.threads, heed)[0]
+    if not mark.path:
+        spans = mark.candidate.spans
+        there = [any(begins <= each.seconds < ends for begins, ends in spans) for each in views]
+        found.which = np.where(there, found.which, -1) if any(there) else found.which
+    found.given = solving.persisting(found, views, shown.layout)
+    barred = [] if mark.path else turning.keep_as_stored(order, told.facts)
+    allowed = detecting.allowed(found, barred)
+    matte = solving.matte_of(found, views, shown.layout, allowed, heed)
+    if matte is None:
+        return mark
+    matte, _ = solving.levelled(views, found, matte, shown.layout, allowed, heed)
+    return replace(mark, box=found.box, matte=matte)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +190,7 @@ def _found(order: VideoOrder, facts: Facts, samples: list[Sample], heed: Callabl
             lambda: heed(0.0),
         )  # fmt: skip
     else:
-        seen = detecting.find(facts, samples, threads=order.threads, heed=heed)
+        seen = finding.find(facts, samples, threads=order.threads, heed=heed)
     barred = turning.keep_as_stored(order, facts)
     listed: list[Mark] = []
     for each in seen[:MOST_CANDIDATES]:

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 
+import cv2
 import numpy as np
 from numpy.typing import NDArray
 
@@ -16,6 +17,7 @@ from headrace.removal.video.planes import Layout
 from headrace.removal.video.sampling import Box, Sample
 from headrace.removal.views import looking
 from headrace.removal.views.solving import Guess, Matte, solve
+from headrace.removal.views.stack import persistent_steps
 
 MANY = 4  # different backgrounds from which on they tell what the mark is made of
 _VIEWS = 72  # that are solved with, at the most
@@ -23,6 +25,9 @@ _BYTES, _FEWEST_VIEWS = 150_000_000, 24  # that they may take, but so many are n
 _TRIED = 24  # samples on which a way is tried
 GONE = 0.25  # of the mark: what may be left
 FAINTEST = 0.05  # of alpha: less is nothing
+_MANY_PICTURES = 8  # different backgrounds, from which on edges that stay are the mark's
+_LEAST_EDGE, _EDGES = 2.5, 5.0  # levels a pixel; and how many times the usual step
+_STROKE, _BETWEEN = 5, 13  # pixels: across a stroke; between parts of one mark
 _TELLING, _FEWEST_VALUES = 1.0, 6  # an outline that says something of the strength; and frames that have one
 _FADES, _STRONG = 0.5, 0.7  # how much weaker than at its strongest a mark is at times that fades; and when it is strong
 _WEAKER, _STRONGEST = 1.04, 0.97  # a matte is made stronger from here on, and not beyond this alpha
@@ -45,6 +50,22 @@ def matte_of(
     tint = planes_of(np.clip(hue, 0, 255), full=layout.full) * guess.alpha[..., None]
     light = (layout.black, layout.white)
     return solve(crops, Guess(guess.tight, guess.loose, guess.alpha, tint), light=light, heed=heed)
+
+
+def persisting(found: Found, samples: list[Sample], layout: Layout) -> Mask:
+    """What the eye sees, and what has edges that stay over all pictures and lies with it: small letters, thin lines."""
+    tight = looking.guess(found.looks).tight
+    if found.backgrounds < _MANY_PICTURES:
+        return tight
+    crops = [samples[number].crop(layout, found.box)[..., :1] for number in varied(found.which, _VIEWS)]
+    right, down = persistent_steps(crops)
+    edges = np.hypot(right, down)[..., 0]
+    strong = edges > max(_LEAST_EDGE, _EDGES * float(np.median(edges)))
+    whole = cv2.morphologyEx(strong.view(np.uint8), cv2.MORPH_CLOSE, np.ones((_STROKE, _STROKE), np.uint8))
+    joined = cv2.dilate(whole | tight.view(np.uint8), np.ones((_BETWEEN, _BETWEEN), np.uint8))
+    _, labels = cv2.connectedComponents(joined, connectivity=8, ltype=cv2.CV_32S)
+    mine = np.isin(labels, np.unique(labels[tight])) & (labels > 0)
+    return (whole.view(np.bool_) & mine) | tight
 
 
 def _by_eye(pictures: list[NDArray[np.uint8]], looks: list[looking.Look], guess: Guess, layout: Layout) -> Matte:

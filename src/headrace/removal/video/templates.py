@@ -17,6 +17,7 @@ _LEAST = 0.12  # and so large by itself
 _SHIFTS = ((0, 1), (0, -1), (1, 0), (-1, 0), (1, 1), (-1, -1), (1, -1), (-1, 1))
 _BESIDE = 23  # pixels, at the most: further off lies the next copy of a mark that repeats
 _TURNS = 3
+_PLAIN = 0.7  # levels a pixel: steps of what is flatter are noise
 _ALIKE = 0.5  # backgrounds that are as like each other as this are one
 
 
@@ -78,14 +79,22 @@ def _likeness(view: Steps, outline: Steps, zone: NDArray[np.bool_]) -> tuple[flo
 def backgrounds(all_steps: list[Steps], mask: NDArray[np.bool_], there: NDArray[np.bool_]) -> NDArray[np.intp]:
     """Which of the pictures around the mark each view has: views of one scene that stands still have the same.
 
-    -1 where the mark is not.
+    -1 where the mark is not. Plain grounds differ by their noise alone: all of them are one.
     """
     near = cv2.dilate(mask.view(np.uint8), np.ones((2 * _MARGIN + 3,) * 2, np.uint8)) == 0
     found: list[NDArray[np.float32]] = []
     which = np.full(len(all_steps), -1, np.intp)
+    plain = -1
     for number in np.flatnonzero(there):
         around = all_steps[number][near]
-        around = around / max(float(np.sqrt((around**2).sum())), 1e-3)
+        size = float(np.sqrt((around**2).sum()))
+        if size < _PLAIN * np.sqrt(max(1, near.sum())):
+            if plain < 0:
+                plain = len(found)
+                found.append(np.zeros_like(around))
+            which[number] = plain
+            continue
+        around = around / size
         alike = [float((around * other).sum()) for other in found]
         if alike and max(alike) > _ALIKE:
             which[number] = int(np.argmax(alike))

@@ -1,0 +1,131 @@
+"""All that may be a mark in a clip: what persists in one place, and what is seen in one place after the other."""
+
+import math
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+
+from headrace.removal.eye.model import Picture
+from headrace.removal.video import templates, tracking
+from headrace.removal.video.detecting import (
+    SAME,
+    STAYS,
+    Found,
+    Heed,
+    Seed,
+    canvas_of,
+    follow,
+    look_closer,
+    overlap,
+    seeds_of,
+    steps_in,
+)
+from headrace.removal.video.probing import Facts
+from headrace.removal.video.sampling import Sample
+from headrace.removal.views import looking
+
+_WINDOW = 48  # pixels around a mark that moves
+_MOVES = 4  # different pictures that a thing moves over, from which on it is no part of them
+_MOSTLY = 0.6  # of the samples that have it
+_COINCIDES = 0.5  # of the samples that have one of two, from which on they are the same
+_MOVING_SEEN = 0.5  # the eye's score from which on what moves is looked at further
+_LOOKED_AT = 360_000  # pixels of a frame, for the first look
+
+
+def find(facts: Facts, samples: list[Sample], *, threads: int, heed: Callable[[float], object]) -> list[Found]:
+    """What may be a mark, the surest first."""
+    step = max(1, math.ceil(math.sqrt(facts.width * facts.height / _LOOKED_AT)))
+    numbers = looking.spread(len(samples))
+    looks: list[looking.Look] = []
+    canvases: list[Picture] = []
+    for done, number in enumerate(numbers):
+        canvases.append(canvas_of(samples[number], facts.layout, step))
+        looks.append(looking.look(canvases[-1], threads=threads, heed=partial(heed, done / (len(numbers) + 2))))
+    seeds = seeds_of(canvases, looks, numbers, step, facts)
+    found: list[Found] = []
+    followed_up: list[Seed] = []
+
+    def followed() -> None:
+        heed(len(numbers) / (len(numbers) + 2))
+
+    for seed in seeds:
+        followed()
+        if any(overlap(seed.box, other.box) > SAME for other in found):
+            continue
+        one = follow(seed, samples, facts, threads, followed)
+        if one is not None and all(overlap(one.box, other.box) <= SAME for other in found):
+            found.append(one)
+            followed_up.append(seed)
+    moving = _moving(seeds, list(zip(followed_up, found, strict=True)), samples, facts, threads, followed)
+    if moving is not None:
+        found = [each for each in found if not _passes(moving, each, samples)]
+    return sorted([*found, *([moving] if moving else [])], key=lambda each: -each.score)
+
+
+def _moving(
+    seeds: list[Seed], followed: list[tuple[Seed, Found]], samples: list[Sample], facts: Facts, threads: int,
+    heed: Heed,
+) -> Found | None:  # fmt: skip
+    """The mark that is seen in one place after the other: by single looks, or found in each for some of the time."""
+    stays = [each.box for _, each in followed if each.presence.there.mean() > STAYS]
+    jumps = [(seed, each) for seed, each in followed if each.presence.there.mean() <= STAYS]
+    seen = [
+        _cut_out(seed, int(np.argmax(each.presence.sureness * each.presence.there)), facts) for seed, each in jumps
+    ]  # fmt: skip
+    seen += [
+        _cut_out(seed, seed.samples[0], facts)
+        for seed in seeds
+        if len(seed.samples) == 1 and all(overlap(seed.box, other) <= SAME for other in stays)
+    ]
+    fewest = 2 if len(jumps) > 1 else tracking.FEWEST
+    if len({each.number for each in seen}) < fewest:
+        return None
+    track = tracking.track(seen, samples, facts, fewest, heed)
+    if track is None or track.seen < _MOVING_SEEN or track.there.mean() < _MOSTLY:
+        return None
+    high, wide = track.inner[1] - track.inner[0], track.inner[3] - track.inner[2]
+    size = (high + 2 * _WINDOW + high % 2, wide + 2 * _WINDOW + wide % 2)
+    path = tuple(
+        (each.seconds, top - _WINDOW, left - _WINDOW)
+        for each, (top, left), there in zip(samples, track.places, track.there, strict=True)
+        if there
+    )
+    views, shown = tracking.windows(samples, facts, path, *size), tracking.window_facts(facts, *size)
+    all_steps = steps_in(views, (0, size[0], 0, size[1]), shown)
+    inside = np.zeros(size, np.bool_)
+    inside[_WINDOW : _WINDOW + high, _WINDOW : _WINDOW + wide] = True
+    # Titles that roll over a plain ground move with it: there all grounds are one.
+    which = templates.backgrounds(all_steps, inside, np.ones(len(views), np.bool_))
+    presence = templates.Presence(track.there, track.likeness, track.likeness)
+    inner = (_WINDOW, _WINDOW + high, _WINDOW, _WINDOW + wide)
+    found = Found((0, size[0], 0, size[1]), track.seen, presence, which, inner, path=path, window=size)
+    if found.backgrounds < _MOVES:
+        return None
+    found.score = round(min(0.95, 0.7 + 0.25 * track.seen), 3)
+    found.reasons = [
+        f"it moves over {found.backgrounds} different pictures", f"it looks like a mark ({track.seen:.0%})"
+    ]  # fmt: skip
+    return found if look_closer(found, views, shown, threads, heed) else None
+
+
+def _cut_out(seed: Seed, number: int, facts: Facts) -> tracking.Seen:
+    top, bottom, left, right = (
+        min(max(0, at), most) for at, most in zip(seed.inner, 2 * (facts.height,) + 2 * (facts.width,), strict=True)
+    )
+    here = np.s_[top - seed.box[0] : bottom - seed.box[0], left - seed.box[2] : right - seed.box[2]]
+    mask = np.ascontiguousarray(seed.mask[here])
+    return tracking.Seen(number, (top, top + mask.shape[0], left, left + mask.shape[1]), mask, seed.score)
+
+
+def _passes(moving: Found, other: Found, samples: list[Sample]) -> bool:
+    """Whether what was found in one place is the mark that moves: it is there when the other is."""
+    times = [each.seconds for each, there in zip(samples, other.presence.there, strict=True) if there]
+    top, bottom, left, right = moving.inner
+    down, across = (other.inner[0] + other.inner[1]) / 2, (other.inner[2] + other.inner[3]) / 2
+    over = [
+        seconds
+        for seconds, first, begin in moving.path
+        if first + top <= down < first + bottom and begin + left <= across < begin + right
+    ]  # fmt: skip
+    return len(set(over) & set(times)) >= _COINCIDES * len(times)
