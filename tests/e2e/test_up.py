@@ -87,7 +87,10 @@ def test_what_is_killed_comes_back(folder: Path, start: Start) -> None:
 
 
 def test_two_folders_do_not_know_of_each_other(make_folder: MakeFolder, start: Start) -> None:
-    programs = [start("up", folder=make_folder(), settings=CHEAP) for _ in range(2)]
+    folders = [make_folder() for _ in range(2)]
+    for folder in folders:
+        copy_cluster(migrated_cluster(), layout_of(folder).home)
+    programs = [start("up", folder=folder, settings=CHEAP) for folder in folders]
     one, other = programs
     for program in programs:
         program.until_ready()

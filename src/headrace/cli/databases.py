@@ -12,9 +12,8 @@ import typer
 
 from headrace import audit, migrations
 from headrace.audit import Action, Resource, ResourceType
-from headrace.cli.opening import operator
+from headrace.cli.opening import Deployment, database_of, load_settings, operator, run
 from headrace.cli.output import Json, out, print_json, progress
-from headrace.cli.wiring import Deployment, database_of, load_settings, run
 from headrace.database import Database, DatabaseConfig, Tx
 from headrace.errors import Conflict, Denied, Invalid
 

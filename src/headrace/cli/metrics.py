@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from headrace import logs
-from headrace.cli.wiring import Deployment
+from headrace.cli.opening import Deployment
 from headrace.database import Database
 from headrace.errors import Invalid, Unavailable
 from headrace.figures import Figures, Meters

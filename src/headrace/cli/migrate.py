@@ -6,8 +6,8 @@ from typing import Annotated
 import typer
 
 from headrace import migrations
+from headrace.cli.opening import database_of, load_settings, run
 from headrace.cli.output import Json, Yes, out, print_json, print_table, progress, say
-from headrace.cli.wiring import database_of, load_settings, run
 from headrace.migrations import script
 
 
