@@ -24,5 +24,10 @@ class PlainInspector:
     ) -> None:
         target.write_bytes(b"RIFF....WEBP")
 
+    async def draw_page(
+        self, path: Path, number: int, target: Path, *, longest_side: int, tenant: str | None = None
+    ) -> bool:
+        return False
+
     async def strip_location(self, path: Path, target: Path, *, tenant: str | None = None) -> bool:
         return False
