@@ -13,6 +13,7 @@ import {
   IconPlayerPlay,
   IconPlayerSkipForward,
   IconTrash,
+  IdFact,
   JsonView,
   Loaded,
   Page,
