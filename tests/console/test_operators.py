@@ -86,6 +86,19 @@ def test_a_schedule_is_made_run_and_seen(admin_page: Page) -> None:
     expect(page.get_by_text("by hand")).to_be_visible()
 
 
+def test_a_list_moves_by_itself(admin_page: Page, site_admin: Person) -> None:
+    page = admin_page
+    with page.expect_request("**/v1/admin/changes"):
+        page.goto("/operators/tasks")
+    expect(page.get_by_role("table", name="Tasks")).to_be_visible()
+    made = site_admin.client.post(
+        "/v1/tasks", json={"type": "report.build", "title": "Told, not asked for", "payload": {"customer": "nobody"}}
+    )
+    assert made.status_code == 201, made.text
+    row = page.get_by_role("row").filter(has_text="Told, not asked for")
+    expect(row.get_by_text("Failed")).to_be_visible()
+
+
 def test_why_a_run_failed_is_found(admin_page: Page, site_admin: Person) -> None:
     body = {"name": "nobody's report", "type": "report.build", "interval": 86400, "data": {"customer": "nobody"}}
     body |= {"max_retries": 0}

@@ -156,6 +156,8 @@ function ScheduleForm({ schedule }: { schedule: ScheduleOut | null }) {
           <SimpleGrid cols={{ base: 1, md: 2 }}>
             <Stack>
               <SegmentedControl
+                styles={{ label: { whiteSpace: "normal", paddingInline: 6 } }}
+                fullWidth
                 value={form.kind}
                 onChange={(kind) => set({ kind: kind as Kind })}
                 data={[

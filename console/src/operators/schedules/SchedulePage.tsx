@@ -13,7 +13,7 @@ import {
   IconPlayerPlay,
   IconPlayerSkipForward,
   IconTrash,
-  Id,
+  IdFact,
   JsonView,
   Loaded,
   Page,
@@ -26,6 +26,7 @@ import { formats, useLanguage, useText } from "../../i18n";
 import { useMe } from "../../session/store";
 import { pollEvery } from "../live/useChanges";
 import { AUDITED_EVERY_MS, OWN_EVERY_MS } from "../parts/audited";
+import { partTexts } from "../parts/parts.texts";
 import { useAct } from "../parts/useAct";
 import { RunTable } from "../runs/RunsPage";
 import { inZone, rhythmOf } from "./rhythm";
@@ -127,6 +128,7 @@ function Schedule({ schedule }: { schedule: ScheduleOut }) {
 
 function Rules({ schedule }: { schedule: ScheduleOut }) {
   const t = useText(scheduleTexts);
+  const part = useText(partTexts);
   const language = useLanguage();
   const labels = Object.entries(schedule.labels).map(([name, value]) => `${name}=${value}`);
   const misfire = { latest: t("latest"), all: t("all"), none: t("nothing") }[schedule.misfire_policy];
@@ -146,9 +148,7 @@ function Rules({ schedule }: { schedule: ScheduleOut }) {
         <Fact name={t("duration")}>{formats.duration(schedule.max_duration_seconds * 1000, language)}</Fact>
         <Fact name={t("priority")}>{schedule.priority}</Fact>
         {labels.length > 0 && <Fact name={t("labels")}>{labels.join(", ")}</Fact>}
-        <Fact name="Id">
-          <Id id={schedule.id} />
-        </Fact>
+        <IdFact name={part("id")} id={schedule.id} />
       </Facts>
     </Panel>
   );

@@ -21,7 +21,8 @@ export default function BulksPage() {
       key: "state",
       header: t("state"),
       width: "9rem",
-      cell: (bulk) => <StateBadge state={bulk.finished_at ? "DONE" : "RUNNING"} />,
+      cell: (bulk) =>
+        bulk.finished_at ? <StateBadge state="DONE" /> : <StateBadge state="OPEN" label={t("unfinished")} />,
     },
     { key: "matched", header: t("matched"), align: "end", width: "6rem", cell: (bulk) => n(bulk.matched) },
     { key: "done", header: t("done"), align: "end", width: "6rem", cell: (bulk) => n(bulk.done) },

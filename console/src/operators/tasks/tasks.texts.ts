@@ -101,6 +101,7 @@ export const bulkTexts = texts(
     enableSchedules: "Enable schedules",
     disableSchedules: "Disable schedules",
     state: "State",
+    unfinished: "Not finished",
   },
   {
     title: "批量操作",
@@ -133,6 +134,7 @@ export const bulkTexts = texts(
     enableSchedules: "启用计划",
     disableSchedules: "停用计划",
     state: "状态",
+    unfinished: "未完成",
   },
 );
 
