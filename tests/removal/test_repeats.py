@@ -98,7 +98,7 @@ def test_peaks_that_all_lead_to_one_place_are_no_lattice() -> None:
         def __init__(self) -> None:
             pass
 
-        def peak(self, shift: NDArray[np.float64], reach: int) -> tuple[NDArray[np.float64], float]:
+        def peak(self, shift: repeats.Numbers, reach: int) -> tuple[repeats.Numbers, float]:
             return 0 * shift, float(reach > 0)
 
     assert repeats._settled(OnePeak(), np.array([40.0, 0.0]), np.array([0.0, 40.0])) is None

@@ -56,7 +56,7 @@ def fill_in(seen: Levels, smaller: Levels, tight: Mask, certainty: Levels) -> No
     apart = cv2.dilate((missing & ~beside).view(np.uint8), np.ones((_RIM + 2, _RIM + 2), np.uint8)).view(np.bool_)
     missing &= apart & (seen[0] >= _DENIED) | (_enlarged(smaller[1], tight.shape) >= _HIDES)
     of = np.zeros(count, np.uint8)  # each part is as certain as what is known of it
-    np.maximum.at(of, labels[tight], certainty[tight])
+    np.maximum.at(of, labels[tight].astype(np.intp), certainty[tight])
     for plane, small in zip(seen, smaller, strict=True):
         plane[missing] = _enlarged(small, plane.shape)[missing]
     tight |= missing
