@@ -91,3 +91,14 @@ def test_in_a_strip_too_long_to_be_folded_nothing_is_repeated() -> None:
     strip = np.tile(copy, (5, 37))  # 33,300 pixels
     assert repeats.find(strip[:, :31_500]) is not None
     assert repeats.find(strip) is None
+
+
+def test_peaks_that_all_lead_to_one_place_are_no_lattice() -> None:
+    class OnePeak(repeats._Likeness):
+        def __init__(self) -> None:
+            pass
+
+        def peak(self, shift: repeats.Numbers, reach: int) -> tuple[repeats.Numbers, float]:
+            return 0 * shift, float(reach > 0)
+
+    assert repeats._settled(OnePeak(), np.array([40.0, 0.0]), np.array([0.0, 40.0])) is None

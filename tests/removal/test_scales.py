@@ -151,6 +151,45 @@ def test_what_is_narrow_and_seen_on_the_larger_copy_is_left_to_it() -> None:
     assert np.array_equal(scales.compare(narrow, sure, sure, narrow.repeat(2, 0).repeat(2, 1)).others, narrow)
 
 
+def _bar(*, strength: int, doubtful: int) -> tuple[Levels, Levels]:
+    """What a picture shows of a wide bar, its left third and doubt elsewhere; and a half-size copy, all of it."""
+    small = np.zeros((6, 60, 90), np.uint8)
+    small[:, 20:40, 10:70] = np.array([250, strength, 80, 80, 80, 9], np.uint8)[:, None, None]
+    seen = np.zeros((6, 120, 180), np.uint8)
+    seen[0, 40:80, 20:140] = doubtful
+    seen[:, 40:80, 20:70] = np.array([240, 90, 70, 70, 70, 5], np.uint8)[:, None, None]
+    return seen, small
+
+
+def test_what_only_the_smaller_copy_shows_of_a_stroke_is_entered() -> None:
+    seen, small = _bar(strength=100, doubtful=30)
+    tight = seen[0] >= 60
+    certainty = as_levels(tight, 200)
+    scales.fill_in(seen, small, tight, certainty)
+    assert tight[42:78, 22:136].all()
+    assert (certainty[tight] == 200).all()
+    assert seen[1, 60, 120] == 100, "what it is made of comes along"
+    assert seen[1, 60, 40] == 90, "what the picture shows stays"
+    assert not tight[:36].any()
+    assert not tight[:, 146:].any()
+
+
+@pytest.mark.parametrize(("strength", "doubtful", "shown"), [(100, 0, 50), (100, 30, 8)])
+def test_what_the_picture_denies_or_hardly_shows_is_not_entered(strength: int, doubtful: int, shown: int) -> None:
+    seen, small = _bar(strength=strength, doubtful=doubtful)
+    tight = (seen[0] >= 60) & (np.arange(180) < 20 + shown)
+    before = tight.copy()
+    scales.fill_in(seen, small, tight, as_levels(tight, 200))
+    assert np.array_equal(tight, before)
+
+
+def test_ink_that_hides_the_picture_is_entered_even_where_it_is_denied() -> None:
+    seen, small = _bar(strength=250, doubtful=0)
+    tight = seen[0] >= 60
+    scales.fill_in(seen, small, tight, as_levels(tight, 200))
+    assert tight[42:78, 22:136].all()
+
+
 def test_nothing_is_hidden_where_nothing_is_seen() -> None:
     nothing = np.zeros((50, 60), np.bool_)
     verdict = scales.compare(nothing, nothing.view(np.uint8), nothing.view(np.uint8), np.zeros((100, 120), np.bool_))

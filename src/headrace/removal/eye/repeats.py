@@ -166,6 +166,8 @@ def _settled(alike: _Likeness, one: Numbers, other: Numbers) -> tuple[Numbers, N
         fitted = np.linalg.lstsq(by * weight, np.array(places) * weight, rcond=None)[0]
         off = float(np.median(np.abs(by @ fitted - np.array(places)).max(1)))
         one, other = fitted
+        if abs(one[0] * other[1] - one[1] * other[0]) < _SMALLEST:  # peaks in one row, or all the same one
+            return None
     return (one, other) if off <= _EXACT and len(counts) >= _LEAST else None
 
 

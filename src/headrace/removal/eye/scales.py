@@ -21,6 +21,12 @@ _BLUR = 9  # pixels of the larger copy around what it shows
 _MOSTLY = 0.45  # of a wide stroke of which the larger copy shows the rims alone it shows less than this
 
 
+# Where a copy of half the size sees a part of a mark for certain, and the larger one so much of the same part, the rest
+# of it is entered; but not this near to what the larger one shows, nor where that is so sure of seeing none (a letter's
+# counter), unless the mark is so strong that it hides the picture.
+_PART, _CONFIRMED, _RIM, _DENIED, _HIDES = 128, 0.3, 7, 8, 200
+
+
 class Verdict(NamedTuple):
     """Of what a smaller copy shows of a mark: shares of its pixels, and which are left to the larger copy."""
 
@@ -32,6 +38,33 @@ class Verdict(NamedTuple):
 def may_be_wide(likely: Levels) -> bool:
     """Whether a copy shows any wide stroke at all."""
     return bool(cv2.erode((likely >= _CERTAIN).view(np.uint8), np.ones((_CORE, _CORE), np.uint8)).any())
+
+
+def fill_in(seen: Levels, smaller: Levels, tight: Mask, certainty: Levels) -> None:
+    """Enters into the planes and masks what only a copy of half the size shows of the marks: the inside of strokes."""
+    likely = _enlarged(smaller[0], tight.shape)
+    count, labels = cv2.connectedComponents((likely >= _PART).view(np.uint8), connectivity=8, ltype=cv2.CV_32S)
+    certain = likely >= _CERTAIN
+    label = labels[certain]
+    shown = np.bincount(label, tight[certain], count) / np.bincount(label, minlength=count).clip(1)
+    missing = certain & ~tight & (shown >= _CONFIRMED)[labels]
+    if not missing.any():
+        return
+    # Along the edges of what it shows the larger copy knows better how strong the mark is; under ink that hides all
+    # there is nothing to know, and a rim that stays would stain what is filled in.
+    beside = cv2.dilate(tight.view(np.uint8), np.ones((_RIM, _RIM), np.uint8)).view(np.bool_)
+    apart = cv2.dilate((missing & ~beside).view(np.uint8), np.ones((_RIM + 2, _RIM + 2), np.uint8)).view(np.bool_)
+    missing &= apart & (seen[0] >= _DENIED) | (_enlarged(smaller[1], tight.shape) >= _HIDES)
+    of = np.zeros(count, np.uint8)  # each part is as certain as what is known of it
+    np.maximum.at(of, labels[tight].astype(np.intp), certainty[tight])
+    for plane, small in zip(seen, smaller, strict=True):
+        plane[missing] = _enlarged(small, plane.shape)[missing]
+    tight |= missing
+    certainty[missing] = of[labels[missing]]
+
+
+def _enlarged(plane: Levels, size: tuple[int, ...]) -> Levels:
+    return cv2.resize(plane, size[::-1], interpolation=cv2.INTER_LINEAR)  # type: ignore[return-value]
 
 
 def compare(tight: Mask, likely: Levels, coarse: Levels, larger: Mask) -> Verdict:

@@ -80,10 +80,10 @@ def solve(
     """The picture without the mark that was seen in it.
 
     Changes no pixel outside the detection's loose mask, but for what a second look shows to belong to the mark.
-    Refuses, with a reason, where no mark was seen, where it is less certain than ``least_score``, and where the result still
-    shows it; regions that are less certain by themselves stay. Unless somebody said that this is the mark, it also asks
-    instead (``needs_review``) where a mark would cover much of the picture, or the result would be poor. ``in_place``
-    writes into ``picture``, for pictures that fill half the memory.
+    Refuses, with a reason, where no mark was seen, where it is less certain than ``least_score``, and where the result
+    still shows it; regions that are less certain by themselves stay. Unless somebody said that this is the mark, it
+    also asks instead (``needs_review``) where a mark would cover much of the picture, or the result would be poor.
+    ``in_place`` writes into ``picture``, for pictures that fill half the memory.
     """
     if picture.shape != (detection.height, detection.width, 3):
         raise ValueError("the detection belongs to another picture")
