@@ -119,7 +119,7 @@ class Trial:
                 if Names.CLEANED in report["keeps"]:
                     await self._convert(folder, Names.CLEANED, told.result)
             except Fatal as exc:
-                return "refused", f"{exc.details.get('code')}: {exc.message}", found
+                return "refused", str(exc.details.get("code")), found
             except Crashed as exc:
                 over = exc.cause in (CrashCause.TIME, CrashCause.MEMORY)
                 return "over the limit" if over else "crashed", f"{exc.cause} in {stage}", found

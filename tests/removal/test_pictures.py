@@ -73,7 +73,8 @@ def test_a_poor_result_is_called_one(call: Call, monkeypatch: pytest.MonkeyPatch
 
 
 def test_what_is_no_picture_is_named(tmp_path: Path) -> None:
-    for content in (b"", b"\x89PNG\r\n\x1a\n broken", b"#!/bin/sh\n"):
+    odd = b"DDS " + (124).to_bytes(4, "little") + bytes(120)  # a kind that Pillow knows, in a form that it does not
+    for content in (b"", b"\x89PNG\r\n\x1a\n broken", b"#!/bin/sh\n", odd):
         (tmp_path / "x.png").write_bytes(content)
         with pytest.raises(PictureUnreadable, match=r"x\.png"):
             carry_out(Order(str(tmp_path / "x.png")))

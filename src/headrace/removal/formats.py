@@ -2,6 +2,7 @@
 
 import io
 import math
+import struct
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,6 +21,11 @@ _LAYOUT = {254, 255, 256, 257, _BITS_PER_SAMPLE, 259, 262, 266, 273, 274, 277, 2
            324, 325, 330, 338, 339, 347, 529, 530, 531, 532, 34675}  # fmt: skip
 _PACKED = ("tiff_lzw", "tiff_adobe_deflate", "tiff_deflate", "packbits")
 NO_TRANSPARENCY = ("JPEG", "BMP")
+# What Pillow's many readers raise for files that are broken, or made to be.
+BROKEN = (
+    OSError, ValueError, SyntaxError, TypeError, LookupError, ArithmeticError, AttributeError, EOFError, struct.error,
+    NotImplementedError,
+)  # fmt: skip
 
 
 class NotCleanable(ValueError):

@@ -5,7 +5,6 @@ A file from anywhere may be made to harm: call ``process`` in a child process, a
 
 import contextlib
 import ctypes
-import struct
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -26,12 +25,6 @@ MOST_PIXELS = 250_000_000
 _READ, _SEEN, _SOLVED, _WRITTEN = 5, 45, 90, 100
 
 Progress = Callable[[int], object]
-
-# What Pillow's many readers raise for files that are broken, or made to be.
-_BROKEN = (
-    OSError, ValueError, SyntaxError, TypeError, LookupError, ArithmeticError, AttributeError, EOFError, struct.error,
-    NotImplementedError,
-)  # fmt: skip
 
 
 def process(order: Order, progress: Progress) -> Report:
@@ -175,7 +168,7 @@ def read(order: Order) -> tuple[Any, formats.Original, str]:
         raise PictureUnreadable(str(exc)) from exc
     except UnidentifiedImageError as exc:
         raise PictureUnreadable(f"{Path(order.source).name} is no picture, clip, PDF or deck of slides.") from exc
-    except (Image.DecompressionBombError, *_BROKEN) as exc:
+    except (Image.DecompressionBombError, *formats.BROKEN) as exc:
         raise PictureUnreadable(f"{order.source} is not a picture that can be read: {exc}") from exc
     if original.transparency is not None and kind in formats.NO_TRANSPARENCY:
         original.notes.append(f"{kind} has no transparency")

@@ -194,7 +194,7 @@ def _read(order: StageOrder) -> tuple[Picture, formats.Original]:
         return formats.read(source)
     except formats.NotCleanable as exc:
         raise PictureUnreadable(str(exc)) from exc
-    except (Image.DecompressionBombError, OSError, ValueError, SyntaxError) as exc:
+    except (Image.DecompressionBombError, *formats.BROKEN) as exc:
         raise PictureUnreadable(f"The file is not a picture that can be read: {exc}") from exc
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from headrace.errors import HeadraceError
-from headrace.removal.errors import ModelDamaged, TargetUnusable
+from headrace.removal.errors import ModelDamaged, PictureUnreadable, TargetUnusable
 from headrace.removal.pipeline.model import Stage, StageOrder, StageReport
 from headrace.removal.slides import legacy
 from headrace.tasks.context import BlockingTaskContext
@@ -38,6 +38,8 @@ def run_stage(context: BlockingTaskContext, order: dict[str, Any]) -> dict[str, 
         raise
     except HeadraceError as exc:
         raise Fatal(exc.message.replace(f"{told.folder}/", ""), code=exc.code) from exc
+    except MemoryError as exc:  # it would take as much the next time
+        raise Fatal("The file needs more memory than one may.", code=PictureUnreadable.code) from exc
 
 
 @dataclass(frozen=True, slots=True)
