@@ -63,7 +63,7 @@ export default function TasksPage() {
     {
       key: "title",
       header: t("task"),
-      width: "minmax(12rem, 2fr)",
+      width: "minmax(9rem, 2fr)",
       phone: "title",
       cell: (task) => (
         <Text size="sm" fw={550} truncate>
@@ -85,7 +85,7 @@ export default function TasksPage() {
     {
       key: "progress",
       header: t("progress"),
-      width: "minmax(12rem, 2fr)",
+      width: "minmax(9rem, 2fr)",
       phone: "hidden",
       cell: (task) =>
         task.status === "FAILED" ? (
