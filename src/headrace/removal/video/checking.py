@@ -6,7 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+import cv2
 import numpy as np
+from numpy.typing import NDArray
 
 from headrace.removal.video import detecting, solving, turning
 from headrace.removal.video.marks import Mark, rested
@@ -142,13 +144,22 @@ def _seen_again(
         found = detecting.told(shown, samples, [(inner, placed)], None, order.threads, heed, most=_LOOKS)[0]
         allowed = None if path else detecting.allowed(found, barred)
         matte = solving.matte_of(found, samples, shown.layout, allowed, heed)
-        if matte is None:
-            continue
-        inked = matte.alpha[matte.alpha > solving.FAINTEST]
-        if inked.size > _LARGE * (mark.matte.alpha > solving.FAINTEST).sum() and float(inked.mean()) >= _SEEN:
+        inked = np.zeros(0) if matte is None else matte.alpha[matte.alpha > solving.FAINTEST]
+        least = _LARGE * (mark.matte.alpha > solving.FAINTEST).sum()
+        seen = inked.size > least and float(inked.mean()) >= _SEEN
+        if seen or (path and _beside(mark, found, samples, shown).sum() > least):
             _, down, across = path[0] if path else (0.0, 0, 0)
             return inner[0] + down, inner[1] + down, inner[2] + across, inner[3] + across
     return None
+
+
+def _beside(mark: Mark, found: detecting.Found, samples: list[Sample], facts: Facts) -> NDArray[np.bool_]:
+    """What stays beside a mark that moved, while the pictures beneath it change: a part that was overlooked."""
+    top, bottom, left, right = found.box
+    whole = np.zeros((facts.height, facts.width), np.uint8)
+    whole[mark.box[0] : mark.box[1], mark.box[2] : mark.box[3]] = mark.matte.loose
+    near = cv2.dilate(whole, np.ones((2 * _RIM + 1,) * 2, np.uint8)).view(np.bool_)[top:bottom, left:right]
+    return solving.stays_with(near, found, samples, facts.layout) & ~near
 
 
 def _path_in(path: Path, samples: list[Sample], facts: Facts) -> Path:

@@ -25,9 +25,10 @@ from headrace.removal.video.probing import Facts
 from headrace.removal.video.sampling import Sample
 from headrace.removal.views import looking
 
-_WINDOW = 48  # pixels around a mark that moves
+_WINDOW = 96  # pixels around a mark that moves
 _MOVES = 4  # different pictures that a thing moves over, from which on it is no part of them
 _MOSTLY = 0.6  # of the samples that have it
+_TOUCHES = 0.2  # of the smaller of two boxes: so much of it in the other, and they belong together
 _COINCIDES = 0.5  # of the samples that have one of two, from which on they are the same
 _MOVING_SEEN = 0.5  # the eye's score from which on what moves is looked at further
 _LOOKED_AT = 360_000  # pixels of a frame, for the first look
@@ -119,13 +120,12 @@ def _cut_out(seed: Seed, number: int, facts: Facts) -> tracking.Seen:
 
 
 def _passes(moving: Found, other: Found, samples: list[Sample]) -> bool:
-    """Whether what was found in one place is the mark that moves: it is there when the other is."""
-    times = [each.seconds for each, there in zip(samples, other.presence.there, strict=True) if there]
+    """Whether what was found in one place is of the mark that moves: it is there when the other is."""
+    times = {each.seconds for each, there in zip(samples, other.presence.there, strict=True) if there}
     top, bottom, left, right = moving.inner
-    down, across = (other.inner[0] + other.inner[1]) / 2, (other.inner[2] + other.inner[3]) / 2
-    over = [
+    over = {
         seconds
-        for seconds, first, begin in moving.path
-        if first + top <= down < first + bottom and begin + left <= across < begin + right
-    ]  # fmt: skip
-    return len(set(over) & set(times)) >= _COINCIDES * len(times)
+        for seconds, down, across in moving.path
+        if overlap((top + down, bottom + down, left + across, right + across), other.inner) > _TOUCHES
+    }
+    return len(over & times) >= _COINCIDES * len(times)

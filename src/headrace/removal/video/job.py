@@ -199,6 +199,8 @@ def _found(order: VideoOrder, facts: Facts, samples: list[Sample], heed: Callabl
             continue
         views, shown = marks.rested(each.path, each.window, samples, facts)
         allowed = None if each.moves else detecting.allowed(each, barred)
+        if each.moves:  # no two of the pictures beneath it are the same, so edges that stay are its own
+            each.given = solving.persisting(each, views, shown.layout)
         matte = solving.matte_of(each, views, shown.layout, allowed, partial(heed, 1.0))
         if matte is None or not matte.loose.any():
             continue

@@ -55,17 +55,23 @@ def matte_of(
 def persisting(found: Found, samples: list[Sample], layout: Layout) -> Mask:
     """What the eye sees, and what has edges that stay over all pictures and lies with it: small letters, thin lines."""
     tight = looking.guess(found.looks).tight
-    if found.backgrounds < _MANY_PICTURES:
-        return tight
+    return tight | stays_with(tight, found, samples, layout)
+
+
+def stays_with(mask: Mask, found: Found, samples: list[Sample], layout: Layout) -> Mask:
+    """What has edges that stay over all pictures, in and around a mask of the box; nothing where they are few."""
+    if found.backgrounds < _MANY_PICTURES or not mask.any():
+        return np.zeros_like(mask)
     crops = [samples[number].crop(layout, found.box)[..., :1] for number in varied(found.which, _VIEWS)]
     right, down = persistent_steps(crops)
     edges = np.hypot(right, down)[..., 0]
     strong = edges > max(_LEAST_EDGE, _EDGES * float(np.median(edges)))
     whole = cv2.morphologyEx(strong.view(np.uint8), cv2.MORPH_CLOSE, np.ones((_STROKE, _STROKE), np.uint8))
-    joined = cv2.dilate(whole | tight.view(np.uint8), np.ones((_BETWEEN, _BETWEEN), np.uint8))
+    joined = cv2.dilate(whole | mask.view(np.uint8), np.ones((_BETWEEN, _BETWEEN), np.uint8))
     _, labels = cv2.connectedComponents(joined, connectivity=8, ltype=cv2.CV_32S)
-    mine = np.isin(labels, np.unique(labels[tight])) & (labels > 0)
-    return (whole.view(np.bool_) & mine) | tight
+    mine = np.isin(labels, np.unique(labels[mask])) & (labels > 0)
+    found_there: Mask = whole.view(np.bool_) & mine
+    return found_there
 
 
 def _by_eye(pictures: list[NDArray[np.uint8]], looks: list[looking.Look], guess: Guess, layout: Layout) -> Matte:
