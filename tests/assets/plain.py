@@ -20,5 +20,8 @@ class PlainInspector:
     async def preview(self, path: Path, facts: Facts, target: Path, *, longest_side: int) -> None:
         target.write_bytes(b"RIFF....WEBP")
 
+    async def draw_page(self, path: Path, number: int, target: Path, *, longest_side: int) -> bool:
+        return False  # it knows pictures alone
+
     async def strip_location(self, path: Path, target: Path) -> bool:
         return False
