@@ -26,6 +26,7 @@ _LOOKED_AT = 24  # frames that are kept for the second look and for the preview
 _LOOKS = 4  # of these, that the eye looks at: it knows where
 _SEEN = 0.1  # how strong what is left is, from which on the mark is not gone
 _LARGE = 0.03  # of the mark: what is smaller is what compression left of an edge
+_WORD = 0.5  # of the mark: so much that stays beside it is a word that was overlooked
 _BESIDE, _RIM = 16, 6  # pixels: around a mark that are looked at, at least; around what stays on purpose that are not
 _DECODED = 0.6  # how far the check is when every frame was decoded
 
@@ -145,9 +146,10 @@ def _seen_again(
         allowed = None if path else detecting.allowed(found, barred)
         matte = solving.matte_of(found, samples, shown.layout, allowed, heed)
         inked = np.zeros(0) if matte is None else matte.alpha[matte.alpha > solving.FAINTEST]
-        least = _LARGE * (mark.matte.alpha > solving.FAINTEST).sum()
-        seen = inked.size > least and float(inked.mean()) >= _SEEN
-        if seen or (path and _beside(mark, found, samples, shown).sum() > least):
+        size = int((mark.matte.alpha > solving.FAINTEST).sum())
+        seen = inked.size > _LARGE * size and float(inked.mean()) >= _SEEN
+        beside = int(_beside(mark, found, samples, shown).sum()) if path else 0
+        if seen or beside > _WORD * size:
             _, down, across = path[0] if path else (0.0, 0, 0)
             return inner[0] + down, inner[1] + down, inner[2] + across, inner[3] + across
     return None
