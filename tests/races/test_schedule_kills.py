@@ -215,8 +215,8 @@ async def overlap(
             storm.create_task(_calm_after(calm, seconds, db))
         await retried(db, STOP)
         await until(db, ACTIVE, within=240)
-        (most,) = await db.fetch_alone(AT_ONCE)
-        assert most[0] == 2
+        (at_once,) = await db.fetch_alone(AT_ONCE)
+        assert at_once[0] == 2
         for wrong in (MISSING, BROKEN, UNFINISHED):
             assert [*map(dict, await db.fetch_alone(wrong))] == []
         assert await miscounted(db) == []
