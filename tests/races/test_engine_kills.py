@@ -52,6 +52,7 @@ async def survive(
     seconds: float,
     at_most: float,
     postgres_kills: int,
+    most: int | None = None,
 ) -> None:
     """Run the tasks under the storm, and look at the books when it is over."""
     options = Options(mortal.url, "counting", lease=LEASE, concurrency=concurrency, work=work, marks=str(folder))
@@ -63,7 +64,7 @@ async def survive(
             async with asyncio.TaskGroup() as storm:
                 storm.create_task(submit(db, "count", [{}] * (tasks - tasks // 2), batch=50, counters=True))
                 storm.create_task(kill_postgres(mortal, times=postgres_kills, seconds=seconds))
-                storm.create_task(harm(team, calm, choice=random.Random(), lease=LEASE))
+                storm.create_task(harm(team, calm, choice=random.Random(), lease=LEASE, most=most))
                 storm.create_task(calm_down(db, calm, tasks=tasks, seconds=seconds, at_most=at_most))
             took = await until_over(db, tasks, within=300)
             no_worker_fell(team)
@@ -134,7 +135,9 @@ async def check_books(db: Database, tasks: int) -> None:
 
 @pytest.mark.timeout(600)  # on a machine that is busy with other tests
 async def test_every_task_is_done_once_though_workers_and_postgres_are_killed(mortal: Mortal, tmp_path: Path) -> None:
-    await survive(mortal, tmp_path, tasks=200, concurrency=4, work=0.2, seconds=4, at_most=120, postgres_kills=1)
+    await survive(
+        mortal, tmp_path, tasks=200, concurrency=4, work=0.2, seconds=4, at_most=120, postgres_kills=1, most=6
+    )
 
 
 @pytest.mark.slow
