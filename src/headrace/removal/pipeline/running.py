@@ -55,6 +55,7 @@ _MOST_VIEWS = 31  # other pictures that a mark is learnt from: more tell hardly 
 _LEFT_BEHIND = timedelta(days=1)
 _REPORT = TypeAdapter(StageReport)
 _MADE = TypeAdapter(Made)
+_LAYOUT = 2  # of what steps leave, to be raised when it changes: what another release has left is made again
 
 
 class Remover:
@@ -321,12 +322,15 @@ class _Job:
         self.facts[stage] = {**report.facts, "refused": report.refused}
         if stage is Stage.DETECTING:
             self.candidates = report.candidates
-        detail = {"facts": self.facts[stage], "files": await self.space.keep(report.keeps)}
+        files = await self.space.keep(report.keeps)
+        detail = {"facts": self.facts[stage], "files": files, "layout": _LAYOUT}
         step.detail = detail | ({"candidates": report.candidates} if stage is Stage.DETECTING else {})
 
     async def _resume(self, stage: Stage, detail: Any) -> bool:
         """Take up what an earlier attempt left; False if it is not there, and the step has to be done again."""
-        if not isinstance(detail, dict) or not await self.space.restore(detail.get("files", {})):
+        if not isinstance(detail, dict) or detail.get("layout") != _LAYOUT:
+            return False
+        if not await self.space.restore(detail["files"]):
             return False
         if stage is Stage.PACKAGING and not await self._is_packed(detail):
             return False
