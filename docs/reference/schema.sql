@@ -1302,6 +1302,7 @@ CREATE INDEX idx_tasks_deleted_at ON headrace.tasks USING btree (deleted_at) WHE
 CREATE INDEX idx_tasks_status_updated_at ON headrace.tasks USING btree (status, updated_at DESC);
 CREATE INDEX idx_tasks_user_created_at ON headrace.tasks USING btree (user_id DESC, created_at DESC);
 CREATE INDEX idx_tasks_user_status_created_at ON headrace.tasks USING btree (user_id, status, created_at DESC);
+CREATE TRIGGER tr_tasks_forget_password AFTER UPDATE OF status ON headrace.tasks FOR EACH ROW WHEN (((new.task_type IN ('PDF', 'PPT', 'removal.detect')) AND (new.status IN ('SUCCEEDED', 'FAILED', 'CANCELED')))) EXECUTE FUNCTION headrace.forget_password();
 CREATE TRIGGER tr_tasks_status BEFORE UPDATE OF status ON headrace.tasks FOR EACH ROW WHEN ((NOT headrace.task_may_move(old.status, new.status))) EXECUTE FUNCTION headrace.refuse_state_move('status');
 CREATE TRIGGER tr_tasks_touch BEFORE UPDATE ON headrace.tasks FOR EACH ROW WHEN ((NOT (new.updated_at IS DISTINCT FROM old.updated_at))) EXECUTE FUNCTION headrace.touch_updated_at();
 GRANT SELECT, INSERT, UPDATE, DELETE ON headrace.tasks TO headrace_app;
@@ -1778,6 +1779,10 @@ COMMENT ON COLUMN headrace.audit_logs.detail_json IS 'What the trail knows beyon
 -- Moves the runs of schedules together with their tasks.
 -- headrace.follow_executions(task_ids text[], schedule_uids text[], workers text[], starts timestamptz[], timeouts integer[], states text[], agains boolean[], fresh_uids text[], results text[], messages text[], stacks text[]) RETURNS SETOF text
 --   in functions/follow_executions.sql
+
+-- Trigger: deletes what opens the document of a task that ends.
+-- headrace.forget_password() RETURNS trigger
+--   in functions/forget_password.sql
 
 -- headrace.free_slots(scope text, name text, most integer) RETURNS integer
 --   in functions/free_slots.sql

@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import httpx
+import pikepdf
 import pytest
 from fastapi import FastAPI
 from PIL import Image
@@ -238,7 +239,10 @@ async def test_each_page_of_a_pdf_can_be_seen(db: Database, files: Files, real_i
         known = await ada.get(f"{path}/2", headers={"If-None-Match": second.headers["etag"]})
         assert (known.status_code, known.content) == (304, b"")
         picture = (await ada.post("/v1/assets", params={"name": "p.png"}, content=png())).json()
-        for nothing in (f"{path}/3", f"/v1/assets/{picture['id']}/pages/1"):
+        with pikepdf.open(io.BytesIO(written.getvalue())) as pdf:
+            pdf.save(locked := io.BytesIO(), encryption=pikepdf.Encryption(owner="a", user="b"))
+        sealed = (await ada.post("/v1/assets", params={"name": "l.pdf"}, content=locked.getvalue())).json()
+        for nothing in (f"{path}/3", f"/v1/assets/{picture['id']}/pages/1", f"/v1/assets/{sealed['id']}/pages/1"):
             refused = await ada.get(nothing)
             assert (refused.status_code, refused.json()["code"]) == (404, "page_not_found")
         assert list(served.spool.iterdir()) == []

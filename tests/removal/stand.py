@@ -16,9 +16,10 @@ from headrace.cli.wiring import Deployment, relaying, worker_config
 from headrace.database import Database, DatabaseConfig, Row
 from headrace.edge.services import derive_key
 from headrace.removal.passwords import PURPOSE
+from headrace.removal.pipeline.config import RemoverConfig
 from headrace.removal.pipeline.model import StageOrder, StageReport
 from headrace.removal.pipeline.pace import Pace
-from headrace.removal.pipeline.running import Remover, RemoverConfig
+from headrace.removal.pipeline.running import Remover
 from headrace.removal.pipeline.types import QUEUE, removal_types
 from headrace.settings import Settings
 from headrace.storage import Storage

@@ -74,6 +74,18 @@ def test_a_gif_keeps_the_colours_beside_the_change(tmp_path: Path) -> None:
         assert (wanted == frame).all()
 
 
+def test_what_stands_in_for_an_animated_png_stays_out_of_it(tmp_path: Path) -> None:
+    frames = [np.full((20, 30, 3), 60 * number, np.uint8) for number in range(4)]
+    first, *rest = [Image.fromarray(frame) for frame in frames]
+    path = str(tmp_path / "a.png")
+    first.save(path, save_all=True, append_images=rest, duration=SHOWN[:3], loop=3, default_image=True)
+    film = animation.read(path)
+    animation.write(film, film.frames, str(tmp_path / "b.png"))
+    again = animation.read(str(tmp_path / "b.png"))
+    assert (film.stand_in, again.stand_in, again.durations, again.loop) == (True, True, film.durations, 3)
+    assert all((a == b).all() for a, b in zip(frames, again.frames, strict=True))
+
+
 def _save(frames: list[Picture], path: Path, **more: Any) -> None:
     first, *rest = [Image.fromarray(frame) for frame in frames]
     first.save(path, save_all=True, append_images=rest, duration=SHOWN[: len(frames)], loop=3, **more)

@@ -75,3 +75,10 @@ async def test_a_password_opens_a_document_and_is_forgotten_with_its_task(servic
     failed = await service.clean(asset_id, password=PASSWORD, mode="MANUAL", candidates=[99])
     assert (failed["status"], failed["error_code"]) == ("FAILED", "NO_CANDIDATE")
     assert await service.rows("SELECT FROM headrace.removal_passwords") == []
+    # So does whoever ends it without knowing of passwords: a program that was started before there were any.
+    service.worker_stop.set()
+    waiting = (await service.order(asset_id, password=PASSWORD))["items"][0]["id"]
+    async with service.db.transaction() as tx:
+        assert len(await tx.fetch("SELECT FROM headrace.removal_passwords")) == 1
+        await tx.execute("UPDATE headrace.tasks SET status = 'CANCELED', finished_at = now() WHERE id = $1", waiting)
+        assert await tx.fetch("SELECT FROM headrace.removal_passwords") == []

@@ -86,3 +86,22 @@ def test_only_the_pages_that_have_the_mark_and_were_named_change(tmp_path: Path)
     before, after = drawn(source)[0], drawn(tmp_path / "result.pdf")[0]
     changed = [not np.array_equal(a, b) for a, b in zip(before, after, strict=True)]
     assert changed == [False, True, True, False, False, False, False]
+
+
+def test_a_picture_that_several_pages_show_is_cleaned_once(tmp_path: Path) -> None:
+    pages = [marked(page(number)) for number in range(5)]
+    single = clean(scan(tmp_path / "single.pdf", pages, "PNG"), tmp_path / "single.clean.pdf")
+    source = scan(tmp_path / "source.pdf", pages, "PNG")
+    with pikepdf.open(source, allow_overwriting_input=True) as pdf:
+        pdf.pages.append(pdf.pages[4])  # another page, the same picture
+        pdf.save(source)
+    report = clean(source, tmp_path / "result.pdf")
+    assert (single.outcome, report.outcome) == (Outcome.REMOVED, Outcome.REMOVED), report
+    assert report.candidates[0].pages == (1, 2, 3, 4, 5, 6)
+    result, alone = drawn(tmp_path / "result.pdf")[0], drawn(tmp_path / "single.clean.pdf")[0]
+    assert np.abs(result[5] - alone[4]).mean() < 0.5
+    # Where the other page is to stay as it is, the picture of both stays.
+    report = clean(source, tmp_path / "part.pdf", pages=((1, 5),))
+    before, after = drawn(source)[0], drawn(tmp_path / "part.pdf")[0]
+    changed = [not np.array_equal(a, b) for a, b in zip(before, after, strict=True)]
+    assert (report.outcome, changed) == (Outcome.REMOVED, [True] * 4 + [False] * 2)

@@ -57,6 +57,9 @@ async def test_a_child_killed_in_any_step(
                 asyncio.get_running_loop().call_later(0.2, os.kill, pid, signal.SIGKILL)
 
         service.remover.before = kill_once
+        async with asyncio.timeout(60):
+            while len(service.remover.pids) != 1:  # the last one went with its file; a fresh one comes up
+                await asyncio.sleep(0.01)
         removal = await service.clean(asset_id)
         assert (removal["status"], len(killed)) == ("SUCCEEDED", 1), removal
         at = STEPS.index(step)

@@ -288,4 +288,17 @@ async def test_without_a_worker_for_it_an_order_waits_and_why_says_so(database_u
     async with whole_api(database_url) as (world, _):
         task_id = await world.removal()
         why = (await world.send("GET", f"/v1/tasks/{task_id}/why")).json()
+        task = (await world.send("GET", f"/v1/tasks/{task_id}")).json()
     assert [reason["code"] for reason in why["reasons"]] == ["no_worker"], why
+    # A worker that was started before there were animations and batches takes an order that is neither.
+    assert task["payload"].keys().isdisjoint({"frames", "batch_id"})
+
+
+async def test_lists_tell_what_was_taken_as_it_is(database_url: str) -> None:
+    async with whole_api(database_url) as (world, _):
+        plain = await world.removal()
+        asset_id = (await world.send("GET", f"/v1/removals/{plain}")).json()["asset_id"]
+        body = {"asset_ids": [asset_id], "rights": {"basis": "OWNER"}, "accept_poor": True}
+        poor = (await world.send("POST", "/v1/removals", body)).json()["items"][0]["id"]
+        items = (await world.send("GET", "/v1/removals")).json()["items"]
+    assert [(each["id"], each["accept_poor"]) for each in items] == [(poor, True), (plain, False)]

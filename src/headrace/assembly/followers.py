@@ -3,7 +3,6 @@
 from headrace.assets.config import FileConfig
 from headrace.assets.results import ResultFollower
 from headrace.billing.holds import BillingFollower
-from headrace.removal.passwords import FOLLOWER, ForgetPasswords
 from headrace.schedules.following import ExecutionFollower
 from headrace.tasks.catalog import StoredCatalog
 from headrace.tasks.events import OutboxFollower
@@ -17,7 +16,7 @@ def followers(files: FileConfig | None = None, /, **others: Follower) -> Followe
     ``files`` says how long results stay.
     """
     executions = ExecutionFollower()
-    first = {**others, "results": ResultFollower(files or FileConfig()), FOLLOWER: ForgetPasswords()}
+    first = {**others, "results": ResultFollower(files or FileConfig())}
     outbox = {OUTBOX: OutboxFollower(), OUTBOX_ALWAYS: OutboxFollower(always=True)}
     # Billing last: what it locks is everybody's who submits for the same user, and schedules hold theirs before it.
     assembled = Followers({**first, **outbox, SCHEDULES: executions, BILLING: BillingFollower()})

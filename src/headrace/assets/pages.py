@@ -6,6 +6,7 @@ from fastapi import Request, Response
 
 from headrace.assets.content import Content
 from headrace.assets.errors import PageNotFound
+from headrace.assets.inspection.errors import FileRefused
 from headrace.assets.previews import MIME_TYPE, local_copy, scratch
 from headrace.assets.reading import matches
 from headrace.assets.service import Files
@@ -25,6 +26,10 @@ async def serve_page(request: Request, files: Files, content: Content, number: i
     async with scratch(files) as folder:
         source, target = await local_copy(files, content.name, folder), folder / "page.webp"
         tenant = content.name  # a child that draws a file's pages opens no other file
-        if not await files.inspector.draw_page(source, number, target, longest_side=_LONGEST_SIDE, tenant=tenant):
+        try:
+            drawn = await files.inspector.draw_page(source, number, target, longest_side=_LONGEST_SIDE, tenant=tenant)
+        except FileRefused:  # damaged, or locked: it was taken, but nothing of it can be shown
+            drawn = False
+        if not drawn:
             raise PageNotFound
         return Response(await asyncio.to_thread(target.read_bytes), headers=headers, media_type=MIME_TYPE)

@@ -12,7 +12,8 @@ from headrace.cli.wiring import DataFolderClosed, Deployment, SecretKeyMissing, 
 from headrace.database import Database
 from headrace.edge.services import derive_key
 from headrace.removal.passwords import PURPOSE
-from headrace.removal.pipeline.running import Remover, RemoverConfig, is_installed
+from headrace.removal.pipeline.config import RemoverConfig, is_installed
+from headrace.removal.pipeline.running import Remover
 from headrace.removal.pipeline.types import QUEUE, removal_types
 from headrace.settings import Settings
 from headrace.storage import Storage

@@ -34,6 +34,7 @@ class Animation:
     durations: list[int]  # milliseconds
     loop: int | None  # how often it is repeated; 0 is for ever, None once
     lossless: bool
+    stand_in: bool = False  # the first frame is a PNG's, for who cannot show animations, and no part of it
     kept: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -53,7 +54,7 @@ def read(source: str) -> Animation:
         count, kind = getattr(opened, "n_frames", 1), opened.format or ""
         if count * opened.width * opened.height > MOST_ANIMATED_PIXELS:
             raise TooLong(f"{count} frames of {opened.width} x {opened.height} pixels are more than can be worked on.")
-        loop = opened.info.get("loop")
+        loop, stand_in = opened.info.get("loop"), bool(opened.info.get("default_image"))
         kept = {name: opened.info[name] for name in ("icc_profile", "xmp", "exif") if opened.info.get(name)}
         frames, alphas, durations = [], [], []
         for frame in ImageSequence.Iterator(opened):
@@ -63,7 +64,7 @@ def read(source: str) -> Animation:
             durations.append(max(_SHORTEST_MS, round(float(frame.info.get("duration") or 0))))
     clear = any((alpha < 255).any() for alpha in alphas)
     lossless = kind != "WEBP" or b"VP8L" in Path(source).read_bytes()
-    return Animation(kind, frames, alphas if clear else None, durations, loop, lossless, kept)
+    return Animation(kind, frames, alphas if clear else None, durations, loop, lossless, stand_in, kept)
 
 
 def write(animation: Animation, frames: list[Picture], path: str) -> None:
@@ -80,7 +81,8 @@ def write(animation: Animation, frames: list[Picture], path: str) -> None:
         case "WEBP":
             options |= {"lossless": True, "exact": True} if animation.lossless else {"quality": 95, "method": 4}
         case _:
-            options |= {"disposal": 1 if clear else 0, "blend": 0}
+            options |= {"disposal": 1 if clear else 0, "blend": 0, "default_image": animation.stand_in}
+            options["duration"] = animation.durations[animation.stand_in :]
     images[0].save(path, animation.kind, save_all=True, append_images=images[1:], **options)
 
 

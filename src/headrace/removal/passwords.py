@@ -1,18 +1,15 @@
-"""Passwords of documents: encrypted while their task is there to need them, deleted in the transaction that ends it."""
+"""Passwords of documents: encrypted while their task is there to need them.
 
-from collections.abc import Sequence
+They are deleted in the transaction that ends it, by the database: ``tr_tasks_forget_password``.
+"""
 
 from headrace.database import Tx
-from headrace.tasks.model import Change, Transition
 from headrace.vault import Vault
 
 PURPOSE = "removal.passwords"  # what the key is derived for
-FOLLOWER = "removal_passwords"
-_ENDS = frozenset({Change.SUCCEEDED, Change.FAILED, Change.CANCELED})
 
 INSERT = "INSERT INTO headrace.removal_passwords (task_id, sealed) VALUES ($1, $2)"
 FIND = "SELECT sealed FROM headrace.removal_passwords WHERE task_id = $1"
-FORGET = "DELETE FROM headrace.removal_passwords WHERE task_id = ANY ($1)"
 
 
 async def keep(tx: Tx, vault: Vault, task_id: str, password: str) -> None:
@@ -28,15 +25,6 @@ async def find(tx: Tx, task_id: str) -> str | None:
 def unseal(vault: Vault, task_id: str, sealed: str) -> str:
     """``SecretUnreadable`` if it was encrypted under another key, or for another task."""
     return vault.open(sealed, binding=_binding(task_id)).decode()
-
-
-class ForgetPasswords:
-    """Follows tasks to their end."""
-
-    async def follow(self, tx: Tx, transitions: Sequence[Transition]) -> None:
-        over = [each.task_id for each in transitions if each.change in _ENDS]
-        if over:
-            await tx.execute(FORGET, over)
 
 
 def _binding(task_id: str) -> bytes:

@@ -255,7 +255,7 @@ def _facts(ordered: Ordered) -> dict[str, Any]:
         "output_format": removal.output_format,
         "units": removal.units,
         "batch_id": removal.batch_id,
-        "accept_poor": isinstance(task.payload, dict) and task.payload.get("accept_poor") is True,
+        "accept_poor": removal.accept_poor,
         "status": task.status,
         "progress": task.progress,
         "eta_seconds": task.eta_sec,

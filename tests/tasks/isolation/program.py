@@ -324,6 +324,10 @@ def offline(context: BlockingTaskContext, payload: Any) -> dict[str, Any]:
             socket.socket(getattr(socket, family), socket.SOCK_DGRAM).close()
         except OSError as exc:
             found[family] = exc.strerror
+    try:
+        socket.socketpair(type=socket.SOCK_DGRAM)  # of which one half could send to any name
+    except OSError as exc:
+        found["datagrams"] = exc.strerror
     program = "import socket; socket.socket()"
     run = subprocess.run([sys.executable, "-I", "-S", "-c", program], capture_output=True, text=True, check=False)
     found["program"] = run.stderr.splitlines()[-1]

@@ -5,3 +5,6 @@ CREATE OR REPLACE TRIGGER tr_tasks_status BEFORE UPDATE OF status ON headrace.ta
 CREATE OR REPLACE TRIGGER tr_tasks_touch BEFORE UPDATE ON headrace.tasks
   FOR EACH ROW WHEN (NEW.updated_at IS NOT DISTINCT FROM OLD.updated_at)
   EXECUTE FUNCTION headrace.touch_updated_at();
+CREATE OR REPLACE TRIGGER tr_tasks_forget_password AFTER UPDATE OF status ON headrace.tasks
+  FOR EACH ROW WHEN (NEW.task_type IN ('PDF', 'PPT', 'removal.detect') AND NEW.status IN ('SUCCEEDED', 'FAILED', 'CANCELED'))
+  EXECUTE FUNCTION headrace.forget_password();

@@ -75,3 +75,4 @@ class Removal:
     quality_level: str = "STANDARD"
     mode: str = "AUTO"
     output_format: str = ""
+    accept_poor: bool = False

@@ -191,6 +191,11 @@ async def _know(tx: Tx, tasks: Tasks, name: str) -> None:
 
 def _payload(priced: Priced, wanted: Wanted, batch_id: str | None = None) -> dict[str, Any]:
     asset = priced.asset
+    frames = (asset.meta_json or {}).get("frames") or 1 if asset.media_type == MediaType.IMAGE else 1
+    # What an order does not need is left out: a worker that was started before there was such a thing takes it, too.
+    special: dict[str, Any] = {"frames": frames} if frames > 1 else {}
+    if wanted.same_mark:
+        special["batch_id"] = batch_id
     return RemovalOrder(
         asset_id=asset.id,
         sha256=asset.sha256,
@@ -205,6 +210,5 @@ def _payload(priced: Priced, wanted: Wanted, batch_id: str | None = None) -> dic
         pages=list(wanted.pages),
         break_signature=wanted.break_signature,
         accept_poor=wanted.accept_poor,
-        frames=(asset.meta_json or {}).get("frames") or 1 if asset.media_type == MediaType.IMAGE else 1,
-        batch_id=batch_id if wanted.same_mark else None,
-    ).model_dump(mode="json")
+        **special,
+    ).model_dump(mode="json", exclude={"frames", "batch_id"} - special.keys())

@@ -14,7 +14,8 @@ _FROM = """FROM headrace.removals AS removal
 JOIN headrace.tasks AS task ON task.id = removal.task_id AND task.deleted_at IS NULL
 LEFT JOIN headrace.assets AS asset ON asset.id = removal.asset_id"""
 _SELECT = f"""
-SELECT {_OWN}, asset.origin_name AS asset_name, task.quality_level, task.mode, task.output_format {_FROM}"""
+SELECT {_OWN}, asset.origin_name AS asset_name, task.quality_level, task.mode, task.output_format,
+  coalesce(task.payload ->> 'accept_poor' = 'true', false) AS accept_poor {_FROM}"""
 
 
 def _removal_of(row: Row) -> Removal:

@@ -6,7 +6,6 @@ from dataclasses import replace
 from headrace.access import Caller
 from headrace.assets.errors import AssetNotFound
 from headrace.assets.inspection.errors import FileEncrypted
-from headrace.assets.inspection.model import FileLimits
 from headrace.assets.model import Asset
 from headrace.assets.previews import at_hand
 from headrace.assets.service import Files
@@ -37,7 +36,7 @@ async def _pages(files: Files, asset: Asset, password: str) -> int:
     async with at_hand(files, asset) as path:
         try:
             facts = await files.inspector.inspect(
-                path, limits=FileLimits(max_pages=None), tenant=asset.user_id, password=password
+                path, limits=files.config.limits, tenant=asset.user_id, password=password
             )
         except FileEncrypted:
             raise PasswordWrong(f"The password does not open {asset.origin_name}.") from None

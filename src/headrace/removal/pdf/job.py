@@ -134,9 +134,18 @@ def _clean_scans(
     progress: Progress,
 ) -> None:
     matte = learnt(pdf, mark, lambda: progress(_EDITED))
+    if matte is None:
+        return
+    # A picture that a page shows which is to stay as it is stays, too; one that several show is cleaned once.
+    kept = {page.picture for page in mark.pages if not order.takes_page(page.number)}
+    done: dict[tuple[int, int], bool] = {}
     for page in mark.pages:
         progress(_EDITED)
-        if matte is not None and order.takes_page(page.number) and clean(pdf, page, matte):
+        if page.picture in kept:
+            continue
+        if page.picture not in done:
+            done[page.picture] = clean(pdf, page, matte)
+        if done[page.picture]:
             lost = taken.setdefault(page.number, Taken())
             lost.drawings += 1
             lost.quads.append(mark.quad(page))

@@ -85,7 +85,10 @@ def marks_of(pdf: pikepdf.Pdf, pages: list[ScannedPage], total: int, heed: Calla
 def _marks_of_group(
     pdf: pikepdf.Pdf, pages: list[ScannedPage], total: int, heed: Callable[[], object]
 ) -> Iterator[ScanMark]:
-    looked_at = [pages[at] for at in sorted({*np.linspace(0, len(pages) - 1, _MOST_LOOKED_AT).round().astype(int)})]
+    # One picture that several pages show tells what one page does.
+    different = list({page.picture: page for page in pages}.values())
+    at = sorted({*np.linspace(0, len(different) - 1, _MOST_LOOKED_AT).round().astype(int)})
+    looked_at = [different[number] for number in at]
     drops = [drop for page in looked_at if (drop := _drop(pdf, page, heed)) is not None]
     if len(drops) < FEWEST or len({drop.shape for drop in drops}) > 1:
         return

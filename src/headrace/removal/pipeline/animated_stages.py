@@ -19,6 +19,7 @@ from headrace.removal.comparison import save_crops
 from headrace.removal.errors import PictureUnreadable
 from headrace.removal.eye import detecting, keeping
 from headrace.removal.eye.solving import solve
+from headrace.removal.formats import BROKEN
 from headrace.removal.many import FEWEST, take_off
 from headrace.removal.pipeline import shared_mark
 from headrace.removal.pipeline.model import FailureCode, Names, StageOrder, StageReport
@@ -44,6 +45,7 @@ Progress = Callable[[int], object]
 _VIEWS = 24  # frames that the mark is learnt from
 _VARIED = 8.0  # levels by which pixels must differ over the frames, on average, to tell of what lies over them
 _CHECKED = 12  # frames of the result that are held against the original
+_ROWS = 64  # at a time: over all views these take many times the room of a frame
 
 
 def prepare(order: StageOrder, progress: Progress) -> StageReport:
@@ -59,7 +61,7 @@ def detect(order: StageOrder, progress: Progress) -> StageReport:
     hints = hints_of(order, film.frames[0])
     progress(10)
     views = _distinct(film.frames)
-    if len(views) >= FEWEST and float(np.std(views, axis=0).mean()) >= _VARIED and not order.order.candidates:
+    if len(views) >= FEWEST and _variation(views) >= _VARIED and not order.order.candidates:
         learnt = shared_mark.learn_from(views, order, hints, progress)
         if learnt is not None and all((done := take_off(view, learnt[0])).present and done.gone for view in views):
             matte_keeping.save(*learnt, order.path(Names.MATTE))
@@ -197,8 +199,16 @@ def _checked(
     }
 
 
+def _variation(views: list[Picture]) -> float:
+    """By how many levels a pixel differs over the views, on average."""
+    strips = (np.std([view[top : top + _ROWS] for view in views], axis=0) for top in range(0, len(views[0]), _ROWS))
+    return float(sum(strip.sum() for strip in strips)) / views[0].size
+
+
 def _middle(views: list[Picture]) -> Picture:
-    middle: Picture = np.median(views, axis=0).astype(np.uint8)
+    middle = np.empty_like(views[0])
+    for top in range(0, len(middle), _ROWS):
+        middle[top : top + _ROWS] = np.median([view[top : top + _ROWS] for view in views], axis=0)
     return middle
 
 
@@ -214,5 +224,5 @@ def _read(order: StageOrder) -> Animation:
     Image.MAX_IMAGE_PIXELS = None  # what it declares was checked when it was uploaded
     try:
         return animation.read(order.path(Names.SOURCE))
-    except (Image.DecompressionBombError, OSError, ValueError, SyntaxError, EOFError) as exc:
+    except (Image.DecompressionBombError, *BROKEN) as exc:
         raise PictureUnreadable(f"The file is not an animation that can be read: {exc}") from exc

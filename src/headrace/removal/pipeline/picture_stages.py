@@ -220,7 +220,7 @@ def hints_of(order: StageOrder, picture: Picture) -> Hints | None:
     if told.mask_asset_id is not None:
         try:
             mask = read_mask(order.path(Names.MASK))
-        except (OSError, ValueError, SyntaxError) as exc:
+        except formats.BROKEN as exc:
             raise HintUnusable(f"The mask is not a picture that can be read: {exc}") from exc
         if mask.shape != (height, width):
             raise HintUnusable(

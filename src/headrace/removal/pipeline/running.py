@@ -6,7 +6,6 @@ Canceling the handler kills the child at once. A child that dies fails the attem
 """
 
 import asyncio
-import importlib.util
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass, field, replace
@@ -26,6 +25,7 @@ from headrace.database import Database
 from headrace.removal import passwords
 from headrace.removal.many import MOST_BYTES
 from headrace.removal.pipeline.batches import list_batch, list_learnt, size_of
+from headrace.removal.pipeline.config import RemoverConfig
 from headrace.removal.pipeline.messages import CODES, TELLING, failure, refusal, require_as_paid
 from headrace.removal.pipeline.model import (
     ENDINGS,
@@ -45,44 +45,17 @@ from headrace.tasks.context import Step, TaskContext
 from headrace.tasks.errors import BadResult, Fatal, LeaseLost
 from headrace.tasks.isolation.errors import CrashCause, Crashed, HandlerFailed, ProgramBroken
 from headrace.tasks.isolation.single import Standalone
-from headrace.tasks.registry import ProcessLimits, TaskType
+from headrace.tasks.registry import TaskType
 from headrace.vault import Vault
 
 log = logs.get(__name__)
 
-_LIBRARIES = ("av", "cv2", "lxml", "numpy", "onnxruntime", "PIL", "pi_heif", "pikepdf", "pypdfium2")
 _RESULT_LIMIT = 256 * 1024
 _MOST_VIEWS = 31  # other pictures that a mark is learnt from: more tell hardly more
 _LEFT_BEHIND = timedelta(days=1)
 _REPORT = TypeAdapter(StageReport)
 _MADE = TypeAdapter(Made)
-
-
-@dataclass(frozen=True, slots=True)
-class RemoverConfig:
-    """How many files one worker process works on at once, and what each may use for one step."""
-
-    processes: int = 1
-    memory_bytes: int = 5 * 1024**3
-    cpu_seconds: int = 3600
-    wall_seconds: int = 3600
-    file_bytes: int = 8 * 1024**3
-    spare: int = 1  # children that are kept ready for the next file: each serves one alone
-
-    @property
-    def limits(self) -> ProcessLimits:
-        return ProcessLimits(
-            memory_bytes=self.memory_bytes,
-            cpu_seconds=self.cpu_seconds,
-            file_bytes=self.file_bytes,
-            open_files=256,
-            wall_seconds=self.wall_seconds,
-        )
-
-
-def is_installed() -> bool:
-    """Whether this machine has what the four media need."""
-    return all(importlib.util.find_spec(name) is not None for name in _LIBRARIES)
+_LAYOUT = 2  # of what steps leave, to be raised when it changes: what another release has left is made again
 
 
 class Remover:
@@ -349,12 +322,15 @@ class _Job:
         self.facts[stage] = {**report.facts, "refused": report.refused}
         if stage is Stage.DETECTING:
             self.candidates = report.candidates
-        detail = {"facts": self.facts[stage], "files": await self.space.keep(report.keeps)}
+        files = await self.space.keep(report.keeps)
+        detail = {"facts": self.facts[stage], "files": files, "layout": _LAYOUT}
         step.detail = detail | ({"candidates": report.candidates} if stage is Stage.DETECTING else {})
 
     async def _resume(self, stage: Stage, detail: Any) -> bool:
         """Take up what an earlier attempt left; False if it is not there, and the step has to be done again."""
-        if not isinstance(detail, dict) or not await self.space.restore(detail.get("files", {})):
+        if not isinstance(detail, dict) or detail.get("layout") != _LAYOUT:
+            return False
+        if not await self.space.restore(detail["files"]):
             return False
         if stage is Stage.PACKAGING and not await self._is_packed(detail):
             return False

@@ -81,7 +81,7 @@ def _learn(order: StageOrder, picture: Picture, hints: Hints | None, progress: P
     for name in order.views:
         try:
             view, _ = formats.read(order.path(name))
-        except (OSError, ValueError, SyntaxError):  # it is told when its own turn comes
+        except formats.BROKEN:  # it is told when its own turn comes
             continue
         if view.shape == picture.shape:
             views.append(view)

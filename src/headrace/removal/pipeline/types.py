@@ -4,7 +4,6 @@ from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from typing import Any, Protocol
 
-from headrace.removal.passwords import FOLLOWER
 from headrace.removal.pipeline.model import RemovalOrder, Stage
 from headrace.tasks.context import TaskContext
 from headrace.tasks.model import MEDIA_TYPES
@@ -42,7 +41,7 @@ def removal_types(remover: Removes | None = None) -> Registry:
             steps=tuple(Stage),
             units="payload.units",
             limited_by_plan=True,
-            followers=("results", FOLLOWER),
+            followers=("results",),
             events="always",
             backoff=_PATIENCE,
             grace=timedelta(seconds=1),
@@ -54,7 +53,6 @@ def removal_types(remover: Removes | None = None) -> Registry:
         submit=USERS,
         # It costs nothing: nobody's looks keep orders waiting. So no priority, though somebody sits before a screen: of
         # each user and type one is taken in turn, and where one file is worked on at a time, looks would be all.
-        followers=(FOLLOWER,),
         limit_key="user",
         max_running_per_key=1,
         max_attempts=2,

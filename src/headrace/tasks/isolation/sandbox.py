@@ -55,11 +55,12 @@ _DEVICES = ("/dev/null", "/dev/zero", "/dev/random", "/dev/urandom")
 _SCOPE_SIGNAL = 1 << 1
 _KNOWS_REFER, _KNOWS_SCOPES = 2, 6
 
-_LOAD, _JUMP_IF_EQUAL, _JUMP_IF_GREATER_OR_EQUAL, _RETURN = 0x20, 0x15, 0x35, 0x06
+_LOAD, _AND, _JUMP_IF_EQUAL, _JUMP_IF_GREATER_OR_EQUAL, _RETURN = 0x20, 0x54, 0x15, 0x35, 0x06
 _ALLOW, _REFUSE = 0x7FFF0000, 0x00050000 | 13  # EACCES
 _X32 = 0x40000000
 _IO_URING_SETUP = 425
 _AF_UNIX, _W_OK = 1, 2
+_SOCK_STREAM, _SOCK_TYPES = 1, 0xF  # and which bits say what a socket is
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,14 +69,15 @@ class _Machine:
 
     audit: int
     socket: int
+    socketpair: int
     connect: int
     access: int  # the call that asks whether a file may be written, and which of its arguments says so
     access_mode: int
 
 
 _ARCHITECTURES = {
-    "x86_64": _Machine(0xC000003E, 41, 42, 21, 1),
-    "aarch64": _Machine(0xC00000B7, 198, 203, 48, 2),
+    "x86_64": _Machine(0xC000003E, 41, 53, 42, 21, 1),
+    "aarch64": _Machine(0xC00000B7, 198, 199, 203, 48, 2),
 }
 
 
@@ -198,9 +200,12 @@ class _Program(ctypes.Structure):
 
 
 def _give_up_sockets(libc: ctypes.CDLL) -> bool:
-    """Refuse socket(2), and io_uring, which makes sockets without it. Pairs of sockets inside the process stay."""
+    """Refuse socket(2), and io_uring, which makes sockets without it. Pairs of sockets inside the process stay, if
+    they are streams: half a pair of datagrams sends to whoever has a name, the system's log for one."""
     machine = _ARCHITECTURES.get(platform.machine())
-    return machine is not None and _install(libc, machine, _refused(machine.socket))
+    return machine is not None and _install(
+        libc, machine, (*_refused(machine.socket), *_streams_alone(machine.socketpair))
+    )
 
 
 def _keep_to_itself(libc: ctypes.CDLL) -> bool:
@@ -218,6 +223,8 @@ def _keep_to_itself(libc: ctypes.CDLL) -> bool:
         (
             *_refused(machine.connect),
             *_decided(machine.access, machine.access_mode, _W_OK, equal=_REFUSE, other=_ALLOW),
+            *_streams_alone(machine.socketpair),
+            *_streams_alone(machine.socket),
             *_decided(machine.socket, 0, _AF_UNIX, equal=_ALLOW, other=_REFUSE),
         ),
     )
@@ -229,6 +236,18 @@ _Steps = tuple[tuple[int, int, int, int], ...]
 
 def _refused(call: int) -> _Steps:
     return ((_JUMP_IF_EQUAL, 0, 1, call), (_RETURN, 0, 0, _REFUSE))
+
+
+def _streams_alone(call: int) -> _Steps:
+    """Refuse a call that makes sockets of another type, which is its second argument."""
+    return (
+        (_JUMP_IF_EQUAL, 0, 5, call),
+        (_LOAD, 0, 0, 16 + 8),
+        (_AND, 0, 0, _SOCK_TYPES),
+        (_JUMP_IF_EQUAL, 1, 0, _SOCK_STREAM),
+        (_RETURN, 0, 0, _REFUSE),
+        (_LOAD, 0, 0, 0),
+    )
 
 
 def _decided(call: int, argument: int, value: int, *, equal: int, other: int) -> _Steps:
