@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from headrace.database import Database
+from headrace.database import Database, DatabaseUnavailable
 from headrace.operations.changes import live
 from headrace.operations.changes.live import Changes, ChangesConfig, Heartbeat, Revoked
 from headrace.operations.changes.model import Kind, News
@@ -117,6 +117,24 @@ async def test_who_comes_back_reads_everything_again_and_who_may_no_longer_look_
         assert isinstance(first, News)
         assert first.kinds == frozenset(Kind)
         assert isinstance(await anext(news), Revoked)
+
+
+async def test_while_nobody_can_tell_whether_they_may_look_news_wait(db: Database) -> None:
+    answers: list[bool | Exception] = [DatabaseUnavailable(), RuntimeError("a mistake of ours"), True, False]
+
+    async def may_see() -> bool:
+        answer = answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    changes = Changes(db, ChangesConfig(heartbeat=timedelta(0)))
+    async with aclosing(changes.follow("u1", again=False, may_see=may_see)) as news:
+        await anext(news)
+        for stream in changes._streams:
+            stream.tell(News(frozenset({Kind.LOCKS})))
+        rest = [each async for each in news]
+    assert rest == [Heartbeat(), Heartbeat(), News(frozenset({Kind.LOCKS})), Heartbeat(), Revoked()]
 
 
 async def test_nobody_opens_streams_without_end(db: Database) -> None:

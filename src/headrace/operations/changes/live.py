@@ -144,15 +144,19 @@ class Changes:
         try:
             yield EVERYTHING if again else News()
             while not self._stopped and time.monotonic() < ends_at:
+                stream.woken.clear()
+                allowed: bool | None = True
                 if time.monotonic() >= check_at:
-                    if not await may_see():
+                    allowed = await _ask(may_see)
+                    if allowed is False:
                         yield Revoked()
                         return
-                    check_at = time.monotonic() + every
-                stream.woken.clear()
-                untold, stream.untold = stream.untold, []
-                for news in untold:
-                    yield news
+                    if allowed:
+                        check_at = time.monotonic() + every
+                if allowed:  # while nobody can tell, nothing is shown
+                    untold, stream.untold = stream.untold, []
+                    for news in untold:
+                        yield news
                 try:
                     async with asyncio.timeout(every):
                         await stream.woken.wait()
@@ -162,6 +166,17 @@ class Changes:
             self._streams.discard(stream)
             if not self._streams:
                 self._watched.clear()
+
+
+async def _ask(may_see: MaySee) -> bool | None:
+    """Whether they may still look on; None when nobody can tell."""
+    try:
+        return await may_see()
+    except HeadraceError as exc:
+        log.warning("changes.unasked", error=exc.code)
+    except Exception:
+        log.exception("changes.unasked")
+    return None
 
 
 @asynccontextmanager
