@@ -119,7 +119,7 @@ def test_a_folder_of_secrets_that_may_not_be_read_is_named(monkeypatch: pytest.M
 
     monkeypatch.setenv("HEADRACE_SECRETS_DIR", str(clean_place))
     monkeypatch.setattr(Path, "iterdir", refuse)
-    with pytest.raises(BadSettings, match="HEADRACE_SECRETS_DIR .* cannot be read"):
+    with pytest.raises(BadSettings, match=r"HEADRACE_SECRETS_DIR .* cannot be read"):
         settings.load()
 
 

@@ -206,6 +206,7 @@ class TaskType(Answer):
     max_running: int | None = None
     max_running_per_key: int | None = None
     limit_key: str | None = None
+    limited_by_plan: bool = False
     units: str | None = None
     retention: Mapping[str, float | None] | None = None
     payload_schema: Any = None
