@@ -122,6 +122,8 @@ DAMAGE = {
     "VALUES ('upl', 2, 1, repeat('0', 64))",
     "a media task has its declaration": "UPDATE tasks SET task_type = 'IMAGE', input_asset_id = 'ast', "
     "quality_level = 'HIGH', mode = 'AUTO', output_format = 'png' WHERE task_type = 'shaky'",
+    "a document's password is there no longer": "INSERT INTO removal_passwords (task_id, sealed) "
+    f"VALUES ({TASK}, '0123abcd.c2VhbGVk')",
     "the result file of a task lies under": f"INSERT INTO task_results (task_id, result_key) VALUES ({TASK}, 'k')",
     "a task has one place in the queue until": f"{QUEUE} VALUES (now(), 1, 0, 1, {TASK}, NULL, NULL)",
     "a place in the queue belongs to a task": f"{QUEUE} VALUES (now(), 1, 0, 1, 'tsk_nobody', NULL, NULL)",

@@ -22,6 +22,8 @@ from headrace.audit import record as record_event
 from headrace.database import Database, DatabaseUnavailable
 from headrace.errors import Unauthenticated
 from headrace.operations.audit import routes as audit_routes
+from headrace.operations.changes import routes as change_routes
+from headrace.operations.changes.live import ChangesConfig, open_changes
 from headrace.tasks import live
 from headrace.tasks.catalog import RegistryCatalog
 from headrace.tasks.context import TaskContext
@@ -82,29 +84,35 @@ async def site(bench: Bench) -> AsyncIterator[Site]:
     async with (
         service.open_accounts(CHEAP, secret=stand.SECRET) as accounts,
         live.open_watch(bench.db, QUICK) as watch,
+        open_changes(bench.db, ChangesConfig(heartbeat=QUICK.heartbeat)) as changes,
     ):
         tasks = Tasks(bench.submitter, RegistryCatalog(bench.registry), bench.followers)
         app = create_app(
             stand.services(bench.db, authenticate=accounts.authenticate),
             WebConfig(),
-            routers=[create_router(tasks, watch), account_routes.create_router(accounts)],
+            routers=[
+                create_router(tasks, watch),
+                account_routes.create_router(accounts),
+                change_routes.create_router(changes),
+            ],
         )
         server = uvicorn.Server(uvicorn.Config(app, log_config=None, lifespan="off"))
         serving = asyncio.create_task(server._serve(sockets=[bound]))
         yield Site(bench, accounts, f"http://127.0.0.1:{bound.getsockname()[1]}")
         watch.stop()
+        changes.stop()
         server.should_exit = True
         async with asyncio.timeout(30):
             await serving
 
 
-async def told_after(site: Site, token: str, task: str, shut_out: Callable[[], Awaitable[object]]) -> list[str]:
+async def told_after(site: Site, token: str, path: str, shut_out: Callable[[], Awaitable[object]]) -> list[str]:
     """Which events come after the door was shut, until the stream ends."""
     kinds: list[str] = []
     async with (
         asyncio.timeout(60),
         site.client(token) as client,
-        client.stream("GET", f"/v1/tasks/{task}/events") as stream,
+        client.stream("GET", path) as stream,
     ):
         assert stream.status_code == 200
         shut = False
@@ -115,7 +123,7 @@ async def told_after(site: Site, token: str, task: str, shut_out: Callable[[], A
                 await shut_out()
                 shut, kinds = True, []
     async with site.client(token) as client:
-        assert (await client.get(f"/v1/tasks/{task}/events")).status_code in {401, 404}
+        assert (await client.get(path)).status_code in {401, 403, 404}
     return kinds
 
 
@@ -141,15 +149,16 @@ async def test_a_stream_ends_soon_after_its_credential(site: Site, how: str, run
 
         if running:
             async with site.bench.working():
-                kinds = await told_after(site, token, task, shut_out)
+                kinds = await told_after(site, token, f"/v1/tasks/{task}/events", shut_out)
                 async with site.bench.db.transaction() as tx:
                     await tx.execute("UPDATE headrace.task_queue SET cancel_requested = true")
         else:
-            kinds = await told_after(site, token, task, shut_out)
+            kinds = await told_after(site, token, f"/v1/tasks/{task}/events", shut_out)
     assert kinds[-1] == "revoked"
 
 
-async def test_an_administrator_who_is_one_no_longer_sees_no_more_of_others(site: Site) -> None:
+@pytest.mark.parametrize("path", ["/v1/tasks/{task}/events", "/v1/admin/changes"])
+async def test_an_administrator_who_is_one_no_longer_sees_no_more_of_others(site: Site, path: str) -> None:
     await site.register("first", Role.ADMIN)
     ada, root = await site.register("ada"), await site.register("root", Role.ADMIN)
     task = await site.bench.submit("chatter", user_id=ada)
@@ -158,7 +167,7 @@ async def test_an_administrator_who_is_one_no_longer_sees_no_more_of_others(site
         async with site.bench.db.transaction() as tx:
             await administration.set_role(tx, OPERATOR, root, Role.USER)
 
-    assert await told_after(site, await site.log_in("root"), task, shut_out) == ["revoked"]
+    assert await told_after(site, await site.log_in("root"), path.format(task=task), shut_out) == ["revoked"]
 
 
 async def test_while_nobody_can_tell_a_stream_shows_nothing_and_goes_on_later(bench: Bench) -> None:

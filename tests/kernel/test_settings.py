@@ -102,6 +102,27 @@ def test_a_secret_may_be_a_file_and_a_variable_wins_over_it(monkeypatch: pytest.
     assert found.get_secret_value().startswith("from the variable")
 
 
+def test_files_are_utf_8_whatever_the_locale_says(monkeypatch: pytest.MonkeyPatch, clean_place: Path) -> None:
+    monkeypatch.setenv("HEADRACE_SECRETS_DIR", str(clean_place))
+    (clean_place / "headrace_secret_key").write_text("ein Schlüssel, lang genug und geheim", "utf-8")
+    (clean_place / "headrace.toml").write_text('data_dir = "/srv/水头"', "utf-8")
+    monkeypatch.setattr("io.text_encoding", lambda given, *_: given or "latin-1")
+    found = settings.load()
+    assert found.data_dir == Path("/srv/水头")
+    assert found.secret_key is not None
+    assert found.secret_key.get_secret_value() == "ein Schlüssel, lang genug und geheim"
+
+
+def test_a_folder_of_secrets_that_may_not_be_read_is_named(monkeypatch: pytest.MonkeyPatch, clean_place: Path) -> None:
+    def refuse(_: Path) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setenv("HEADRACE_SECRETS_DIR", str(clean_place))
+    monkeypatch.setattr(Path, "iterdir", refuse)
+    with pytest.raises(BadSettings, match=r"HEADRACE_SECRETS_DIR .* cannot be read"):
+        settings.load()
+
+
 def test_every_setting_is_documented_and_the_page_shows_defaults_only(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HEADRACE_API_PORT", "9001")
     page = settings.reference_page()

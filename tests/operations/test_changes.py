@@ -6,7 +6,8 @@ from datetime import timedelta
 
 import pytest
 
-from headrace.database import Database
+from headrace.database import Database, DatabaseUnavailable
+from headrace.operations.changes import live
 from headrace.operations.changes.live import Changes, ChangesConfig, Heartbeat, Revoked
 from headrace.operations.changes.model import Kind, News
 from headrace.tasks.live import TooManyStreams
@@ -43,6 +44,39 @@ async def test_a_task_that_moves_is_told_once_as_it_is_now(db: Database, databas
         await db.fetch_alone(TOUCH_TASK, before)
         assert [(task.id, task.progress) for task in (await changes.run_once()).tasks] == [(before, 40)]
         assert not (await changes.run_once()).tasks
+
+
+async def test_what_could_not_be_read_is_still_told_at_the_next_look(
+    db: Database, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def away(*_: object) -> None:
+        raise OSError("the server closed the connection")
+
+    async with whole_api(database_url) as (world, _):
+        changes = Changes(db)
+        await changes.run_once()
+        made = await world.task()
+        with monkeypatch.context() as broken:
+            broken.setattr(live, "list_named", away)
+            with pytest.raises(OSError, match="closed"):
+                await changes.run_once()
+        assert [task.id for task in (await changes.run_once()).tasks] == [made]
+
+
+async def test_new_tasks_are_told_newest_first_and_deleted_ones_by_reading_again(
+    db: Database, database_url: str
+) -> None:
+    async with whole_api(database_url) as (world, _):
+        changes = Changes(db)
+        await changes.run_once()
+        made = [await world.task() for _ in range(5)]
+        assert [task.id for task in (await changes.run_once()).tasks] == made[::-1]
+        await world.send("POST", f"/v1/tasks/{made[0]}/cancel")
+        await changes.run_once()
+        assert (await world.send("DELETE", f"/v1/tasks/{made[0]}")).status_code == 204
+        news = await changes.run_once()
+        assert not news.tasks
+        assert Kind.TASKS in news.kinds
 
 
 async def test_where_too_many_move_the_list_is_to_be_read_again(db: Database, database_url: str) -> None:
@@ -83,6 +117,24 @@ async def test_who_comes_back_reads_everything_again_and_who_may_no_longer_look_
         assert isinstance(first, News)
         assert first.kinds == frozenset(Kind)
         assert isinstance(await anext(news), Revoked)
+
+
+async def test_while_nobody_can_tell_whether_they_may_look_news_wait(db: Database) -> None:
+    answers: list[bool | Exception] = [DatabaseUnavailable(), RuntimeError("a mistake of ours"), True, False]
+
+    async def may_see() -> bool:
+        answer = answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    changes = Changes(db, ChangesConfig(heartbeat=timedelta(0)))
+    async with aclosing(changes.follow("u1", again=False, may_see=may_see)) as news:
+        await anext(news)
+        for stream in changes._streams:
+            stream.tell(News(frozenset({Kind.LOCKS})))
+        rest = [each async for each in news]
+    assert rest == [Heartbeat(), Heartbeat(), News(frozenset({Kind.LOCKS})), Heartbeat(), Revoked()]
 
 
 async def test_nobody_opens_streams_without_end(db: Database) -> None:

@@ -58,6 +58,7 @@ export function signedIn(login: LoginOut): void {
   const before = session;
   const me: Me = { user: login.user, csrf_token: login.csrf_token, session_id: login.session.id };
   if (before.state === "expired" && before.me.user.id !== me.user.id) {
+    forgetStored();
     location.assign("/");
     return;
   }

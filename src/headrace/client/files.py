@@ -3,15 +3,17 @@
 import asyncio
 import base64
 import hashlib
-from collections.abc import AsyncGenerator, Callable, Sequence
-from datetime import timedelta
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import httpx
 
 from headrace import ids
 from headrace.client.errors import ApiError, Unreachable
-from headrace.client.model import File, Link, ResultFile, StorageUse, Upload
+from headrace.client.model import Answer
 from headrace.client.verbs import Verbs, given, part
 from headrace.errors import Invalid
 
@@ -22,6 +24,73 @@ _SMALL = 4 * 1024 * 1024  # below, one request is quicker than three
 _AT_ONCE = 4
 _COMPLETING = timedelta(minutes=10)
 _PIECE = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class File(Answer):
+    """A file of yours, and what is in it."""
+
+    id: str
+    user_id: str
+    name: str
+    media_type: str
+    mime_type: str
+    size_bytes: int
+    sha256: str
+    created_at: datetime
+    meta: Mapping[str, Any] = field(default_factory=dict)
+    expire_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Upload(Answer):
+    """An upload in parts; ``stored`` are those that are there."""
+
+    id: str
+    asset_id: str
+    name: str
+    size_bytes: int
+    part_bytes: int
+    parts: int
+    status: str
+    created_at: datetime
+    expire_at: datetime
+    sha256: str | None = None
+    direct: bool = False
+    error_code: str | None = None
+    stored: Sequence[Mapping[str, Any]] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Link(Answer):
+    """Whoever has it can read the file."""
+
+    url: str = field(repr=False)
+    expires_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class StorageUse(Answer):
+    """How much room a user's files take, and may take."""
+
+    stored_bytes: int
+    limit_bytes: int | None = None
+    largest_file_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ResultFile(Answer):
+    """The file that a task has made."""
+
+    task_id: str
+    created_at: datetime
+    name: str | None = None
+    mime_type: str | None = None
+    size_bytes: int | None = None
+    sha256: str | None = None
+    preview: Mapping[str, Any] | None = None
+    metrics: Mapping[str, Any] | None = None
+    expire_at: datetime | None = None
 
 
 class BrokenDownload(Invalid):

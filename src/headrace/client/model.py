@@ -1,6 +1,6 @@
 """What the server answers with, as frozen values. Fields that a newer server adds are passed over."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from datetime import datetime, timedelta
 from typing import Any, Self
@@ -206,6 +206,7 @@ class TaskType(Answer):
     max_running: int | None = None
     max_running_per_key: int | None = None
     limit_key: str | None = None
+    limited_by_plan: bool = False
     units: str | None = None
     retention: Mapping[str, float | None] | None = None
     payload_schema: Any = None
@@ -399,123 +400,3 @@ class Lock(Answer):
     remaining_seconds: float = 0.0
     ttl_seconds: float = 30.0  # what it was taken or renewed for, by this client
     token: str | None = field(default=None, repr=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Entitlement(Answer):
-    """Units that may be used in a period."""
-
-    id: str
-    user_id: str
-    plan_id: str
-    quota_total: int
-    quota_left: int
-    period_start: datetime
-    period_end: datetime
-    status: str
-    subscription_id: str | None = None
-    created_at: datetime | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class LedgerEntry(Answer):
-    """Units that were granted, held for a task, used by it or given back."""
-
-    id: str
-    user_id: str
-    units: int
-    direction: str
-    status: str
-    source: str
-    created_at: datetime
-    task_id: str | None = None
-    entitlement_id: str | None = None
-    hold_id: str | None = None
-    remark: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Balance(Answer):
-    """What can be used now."""
-
-    total: int
-    left: int
-    held: int
-    renews_at: datetime | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class UsedDay(Answer):
-    """What was charged and given back on one day (UTC)."""
-
-    day: str
-    used: int
-    released: int
-    tasks: int
-
-
-@dataclass(frozen=True, slots=True)
-class File(Answer):
-    """A file of yours, and what is in it."""
-
-    id: str
-    user_id: str
-    name: str
-    media_type: str
-    mime_type: str
-    size_bytes: int
-    sha256: str
-    created_at: datetime
-    meta: Mapping[str, Any] = field(default_factory=dict)
-    expire_at: datetime | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Upload(Answer):
-    """An upload in parts; ``stored`` are those that are there."""
-
-    id: str
-    asset_id: str
-    name: str
-    size_bytes: int
-    part_bytes: int
-    parts: int
-    status: str
-    created_at: datetime
-    expire_at: datetime
-    sha256: str | None = None
-    direct: bool = False
-    error_code: str | None = None
-    stored: Sequence[Mapping[str, Any]] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Link(Answer):
-    """Whoever has it can read the file."""
-
-    url: str = field(repr=False)
-    expires_at: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class StorageUse(Answer):
-    """How much room a user's files take, and may take."""
-
-    stored_bytes: int
-    limit_bytes: int | None = None
-    largest_file_bytes: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ResultFile(Answer):
-    """The file that a task has made."""
-
-    task_id: str
-    created_at: datetime
-    name: str | None = None
-    mime_type: str | None = None
-    size_bytes: int | None = None
-    sha256: str | None = None
-    preview: Mapping[str, Any] | None = None
-    metrics: Mapping[str, Any] | None = None
-    expire_at: datetime | None = None

@@ -4,16 +4,12 @@ from headrace.client.accounts import ApiKey, Me, User
 from headrace.client.asynchronous import Client
 from headrace.client.bulk import BulkAction, StatisticsStep
 from headrace.client.errors import ApiError, Unreachable
+from headrace.client.files import File, Link, ResultFile, StorageUse, Upload
 from headrace.client.inbox import Notification
 from headrace.client.model import (
-    Balance,
-    Entitlement,
     EventType,
     Execution,
-    File,
     Held,
-    LedgerEntry,
-    Link,
     Lock,
     LogLine,
     NewSchedule,
@@ -21,16 +17,12 @@ from headrace.client.model import (
     Queue,
     QueueRules,
     Reason,
-    ResultFile,
     RunWhy,
     Schedule,
     Statistics,
     Step,
-    StorageUse,
     Task,
     TaskType,
-    Upload,
-    UsedDay,
     Why,
     Worker,
 )
@@ -38,6 +30,7 @@ from headrace.client.removals import Candidate, NewRemoval, Quote, Removal
 from headrace.client.retrying import RetryPolicy
 from headrace.client.subscriptions import Order, Ordered, Plan, Subscription
 from headrace.client.synchronous import SyncClient
+from headrace.client.usage import Balance, Entitlement, LedgerEntry, UsedDay
 from headrace.client.webhooks import Delivery, Endpoint, EndpointStatistics, NewEndpoint
 
 __all__ = [

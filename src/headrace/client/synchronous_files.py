@@ -6,8 +6,7 @@ from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from pathlib import Path
 
-from headrace.client.files import Files, OnBytes
-from headrace.client.model import File, Link, ResultFile, StorageUse, Upload
+from headrace.client.files import File, Files, Link, OnBytes, ResultFile, StorageUse, Upload
 from headrace.client.synchronous_schedules import Loop
 
 

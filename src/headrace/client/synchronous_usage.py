@@ -3,9 +3,8 @@
 from collections.abc import Iterator
 from datetime import date, datetime
 
-from headrace.client.model import Balance, Entitlement, LedgerEntry, UsedDay
 from headrace.client.synchronous_schedules import Loop
-from headrace.client.usage import Usage
+from headrace.client.usage import Balance, Entitlement, LedgerEntry, Usage, UsedDay
 
 
 class SyncUsage:

@@ -95,9 +95,9 @@ def _from_variables() -> dict[str, object]:
 
 def _from_folder(folder: Path) -> dict[str, object]:
     """A file for each secret, as Docker and Kubernetes mount them; files of other programs are left alone."""
-    files = {_setting(file.name.upper()): file for file in folder.iterdir() if file.is_file()}
     try:
-        return {name: file.read_text().strip() for name, file in files.items() if name in Settings.model_fields}
+        files = {_setting(file.name.upper()): file for file in folder.iterdir() if file.is_file()}
+        return {name: file.read_text("utf-8").strip() for name, file in files.items() if name in Settings.model_fields}
     except (OSError, UnicodeDecodeError) as exc:
         raise BadSettings(f"A file in HEADRACE_SECRETS_DIR ({folder}) cannot be read: {exc}") from None
 
@@ -105,7 +105,7 @@ def _from_folder(folder: Path) -> dict[str, object]:
 def _from_file() -> dict[str, object]:
     file = config_file()
     try:
-        return tomllib.loads(file.read_text()) if file.is_file() else {}
+        return tomllib.loads(file.read_text("utf-8")) if file.is_file() else {}
     except OSError as exc:
         raise BadSettings(f"{file} cannot be read: {exc.strerror}.") from None
     except ValueError as exc:

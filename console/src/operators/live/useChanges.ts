@@ -66,7 +66,8 @@ export function useChanges(): void {
         }
       },
       (open) => {
-        if (live && !open && !document.hidden) void queries.invalidateQueries({ queryKey: ["operators"] });
+        // What happened before it came is not told; and pages that wait for news look by themselves when none comes.
+        if (open !== live && !document.hidden) again.everything();
         live = open;
       },
     );
@@ -86,12 +87,17 @@ function rereader(queries: QueryClient) {
     read.set(kind, Date.now());
     for (const queryKey of SHOWN[kind] ?? []) void queries.invalidateQueries({ queryKey });
   };
+  const soon = (kind: Kind, atLeast = 0) => {
+    if (timers.has(kind)) return;
+    const pause = AUDITED.includes(kind) ? AUDITED_EVERY_MS : OFTEN_MS;
+    const wait = (read.get(kind) ?? 0) + pause - Date.now();
+    timers.set(kind, setTimeout(look, Math.max(atLeast, wait), kind));
+  };
   return {
-    soon(kind: Kind) {
-      if (timers.has(kind)) return;
-      const pause = AUDITED.includes(kind) ? AUDITED_EVERY_MS : OFTEN_MS;
-      const wait = (read.get(kind) ?? 0) + pause - Date.now();
-      timers.set(kind, setTimeout(look, Math.max(0, wait), kind));
+    soon,
+    /** A little later: the server counts from its first look on. */
+    everything() {
+      for (const kind of Object.keys(SHOWN) as Kind[]) soon(kind, OFTEN_MS);
     },
     stop() {
       for (const timer of timers.values()) clearTimeout(timer);

@@ -2,7 +2,7 @@ import { ActionIcon, Group, NumberInput, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
 import { api, data, type RemovalOut, type ResultOut } from "../../api";
-import { IconChevronLeft, IconChevronRight, Loading } from "../../components";
+import { Empty, IconChevronLeft, IconChevronRight, Loading } from "../../components";
 import { useText } from "../../i18n";
 import { CompareSlider } from "./CompareSlider";
 import { metaOf, pageUrl, resultPageUrl, sizeOf } from "./media";
@@ -29,7 +29,16 @@ export function PagesView({ removal, result }: { removal: RemovalOut; result: Re
       for (const url of [pageUrl(removal.asset_id, page + 1), resultPageUrl(removal.id, page + 1)])
         new Image().src = url;
   }, [page, pages, removal.asset_id, removal.id]);
+  const picker = pages > 1 && <PagePicker page={page} pages={pages} onChange={setPage} />;
   if (size === null) return <Loading />;
+  if (size === "none") {
+    return (
+      <>
+        <Empty title={t("noPicture")} />
+        {picker}
+      </>
+    );
+  }
   const points = asset.data ? sizeOf(asset.data) : null;
   const scale = points ? size.width / points.width : 0;
   // Boxes are told in points of the first page: on a page of another shape they would be elsewhere.
@@ -44,7 +53,7 @@ export function PagesView({ removal, result }: { removal: RemovalOut; result: Re
         size={size}
         boxes={boxes.map(({ box }) => box.map((value) => value * scale))}
       />
-      {pages > 1 && <PagePicker page={page} pages={pages} onChange={setPage} />}
+      {picker}
     </>
   );
 }

@@ -50,6 +50,7 @@ function Pictures({ removal, result }: { removal: RemovalOut; result: ResultOut 
     image.src = contentUrl(removal.asset_id);
   }, [removal.asset_id]);
   if (size === null) return <Loading />;
+  if (size === "none") return <Empty title={t("noPicture")} />;
   return (
     <CompareSlider
       before={<img src={before} alt={t("before")} draggable={false} />}
@@ -61,17 +62,25 @@ function Pictures({ removal, result }: { removal: RemovalOut; result: ResultOut 
 }
 
 /** The size of a picture once it is there; while the next one is on its way, that of the last. */
-export function useNaturalSize(url: string): Size | null {
-  const [size, setSize] = useState<Size | null>(null);
+export function useNaturalSize(url: string): Size | "none" | null {
+  const [size, setSize] = useState<Size | "none" | null>(null);
   useEffect(() => {
     const image = new Image();
+    image.onerror = () => setSize("none");
     image.onload = () => {
       const found = { width: image.naturalWidth, height: image.naturalHeight };
-      setSize((before) => (before?.width === found.width && before.height === found.height ? before : found));
+      setSize((before) => (isSame(before, found) ? before : found));
     };
     image.src = url;
+    return () => {
+      image.onload = image.onerror = null; // of a page that is left already
+    };
   }, [url]);
   return size;
+}
+
+function isSame(one: Size | "none" | null, other: Size): boolean {
+  return one !== null && one !== "none" && one.width === other.width && one.height === other.height;
 }
 
 /** Frames of a film that no browser plays, as one picture of two halves: the changed part before, and after. */

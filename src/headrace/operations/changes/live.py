@@ -102,11 +102,12 @@ class Changes:
         window = self._config.window
         writes = await store.count_writes(self._db, within=window)
         moved = set(await store.list_moved(self._db, within=window, limit=self._config.rows))
-        before, self._writes = self._writes, writes
-        new, self._seen = moved - self._seen, moved
-        if before is None:
-            return News()
-        news = await self._read(store.kinds_of(before, writes), [each.task_id for each in new])
+        news = News()
+        if self._writes is not None:
+            new = [each.task_id for each in moved - self._seen]
+            news = await self._read(store.kinds_of(self._writes, writes), new)
+        # Only now: what could not be read is still news at the next look.
+        self._writes, self._seen = writes, moved
         if news:
             for stream in self._streams:
                 stream.tell(news)
@@ -120,7 +121,10 @@ class Changes:
         async with self._db.transaction(readonly=True) as tx:
             tasks = await list_named(tx, task_ids)
             runs = await list_of_tasks(tx, [task.id for task in tasks.values() if task.schedule_uid is not None])
-        return News(kinds, list(tasks.values()), runs)
+        if len(tasks) < len(set(task_ids)):  # deleted: a list that shows them must be read again
+            kinds |= {Kind.TASKS, Kind.RUNS}
+        newest_first = sorted(tasks.values(), key=lambda task: (task.created_at, task.id), reverse=True)
+        return News(kinds, newest_first, sorted(runs, key=lambda run: run.created_at, reverse=True))
 
     def check_room(self, user_id: str) -> None:
         own = sum(stream.user_id == user_id for stream in self._streams)
@@ -140,15 +144,19 @@ class Changes:
         try:
             yield EVERYTHING if again else News()
             while not self._stopped and time.monotonic() < ends_at:
+                stream.woken.clear()
+                allowed: bool | None = True
                 if time.monotonic() >= check_at:
-                    if not await may_see():
+                    allowed = await _ask(may_see)
+                    if allowed is False:
                         yield Revoked()
                         return
-                    check_at = time.monotonic() + every
-                stream.woken.clear()
-                untold, stream.untold = stream.untold, []
-                for news in untold:
-                    yield news
+                    if allowed:
+                        check_at = time.monotonic() + every
+                if allowed:  # while nobody can tell, nothing is shown
+                    untold, stream.untold = stream.untold, []
+                    for news in untold:
+                        yield news
                 try:
                     async with asyncio.timeout(every):
                         await stream.woken.wait()
@@ -158,6 +166,17 @@ class Changes:
             self._streams.discard(stream)
             if not self._streams:
                 self._watched.clear()
+
+
+async def _ask(may_see: MaySee) -> bool | None:
+    """Whether they may still look on; None when nobody can tell."""
+    try:
+        return await may_see()
+    except HeadraceError as exc:
+        log.warning("changes.unasked", error=exc.code)
+    except Exception:
+        log.exception("changes.unasked")
+    return None
 
 
 @asynccontextmanager

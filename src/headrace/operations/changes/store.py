@@ -66,13 +66,13 @@ SELECT task.id, task.version
 FROM unnest($1::varchar[]) AS wanted (status)
 CROSS JOIN LATERAL (
   SELECT id, version FROM headrace.tasks
-  WHERE status = wanted.status AND updated_at > now() - $2::interval AND deleted_at IS NULL
+  WHERE status = wanted.status AND updated_at > now() - $2::interval
   ORDER BY updated_at DESC LIMIT $3
 ) AS task
 """
 
 
 async def list_moved(db: Database, *, within: timedelta, limit: int) -> list[Moved]:
-    """Tasks that were written to lately, at most so many of each status."""
+    """Tasks that were written to lately or deleted, at most so many of each status."""
     rows = await db.fetch_alone(LIST_MOVED, sorted(TaskStatus), within, limit)
     return [Moved(*row) for row in rows]
