@@ -10,9 +10,9 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from headrace.removal.video import detecting, solving, turning
+from headrace.removal.video import detecting, solving, tracking, turning
 from headrace.removal.video.marks import Mark, rested
-from headrace.removal.video.model import Check, Placed, VideoOrder
+from headrace.removal.video.model import Check, Kind, Placed, VideoOrder
 from headrace.removal.video.packaging import Package
 from headrace.removal.video.planes import views_of
 from headrace.removal.video.probing import Facts, probe
@@ -26,8 +26,11 @@ _LOOKED_AT = 24  # frames that are kept for the second look and for the preview
 _LOOKS = 4  # of these, that the eye looks at: it knows where
 _SEEN = 0.1  # how strong what is left is, from which on the mark is not gone
 _LARGE = 0.03  # of the mark: what is smaller is what compression left of an edge
+_LASTS = 0.3  # of the mark's edges: so much that stays of them is seen
 _WORD = 0.5  # of the mark: so much that stays beside it is a word that was overlooked
 _BESIDE, _RIM = 16, 6  # pixels: around a mark that are looked at, at least; around what stays on purpose that are not
+_CERTAIN, _ALIKE = 0.65, 0.4  # likeness of what is elsewhere in one frame at least; and in the others
+_TIMES, _AGREES = 3, 2  # frames that have it in one place; and pixels between these
 _DECODED = 0.6  # how far the check is when every frame was decoded
 
 
@@ -66,9 +69,14 @@ def check(
     if reason is None and result.compared == 0 and not order.told:
         reason, remains = "The mark stands out in no frame, so nothing shows that it went.", True
     if reason is None and not order.accept_poor:
-        again = _seen_again(order, result, marks, chosen, lambda: heed(_DECODED))
+        again = _seen_again(order, source, samples, result, marks, chosen, lambda: heed(_DECODED))
         if again is not None:
             reason, remains = "A second look at the result still finds a mark there.", True
+    if reason is None and not order.accept_poor and not order.told:
+        jumps = [each for each in chosen if each.candidate.kind is Kind.PARTLY]
+        places = [_elsewhere(each, samples, source, result, lambda: heed(_DECODED)) for each in jumps]
+        if any(places):
+            reason, remains = "The mark is in other places, too, and was not taken off there.", True
     changed = sum(each.changed for each in remover.erasers)
     return Check(
         reason is None,
@@ -126,8 +134,9 @@ def _decode(
 
 
 def _seen_again(
-    order: VideoOrder, result: Result, marks: list[Mark], chosen: list[Mark], heed: Callable[[], object]
-) -> Box | None:
+    order: VideoOrder, source: Facts, originals: list[Sample], result: Result, marks: list[Mark], chosen: list[Mark],
+    heed: Callable[[], object],
+) -> Box | None:  # fmt: skip
     """Where the eye, told that there was a mark, still sees one: a letter that was overlooked is in no outline."""
     facts = result.facts
     goes = {each.candidate.id for each in chosen}
@@ -148,8 +157,9 @@ def _seen_again(
         inked = np.zeros(0) if matte is None else matte.alpha[matte.alpha > solving.FAINTEST]
         size = int((mark.matte.alpha > solving.FAINTEST).sum())
         seen = inked.size > _LARGE * size and float(inked.mean()) >= _SEEN
-        beside = int(_beside(mark, found, samples, shown).sum()) if path else 0
-        if seen or beside > _WORD * size:
+        beside = int((_beside(mark, found, samples, shown) & detecting.allowed(found, [] if path else barred)).sum())
+        lasts = _lasting(mark, path, originals, source, result)
+        if seen or beside > _WORD * size or lasts > _LASTS:
             _, down, across = path[0] if path else (0.0, 0, 0)
             return inner[0] + down, inner[1] + down, inner[2] + across, inner[3] + across
     return None
@@ -162,6 +172,47 @@ def _beside(mark: Mark, found: detecting.Found, samples: list[Sample], facts: Fa
     whole[mark.box[0] : mark.box[1], mark.box[2] : mark.box[3]] = mark.matte.loose
     near = cv2.dilate(whole, np.ones((2 * _RIM + 1,) * 2, np.uint8)).view(np.bool_)[top:bottom, left:right]
     return solving.stays_with(near, found, samples, facts.layout) & ~near
+
+
+def _lasting(mark: Mark, path: Path, originals: list[Sample], source: Facts, result: Result) -> float:
+    """How much of the edges that the mark had are in the result, too; 0 where too few pictures tell."""
+    if path:
+        before, shown = rested(path, mark.window, originals, source)
+        after, cleaned = rested(path, mark.window, result.samples, result.facts)
+    else:
+        spans = [mark.within] if mark.within is not None else mark.candidate.spans
+        after = [each for each in result.samples if any(begins <= each.seconds < ends for begins, ends in spans)]
+        before = [min(originals, key=lambda other: abs(other.seconds - each.seconds)) for each in after]
+        shown, cleaned = source, result.facts
+    if min(len(after), mark.candidate.backgrounds) < solving.MANY_PICTURES:
+        return 0.0
+    return solving.lasting(before, after, (shown.layout, cleaned.layout), mark.box, mark.matte.loose)
+
+
+def _elsewhere(mark: Mark, originals: list[Sample], source: Facts, result: Result, heed: Callable[[], object]) -> bool:
+    """Whether the result shows what comes and goes in one place in another one, time and again."""
+    top, bottom, left, right = _inner(mark)
+    spans = mark.candidate.spans
+    there = [each for each in originals if any(begins <= each.seconds < ends for begins, ends in spans)]
+    total = np.zeros((bottom - top, right - left, 2), np.float32)
+    for each in there:
+        heed()
+        total += tracking.steps_of(each.planes[0], source.layout)[top:bottom, left:right]
+    rows, columns = np.s_[top - mark.box[0] : bottom - mark.box[0]], np.s_[left - mark.box[2] : right - mark.box[2]]
+    outline = tracking.Outline.of(total, np.ascontiguousarray(mark.matte.loose[rows, columns]))
+    places: list[tuple[float, int, int]] = []
+    for each in result.samples:
+        heed()
+        steps = tracking.steps_of(each.planes[0], result.facts.layout)
+        places.append(tracking.locate(outline, steps, tracking.coarseness(result.facts)))
+    for likeness, down, across in places:
+        if likeness > _CERTAIN and max(abs(down - top), abs(across - left)) > _RIM:
+            same = [
+                max(abs(down - other[1]), abs(across - other[2])) <= _AGREES and other[0] > _ALIKE for other in places
+            ]
+            if sum(same) >= _TIMES:
+                return True
+    return False
 
 
 def _path_in(path: Path, samples: list[Sample], facts: Facts) -> Path:
@@ -177,10 +228,10 @@ def _inner(mark: Mark) -> Box:
     return top + int(rows[0]), top + int(rows[-1]) + 1, left + int(columns[0]), left + int(columns[-1]) + 1
 
 
-def wider(mark: Mark, facts: Facts) -> Box:
-    """The mark with as much around it as it is high."""
+def wider(mark: Mark, facts: Facts, times: int = 1) -> Box:
+    """The mark with as much around it as it is high, or so many times that."""
     top, bottom, left, right = _inner(mark)
-    return _wider((top, bottom, left, right), max(_BESIDE, min(bottom - top, right - left)), facts)
+    return _wider((top, bottom, left, right), times * max(_BESIDE, min(bottom - top, right - left)), facts)
 
 
 def _wider(box: Box, margin: int, facts: Facts) -> Box:

@@ -96,12 +96,11 @@ def _given(
     there = np.array([placed.begins <= each.seconds < ends for each in samples])
     if not there.any():  # between two samples: the nearest stands for it
         there[int(np.argmin([abs(each.seconds - placed.begins) for each in samples]))] = True
-    all_steps = steps_in(samples, box, facts)
     inside = np.zeros((box[1] - box[0], box[3] - box[2]), np.bool_)
     inside[inner[0] - box[0] : inner[1] - box[0], inner[2] - box[2] : inner[3] - box[2]] = True
     if mask is not None:
         inside &= mask[box[0] : box[1], box[2] : box[3]]
-    which = templates.backgrounds(all_steps, inside, there)
+    which = templates.backgrounds(*steps_in(samples, box, inside, facts), there)
     sure = np.ones(len(samples))
     found = Found(box, 1.0, templates.Presence(there, sure, sure), which, inner, 1.0, ["somebody said so"])
     found.given = inside if mask is not None else None
@@ -119,14 +118,18 @@ def allowed(found: Found, barred: list[Box]) -> NDArray[np.bool_]:
     return mask
 
 
-def steps_in(samples: list[Sample], box: Box, facts: Facts, step: int = 1) -> list[templates.Steps]:
+def steps_in(
+    samples: list[Sample], box: Box, mask: NDArray[np.bool_], facts: Facts
+) -> tuple[list[templates.Steps], NDArray[np.bool_]]:
+    """How brightness changes in a box, and its mask: both smaller where all samples together would take much."""
     top, bottom, left, right = box
+    step = math.ceil(math.sqrt(mask.size / _STEPS_AT))
     size = (-(-(right - left) // step), -(-(bottom - top) // step))
     found = []
     for each in samples:
         bright = (each.planes[0][top:bottom, left:right] >> facts.layout.shift).astype(np.uint8)
         found.append(templates.steps(bright if step == 1 else cv2.resize(bright, size, interpolation=cv2.INTER_AREA)))  # type: ignore[arg-type]
-    return found
+    return found, cv2.resize(mask.view(np.uint8), size, interpolation=cv2.INTER_NEAREST).view(np.bool_)
 
 
 def canvas_of(sample: Sample, layout: Layout, step: int) -> Picture:
@@ -174,14 +177,14 @@ def _judged(
     picture: Picture, likely: NDArray[np.uint8], numbers: tuple[int, ...], step: int, facts: Facts
 ) -> list[Seed]:
     judged = judge(picture, likely, likely, least=_LEAST_SEEN)
+    tight = judged.tight.view(np.uint8)
+    whole = cv2.resize(tight, (facts.width, facts.height), interpolation=cv2.INTER_NEAREST).view(np.bool_)
     seeds = []
     for region in judged.regions:
         if max(region.width, region.height) * step < _SHORTEST:
             continue
         box = _around(region.left * step, region.top * step, region.width * step, region.height * step, facts)
-        tight = judged.tight.view(np.uint8)
-        whole = cv2.resize(tight, (facts.width, facts.height), interpolation=cv2.INTER_NEAREST)
-        mask = whole[box[0] : box[1], box[2] : box[3]].view(np.bool_)
+        mask = whole[box[0] : box[1], box[2] : box[3]].copy()  # a view would keep all of the frame
         if len(numbers) > 1 or region.width * region.height * step**2 <= _WIDEST * facts.width * facts.height:
             inner = (
                 region.top * step,
@@ -211,13 +214,10 @@ def overlap(one: Box, other: Box) -> float:
 
 def follow(seed: Seed, samples: list[Sample], facts: Facts, threads: int, heed: Heed) -> Found | None:
     """Whether what was seen in some frames is in others, too; and all of it, by a closer look at those."""
-    step = math.ceil(math.sqrt(seed.mask.size / _STEPS_AT))
-    all_steps = steps_in(samples, seed.box, facts, step)
+    all_steps, mask = steps_in(samples, seed.box, seed.mask, facts)
     first = np.zeros(len(samples), np.bool_)
     first[list(seed.samples)] = True
     heed()
-    size = all_steps[0].shape[1::-1]
-    mask = cv2.resize(seed.mask.view(np.uint8), size, interpolation=cv2.INTER_NEAREST).view(np.bool_)
     presence = templates.present(all_steps, mask, first, heed)
     if not presence.there.any():
         return None

@@ -93,11 +93,11 @@ def _moving(
         if there
     )
     views, shown = tracking.windows(samples, facts, path, *size), tracking.window_facts(facts, *size)
-    all_steps = steps_in(views, (0, size[0], 0, size[1]), shown)
     inside = np.zeros(size, np.bool_)
     inside[_WINDOW : _WINDOW + high, _WINDOW : _WINDOW + wide] = True
     # Titles that roll over a plain ground move with it: there all grounds are one.
-    which = templates.backgrounds(all_steps, inside, np.ones(len(views), np.bool_))
+    all_steps, mask = steps_in(views, (0, size[0], 0, size[1]), inside, shown)
+    which = templates.backgrounds(all_steps, mask, np.ones(len(views), np.bool_))
     presence = templates.Presence(track.there, track.likeness, track.likeness)
     inner = (_WINDOW, _WINDOW + high, _WINDOW, _WINDOW + wide)
     found = Found((0, size[0], 0, size[1]), track.seen, presence, which, inner, path=path, window=size)

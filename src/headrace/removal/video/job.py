@@ -40,6 +40,7 @@ _PROBED, _SAMPLED, _FOUND, _SOLVED, _WRITTEN, _CHECKED = 1, 8, 18, 22, 88, 99
 
 # The score of what persists without an outline: somebody must say whether it is a mark.
 _UNSHOWN = 0.6
+_FURTHER = 4  # times the height of a mark, around it: its words may be overlooked where only its logo is seen
 _HIDES = 0.85  # of alpha: what lets so little through and moves may be a thing of the picture
 
 
@@ -143,13 +144,16 @@ def _carried_out(order: VideoOrder, told: "_Told", chosen: list[Mark], progress:
 def _looked_wider(mark: Mark, order: VideoOrder, told: "_Told", heed: Callable[[], object]) -> Mark:
     """The mark with what belongs to it further around; as it was where nothing does."""
     views, shown = mark.views(told.samples, told.facts)
-    wider = checking.wider(mark, shown)
+    wider = checking.wider(mark, shown, _FURTHER if mark.candidate.backgrounds >= solving.MANY_PICTURES else 1)
     found = detecting.told(shown, views, [(wider, Placed((0, 0, 1, 1)))], None, order.threads, heed)[0]
     if not mark.path:
         spans = mark.candidate.spans
         there = [any(begins <= each.seconds < ends for begins, ends in spans) for each in views]
         found.which = np.where(there, found.which, -1) if any(there) else found.which
-    found.given = solving.persisting(found, views, shown.layout)
+    known = np.zeros((shown.height, shown.width), np.bool_)
+    known[mark.box[0] : mark.box[1], mark.box[2] : mark.box[3]] = mark.matte.alpha > solving.FAINTEST
+    here = np.ascontiguousarray(known[found.box[0] : found.box[1], found.box[2] : found.box[3]])
+    found.given = solving.persisting(found, views, shown.layout, here)
     barred = [] if mark.path else turning.keep_as_stored(order, told.facts)
     allowed = detecting.allowed(found, barred)
     matte = solving.matte_of(found, views, shown.layout, allowed, heed)

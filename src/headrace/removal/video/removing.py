@@ -100,7 +100,10 @@ class Remover:
             views, shown = mark.views(samples, facts)
             which = np.arange(len(views)) if mark.path else _which(mark, samples)
             fades = mark.candidate.kind is Kind.FADING
-            eraser, residue = solving.way_of(views, which, shown.layout, mark.box, mark.matte, fades=fades, heed=heed)
+            eraser, residue = solving.way_of(
+                views, which, shown.layout, mark.box, mark.matte,
+                backgrounds=mark.candidate.backgrounds, fades=fades, heed=heed,
+            )  # fmt: skip
             if residue > solving.GONE:
                 self.hopeless = (
                     f"Mark {mark.candidate.id} could not be taken off: {min(residue, 1):.0%} of it would stay."

@@ -25,13 +25,16 @@ _BYTES, _FEWEST_VIEWS = 150_000_000, 24  # that they may take, but so many are n
 _TRIED = 24  # samples on which a way is tried
 GONE = 0.25  # of the mark: what may be left
 FAINTEST = 0.05  # of alpha: less is nothing
-_MANY_PICTURES = 8  # different backgrounds, from which on edges that stay are the mark's
+MANY_PICTURES = 8  # different backgrounds, from which on edges that stay are the mark's
 _LEAST_EDGE, _EDGES = 2.5, 5.0  # levels a pixel; and how many times the usual step
 _STROKE, _BETWEEN = 5, 13  # pixels: across a stroke; between parts of one mark
+_NEARBY = 65  # pixels: twice as far as a mark may go on unseen
 _TELLING, _FEWEST_VALUES = 1.0, 6  # an outline that says something of the strength; and frames that have one
 _FADES, _STRONG = 0.5, 0.7  # how much weaker than at its strongest a mark is at times that fades; and when it is strong
 _WEAKER, _STRONGEST = 1.04, 0.97  # a matte is made stronger from here on, and not beyond this alpha
 _THERE = 0.3  # of its usual strength: with less, a mark is not there
+_HALO, _GROUND = 5, 17  # pixels: of a mark with its edges; from which on there is nothing of it
+_CLEAR, _UNRESTING = 3.0, 0.5  # levels a pixel that edges of a mark have; and what those around it may have of that
 
 
 def matte_of(
@@ -52,26 +55,68 @@ def matte_of(
     return solve(crops, Guess(guess.tight, guess.loose, guess.alpha, tint), light=light, heed=heed)
 
 
-def persisting(found: Found, samples: list[Sample], layout: Layout) -> Mask:
-    """What the eye sees, and what has edges that stay over all pictures and lies with it: small letters, thin lines."""
+def persisting(found: Found, samples: list[Sample], layout: Layout, known: Mask | None = None) -> Mask:
+    """What the eye sees, and what has edges that stay over all pictures and lies with it: small letters, thin lines.
+
+    ``known`` is what was taken for the mark before: far from it, what the eye sees is another thing.
+    """
     tight = looking.guess(found.looks).tight
+    if known is not None:
+        near = cv2.dilate(known.view(np.uint8), np.ones((_NEARBY, _NEARBY), np.uint8)).view(np.bool_)
+        tight = known | (tight & near)
     return tight | stays_with(tight, found, samples, layout)
 
 
 def stays_with(mask: Mask, found: Found, samples: list[Sample], layout: Layout) -> Mask:
     """What has edges that stay over all pictures, in and around a mask of the box; nothing where they are few."""
-    if found.backgrounds < _MANY_PICTURES or not mask.any():
+    if found.backgrounds < MANY_PICTURES or not mask.any():
         return np.zeros_like(mask)
-    crops = [samples[number].crop(layout, found.box)[..., :1] for number in varied(found.which, _VIEWS)]
-    right, down = persistent_steps(crops)
-    edges = np.hypot(right, down)[..., 0]
+    edges = _edges([samples[number] for number in varied(found.which, _VIEWS)], layout, found.box)
     strong = edges > max(_LEAST_EDGE, _EDGES * float(np.median(edges)))
     whole = cv2.morphologyEx(strong.view(np.uint8), cv2.MORPH_CLOSE, np.ones((_STROKE, _STROKE), np.uint8))
+    whole = _without_lines(whole.astype(np.uint8))
     joined = cv2.dilate(whole | mask.view(np.uint8), np.ones((_BETWEEN, _BETWEEN), np.uint8))
     _, labels = cv2.connectedComponents(joined, connectivity=8, ltype=cv2.CV_32S)
     mine = np.isin(labels, np.unique(labels[mask])) & (labels > 0)
     found_there: Mask = whole.view(np.bool_) & mine
     return found_there
+
+
+def _edges(samples: list[Sample], layout: Layout, box: Box) -> NDArray[np.float32]:
+    """How steep, in levels a pixel, what stays the same in all of them is."""
+    right, down = persistent_steps([each.crop(layout, box)[..., :1].copy() for each in samples])
+    steep: NDArray[np.float32] = np.hypot(right, down)[..., 0]
+    return steep
+
+
+def _without_lines(edges: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Without what runs from one side to the other: the rim of a picture with bars beside it, not of a mark."""
+    count, labels, stats, _ = cv2.connectedComponentsWithStats(edges, connectivity=8)
+    height, width = edges.shape
+    lines = [each for each in range(1, count) if stats[each][2] == width or stats[each][3] == height]
+    edges[np.isin(labels, lines)] = 0
+    return edges
+
+
+def lasting(before: list[Sample], after: list[Sample], layouts: tuple[Layout, Layout], box: Box, loose: Mask) -> float:
+    """How much of the edges that the mark has in all frames they still have afterwards, whichever way: 1 is all.
+
+    What is taken off too much leaves an outline, too, which no likeness with the mark's own tells. Nothing is known
+    where the picture around has such edges itself.
+    """
+    zone, near = (
+        cv2.dilate(loose.view(np.uint8), np.ones((size, size), np.uint8)).view(np.bool_) for size in (_HALO, _GROUND)
+    )
+    if near.all():
+        return 0.0
+    powers = []
+    for samples, layout in zip((before, after), layouts, strict=True):
+        edges = _edges(samples, layout, box) ** 2
+        powers.append((float(edges[zone].mean()), float(edges[~near].mean())))
+    (was, around), (now, still) = powers
+    if was < _CLEAR**2 or around > _UNRESTING**2 * was:
+        return 0.0
+    return float(np.sqrt(max(0.0, now - still) / (was - around)))
 
 
 def _by_eye(pictures: list[NDArray[np.uint8]], looks: list[looking.Look], guess: Guess, layout: Layout) -> Matte:
@@ -153,21 +198,27 @@ def residue_of(samples: list[Sample], which: NDArray[np.intp], eraser: Eraser, *
 
 
 def way_of(
-    samples: list[Sample],
-    which: NDArray[np.intp],
-    layout: Layout,
-    box: Box,
-    matte: Matte,
-    *,
-    fades: bool,
-    heed: Callable[[], object],
-) -> tuple[Eraser, float]:
+    samples: list[Sample], which: NDArray[np.intp], layout: Layout, box: Box, matte: Matte, *, backgrounds: int,
+    fades: bool, heed: Callable[[], object],
+) -> tuple[Eraser, float]:  # fmt: skip
     """The first way that leaves little of the mark, or the one that leaves least; and how much it leaves."""
-    tried: list[tuple[Eraser, float]] = []
+    tried: list[tuple[float, Eraser, float]] = []
     for invent in (False, True):
         heed()
         eraser = Eraser(box, matte, layout, invent=invent)
-        tried.append((eraser, residue_of(samples, which, eraser, fades=fades)))
-        if tried[-1][1] <= GONE:
+        residue = residue_of(samples, which, eraser, fades=fades)
+        outlined = 0.0 if backgrounds < MANY_PICTURES or fades else _outlined(samples, which, layout, eraser, matte)
+        tried.append((max(residue, outlined), eraser, residue))
+        if tried[-1][0] <= GONE:
             break
-    return min(tried, key=lambda each: each[1])
+    _, eraser, residue = min(tried, key=lambda each: each[0])
+    return eraser, residue
+
+
+def _outlined(samples: list[Sample], which: NDArray[np.intp], layout: Layout, eraser: Eraser, matte: Matte) -> float:
+    """How much of the mark's edges a way of taking it off leaves in the samples."""
+    before = [samples[number] for number in varied(which, _TRIED)]
+    after = [replace(each, planes=[plane.copy() for plane in each.planes]) for each in before]
+    for each in after:
+        eraser.erase(each.planes)
+    return lasting(before, after, (layout, layout), eraser.box, matte.loose)

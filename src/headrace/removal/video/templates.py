@@ -44,7 +44,9 @@ def present(
     there = seed.copy()
     likeness = sureness = np.zeros(len(all_steps))
     for _ in range(_TURNS):
-        total = np.sum([each for each, is_there in zip(all_steps, there, strict=True) if is_there], 0)
+        total = np.zeros_like(all_steps[0])
+        for which in np.flatnonzero(there):  # one by one: a sum over a list copies all of it first
+            total += all_steps[which]
         likeness, sureness = np.zeros(len(all_steps)), np.zeros(len(all_steps))
         for number, each in enumerate(all_steps):
             heed()

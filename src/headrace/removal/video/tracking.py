@@ -163,23 +163,26 @@ def _in_most_places(
     seen: list[Seen], samples: list[Sample], facts: Facts, fewest: int, step: int, heed: Heed
 ) -> tuple[Seen, Outline] | None:
     """Of the surest, the one that most of the other samples have, too, and in other places."""
-    all_steps = {
-        number: steps_of(samples[number].planes[0], facts.layout) for number in sorted({each.number for each in seen})
-    }  # fmt: skip
-    best: tuple[Seen, Outline] | None = None
-    most = 0
-    for each in sorted(seen, key=lambda each: -each.score)[:_TRIED]:
-        top, bottom, left, right = each.box
-        outline = Outline.of(all_steps[each.number][top:bottom, left:right], each.mask)
-        places = [(top, left)]
-        for number, steps in all_steps.items():
+    tried = sorted(seen, key=lambda each: -each.score)[:_TRIED]
+    outlines = [_outline(each, samples, facts) for each in tried]
+    places = [[(each.box[0], each.box[2])] for each in tried]
+    for number in sorted({each.number for each in seen}):
+        steps = steps_of(samples[number].planes[0], facts.layout)  # of one frame at a time: they take 8 bytes a pixel
+        for each, outline, others in zip(tried, outlines, places, strict=True):
             heed()
             if number != each.number:
                 likeness, down, across = locate(outline, steps, step)
-                places += [(down, across)] * (likeness > _ALIKE)
-        if _different(places) >= fewest and len(places) > most:
-            best, most = (each, outline), len(places)
-    return best
+                others += [(down, across)] * (likeness > _ALIKE)
+    apart = [which for which, each in enumerate(places) if _different(each) >= fewest]
+    if not apart:
+        return None
+    best = max(apart, key=lambda which: len(places[which]))
+    return tried[best], outlines[best]
+
+
+def _outline(seen: Seen, samples: list[Sample], facts: Facts) -> Outline:
+    top, bottom, left, right = seen.box
+    return Outline.of(steps_of(samples[seen.number].planes[0], facts.layout)[top:bottom, left:right], seen.mask)
 
 
 def _different(places: list[tuple[int, int]]) -> int:

@@ -1,0 +1,87 @@
+"""What is left of a mark in a clip is seen, whichever way it was left. W-08"""
+
+from pathlib import Path
+
+import cv2
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from headrace.removal.candidates import Outcome
+from headrace.removal.video import detecting, job, marks, solving, templates
+from headrace.removal.video.model import VideoOrder
+from headrace.removal.video.planes import layout_of
+from headrace.removal.video.probing import probe
+from headrace.removal.video.sampling import Sample
+from tests.removal import clips
+
+LAYOUT = layout_of("yuv444p", full=True)
+BOX = (0, clips.HEIGHT, 0, clips.WIDTH)
+
+
+def nothing(_percent: int) -> None:
+    pass
+
+
+def samples(added: NDArray[np.float32], count: int = 12) -> list[Sample]:
+    """Different pictures, each with the same added to its brightness."""
+    found = []
+    for number, scene in enumerate(clips.scenes(count)):
+        bright = np.clip(scene[:, : clips.WIDTH, 1] * 0.6 + 40 + added, 0, 255).astype(np.uint8)
+        grey = np.full_like(bright, 128)
+        found.append(Sample(number, float(number), [bright, grey, grey]))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("left", "least", "most"),
+    [
+        pytest.param(0.0, 0.0, 0.1, id="gone"),
+        pytest.param(1.0, 0.95, 1.05, id="all of it"),
+        pytest.param(-0.6, 0.5, 0.7, id="taken off too much"),
+    ],
+)
+def test_edges_that_stay_tell_how_much_of_a_mark_is_left(left: float, least: float, most: float) -> None:
+    ink = clips.coverage() * np.float32(60)
+    before, after = samples(ink), samples(ink * np.float32(left))
+    assert least <= solving.lasting(before, after, (LAYOUT, LAYOUT), BOX, clips.coverage() > 0.02) <= most
+
+
+def test_where_the_picture_stands_still_its_own_edges_tell_nothing() -> None:
+    ragged = np.random.default_rng(3).uniform(0, 60, (clips.HEIGHT, clips.WIDTH)).astype(np.float32)
+    assert solving.lasting(samples(ragged), samples(ragged), (LAYOUT, LAYOUT), BOX, clips.coverage() > 0.02) == 0
+
+
+def test_words_that_stay_belong_to_a_mark_and_bars_beside_the_picture_do_not() -> None:
+    ink = clips.coverage() * np.float32(60)
+    ink[136:] = -200  # a bar, right under the mark
+    views = samples(ink)
+    seen = clips.coverage() > 0.02
+    seen[:, 150:] = False  # only the first letters
+    there = np.ones(len(views), np.bool_)
+    found = detecting.Found(BOX, 1.0, templates.Presence(there, there * 1.0, there * 1.0), np.arange(len(views)))
+    whole = solving.stays_with(np.ascontiguousarray(seen), found, views, LAYOUT)
+    letters = cv2.dilate((clips.coverage() > 0.02).view(np.uint8), np.ones((9, 9), np.uint8)).view(np.bool_)
+    assert whole[:, 160:].sum() > 0.5 * (clips.coverage()[:, 160:] > 0.5).sum()
+    assert not (whole & ~letters).any()
+
+
+def test_a_mark_that_jumps_is_not_handed_out_cleaned_in_one_place_alone(tmp_path: Path) -> None:
+    known = clips.make(tmp_path / "known.mp4", strength=lambda number: float(number // 12 % 2))
+    other = clips.make(tmp_path / "in.mp4", place=lambda number: clips.PLACE if number // 12 % 2 else (4, 40))
+    kept, result = tmp_path / "marks.npz", tmp_path / "out.mp4"
+    job.detect(VideoOrder(str(known.path), marks=str(kept)), nothing)
+    assert len(marks.load(str(kept))) == 1
+    report = job.remove(VideoOrder(str(other.path), str(result), marks=str(kept)), nothing)
+    assert (report.outcome, result.exists()) == (Outcome.FAILED, False)
+    assert report.check is not None
+    assert (report.check.remains, "other places" in (report.reason or "")) == (True, True)
+
+
+def test_large_marks_and_many_frames_are_compared_in_bounded_memory(tmp_path: Path) -> None:
+    facts = probe(str(clips.make(tmp_path / "in.mp4", still=True).path))
+    plane = np.zeros((2160, 3840), np.uint8)
+    views = [Sample(0, 0.0, [plane, plane, plane])] * 3
+    steps, mask = detecting.steps_in(views, (0, 2160, 0, 3840), np.ones(plane.shape, np.bool_), facts)
+    assert {each.shape[:2] for each in steps} == {mask.shape}
+    assert mask.size <= 310_000
