@@ -27,7 +27,7 @@ FLAGS = [
 ]
 # As a link does: without loading everything anew.
 GO = """path => {
-  if (path !== location.pathname + location.search) document.querySelector('h1')?.setAttribute('data-left', '');
+  if (!path.startsWith(location.pathname)) document.querySelector('h1')?.setAttribute('data-left', '');
   history.pushState({}, '', path);
   dispatchEvent(new PopStateEvent('popstate'));
 }"""
@@ -104,8 +104,10 @@ class Person:
 def visit(page: Page, path: str) -> None:
     """Go to a page of the console that is open, and wait until everything on it is there."""
     page.evaluate(GO, path)
-    # The page before stays until this one is loaded.
+    # The page before, and its tab, are there for a moment longer.
     expect(page.locator("h1:not([data-left])")).to_be_visible()
+    if tab := re.search("[?]tab=([a-z]+)", path):
+        expect(page.locator(f"[role=tab][aria-selected=true][id$='-tab-{tab[1]}']")).to_be_visible()
     expect(page.locator("[aria-busy=true]")).to_have_count(0)
 
 
