@@ -16,6 +16,9 @@ Mask = NDArray[np.bool_]
 
 _AROUND = 64  # pixels beside the mark that tell of its ground
 _GROUND = 61  # pixels over which the ground is taken together
+_LEAST_KNOWN = 0.2  # of these, beside the mark
+_FLAT, _VISIBLE = 5.0, 16.0  # levels: by which flat ground varies, and which one sees on it
+_LEAST_FLAT = 0.2  # of the mark
 
 
 def outline(picture: Any, alpha: Plane, tint: Plane, loose: Mask) -> float:
@@ -42,6 +45,33 @@ def left_of(before: Any, after: Any, alpha: Plane, tint: Plane, loose: Mask) -> 
     """The share of the outline that is left, with its sign; 0 where there was none to begin with."""
     first = outline(before, alpha, tint, loose)
     return outline(after, alpha, tint, loose) / first if first > 0 else 0.0
+
+
+def seen_on_flat(after: Any, tight: Mask, loose: Mask) -> float:
+    """The share of the mark's pixels on flat ground that still differ from it so much that one sees them.
+
+    On flat ground even a tenth of a strong mark can be read, while the outline as a whole says that nearly all is gone.
+    0 where hardly any of the mark lies on flat ground.
+    """
+    rows, columns = np.flatnonzero(loose.any(1)), np.flatnonzero(loose.any(0))
+    if len(rows) == 0:
+        return 0.0
+    here = np.s_[
+        max(0, int(rows[0]) - _AROUND) : int(rows[-1]) + _AROUND,
+        max(0, int(columns[0]) - _AROUND) : int(columns[-1]) + _AROUND,
+    ]
+    picture = after[here].astype(np.float32)
+    outside = (~loose[here]).astype(np.float32)
+    square = (_GROUND, _GROUND)
+    share = cv2.blur(outside, square)
+    known = share > _LEAST_KNOWN
+    share = np.maximum(share, np.float32(1e-3))[..., None]
+    ground = cv2.blur(picture * outside[..., None], square) / share
+    spread = cv2.blur(picture**2 * outside[..., None], square) / share - ground**2
+    flat = tight[here] & known & (spread.max(2) < _FLAT**2)
+    if flat.sum() < _LEAST_FLAT * tight[here].sum() or not flat.any():
+        return 0.0
+    return float((np.abs(picture - ground).max(2)[flat] > _VISIBLE).mean())
 
 
 def _steps(plane: Any) -> Plane:

@@ -37,6 +37,7 @@ from headrace.removal.pipeline.picture_stages import (
 from headrace.removal.pipeline.previewing import write_preview
 from headrace.removal.views import keeping as matte_keeping
 from headrace.removal.views.looking import spread
+from headrace.removal.views.solving import Matte
 
 Picture = NDArray[np.uint8]
 Mask = NDArray[np.bool_]
@@ -63,7 +64,7 @@ def detect(order: StageOrder, progress: Progress) -> StageReport:
     views = _distinct(film.frames)
     if len(views) >= FEWEST and _variation(views) >= _VARIED and not order.order.candidates:
         learnt = shared_mark.learn_from(views, order, hints, progress)
-        if learnt is not None and all((done := take_off(view, learnt[0])).present and done.gone for view in views):
+        if learnt is not None and _varied_under(views, learnt[0]) and all(_is_gone(view, learnt[0]) for view in views):
             matte_keeping.save(*learnt, order.path(Names.MATTE))
             return shared_mark.found(take_off(views[0], learnt[0]), learnt[1], "frames")
     # What moves is not in the middle of what each pixel shows; a mark is. If that is too blurred, a frame will do.
@@ -187,7 +188,8 @@ def _checked(
             after = after.copy()
             after[hidden] = restored[number][hidden]
         found.append(check(before, restored[number], after, mark, kind))
-    worst = {name: max((each[name] for each in found), key=abs) for name in ("residue_after", "outline_left")}
+    figures = ("residue_after", "outline_left", "seen_on_flat")
+    worst = {name: max((each[name] for each in found), key=abs) for name in figures}
     decibels = [each["untouched_db"] for each in found if each["untouched_db"] is not None]
     lasts = sum(written.durations) == sum(film.durations) and written.loop == film.loop
     return {
@@ -197,6 +199,18 @@ def _checked(
         "untouched": lasts and all(each["untouched"] for each in found),
         "frames": len(film.frames),
     }
+
+
+def _is_gone(view: Picture, matte: Matte) -> bool:
+    done = take_off(view, matte)
+    return done.present and done.gone
+
+
+def _varied_under(views: list[Picture], matte: Matte) -> bool:
+    """Whether the ground of the mark differs from frame to frame: where it stands still, nothing tells them apart."""
+    rows, columns = np.flatnonzero(matte.loose.any(1)), np.flatnonzero(matte.loose.any(0))
+    here = np.s_[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1]
+    return _variation([view[here] for view in views]) >= _VARIED
 
 
 def _variation(views: list[Picture]) -> float:

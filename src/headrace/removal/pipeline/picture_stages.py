@@ -17,7 +17,7 @@ from headrace.removal.eye.checking import residue
 from headrace.removal.eye.hinting import Hints
 from headrace.removal.eye.model import LEAST_SCORE, Detection
 from headrace.removal.eye.solving import solve
-from headrace.removal.outline import left_of
+from headrace.removal.outline import left_of, seen_on_flat
 from headrace.removal.pipeline import shared_mark
 from headrace.removal.pipeline.model import (
     MOST_CANDIDATES,
@@ -37,6 +37,7 @@ Progress = Callable[[int], object]
 LISTED_SCORE = 0.2  # regions of less are not worth a person's look
 # Of the mark's outline, from which on one still sees the mark; and of all edges along it, the picture's among them.
 _MOST_LEFT, _NOISIEST = 0.35, 0.95
+_MOST_SEEN = 0.12  # of the mark's pixels on flat ground
 LIKELY_GOOD = 0.5  # results that are more likely bad than good are not handed out
 _UNTOUCHED_DB = 38.0  # outside the mark, of formats that lose something
 _LOSSLESS = ("png", "tiff")
@@ -148,7 +149,11 @@ def package(order: StageOrder, progress: Progress) -> StageReport:
 
 def refusal_of_check(facts: dict[str, Any], order: RemovalOrder) -> FailureCode | None:
     """What keeps a result from being handed out."""
-    remains = facts["residue_after"] > _NOISIEST or abs(facts["outline_left"]) > _MOST_LEFT
+    remains = (
+        facts["residue_after"] > _NOISIEST
+        or abs(facts["outline_left"]) > _MOST_LEFT
+        or facts["seen_on_flat"] > _MOST_SEEN
+    )
     if remains and not order.accept_poor:
         return FailureCode.MARK_REMAINS
     return None if facts["untouched"] else FailureCode.DAMAGED
@@ -165,7 +170,13 @@ def mark_of(order: StageOrder) -> Mark:
 def check(picture: Picture, restored: Picture, written: Picture, mark: Mark, kind: str) -> dict[str, Any]:
     """The file as it will be handed out, held against the original: is the mark gone, is the rest untouched?"""
     if written.shape != picture.shape:
-        return {"residue_before": 1.0, "residue_after": 1.0, "outline_left": 1.0, "untouched": False}
+        return {
+            "residue_before": 1.0,
+            "residue_after": 1.0,
+            "outline_left": 1.0,
+            "seen_on_flat": 1.0,
+            "untouched": False,
+        }
     before, after = (residue(each.astype(np.float32), mark.tight) for each in (picture, written))
     left = left_of(picture, written, mark.alpha, mark.tint, mark.loose)
     changed = (restored != picture).any(2)
@@ -177,6 +188,7 @@ def check(picture: Picture, restored: Picture, written: Picture, mark: Mark, kin
         "residue_before": 1.0,
         "residue_after": round(after / before, 4) if before > 0 else 0.0,
         "outline_left": round(left, 4),
+        "seen_on_flat": round(seen_on_flat(written, mark.tight, mark.loose), 4),
         "changed_area": round(float(changed.mean()), 6),
         "untouched_db": decibels,  # None: every pixel is as it was
         "untouched": untouched,

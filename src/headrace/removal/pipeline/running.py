@@ -375,7 +375,7 @@ class _Job:
 
 _METRICS = frozenset(
     ("score", "covered", "confidence", "computed", "invented", "residue_before", "residue_after", "outline_left",
-     "changed_area", "untouched_db", "pages", "removed", "warnings", "frames", "method")
+     "seen_on_flat", "changed_area", "untouched_db", "pages", "removed", "warnings", "frames", "method")
 )  # fmt: skip
 
 
