@@ -58,8 +58,8 @@ def test_words_that_stay_belong_to_a_mark_and_bars_beside_the_picture_do_not() -
     views = samples(ink)
     seen = clips.coverage() > 0.02
     seen[:, 150:] = False  # only the first letters
-    there = np.ones(len(views), np.bool_)
-    found = detecting.Found(BOX, 1.0, templates.Presence(there, there * 1.0, there * 1.0), np.arange(len(views)))
+    there, sure = np.ones(len(views), np.bool_), np.ones(len(views))
+    found = detecting.Found(BOX, 1.0, templates.Presence(there, sure, sure), np.arange(len(views)))
     whole = solving.stays_with(np.ascontiguousarray(seen), found, views, LAYOUT)
     letters = cv2.dilate((clips.coverage() > 0.02).view(np.uint8), np.ones((9, 9), np.uint8)).view(np.bool_)
     assert whole[:, 160:].sum() > 0.5 * (clips.coverage()[:, 160:] > 0.5).sum()
