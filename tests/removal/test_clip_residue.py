@@ -9,10 +9,12 @@ from numpy.typing import NDArray
 
 from headrace.removal.candidates import Outcome
 from headrace.removal.video import detecting, job, marks, solving, templates
+from headrace.removal.video.erasing import Eraser
 from headrace.removal.video.model import VideoOrder
 from headrace.removal.video.planes import layout_of
 from headrace.removal.video.probing import probe
 from headrace.removal.video.sampling import Sample
+from headrace.removal.views.solving import Matte
 from tests.removal import clips
 
 LAYOUT = layout_of("yuv444p", full=True)
@@ -58,8 +60,8 @@ def test_words_that_stay_belong_to_a_mark_and_bars_beside_the_picture_do_not() -
     views = samples(ink)
     seen = clips.coverage() > 0.02
     seen[:, 150:] = False  # only the first letters
-    there = np.ones(len(views), np.bool_)
-    found = detecting.Found(BOX, 1.0, templates.Presence(there, there * 1.0, there * 1.0), np.arange(len(views)))
+    there, sure = np.ones(len(views), np.bool_), np.ones(len(views))
+    found = detecting.Found(BOX, 1.0, templates.Presence(there, sure, sure), np.arange(len(views)))
     whole = solving.stays_with(np.ascontiguousarray(seen), found, views, LAYOUT)
     letters = cv2.dilate((clips.coverage() > 0.02).view(np.uint8), np.ones((9, 9), np.uint8)).view(np.bool_)
     assert whole[:, 160:].sum() > 0.5 * (clips.coverage()[:, 160:] > 0.5).sum()
@@ -85,3 +87,14 @@ def test_large_marks_and_many_frames_are_compared_in_bounded_memory(tmp_path: Pa
     steps, mask = detecting.steps_in(views, (0, 2160, 0, 3840), np.ones(plane.shape, np.bool_), facts)
     assert {each.shape[:2] for each in steps} == {mask.shape}
     assert mask.size <= 310_000
+
+
+@pytest.mark.parametrize(("strength", "fixed", "moving"), [(1.0, True, True), (0.6, True, False), (0.0, False, False)])
+def test_what_moves_must_have_all_of_its_outline_to_be_certain(strength: float, fixed: bool, moving: bool) -> None:
+    ink = clips.coverage()
+    tint = np.stack([ink * np.float32(60), ink * 0, ink * 0], 2)
+    eraser = Eraser(BOX, Matte(np.zeros_like(ink), tint, ink > 0.02, 1.0), LAYOUT)
+    views = samples(ink * np.float32(60 * strength))
+    which = np.arange(len(views))
+    assert solving.stands_out(views, which, eraser) is fixed
+    assert solving.stands_out(views, which, eraser, moves=True) is moving

@@ -211,9 +211,9 @@ def _found(order: VideoOrder, facts: Facts, samples: list[Sample], heed: Callabl
         matte, fades = solving.levelled(views, each, matte, shown.layout, allowed, partial(heed, 1.0))
         kind = Kind.FADING if fades and not each.moves else _kind(each)
         eraser = Eraser(each.box, matte, shown.layout)
-        if not order.told and not solving.stands_out(views, each.which, eraser):
+        if not order.told and not solving.stands_out(views, each.which, eraser, moves=each.moves):
             each.score = min(each.score, _UNSHOWN)
-            each.reasons.append("no frame shows its outline")
+            each.reasons.append("frames do not show its outline")
         inked = matte.alpha[matte.alpha > solving.FAINTEST]
         if each.moves and inked.size and float(inked.mean()) > _HIDES:
             each.score = min(each.score, _UNSHOWN)

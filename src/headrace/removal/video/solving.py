@@ -33,6 +33,7 @@ _TELLING, _FEWEST_VALUES = 1.0, 6  # an outline that says something of the stren
 _FADES, _STRONG = 0.5, 0.7  # how much weaker than at its strongest a mark is at times that fades; and when it is strong
 _WEAKER, _STRONGEST = 1.04, 0.97  # a matte is made stronger from here on, and not beyond this alpha
 _THERE = 0.3  # of its usual strength: with less, a mark is not there
+_FOLLOWED = 0.9  # the same, of one that moves: true ones have 0.98 and more
 _HALO, _GROUND = 5, 17  # pixels: of a mark with its edges; from which on there is nothing of it
 _CLEAR, _UNRESTING = 3.0, 0.5  # levels a pixel that edges of a mark have; and what those around it may have of that
 
@@ -174,10 +175,14 @@ def _strengths(samples: list[Sample], found: Found, matte: Matte, layout: Layout
     return values
 
 
-def stands_out(samples: list[Sample], which: NDArray[np.intp], eraser: Eraser) -> bool:
-    """Whether the frames have the mark's outline: what they do not show could not be shown to have gone, either."""
+def stands_out(samples: list[Sample], which: NDArray[np.intp], eraser: Eraser, *, moves: bool = False) -> bool:
+    """Whether the frames have the mark's outline: what they do not show could not be shown to have gone, either.
+
+    What was followed by its outline must have it all the more: things that look alike from place to place are no mark.
+    """
+    least = _FOLLOWED if moves else _THERE
     measured = [eraser.measure(samples[number].planes[0]) for number in varied(which, _TRIED)]
-    return sum(weight * strength for strength, weight in measured) > _THERE * sum(weight for _, weight in measured)
+    return sum(weight * strength for strength, weight in measured) > least * sum(weight for _, weight in measured)
 
 
 def residue_of(samples: list[Sample], which: NDArray[np.intp], eraser: Eraser, *, fades: bool = False) -> float:
