@@ -20,7 +20,7 @@ from headrace.removal.errors import PictureUnreadable
 from headrace.removal.eye import detecting, keeping
 from headrace.removal.eye.solving import solve
 from headrace.removal.formats import BROKEN
-from headrace.removal.many import take_off
+from headrace.removal.many import FEWEST, take_off
 from headrace.removal.pipeline import shared_mark
 from headrace.removal.pipeline.model import FailureCode, Names, StageOrder, StageReport
 from headrace.removal.pipeline.picture_stages import (
@@ -44,7 +44,7 @@ Mask = NDArray[np.bool_]
 Progress = Callable[[int], object]
 
 _VIEWS = 24  # frames that the mark is learnt from
-_FEWEST = 12  # of them: from fewer, palettes and all, the eye's own word on each frame is better
+_FEWEST_OF_PALETTES = 12  # of them in a GIF: rounded to 256 colours, fewer leave dots along the mark's edges
 _VARIED = 8.0  # levels by which pixels must differ over the frames, on average, to tell of what lies over them
 _CHECKED = 12  # frames of the result that are held against the original
 _ROWS = 64  # at a time: over all views these take many times the room of a frame
@@ -63,7 +63,8 @@ def detect(order: StageOrder, progress: Progress) -> StageReport:
     hints = hints_of(order, film.frames[0])
     progress(10)
     views = _distinct(film.frames)
-    if len(views) >= _FEWEST and _variation(views) >= _VARIED and not order.order.candidates:
+    fewest = _FEWEST_OF_PALETTES if film.kind == "GIF" else FEWEST
+    if len(views) >= fewest and _variation(views) >= _VARIED and not order.order.candidates:
         learnt = shared_mark.learn_from(views, order, hints, progress)
         if learnt is not None and _varied_under(views, learnt[0]) and all(_is_gone(view, learnt[0]) for view in views):
             matte_keeping.save(*learnt, order.path(Names.MATTE))
