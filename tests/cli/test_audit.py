@@ -67,6 +67,19 @@ def test_list_show_and_export(call: Call, migrated: Place, tmp_path: Path) -> No
         assert call("audit", "list", *words, settings=migrated.settings).code == 2
 
 
+def test_a_failed_login_is_listed_as_one(call: Call, migrated: Place) -> None:
+    async def write() -> None:
+        user = Resource(ResourceType.USER, "u_ada", {"username": "ada"})
+        async with await Database.connect(DatabaseConfig(migrated.app_url)) as db, db.transaction() as tx:
+            for data in ({"outcome": "failure", "reason": "wrong_password"}, {"outcome": "success"}):
+                await audit.record(tx, Who.system(), Action.LOGIN, user, data=data)
+
+    asyncio.run(write())
+    listed = call("audit", "list", "--action", "login", settings=migrated.settings).out
+    assert sum("login failed (wrong_password)" in line for line in listed.splitlines()) == 1
+    assert listed.count("login") == 2
+
+
 def test_a_trail_too_long_to_count_is_exported(call: Call, migrated: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     async def take_too_long(*_: object) -> int:
         raise DatabaseBusy

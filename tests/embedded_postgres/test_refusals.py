@@ -40,6 +40,35 @@ def test_a_port_that_was_asked_for_and_is_taken(config: EmbeddedConfig, layout: 
         assert ask(server.app_url, "SELECT 1") == 1
 
 
+@pytest.mark.parametrize(
+    "content", ["", '{"superuser": "a', "[]", '{"superuser": "a"}', '{"superuser":"","owner":"","app":""}']
+)
+def test_damaged_passwords_are_named_without_being_shown(layout: Layout, content: str) -> None:
+    layout.home.mkdir(parents=True, exist_ok=True)
+    layout.credentials.write_text(content)
+    with pytest.raises(
+        FolderUnusable, match=r"credentials\.json is damaged: stop .*, delete this file and start again"
+    ):
+        cluster.read_credentials(layout)
+
+
+def test_what_the_error_about_damaged_passwords_says_helps(config: EmbeddedConfig, layout: Layout) -> None:
+    with attach(config) as server:
+        ask(server.superuser_url, "CREATE TABLE kept ()")
+        whole = layout.credentials.read_text()
+        layout.credentials.unlink()
+        with pytest.raises(FolderUnusable, match="is gone: stop all of Headrace"):
+            attach(config)
+    layout.credentials.write_text(whole[:20])
+    with pytest.raises(FolderUnusable, match="is damaged"):
+        attach(config)
+    assert flocks.wait_until_free(layout.keeper_lock, within=60)
+    layout.credentials.unlink()
+    with attach(config) as server:
+        assert ask(server.superuser_url, "SELECT count(*) FROM kept") == 0
+        assert ask(server.app_url, "SELECT 1") == 1
+
+
 def test_a_port_that_is_taken_while_the_server_starts(config: EmbeddedConfig, layout: Layout) -> None:
     """As when a copy of the folder, which remembers the same port, is started beside it at the same moment."""
     attach(config).close()

@@ -90,7 +90,7 @@ def list_(
             (
                 event.id,
                 f"{event.created_at:%Y-%m-%d %H:%M:%S} UTC",
-                event.action,
+                _action(event),
                 event.resource_type,
                 event.resource["identifier"],
                 event.user.get("username") or event.user["uid"],
@@ -99,6 +99,15 @@ def list_(
             for event in found
         ],
     )
+
+
+def _action(event: Event) -> str:
+    """What was done; a login that failed is on record as a login, and must not read as one."""
+    facts = event.data or {}
+    if facts.get("outcome") != "failure":
+        return event.action
+    reason = facts.get("reason")
+    return f"{event.action} failed ({reason})" if reason else f"{event.action} failed"
 
 
 @app.command()

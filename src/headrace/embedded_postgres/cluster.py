@@ -49,8 +49,24 @@ class Credentials:
 
 
 def read_credentials(layout: Layout) -> Credentials:
-    """Read the passwords."""
-    return Credentials(**json.loads(layout.credentials.read_text()))
+    """Read the passwords. Raises FolderUnusable; what the file holds is not shown."""
+    try:
+        words = Credentials(**json.loads(layout.credentials.read_text()))
+    except FileNotFoundError:  # it was there when the server started
+        raise FolderUnusable(
+            f"{layout.credentials} is gone: stop all of Headrace here and start it again, which makes new passwords for"
+            " the embedded PostgreSQL; the data stays",
+            folder=layout.home,
+        ) from None
+    except (ValueError, TypeError):
+        words = None
+    if words is None or not all(isinstance(word, str) and word for word in asdict(words).values()):
+        raise FolderUnusable(
+            f"{layout.credentials} is damaged: stop all of Headrace here, delete this file and start again, which makes"
+            " new passwords for the embedded PostgreSQL; the data stays",
+            folder=layout.home,
+        )
+    return words
 
 
 def data_major(layout: Layout) -> int | None:

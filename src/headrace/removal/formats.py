@@ -55,7 +55,7 @@ def read(source: str) -> tuple[Any, Original]:
         if frames > 1 and opened.format != "MPO":
             raise NotCleanable(
                 f"{source} holds {frames} frames or pages: only single pictures can be cleaned. Save the one you mean "
-                "to a file of its own first."
+                "to a file of its own first. The API and the console take animations (GIF, WebP, PNG) as they are."
             )
         original = Original("JPEG" if opened.format == "MPO" else opened.format or "PNG", _is_grey(opened.mode))
         original.notes = _losses(opened, frames)

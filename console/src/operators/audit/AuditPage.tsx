@@ -11,7 +11,6 @@ import {
   Page,
   StateBadge,
   Time,
-  type Tone,
   useFilters,
 } from "../../components";
 import { useText, wordFor } from "../../i18n";
@@ -19,21 +18,12 @@ import { FilterBar, RangeFilter, SelectFilter, TextFilter, useSince } from "../p
 import { Views } from "../parts/Views";
 import classes from "./Audit.module.css";
 import { actionTexts, auditTexts, kindTexts } from "./audit.texts";
+import { badgeOf } from "./badge";
 import { Verify } from "./Verify";
 
 type Kind = NonNullable<NonNullable<paths["/v1/audit/events"]["get"]["parameters"]["query"]>["resource_type"]>;
 
 const DEFAULTS = { q: "", action: "", resource_type: "", resource_id: "", user_id: "", range: "" };
-export const ACTION_TONES: Record<string, Tone> = {
-  created: "good",
-  enabled: "good",
-  granted: "good",
-  updated: "active",
-  deleted: "bad",
-  revoked: "bad",
-  disabled: "warn",
-  bypassed: "warn",
-};
 
 const EVERYTHING = "*";
 
@@ -72,13 +62,7 @@ export default function AuditPage() {
       key: "action",
       header: t("action"),
       width: "8rem",
-      cell: (event) => (
-        <StateBadge
-          state={event.action}
-          label={wordFor(actionTexts, event.action)}
-          tone={ACTION_TONES[event.action] ?? "neutral"}
-        />
-      ),
+      cell: (event) => <StateBadge state={event.action} {...badgeOf(event)} />,
     },
     {
       key: "who",

@@ -16,8 +16,9 @@ import {
   tellError,
 } from "../../components";
 import { useText, wordFor } from "../../i18n";
-import { ACTION_TONES, nameOf } from "./AuditPage";
-import { actionTexts, auditTexts, kindTexts } from "./audit.texts";
+import { nameOf } from "./AuditPage";
+import { auditTexts, kindTexts } from "./audit.texts";
+import { badgeOf } from "./badge";
 import { Diff } from "./Diff";
 
 /** One event: both sides of the change, and everything that is known of who made it. */
@@ -53,12 +54,7 @@ function Event({ event }: { event: EventOut }) {
       title={`${wordFor(kindTexts, event.resource_type)} ${nameOf(event)}`}
       text={
         <>
-          <StateBadge
-            state={event.action}
-            label={wordFor(actionTexts, event.action)}
-            tone={ACTION_TONES[event.action] ?? "neutral"}
-          />{" "}
-          <Time at={event.created_at} exact />
+          <StateBadge state={event.action} {...badgeOf(event)} /> <Time at={event.created_at} exact />
         </>
       }
       actions={

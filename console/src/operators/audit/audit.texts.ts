@@ -150,6 +150,12 @@ export const actionTexts = texts(
   },
 );
 
+/** What the trail calls a login, but was none. */
+export const failureTexts = texts(
+  { login: "sign-in failed", confirmation: "wrong password" },
+  { login: "登录失败", confirmation: "密码错误" },
+);
+
 export const kindTexts = texts(
   {
     user: "user",
