@@ -31,6 +31,7 @@ _WORD = 0.5  # of the mark: so much that stays beside it is a word that was over
 _BESIDE, _RIM = 16, 6  # pixels: around a mark that are looked at, at least; around what stays on purpose that are not
 _CERTAIN, _ALIKE = 0.65, 0.4  # likeness of what is elsewhere in one frame at least; and in the others
 _TIMES, _AGREES = 3, 2  # frames that have it in one place; and pixels between these
+_SEARCHED, _WHOLE = 48, 0.75  # frames that it is looked for in; and how much of it has to be gone
 _DECODED = 0.6  # how far the check is when every frame was decoded
 
 
@@ -74,8 +75,7 @@ def check(
             reason, remains = "A second look at the result still finds a mark there.", True
     if reason is None and not order.accept_poor and not order.told:
         jumps = [each for each in chosen if each.candidate.kind is Kind.PARTLY]
-        places = [_elsewhere(each, samples, source, result, lambda: heed(_DECODED)) for each in jumps]
-        if any(places):
+        if any(_elsewhere(each, chosen, samples, source, lambda: heed(_DECODED)) for each in jumps):
             reason, remains = "The mark is in other places, too, and was not taken off there.", True
     changed = sum(each.changed for each in remover.erasers)
     return Check(
@@ -189,28 +189,36 @@ def _lasting(mark: Mark, path: Path, originals: list[Sample], source: Facts, res
     return solving.lasting(before, after, (shown.layout, cleaned.layout), mark.box, mark.matte.loose)
 
 
-def _elsewhere(mark: Mark, originals: list[Sample], source: Facts, result: Result, heed: Callable[[], object]) -> bool:
-    """Whether the result shows what comes and goes in one place in another one, time and again."""
+def _elsewhere(mark: Mark, chosen: list[Mark], samples: list[Sample], facts: Facts, heed: Callable[[], object]) -> bool:
+    """Whether what comes and goes in one place was, time and again, in another one where it was not taken off whole."""
     top, bottom, left, right = _inner(mark)
     spans = mark.candidate.spans
-    there = [each for each in originals if any(begins <= each.seconds < ends for begins, ends in spans)]
+    there = [each for each in samples if any(begins <= each.seconds < ends for begins, ends in spans)]
     total = np.zeros((bottom - top, right - left, 2), np.float32)
     for each in there:
         heed()
-        total += tracking.steps_of(each.planes[0], source.layout)[top:bottom, left:right]
-    rows, columns = np.s_[top - mark.box[0] : bottom - mark.box[0]], np.s_[left - mark.box[2] : right - mark.box[2]]
-    outline = tracking.Outline.of(total, np.ascontiguousarray(mark.matte.loose[rows, columns]))
+        total += tracking.steps_of(each.planes[0], facts.layout)[top:bottom, left:right]
+    here = np.s_[top - mark.box[0] : bottom - mark.box[0], left - mark.box[2] : right - mark.box[2]]
+    outline = tracking.Outline.of(total, np.ascontiguousarray(mark.matte.loose[here]))
+    down, across = (bottom - top) // 2, (right - left) // 2  # a mark may reach beyond the frame's sides
     places: list[tuple[float, int, int]] = []
-    for each in result.samples:
+    for each in samples[:: max(1, len(samples) // _SEARCHED)]:
         heed()
-        steps = tracking.steps_of(each.planes[0], result.facts.layout)
-        places.append(tracking.locate(outline, steps, tracking.coarseness(result.facts)))
-    for likeness, down, across in places:
-        if likeness > _CERTAIN and max(abs(down - top), abs(across - left)) > _RIM:
-            same = [
-                max(abs(down - other[1]), abs(across - other[2])) <= _AGREES and other[0] > _ALIKE for other in places
-            ]
-            if sum(same) >= _TIMES:
+        steps = tracking.steps_of(each.planes[0], facts.layout)
+        around = cv2.copyMakeBorder(steps, down, down, across, across, cv2.BORDER_CONSTANT)
+        likeness, first, begin = tracking.locate(outline, around, tracking.coarseness(facts))  # type: ignore[arg-type]
+        places.append((likeness, first, begin))
+    gone = np.zeros((facts.height + 2 * down, facts.width + 2 * across), np.bool_)
+    gone[:down], gone[-down:], gone[:, :across], gone[:, -across:] = True, True, True, True
+    for other in chosen:
+        one, last, begin, end = (at + more for at, more in zip(other.box, (down, down, across, across), strict=True))
+        gone[one:last, begin:end] |= other.matte.loose
+    inked = mark.matte.alpha[here] > solving.FAINTEST
+    for likeness, first, begin in places:
+        same = [each for each in places if max(abs(first - each[1]), abs(begin - each[2])) <= _AGREES]
+        if likeness > _CERTAIN and sum(each[0] > _ALIKE for each in same) >= _TIMES:
+            over = gone[first : first + bottom - top, begin : begin + right - left]
+            if over[inked].mean() < _WHOLE:
                 return True
     return False
 
