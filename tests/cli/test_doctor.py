@@ -55,6 +55,18 @@ def test_all_is_well(call: Call, migrated: Place) -> None:
     assert "headrace_app" in found["rights"]["message"]
 
 
+def test_a_secret_key_that_is_lost_is_told_from_one_that_was_never_made(call: Call, migrated: Place) -> None:
+    keyless = {name: value for name, value in migrated.settings.items() if name != "HEADRACE_SECRET_KEY"}
+    never = findings(call("doctor", "--json", settings=keyless))["secret key"]
+    assert (never["verdict"], never["message"].partition(":")[0]) == ("warning", "none yet")
+    assert call("admin", "create", "ada", settings=migrated.settings).code == 0
+    done = call("doctor", "--json", settings=keyless)
+    lost = findings(done)["secret key"]
+    assert (done.code, lost["verdict"]) == (0, "warning")
+    assert "secret.key is missing" in lost["message"]
+    assert "Put the file back" in lost["message"]
+
+
 OLD_EVENT = """
 INSERT INTO headrace.outbox_events
   (event_id, event_type, event_version, aggregate_type, aggregate_id, payload_json, status, created_at)

@@ -12,13 +12,16 @@ import subprocess
 import termios
 import time
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import asyncpg
 import psutil
 import pytest
 
+from headrace.cli import up
 from headrace.cli.payloads import pairs
 from headrace.cli.program import ProgramNotLoaded, load_program
 from headrace.cli.supervisor import worker_command
@@ -192,6 +195,19 @@ async def test_it_takes_only_what_it_is_asked_to(start: Start, tasks: Tasks) -> 
     start("shop:registry", "--queues", "slow,night", "--labels", "zone=a,size=big", "--labels", "os=linux")
     await tasks.result(mine)
     assert [await tasks.status(each) for each in (other, heavy)] == ["QUEUED", "QUEUED"]
+
+
+async def test_up_says_what_it_waits_for_too(capsys: pytest.CaptureFixture[str]) -> None:
+    stop = asyncio.Event()
+    telling = asyncio.create_task(
+        up._tell_what_is_waited_for(stop, [Mock(running=0), Mock(running=2)], timedelta(seconds=30))
+    )
+    await asyncio.sleep(0)
+    assert capsys.readouterr().err == ""
+    stop.set()
+    await telling
+    said = "stopping: waiting for 2 tasks to end, 30 s at the most; Ctrl-C again ends at once\n"
+    assert capsys.readouterr().err == said
 
 
 async def test_stopping_waits_for_what_runs(start: Start, tasks: Tasks) -> None:

@@ -50,8 +50,13 @@ def test_from_an_empty_folder_to_the_second_day(folder: Path, start: Start) -> N
     assert password not in first.err
     assert not any(password in path.read_text(errors="replace") for path in folder.rglob("*.log"))
 
+    key = folder / ".headrace" / "secret.key"
+    key.rename(folder / "elsewhere")
     second = start("up", folder=folder)
     second.until_ready()
+    assert ".headrace/secret.key is missing" not in first.err
+    assert second.err.count("warning: .headrace/secret.key is missing") == 1
+    assert key.read_text() != (folder / "elsewhere").read_text()
     assert second.login() == (name, password)  # nobody has used it yet
     assert log_in(second.url(), name, password).status_code == 200
     assert eventually(lambda: not kept.exists())

@@ -16,7 +16,7 @@ from headrace.cli.opening import operator
 from headrace.cli.output import Json, out, print_json, progress
 from headrace.cli.passwords import read_password
 from headrace.cli.people import get_user
-from headrace.cli.wiring import Deployment, accounts_config, database_of, load_settings, run, secret_key
+from headrace.cli.wiring import Deployment, accounts_config, database_of, load_settings, run, secret_key_for
 from headrace.database import Database
 from headrace.settings import Settings
 
@@ -89,12 +89,10 @@ async def _reset(settings: Settings, deployment: Deployment, username: str, pass
 @asynccontextmanager
 async def _open(settings: Settings, deployment: Deployment) -> AsyncIterator[tuple[Database, service.Accounts]]:
     await migrations.verify_current(deployment.app)
-    secret = secret_key(settings, make=deployment.embedded)
-    async with (
-        await Database.connect(deployment.app) as db,
-        service.open_accounts(accounts_config(settings), secret=secret, welcomes=newcomers()) as known,
-    ):
-        yield db, known
+    async with await Database.connect(deployment.app) as db:
+        secret = await secret_key_for(settings, db, make=deployment.embedded)
+        async with service.open_accounts(accounts_config(settings), secret=secret, welcomes=newcomers()) as known:
+            yield db, known
 
 
 def _print_made(username: str, password: str | None, *, json: bool) -> None:

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from time import monotonic, sleep
 from typing import Annotated, TextIO
@@ -39,9 +40,9 @@ from headrace.cli.wiring import (
     relaying,
     run,
     scheduling,
-    secret_key,
+    secret_key_for,
 )
-from headrace.cli.worker import worker
+from headrace.cli.worker import say_what_is_waited_for, worker
 from headrace.database import Database
 from headrace.embedded_postgres import files
 from headrace.errors import Conflict
@@ -88,9 +89,8 @@ def up(host: Host = None, port: Port = None, app: App = None, pay_locally: PayLo
             theirs = settings.database_url is not None
             with progress("looking at the database" if theirs else "starting PostgreSQL") as report:
                 deployment = stack.enter_context(database_of(settings, role="up", report=report, make=True))
-                secret = secret_key(settings, make=True)
                 first = FirstPassword.within(settings.data_dir)
-                run(_prepare(settings, deployment, secret, first, report))
+                secret = run(_prepare(settings, deployment, first, report))
             how = _How(app, pay_locally, first, started)
             run(_serve(settings, deployment, secret, listening, how))
             say("stopping PostgreSQL" if deployment.embedded else "stopping")
@@ -102,17 +102,15 @@ def up(host: Host = None, port: Port = None, app: App = None, pay_locally: PayLo
     say(f"stopped; the data stays in {settings.data_dir}")
 
 
-async def _prepare(
-    settings: Settings, deployment: Deployment, secret: bytes, first: FirstPassword, report: Report
-) -> None:
-    """The schema and the first administrator."""
+async def _prepare(settings: Settings, deployment: Deployment, first: FirstPassword, report: Report) -> bytes:
+    """The schema, the secret key, which is given back, and the first administrator."""
     await migrations.migrate(deployment.owner, lock_timeout=settings.database_migrate_lock_timeout, report=report)
-    async with (
-        await Database.connect(deployment.app) as db,
-        service.open_accounts(accounts_config(settings), secret=secret, welcomes=newcomers()) as known,
-    ):
-        await administration.ensure_first_admin(db, known, keep=first.keep)
+    async with await Database.connect(deployment.app) as db:
+        secret = await secret_key_for(settings, db, make=True)
+        async with service.open_accounts(accounts_config(settings), secret=secret, welcomes=newcomers()) as known:
+            await administration.ensure_first_admin(db, known, keep=first.keep)
         await first.forget_if_used(db)
+    return secret
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +135,7 @@ async def _serve(
     async with (
         paying(settings, listening.url, locally=how.pay_locally) as told,
         _working(told, deployment, how.program, stop) as working,
-        removing(told.settings, deployment),
+        removing(told.settings, deployment) as remover,
         scheduling(told.settings, deployment) as firing,
         relaying(told.settings, deployment) as relay,
         maintenance_loops(told.settings, deployment) as reaper,
@@ -148,7 +146,17 @@ async def _serve(
             if part is not None:
                 meters.add(part.read_figures)
         _greet(listening.url, how.first, settings, pay_at=told.url, seconds=monotonic() - how.started)
-        await serving.serve(app, listening, settings, stop=stop)
+        here = [each for each in (working, remover) if each is not None]
+        telling = asyncio.create_task(_tell_what_is_waited_for(stop, here, settings.worker_shutdown_timeout))
+        try:
+            await serving.serve(app, listening, settings, stop=stop)
+        finally:
+            telling.cancel()
+
+
+async def _tell_what_is_waited_for(stop: asyncio.Event, working: Sequence[Worker], limit: timedelta) -> None:
+    await stop.wait()
+    say_what_is_waited_for(working, limit)
 
 
 def _working(

@@ -19,6 +19,7 @@ from headrace.accounts.config import (
     ThrottleConfig,
     WeChatConfig,
 )
+from headrace.accounts.store.users import admin_exists
 from headrace.assembly import retention
 from headrace.assembly.consumers import consumers, open_senders
 from headrace.assembly.followers import followers
@@ -80,6 +81,32 @@ def secret_key(chosen: Settings, *, make: bool = False) -> bytes:
         raise SecretKeyMissing from None
     except OSError as exc:
         raise DataFolderClosed(f"{file} cannot be read or written: {exc.strerror}.") from exc
+
+
+async def lost_key(chosen: Settings, db: Database) -> str | None:
+    """What to tell of a key that is gone, to be asked before another is made; None if it is there or never was.
+
+    The first administrator is made after the key: a database that has one had a key.
+    """
+    file = chosen.data_dir / _SECRET_FILE
+    if chosen.secret_key is not None or file.exists():
+        return None
+    async with db.transaction() as tx:
+        if not await admin_exists(tx):
+            return None
+    return (
+        f"{file} is missing, but this database was used with a key: what was encrypted with that one (secrets of "
+        "webhooks, passwords of PDFs that wait, stored answers to repeated requests) cannot be read with another. Put "
+        "the file back, or set HEADRACE_SECRET_KEY to what it held; if it is lost, give each webhook a new secret "
+        "(`headrace webhooks rotate-secret`) and order locked PDFs again"
+    )
+
+
+async def secret_key_for(chosen: Settings, db: Database, *, make: bool) -> bytes:
+    """The deployment's secret, where one may be made: not without a word if there was another."""
+    if make and (warning := await lost_key(chosen, db)) is not None:
+        say(f"warning: {warning}. A new key is made now.")
+    return secret_key(chosen, make=make)
 
 
 def accounts_config(chosen: Settings) -> AccountsConfig:

@@ -87,7 +87,7 @@ def _database(settings: Settings, stack: ExitStack, *, quiet: bool = False) -> D
     return deployment
 
 
-def _say_what_is_waited_for(working: Sequence[Worker], limit: timedelta) -> None:
+def say_what_is_waited_for(working: Sequence[Worker], limit: timedelta) -> None:
     running = sum(each.running for each in working)
     if running:
         left = f"{limit.total_seconds():g} s"
@@ -103,7 +103,7 @@ async def _work(
 ) -> int:
     waits_for: list[Worker] = []
     stop = stop_on_signals(
-        at_once=lambda: os._exit(130), at_first=lambda: _say_what_is_waited_for(waits_for, config.shutdown_timeout)
+        at_once=lambda: os._exit(130), at_first=lambda: say_what_is_waited_for(waits_for, config.shutdown_timeout)
     )
     # One that is frozen while it writes has lost its lease after this; what it locked must not stay so for longer.
     connection = replace(deployment.app, idle_in_transaction_timeout=config.lease)

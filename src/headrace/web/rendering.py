@@ -15,6 +15,7 @@ from headrace.edge.errors import InvalidJson, NumberOutOfRange, UnstorableText
 from headrace.edge.facts import facts_of
 from headrace.edge.problem_details import NOT_VALID, FieldError, answer, answer_to, plain, status_of
 from headrace.errors import HeadraceError
+from headrace.web import misspelt
 
 log = logs.get(__name__)
 
@@ -60,7 +61,8 @@ async def _not_valid(request: Request, error: RequestValidationError) -> Respons
     found = error.errors()
     if any(one["type"] == "json_invalid" for one in found):
         return answer_to(InvalidJson(), facts_of(request))
-    problem = NOT_VALID.model_copy(update={"errors": field_errors(found)})
+    named = [misspelt.explained(one, request.scope.get("route")) for one in found[:_MAX_ERRORS]]
+    problem = NOT_VALID.model_copy(update={"errors": field_errors(named)})
     return answer(problem, facts_of(request))
 
 

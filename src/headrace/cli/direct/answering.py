@@ -71,9 +71,9 @@ class Session:
     async def accounts(self) -> "AsyncIterator[Accounts]":
         from headrace.accounts import service
         from headrace.assembly.newcomers import newcomers
-        from headrace.cli.wiring import accounts_config, secret_key
+        from headrace.cli.wiring import accounts_config, secret_key_for
 
-        secret = secret_key(self.settings, make=self.deployment.embedded)
+        secret = await secret_key_for(self.settings, self.db, make=self.deployment.embedded)
         config = accounts_config(self.settings)
         async with service.open_accounts(config, secret=secret, welcomes=newcomers()) as known:
             yield known
