@@ -20,7 +20,7 @@ from tests.cli.conftest import Call, Place
 
 # Commands that change nothing that the trail tells of.
 READS = """
-doctor, docs, settings show, workers, queues list, locks list, tasks list, tasks show, tasks logs, tasks why,
+doctor, stats, docs, settings show, workers, queues list, locks list, tasks list, tasks show, tasks logs, tasks why,
 schedules list, schedules show, schedules next, schedules statistics, executions list, executions show, executions why,
 plans list, plans show, cron, configs keys, configs list, configs show, risks list, risks show, risks board,
 outbox status, outbox list, outbox show, outbox types, partitions list, archive list, archive verify, archive query,
