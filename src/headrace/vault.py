@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+import hmac
 import os
 from collections.abc import Sequence
 
@@ -17,6 +18,11 @@ class SecretUnreadable(Conflict):
     """This was encrypted under another secret key."""
 
     code = "secret_unreadable"
+
+
+def derive_key(secret: bytes, purpose: str) -> bytes:
+    """A key of its own for each purpose, out of the deployment's one secret."""
+    return hmac.digest(secret, f"headrace/{purpose}".encode(), "sha256")
 
 
 class Vault:

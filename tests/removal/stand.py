@@ -14,7 +14,6 @@ from headrace.assembly.followers import followers
 from headrace.cli.files_wiring import files_storage
 from headrace.cli.wiring import Deployment, relaying, worker_config
 from headrace.database import Database, DatabaseConfig, Row
-from headrace.edge.services import derive_key
 from headrace.removal.passwords import PURPOSE
 from headrace.removal.pipeline.config import RemoverConfig
 from headrace.removal.pipeline.model import StageOrder, StageReport
@@ -25,7 +24,7 @@ from headrace.settings import Settings
 from headrace.storage import Storage
 from headrace.tasks.worker.config import WorkerConfig
 from headrace.tasks.worker.loop import Worker
-from headrace.vault import Vault
+from headrace.vault import Vault, derive_key
 from tests.edge import stand
 from tests.web.test_everything_is_audited import World, whole_api
 from tests.webhooks.receiver import Receiver, receiving

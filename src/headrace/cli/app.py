@@ -50,7 +50,11 @@ COMMANDS = {
     "cron": Entry("headrace.cli.cron:cron", "Print when a cron expression is due next."),
     "queues": Entry("headrace.cli.queues:app", "Queues: what is in them; pause, resume and limit them.", afar=True),
     "workers": Entry("headrace.cli.queues:workers", "Worker processes that have not ended.", afar=True),
-    "stats": Entry("headrace.cli.stats:stats", "How much was done, how much failed, how long it took.", afar=True),
+    "stats": Entry(
+        "headrace.cli.stats:stats",
+        "Throughput, failures, queue depth and latency of the last hour, day or week.",
+        afar=True,
+    ),
     "users": Entry(
         "headrace.cli.users:app", "Users: list, make, suspend and reinstate them, set their role.", afar=True
     ),

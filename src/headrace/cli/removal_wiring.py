@@ -10,7 +10,6 @@ from headrace.assembly.followers import followers
 from headrace.cli.files_wiring import file_config, files_storage
 from headrace.cli.wiring import DataFolderClosed, Deployment, SecretKeyMissing, secret_key, worker_config
 from headrace.database import Database
-from headrace.edge.services import derive_key
 from headrace.removal.passwords import PURPOSE
 from headrace.removal.pipeline.config import RemoverConfig, is_installed
 from headrace.removal.pipeline.running import Remover
@@ -18,7 +17,7 @@ from headrace.removal.pipeline.types import QUEUE, removal_types
 from headrace.settings import Settings
 from headrace.storage import Storage
 from headrace.tasks.worker.loop import Worker
-from headrace.vault import Vault
+from headrace.vault import Vault, derive_key
 
 
 def processes(chosen: Settings) -> int:

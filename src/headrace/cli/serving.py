@@ -32,7 +32,7 @@ from headrace.configs import cache
 from headrace.database import Database
 from headrace.edge.cookies import CookieConfig
 from headrace.edge.limits import LimitConfig
-from headrace.edge.services import Services, derive_key
+from headrace.edge.services import Services
 from headrace.errors import HeadraceError, Invalid, Unavailable
 from headrace.figures import Meters
 from headrace.notifications.live import open_inbox
@@ -40,6 +40,7 @@ from headrace.operations.changes.live import open_changes
 from headrace.operations.figures import HealthFigures
 from headrace.settings import Settings
 from headrace.tasks import live
+from headrace.vault import derive_key
 from headrace.web import console
 from headrace.web.app import create_app
 from headrace.web.config import WebConfig

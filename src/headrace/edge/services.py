@@ -1,6 +1,5 @@
 """What routes are served with: handed to the app once, reached through ``request.app.state.services``."""
 
-import hmac
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -13,6 +12,7 @@ from headrace.database import Database
 from headrace.edge.cookies import CookieConfig
 from headrace.edge.limits import LimitConfig
 from headrace.figures import Figures, Meters, no_figures
+from headrace.vault import derive_key
 
 Readiness = Callable[[], Awaitable[Sequence[str]]]
 """The reasons why this process should not be sent requests now; none when it is ready."""
@@ -43,10 +43,6 @@ class Services:
     def key(self, purpose: str) -> bytes:
         """A key of 32 bytes for one purpose: whoever learns one of them learns nothing about the others."""
         return derive_key(self.secret, purpose)
-
-
-def derive_key(secret: bytes, purpose: str) -> bytes:
-    return hmac.digest(secret, f"headrace/{purpose}".encode(), "sha256")
 
 
 def services_of(request: Request) -> Services:
