@@ -23,13 +23,9 @@ _LEAST_FLAT = 0.2  # of the mark
 
 def outline(picture: Any, alpha: Plane, tint: Plane, loose: Mask) -> float:
     """What is there of the mark's outline, about 1 where all of it is. ``tint`` is its colour times alpha (H W 3)."""
-    rows, columns = np.flatnonzero(loose.any(1)), np.flatnonzero(loose.any(0))
-    if len(rows) == 0:
+    if not loose.any():
         return 0.0
-    here = np.s_[
-        max(0, int(rows[0]) - _AROUND) : int(rows[-1]) + _AROUND,
-        max(0, int(columns[0]) - _AROUND) : int(columns[-1]) + _AROUND,
-    ]
+    here = _around(loose)
     bright = picture[here].mean(2, dtype=np.float32)
     outside = (~loose[here]).astype(np.float32)
     square = (_GROUND, _GROUND)
@@ -53,13 +49,9 @@ def seen_on_flat(after: Any, tight: Mask, loose: Mask) -> float:
     On flat ground even a tenth of a strong mark can be read, while the outline as a whole says that nearly all is gone.
     0 where hardly any of the mark lies on flat ground.
     """
-    rows, columns = np.flatnonzero(loose.any(1)), np.flatnonzero(loose.any(0))
-    if len(rows) == 0:
+    if not loose.any():
         return 0.0
-    here = np.s_[
-        max(0, int(rows[0]) - _AROUND) : int(rows[-1]) + _AROUND,
-        max(0, int(columns[0]) - _AROUND) : int(columns[-1]) + _AROUND,
-    ]
+    here = _around(loose)
     picture = after[here].astype(np.float32)
     outside = (~loose[here]).astype(np.float32)
     square = (_GROUND, _GROUND)
@@ -72,6 +64,14 @@ def seen_on_flat(after: Any, tight: Mask, loose: Mask) -> float:
     if flat.sum() < _LEAST_FLAT * tight[here].sum() or not flat.any():
         return 0.0
     return float((np.abs(picture - ground).max(2)[flat] > _VISIBLE).mean())
+
+
+def _around(loose: Mask) -> tuple[slice, slice]:
+    rows, columns = np.flatnonzero(loose.any(1)), np.flatnonzero(loose.any(0))
+    return np.s_[
+        max(0, int(rows[0]) - _AROUND) : int(rows[-1]) + _AROUND,
+        max(0, int(columns[0]) - _AROUND) : int(columns[-1]) + _AROUND,
+    ]
 
 
 def _steps(plane: Any) -> Plane:

@@ -92,7 +92,7 @@ def inpaint(order: StageOrder, progress: Progress) -> StageReport:
     cleaned: list[Picture] = []
     confidences: list[float] = []
     facts: dict[str, Any] = {"computed": 0, "invented": 0}
-    clean = _by_matte(order) if order.earlier.get("shared") else _by_sight(order)
+    clean = _by_matte(order) if order.earlier.get("shared") else _by_detection(order)
     for number, frame in enumerate(film.frames):
         progress(5 + 90 * number // len(film.frames))
         if number and (frame[here] == film.frames[number - 1][here]).all():
@@ -145,7 +145,7 @@ def _by_matte(order: StageOrder) -> Callable[[Picture], Cleaned | StageReport]:
     return clean
 
 
-def _by_sight(order: StageOrder) -> Callable[[Picture], Cleaned | StageReport]:
+def _by_detection(order: StageOrder) -> Callable[[Picture], Cleaned | StageReport]:
     detections = [keeping.load(order.path(Names.DETECTION))]
     least = least_score(order.order)
 
