@@ -5,6 +5,10 @@ attempt's row is written with the delivery, each later one when it is claimed: s
 
 The end of the lease is the fence: whoever takes a delivery over writes another one, and what a late sender then records
 finds nothing to end.
+
+Rows of the queue are locked by one statement, and their attempts read and written by the next. In one, PostgreSQL 18
+may crash: where a row changed while its lock was waited for, the recheck sets up partition pruning for the whole
+statement once more in memory of its own, and frees it while the rest of the statement goes on with it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -42,7 +46,7 @@ class Claimed:
 # Endpoints with something to send, found by skipping from one to the next in the index; of each as many as the sender
 # has room for. One that is broken, or asked for a pause, is left out; after that it gets one delivery to try. Endpoints
 # come in no order, so that a sender which cannot take all of them is fair.
-CLAIM = """
+LOCK_DUE = """
 WITH RECURSIVE lanes AS (
   (SELECT endpoint_id FROM headrace.webhook_queue WHERE leased_until IS NULL ORDER BY endpoint_id LIMIT 1)
   UNION ALL
@@ -67,32 +71,35 @@ WITH RECURSIVE lanes AS (
   WHERE endpoint.status = 'ACTIVE' AND endpoint.deleted_at IS NULL
     AND (health.blocked_until IS NULL OR health.blocked_until <= coalesce($1, now()))
   ORDER BY random()
-), due AS MATERIALIZED (
-  SELECT chosen.*, coalesce(open.failures, 0) AS endpoint_failures
-  FROM open
-  CROSS JOIN LATERAL (
-    SELECT queue.id, queue.delivery_id AS last_delivery_id, queue.period, queue.is_pending
-    FROM headrace.webhook_queue AS queue
-    WHERE queue.endpoint_id = open.id AND queue.leased_until IS NULL AND queue.due_at <= coalesce($1, now())
-      AND (queue.aggregate IS NULL OR NOT EXISTS (
-        SELECT FROM headrace.webhook_queue AS earlier
-        WHERE earlier.endpoint_id = queue.endpoint_id AND earlier.aggregate = queue.aggregate AND earlier.id < queue.id
-      ))
-    ORDER BY queue.due_at, queue.id
-    LIMIT open.room
-    FOR UPDATE SKIP LOCKED
-  ) AS chosen
-  LIMIT $5
-), attempts AS MATERIALIZED (
-  SELECT due.*, attempt.event_id, attempt.event_type, attempt.request_body, attempt.endpoint_id,
-         CASE WHEN due.is_pending THEN due.last_delivery_id
+)
+SELECT due.id, coalesce(open.failures, 0) AS endpoint_failures
+FROM open
+CROSS JOIN LATERAL (
+  SELECT queue.id
+  FROM headrace.webhook_queue AS queue
+  WHERE queue.endpoint_id = open.id AND queue.leased_until IS NULL AND queue.due_at <= coalesce($1, now())
+    AND (queue.aggregate IS NULL OR NOT EXISTS (
+      SELECT FROM headrace.webhook_queue AS earlier
+      WHERE earlier.endpoint_id = queue.endpoint_id AND earlier.aggregate = queue.aggregate AND earlier.id < queue.id
+    ))
+  ORDER BY queue.due_at, queue.id
+  LIMIT open.room
+  FOR UPDATE SKIP LOCKED
+) AS due
+LIMIT $5
+"""
+LEASE = """
+WITH attempts AS MATERIALIZED (
+  SELECT due.id, due.period, due.is_pending, due.delivery_id AS last_delivery_id, attempt.event_id, attempt.event_type,
+         attempt.request_body, attempt.endpoint_id,
+         CASE WHEN due.is_pending THEN due.delivery_id
               ELSE headrace.new_delivery_id(attempt.event_id) END AS delivery_id
-  FROM due
-  JOIN headrace.webhook_deliveries AS attempt
-    ON attempt.delivery_id = due.last_delivery_id AND attempt.period = due.period
+  FROM headrace.webhook_queue AS due
+  JOIN headrace.webhook_deliveries AS attempt ON attempt.delivery_id = due.delivery_id AND attempt.period = due.period
+  WHERE due.id = ANY($1)
 ), leased AS (
   UPDATE headrace.webhook_queue AS queue
-  SET leased_until = coalesce($1, now()) + $7::interval, is_pending = true, delivery_id = attempts.delivery_id,
+  SET leased_until = coalesce($2, now()) + $3::interval, is_pending = true, delivery_id = attempts.delivery_id,
       attempt = queue.attempt + CASE WHEN attempts.is_pending THEN 0 ELSE 1 END
   FROM attempts WHERE queue.id = attempts.id
   RETURNING queue.id, queue.attempt, queue.failures, queue.losses, queue.leased_until
@@ -100,7 +107,7 @@ WITH RECURSIVE lanes AS (
   INSERT INTO headrace.webhook_deliveries
     (period, delivery_id, endpoint_id, event_id, event_type, attempt, request_body, status, next_retry_at)
   SELECT period, delivery_id, endpoint_id, event_id, event_type, leased.attempt, request_body, 'PENDING',
-         coalesce($1, now())
+         coalesce($2, now())
   FROM attempts JOIN leased USING (id)
   WHERE NOT attempts.is_pending
 ), followed AS (
@@ -109,7 +116,7 @@ WITH RECURSIVE lanes AS (
   WHERE NOT attempts.is_pending AND last.delivery_id = attempts.last_delivery_id AND last.period = attempts.period
 )
 SELECT id, endpoint_id, delivery_id, event_id, event_type, request_body::text AS body, leased.attempt, leased.failures,
-       leased.losses, leased.leased_until, endpoint_failures
+       leased.losses, leased.leased_until
 FROM attempts JOIN leased USING (id)
 ORDER BY id
 """
@@ -127,11 +134,13 @@ async def claim(
     now: datetime | None = None,
 ) -> list[Claimed]:
     """Lease what is due: of each endpoint as many as there is room for, ``new_room`` where nothing is known of it."""
-    rows = await tx.fetch(CLAIM, now, list(rooms), list(rooms.values()), new_room, limit, threshold, lease)
-    if not rows:
+    due = await tx.fetch(LOCK_DUE, now, list(rooms), list(rooms.values()), new_room, limit, threshold)
+    if not due:
         return []
+    failures = {row["id"]: row["endpoint_failures"] for row in due}
+    rows = await tx.fetch(LEASE, list(failures), now, lease)
     endpoints = await _read_endpoints(tx, sorted({row["endpoint_id"] for row in rows}), secret_overlap)
-    return [_claimed(row, *endpoints[row["endpoint_id"]]) for row in rows]
+    return [_claimed(row, *endpoints[row["endpoint_id"]], failures[row["id"]]) for row in rows]
 
 
 ENDPOINTS = f"""
@@ -151,7 +160,7 @@ async def _read_endpoints(
     return found
 
 
-def _claimed(row: Row, endpoint: Endpoint, overlaps: bool) -> Claimed:
+def _claimed(row: Row, endpoint: Endpoint, overlaps: bool, endpoint_failures: int) -> Claimed:
     return Claimed(
         id=row["id"],
         endpoint=endpoint,
@@ -163,7 +172,7 @@ def _claimed(row: Row, endpoint: Endpoint, overlaps: bool) -> Claimed:
         failures=row["failures"],
         losses=row["losses"],
         leased_until=row["leased_until"],
-        endpoint_failures=row["endpoint_failures"],
+        endpoint_failures=endpoint_failures,
         overlaps=overlaps,
     )
 
@@ -190,31 +199,34 @@ class Outcome:
         return self.status is DeliveryStatus.SUCCESS
 
 
+LOCK_HELD = """
+SELECT queue.id
+FROM unnest($1::bigint[], $2::timestamptz[]) AS given (id, fence)
+JOIN headrace.webhook_queue AS queue ON queue.id = given.id AND queue.leased_until = given.fence
+ORDER BY queue.id
+FOR UPDATE OF queue
+"""
 RECORD = """
-WITH held AS (
+WITH held AS MATERIALIZED (
   SELECT queue.id, queue.delivery_id, queue.period, given.*
   FROM unnest(
     $1::bigint[], $2::timestamptz[], $3::varchar[], $4::jsonb[], $5::integer[], $6::text[], $7::text[], $8::integer[],
     $9::interval[]
   ) AS given (queue_id, fence, status, headers, response_status, response_body, error, duration_ms, retry_in)
   JOIN headrace.webhook_queue AS queue ON queue.id = given.queue_id AND queue.leased_until = given.fence
-  ORDER BY queue.id
-  FOR UPDATE OF queue
 ), ended AS (
   DELETE FROM headrace.webhook_queue AS queue USING held WHERE queue.id = held.id AND held.retry_in IS NULL
 ), again AS (
   UPDATE headrace.webhook_queue AS queue
   SET leased_until = NULL, is_pending = false, failures = failures + 1, due_at = now() + held.retry_in
   FROM held WHERE queue.id = held.id AND held.retry_in IS NOT NULL
-), recorded AS (
-  UPDATE headrace.webhook_deliveries AS attempt
-  SET status = held.status, request_headers = held.headers, response_status = held.response_status,
-      response_body = held.response_body, error = held.error, duration_ms = held.duration_ms,
-      next_retry_at = now() + held.retry_in, delivered_at = CASE WHEN held.status = 'SUCCESS' THEN now() END
-  FROM held
-  WHERE attempt.delivery_id = held.delivery_id AND attempt.period = held.period AND attempt.status = 'PENDING'
 )
-SELECT id FROM held
+UPDATE headrace.webhook_deliveries AS attempt
+SET status = held.status, request_headers = held.headers, response_status = held.response_status,
+    response_body = held.response_body, error = held.error, duration_ms = held.duration_ms,
+    next_retry_at = now() + held.retry_in, delivered_at = CASE WHEN held.status = 'SUCCESS' THEN now() END
+FROM held
+WHERE attempt.delivery_id = held.delivery_id AND attempt.period = held.period AND attempt.status = 'PENDING'
 """
 
 # The answer to an attempt that was taken to be lost: it tells the truth of that attempt, and ends nothing.
@@ -231,10 +243,13 @@ WHERE attempt.delivery_id = given.delivery_id AND attempt.period = given.period 
 
 async def record(tx: Tx, outcomes: Sequence[Outcome]) -> frozenset[int]:
     """Write what came of these attempts; gives those of which the sender still had the lease."""
-    rows = await tx.fetch(
+    ids = [each.claimed.id for each in outcomes]
+    fences = [each.claimed.leased_until for each in outcomes]
+    held = await tx.fetch(LOCK_HELD, ids, fences)
+    await tx.execute(
         RECORD,
-        [each.claimed.id for each in outcomes],
-        [each.claimed.leased_until for each in outcomes],
+        ids,
+        fences,
         [each.status for each in outcomes],
         [dict(each.request_headers) for each in outcomes],
         [each.response_status for each in outcomes],
@@ -243,7 +258,7 @@ async def record(tx: Tx, outcomes: Sequence[Outcome]) -> frozenset[int]:
         [_millis(each.duration) for each in outcomes],
         [each.retry_in for each in outcomes],
     )
-    return frozenset(row["id"] for row in rows)
+    return frozenset(row["id"] for row in held)
 
 
 async def record_late(tx: Tx, outcomes: Sequence[Outcome]) -> int:
@@ -278,86 +293,90 @@ async def give_back(tx: Tx, claimed: Sequence[Claimed]) -> int:
 
 # -- taking over, ending
 
+LOCK_EXPIRED = """
+SELECT id FROM headrace.webhook_queue
+WHERE leased_until < coalesce($2, now())
+ORDER BY leased_until LIMIT $1
+FOR UPDATE SKIP LOCKED
+"""
 TAKE_OVER = """
-WITH expired AS (
-  SELECT id, delivery_id, period, losses FROM headrace.webhook_queue
-  WHERE leased_until < coalesce($2, now())
-  ORDER BY leased_until LIMIT $1
-  FOR UPDATE SKIP LOCKED
+WITH expired AS MATERIALIZED (
+  SELECT id, delivery_id, period, losses FROM headrace.webhook_queue WHERE id = ANY($1)
 ), returned AS (
   UPDATE headrace.webhook_queue AS queue
   SET leased_until = NULL, is_pending = false, losses = queue.losses + 1, due_at = coalesce($2, now())
   FROM expired WHERE queue.id = expired.id AND expired.losses < $4
 ), ended AS (
   DELETE FROM headrace.webhook_queue AS queue USING expired WHERE queue.id = expired.id AND expired.losses >= $4
-), recorded AS (
-  UPDATE headrace.webhook_deliveries AS attempt
-  SET status = CASE WHEN expired.losses < $4 THEN 'RETRYING' ELSE 'DEAD' END, error = $3,
-      next_retry_at = CASE WHEN expired.losses < $4 THEN coalesce($2, now()) END
-  FROM expired
-  WHERE attempt.delivery_id = expired.delivery_id AND attempt.period = expired.period AND attempt.status = 'PENDING'
 )
-SELECT count(*) FROM expired
+UPDATE headrace.webhook_deliveries AS attempt
+SET status = CASE WHEN expired.losses < $4 THEN 'RETRYING' ELSE 'DEAD' END, error = $3,
+    next_retry_at = CASE WHEN expired.losses < $4 THEN coalesce($2, now()) END
+FROM expired
+WHERE attempt.delivery_id = expired.delivery_id AND attempt.period = expired.period AND attempt.status = 'PENDING'
 """
 
 
 async def take_over(tx: Tx, *, most_losses: int, limit: int = 500, now: datetime | None = None) -> int:
     """Let others have what a sender kept for too long; its attempt is on record as lost. Says how many."""
-    count: int = await tx.fetchval(TAKE_OVER, limit, now, LOST, most_losses)
-    return count
+    expired = [row["id"] for row in await tx.fetch(LOCK_EXPIRED, limit, now)]
+    if expired:
+        await tx.execute(TAKE_OVER, expired, now, LOST, most_losses)
+    return len(expired)
 
 
+LOCK_OPEN = "SELECT id FROM headrace.webhook_queue WHERE endpoint_id = $1 ORDER BY id LIMIT $2 FOR UPDATE"
 END_ALL = """
-WITH open AS (
-  SELECT id, delivery_id, period FROM headrace.webhook_queue
-  WHERE endpoint_id = $1 ORDER BY id LIMIT $4 FOR UPDATE
-), ended AS (
-  DELETE FROM headrace.webhook_queue AS queue USING open WHERE queue.id = open.id
-), recorded AS (
-  UPDATE headrace.webhook_deliveries AS attempt SET status = $2, error = $3, next_retry_at = NULL
-  FROM open
-  WHERE attempt.delivery_id = open.delivery_id AND attempt.period = open.period
-    AND attempt.status IN ('PENDING', 'RETRYING')
+WITH ended AS (
+  DELETE FROM headrace.webhook_queue WHERE id = ANY($1) RETURNING delivery_id, period
 )
-SELECT count(*) FROM open
+UPDATE headrace.webhook_deliveries AS attempt SET status = $2, error = $3, next_retry_at = NULL
+FROM ended
+WHERE attempt.delivery_id = ended.delivery_id AND attempt.period = ended.period
+  AND attempt.status IN ('PENDING', 'RETRYING')
 """
 
 
 async def end_all(tx: Tx, endpoint_id: str, *, status: DeliveryStatus, error: str, limit: int = 5000) -> int:
     """End what is still to be sent to an endpoint; says how many, ``limit`` if there may be more."""
-    count: int = await tx.fetchval(END_ALL, endpoint_id, status, error, limit)
-    return count
+    open_ = [row["id"] for row in await tx.fetch(LOCK_OPEN, endpoint_id, limit)]
+    if open_:
+        await tx.execute(END_ALL, open_, status, error)
+    return len(open_)
 
 
 # Also what was fanned out while its endpoint was being deleted or disabled: it is never sent.
+LOCK_OLD = """
+SELECT id
+FROM headrace.webhook_queue AS queue
+WHERE leased_until IS NULL AND (
+  created_at < coalesce($3, now()) - $2::interval
+  OR endpoint_id IN (
+    SELECT id FROM headrace.webhook_endpoints WHERE deleted_at IS NOT NULL OR status = 'DISABLED'
+  )
+)
+ORDER BY id LIMIT $1
+FOR UPDATE OF queue SKIP LOCKED
+"""
 EXPIRE = """
 WITH old AS (
-  SELECT id, delivery_id, period, created_at >= coalesce($3, now()) - $2::interval AS is_orphan
-  FROM headrace.webhook_queue AS queue
-  WHERE leased_until IS NULL AND (
-    created_at < coalesce($3, now()) - $2::interval
-    OR endpoint_id IN (
-      SELECT id FROM headrace.webhook_endpoints WHERE deleted_at IS NOT NULL OR status = 'DISABLED'
-    )
-  )
-  ORDER BY id LIMIT $1 FOR UPDATE OF queue SKIP LOCKED
-), ended AS (
-  DELETE FROM headrace.webhook_queue AS queue USING old WHERE queue.id = old.id
-), recorded AS (
-  UPDATE headrace.webhook_deliveries AS attempt
-  SET status = 'DEAD', next_retry_at = NULL, error = coalesce(
-    attempt.error,
-    CASE WHEN old.is_orphan THEN 'the endpoint was deleted or disabled' ELSE 'it waited for too long' END
-  )
-  FROM old
-  WHERE attempt.delivery_id = old.delivery_id AND attempt.period = old.period
-    AND attempt.status IN ('PENDING', 'RETRYING')
+  DELETE FROM headrace.webhook_queue WHERE id = ANY($1)
+  RETURNING delivery_id, period, created_at >= coalesce($3, now()) - $2::interval AS is_orphan
 )
-SELECT count(*) FROM old
+UPDATE headrace.webhook_deliveries AS attempt
+SET status = 'DEAD', next_retry_at = NULL, error = coalesce(
+  attempt.error,
+  CASE WHEN old.is_orphan THEN 'the endpoint was deleted or disabled' ELSE 'it waited for too long' END
+)
+FROM old
+WHERE attempt.delivery_id = old.delivery_id AND attempt.period = old.period
+  AND attempt.status IN ('PENDING', 'RETRYING')
 """
 
 
 async def expire(tx: Tx, limit: int, *, lifetime: timedelta, now: datetime | None = None) -> int:
     """Give up to so many deliveries up that have waited for too long, or whose endpoint is gone; says how many."""
-    count: int = await tx.fetchval(EXPIRE, limit, lifetime, now)
-    return count
+    old = [row["id"] for row in await tx.fetch(LOCK_OLD, limit, lifetime, now)]
+    if old:
+        await tx.execute(EXPIRE, old, lifetime, now)
+    return len(old)
