@@ -82,10 +82,10 @@ class Site:
         """Run a worker until it is done; gives how it went."""
         async with self.working(self.own), asyncio.timeout(60):
             while True:
-                found: dict[str, Any] = (await self.send(who, "GET", f"/v1/tasks/bulk/{made['task_id']}")).json()
                 task = (await self.send(who, "GET", f"/v1/tasks/{made['task_id']}")).json()
                 if task["status"] in ("SUCCEEDED", "FAILED", "CANCELED"):
                     assert task["status"] == "SUCCEEDED", task
+                    found: dict[str, Any] = (await self.send(who, "GET", f"/v1/tasks/bulk/{made['task_id']}")).json()
                     return found
                 await asyncio.sleep(0.02)
 

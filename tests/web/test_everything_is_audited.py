@@ -694,6 +694,7 @@ async def _served(
         argon2_time_cost=1,
         argon2_memory="64KiB",
         argon2_parallelism=1,
+        api_rate_burst=100_000,
         registration="open",
         wechat_app_id="app",
         files_url=tempfile.mkdtemp(prefix="headrace-files-"),
