@@ -15,14 +15,13 @@ import os
 import signal
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager, closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit, urlunsplit
 
 import asyncpg
-import psycopg
 import pytest
 import structlog
 
@@ -30,7 +29,7 @@ from headrace import embedded_postgres
 from headrace.audit import ANONYMOUS, ActorType, Who
 from headrace.database import Database, DatabaseConfig, Tx
 from headrace.testing.scratch import HASTY, ScratchServer, make_template
-from tests.databases import Connection, Databases
+from tests.databases import Databases, Superuser
 from tests.memory import in_memory, note_template
 
 if TYPE_CHECKING:
@@ -142,14 +141,14 @@ MakeDatabase = Callable[..., Awaitable[str]]
 
 
 @pytest.fixture(scope="session")
-def superuser(server: TestServer) -> Iterator[Connection]:
-    """One connection to make and drop databases with, whichever event loop a test has."""
-    with psycopg.connect(server.superuser_url, autocommit=True) as connection:
-        yield connection
+def superuser(server: TestServer) -> Iterator[Superuser]:
+    """Makes and drops databases, whichever event loop a test has."""
+    with closing(Superuser(server.superuser_url)) as connected:
+        yield connected
 
 
 @pytest.fixture(scope="session")
-def databases(server: TestServer, superuser: Connection) -> Iterator[Databases]:
+def databases(server: TestServer, superuser: Superuser) -> Iterator[Databases]:
     made = Databases(server, superuser)
     yield made
     made.close()
@@ -182,7 +181,7 @@ async def db(database_url: str) -> AsyncIterator[Database]:
 
 
 @pytest.fixture(scope="session")
-def shared_database(superuser: Connection, template: str) -> Iterator[str]:
+def shared_database(superuser: Superuser, template: str) -> Iterator[str]:
     """One migrated database for all the rolled-back transactions of this test process."""
     name = f"headrace_test_{os.getpid()}_shared"
     superuser.execute(f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY file_copy")

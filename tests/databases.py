@@ -8,6 +8,7 @@ rows that a test made takes a tenth of that. What a test did is read from the se
 import itertools
 import os
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -19,6 +20,7 @@ Connection = psycopg.Connection[tuple[Any, ...]]
 _LIVES = 20
 _MOST_BYTES = 256 * 1024
 _LEAVE_WITHIN_S = 30.0
+_BACK_WITHIN_S = 60.0
 
 _numbers = itertools.count()
 
@@ -54,18 +56,56 @@ class Server(Protocol):
     def url(self, database: str, *, role: str | None = None) -> str: ...
 
 
+class Superuser:
+    """One connection for all the statements of a test process, opened anew when its server went away: one that crashed
+    and came back costs the tests that ran at that moment, and none of those after them."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._connection: Connection = psycopg.connect(url, autocommit=True)
+        self.restarts = 0  # that were noticed
+
+    def execute(self, sql: str, values: Sequence[object] | None = None) -> "psycopg.Cursor[tuple[Any, ...]]":
+        try:
+            return self._connection.execute(sql, values)
+        except psycopg.OperationalError:
+            if not self._connection.broken:
+                raise
+        # It broke while nobody looked, or under this very statement: then a second time can fail for having been done.
+        self._reconnect()
+        return self._connection.execute(sql, values)
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def _reconnect(self) -> None:
+        self.restarts += 1
+        deadline = time.monotonic() + _BACK_WITHIN_S
+        while True:
+            try:
+                self._connection = psycopg.connect(self._url, autocommit=True)
+            except psycopg.OperationalError:  # it reads its log
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(0.1)
+            else:
+                return
+
+
 @dataclass
 class _Made:
     template: str
     lives: int = _LIVES
+    restarts: int = 0  # before it was made
 
 
 @dataclass
 class Databases:
-    """The databases of one test process. Its server must not crash: statistics would not survive it."""
+    """The databases of one test process. Those that were there when its server crashed are not given again: what was
+    written to them is not known any more, and the last commits may be lost."""
 
     server: Server
-    superuser: Connection
+    superuser: Superuser
     _out: dict[str, _Made] = field(default_factory=dict)
     _free: list[tuple[str, _Made]] = field(default_factory=list)
     _seeds: dict[str, dict[str, bytes]] = field(default_factory=dict)
@@ -73,13 +113,13 @@ class Databases:
     def take(self, template: str) -> str:
         """A database as it is right after its template was copied, under a name that no other test has had."""
         for number, (name, made) in enumerate(self._free):
-            if made.template == template:
+            if made.template == template and self._is_sound(made):
                 del self._free[number]
                 self._out[name] = made
                 return name
         name = _new_name()
         self.superuser.execute(f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY file_copy")  # a third of the time
-        self._out[name] = _Made(template)
+        self._out[name] = _Made(template, restarts=self.superuser.restarts)
         if template.startswith("headrace_template_") and template not in self._seeds:
             self._seeds[template] = self._read_seeds(name)
         return name
@@ -94,7 +134,7 @@ class Databases:
                 self.superuser.execute(f"ALTER DATABASE {name} RENAME TO {renamed}")
             except psycopg.errors.ObjectInUse:  # somebody came back at once
                 renamed = name
-            if renamed != name and self._empty(renamed, made.template):
+            if renamed != name and self._empty(renamed, made.template) and self._is_sound(made):
                 self._free.append((renamed, made))
                 return
             name = renamed
@@ -106,6 +146,10 @@ class Databases:
 
     def _drop(self, name: str) -> None:
         self.superuser.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
+
+    def _is_sound(self, made: _Made) -> bool:
+        self.superuser.execute("SELECT")  # notices a restart
+        return made.restarts == self.superuser.restarts
 
     def _is_left(self, name: str) -> bool:
         """Send everybody away and wait until they are gone: only then have they said what they did."""

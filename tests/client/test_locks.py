@@ -9,6 +9,7 @@ from typing import Any, cast
 import httpx
 import pytest
 
+from headrace import leases
 from headrace.client import Client, SyncClient
 from headrace.client.errors import LockHeld, LockLost
 from headrace.locks import routes
@@ -17,6 +18,7 @@ from tests.client.conftest import ADMIN_KEY, IMPATIENT
 from tests.locks.blocks import NEVER, lose, take_turns
 
 SHORT = timedelta(seconds=1)  # the shortest that the server gives
+MINUTE = timedelta(minutes=1)
 
 
 async def states(client: Client) -> list[str]:
@@ -47,9 +49,12 @@ async def test_who_waits_in_vain_is_told_who_has_it(client: Client) -> None:
                 pytest.fail("two at once")
 
 
-async def test_what_is_taken_away_is_noticed_and_raised_in_the_block(client: Client) -> None:
+async def test_what_is_taken_away_is_noticed_and_raised_in_the_block(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(leases, "RENEWED_AFTER", 1 / 200)  # noticed soon, and never lost for being slow
     with pytest.raises(LockLost):
-        await lose(lambda: client.locks.hold("k", ttl=SHORT), lambda: client.locks.force_release("k"))
+        await lose(lambda: client.locks.hold("k", ttl=MINUTE), lambda: client.locks.force_release("k"))
     with pytest.raises(LockLost):
         async with client.locks.hold("k"):
             await client.locks.force_release("k")  # and the block ends before it notices

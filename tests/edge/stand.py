@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import httpx
 from asyncpg import DataError, NumericValueOutOfRangeError, UntranslatableCharacterError
-from fastapi import APIRouter, Depends, FastAPI, Response
+from fastapi import Depends, FastAPI, Response
 from pydantic import BaseModel, ConfigDict
 
 from headrace import ids
@@ -23,6 +23,7 @@ from headrace.edge.idempotency import ONCE, Answer, Once, idempotent
 from headrace.edge.limits import LimitConfig
 from headrace.edge.paging import Page, Paging
 from headrace.edge.problem_details import problems
+from headrace.edge.routing import Router
 from headrace.edge.services import Db, Services
 from headrace.edge.text import Text
 from headrace.errors import Conflict, Denied, Exhausted, NotFound, Unauthenticated, Unavailable
@@ -74,9 +75,9 @@ class Behaviour:
         self.acts = 0
 
 
-def makers(behaviour: Behaviour) -> APIRouter:
+def makers(behaviour: Behaviour) -> Router:
     """Routes whose effect is a row in ``users`` with a name that no constraint can keep from coming twice."""
-    routes = APIRouter(prefix="/v1", tags=["making"])
+    routes = Router(prefix="/v1", tags=["making"])
 
     async def make(tx: Tx, body: ThingIn, *, secret: str | None = None) -> Answer:
         behaviour.acts += 1
@@ -113,9 +114,9 @@ def makers(behaviour: Behaviour) -> APIRouter:
 
 
 @cache
-def seers() -> APIRouter:
+def seers() -> Router:
     """Routes that show what the edge makes of a request."""
-    routes = APIRouter(prefix="/v1", tags=["seeing"])
+    routes = Router(prefix="/v1", tags=["seeing"])
 
     @routes.get("/things")
     async def list_things(caller: SignedIn, db: Db, paging: Paging, prefix: str | None = None) -> Page[Thing]:
@@ -161,9 +162,9 @@ def seers() -> APIRouter:
 
 
 @cache
-def trouble() -> APIRouter:
+def trouble() -> Router:
     """Routes that take anything, and routes that go wrong."""
-    routes = APIRouter(prefix="/v1", tags=["trouble"])
+    routes = Router(prefix="/v1", tags=["trouble"])
 
     @routes.post("/echo")
     async def echo(who: Anyone, body: ThingIn) -> ThingIn:

@@ -8,13 +8,14 @@ from typing import Annotated, Any
 
 import httpx
 import pytest
-from fastapi import APIRouter, Depends, Request, Response
+from fastapi import Depends, Request, Response
 
 from headrace import ids
 from headrace.database import Database, Tx
 from headrace.edge import stored_answers
 from headrace.edge.authorization import Anyone
 from headrace.edge.idempotency import Answer, Once, idempotent
+from headrace.edge.routing import Router
 from headrace.edge.services import Db
 from headrace.errors import Conflict, Exhausted, HeadraceError, Unavailable
 from headrace.web.app import create_app
@@ -293,7 +294,7 @@ async def test_a_body_that_is_not_valid_leaves_the_key_free(client: httpx.AsyncC
 
 
 async def test_a_route_that_read_the_body_itself_says_what_stands_for_it(db: Database) -> None:
-    routes = APIRouter(prefix="/v1")
+    routes = Router(prefix="/v1")
 
     @routes.post("/uploads")
     async def upload(

@@ -4,8 +4,10 @@ import asyncio
 import json
 import os
 import pwd
+import random
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -165,6 +167,16 @@ def ask(url: str, sql: str, *, within: float = 60) -> Any:
             if time.monotonic() > deadline:
                 raise
             time.sleep(0.05)
+
+
+def reserved_port() -> int:
+    """A free port that the system gives to nobody who asks for any: it stays free while its server is down."""
+    given_from = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+    lowest = min(10_000, given_from - 1)
+    while True:
+        port = random.randint(lowest, given_from - 1)
+        with suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            return port
 
 
 def running(layout: Layout) -> list[int]:

@@ -27,6 +27,7 @@ from tests.embedded_postgres.conftest import (
     is_over,
     keeper_of,
     postmaster_of,
+    reserved_port,
     running,
 )
 
@@ -159,6 +160,7 @@ def test_ctrl_c_in_the_terminal_does_not_reach_the_server(config: EmbeddedConfig
 
 
 def test_a_keeper_that_is_told_to_stop_does_so_and_stays_away(config: EmbeddedConfig, layout: Layout) -> None:
+    config = replace(config, port=reserved_port())  # while it is down, nobody is to be given its port
     server = attach(config)
     os.kill(keeper_of(layout), signal.SIGTERM)
     assert is_over(layout, within=60)

@@ -1,12 +1,13 @@
 """The databases that tests are given: used ones are as new, and what cannot be undone is not given again."""
 
 from collections.abc import Iterator
+from contextlib import closing
 
 import psycopg
 import pytest
 
 from tests.conftest import TestServer
-from tests.databases import Connection, Databases
+from tests.databases import Databases, Superuser
 
 OID = "SELECT oid FROM pg_database WHERE datname = current_database()"
 ADD_USER = "INSERT INTO headrace.users (id, username, password_hash) VALUES ('u_1', 'ada', '!')"
@@ -15,7 +16,7 @@ USERS = "SELECT id, username, role, created_at FROM headrace.users ORDER BY id"
 
 
 @pytest.fixture
-def own(server: TestServer, superuser: Connection) -> Iterator[Databases]:
+def own(server: TestServer, superuser: Superuser) -> Iterator[Databases]:
     made = Databases(server, superuser)
     yield made
     made.close()
@@ -76,3 +77,15 @@ def test_nobody_stays_and_nobody_comes_back(server: TestServer, own: Databases, 
     with pytest.raises(psycopg.OperationalError, match="does not exist"):
         psycopg.connect(server.url(first))
     assert run(server, second, "SELECT count(*) FROM headrace.users WHERE username = 'ada'") == [(0,)]
+
+
+def test_a_server_that_went_away_and_came_back_is_used_again(server: TestServer, template: str) -> None:
+    with closing(Superuser(server.superuser_url)) as superuser, closing(Databases(server, superuser)) as own:
+        used, free = own.take(template), own.take(template)
+        known = [run(server, name, OID) for name in (used, free)]
+        own.give_back(free)
+        (ours,) = superuser.execute("SELECT pg_backend_pid()").fetchone() or (0,)
+        run(server, "postgres", f"SELECT pg_terminate_backend({ours}, 60000)")
+        own.give_back(used)  # a server that crashed has forgotten what there is to undo
+        assert superuser.restarts == 1
+        assert not any(run(server, own.take(template), OID) in known for _ in range(2))

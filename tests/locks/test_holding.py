@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from headrace import ids
+from headrace import ids, leases
 from headrace.database import Database, DatabaseUnavailable, Tx
 from headrace.locks import holding, store
 from headrace.locks.errors import LockHeld, LockLost
@@ -47,9 +47,12 @@ async def test_it_is_renewed_while_the_block_runs_and_let_go_at_its_end(db: Data
         assert again.fence == 2
 
 
-async def test_what_is_taken_away_is_noticed_and_raised_in_the_block(db: Database) -> None:
+async def test_what_is_taken_away_is_noticed_and_raised_in_the_block(
+    db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(leases, "RENEWED_AFTER", 1 / 200)  # noticed soon, and never lost for being slow
     with pytest.raises(LockLost):
-        await lose(lambda: holding.hold(db, "k", ttl=timedelta(seconds=1)), lambda: take_away(db))
+        await lose(lambda: holding.hold(db, "k", ttl=timedelta(minutes=1)), lambda: take_away(db))
 
 
 async def test_a_block_that_ends_before_it_notices_is_told_at_its_end(db: Database) -> None:

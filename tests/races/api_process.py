@@ -9,7 +9,7 @@ import sys
 from typing import Annotated
 
 import uvicorn
-from fastapi import APIRouter, Depends, Response
+from fastapi import Depends, Response
 from pydantic import BaseModel
 
 from headrace import ids
@@ -17,13 +17,14 @@ from headrace.database import Database, DatabaseConfig, Tx
 from headrace.edge.authorization import SignedIn
 from headrace.edge.idempotency import ONCE, Answer, Once, idempotent
 from headrace.edge.problem_details import problems
+from headrace.edge.routing import Router
 from headrace.edge.services import Db
 from headrace.web.app import create_app
 from headrace.web.config import WebConfig
 from tests.edge import stand
 
 PAUSE = float(sys.argv[2]) if len(sys.argv) > 2 else 0.0
-router = APIRouter(prefix="/v1")
+router = Router(prefix="/v1")
 
 
 class Order(BaseModel):

@@ -1,11 +1,12 @@
 """A parameter or a field that a route does not have is refused, wherever it is sent."""
 
 import pytest
-from fastapi import APIRouter, Depends, FastAPI
+from fastapi import Depends, FastAPI
 from pydantic import BaseModel, ConfigDict, Field
 
 from headrace.database import Database
 from headrace.edge.paging import Page, Paging
+from headrace.edge.routing import Router
 from headrace.web.app import create_app
 from headrace.web.config import WebConfig
 from tests.edge import stand
@@ -25,7 +26,7 @@ class Thing(BaseModel):
 
 @pytest.fixture
 def app(no_db: Database) -> FastAPI:
-    router = APIRouter(prefix="/v1/things")
+    router = Router(prefix="/v1/things")
 
     def colour(colour: str | None = None) -> str | None:
         return colour

@@ -3,8 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from fastapi import APIRouter
-
 from headrace.accounts import routes as account_routes
 from headrace.accounts.service import Accounts
 from headrace.assets import routes as file_routes
@@ -16,6 +14,7 @@ from headrace.configs import routes as config_routes
 from headrace.configs.cache import Configs
 from headrace.configs.registry import Registry
 from headrace.configs.schemas import Offer
+from headrace.edge.routing import Router
 from headrace.locks import routes as lock_routes
 from headrace.notifications import routes as notification_routes
 from headrace.notifications.live import Inbox
@@ -55,7 +54,7 @@ class RouteDeps:
     operators: Operators = field(default_factory=Operators)
 
 
-def routers(deps: RouteDeps) -> Sequence[APIRouter]:
+def routers(deps: RouteDeps) -> Sequence[Router]:
     return [
         account_routes.create_router(deps.accounts),
         bulk_routes.create_router(deps.tasks),  # before tasks and schedules, whose ids stand where its words do

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from datetime import UTC, date, datetime, timedelta
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Path, Query, Response
+from fastapi import Depends, Path, Query, Response
 from fastapi.responses import StreamingResponse
 from pydantic import AwareDatetime
 
@@ -36,9 +36,10 @@ from headrace.edge.errors import InvalidCursor
 from headrace.edge.idempotency import ONCE, Answer, Once, idempotent
 from headrace.edge.paging import Page, Paging
 from headrace.edge.problem_details import problems
+from headrace.edge.routing import Router
 from headrace.edge.services import Db
 
-router = APIRouter(prefix="/v1")
+router = Router(prefix="/v1")
 
 Reader = Annotated[Caller, Depends(scoped(Scope.BILLING_READ))]
 AdjustOnce = Annotated[Once, Depends(idempotent("billing.adjust"))]

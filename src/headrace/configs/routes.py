@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Path, Query, Request, Response
+from fastapi import Depends, Path, Query, Request, Response
 
 from headrace.access import PreconditionFailed
 from headrace.configs import service, views
@@ -17,14 +17,15 @@ from headrace.edge.errors import InvalidCursor, InvalidIfMatch
 from headrace.edge.etags import ExpectedVersion, etag
 from headrace.edge.paging import Page, Paging
 from headrace.edge.problem_details import problems
+from headrace.edge.routing import Router
 from headrace.edge.services import Db
 from headrace.edge.text import Text
 from headrace.ids import InvalidId
 
 _LONGEST_BODY = 64 * 1024
 
-admin = APIRouter(prefix="/admin/configs", tags=["Configs"], dependencies=[Depends(body_at_most(_LONGEST_BODY))])
-clients = APIRouter(tags=["Configs"])
+admin = Router(prefix="/admin/configs", tags=["Configs"], dependencies=[Depends(body_at_most(_LONGEST_BODY))])
+clients = Router(tags=["Configs"])
 
 Key = Annotated[str, Path(min_length=1, max_length=128, examples=["features"])]
 ScopeId = Annotated[Text, Query(max_length=64, description="The tenant or the user that it is for; empty for GLOBAL.")]
@@ -32,7 +33,7 @@ _WHERE = (ConfigNotFound, InvalidConfigScope, InvalidId)
 _CHANGE = (PreconditionFailed, InvalidIfMatch)
 
 
-def create_router(registry: Registry, configs: Configs, offer: Offer) -> APIRouter:
+def create_router(registry: Registry, configs: Configs, offer: Offer) -> Router:
     """Every route of this package, served with these keys and these values."""
 
     async def give(request: Request) -> None:
@@ -40,9 +41,8 @@ def create_router(registry: Registry, configs: Configs, offer: Offer) -> APIRout
         request.state.configs = configs
         request.state.offer = offer
 
-    router = APIRouter(prefix="/v1", dependencies=[Depends(give)])
-    for part in (clients, admin, views.router):
-        router.include_router(part)
+    router = Router(prefix="/v1", dependencies=[Depends(give)])
+    router.include(clients, admin, views.router)
     return router
 
 

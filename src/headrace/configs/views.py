@@ -6,7 +6,7 @@ account.
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Response
+from fastapi import Depends, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from headrace.access import Caller, PreconditionFailed, Scope
@@ -18,9 +18,10 @@ from headrace.edge.authorization import scoped
 from headrace.edge.errors import InvalidIfMatch
 from headrace.edge.etags import ExpectedVersion, etag
 from headrace.edge.problem_details import problems
+from headrace.edge.routing import Router
 from headrace.edge.services import Db
 
-router = APIRouter(prefix="/me/views", tags=["Configs"])
+router = Router(prefix="/me/views", tags=["Configs"])
 
 Reader = Annotated[Caller, Depends(scoped(Scope.ACCOUNT_READ))]
 Writer = Annotated[Caller, Depends(scoped(Scope.ACCOUNT_WRITE))]

@@ -3,7 +3,7 @@
 from datetime import timedelta
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi import Depends, Query, Request, Response
 
 from headrace.access import Caller, Scope
 from headrace.database import Tx
@@ -12,6 +12,7 @@ from headrace.edge.errors import InvalidCursor
 from headrace.edge.idempotency import ONCE, Answer, Once, idempotent
 from headrace.edge.paging import Page, Paging
 from headrace.edge.problem_details import problems
+from headrace.edge.routing import Router
 from headrace.edge.services import Db
 from headrace.edge.vocabulary import AsShown
 from headrace.locks import service
@@ -21,7 +22,7 @@ from headrace.locks.schemas import AcquireIn, ForceReleaseIn, GrantOut, LockOut,
 from headrace.locks.store import Filter
 from headrace.locks.taking import when_free
 
-router = APIRouter(prefix="/v1/locks", tags=["Locks"])
+router = Router(prefix="/v1/locks", tags=["Locks"])
 
 Reader = Annotated[Caller, Depends(scoped(Scope.LOCKS_READ))]
 Writer = Annotated[Caller, Depends(scoped(Scope.LOCKS_WRITE))]

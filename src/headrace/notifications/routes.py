@@ -4,13 +4,14 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
+from fastapi import Depends, Header, Path, Query, Request, Response
 
 from headrace.access import Caller, Scope
 from headrace.edge.authorization import Again, AuthenticateAgain, scoped
 from headrace.edge.errors import InvalidCursor
 from headrace.edge.paging import Page, Paging
 from headrace.edge.problem_details import problems
+from headrace.edge.routing import Router
 from headrace.edge.services import Db
 from headrace.errors import Denied
 from headrace.notifications import service
@@ -21,7 +22,7 @@ from headrace.notifications.schemas import LanguageBody, MarkedOut, Notification
 from headrace.tasks.live import TooManyStreams
 from headrace.tasks.routes.events import EventStream, RevokedOut
 
-router = APIRouter(prefix="/v1/notifications", tags=["Notifications"])
+router = Router(prefix="/v1/notifications", tags=["Notifications"])
 
 Reader = Annotated[Caller, Depends(scoped(Scope.NOTIFICATIONS_READ))]
 Writer = Annotated[Caller, Depends(scoped(Scope.NOTIFICATIONS_WRITE))]
@@ -30,14 +31,14 @@ _COME_BACK_AFTER_MS = 1000
 _DIGITS = 18  # of a number that PostgreSQL can hold
 
 
-def create_router(inbox: Inbox) -> APIRouter:
+def create_router(inbox: Inbox) -> Router:
     """Every route of this package, with the streams of this process."""
 
     async def give(request: Request) -> None:
         request.state.inbox = inbox
 
-    given = APIRouter(dependencies=[Depends(give)])
-    given.include_router(router)
+    given = Router(dependencies=[Depends(give)])
+    given.include(router)
     return given
 
 

@@ -2,19 +2,20 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Query
+from fastapi import Path, Query
 
 from headrace.edge.authorization import Admin
 from headrace.edge.errors import InvalidCursor
 from headrace.edge.paging import Page, Paging
 from headrace.edge.problem_details import problems
+from headrace.edge.routing import Router
 from headrace.edge.services import Db
 from headrace.operations import archives, months_ahead, store
 from headrace.operations.errors import ArchiveNotFound
 from headrace.operations.model import ArchiveState
 from headrace.operations.schemas import ARCHIVE_ID, ArchiveOut, MadeOut, PartitionOut
 
-router = APIRouter(prefix="/v1/admin", tags=["Operations"])
+router = Router(prefix="/v1/admin", tags=["Operations"])
 
 
 @router.get("/archives", response_model=Page[ArchiveOut], summary="List archives", responses=problems(InvalidCursor))

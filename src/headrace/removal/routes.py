@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Path, Query, Request, Response
+from fastapi import Depends, Path, Query, Request, Response
 
 from headrace.access import AdminOnly, Caller, Scope
 from headrace.assets.errors import AssetNotFound
@@ -14,6 +14,7 @@ from headrace.edge.etags import etag
 from headrace.edge.idempotency import ONCE, Answer, Once, idempotent
 from headrace.edge.paging import Page, Paging
 from headrace.edge.problem_details import problems
+from headrace.edge.routing import Router
 from headrace.edge.services import Db, services_of
 from headrace.errors import QuotaExhausted
 from headrace.removal.errors import DocumentEncrypted, DocumentSigned
@@ -65,19 +66,18 @@ async def _vault(request: Request) -> Vault:
 TasksDep = Annotated[Tasks, Depends(_tasks)]
 FilesDep = Annotated[Files, Depends(_files)]
 VaultDep = Annotated[Vault, Depends(_vault)]
-removals = APIRouter(prefix="/removals", tags=["Removals"])
-looks = APIRouter(prefix="/assets", tags=["Removals"])
+removals = Router(prefix="/removals", tags=["Removals"])
+looks = Router(prefix="/assets", tags=["Removals"])
 
 
-def create_router(tasks: Tasks, files: Files) -> APIRouter:
+def create_router(tasks: Tasks, files: Files) -> Router:
     """Every route of this package, served with these tasks and files."""
 
     async def give(request: Request) -> None:
         request.state.tasks, request.state.files = tasks, files
 
-    router = APIRouter(prefix="/v1", dependencies=[Depends(give)])
-    for part in (removals, looks):
-        router.include_router(part)
+    router = Router(prefix="/v1", dependencies=[Depends(give)])
+    router.include(removals, looks)
     return router
 
 

@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Path, Query, Response
+from fastapi import Depends, Path, Query, Response
 
 from headrace.access import PreconditionFailed
 from headrace.database import Tx
@@ -12,6 +12,7 @@ from headrace.edge.etags import ExpectedVersion, etag
 from headrace.edge.idempotency import ONCE, Answer, Once, idempotent
 from headrace.edge.paging import Page, Paging
 from headrace.edge.problem_details import problems
+from headrace.edge.routing import Router
 from headrace.edge.services import Db
 from headrace.edge.text import Text
 from headrace.risks import service
@@ -19,7 +20,7 @@ from headrace.risks.errors import RiskIdTaken, RiskNotFound
 from headrace.risks.model import Category, Risk, RiskStatus, Severity
 from headrace.risks.schemas import BoardOut, RiskChangeIn, RiskIn, RiskOut, TraceOut
 
-router = APIRouter(prefix="/v1/admin/risks", tags=["Risks"])
+router = Router(prefix="/v1/admin/risks", tags=["Risks"])
 
 CreateOnce = Annotated[Once, Depends(idempotent("risks.create"))]
 RiskId = Annotated[str, Path(min_length=1, max_length=64, examples=["R-7"])]

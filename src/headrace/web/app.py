@@ -1,9 +1,9 @@
 """The app factory: routes, what stands around them, and how they are described."""
 
 from collections.abc import Sequence
+from typing import Any
 
-from fastapi import APIRouter, Depends, FastAPI
-from fastapi.routing import iter_route_contexts
+from fastapi import Depends, FastAPI
 from starlette.middleware.cors import CORSMiddleware
 from starlette.types import Scope
 
@@ -12,6 +12,7 @@ from headrace.edge.cookies import CSRF_HEADER
 from headrace.edge.idempotency import HEADER, REPLAYED
 from headrace.edge.limits import Limiter
 from headrace.edge.parameters import refuse_unknown_parameters
+from headrace.edge.routing import Route, Router
 from headrace.edge.services import Services
 from headrace.web import health, openapi, pages, rendering
 from headrace.web.bodies import readable
@@ -33,7 +34,7 @@ _CORS_SENT = [
 _CORS_SEEN = [REQUEST_ID, "ETag", "Location", "Retry-After", REPLAYED, "RateLimit", "RateLimit-Policy"]
 
 
-def create_app(services: Services, config: WebConfig, *, routers: Sequence[APIRouter] = ()) -> FastAPI:
+def create_app(services: Services, config: WebConfig, *, routers: Sequence[Router] = ()) -> FastAPI:
     """The API with these routes. It opens and closes nothing: whoever made the services ends them."""
     app = FastAPI(
         title=openapi.TITLE,
@@ -42,7 +43,6 @@ def create_app(services: Services, config: WebConfig, *, routers: Sequence[APIRo
         redoc_url=None,
         openapi_url=None,
         redirect_slashes=False,
-        generate_unique_id_function=openapi.operation_id,
     )
     app.state.services = services
     app.state.limiter = Limiter(services.db, services.limits)
@@ -52,15 +52,20 @@ def create_app(services: Services, config: WebConfig, *, routers: Sequence[APIRo
     own = [health.router, pages.router]
     own += [health.metrics_router] if config.metrics else []
     own += [] if console.is_built else [pages.home_router]
-    for router in own:
-        app.include_router(router)
-    for router in routers:
-        app.include_router(router, dependencies=[Depends(readable), Depends(refuse_unknown_parameters)])
+    _add(app, own)
+    _add(app, routers, Depends(readable), Depends(refuse_unknown_parameters))
     app.router.default = console.behind(app.router.default)
     app.openapi = openapi.describe(app, services)  # type: ignore[method-assign]
     rendering.install(app)
     _surround(app, config)
     return app
+
+
+def _add(app: FastAPI, routers: Sequence[Router], *dependencies: Any) -> None:
+    for router in routers:
+        app.router.routes.extend(
+            route.below("", dependencies, generate_unique_id_function=openapi.operation_id) for route in router
+        )
 
 
 def _surround(app: FastAPI, config: WebConfig) -> None:
@@ -79,26 +84,10 @@ def _surround(app: FastAPI, config: WebConfig) -> None:
             max_age=600,
         )
     app.add_middleware(ResponseHeaders, config=config)
-    app.add_middleware(RequestFacts, config=config, metrics=app.state.metrics, route_name=_RouteNames(app))
+    app.add_middleware(RequestFacts, config=config, metrics=app.state.metrics, route_name=_route_name)
 
 
-class _RouteNames:
+def _route_name(scope: Scope) -> str:
     """The template of the path that a request matched (``/v1/tasks/{id}``): one name for all its values."""
-
-    def __init__(self, app: FastAPI) -> None:
-        # A route knows its path within its router; only the app knows where the router was put. Read as far as needed:
-        # FastAPI makes each router ready when somebody comes to it, and to make all of them ready takes half a second.
-        self._unread = iter_route_contexts(app.routes)
-        self._names: dict[object, str] = {}
-
-    def __call__(self, scope: Scope) -> str:
-        endpoint = scope.get("endpoint")
-        if endpoint is None:
-            return "unmatched"
-        while endpoint not in self._names:
-            context = next(self._unread, None)
-            if context is None:
-                return "unmatched"
-            if context.path_format is not None:
-                self._names.setdefault(context.endpoint, context.path_format)
-        return self._names[endpoint]
+    route = scope.get("route")
+    return route.path_format if isinstance(route, Route) else "unmatched"

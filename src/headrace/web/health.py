@@ -9,19 +9,20 @@ import asyncio
 import time
 from collections.abc import Sequence
 
-from fastapi import APIRouter, Request, Response
+from fastapi import Request, Response
 
 from headrace import __version__, logs
 from headrace.edge.facts import facts_of
 from headrace.edge.problem_details import answer_to
+from headrace.edge.routing import Router
 from headrace.edge.services import Readiness, services_of
 from headrace.errors import HeadraceError, Unavailable
 from headrace.figures import Figure, Figures
 from headrace.web.metrics import CONTENT_TYPE, Metrics
 
 log = logs.get(__name__)
-router = APIRouter(include_in_schema=False)
-metrics_router = APIRouter(include_in_schema=False)
+router = Router(include_in_schema=False)
+metrics_router = Router(include_in_schema=False)
 
 _PATIENCE = 3.0  # less than the second or five that probes commonly wait, or they only see a timeout
 _FRESH = 1.0

@@ -8,14 +8,15 @@ from importlib import resources
 from typing import Any
 
 import orjson
-from fastapi import APIRouter, Request, Response
+from fastapi import Request, Response
 
 from headrace import __version__
 from headrace.edge.authorization import Anyone
+from headrace.edge.routing import Router
 from headrace.web import apipage
 
-router = APIRouter(include_in_schema=False)
-home_router = APIRouter(include_in_schema=False)
+router = Router(include_in_schema=False)
+home_router = Router(include_in_schema=False)
 
 _STYLE = resources.files(__package__).joinpath("style.css").read_text()
 # The one style sheet is within the page; its hash lets the browser take it and nothing else.

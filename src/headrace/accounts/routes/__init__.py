@@ -1,22 +1,22 @@
 """Accounts over HTTP."""
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import Depends, Request
 
 from headrace.accounts.routes import admin, api_keys, auth, deletion, sessions
 from headrace.accounts.service import Accounts
 from headrace.edge.bodies import body_at_most
+from headrace.edge.routing import Router
 
 # Two passwords of 1,024 characters, each written as a pair of \\u escapes, and some room.
 _LONGEST_BODY = 32 * 1024
 
 
-def create_router(accounts: Accounts) -> APIRouter:
+def create_router(accounts: Accounts) -> Router:
     """Every route of this package, served with these accounts."""
 
     async def give(request: Request) -> None:
         request.state.accounts = accounts
 
-    router = APIRouter(prefix="/v1", dependencies=[Depends(give), Depends(body_at_most(_LONGEST_BODY))])
-    for part in (auth.router, sessions.router, api_keys.router, deletion.router, admin.router, deletion.admin_router):
-        router.include_router(part)
+    router = Router(prefix="/v1", dependencies=[Depends(give), Depends(body_at_most(_LONGEST_BODY))])
+    router.include(auth.router, sessions.router, api_keys.router, deletion.router, admin.router, deletion.admin_router)
     return router

@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Query, Response
+from fastapi import Depends, Query, Response
 
 from headrace.access import PreconditionFailed, Role
 from headrace.accounts import administration
@@ -30,9 +30,10 @@ from headrace.edge.etags import ExpectedVersion, etag
 from headrace.edge.idempotency import ONCE, Answer, Once, idempotent
 from headrace.edge.paging import Page, Paging
 from headrace.edge.problem_details import problems
+from headrace.edge.routing import Router
 from headrace.edge.services import Db
 
-router = APIRouter(prefix="/admin/users", tags=["Administration"])
+router = Router(prefix="/admin/users", tags=["Administration"])
 
 CreateOnce = Annotated[Once, Depends(idempotent("accounts.create_user", secret=True))]
 _CHANGE = (UserNotFound, CsrfFailed, PreconditionFailed, InvalidIfMatch)

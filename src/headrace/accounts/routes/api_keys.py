@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Response
+from fastapi import Depends, Response
 
 from headrace.accounts import api_keys
 from headrace.accounts.errors import (
@@ -20,9 +20,10 @@ from headrace.edge.errors import InvalidCursor
 from headrace.edge.idempotency import ONCE, Answer, Once, idempotent
 from headrace.edge.paging import Page, Paging
 from headrace.edge.problem_details import problems
+from headrace.edge.routing import Router
 from headrace.edge.services import Db
 
-router = APIRouter(prefix="/api-keys", tags=["API keys"])
+router = Router(prefix="/api-keys", tags=["API keys"])
 
 CreateOnce = Annotated[Once, Depends(idempotent("accounts.create_api_key", secret=True))]
 

@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Request, Response
+from fastapi import Depends, Request, Response
 
 from headrace.access import PreconditionFailed
 from headrace.accounts import login, password_change, profile, registration, sessions, tokens
@@ -49,9 +49,10 @@ from headrace.edge.etags import ExpectedVersion, etag
 from headrace.edge.idempotency import ONCE, Answer, Once, idempotent
 from headrace.edge.limits import bucket_of, take
 from headrace.edge.problem_details import problems
+from headrace.edge.routing import Router
 from headrace.edge.services import Db, services_of
 
-router = APIRouter(tags=["Accounts"])
+router = Router(tags=["Accounts"])
 
 RegisterOnce = Annotated[Once, Depends(idempotent("accounts.register"))]
 

@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from fastapi import APIRouter, Request, Response
+from fastapi import Request, Response
 
 from headrace.access import PreconditionFailed
 from headrace.accounts.deletion import service as deletion
@@ -31,10 +31,11 @@ from headrace.edge.errors import InvalidCursor
 from headrace.edge.etags import etag
 from headrace.edge.paging import Page, Paging
 from headrace.edge.problem_details import problems
+from headrace.edge.routing import Router
 from headrace.edge.services import Db, services_of
 
-router = APIRouter(tags=["Accounts"])
-admin_router = APIRouter(prefix="/admin", tags=["Administration"])
+router = Router(tags=["Accounts"])
+admin_router = Router(prefix="/admin", tags=["Administration"])
 
 
 @router.post(

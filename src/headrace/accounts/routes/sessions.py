@@ -1,6 +1,6 @@
 """One's own sessions."""
 
-from fastapi import APIRouter, Request, Response
+from fastapi import Request, Response
 
 from headrace.accounts import sessions
 from headrace.accounts.errors import CsrfFailed, SessionNotFound
@@ -10,9 +10,10 @@ from headrace.edge.cookies import forget
 from headrace.edge.errors import InvalidCursor
 from headrace.edge.paging import Page, Paging
 from headrace.edge.problem_details import problems
+from headrace.edge.routing import Router
 from headrace.edge.services import Db, services_of
 
-router = APIRouter(prefix="/sessions", tags=["Sessions"])
+router = Router(prefix="/sessions", tags=["Sessions"])
 
 
 @router.get("", response_model=Page[SessionOut], summary="List sessions", responses=problems(InvalidCursor))

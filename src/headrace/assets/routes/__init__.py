@@ -1,21 +1,21 @@
 """Files over HTTP."""
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import Depends, Request
 
 from headrace.assets.routes import assets, content, results, uploads
 from headrace.assets.service import Files
+from headrace.edge.routing import Router
 
 # What these routes read piece by piece, and limit themselves.
 STREAMED = (r"POST /v1/assets", r"PUT /v1/uploads/[^/]+/parts/[^/]+")
 
 
-def create_router(files: Files) -> APIRouter:
+def create_router(files: Files) -> Router:
     """Every route of this package, served with these files."""
 
     async def give(request: Request) -> None:
         request.state.files = files
 
-    router = APIRouter(prefix="/v1", dependencies=[Depends(give)])
-    for part in (assets.router, uploads.router, content.router, results.router, results.compared):
-        router.include_router(part)
+    router = Router(prefix="/v1", dependencies=[Depends(give)])
+    router.include(assets.router, uploads.router, content.router, results.router, results.compared)
     return router

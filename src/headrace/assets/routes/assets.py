@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi import Depends, Query, Request, Response
 
 from headrace.access import AdminOnly
 from headrace.assets import handing_out, service
@@ -49,10 +49,11 @@ from headrace.edge.errors import InvalidCursor, RequestTooSlow
 from headrace.edge.idempotency import ONCE, Once, idempotent
 from headrace.edge.paging import Page, Paging
 from headrace.edge.problem_details import problems
+from headrace.edge.routing import Router
 from headrace.edge.services import Db
 from headrace.storage import StorageFull
 
-router = APIRouter(prefix="/assets", tags=["Files"])
+router = Router(prefix="/assets", tags=["Files"])
 
 UploadOnce = Annotated[Once, Depends(idempotent("assets.upload"))]
 _REFUSED = (DigestInvalid, DigestMismatch, SizeMismatch, FormInvalid, StorageQuotaExceeded, RequestTooSlow, StorageFull)

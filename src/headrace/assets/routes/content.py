@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Request, Response
+from fastapi import Path, Request, Response
 
 from headrace.assets.errors import BytesMissing, LinkInvalid
 from headrace.assets.handing_out import is_there, redeem
@@ -10,9 +10,10 @@ from headrace.assets.reading import serve
 from headrace.assets.routes.dependencies import BINARY, FilesDep
 from headrace.edge.authorization import Anyone
 from headrace.edge.problem_details import problems
+from headrace.edge.routing import Router
 from headrace.edge.services import Db
 
-router = APIRouter(prefix="/content", tags=["Files"])
+router = Router(prefix="/content", tags=["Files"])
 
 
 @router.get(

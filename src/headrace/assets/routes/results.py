@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Path, Query, Request, Response
+from fastapi import Depends, Path, Query, Request, Response
 
 from headrace.access import Caller, Scope
 from headrace.assets import handing_out
@@ -14,11 +14,12 @@ from headrace.assets.routes.dependencies import BINARY, PICTURE, FilesDep, PageN
 from headrace.assets.schemas import LinkIn, LinkOut, ResultOut
 from headrace.edge.authorization import Again, scoped
 from headrace.edge.problem_details import problems
+from headrace.edge.routing import Router
 from headrace.edge.services import Db
 from headrace.tasks.errors import TaskNotFound
 
-router = APIRouter(prefix="/tasks/{task_id}/result", tags=["Files"])
-compared = APIRouter(prefix="/tasks/{task_id}", tags=["Files"])
+router = Router(prefix="/tasks/{task_id}/result", tags=["Files"])
+compared = Router(prefix="/tasks/{task_id}", tags=["Files"])
 
 Reader = Annotated[Caller, Depends(scoped(Scope.TASKS_READ))]
 TaskIdPath = Annotated[str, Path(max_length=128, examples=["tsk_01h455vb4pex5vsknk084sn02q"])]

@@ -3,7 +3,7 @@
 from datetime import timedelta
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Path, Request, Response
+from fastapi import Depends, Path, Request, Response
 
 from headrace.assets import parts
 from headrace.assets.errors import (
@@ -37,10 +37,11 @@ from headrace.edge.errors import InvalidCursor, RequestTooSlow
 from headrace.edge.idempotency import ONCE, Answer, Once, idempotent
 from headrace.edge.paging import Page, Paging
 from headrace.edge.problem_details import problems
+from headrace.edge.routing import Router
 from headrace.edge.services import Db
 from headrace.storage import StorageFull
 
-router = APIRouter(prefix="/uploads", tags=["Files"])
+router = Router(prefix="/uploads", tags=["Files"])
 
 BeginOnce = Annotated[Once, Depends(idempotent("uploads.create"))]
 PartNumber = Annotated[int, Path(ge=1, le=10_000, description="From 1 on.", examples=[1])]

@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Path, Query, Response
+from fastapi import Depends, Path, Query, Response
 
 from headrace.access import PreconditionFailed
 from headrace.billing.plans import service
@@ -16,9 +16,10 @@ from headrace.edge.etags import ExpectedVersion, etag
 from headrace.edge.idempotency import ONCE, Answer, Once, idempotent
 from headrace.edge.paging import Page, Paging
 from headrace.edge.problem_details import problems
+from headrace.edge.routing import Router
 from headrace.edge.services import Db
 
-router = APIRouter(prefix="/v1", tags=["Plans"])
+router = Router(prefix="/v1", tags=["Plans"])
 
 CreateOnce = Annotated[Once, Depends(idempotent("plans.create"))]
 PlanId = Annotated[str, Path(min_length=1, max_length=64, examples=["pln_01h455vb4pex5vsknk084sn02q"])]

@@ -4,7 +4,7 @@ It knows no problems (RFC 9457): an empty 204 says that a notice was taken, any 
 that it is to be sent again. It tries for about a day.
 """
 
-from fastapi import APIRouter, Depends, Request, Response
+from fastapi import Depends, Request, Response
 
 from headrace import logs
 from headrace.audit import SYSTEM, ActorType, Who
@@ -19,6 +19,7 @@ from headrace.database import Database
 from headrace.edge.bodies import body_at_most
 from headrace.edge.facts import facts_of
 from headrace.edge.problem_details import status_of
+from headrace.edge.routing import Router
 from headrace.edge.services import Db
 from headrace.errors import HeadraceError
 
@@ -27,9 +28,7 @@ log = logs.get(__name__)
 _LONGEST_NOTICE = 64 * 1024
 _FAILED = {"model": NoticeOut, "description": "Not taken: it is to be sent again."}
 
-router = APIRouter(
-    prefix="/v1/payments/wechat", tags=["Payments"], dependencies=[Depends(body_at_most(_LONGEST_NOTICE))]
-)
+router = Router(prefix="/v1/payments/wechat", tags=["Payments"], dependencies=[Depends(body_at_most(_LONGEST_NOTICE))])
 
 
 @router.post(

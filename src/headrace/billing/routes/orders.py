@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Response
+from fastapi import Query, Response
 
 from headrace.billing.payments import checking, ordering, refunding, service
 from headrace.billing.payments.errors import (
@@ -24,10 +24,11 @@ from headrace.edge.errors import InvalidCursor
 from headrace.edge.etags import etag
 from headrace.edge.paging import Page, Paging
 from headrace.edge.problem_details import problems
+from headrace.edge.routing import Router
 from headrace.edge.services import Db
 
-router = APIRouter(prefix="/v1/payments", tags=["Payments"])
-admin_router = APIRouter(prefix="/v1/admin/payments", tags=["Payments"])
+router = Router(prefix="/v1/payments", tags=["Payments"])
+admin_router = Router(prefix="/v1/admin/payments", tags=["Payments"])
 
 _ASK = (OrderNotFound, PaymentsOff, WeChatPayUnavailable, WeChatPayRefused)
 

@@ -3,7 +3,7 @@
 from typing import Annotated
 
 import orjson
-from fastapi import APIRouter, Depends, Query, Response
+from fastapi import Depends, Query, Response
 
 from headrace.access import PreconditionFailed
 from headrace.billing.payments import ordering
@@ -35,9 +35,10 @@ from headrace.edge.etags import ExpectedVersion, etag
 from headrace.edge.idempotency import ONCE, Answer, Once, idempotent
 from headrace.edge.paging import Page, Paging
 from headrace.edge.problem_details import problems
+from headrace.edge.routing import Router
 from headrace.edge.services import Db
 
-router = APIRouter(prefix="/v1/subscriptions", tags=["Subscriptions"])
+router = Router(prefix="/v1/subscriptions", tags=["Subscriptions"])
 
 SubscribeOnce = Annotated[Once, Depends(idempotent("subscriptions.create"))]
 RenewOnce = Annotated[Once, Depends(idempotent("subscriptions.renew"))]

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from dataclasses import asdict
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Path, Query, Response
+from fastapi import Depends, Path, Query, Response
 from fastapi.responses import StreamingResponse
 
 from headrace.access import AdminOnly, Caller, Scope
@@ -18,6 +18,7 @@ from headrace.edge.authorization import Admin, Again, AuthenticateAgain, scoped
 from headrace.edge.errors import InvalidCursor
 from headrace.edge.paging import Page, Paging
 from headrace.edge.problem_details import problems
+from headrace.edge.routing import Router
 from headrace.edge.services import Db
 from headrace.edge.vocabulary import Offered
 from headrace.operations.audit import service
@@ -26,8 +27,8 @@ from headrace.operations.errors import VerificationRunning
 from headrace.operations.overview.routes import OperatorsDep
 from headrace.tasks.schemas import Instant
 
-router = APIRouter(prefix="/v1/audit", tags=["Audit"])
-admin = APIRouter(tags=["Audit"])  # below what operators are given
+router = Router(prefix="/v1/audit", tags=["Audit"])
+admin = Router(tags=["Audit"])  # below what operators are given
 
 # A long export asks so often whether its reader still is one.
 _CHECK_EVERY_S = 10.0

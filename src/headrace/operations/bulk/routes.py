@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi import Depends, Query, Request, Response
 
 from headrace.access import AdminOnly
 from headrace.database import Tx
@@ -10,6 +10,7 @@ from headrace.edge.errors import InvalidCursor
 from headrace.edge.idempotency import ONCE, Answer, Once, idempotent
 from headrace.edge.paging import Page, Paging
 from headrace.edge.problem_details import problems
+from headrace.edge.routing import Router
 from headrace.edge.services import Db
 from headrace.operations.bulk import service
 from headrace.operations.bulk.errors import BulkNotFound, CountGrew, NothingToDo
@@ -22,7 +23,7 @@ from headrace.tasks.routes.dependencies import Reader, TaskIdPath, TasksDep, Wri
 from headrace.tasks.schemas import Instant
 from headrace.tasks.service import Tasks
 
-router = APIRouter(tags=["Bulk"])
+router = Router(tags=["Bulk"])
 
 TasksOnce = Annotated[Once, Depends(idempotent("tasks.bulk"))]
 SchedulesOnce = Annotated[Once, Depends(idempotent("schedules.bulk"))]
@@ -30,14 +31,14 @@ _REFUSED = (CountGrew, NothingToDo, AdminOnly, UnknownTaskType)
 _Word = Annotated[str | None, Query(max_length=255)]
 
 
-def create_router(deps: Tasks) -> APIRouter:
+def create_router(deps: Tasks) -> Router:
     """These routes, served with these tasks."""
 
     async def give(request: Request) -> None:
         request.state.tasks = deps
 
-    parent = APIRouter(prefix="/v1", dependencies=[Depends(give)])
-    parent.include_router(router)
+    parent = Router(prefix="/v1", dependencies=[Depends(give)])
+    parent.include(router)
     return parent
 
 

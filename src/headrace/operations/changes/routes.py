@@ -5,13 +5,14 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Header, Request, Response
+from fastapi import Depends, Header, Request, Response
 from pydantic import BaseModel, Field
 
 from headrace import audit
 from headrace.audit import Action, Resource, ResourceType
 from headrace.edge.authorization import Admin, Again, AuthenticateAgain
 from headrace.edge.problem_details import problems
+from headrace.edge.routing import Router
 from headrace.edge.services import Db
 from headrace.errors import Denied
 from headrace.operations.changes.live import Changes, Heartbeat, MaySee, Revoked
@@ -22,7 +23,7 @@ from headrace.tasks.routes.events import EventStream, RevokedOut
 from headrace.tasks.schemas import TaskItemOut
 from headrace.tasks.service import EVERYBODY
 
-router = APIRouter(tags=["Operations"])
+router = Router(tags=["Operations"])
 
 _COME_BACK_AFTER_MS = 2000
 
@@ -43,14 +44,14 @@ class ChangesOut(BaseModel):
         )
 
 
-def create_router(changes: Changes) -> APIRouter:
+def create_router(changes: Changes) -> Router:
     """This route, served with the streams of this process."""
 
     async def give(request: Request) -> None:
         request.state.changes = changes
 
-    parent = APIRouter(prefix="/v1/admin", dependencies=[Depends(give)])
-    parent.include_router(router)
+    parent = Router(prefix="/v1/admin", dependencies=[Depends(give)])
+    parent.include(router)
     return parent
 
 

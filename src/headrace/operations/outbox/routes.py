@@ -2,12 +2,13 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Query
+from fastapi import Path, Query
 
 from headrace.edge.authorization import Admin, SignedIn
 from headrace.edge.errors import InvalidCursor
 from headrace.edge.paging import Page, Paging
 from headrace.edge.problem_details import problems
+from headrace.edge.routing import Router
 from headrace.edge.services import Db
 from headrace.operations.outbox import service
 from headrace.operations.outbox.schemas import (
@@ -23,7 +24,7 @@ from headrace.outbox.administration import EventStatus, Filter
 from headrace.outbox.catalogue import EVENT_TYPES
 from headrace.outbox.errors import EventNotDead, OutboxEventNotFound
 
-router = APIRouter(tags=["Events"])
+router = Router(tags=["Events"])
 
 OutboxEventId = Annotated[str, Path(max_length=64, examples=[EVENT_ID])]
 

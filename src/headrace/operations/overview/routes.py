@@ -2,28 +2,28 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Query, Request
+from fastapi import Depends, Query, Request
 
 from headrace.edge.authorization import Admin
 from headrace.edge.paging import Page
+from headrace.edge.routing import Router
 from headrace.edge.services import Db
 from headrace.operations.overview.schemas import OverviewOut, SettingOut, StatisticsRangeOut
 from headrace.operations.overview.service import Operators, read_overview
 from headrace.operations.statistics.model import Range
 from headrace.operations.statistics.service import read_statistics
 
-router = APIRouter(tags=["Operations"])
+router = Router(tags=["Operations"])
 
 
-def create_router(operators: Operators, *others: APIRouter) -> APIRouter:
+def create_router(operators: Operators, *others: Router) -> Router:
     """These routes, and others for operators, served with what operators are shown."""
 
     async def give(request: Request) -> None:
         request.state.operators = operators
 
-    parent = APIRouter(prefix="/v1/admin", dependencies=[Depends(give)])
-    for part in (router, *others):
-        parent.include_router(part)
+    parent = Router(prefix="/v1/admin", dependencies=[Depends(give)])
+    parent.include(router, *others)
     return parent
 
 

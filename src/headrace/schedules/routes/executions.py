@@ -2,12 +2,13 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import Query
 
 from headrace.access import AdminOnly
 from headrace.edge.errors import InvalidCursor
 from headrace.edge.paging import Page, Paging, seal
 from headrace.edge.problem_details import problems
+from headrace.edge.routing import Router
 from headrace.edge.services import Db
 from headrace.edge.vocabulary import AsShown
 from headrace.schedules import executions
@@ -19,7 +20,7 @@ from headrace.schedules.store.executions import ExecutionFilter
 from headrace.tasks.errors import TaskChanged
 from headrace.tasks.schemas import Instant
 
-router = APIRouter(prefix="/executions", tags=["Schedules"])
+router = Router(prefix="/executions", tags=["Schedules"])
 
 
 @router.get(

@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Query, Response
+from fastapi import Depends, Query, Response
 
 from headrace.access import AdminOnly, PreconditionFailed
 from headrace.database import Tx
@@ -11,6 +11,7 @@ from headrace.edge.etags import ExpectedVersion, etag
 from headrace.edge.idempotency import ONCE, Answer, Once, idempotent
 from headrace.edge.paging import Page, Paging
 from headrace.edge.problem_details import problems
+from headrace.edge.routing import Router
 from headrace.edge.services import Db
 from headrace.schedules import service
 from headrace.schedules.errors import (
@@ -43,7 +44,7 @@ from headrace.tasks.errors import OverCap, TaskChanged, TypeDenied
 from headrace.tasks.model import LABEL
 from headrace.tasks.service import Tasks
 
-router = APIRouter(prefix="/schedules", tags=["Schedules"])
+router = Router(prefix="/schedules", tags=["Schedules"])
 
 CreateOnce = Annotated[Once, Depends(idempotent("schedules.create"))]
 RunOnce = Annotated[Once, Depends(idempotent("schedules.run"))]

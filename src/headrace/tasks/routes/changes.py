@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Response
+from fastapi import Depends, Response
 
 from headrace.access import AdminOnly, PreconditionFailed
 from headrace.database import Tx
@@ -10,6 +10,7 @@ from headrace.edge.errors import InvalidIfMatch
 from headrace.edge.etags import ExpectedVersion, etag
 from headrace.edge.idempotency import ONCE, Answer, Once, idempotent
 from headrace.edge.problem_details import problems
+from headrace.edge.routing import Router
 from headrace.edge.services import Db
 from headrace.errors import QuotaExhausted
 from headrace.tasks import service
@@ -31,7 +32,7 @@ from headrace.tasks.model import Task
 from headrace.tasks.routes.dependencies import Submits, TaskIdPath, TasksDep, Writer
 from headrace.tasks.schemas import BatchIn, BatchOut, SubmitIn, TaskOut
 
-router = APIRouter(prefix="/tasks", tags=["Tasks"])
+router = Router(prefix="/tasks", tags=["Tasks"])
 
 SubmitOnce = Annotated[Once, Depends(idempotent("tasks.create"))]
 SubmitBatchOnce = Annotated[Once, Depends(idempotent("tasks.create_batch"))]

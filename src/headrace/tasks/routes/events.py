@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Annotated
 
-from fastapi import APIRouter, Header, Query, Response
+from fastapi import Header, Query, Response
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel
 from starlette.types import Send
@@ -12,6 +12,7 @@ from starlette.types import Send
 from headrace.access import Caller, Scope
 from headrace.edge.authorization import Again, AuthenticateAgain
 from headrace.edge.problem_details import problems
+from headrace.edge.routing import Router
 from headrace.edge.services import Db
 from headrace.errors import Denied
 from headrace.tasks import live, service
@@ -21,7 +22,7 @@ from headrace.tasks.model import Task, TaskStatus
 from headrace.tasks.routes.dependencies import Reader, TaskIdPath, Watching
 from headrace.tasks.schemas import LogOut, TaskItemOut
 
-router = APIRouter(prefix="/tasks", tags=["Tasks"])
+router = Router(prefix="/tasks", tags=["Tasks"])
 
 _COME_BACK_AFTER_MS = 1000
 

@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Query, Response
+from fastapi import Path, Query, Response
 
 from headrace.access import PreconditionFailed
 from headrace.edge.authorization import Admin
@@ -10,6 +10,7 @@ from headrace.edge.errors import InvalidIfMatch
 from headrace.edge.etags import ExpectedVersion, etag
 from headrace.edge.paging import Page
 from headrace.edge.problem_details import problems
+from headrace.edge.routing import Router
 from headrace.edge.services import Db
 from headrace.tasks import queues
 from headrace.tasks.errors import QueueNotFound
@@ -17,7 +18,7 @@ from headrace.tasks.queue_schemas import LimitIn, QueueOut, QueueRulesOut, TaskT
 from headrace.tasks.routes.dependencies import Reader
 from headrace.tasks.store.queues import QueueRules
 
-router = APIRouter(tags=["Queues"])
+router = Router(tags=["Queues"])
 
 Name = Annotated[str, Path(min_length=1, max_length=64, examples=["default"])]
 Create = Annotated[bool, Query(description="Also a queue that nothing knows yet.")]

@@ -2,13 +2,14 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Response
+from fastapi import Query, Response
 
 from headrace.access import AdminOnly, Caller
 from headrace.edge.errors import InvalidCursor
 from headrace.edge.etags import etag
 from headrace.edge.paging import Page, Paging, seal
 from headrace.edge.problem_details import problems
+from headrace.edge.routing import Router
 from headrace.edge.services import Db
 from headrace.edge.vocabulary import Offered
 from headrace.tasks import service
@@ -20,7 +21,7 @@ from headrace.tasks.store.tasks import Filter
 from headrace.tasks.why import explain
 from headrace.tasks.why_schemas import WhyOut
 
-router = APIRouter(prefix="/tasks", tags=["Tasks"])
+router = Router(prefix="/tasks", tags=["Tasks"])
 
 _Word = Annotated[str | None, Query(max_length=255)]
 

@@ -1,18 +1,18 @@
 """Webhooks over HTTP."""
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import Depends, Request
 
+from headrace.edge.routing import Router
 from headrace.webhooks.routes import deliveries, endpoints
 from headrace.webhooks.service import Webhooks
 
 
-def create_router(hooks: Webhooks) -> APIRouter:
+def create_router(hooks: Webhooks) -> Router:
     """Every route of this package, served with these."""
 
     async def give(request: Request) -> None:
         request.state.webhooks = hooks
 
-    router = APIRouter(prefix="/v1/webhooks", dependencies=[Depends(give)])
-    router.include_router(endpoints.router)
-    router.include_router(deliveries.router)
+    router = Router(prefix="/v1/webhooks", dependencies=[Depends(give)])
+    router.include(endpoints.router, deliveries.router)
     return router

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Query, Response
+from fastapi import Depends, Query, Response
 
 from headrace.access import AdminOnly
 from headrace.database import Tx
@@ -11,6 +11,7 @@ from headrace.edge.errors import InvalidCursor
 from headrace.edge.idempotency import ONCE, Answer, Once, idempotent
 from headrace.edge.paging import Page, Paging
 from headrace.edge.problem_details import problems
+from headrace.edge.routing import Router
 from headrace.edge.services import Db
 from headrace.edge.vocabulary import AsShown
 from headrace.ids import InvalidId, check
@@ -21,7 +22,7 @@ from headrace.webhooks.routes.dependencies import DeliveryIdPath, Owner, Reader,
 from headrace.webhooks.schemas import DeliveryItemOut, DeliveryOut
 from headrace.webhooks.store.deliveries import DeliveryFilter
 
-router = APIRouter(prefix="/deliveries", tags=["Webhooks"])
+router = Router(prefix="/deliveries", tags=["Webhooks"])
 
 ResendOnce = Annotated[Once, Depends(idempotent("webhooks.resend"))]
 

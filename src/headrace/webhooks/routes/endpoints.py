@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Query, Response
+from fastapi import Depends, Query, Response
 
 from headrace.access import AdminOnly, PreconditionFailed
 from headrace.database import Tx
@@ -12,6 +12,7 @@ from headrace.edge.etags import ExpectedVersion, etag
 from headrace.edge.idempotency import ONCE, Answer, Once, idempotent
 from headrace.edge.paging import Page, Paging
 from headrace.edge.problem_details import problems
+from headrace.edge.routing import Router
 from headrace.edge.services import Db
 from headrace.outbox.interests import EventWritersBusy
 from headrace.webhooks import resending, service
@@ -39,7 +40,7 @@ from headrace.webhooks.schemas import (
 )
 from headrace.webhooks.store.endpoints import EndpointFilter
 
-router = APIRouter(prefix="/endpoints", tags=["Webhooks"])
+router = Router(prefix="/endpoints", tags=["Webhooks"])
 
 CreateOnce = Annotated[Once, Depends(idempotent("webhooks.create", secret=True))]
 RotateOnce = Annotated[Once, Depends(idempotent("webhooks.rotate", secret=True))]

@@ -1,0 +1,59 @@
+"""Routes that are made ready when somebody first comes to them.
+
+FastAPI reads an endpoint's signature and those of all that it depends on, and builds a validator for each parameter and
+answer, when a route is written down and again wherever its router is included. For all of ours that takes half of the
+time until an API answers, and most processes are asked for a few routes.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Self
+
+from fastapi import APIRouter, params
+from fastapi.routing import APIRoute
+from starlette.routing import compile_path, get_name
+
+_MATCHED_BY = frozenset({"path_regex", "path_format", "param_convertors"})
+
+
+class Route(APIRoute):
+    """All but its path, its methods and its endpoint is made when it is first looked at."""
+
+    def __init__(self, path: str, endpoint: Callable[..., Any], **how: Any) -> None:
+        self._how = how
+        self._is_ready = False
+        self.path = path
+        self.endpoint = endpoint
+        self.name = how.get("name") or get_name(endpoint)
+        self.methods = {method.upper() for method in how.get("methods") or ("GET",)}
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or self._is_ready:
+            raise AttributeError(name)
+        if name in _MATCHED_BY:
+            self.path_regex, self.path_format, self.param_convertors = compile_path(self.path)
+        else:
+            self._is_ready = True
+            super().__init__(self.path, self.endpoint, **self._how)
+        return getattr(self, name)
+
+    def below(self, prefix: str, dependencies: Sequence[params.Depends], **how: Any) -> Self:
+        """The same under this prefix, behind these dependencies."""
+        together = [*dependencies, *(self._how.get("dependencies") or ())]
+        return type(self)(prefix + self.path, self.endpoint, **{**self._how, "dependencies": together, **how})
+
+
+class Router(APIRouter):
+    """Routes of one noun, or of several parts of it."""
+
+    def __init__(self, **how: Any) -> None:
+        super().__init__(route_class=Route, **how)
+
+    def include(self, *parts: "Router") -> None:
+        """Have the routes of these parts, below our prefix and behind our dependencies."""
+        for part in parts:
+            self.routes.extend(route.below(self.prefix, self.dependencies) for route in part)
+
+    def __iter__(self) -> Iterator[Route]:
+        for route in self.routes:
+            assert isinstance(route, Route)
+            yield route
