@@ -30,7 +30,7 @@ _MARGIN = 3  # pixels around a mark that its outline reaches to
 _NEAR = 40  # pixels around where it was in the frame before, in which it is looked for first
 _SURE = 0.45  # likeness with which it is looked for no further
 _FAINT = 0.4  # levels a pixel: flatter places are like everything
-_CLEAR = 4  # pixels between a mark and the frame's sides, from which on all of it is in the frame
+_CLEAR = 1  # pixels between a mark and the frame's sides, from which on all of it is in the frame
 _BEYOND = 0.25  # of its height and width: so much of a mark may lie beyond the frame's sides
 
 
