@@ -9,7 +9,10 @@ from PIL import Image, ImageDraw, ImageFont
 from headrace.removal.video.probing import Facts
 
 _FONT = "/usr/share/fonts/truetype/dejavu/DejaVuSans-Bold.ttf"
+_LIGHT = "/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf"
+_CHINESE = "/usr/share/fonts/opentype/noto/NotoSansCJK-Regular.ttc"
 _TEXT = "drawtext=fontfile={font}:text='Studio Nord':fontcolor=white@{alpha}:fontsize=h/14:x={x}:y={y}"
+_WORDS = "[base]drawtext=fontfile={font}:text='{text}':fontcolor={colour}:fontsize=h/{size}:x={x}:y={y}"
 _LOGO = "[base][1:v]overlay=format=auto:x='{x}':y='{y}'"
 _CORNER = {"x": "W-w-W/24", "y": "H-h-H/20"}
 # By seconds: every 1.2 s in another corner.
@@ -18,12 +21,31 @@ _JUMPS = {
     "x": f"if(mod(floor(t/{_EVERY}),2),W/24,W-w-W/24)",
     "y": f"if(mod(floor(t/{_EVERY}/2),2),H/20,H-h-H/20)",
 }
+_JUMPING_TEXT = {
+    "x": f"'if(mod(floor(t/{_EVERY}),2),w/24,w-text_w-w/24)'",
+    "y": f"'if(mod(floor(t/{_EVERY}/2),2),h/20,h-text_h-h/20)'",
+}
 _DRIFTS = {"x": "(W-w)*(0.1+0.8*abs(mod(t/4,2)-1))", "y": "(H-h)*(0.1+0.8*abs(mod(t/6,2)-1))"}
 # What is done with the picture, which is called [base].
 KINDS = {
     "logo": _LOGO.format(**_CORNER),
     "text": "[base]" + _TEXT.format(font=_FONT, alpha=0.5, x="w/24", y="h-text_h-h/20"),
+    "handle": _WORDS.format(font=_FONT, text="@studio.nord", colour="white@0.6", size=18, x="w-text_w-w/30", y="h/24")
+    + ":shadowcolor=black@0.4:shadowx=2:shadowy=2",
+    "url": _WORDS.format(
+        font=_LIGHT, text="www.studio-nord.example", colour="white@0.45", size=16, x="(w-text_w)/2", y="h-text_h-h/16"
+    ),
+    "centre": _WORDS.format(
+        font=_FONT, text="STUDIO NORD", colour="white@0.3", size=8, x="(w-text_w)/2", y="(h-text_h)/2"
+    ),
+    "black": _WORDS.format(font=_FONT, text="NORD.TV", colour="black@0.5", size=12, x="w/24", y="h/20"),
+    "chinese": _WORDS.format(
+        font=_CHINESE, text="北方影视频道", colour="white@0.5", size=14, x="w-text_w-w/24", y="h-2*text_h"
+    ),
     "jumping": _LOGO.format(**_JUMPS),
+    "jumping_text": _WORDS.format(
+        font=_FONT, text="@studio.nord", colour="white@0.5", size=14, x=_JUMPING_TEXT["x"], y=_JUMPING_TEXT["y"]
+    ),
     "fading": "[base]"
     + _TEXT.format(font=_FONT, alpha=0.6, x="w-text_w-w/24", y="h/20")
     + ":alpha='0.5+0.5*sin(2*PI*t/3)'",
@@ -80,7 +102,8 @@ def mark(source: Path, facts: Facts, kind: str, folder: Path) -> Marked:
          "-map", "0:a?", "-map", "0:s?", "-map_metadata", "0", "-c:a", "copy", "-c:s", "copy", "-c:v", *encoder, *tags,
          "-max_muxing_queue_size", "4096", str(clip))  # fmt: skip
     black = "[0:v:0]format=yuv420p,lutyuv=y=16:u=128:v=128[base]"
-    _run(*files, "-filter_complex", f"{black};{over},format=yuv420p[out]", "-map", "[out]", "-c:v", "ffv1", str(mask))
+    light = over.replace("black@", "white@")  # to be seen there
+    _run(*files, "-filter_complex", f"{black};{light},format=yuv420p[out]", "-map", "[out]", "-c:v", "ffv1", str(mask))
     return Marked(clip, mask)
 
 

@@ -10,6 +10,7 @@ of this repository; README.md says where to find some.
 import argparse
 import collections
 import hashlib
+import itertools
 import json
 import resource
 import shutil
@@ -33,7 +34,9 @@ from benchmarks.clip_marks import ENDINGS, KINDS, mark
 from headrace.errors import HeadraceError
 from headrace.removal import confined_videos
 from headrace.removal.candidates import Outcome
-from headrace.removal.video.model import VideoOrder
+from headrace.removal.video import turning
+from headrace.removal.video.detecting import overlap
+from headrace.removal.video.model import AUTO_SCORE, Candidate, Kind, VideoOrder
 from headrace.removal.video.probing import Facts, probe
 from headrace.removal.video.recognising import is_clip
 from headrace.removal.video.sampling import decoded, native
@@ -41,6 +44,9 @@ from headrace.removal.video.sampling import decoded, native
 NONE = "none"
 _LIMIT_S = 600  # a clip that takes longer hangs
 _COMPARED = 40  # frames
+_INKED = 24  # levels of a mask: brighter than its black ground
+_BETTER = 3.0  # dB: with less gained inside the mark, a result is wrong
+_ON_IT = 0.5  # of the smaller of two boxes
 console = Console(stderr=True)
 
 
@@ -57,7 +63,9 @@ class Row:
     damage: list[str] = field(default_factory=list)  # what else changed
     before: float = 0.0  # dB inside the mark, before and after; and outside it, after
     after: float = 0.0
+    telea: float = 0.0  # and inside it, by OpenCV's Telea with the true mask
     outside: float = 0.0
+    found: float = 0.0  # the score of what was found where the mark is
     bits: float = 0.0  # bit rate of the result as a share of the marked clip's
 
 
@@ -70,6 +78,7 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--kinds", default=f"{NONE},logo,text,jumping", help=f"of {NONE}, {', '.join(KINDS)}")
     parser.add_argument("--most", type=int, default=1000, help="clips, from all over the folder")
+    parser.add_argument("--of-each", type=int, help="so many of the kinds for each clip, in turn; all without it")
     parser.add_argument("--keep", type=Path, help="keep marked clips, results and previews here")
     parser.add_argument("--rows", type=Path, help="append each row to this file, and skip what is in it")
     parser.add_argument("--json", action="store_true")
@@ -80,8 +89,10 @@ def main() -> None:
     paths = paths[:: max(1, -(-len(paths) // args.most))]
     rows = _known(args.rows)
     done = {(row.clip, row.kind) for row in rows}
-    for path in paths:
-        for kind in args.kinds.split(","):
+    kinds = args.kinds.split(",")
+    for number, path in enumerate(paths):
+        count = args.of_each or len(kinds)
+        for kind in (kinds * 2)[number * count % len(kinds) :][:count]:
             if (path.name, kind) in done:
                 continue
             row = one(path, kind, args.keep)
@@ -128,7 +139,9 @@ def one(path: Path, kind: str, keep: Path | None) -> Row:
             source, mask = made.clip, made.mask
         ending = source.suffix.lower() if source.suffix.lower() in ENDINGS else ".mkv"
         result, preview = Path(scratch, f"result{ending}"), Path(scratch, "preview.png")
-        _clean(row, source, result, preview)
+        found = _clean(row, source, result, preview)
+        if mask is not None:
+            row.found = max((each.score for each in found if _lies_on(each, facts, mask)), default=0.0)
         if result.exists():
             _compare(row, path, source, result, mask)
         for file in (source, result, preview):
@@ -141,20 +154,21 @@ def _compare(row: Row, path: Path, source: Path, result: Path, mask: Path | None
     row.damage += damage(source, result)
     row.bits = probe(str(result)).bit_rate / max(1, probe(str(source)).bit_rate)
     if mask is not None:
-        row.before, row.after, row.outside = quality(path, source, result, mask)
+        row.before, row.after, row.telea, row.outside = quality(path, source, result, mask)
 
 
-def _clean(row: Row, source: Path, result: Path, preview: Path) -> None:
+def _clean(row: Row, source: Path, result: Path, preview: Path) -> tuple[Candidate, ...]:
     began, spent = time.monotonic(), _cpu()
     signal.alarm(_LIMIT_S)
     try:
         if not is_clip(source):
             row.outcome = "no clip"
-            return
+            return ()
         report = confined_videos.carry_out(VideoOrder(str(source), str(result), preview=str(preview)))
         assert report.outcome is not None
         row.outcome, row.reason = str(report.outcome), report.reason or ""
         row.damage = list(report.warnings)
+        return report.candidates
     except HeadraceError as exc:
         row.outcome, row.reason = exc.code, exc.message
     except Hung:
@@ -164,6 +178,22 @@ def _clean(row: Row, source: Path, result: Path, preview: Path) -> None:
     finally:
         signal.alarm(0)
         row.seconds, row.cpu_s = round(time.monotonic() - began, 2), round(_cpu() - spent, 2)
+    return ()
+
+
+def _lies_on(candidate: Candidate, facts: Facts, mask: Path) -> bool:
+    """Whether it is the mark: in the middle of its time, half of the smaller of the two lies in the other."""
+    if candidate.kind is Kind.MOVING:
+        return True
+    middle = sum(candidate.spans[0]) / 2
+    shown = probe(str(mask))
+    number = min(int(middle * float(shown.rate)), shown.frames - 1)
+    over = next(itertools.islice(_bright(shown), number, None)) > _INKED
+    if not over.any():
+        return False
+    left, top, width, height = cv2.boundingRect(over.view(np.uint8))
+    box = turning.box_as_stored(candidate.box, facts)
+    return overlap((top, top + height, left, left + width), box) > _ON_IT
 
 
 def _cpu() -> float:
@@ -206,21 +236,25 @@ def _packets(path: Path, kind: str) -> list[str]:
         return sorted(hashlib.sha256(packet).hexdigest() for packet in packets)
 
 
-def quality(clean: Path, marked: Path, result: Path, mask: Path) -> tuple[float, float, float]:
-    """In dB: inside the mark against the clean clip, before and after; outside it against the marked one."""
-    wrong = np.zeros((3, 2))
+def quality(clean: Path, marked: Path, result: Path, mask: Path) -> tuple[float, float, float, float]:
+    """In dB: inside the mark against the clean clip, before, after, and by Telea; outside it against the marked one."""
+    wrong = np.zeros((4, 2))
     facts = [probe(str(path)) for path in (clean, marked, result, mask)]
     step = max(1, facts[1].frames // _COMPARED)
     for number, planes in enumerate(zip(*(_bright(each) for each in facts), strict=False)):
         if number % step:
             continue
         one, before, after, over = planes
-        inside = cv2.dilate((over > 24).view(np.uint8), np.ones((5, 5), np.uint8)).view(np.bool_)
-        outside = ~cv2.dilate(inside.view(np.uint8), np.ones((33, 33), np.uint8)).view(np.bool_)
-        for which, (a, b, where) in enumerate(((before, one, inside), (after, one, inside), (after, before, outside))):
+        inside = cv2.dilate((over > _INKED).view(np.uint8), np.ones((5, 5), np.uint8))
+        outside = ~cv2.dilate(inside, np.ones((33, 33), np.uint8)).view(np.bool_)
+        telea = cv2.inpaint(np.clip(before, 0, 255).astype(np.uint8), inside, 3, cv2.INPAINT_TELEA).astype(np.float32)
+        within = inside.view(np.bool_)
+        pairs = ((before, one, within), (after, one, within), (telea, one, within), (after, before, outside))
+        for which, (a, b, where) in enumerate(pairs):
             if where.any():
                 wrong[which] += ((a[where] - b[where]) ** 2).sum(), where.sum()
-    return _db(*wrong[0]), _db(*wrong[1]), _db(*wrong[2])
+    before_db, after_db, telea_db, outside_db = (_db(*each) for each in wrong)
+    return before_db, after_db, telea_db, outside_db
 
 
 def _bright(facts: Facts) -> Iterator[NDArray[np.float32]]:
@@ -235,21 +269,23 @@ def _db(total: float, count: float) -> float:
 
 
 def summary(rows: list[Row]) -> dict[str, Any]:
-    table = Table("kind", "clips", "outcomes", "dB before", "dB after", "dB outside", "bits", "other damage", box=None)
+    columns = ("before", "after", "telea", "outside", "bits")
+    table = Table("kind", "clips", "found", "outcomes", "wrong", *columns, "other damage", box=None)
     figures: dict[str, Any] = {}
     for kind in dict.fromkeys(row.kind for row in rows):
         mine = [row for row in rows if row.kind == kind]
         counts = collections.Counter(row.outcome for row in mine)
         gone = [row for row in mine if row.outcome == Outcome.REMOVED]
         damaged = [row for row in gone if row.damage]
-        middle = {
-            name: _median([getattr(row, name) for row in gone]) for name in ("before", "after", "outside", "bits")
-        }
+        wrong = [row for row in gone if kind == NONE or row.after < row.before + _BETTER]
+        found = sum(row.found >= AUTO_SCORE for row in mine)
+        middle = {name: _median([getattr(row, name) for row in gone]) for name in columns}
         outcomes = ", ".join(f"{name} {count}" for name, count in counts.most_common())
-        table.add_row(kind, str(len(mine)), outcomes, *(f"{value:.2f}" for value in middle.values()), str(len(damaged)))
+        shown = (f"{value:.2f}" for value in middle.values())
+        table.add_row(kind, str(len(mine)), str(found), outcomes, str(len(wrong)), *shown, str(len(damaged)))
         figures |= {f"{kind}_{name.replace(' ', '_')}": count for name, count in counts.items()}
         figures |= {f"{kind}_{name}_median": value for name, value in middle.items()}
-        figures[f"{kind}_damaged"] = len(damaged)
+        figures |= {f"{kind}_damaged": len(damaged), f"{kind}_wrong": len(wrong), f"{kind}_found": found}
         figures[f"{kind}_cpu_s_a_frame"] = _median([row.cpu_s / max(1, row.frames) for row in gone])
     console.print(table)
     return figures

@@ -8,9 +8,11 @@ import pytest
 from numpy.typing import NDArray
 
 from headrace.removal.candidates import Outcome
+from headrace.removal.pipeline.model import FailureCode
+from headrace.removal.pipeline.video_stages import _refusal
 from headrace.removal.video import detecting, job, marks, solving, templates
 from headrace.removal.video.erasing import Eraser
-from headrace.removal.video.model import VideoOrder
+from headrace.removal.video.model import Trouble, VideoOrder
 from headrace.removal.video.planes import layout_of
 from headrace.removal.video.probing import probe
 from headrace.removal.video.sampling import Sample
@@ -78,6 +80,7 @@ def test_a_mark_that_jumps_is_not_handed_out_cleaned_in_one_place_alone(tmp_path
     assert (report.outcome, result.exists()) == (Outcome.FAILED, False)
     assert report.check is not None
     assert (report.check.remains, "other places" in (report.reason or "")) == (True, True)
+    assert (report.trouble, _refusal(report)) == (Trouble.MOVES, FailureCode.MARK_MOVES)
 
 
 def test_large_marks_and_many_frames_are_compared_in_bounded_memory(tmp_path: Path) -> None:

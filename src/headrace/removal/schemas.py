@@ -190,8 +190,8 @@ class RemovalItemOut(BaseModel):
     progress: int = Field(description="0 to 100.", examples=[40])
     eta_seconds: int | None
     error_code: str | None = Field(
-        description="Why it failed: `NO_MARK`, `NEEDS_REVIEW`, `MARK_REMAINS`, `POOR_RESULT`, `DAMAGED`, `UNREADABLE` "
-        "and others. Nothing of it is charged.",
+        description="Why it failed: `NO_MARK`, `NEEDS_REVIEW`, `MARK_REMAINS`, `MARK_MOVES`, `MARK_WIDE`, "
+        "`POOR_RESULT`, `DAMAGED`, `UNREADABLE` and others. Nothing of it is charged.",
         examples=[None],
     )
     error_message: str | None = Field(examples=[None])

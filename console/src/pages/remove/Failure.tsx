@@ -11,7 +11,17 @@ import classes from "./RemovalPage.module.css";
 import { removalTexts, removeTexts } from "./remove.texts";
 
 // What somebody can do something about here; with the rest the file itself has to change.
-const TO_DRAW = ["NO_MARK", "NEEDS_REVIEW", "MARK_REMAINS", "POOR_RESULT", "DAMAGED", "HINT_UNUSABLE", "NO_CANDIDATE"];
+const TO_DRAW = [
+  "NO_MARK",
+  "NEEDS_REVIEW",
+  "MARK_REMAINS",
+  "MARK_MOVES",
+  "MARK_WIDE",
+  "POOR_RESULT",
+  "DAMAGED",
+  "HINT_UNUSABLE",
+  "NO_CANDIDATE",
+];
 
 /** Why it was not removed, and the next step that helps. */
 export function Failure({ removal, again }: { removal: RemovalOut; again: Again }) {

@@ -194,6 +194,8 @@ export const removalTexts = texts(
     NO_MARK: "No mark was found. If there is one, show where it is.",
     NEEDS_REVIEW: "There may be a mark, but you must say so: choose what it is from the list, or show where it is.",
     MARK_REMAINS: "Traces of the mark would stay. Mark it more closely and try again.",
+    MARK_MOVES: "The mark moves or jumps, and traces of it would stay. Show each place it is in, and when.",
+    MARK_WIDE: "The mark covers much of the picture, and traces of it would stay. Paint over it and try again.",
     POOR_RESULT:
       "The result would be poor and is held back. Mark it more closely, or take the result as it is, which is charged.",
     DAMAGED: "The result would differ where there is no mark, and is held back.",
@@ -289,6 +291,8 @@ export const removalTexts = texts(
     NO_MARK: "没有找到水印。如果有，请标出位置。",
     NEEDS_REVIEW: "可能有水印，但需要您确认：请从列表中选择哪些是水印，或标出位置。",
     MARK_REMAINS: "会残留水印痕迹。请标得更精确后重试。",
+    MARK_MOVES: "水印会移动或跳动，会残留痕迹。请标出它出现的每个位置和时间。",
+    MARK_WIDE: "水印覆盖了画面的大部分，会残留痕迹。请将其涂抹后重试。",
     POOR_RESULT: "结果可能不理想，暂未提供。请标得更精确，或按现状接受结果（将扣费）。",
     DAMAGED: "结果会改动没有水印的地方，暂未提供。",
     UNREADABLE: "文件无法读取。",

@@ -22,6 +22,9 @@ MESSAGES: dict[FailureCode, str] = {
     FailureCode.NEEDS_REVIEW: "There may be a mark, but somebody must say so: order MANUAL and name the candidates, "
     "or draw a box around it.",
     FailureCode.MARK_REMAINS: "The mark could not be taken off: traces of it would stay. Draw it as a mask, or a box.",
+    FailureCode.MARK_MOVES: "The mark moves, or jumps from place to place, and traces of it would stay. Order MANUAL "
+    "with a box for each place, and the seconds in which it is there.",
+    FailureCode.MARK_WIDE: "The mark covers much of the picture, and traces of it would stay. Draw it as a mask.",
     FailureCode.POOR_RESULT: "The result would be poor, and is not handed out. Draw the mark as a mask, or take it as "
     "it is with `accept_poor`.",
     FailureCode.DAMAGED: "The result differs from the original where there is no mark, and is not handed out.",

@@ -11,10 +11,12 @@ from headrace.removal.errors import CandidateUnknown, HintUnusable
 from headrace.removal.pipeline.model import FailureCode, Names, RemovalOrder, StageOrder, StageReport
 from headrace.removal.pipeline.previewing import write_preview
 from headrace.removal.video import job
-from headrace.removal.video.model import Candidate, Placed, Quality, VideoOrder, VideoReport
+from headrace.removal.video.model import Candidate, Placed, Quality, Trouble, VideoOrder, VideoReport
 from headrace.removal.video.probing import probe
 
 Progress = Callable[[int], object]
+
+_TROUBLES = {Trouble.MOVES: FailureCode.MARK_MOVES, Trouble.WIDE: FailureCode.MARK_WIDE}
 
 
 def prepare(order: StageOrder, progress: Progress) -> StageReport:
@@ -110,8 +112,9 @@ def _refusal(report: VideoReport) -> FailureCode:
         return FailureCode.NO_MARK
     if report.outcome is Outcome.NEEDS_REVIEW:
         return FailureCode.NEEDS_REVIEW
-    remains = report.check is None or report.check.remains
-    return FailureCode.MARK_REMAINS if remains else FailureCode.DAMAGED
+    if report.check is not None and not report.check.remains:
+        return FailureCode.DAMAGED
+    return _TROUBLES[report.trouble] if report.trouble is not None else FailureCode.MARK_REMAINS
 
 
 def _shown(each: Candidate) -> dict[str, Any]:

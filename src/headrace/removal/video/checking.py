@@ -140,16 +140,16 @@ def _seen_again(
     """Where the eye, told that there was a mark, still sees one: a letter that was overlooked is in no outline."""
     facts = result.facts
     goes = {each.candidate.id for each in chosen}
-    others = [_inner(each) for each in marks if each.candidate.id not in goes]
+    others = [each.inner for each in marks if each.candidate.id not in goes]
     stays = turning.keep_as_stored(order, facts) + others
     barred = [_wider(box, _RIM, facts) for box in stays]
     for mark in chosen:
-        path = _path_in(mark.path, result.samples, facts)
+        path = _path_in(mark, result.samples, facts)
         begins, ends = mark.within or (0.0, math.inf)
         if (mark.path and not path) or not any(begins <= each.seconds < ends for each in result.samples):
             continue
         samples, shown = rested(path, mark.window, result.samples, facts)
-        inner = _inner(mark) if order.told else wider(mark, shown)  # told: somebody said where it ends
+        inner = mark.inner if order.told else wider(mark, shown)  # told: somebody said where it ends
         placed = Placed((0, 0, 1, 1), begins, ends)
         found = detecting.told(shown, samples, [(inner, placed)], None, order.threads, heed, most=_LOOKS)[0]
         allowed = None if path else detecting.allowed(found, barred)
@@ -191,7 +191,7 @@ def _lasting(mark: Mark, path: Path, originals: list[Sample], source: Facts, res
 
 def _elsewhere(mark: Mark, chosen: list[Mark], samples: list[Sample], facts: Facts, heed: Callable[[], object]) -> bool:
     """Whether what comes and goes in one place was, time and again, in another one where it was not taken off whole."""
-    top, bottom, left, right = _inner(mark)
+    top, bottom, left, right = mark.inner
     spans = mark.candidate.spans
     there = [each for each in samples if any(begins <= each.seconds < ends for begins, ends in spans)]
     total = np.zeros((bottom - top, right - left, 2), np.float32)
@@ -205,9 +205,8 @@ def _elsewhere(mark: Mark, chosen: list[Mark], samples: list[Sample], facts: Fac
     for each in samples[:: max(1, len(samples) // _SEARCHED)]:
         heed()
         steps = tracking.steps_of(each.planes[0], facts.layout)
-        around = cv2.copyMakeBorder(steps, down, down, across, across, cv2.BORDER_CONSTANT)
-        likeness, first, begin = tracking.locate(outline, around, tracking.coarseness(facts))  # type: ignore[arg-type]
-        places.append((likeness, first, begin))
+        likeness, first, begin = tracking.locate(outline, steps, tracking.coarseness(facts))
+        places.append((likeness, first + down, begin + across))
     gone = np.zeros((facts.height + 2 * down, facts.width + 2 * across), np.bool_)
     gone[:down], gone[-down:], gone[:, :across], gone[:, -across:] = True, True, True, True
     for other in chosen:
@@ -223,22 +222,19 @@ def _elsewhere(mark: Mark, chosen: list[Mark], samples: list[Sample], facts: Fac
     return False
 
 
-def _path_in(path: Path, samples: list[Sample], facts: Facts) -> Path:
-    """The moments of a path that the samples show."""
+def _path_in(mark: Mark, samples: list[Sample], facts: Facts) -> Path:
+    """The moments of a mark's path that the samples show; where it is not cut off, if these are many."""
     apart = 0.6 / float(facts.rate)
-    return tuple(each for each in path if any(abs(each[0] - sample.seconds) < apart for sample in samples))
-
-
-def _inner(mark: Mark) -> Box:
-    """The mark without its surroundings."""
-    rows, columns = np.flatnonzero(mark.matte.loose.any(1)), np.flatnonzero(mark.matte.loose.any(0))
-    top, _, left, _ = mark.box
-    return top + int(rows[0]), top + int(rows[-1]) + 1, left + int(columns[0]), left + int(columns[-1]) + 1
+    path = tuple(each for each in mark.path if any(abs(each[0] - sample.seconds) < apart for sample in samples))
+    uncut = tracking.uncut(path, mark.inner, facts)
+    if uncut.sum() < solving.MANY_PICTURES:
+        return path
+    return tuple(each for each, whole in zip(path, uncut, strict=True) if whole)
 
 
 def wider(mark: Mark, facts: Facts, times: int = 1) -> Box:
     """The mark with as much around it as it is high, or so many times that."""
-    top, bottom, left, right = _inner(mark)
+    top, bottom, left, right = mark.inner
     return _wider((top, bottom, left, right), times * max(_BESIDE, min(bottom - top, right - left)), facts)
 
 

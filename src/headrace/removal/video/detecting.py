@@ -62,7 +62,7 @@ class Found:
 
     @property
     def backgrounds(self) -> int:
-        return int(self.which.max()) + 1
+        return len(np.unique(self.which[self.which >= 0]))
 
 
 @dataclass(frozen=True, slots=True)

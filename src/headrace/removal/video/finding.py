@@ -100,6 +100,9 @@ def _moving(
     which = templates.backgrounds(all_steps, mask, np.ones(len(views), np.bool_))
     presence = templates.Presence(track.there, track.likeness, track.likeness)
     inner = (_WINDOW, _WINDOW + high, _WINDOW, _WINDOW + wide)
+    uncut = tracking.uncut(path, inner, facts)
+    if len(np.unique(which[uncut])) >= _MOVES:
+        which = np.where(uncut, which, -1)
     found = Found((0, size[0], 0, size[1]), track.seen, presence, which, inner, path=path, window=size)
     if found.backgrounds < _MOVES:
         return None

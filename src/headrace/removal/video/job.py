@@ -25,6 +25,7 @@ from headrace.removal.video.model import (
     Kind,
     Method,
     Placed,
+    Trouble,
     VideoOrder,
     VideoReport,
 )
@@ -41,6 +42,7 @@ _PROBED, _SAMPLED, _FOUND, _SOLVED, _WRITTEN, _CHECKED = 1, 8, 18, 22, 88, 99
 # The score of what persists without an outline: somebody must say whether it is a mark.
 _UNSHOWN = 0.6
 _FURTHER = 4  # times the height of a mark, around it: its words may be overlooked where only its logo is seen
+_WIDE = 0.35  # of the frame: a mark that covers more is as good as all over it
 _HIDES = 0.85  # of alpha: what lets so little through and moves may be a thing of the picture
 
 
@@ -80,7 +82,7 @@ def remove(order: VideoOrder, progress: Progress, *, found: list[Mark] | None = 
         return _report(told, *_nothing(told.marks), began)
     done = _carried_out(order, told, chosen, progress)
     if isinstance(done, str):
-        return _report(told, Outcome.FAILED, done, began)
+        return replace(_report(told, Outcome.FAILED, done, began), trouble=_trouble(told, chosen))
     if done.check.seen_again is not None and not order.told:
         # Some of it was overlooked: what lies around is looked at as if somebody had said that the mark goes on there.
         chosen = [_looked_wider(mark, order, told, lambda: progress(_CHECKED)) for mark in chosen]
@@ -102,7 +104,17 @@ def remove(order: VideoOrder, progress: Progress, *, found: list[Mark] | None = 
         bit_rate=int(8 * package.bytes / max(told.facts.seconds, 0.04)),
         warnings=tuple(package.warnings),
         frames_a_second=round(package.written / max(done.seconds, 1e-3), 1),
+        trouble=_trouble(told, chosen) if check.remains else None,
     )
+
+
+def _trouble(told: "_Told", chosen: list[Mark]) -> Trouble | None:
+    """Whether it is the kind of mark that kept it from going."""
+    if any(each.candidate.kind in (Kind.MOVING, Kind.PARTLY) for each in chosen):
+        return Trouble.MOVES
+    clip = told.facts.told()
+    wide = any(each.candidate.share(clip.width, clip.height) > _WIDE for each in chosen)
+    return Trouble.WIDE if wide else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,13 @@ class Mark:
     window: tuple[int, int] = (0, 0)  # its height and width
     within: tuple[float, float] | None = None  # seconds: at other times nothing changes
 
+    @property
+    def inner(self) -> Box:
+        """Without its surroundings."""
+        rows, columns = np.flatnonzero(self.matte.loose.any(1)), np.flatnonzero(self.matte.loose.any(0))
+        top, _, left, _ = self.box
+        return top + int(rows[0]), top + int(rows[-1]) + 1, left + int(columns[0]), left + int(columns[-1]) + 1
+
     def views(self, samples: list[Sample], facts: Facts) -> tuple[list[Sample], Facts]:
         """Samples in which it is at rest, and the facts of what they show."""
         return rested(self.path, self.window, samples, facts)

@@ -33,6 +33,13 @@ class Kind(StrEnum):
     MOVING = "moving"  # over the picture
 
 
+class Trouble(StrEnum):
+    """Why a mark could not be taken off, where what kind of mark it is says so."""
+
+    MOVES = "moves"  # or comes and goes, in several places
+    WIDE = "wide"  # it covers much of the picture
+
+
 class Method(StrEnum):
     """Where the pixels under the mark come from."""
 
@@ -94,6 +101,10 @@ class Candidate:
     def certain(self) -> bool:
         return self.score >= AUTO_SCORE
 
+    def share(self, width: int, height: int) -> float:
+        """Of a frame of this size that its box covers."""
+        return self.box[2] * self.box[3] / (width * height)
+
 
 @dataclass(frozen=True, slots=True)
 class Clip:
@@ -138,6 +149,7 @@ class VideoReport:
     warnings: tuple[str, ...]
     seconds: float
     frames_a_second: float | None = None
+    trouble: Trouble | None = None  # why a mark remains, of a failure
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)

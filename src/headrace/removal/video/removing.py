@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headrace.removal.video import solving
+from headrace.removal.video import solving, tracking
 from headrace.removal.video.erasing import Eraser
 from headrace.removal.video.following import MovingEraser
 from headrace.removal.video.marks import Mark
@@ -98,7 +98,7 @@ class Remover:
         self.hopeless: str | None = None
         for mark in marks:
             views, shown = mark.views(samples, facts)
-            which = np.arange(len(views)) if mark.path else _which(mark, samples)
+            which = _along(mark, facts) if mark.path else _which(mark, samples)
             fades = mark.candidate.kind is Kind.FADING
             eraser, residue = solving.way_of(
                 views, which, shown.layout, mark.box, mark.matte,
@@ -176,6 +176,13 @@ class Remover:
                 eraser = each.aimed(int(number))
                 found.setdefault(int(number), []).append((eraser, each.values[number], each.weights[number]))
         return found
+
+
+def _along(mark: Mark, facts: Facts) -> "np.ndarray[tuple[int], np.dtype[np.intp]]":
+    """Which views of its path show what is left of a mark: where some of it is cut off, the frame's side does, too."""
+    uncut = tracking.uncut(mark.path, mark.inner, facts)
+    every = np.arange(len(mark.path))
+    return every if uncut.sum() < solving.MANY_PICTURES else np.where(uncut, every, -1)
 
 
 def _which(mark: Mark, samples: list[Sample]) -> "np.ndarray[tuple[int], np.dtype[np.intp]]":

@@ -30,6 +30,8 @@ _MARGIN = 3  # pixels around a mark that its outline reaches to
 _NEAR = 40  # pixels around where it was in the frame before, in which it is looked for first
 _SURE = 0.45  # likeness with which it is looked for no further
 _FAINT = 0.4  # levels a pixel: flatter places are like everything
+_CLEAR = 1  # pixels between a mark and the frame's sides, from which on all of it is in the frame
+_BEYOND = 0.25  # of its height and width: so much of a mark may lie beyond the frame's sides
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,28 +80,32 @@ def coarseness(facts: Facts) -> int:
 
 def locate(outline: Outline, steps: templates.Steps, step: int) -> tuple[float, int, int]:
     """Where in a frame it is most likely: likeness, top, left. Looked for on a smaller copy first."""
-    height, width = outline.zone.shape
-    if steps.shape[0] < height or steps.shape[1] < width:
-        return 0.0, 0, 0
     if step == 1:
-        return _best(outline.likeness(steps))
-    small = outline.shrunk(step)
-    coarse = _shrunk(steps, step)
-    if coarse.shape[0] < small.zone.shape[0] or coarse.shape[1] < small.zone.shape[1]:
-        return 0.0, 0, 0
-    _, top, left = _best(small.likeness(coarse))
-    return nearby(outline, steps, top * step, left * step, 2 * step)
+        return nearby(outline, steps, 0, 0, max(steps.shape))
+    likeness, top, left = locate(outline.shrunk(step), _shrunk(steps, step), 1)
+    return nearby(outline, steps, top * step, left * step, 2 * step) if likeness > 0 else (0.0, 0, 0)
 
 
 def nearby(outline: Outline, steps: templates.Steps, top: int, left: int, reach: int) -> tuple[float, int, int]:
-    """The most likely place not further off than so many pixels."""
+    """The most likely place not further off than so many pixels; it may reach beyond the frame's sides."""
     height, width = outline.zone.shape
-    first, begin = max(0, top - reach), max(0, left - reach)
-    last, end = min(steps.shape[0], top + height + reach), min(steps.shape[1], left + width + reach)
+    down, across = int(height * _BEYOND), int(width * _BEYOND)
+    first, begin = max(-down, top - reach), max(-across, left - reach)
+    last, end = min(steps.shape[0] + down, top + height + reach), min(steps.shape[1] + across, left + width + reach)
     if last - first < height or end - begin < width:
         return 0.0, top, left
-    likeness, down, right = _best(outline.likeness(steps[first:last, begin:end]))
-    return likeness, first + down, begin + right
+    likeness, below, right = _best(outline.likeness(_part(steps, first, last, begin, end)))
+    return likeness, first + below, begin + right
+
+
+def _part(steps: templates.Steps, first: int, last: int, begin: int, end: int) -> templates.Steps:
+    """Nothing changes beyond the frame's sides."""
+    height, width = steps.shape[:2]
+    above, below, before, after = max(0, -first), max(0, last - height), max(0, -begin), max(0, end - width)
+    inside = steps[first + above : last - below, begin + before : end - after]
+    if not (above or below or before or after):
+        return inside
+    return cv2.copyMakeBorder(inside, above, below, before, after, cv2.BORDER_CONSTANT)  # type: ignore[return-value]
 
 
 def _best(likeness: NDArray[np.float32]) -> tuple[float, int, int]:
@@ -150,7 +156,7 @@ def track(seen: list[Seen], samples: list[Sample], facts: Facts, fewest: int, he
             likeness[number], top, left = locate(outline, steps, step)
             places.append((top, left))
             if likeness[number] > _LEAST:
-                total += steps[top : top + height, left : left + width]
+                total += _part(steps, top, top + height, left, left + width)
         if not total.any():
             return None
         outline = Outline(total * outline.zone[..., None], outline.zone)
@@ -220,6 +226,20 @@ def _window(sample: Sample, facts: Facts, top: int, left: int, height: int, widt
     below, after = max(0, height - above - part.shape[0]), max(0, width - before - part.shape[1])
     whole = cv2.copyMakeBorder(part, above, below, before, after, cv2.BORDER_REPLICATE)[:height, :width]
     return Sample(sample.stamp, sample.seconds, [np.ascontiguousarray(whole[..., channel]) for channel in range(3)])
+
+
+def uncut(path: Path, inner: Box, facts: Facts) -> Mask:
+    """At which moments a mark lies clear of the frame's sides: at others some of it may be cut off."""
+    top, bottom, left, right = inner
+    return np.array(
+        [
+            min(top + down, left + across) >= _CLEAR
+            and bottom + down <= facts.height - _CLEAR
+            and right + across <= facts.width - _CLEAR
+            for _, down, across in path
+        ],
+        np.bool_,
+    )
 
 
 class Follower:
