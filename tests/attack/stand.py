@@ -94,6 +94,7 @@ MORE_RECIPES = {
     "GET /v1/tasks/{task_id}/preview": _result,
     "GET /v1/tasks/{task_id}/compare": _result,
     "GET /v1/removals/{task_id}": _removal,
+    "GET /v1/removals/{task_id}/held-back": _removal,
     "POST /v1/removals/quote": _quoted,
 }
 

@@ -5,9 +5,10 @@ import re
 
 import numpy as np
 import pytest
-from playwright.sync_api import BrowserContext, Page, Route, expect
+from playwright.sync_api import BrowserContext, Page, expect
 
 from tests.console.site import PASSWORD, Person, marked_picture, pixels, visit
+from tests.removal.pictures import poor_ground
 
 pytestmark = pytest.mark.xdist_group("console")
 
@@ -70,14 +71,24 @@ def test_a_newcomer_registers_uploads_sees_the_mark_vanish_and_downloads(context
     visit(page, "/tasks")
     expect(page.get_by_role("table", name="My tasks").get_by_text(ODD_NAME)).to_be_visible()
 
-    # Who takes a result as it is must not read later that all is well.
-    def poor(route: Route) -> None:
-        route.fulfill(json={**route.fetch().json(), "accept_poor": True})
 
-    page.route(f"**/v1/removals/{task_id}", poor)
-    page.goto(f"/remove/{task_id}")
-    expect(page.get_by_test_id("still-visible")).to_contain_text("the mark may still be seen")
+def test_a_poor_result_is_seen_with_its_price_before_it_is_taken(person: Person, page: Page) -> None:
+    # W-08: nobody pays for what they have not seen.
+    picture, box = poor_ground()
+    asset = person.client.post("/v1/assets?name=cells.png", content=picture).json()
+    hints = [{"boxes": [box]}]
+    told = {"asset_ids": [asset["id"]], "mode": "MANUAL", "hints": hints, "rights": {"basis": "OWNER"}}
+    refused = person.client.post("/v1/removals", json=told).json()["items"][0]["id"]
+    page.goto(f"/remove/{refused}")
+    held = page.get_by_test_id("held-back")
+    expect(held.get_by_test_id("compare")).to_be_visible(timeout=PATIENCE_MS)
+    left = person.get("/v1/entitlements")["items"][0]["quota_left"]
+    expect(held.get_by_test_id("price")).to_contain_text(f"1 unit {left} left")
+    held.get_by_role("button", name="Take it as it is").click()
+    # Who took it as it is must not read later that all is well.
+    expect(page.get_by_test_id("still-visible")).to_contain_text("the mark may still be seen", timeout=PATIENCE_MS)
     expect(page.locator("[data-tone=warn]").get_by_text("Taken as it is")).to_be_visible()
+    assert person.get("/v1/entitlements")["items"][0]["quota_left"] == left - 1
 
 
 def test_a_mask_drawn_with_the_mouse_is_what_the_server_gets(person: Person, page: Page) -> None:

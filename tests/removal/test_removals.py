@@ -1,6 +1,7 @@
 """Removals through the API, with real children: what is ordered, what is done, what is charged, and what is told."""
 
 import asyncio
+import io
 import os
 import shutil
 import signal
@@ -16,11 +17,13 @@ from PIL import Image
 from benchmarks.document_marks import clean_pdf, marked_deck, marked_pdf, pale_words
 from benchmarks.removal_documents import drawn, slides_xml
 from headrace.client import SyncClient
+from headrace.removal.comparison import HELD_BACK_SIDE
 from headrace.removal.pipeline.model import Stage, StageOrder
 from headrace.removal.slides import legacy
 from tests.client.conftest import served
 from tests.removal import clips
 from tests.removal.conftest import Picture
+from tests.removal.pictures import poor_ground
 from tests.removal.stand import ENDS, Service, serving
 from tests.web.test_everything_is_audited import whole_api
 from tests.webhooks.stand import until
@@ -188,6 +191,38 @@ async def _a_folder(service: Service, tmp_path: Path) -> None:
     assert (whole, codes) == (False, ["None", "NO_MARK"])
     assert preview[8:12] == b"WEBP"
     assert [each.name for each in (tmp_path / "out").iterdir()] == ["a.pdf"]
+
+
+async def test_a_poor_result_is_seen_before_it_is_bought(service: Service, tmp_path: Path) -> None:  # W-08
+    picture, box = poor_ground()
+    (tmp_path / "cells.png").write_bytes(picture)
+    asset_id = await service.upload(tmp_path / "cells.png")
+    told = {"mode": "MANUAL", "hints": [{"boxes": [box]}]}
+    refused = await service.clean(asset_id, **told)
+    assert (refused["status"], refused["error_code"], refused["held_back"]) == ("FAILED", "POOR_RESULT", True), refused
+    path = f"/v1/removals/{refused['id']}/held-back"
+    seen = await service.world.client.get(path)
+    assert (seen.status_code, seen.headers["content-type"]) == (200, "image/jpeg")
+    with Image.open(io.BytesIO(seen.content)) as sides:
+        assert max(sides.width // 2, sides.height) <= HELD_BACK_SIDE
+        before, after = (
+            np.asarray(sides)[:, part] for part in (slice(sides.width // 2), slice(sides.width // 2, None))
+        )
+    assert np.abs(before.astype(int) - after).mean() > 1
+    assert [status for status, _ in await service.ledger(refused["id"])] == ["HELD", "RELEASED"]
+    # Nobody's but the owner's; and gone when the sweep has been.
+    other, _ = await service.world.session()
+    reply = await service.world.client.get(path, headers={"Authorization": f"Bearer {other}"})
+    assert (reply.status_code, reply.json()["code"]) == (404, "removal_not_found")
+    taken = await service.clean(asset_id, accept_poor=True, **told)
+    assert (taken["status"], taken["accept_poor"], taken["held_back"]) == ("SUCCEEDED", True, False), taken
+    assert (await service.world.client.get(path.replace(refused["id"], taken["id"]))).json()["code"] == (
+        "nothing_held_back"
+    )
+    await service.rows(
+        "UPDATE headrace.tasks SET finished_at = now() - interval '25 hours' WHERE id = $1 RETURNING id", refused["id"]
+    )
+    assert (await service.world.client.get(path)).status_code == 404
 
 
 async def test_a_killed_child_is_resumed_at_its_step_and_a_canceled_one_is_gone(

@@ -91,6 +91,7 @@ class Removal(Answer):
     error_message: str | None = None
     finished_at: datetime | None = None
     candidates: Sequence[Candidate] = field(default=())
+    held_back: bool = False
 
     @property
     def succeeded(self) -> bool:
@@ -144,6 +145,11 @@ class Removals(Verbs):
     async def preview(self, removal_id: str) -> bytes:
         """A small picture of the result, as WebP."""
         return await self._bytes(f"/v1/tasks/{part(removal_id)}/preview")
+
+    async def held_back(self, removal_id: str) -> bytes:
+        """What ``accept_poor`` would give, before it is paid: before and after as a small JPEG. ``held_back`` of a
+        removal that failed says whether there is one."""
+        return await self._bytes(f"/v1/removals/{part(removal_id)}/held-back")
 
     async def _bytes(self, path: str) -> bytes:
         async with self._connection.stream_bytes(path, headers={}) as response:

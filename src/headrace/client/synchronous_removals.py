@@ -42,6 +42,9 @@ class SyncRemovals:
     def preview(self, removal_id: str) -> bytes:
         return self._loop.run(self._removals.preview(removal_id))
 
+    def held_back(self, removal_id: str) -> bytes:
+        return self._loop.run(self._removals.held_back(removal_id))
+
     def list(
         self, *, batch_id: str | None = None, asset_id: str | None = None, user_id: str | None = None
     ) -> Iterator[Removal]:

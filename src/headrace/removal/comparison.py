@@ -12,6 +12,7 @@ Picture = NDArray[np.uint8]
 Mask = NDArray[np.bool_]
 
 _LONGEST, _GAP = 1200, 8  # of each of the three, in pixels
+HELD_BACK_SIDE = 640  # enough to see how good it is; nobody has paid for it
 _MIDDLE_GREY = 128
 _MARGIN = 48  # pixels of the surroundings that a crop shows, at least
 
@@ -48,14 +49,14 @@ def blended(before: Picture, after: Picture, strength: float) -> Picture:
     return np.clip(np.rint(before + np.float32(strength) * change), 0, 255).astype(np.uint8)
 
 
-def _small(picture: Picture) -> Picture:
-    scale = _LONGEST / max(picture.shape[:2])
+def _small(picture: Picture, longest: int = _LONGEST) -> Picture:
+    scale = longest / max(picture.shape[:2])
     if scale >= 1:
         return picture.copy()
     return cv2.resize(picture, None, fx=scale, fy=scale, interpolation=cv2.INTER_AREA)  # type: ignore[return-value]
 
 
-def save_crops(target: str, before: Picture, after: Picture, changed: Mask) -> None:
+def save_crops(target: str, before: Picture, after: Picture, changed: Mask, *, longest: int = _LONGEST) -> None:
     """Write the part around what changed, before on the left half and after on the right, to a JPEG file."""
     rows, columns = np.flatnonzero(changed.any(1)), np.flatnonzero(changed.any(0))
     height, width = changed.shape
@@ -64,5 +65,5 @@ def save_crops(target: str, before: Picture, after: Picture, changed: Mask) -> N
         margin = max(_MARGIN, (int(rows[-1]) - int(rows[0])) // 4, (int(columns[-1]) - int(columns[0])) // 4)
         top, bottom = max(0, int(rows[0]) - margin), min(height, int(rows[-1]) + margin + 1)
         left, right = max(0, int(columns[0]) - margin), min(width, int(columns[-1]) + margin + 1)
-    sides = [_small(np.ascontiguousarray(each[top:bottom, left:right])) for each in (before, after)]
+    sides = [_small(np.ascontiguousarray(each[top:bottom, left:right]), longest) for each in (before, after)]
     Image.fromarray(np.hstack(sides)).save(target, "JPEG", quality=92, subsampling=0)

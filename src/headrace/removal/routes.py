@@ -1,11 +1,12 @@
 """Removals over HTTP: what they cost, ordering them, and a look beforehand."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import Depends, Path, Query, Request, Response
 
 from headrace.access import AdminOnly, Caller, Scope
 from headrace.assets.errors import AssetNotFound
+from headrace.assets.results import COMPARISON_MIME_TYPE
 from headrace.assets.service import Files
 from headrace.database import Tx
 from headrace.edge.authorization import scoped
@@ -19,7 +20,13 @@ from headrace.edge.services import Db, services_of
 from headrace.errors import QuotaExhausted
 from headrace.removal.errors import DocumentEncrypted, DocumentSigned
 from headrace.removal.orders import service
-from headrace.removal.orders.errors import MediaUnsupported, OrderInvalid, PasswordWrong, RemovalNotFound
+from headrace.removal.orders.errors import (
+    MediaUnsupported,
+    NothingHeldBack,
+    OrderInvalid,
+    PasswordWrong,
+    RemovalNotFound,
+)
 from headrace.removal.orders.service import EVERYBODY
 from headrace.removal.orders.unlocking import unlock
 from headrace.removal.passwords import PURPOSE
@@ -32,6 +39,7 @@ from headrace.removal.schemas import (
     RemovalItemOut,
     RemovalOut,
 )
+from headrace.storage import ObjectNotFound
 from headrace.tasks.errors import OverCap, TooManyOpenTasks
 from headrace.tasks.schemas import TaskOut
 from headrace.tasks.service import Tasks
@@ -45,6 +53,7 @@ OrderOnce = Annotated[Once, Depends(idempotent("removals.create"))]
 DetectOnce = Annotated[Once, Depends(idempotent("assets.detect"))]
 _REFUSED = (AssetNotFound, MediaUnsupported, OrderInvalid, DocumentEncrypted, DocumentSigned, PasswordWrong)
 _CAPPED = (OverCap, TooManyOpenTasks)
+_JPEG: dict[int | str, dict[str, Any]] = {200: {"description": "A picture.", "content": {COMPARISON_MIME_TYPE: {}}}}
 
 
 async def _tasks(request: Request) -> Tasks:
@@ -154,6 +163,27 @@ async def get_removal(task_id: TaskIdPath, caller: Reader, db: Db, response: Res
         found = await service.get_removal(tx, caller, task_id)
     response.headers["ETag"] = etag(found.task.version)
     return RemovalOut.of(found)
+
+
+@removals.get(
+    "/{task_id}/held-back",
+    summary="See a result that was held back",
+    response_class=Response,
+    responses={**_JPEG, **problems(RemovalNotFound, NothingHeldBack)},
+)
+async def see_held_back(task_id: TaskIdPath, caller: Reader, db: Db, files: FilesDep) -> Response:
+    """Before on the left, after on the right, as a small JPEG: what you would get for `accept_poor`, before you pay
+    for it. It is there where `held_back` says so."""
+    async with db.transaction() as tx:
+        found = await service.get_removal(tx, caller, task_id)
+    if found.held_back is None:
+        raise NothingHeldBack
+    try:
+        pieces = [piece async for piece in files.storage.read(found.held_back)]
+    except ObjectNotFound:
+        raise NothingHeldBack from None
+    headers = {"Cache-Control": "private, no-cache", "Cross-Origin-Resource-Policy": "same-site"}
+    return Response(b"".join(pieces), headers=headers, media_type=COMPARISON_MIME_TYPE)
 
 
 @looks.post(

@@ -210,6 +210,10 @@ class RemovalOut(RemovalItemOut):
     rights_basis: RightsBasis
     rights_statement: str | None
     declared_at: datetime = Field(examples=[_AT])
+    held_back: bool = Field(
+        description="It failed, but there is a result: see it with `GET /v1/removals/{id}/held-back`, and order the "
+        "same with `accept_poor` to have it as it is. For a day after the end."
+    )
 
     @classmethod
     def of(cls, ordered: Ordered) -> Self:
@@ -222,6 +226,7 @@ class RemovalOut(RemovalItemOut):
                 "rights_basis": removal.rights_basis,
                 "rights_statement": removal.rights_statement,
                 "declared_at": removal.declared_at,
+                "held_back": ordered.held_back is not None,
             }
         )
 

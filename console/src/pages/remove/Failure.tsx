@@ -4,8 +4,10 @@ import type { RemovalOut } from "../../api";
 import { IconAlertTriangle, IconBrush, IconInfoCircle, Panel } from "../../components";
 import { useLanguage, useText, wordFor } from "../../i18n";
 import { CandidateList } from "./CandidatePicker";
+import { HeldBack } from "./HeldBack";
 import { MarkedPicture } from "./MarkedPicture";
 import { ASKS } from "./Outcome";
+import { Price, usePrice } from "./Price";
 import { type Again, Note } from "./RemovalPage";
 import classes from "./RemovalPage.module.css";
 import { removalTexts, removeTexts } from "./remove.texts";
@@ -31,6 +33,7 @@ export function Failure({ removal, again }: { removal: RemovalOut; again: Again 
   const [chosen, setChosen] = useState<number[]>(
     removal.candidates.filter((each) => each.certain).map((each) => each.id),
   );
+  const price = usePrice([removal.asset_id], removal.quality);
   const code = removal.error_code ?? "";
   const known = wordFor(removalTexts, code);
   const asks = ASKS.includes(code);
@@ -57,11 +60,6 @@ export function Failure({ removal, again }: { removal: RemovalOut; again: Again 
                 {t("markIt")}
               </Button>
             )}
-            {code === "POOR_RESULT" && (
-              <Button size="xs" variant="default" loading={again.busy} onClick={() => again.run({ acceptPoor: true })}>
-                {t("takeAnyway")}
-              </Button>
-            )}
             {code === "SIGNED" && (
               <Button
                 size="xs"
@@ -79,6 +77,7 @@ export function Failure({ removal, again }: { removal: RemovalOut; again: Again 
             )}
           </Group>
         </Alert>
+        {(removal.held_back || code === "POOR_RESULT") && <HeldBack removal={removal} again={again} />}
         {(removal.media_type === "IMAGE" || removal.media_type === "PDF") && (
           <Panel>
             <MarkedPicture removal={removal} chosen={chosen} />
@@ -93,6 +92,9 @@ export function Failure({ removal, again }: { removal: RemovalOut; again: Again 
             slides={removal.media_type === "PPT"}
             onChange={setChosen}
           />
+          <Stack gap={4} mt="md">
+            <Price price={price} note={words("afterwards")} />
+          </Stack>
           <Button
             fullWidth
             mt="md"

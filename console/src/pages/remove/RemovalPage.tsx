@@ -25,6 +25,7 @@ import { MarkedPicture } from "./MarkedPicture";
 import { download, sizeOf } from "./media";
 import { Found, Quality, RemovalBadge, ResultFacts, StillVisible } from "./Outcome";
 import { drawingBefore, orderAgain } from "./order";
+import { usePrice } from "./Price";
 import { ProgressPanel } from "./ProgressPanel";
 import classes from "./RemovalPage.module.css";
 import { ResultView } from "./ResultView";
@@ -144,21 +145,33 @@ function Success({ removal, again }: { removal: RemovalOut; again: Again }) {
             {t("notRight")}
           </Button>
           {removal.quality === "STANDARD" && removal.media_type !== "PPT" && (
-            <Button
-              variant="subtle"
-              fullWidth
-              mt={6}
-              loading={again.busy}
-              onClick={() => again.run({ quality: "HIGH" })}
-            >
-              {t("highAgain")}
-            </Button>
+            <HighAgain removal={removal} again={again} />
           )}
         </Found>
         <Quality taskId={removal.id} />
         <ResultFacts removal={removal} />
       </Stack>
     </div>
+  );
+}
+
+/** The same in high quality is another order: it says what it costs. */
+function HighAgain({ removal, again }: { removal: RemovalOut; again: Again }) {
+  const t = useText(removalTexts);
+  const words = useText(removeTexts);
+  const price = usePrice([removal.asset_id], "HIGH").data;
+  return (
+    <Button
+      variant="subtle"
+      fullWidth
+      mt={6}
+      loading={again.busy}
+      disabled={price !== undefined && !price.enough}
+      onClick={() => again.run({ quality: "HIGH" })}
+    >
+      {t("highAgain")}
+      {price && ` · ${words("units", { n: price.units })}`}
+    </Button>
   );
 }
 

@@ -1,7 +1,7 @@
-import { Anchor, Button, Checkbox, Group, Radio, SegmentedControl, Stack, Text } from "@mantine/core";
-import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { Button, Checkbox, Radio, SegmentedControl, Stack, Text } from "@mantine/core";
+import { useQueryClient } from "@tanstack/react-query";
 import { useEffect, useRef, useState } from "react";
-import { Link, useNavigate } from "react-router";
+import { useNavigate } from "react-router";
 import { isApiError } from "../../api";
 import { IconWand, Page, Panel, ProblemAlert } from "../../components";
 import { useText } from "../../i18n";
@@ -9,7 +9,8 @@ import { interruptedUploads } from "../../uploads/parts";
 import { DropZone } from "./DropZone";
 import { addFiles, type Basis, choose, ordered, restoreDraft, useDraft } from "./draft";
 import { FileCard } from "./FileCard";
-import { isReady, type Ordered, order, quote } from "./order";
+import { isReady, type Ordered, order } from "./order";
+import { Price, usePrice } from "./Price";
 import { Recent } from "./Recent";
 import classes from "./RemovePage.module.css";
 import { removeTexts } from "./remove.texts";
@@ -156,15 +157,10 @@ function Start() {
   const [error, setError] = useState<unknown>(null);
   const [busy, setBusy] = useState(false);
   const ids = files.flatMap((file) => (file.asset ? [file.asset.id] : []));
-  const price = useQuery({
-    queryKey: ["usage", "quote", ids, choices.quality],
-    queryFn: () => quote(ids, choices.quality),
-    enabled: ids.length > 0,
-  });
+  const price = usePrice(ids, choices.quality);
   const usable = files.filter((file) => file.error === null);
   const allThere = usable.length > 0 && usable.every((file) => file.asset !== null);
   const allReady = usable.every((file) => isReady(file, choices));
-  const short = price.data !== undefined && !price.data.enough;
   // What was taken before something else was refused belongs to what is ordered next.
   const made = useRef<Ordered[]>([]);
   const start = async () => {
@@ -195,35 +191,7 @@ function Start() {
   };
   return (
     <Stack gap="sm" className={classes.start}>
-      <Group justify="space-between" align="baseline">
-        <Text size="sm" fw={600}>
-          {t("price")}
-        </Text>
-        <Text className="figures" data-testid="price">
-          {price.data ? (
-            <>
-              <b>{t("units", { n: price.data.units })}</b>{" "}
-              <Text span size="sm" c="dimmed">
-                {t("ofLeft", { n: price.data.left })}
-              </Text>
-            </>
-          ) : (
-            "…"
-          )}
-        </Text>
-      </Group>
-      <Text size="xs" c="dimmed">
-        {t("afterwards")}
-      </Text>
-      {price.error !== null && <ProblemAlert error={price.error} onRetry={() => void price.refetch()} />}
-      {(short || isApiError(error, "quota_exhausted")) && (
-        <div className={classes.short} role="alert">
-          {t("notEnough", { left: price.data?.left ?? 0, needed: price.data?.units ?? 0 })}{" "}
-          <Anchor component={Link} to="/usage" underline="always" size="sm" inherit>
-            {t("seePlans")}
-          </Anchor>
-        </div>
-      )}
+      <Price price={price} refused={isApiError(error, "quota_exhausted")} note={t("afterwards")} />
       {error !== null && <ProblemAlert error={error} />}
       {choices.mode === "MANUAL" && allThere && !allReady && (
         <Text size="sm" c="dimmed">

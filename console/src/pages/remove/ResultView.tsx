@@ -29,7 +29,7 @@ export function ResultView({ removal }: { removal: RemovalOut }) {
       <VideoView
         before={contentUrl(removal.asset_id)}
         after={resultUrl(removal.id)}
-        other={<Halves taskId={removal.id} />}
+        other={<Halves url={compareUrl(removal.id)} />}
       />
     );
   }
@@ -83,8 +83,9 @@ function isSame(one: Size | "none" | null, other: Size): boolean {
   return one !== null && one !== "none" && one.width === other.width && one.height === other.height;
 }
 
-/** Frames of a film that no browser plays, as one picture of two halves: the changed part before, and after. */
-function Halves({ taskId }: { taskId: string }) {
+/** What is one picture of two halves, the changed part before and after: frames of a film that no browser plays, or a
+ * result that was held back. */
+export function Halves({ url }: { url: string }) {
   const t = useText(removalTexts);
   const [found, setFound] = useState<{ before: string; after: string; size: Size } | "none" | null>(null);
   useEffect(() => {
@@ -94,8 +95,8 @@ function Halves({ taskId }: { taskId: string }) {
       setFound({ before: half(image, size, 0), after: half(image, size, size.width), size });
     };
     image.onerror = () => setFound("none");
-    image.src = compareUrl(taskId);
-  }, [taskId]);
+    image.src = url;
+  }, [url]);
   if (found === null) return <Loading />;
   if (found === "none") return <Empty title={t("noPicture")} />;
   const { before, after, size } = found;

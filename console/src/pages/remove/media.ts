@@ -54,6 +54,8 @@ export const downloadUrl = (taskId: string) => `/v1/tasks/${encodeURIComponent(t
 export const resultPreviewUrl = (taskId: string) => `/v1/tasks/${encodeURIComponent(taskId)}/preview`;
 export const compareUrl = (taskId: string) => `/v1/tasks/${encodeURIComponent(taskId)}/compare`;
 
+export const heldBackUrl = (taskId: string) => `/v1/removals/${encodeURIComponent(taskId)}/held-back`;
+
 /** Give a file to whoever asked for it, by the browser's own download. */
 export function download(taskId: string): void {
   const link = document.createElement("a");

@@ -9,6 +9,12 @@ class RemovalNotFound(NotFound):
     code = "removal_not_found"
 
 
+class NothingHeldBack(NotFound):
+    """Of this removal no result is held back that could be looked at."""
+
+    code = "nothing_held_back"
+
+
 class MediaUnsupported(Invalid):
     """Marks cannot be taken off files of this kind."""
 

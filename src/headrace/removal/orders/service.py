@@ -51,6 +51,7 @@ class Ordered:
     removal: Removal
     task: Task
     detected: Any = None
+    held_back: str | None = None  # where a picture of a result is stored that may be taken as it is
 
 
 async def quote(tx: Tx, caller: Caller, asset_ids: Sequence[str], wanted: Wanted) -> Quote:
@@ -96,7 +97,8 @@ async def get_removal(tx: Tx, caller: Caller, task_id: str) -> Ordered:
     if removal is None or (removal.user_id != caller.user_id and not caller.is_admin):
         raise RemovalNotFound
     task = await tasks_service.get_task(tx, caller, task_id)
-    return Ordered(removal, task, await store.find_detected(tx, task_id))
+    detected, held_back = await store.find_detected(tx, task_id), await store.find_held_back(tx, task_id)
+    return Ordered(removal, task, detected, held_back)
 
 
 async def list_removals(

@@ -72,6 +72,21 @@ async def find_detected(tx: Tx, task_id: str) -> Any:
     return await tx.fetchval(DETECTED, task_id)
 
 
+# Named by the last step of one that failed for this; the bytes are swept a day after its end.
+HELD_BACK = """
+SELECT step.detail_json -> 'files' ->> 'held_back.jpg' FROM headrace.task_steps AS step
+JOIN headrace.tasks AS task ON task.id = step.task_id
+WHERE step.task_id = $1 AND task.status = 'FAILED' AND task.error_code IN ('POOR_RESULT', 'MARK_REMAINS')
+  AND task.finished_at > now() - interval '1 day' ORDER BY step.id DESC LIMIT 1
+"""
+
+
+async def find_held_back(tx: Tx, task_id: str) -> str | None:
+    """Where the picture of a result that was held back is stored."""
+    name = await tx.fetchval(HELD_BACK, task_id)
+    return None if name is None else str(name)
+
+
 # Whoever goes takes along from where they declared what, and in which words; whose right it was said to be stays.
 BLANK_OF_USER = """
 UPDATE headrace.removals SET rights_statement = NULL, client_ip = NULL, user_agent = NULL, request_id = NULL

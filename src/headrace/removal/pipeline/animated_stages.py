@@ -27,6 +27,7 @@ from headrace.removal.pipeline.picture_stages import (
     LIKELY_GOOD,
     candidates_of,
     check,
+    held_back,
     hints_of,
     least_score,
     mark_of,
@@ -108,7 +109,9 @@ def inpaint(order: StageOrder, progress: Progress) -> StageReport:
         facts["invented"] += invented
     facts["confidence"] = round(float(np.mean(confidences)), 4)
     if facts["confidence"] < LIKELY_GOOD and not order.order.accept_poor:
-        return StageReport(facts, refused=FailureCode.POOR_RESULT)
+        after = film.frames[0].copy()
+        after[here] = cleaned[0]
+        return held_back(order, FailureCode.POOR_RESULT, facts, film.frames[0], after)
     with open(order.path(Names.FRAMES), "wb") as file:  # noqa: PTH123 - by a name, NumPy would add an ending
         np.savez_compressed(file, region=np.array(region), frames=np.stack(cleaned))
     return StageReport(facts, keeps=[Names.FRAMES])
@@ -125,6 +128,8 @@ def package(order: StageOrder, progress: Progress) -> StageReport:
     facts = _checked(film, restored, written, mark, order)
     progress(80)
     code = refusal_of_check(facts, order.order)
+    if code is FailureCode.MARK_REMAINS:
+        return held_back(order, code, facts, film.frames[0], written.frames[0])
     if code is not None:
         return StageReport(facts, refused=code)
     write_preview(target, order.order.output_format, order.path(Names.PREVIEW))

@@ -151,6 +151,7 @@ class Names(StrEnum):
     RESTORED = "restored.png"
     PREVIEW = "preview.webp"
     COMPARISON = "comparison.jpg"
+    HELD_BACK = "held_back.jpg"  # the same, small, of a result that whoever ordered it may take as it is
 
 
 @dataclass(frozen=True, slots=True)

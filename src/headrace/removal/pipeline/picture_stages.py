@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from headrace.removal import formats
-from headrace.removal.comparison import read_mask, save_crops
+from headrace.removal.comparison import HELD_BACK_SIDE, read_mask, save_crops
 from headrace.removal.errors import CandidateUnknown, HintUnusable, PictureUnreadable
 from headrace.removal.eye import detecting, keeping
 from headrace.removal.eye.checking import residue
@@ -96,7 +96,7 @@ def inpaint(order: StageOrder, progress: Progress) -> StageReport:
         done = shared_mark.inpaint(order, picture)
         progress(95)
         told = {"confidence": done.confidence, "computed": done.computed, "invented": done.invented}
-        return _restored(order, done.picture, told)
+        return _restored(order, picture, done.picture, told)
     detection = keeping.load(order.path(Names.DETECTION))
     restoration = solve(picture, detection, least_score=least_score(order.order), threads=order.threads)
     # Of what somebody has named by its number, a second look may see something else.
@@ -113,20 +113,28 @@ def inpaint(order: StageOrder, progress: Progress) -> StageReport:
     if restoration.refused is not None:
         code = FailureCode.NEEDS_REVIEW if restoration.needs_review else FailureCode.MARK_REMAINS
         return StageReport(facts, refused=code)
-    return _restored(order, restoration.picture, facts)
+    return _restored(order, picture, restoration.picture, facts)
 
 
 def _is_shared(order: StageOrder) -> bool:
     return bool(order.earlier.get("shared"))
 
 
-def _restored(order: StageOrder, picture: Picture, facts: dict[str, Any]) -> StageReport:
+def _restored(order: StageOrder, picture: Picture, restored: Picture, facts: dict[str, Any]) -> StageReport:
     if facts["confidence"] < LIKELY_GOOD and not order.order.accept_poor:
-        return StageReport(facts, refused=FailureCode.POOR_RESULT)
+        return held_back(order, FailureCode.POOR_RESULT, facts, picture, restored)
     # Quickly packed: it is read once more, and gone in a day.
     quickly = [cv2.IMWRITE_PNG_COMPRESSION, 1]
-    cv2.imwrite(order.path(Names.RESTORED), cv2.cvtColor(picture, cv2.COLOR_RGB2BGR), quickly)
+    cv2.imwrite(order.path(Names.RESTORED), cv2.cvtColor(restored, cv2.COLOR_RGB2BGR), quickly)
     return StageReport(facts, keeps=[Names.RESTORED])
+
+
+def held_back(
+    order: StageOrder, code: FailureCode, facts: dict[str, Any], before: Picture, after: Picture
+) -> StageReport:
+    """A result that is not handed out; before whoever ordered it takes it as it is, and pays, they see this of it."""
+    save_crops(order.path(Names.HELD_BACK), before, after, mark_of(order).loose, longest=HELD_BACK_SIDE)
+    return StageReport(facts, keeps=[Names.HELD_BACK], refused=code)
 
 
 def package(order: StageOrder, progress: Progress) -> StageReport:
@@ -140,6 +148,8 @@ def package(order: StageOrder, progress: Progress) -> StageReport:
     facts = check(picture, restored, written, mark, order.order.output_format)
     progress(70)
     code = refusal_of_check(facts, order.order)
+    if code is FailureCode.MARK_REMAINS:
+        return held_back(order, code, facts, picture, written)
     if code is not None:
         return StageReport(facts, refused=code)
     write_preview(target, order.order.output_format, order.path(Names.PREVIEW))

@@ -7,6 +7,7 @@ from typing import Any
 from PIL import Image
 
 from headrace.removal.candidates import Mode, Outcome
+from headrace.removal.comparison import HELD_BACK_SIDE
 from headrace.removal.errors import CandidateUnknown, HintUnusable
 from headrace.removal.pipeline.model import FailureCode, Names, RemovalOrder, StageOrder, StageReport
 from headrace.removal.pipeline.previewing import write_preview
@@ -61,16 +62,27 @@ def inpaint(order: StageOrder, progress: Progress) -> StageReport:
         facts["check"] = asdict(report.check)
     if report.outcome is Outcome.REMOVED:
         return StageReport(facts, keeps=[order.result, Names.SIDES])
-    return StageReport(facts | {"reason": report.reason}, refused=_refusal(report))
+    keeps: list[str] = []
+    if report.check is not None and report.check.held_back:
+        _as_jpeg(order.path(Names.SIDES), order.path(Names.HELD_BACK), longest=2 * HELD_BACK_SIDE)
+        keeps.append(Names.HELD_BACK)
+    return StageReport(facts | {"reason": report.reason}, keeps=keeps, refused=_refusal(report))
 
 
 def package(order: StageOrder, progress: Progress) -> StageReport:
     """Pictures of the result, which the core has checked as it will be handed out."""
     write_preview(order.path(order.result), order.order.output_format, order.path(Names.PREVIEW))
     progress(90)
-    with Image.open(order.path(Names.SIDES)) as sides:
-        sides.convert("RGB").save(order.path(Names.COMPARISON), "JPEG", quality=90)
+    _as_jpeg(order.path(Names.SIDES), order.path(Names.COMPARISON))
     return StageReport()
+
+
+def _as_jpeg(source: str, target: str, *, longest: int | None = None) -> None:
+    with Image.open(source) as opened:
+        picture = opened.convert("RGB")
+    if longest is not None:
+        picture.thumbnail((longest, 4 * longest))
+    picture.save(target, "JPEG", quality=90)
 
 
 def _asked(order: StageOrder, **more: Any) -> VideoOrder:

@@ -59,7 +59,7 @@ def check(
     assert order.result is not None
     result = Result(probe(order.result))
     reason = _out_of_shape(source, result.facts, package.stamps)
-    remains = False
+    remains = held_back = False
     again: Box | None = None
     if reason is None:
         _decode(result, source, samples, remover, package.stamps, lambda share: heed(_DECODED * share))
@@ -72,11 +72,11 @@ def check(
     if reason is None and not order.accept_poor:
         again = _seen_again(order, source, samples, result, marks, chosen, lambda: heed(_DECODED))
         if again is not None:
-            reason, remains = "A second look at the result still finds a mark there.", True
+            reason, remains, held_back = "A second look at the result still finds a mark there.", True, True
     if reason is None and not order.accept_poor and not order.told:
         jumps = [each for each in chosen if each.candidate.kind is Kind.PARTLY]
         if any(_elsewhere(each, chosen, samples, source, lambda: heed(_DECODED)) for each in jumps):
-            reason, remains = "The mark is in other places, too, and was not taken off there.", True
+            reason, remains, held_back = "The mark is in other places, too, and was not taken off there.", True, True
     changed = sum(each.changed for each in remover.erasers)
     return Check(
         reason is None,
@@ -87,6 +87,7 @@ def check(
         result.compared,
         remains,
         None if again is None else turning.as_shown(again, source),
+        held_back,
     ), result
 
 

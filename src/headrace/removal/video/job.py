@@ -92,7 +92,7 @@ def remove(order: VideoOrder, progress: Progress, *, found: list[Mark] | None = 
     report = _report(told, Outcome.REMOVED if check.passed else Outcome.FAILED, check.reason, began)
     if not check.passed:
         Path(order.result).unlink(missing_ok=True)  # nobody is to take it for a result
-    elif order.preview is not None:
+    if order.preview is not None and (check.passed or check.held_back):
         looks.compare(told.facts, told.samples, done.written.facts, done.written.samples, order.preview)
     progress(100)
     return replace(

@@ -133,6 +133,7 @@ class Check:
     frames: int  # that were compared
     remains: bool = False  # the mark, or some of it
     seen_again: Rectangle | None = None  # where a second look at the result finds some of it, as the clip is shown
+    held_back: bool = False  # by a second look alone: who accepts a poor result gets it
 
 
 @dataclass(frozen=True, slots=True)
