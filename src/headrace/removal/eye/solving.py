@@ -103,7 +103,8 @@ def solve(
     account = _take_off(copy, left_over.as_seen, frugal=detection.height * detection.width > MOST_PIXELS)
     if account.computed + account.invented == 0:
         return Restoration(picture, 0.0, 0, 0, refused="The mark could not be taken off without leaving a trace.")
-    if detection.step == 1:
+    # What copies say together leaves nothing beside them: there a second look finds things of the picture.
+    if detection.step == 1 and not detection.repeated:
         _look_again(copy, taken, account, threads=threads)
     # A mark that stays in part is not gone: blocks that were kept, regions that were too doubtful.
     whole = 1 - (float(left_over.loose.sum()) + doubtful) / (wanted + doubtful)
