@@ -8,7 +8,7 @@ from headrace.removal.eye.blocks import Block
 from headrace.removal.eye.coverage import covered
 from headrace.removal.eye.filling import fill
 from headrace.removal.eye.inks import Points, read
-from headrace.removal.eye.model import Mask, Plane, grey_of
+from headrace.removal.eye.model import UNKNOWN, Mask, Plane, grey_of
 from headrace.removal.eye.refining import Draft
 
 At = tuple[NDArray[np.intp], ...]
@@ -25,6 +25,7 @@ GRAIN, _ALPHA_OFF = 2.5, 0.03
 # What filling in misses: so much of how far the picture strays from its own blur. Near a mark's rim the narrow blur
 # tells, eight pixels in the next, sixteen in the widest; and so many levels always. Fitted to calibration photographs.
 _WIDTHS, _MISSED, _ALWAYS = (9, 33, 97), 0.83, 1.77
+_USUAL = 30.0  # levels that the refiner is told of where nothing is known
 _DEEPEST = 1024  # pixels; more makes no difference
 
 
@@ -55,7 +56,8 @@ def drafted(block: Block) -> Draft:
     # Of what is nearly opaque little shines through, and its alpha is told less surely.
     wrong = (wrong + strong * block.doubt[at]) * (1 + 4 * strong)
     invented = wrong**2 / (wrong**2 + (2 * missed) ** 2)
-    invented = np.where(opacity > _OPAQUE, 1, invented)
+    unknown = block.doubt[at] >= UNKNOWN
+    invented = np.where((opacity > _OPAQUE) | unknown, 1, invented)
 
     def spread(values: NDArray[np.floating], around: Plane | float) -> Plane:
         plane = np.full(block.loose.shape, around, np.float32) if isinstance(around, float) else around.copy()
@@ -73,7 +75,7 @@ def drafted(block: Block) -> Draft:
         invented=spread(invented, 0.0),
         rough=rough,
         missed=spread(missed, 0.0),
-        doubt=spread(block.doubt[at], 0.0),
+        doubt=spread(np.where(unknown, np.float32(_USUAL), block.doubt[at]), 0.0),
         likely=spread(block.likely[at], 0.0),
         loose=block.loose,
     )

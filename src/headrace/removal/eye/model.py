@@ -20,6 +20,7 @@ JOIN = 9  # strokes this near, in pixels, belong together
 LEAST_SCORE = 0.5  # what is less likely a mark is left alone
 _MUCH, _ALL_OVER = 0.18, 0.7  # of the picture: what a single mark hardly covers, and what hardly any spans
 _GREY = np.full((1, 3), 1 / 3, np.float32)
+UNKNOWN = 255  # the expected error, in levels, of what must not be computed
 POOR = 0.65  # results of less confidence are better looked at
 
 
