@@ -1,5 +1,6 @@
-"""Animated pictures through the API: every frame without the mark, and nothing else changed. W-03"""
+"""Animated pictures through the API and by the command: every frame without the mark, and nothing else changed. W-03"""
 
+import json
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -9,9 +10,12 @@ import pytest
 from PIL import Image
 
 from headrace.removal import animation
+from tests.cli.conftest import Call, call
 from tests.removal import clips
 from tests.removal.conftest import Picture
 from tests.removal.stand import Service, serving
+
+__all__ = ["call"]
 
 SHOWN = [40, 60, 80, 100, 120, 140]
 
@@ -20,6 +24,29 @@ SHOWN = [40, 60, 80, 100, 120, 140]
 async def service(database_url: str, tmp_path: Path) -> AsyncIterator[Service]:
     async with serving(database_url, tmp_path) as opened:
         yield opened
+
+
+def test_the_command_takes_animations_as_they_are(call: Call, marked: Picture, scene: Picture, tmp_path: Path) -> None:
+    frames = [marked.copy() for _ in range(3)]
+    for number, frame in enumerate(frames):
+        frame[20:40, 20 + 30 * number : 40 + 30 * number] = (250, 20, 20)
+    _save(frames, tmp_path / "moves.png")
+    seen = json.loads(call("detect", "moves.png", "--json").out)
+    assert seen["regions"]
+    done = call("remove", "moves.png", "--compare", "look.png", "--save-mask", "mask.png", "--accept-poor")
+    assert (done.code, done.out.strip()) == (0, "moves.clean.png"), done.err
+    source, result = (animation.read(str(tmp_path / name)) for name in ("moves.png", "moves.clean.png"))
+    assert (result.durations, result.loop) == (source.durations, source.loop)
+    assert all((a[:100] == b[:100]).all() for a, b in zip(source.frames, result.frames, strict=True))
+    changed = (marked != scene).any(2)
+    errors = [np.abs(each.astype(float) - scene)[changed].mean() for each in (marked, result.frames[1])]
+    assert errors[1] < errors[0] / 3
+    assert np.asarray(Image.open(tmp_path / "mask.png"))[changed].mean() > 128
+    with Image.open(tmp_path / "look.png") as compared:
+        assert compared.width > 3 * 640
+    for words, why in ((["--to", "other.gif"], "an animated PNG stays one"), (["--strength", "0.9"], "--strength")):
+        refused = call("remove", "moves.png", "--force", *words)
+        assert (refused.code, why in refused.err.replace("\n", " ").replace("An", "an")) == (2, True), refused.err
 
 
 async def test_animations_lose_their_mark_and_keep_their_timing(

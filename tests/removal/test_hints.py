@@ -48,7 +48,7 @@ def test_hints_that_do_not_fit_the_picture_are_refused(marked: Picture, tmp_path
     }
     for why, order in wrong.items():
         with pytest.raises(HintUnusable, match=why):
-            pictures.process(order, lambda _: None)
+            pictures.process(order, lambda _: None, lambda: tmp_path)
     with pytest.raises(HintUnusable, match="no region 99"):
         carry_out(Order(photo, only=(99,)))  # told through the child, too
 

@@ -65,7 +65,9 @@ def test_a_poor_result_is_called_one(call: Call, monkeypatch: pytest.MonkeyPatch
     report = Report(9, 9, 0.6, (MarkedRegion(1, 2, 3, 4, 0.6, 5),), 0.1, 0.2, removal)
     monkeypatch.setattr(confined, "carry_out", lambda *_, **__: report)
     for words in (["remove", "p.jpg"], ["remove", "p.jpg", "--json"]):
+        assert call(*words, "--accept-poor").code == 0
         done = call(*words)
+        assert done.code == (8 if poor else 0)
         assert ("a poor result: look at it before you use it" in done.err) == poor
         assert "not as in the original: CMYK becomes RGB" in done.err
     said = json.loads(done.out)

@@ -11,7 +11,7 @@ from typing import Any
 import typer
 
 from headrace.cli import clips
-from headrace.cli.output import err, number_of, out, print_json, progress, say
+from headrace.cli.output import POOR_RESULT, err, number_of, out, print_json, progress, say
 from headrace.cli.signals import ending_in_order
 from headrace.errors import HeadraceError
 from headrace.removal import confined, confined_documents, confined_many, confined_videos
@@ -25,6 +25,8 @@ from headrace.removal.video.recognising import is_clip
 AnyReport = DocumentReport | Report | VideoReport
 OnProgress = Callable[[int], object]
 
+POOR = "a poor result: look at it before you use it"
+
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
@@ -35,6 +37,7 @@ class Wanted:
     clip: VideoOrder
     preview: bool = False
     same_mark: bool = False
+    accept_poor: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +49,7 @@ class Item:
 @dataclass(frozen=True, slots=True)
 class _Done:
     removed: bool
+    poor: bool
     as_json: dict[str, Any]
     ending: str
 
@@ -99,7 +103,8 @@ def _require_folder(names: list[Path], to: Path | None) -> None:
 
 
 def remove(items: list[Item], wanted: Wanted, *, json: bool) -> None:
-    """Take the marks off; one that fails does not keep the others from it. Exits with 1 if one is left as it is."""
+    """Take the marks off; one that fails does not keep the others from it. Exits with 1 if one is left as it is, with
+    8 if a result is poor."""
     if len(items) > 1 and wanted.document.only:
         raise typer.BadParameter("candidates have other numbers in every file: name one file", param_hint="--only")
     with _bars(len(items)) as bars:
@@ -119,6 +124,8 @@ def remove(items: list[Item], wanted: Wanted, *, json: bool) -> None:
                 out.print(each.as_json["to"], markup=False)
     if not all(each.removed for each in ordered):
         raise typer.Exit(1)
+    if any(each.poor for each in ordered) and not wanted.accept_poor:
+        raise typer.Exit(POOR_RESULT)
 
 
 def _remove_one(item: Item, wanted: Wanted, bars: "_Bars", *, alone: bool) -> _Done:
@@ -142,7 +149,7 @@ def _summary(done: list[_Done]) -> str:
 
 def _failed(item: Item, exc: HeadraceError) -> _Done:
     message = {"file": str(item.file), "to": None, "error": exc.code, "message": exc.message}
-    return _Done(False, message, "could not be worked on")
+    return _Done(False, False, message, "could not be worked on")
 
 
 def _carried_out(item: Item, wanted: Wanted, on_progress: OnProgress | None) -> AnyReport:
@@ -176,6 +183,7 @@ def _same_mark(items: list[Item], wanted: Wanted, bars: "_Bars") -> dict[int, _D
 
 
 def _told(item: Item, report: AnyReport, wanted: Wanted) -> _Done:
+    poor = False
     if isinstance(report, VideoReport):
         removed, warnings, said = report.outcome is Outcome.REMOVED, report.warnings, clips.summary(report)
     elif isinstance(report, DocumentReport):
@@ -186,20 +194,28 @@ def _told(item: Item, report: AnyReport, wanted: Wanted) -> _Done:
         removed, warnings = report.removal.removed, report.removal.warnings
         said = report.removal.reason or f"confidence {report.removal.confidence:.2f}"
         if report.removal.poor:
-            said += "; a poor result: look at it before you use it"
+            poor = True
+            said += f"; {POOR}"
     say(f"{item.target if removed else item.file}: {said}")
     for warning in warnings if removed else ():
         say(f"note: {warning}")
     told = {"file": str(item.file), "to": str(item.target) if removed else None, **report.as_json()}
-    return _Done(removed, told, _ending(report, removed=removed))
+    return _Done(removed, poor, told, _ending(report, removed=removed, poor=poor))
 
 
-_ENDINGS = ("cleaned", "without a mark", "to be looked at", "left as it was", "could not be worked on")
+_ENDINGS = (
+    "cleaned",
+    "poorly cleaned",
+    "without a mark",
+    "to be looked at",
+    "left as it was",
+    "could not be worked on",
+)
 
 
-def _ending(report: AnyReport, *, removed: bool) -> str:
+def _ending(report: AnyReport, *, removed: bool, poor: bool) -> str:
     if removed:
-        return "cleaned"
+        return "poorly cleaned" if poor else "cleaned"
     if isinstance(report, DocumentReport | VideoReport):
         ends = {Outcome.NO_MARK: "without a mark", Outcome.NEEDS_REVIEW: "to be looked at"}
         return ends.get(report.outcome or Outcome.FAILED, "left as it was")

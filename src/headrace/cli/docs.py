@@ -11,7 +11,7 @@ import typer.core
 from headrace import settings
 from headrace.cli import place
 from headrace.cli.later import Later
-from headrace.cli.output import EXIT_CODES, say
+from headrace.cli.output import EXIT_CODES, POOR_RESULT, say
 from headrace.cli.python_page import python_page
 from headrace.errors import Conflict, Invalid
 from headrace.migrations import definitions
@@ -120,6 +120,7 @@ def _cli_page() -> str:
         "| 0 | done |",
         "| 1 | something unforeseen, or a check that failed |",
         *(f"| {code} | {(kind.__doc__ or '').partition(chr(10))[0]} |" for kind, code in EXIT_CODES.items()),
+        f"| {POOR_RESULT} | `headrace remove` has written a poor result: look at it; `--accept-poor` makes this 0 |",
         "| 130 | interrupted by Ctrl-C |",
         "",
         "## Commands",

@@ -34,6 +34,7 @@ EXIT_CODES: Mapping[type[Exception], int] = {
     errors.Exhausted: 6,
     errors.Unavailable: 7,
 }
+POOR_RESULT = 8  # what was asked for is there, and should be looked at before it is used
 
 
 def exit_code(error: errors.HeadraceError) -> int:

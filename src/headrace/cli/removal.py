@@ -8,12 +8,12 @@ from typing import Annotated
 import typer
 
 from headrace.cli import batches, clips, documents
-from headrace.cli.output import Json, err, out, print_json, progress, say
+from headrace.cli.output import POOR_RESULT, Json, err, out, print_json, progress, say
 from headrace.cli.signals import ending_in_order
 from headrace.removal import confined
 from headrace.removal.candidates import DocumentOrder, Mode
 from headrace.removal.errors import TargetUnusable
-from headrace.removal.report import MarkedRegion, Order, Rectangle, Report
+from headrace.removal.report import MarkedRegion, Order, Rectangle, Removal, Report
 from headrace.removal.video.model import Codec, Placed, Quality, VideoOrder
 from headrace.removal.video.recognising import is_clip
 
@@ -105,11 +105,15 @@ def remove(
     compare: Annotated[
         Path | None, typer.Option(help="Write before, mask and after, side by side, to this PNG file.")
     ] = None,
+    accept_poor: Annotated[
+        bool, typer.Option("--accept-poor", help="A poor result is good enough: say so, but exit with 0.")
+    ] = False,
     force: Force = False,
     threads: Threads = 2,
     json: Json = False,
 ) -> None:
-    """Take the watermark off pictures, clips and documents that are yours; exits with 1 if one is left as it is."""
+    """Take the watermark off pictures, clips and documents that are yours; exits with 1 if one is left as it is,
+    with 8 if a result is poor."""
     boxes = tuple(_placed(text) for text in box or ())
     hints = Order(
         "",
@@ -141,6 +145,7 @@ def remove(
             ),
             preview=preview,
             same_mark=same_mark,
+            accept_poor=accept_poor,
         )  # fmt: skip
         batches.remove(batches.items_of(files, place), wanted, json=json)
         return
@@ -171,10 +176,16 @@ def remove(
         say(removal.reason or "nothing was removed")
     for warning in removal.warnings:
         say(f"not as in the original: {warning}")
-    if removal.poor:
-        say("a poor result: look at it before you use it")
+    _end(removal, accept_poor=accept_poor)
+
+
+def _end(removal: Removal, *, accept_poor: bool) -> None:
     if not removal.removed:
         raise typer.Exit(1)
+    if removal.poor:
+        say(batches.POOR)
+        if not accept_poor:
+            raise typer.Exit(POOR_RESULT)
 
 
 def _carry_out(order: Order, doing: str) -> Report:

@@ -64,7 +64,7 @@ def picture_type(threads: int) -> TaskType:
 def clean(context: BlockingTaskContext, order: Order) -> Report:
     """The handler. What is wrong with a picture will not be better at the next attempt."""
     try:
-        return pictures.process(order, context.progress)
+        return pictures.process(order, context.progress, lambda: context.scratch)
     except tuple(_ERRORS.values()) as exc:
         raise Fatal(exc.message, code=exc.code) from exc
 

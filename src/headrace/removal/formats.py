@@ -54,8 +54,8 @@ def read(source: str) -> tuple[Any, Original]:
         # Telephones put a small preview or a map of depth behind the photograph, which is the first and the one meant.
         if frames > 1 and opened.format != "MPO":
             raise NotCleanable(
-                f"{source} holds {frames} frames or pages: only single pictures can be cleaned. Save the one you mean "
-                "to a file of its own first. The API and the console take animations (GIF, WebP, PNG) as they are."
+                f"{source} holds {frames} frames or pages: only single pictures and animations can be cleaned. Save "
+                "the page you mean to a file of its own first."
             )
         original = Original("JPEG" if opened.format == "MPO" else opened.format or "PNG", _is_grey(opened.mode))
         original.notes = _losses(opened, frames)

@@ -27,14 +27,18 @@ _READ, _SEEN, _SOLVED, _WRITTEN = 5, 45, 90, 100
 Progress = Callable[[int], object]
 
 
-def process(order: Order, progress: Progress) -> Report:
-    """Look for a mark, and take it off if a result is asked for.
+def process(order: Order, progress: Progress, scratch: Callable[[], Path]) -> Report:
+    """Look for a mark, and take it off if a result is asked for. ``scratch`` makes a folder for what is needed between.
 
     Writes straight to the files that the order names, over what is there. ``progress`` is told percents; what it raises
     ends the work. Raises ``PictureUnreadable``, ``HintUnusable``, ``TargetUnusable`` and ``ModelDamaged``.
     """
     from headrace.removal.eye.detecting import detect
 
+    if _is_animated(order.source):
+        from headrace.removal import animated
+
+        return animated.process(order, progress, scratch())
     began = time.monotonic()
     picture, original, kind = read(order)
     hints = _hints(order, picture)
@@ -60,6 +64,15 @@ def process(order: Order, progress: Progress) -> Report:
                 triptych.save(order.compare, restoration.picture)
     progress(_WRITTEN)
     return report
+
+
+def _is_animated(source: str) -> bool:
+    from headrace.removal import animation
+
+    try:
+        return animation.is_animated(source)
+    except (OSError, ValueError, SyntaxError):  # what is wrong with it is told where it is read
+        return False
 
 
 def _solved(

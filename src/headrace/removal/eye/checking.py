@@ -6,7 +6,7 @@ from typing import NamedTuple
 import cv2
 import numpy as np
 
-from headrace.removal.eye.model import Detection, Levels, Mask, Picture, Plane, loosened
+from headrace.removal.eye.model import Detection, Levels, Mask, Picture, Plane, grey_of, loosened
 from headrace.removal.eye.tiles import Box, Detector, cut_up
 
 _AROUND = 128  # pixels beside what was changed that are looked at
@@ -80,7 +80,7 @@ def _rest(detection: Detection, seen: Levels, over: Mask) -> Detection:
 
 def residue(picture: Plane, tight: Mask) -> float:
     """How much the mark's outline stands out: the step in brightness across it, summed."""
-    grey = picture.mean(2)
+    grey = grey_of(picture)
     edge = cv2.morphologyEx(tight.view(np.uint8), cv2.MORPH_GRADIENT, np.ones((3, 3), np.uint8)).view(np.bool_)
     across = np.abs(cv2.Laplacian(cv2.GaussianBlur(grey, (0, 0), 1), cv2.CV_32F))
     return float(across[edge].sum())

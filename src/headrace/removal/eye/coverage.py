@@ -4,7 +4,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from headrace.removal.eye.model import Mask, Plane
+from headrace.removal.eye.model import Mask, Plane, grey_of
 
 # A stroke's full strength is looked for this near; the network's alpha wavers below it.
 _NEAR, _WAVER = 9, 0.93
@@ -51,6 +51,6 @@ def _guided(picture: Plane, plane: Plane, reach: int) -> Plane:
     r, g, b = both[..., 0], both[..., 1], both[..., 2]
     slope = np.stack([one * r + two * g + three * b, two * r + four * g + five * b, three * r + five * g + six * b], 2)
     slope /= (rr * one + rg * two + rb * three)[..., None]
-    offset = level - (slope * around).sum(2)
-    guided: Plane = (mean(slope) * picture).sum(2) + mean(offset)
+    offset = level - 3 * grey_of(slope * around)
+    guided: Plane = 3 * grey_of(mean(slope) * picture) + mean(offset)
     return guided

@@ -8,7 +8,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from headrace.removal.eye import islands, plates, repeats, scales
+from headrace.removal.eye import islands, plates, repeats, scales, strokes
 from headrace.removal.eye.hinting import HintedDetector, Hints, shrunk_mask
 from headrace.removal.eye.judging import Judged, judge
 from headrace.removal.eye.model import JOIN, MOST_PIXELS, Detection, Levels, Mask, Picture, Region, loosened, shrunk
@@ -34,6 +34,7 @@ _DRAWN = 30  # on the probability: where the eye sees less of a mark that somebo
 # The score of a repeated mark from its size (its logarithm), and from what the fine and the coarse look said of it, by
 # the mean of their odds. See docs/why/eye-model-card.md.
 _BY_SIZE, _BY_FINE, _BY_COARSE, _OFFSET = 1.02, 0.68, 0.53, -5.73
+_SAID = 0.75  # the score of what only a drawn box says
 _BY_REPEATS = 3.0  # no clean photograph has false alarms that repeat
 
 
@@ -117,7 +118,21 @@ def _found(eye: Detector, canvas: Picture, half: Copy | None, quarter: Copy | No
     if half and not judged.repeated and eye.prior == 0:
         scales.fill_in(seen, half.seen, judged.tight, judged.certainty)
     _complete(canvas, seen, judged)
+    if isinstance(eye, HintedDetector) and eye.prior > 0 and not judged.repeated:
+        judged = _with_strokes(canvas, seen, judged, eye.allowed(size))
     return _Found(seen, *judged)
+
+
+def _with_strokes(canvas: Picture, seen: Levels, judged: Judged, allowed: Mask) -> Judged:
+    """The mark in the box that somebody drew, with what the eye overlooked of it."""
+    claimed = strokes.claim(canvas, seen, judged.tight, allowed)
+    if not claimed.any():
+        return judged
+    # Somebody said that a mark is there: what is told apart in the box is as certain as what is seen.
+    score = max(judged.score, _SAID)
+    judged.certainty[claimed] = round(255 * score)
+    regions = [*judged.regions, *_regions(claimed, score)]
+    return judged._replace(regions=sorted(regions, key=lambda r: (-r.score, r.top, r.left)), score=score)
 
 
 def _complete(canvas: Picture, seen: Levels, judged: Judged) -> None:

@@ -8,7 +8,7 @@ from headrace.removal.eye.blocks import Block
 from headrace.removal.eye.coverage import covered
 from headrace.removal.eye.filling import fill
 from headrace.removal.eye.inks import Points, read
-from headrace.removal.eye.model import Mask, Plane
+from headrace.removal.eye.model import UNKNOWN, Mask, Plane, grey_of
 from headrace.removal.eye.refining import Draft
 
 At = tuple[NDArray[np.intp], ...]
@@ -25,6 +25,7 @@ GRAIN, _ALPHA_OFF = 2.5, 0.03
 # What filling in misses: so much of how far the picture strays from its own blur. Near a mark's rim the narrow blur
 # tells, eight pixels in the next, sixteen in the widest; and so many levels always. Fitted to calibration photographs.
 _WIDTHS, _MISSED, _ALWAYS = (9, 33, 97), 0.83, 1.77
+_USUAL = 30.0  # levels that the refiner is told of where nothing is known
 _DEEPEST = 1024  # pixels; more makes no difference
 
 
@@ -47,15 +48,16 @@ def drafted(block: Block) -> Draft:
     through = np.maximum(1 - opacity, 1 - _OPAQUE)
     computed = (marked - opacity[:, None] * colour) / through[:, None]
     # Two estimates with errors of their own: the better one counts more, and both together are better than either.
-    impossible = np.maximum(np.maximum(-computed, computed - 255), 0).mean(1)
+    impossible = _mean(np.maximum(np.maximum(-computed, computed - 255), 0))
     computed = np.clip(computed, 0, 255)
-    lever = np.sqrt(((colour - computed) ** 2).mean(1))
+    lever = np.sqrt(_mean((colour - computed) ** 2))
     unsure = np.hypot(_ALPHA_OFF, alpha * (0.01 + 0.1 * change[at]))
     wrong = np.hypot(GRAIN, unsure * lever) / through + 2 * impossible
     # Of what is nearly opaque little shines through, and its alpha is told less surely.
     wrong = (wrong + strong * block.doubt[at]) * (1 + 4 * strong)
     invented = wrong**2 / (wrong**2 + (2 * missed) ** 2)
-    invented = np.where(opacity > _OPAQUE, 1, invented)
+    unknown = block.doubt[at] >= UNKNOWN
+    invented = np.where((opacity > _OPAQUE) | unknown, 1, invented)
 
     def spread(values: NDArray[np.floating], around: Plane | float) -> Plane:
         plane = np.full(block.loose.shape, around, np.float32) if isinstance(around, float) else around.copy()
@@ -73,7 +75,7 @@ def drafted(block: Block) -> Draft:
         invented=spread(invented, 0.0),
         rough=rough,
         missed=spread(missed, 0.0),
-        doubt=spread(block.doubt[at], 0.0),
+        doubt=spread(np.where(unknown, np.float32(_USUAL), block.doubt[at]), 0.0),
         likely=spread(block.likely[at], 0.0),
         loose=block.loose,
     )
@@ -92,9 +94,15 @@ def _inked(
     return alphas.astype(np.float32)[which], colours[which], strong.astype(np.float32)[which]
 
 
+def _mean(colours: Plane) -> Plane:
+    """Of each pixel (n 3)."""
+    mean: Plane = (colours[:, 0] + colours[:, 1] + colours[:, 2]) * np.float32(1 / 3)
+    return mean
+
+
 def strays_of(picture: Plane, loose: Mask) -> list[Plane]:
     """How far the picture around each pixel strays from its own blur, for each width of that."""
-    grey = picture.mean(2)
+    grey = grey_of(picture)
     outside = (~loose).astype(np.float32)
     # Deep in a mark nothing of the picture is near: what is further away speaks for it.
     seen = sum((counts * cv2.blur(outside, (side, side)) for side, counts in _AROUND), np.full_like(grey, 1e-7))

@@ -103,18 +103,19 @@ def _fits(points: Points, alpha: float, colour: Numbers) -> Iterator[tuple[float
     """For each kind of ink how little it fits, its alpha and its colour; unlike points count less every round."""
     shift = points.marked - points.out
     likely, wanted = _prior(alpha, colour)
+    columns, noise = _columns(points, shift), points.noise**2
     for kind, bonus in _KINDS:
         best, hue, trust = alpha, colour, np.ones(len(shift))
         misfit = np.zeros(len(shift))
         for _ in range(_ROUNDS):
-            matrix, vector = _moments(points, shift, trust / (_ALIKE * points.noise**2))
+            matrix, vector = _moments((trust / noise) @ columns / _ALIKE)
             found = kind @ np.linalg.solve(
                 kind.T @ (matrix + likely) @ kind + 1e-9 * np.eye(kind.shape[1]), kind.T @ (vector + wanted)
             )
             best = float(np.clip(found[3], 0.5 * alpha, 1))
             hue = np.clip(found[:3] / max(found[3], 1e-3), 0, 255)
             left = shift - best * points.share[:, None] * (hue - points.out)
-            misfit = (left**2).mean(1) / (4 * points.noise**2)
+            misfit = np.einsum("ij,ij->i", left, left) / (12 * noise)
             trust = 1 / (1 + misfit)
         far = ((best - alpha) / _ALPHA_OFF) ** 2 + 1.5 * ((hue - colour) ** 2).mean() / _COLOUR_OFF**2
         yield 6 * np.log1p(misfit).sum() / _ALIKE + far / 2 - bonus, best, hue
@@ -131,14 +132,23 @@ def _prior(alpha: float, colour: Numbers) -> tuple[Numbers, Numbers]:
     return matrix, vector
 
 
-def _moments(points: Points, shift: Numbers, weight: Numbers) -> tuple[Numbers, Numbers]:
+def _columns(points: Points, shift: Numbers) -> Numbers:
+    """What each point adds to the normal equations (n 9), before it is weighed."""
+    share, noise = points.share[:, None], 3 * _UNFLATTENED * points.noise[:, None] ** 2
+    out = points.out
+    return np.hstack([
+        share**2,
+        share**2 * out,
+        share**2 * ((out**2).sum(1, keepdims=True) - noise),
+        share * shift,
+        -share * ((out * shift).sum(1, keepdims=True) + noise),
+    ])  # fmt: skip
+
+
+def _moments(sums: Numbers) -> tuple[Numbers, Numbers]:
     """The normal equations for alpha times colour (three) and alpha: shift = share (alpha colour - alpha out)."""
-    once, twice = weight * points.share, weight * points.share**2
-    noise = _UNFLATTENED * points.noise**2
-    matrix, vector = np.zeros((4, 4)), np.zeros(4)
-    matrix[:3, :3] = twice.sum() * np.eye(3)
-    matrix[:3, 3] = matrix[3, :3] = -(twice @ points.out)
-    matrix[3, 3] = (twice @ points.out**2).sum() - 3 * twice @ noise
-    vector[:3] = once @ shift
-    vector[3] = -(once @ (points.out * shift)).sum() - 3 * once @ noise
-    return matrix, vector
+    matrix = np.zeros((4, 4))
+    matrix[:3, :3] = sums[0] * np.eye(3)
+    matrix[:3, 3] = matrix[3, :3] = -sums[1:4]
+    matrix[3, 3] = sums[4]
+    return matrix, sums[5:]

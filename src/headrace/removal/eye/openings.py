@@ -3,7 +3,7 @@
 import cv2
 import numpy as np
 
-from headrace.removal.eye.model import Mask, Plane
+from headrace.removal.eye.model import Mask, Plane, grey_of
 from headrace.removal.eye.refining import Draft
 
 _INK_NEAR = 9  # the ink's strength is read off this near
@@ -19,10 +19,9 @@ _WIDTH, _FEWEST = 5, 25  # narrower or smaller windows are the mark's own edges
 
 def may_be_bare(draft: Draft, tight: Mask) -> Mask:
     """Which of the mark's pixels the refiner is asked about: whether no ink covers them."""
-    ink, picture = (((draft.marked - other) ** 2).mean(2) for other in (draft.colour, draft.filled))
+    ink, picture = (grey_of((draft.marked - other) ** 2) for other in (draft.colour, draft.filled))
     # A few pixels of ink that were taken for picture would glow over all that is filled in.
-    asked: Mask = tight & (_strength(draft) >= _COVERS_ALL) & (draft.rough >= _TEXTURED) & (picture < ink)
-    return asked
+    return _large(tight & (_strength(draft) >= _COVERS_ALL) & (draft.rough >= _TEXTURED) & (picture < ink), _SPECK)
 
 
 def bare(asked: Mask, likely: Plane) -> Mask:
@@ -34,7 +33,7 @@ def windows(draft: Draft, tight: Mask) -> Mask:
     """Which of the mark's pixels look as if the picture itself showed through."""
     marked, expected = (cv2.blur(picture, (_SQUARE, _SQUARE)) for picture in (draft.marked, draft.filled))
     inked = expected + _strength(draft)[..., None] * (draft.colour - expected)
-    like, unlike = (((marked - other) ** 2).mean(2) for other in (expected, inked))
+    like, unlike = (grey_of((marked - other) ** 2) for other in (expected, inked))
     shown = tight & (like < (_LIKE * draft.missed) ** 2) & (unlike > (_UNLIKE * draft.missed) ** 2)
     wide = cv2.morphologyEx(shown.view(np.uint8), cv2.MORPH_OPEN, np.ones((_WIDTH, _WIDTH), np.uint8))
     return _large(wide.view(np.bool_), _FEWEST)

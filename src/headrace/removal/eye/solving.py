@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import cv2
 import numpy as np
 from numpy.typing import NDArray
 
@@ -18,6 +19,7 @@ from headrace.removal.eye.model import (
     Picture,
     Plane,
     Restoration,
+    grey_of,
     loosened,
     shrunk,
 )
@@ -28,6 +30,7 @@ from headrace.removal.eye.refining import Draft, refine
 _BLOCK, _LEAN_BLOCK = 1024, 384
 # A result whose edges along the mark stand out more than this, beside the marked picture's, is worse than none.
 _RESIDUE = 1.0
+_CALMER = 0.5  # of the edges inside the mask: so much less is left where a mask that somebody vouches for is too large
 _REVIEW = (
     "Needs review: what looks like a mark covers much of the picture and may belong to it. Say which region is the "
     "mark (--only, as `headrace detect` numbers them) or where it is (--box)."
@@ -103,7 +106,8 @@ def solve(
     account = _take_off(copy, left_over.as_seen, frugal=detection.height * detection.width > MOST_PIXELS)
     if account.computed + account.invented == 0:
         return Restoration(picture, 0.0, 0, 0, refused="The mark could not be taken off without leaving a trace.")
-    if detection.step == 1:
+    # What copies say together leaves nothing beside them: there a second look finds things of the picture.
+    if detection.step == 1 and not detection.repeated:
         _look_again(copy, taken, account, threads=threads)
     # A mark that stays in part is not gone: blocks that were kept, regions that were too doubtful.
     whole = 1 - (float(left_over.loose.sum()) + doubtful) / (wanted + doubtful)
@@ -185,7 +189,7 @@ def _take_off(picture: Picture, left_over: Detection, *, frugal: bool = False) -
         was, now = residue(block.picture, block.tight), residue(fresh, block.tight)
         account.before += was
         # Where the mark covers all there is no outline to judge by, nor anything to fill in from.
-        if block.tight.all() or now > _RESIDUE * was:
+        if block.tight.all() or (now > _RESIDUE * was and not (left_over.confirmed and _is_calmer(fresh, block))):
             account.after += was
             continue  # the block keeps its mark rather than getting a ghost
         account.after += now
@@ -198,6 +202,13 @@ def _take_off(picture: Picture, left_over: Detection, *, frugal: bool = False) -
         account.invented += int(invented.sum())
         account.computed += int((~invented).sum())
     return account
+
+
+def _is_calmer(fresh: Plane, block: Block) -> bool:
+    """Whether edges inside the mask are gone: of a mask that reaches beyond the mark the outline says nothing."""
+    everywhere = block.tight.sum()
+    was, now = (np.abs(cv2.Laplacian(grey_of(each), cv2.CV_32F))[block.tight].sum() for each in (block.picture, fresh))
+    return bool(everywhere and now <= _CALMER * was)
 
 
 def _solved(block: Block, *, frugal: bool) -> tuple[Block, Draft, Plane]:
