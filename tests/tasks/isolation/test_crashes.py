@@ -114,6 +114,6 @@ async def test_a_child_that_starts_after_its_worker_died_ends_at_once() -> None:
     messages, theirs = socket.socketpair()
     with messages, theirs:
         number = theirs.fileno()
-        command = [sys.executable, "-m", "headrace.tasks.isolation.child", "1", "network", "files", "", str(number)]
+        command = [sys.executable, "-m", "headrace.tasks.isolation", "1", "network", "files", "", str(number)]
         ended = subprocess.run(command, pass_fds=[number], cwd=ROOT, check=False, capture_output=True)
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, b"", b"")

@@ -1,6 +1,4 @@
-"""A child process: ``python -P -m headrace.tasks.isolation.child WORKER_PID network|no-network files|no-files FOLDER
-SOCKET [SOCKET]``; the folder may be empty text; the first socket is for messages, the second for open files, of which
-only ``no-files`` needs any.
+"""A child process, as ``__main__.py`` starts it.
 
 Imports handlers by their addresses and runs one task after the other in its main thread. A second thread listens to the
 worker, so that a wish to stop is heard while a handler is busy. Its environment is that of environment.py; standard
@@ -11,6 +9,7 @@ import asyncio
 import contextlib
 import faulthandler
 import functools
+import gc
 import inspect
 import itertools
 import os
@@ -183,6 +182,7 @@ class Link:
         threading.Thread(target=self._listen, name="headrace-link", daemon=True).start()
         while (order := self._orders.get()) is not None:
             if isinstance(order, Run):
+                gc.enable()
                 self._perform(order)
             else:
                 self._load(order)
@@ -192,6 +192,7 @@ class Link:
             handler = addresses.load_handler(address)
             preloading.preload(handler)
             self._handlers[address] = handler
+            gc.freeze()  # what was loaded stays to the end
         except LookupError as exc:
             self.say({"say": "broken", "error": wire.text(str(exc))})
         except BaseException as exc:  # noqa: BLE001 - whatever an import raises is told, SystemExit too
@@ -285,17 +286,3 @@ def main(connection: socket.socket, files: socket.socket | None, worker_pid: int
     sys.path[:] = order["path"]
     link.say({"say": "ready", "memory": confinement.resident_bytes(), "missing": missing})
     link.serve()
-
-
-if __name__ == "__main__":
-    _, _worker, _network, _reading, _folder, *_passed = sys.argv
-    _sockets = [socket.socket(fileno=int(each)) for each in _passed]
-    for _each in _sockets:
-        # Passing it on made it inheritable; what a handler starts must not hold the connection.
-        _each.set_inheritable(False)
-    main(
-        _sockets[0],
-        _sockets[1] if len(_sockets) > 1 else None,
-        int(_worker),
-        Powers(network=_network == "network", files=_reading == "files", folder=_folder),
-    )

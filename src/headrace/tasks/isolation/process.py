@@ -78,7 +78,7 @@ class Child:
                     sys.executable,
                     "-P",  # a folder that somebody works in may hold a json.py of anybody
                     "-m",
-                    "headrace.tasks.isolation.child",
+                    "headrace.tasks.isolation",
                     str(os.getpid()),
                     "network" if kind.network else "no-network",
                     "files" if kind.files else "no-files",
