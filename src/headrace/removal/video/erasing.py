@@ -17,7 +17,7 @@ Plane = NDArray[np.float32]
 _AROUND = 41  # pixels: what is beneath a mark is as bright as what lies so near
 _MOST = 0.9  # of alpha that is computed with
 _ZONE = 3  # pixels around the mark in which its outline is measured
-_STEEPEST = 24.0  # levels: the steeper edges of the picture itself count no more
+_STEEPEST, _STEEPER = 24.0, 1.5  # levels, and times the mark's own: steeper edges of the picture count no more
 _SHADES = 48  # strengths that are kept ready: a mark that fades has the same ones again and again
 _FAINT = 0.6  # levels a pixel: an outline that is fainter tells nothing
 
@@ -114,8 +114,9 @@ class Eraser:
         power = alike = 0.0
         for one, other in zip(outline, there, strict=True):
             one *= self._zone
+            most = np.maximum(np.abs(one) * np.float32(_STEEPER), np.float32(_STEEPEST))
             power += float(np.vdot(one, one))
-            alike += float(np.vdot(one, other))
+            alike += float(np.vdot(one, np.clip(other, -most, most)))
         if power < _FAINT**2 * max(1, self._inked):
             return 0.0, 0.0
         return alike / power, power / self._inked
@@ -124,7 +125,4 @@ class Eraser:
 def _steps(plane: Plane) -> tuple[Plane, Plane]:
     """To the right and down."""
     soft = cv2.GaussianBlur(plane, (0, 0), 0.8)
-    right, down = (cv2.Sobel(soft, cv2.CV_32F, *way, scale=0.125) for way in ((1, 0), (0, 1)))
-    for each in (right, down):
-        np.clip(each, -_STEEPEST, _STEEPEST, out=each)
-    return right, down  # type: ignore[return-value]
+    return tuple(cv2.Sobel(soft, cv2.CV_32F, *way, scale=0.125) for way in ((1, 0), (0, 1)))  # type: ignore[return-value]

@@ -31,7 +31,8 @@ _STROKE, _BETWEEN = 5, 13  # pixels: across a stroke; between parts of one mark
 _NEARBY = 65  # pixels: twice as far as a mark may go on unseen
 _DOUBTED = 0.3  # of the strength that the eye sees: with less the frames tell nothing of it
 _TELLING, _FEWEST_VALUES = 1.0, 6  # an outline that says something of the strength; and frames that have one
-_FADES, _STRONG = 0.5, 0.7  # how much weaker than at its strongest a mark is at times that fades; and when it is strong
+_FADES, _FADES_THERE = 0.5, 0.2  # how much weaker than at its strongest a mark is at times that fades
+_STRONG = 0.7  # of its strongest
 _WEAKER, _STRONGEST = 1.04, 0.97  # a matte is made stronger from here on, and not beyond this alpha
 _THERE = 0.3  # of its usual strength: with less, a mark is not there
 _FOLLOWED = 0.9  # the same, of one that moves: true ones have 0.98 and more
@@ -158,7 +159,9 @@ def levelled(
     if np.isfinite(values).sum() < _FEWEST_VALUES:
         return matte, False
     low, high = np.nanquantile(values, (0.2, 0.85))
-    fades = bool(high - low > _FADES * high and high > 0)
+    # Over different pictures the outline is told more or less well; over one that stands still only the mark changes.
+    least = _FADES if found.backgrounds > 1 else _FADES_THERE
+    fades = bool(high - low > least * high and high > 0)
     if fades:
         strong = replace(found, which=np.where(values >= _STRONG * high, found.which, -1))
         matte = matte_of(strong, samples, layout, allowed, heed) or matte
