@@ -65,6 +65,7 @@ class Row:
     after: float = 0.0
     telea: float = 0.0  # and inside it, by OpenCV's Telea with the true mask
     outside: float = 0.0
+    worst_shot: float = 0.0  # how much of the mark the check finds in the worst one
     found: float = 0.0  # the score of what was found where the mark is
     bits: float = 0.0  # bit rate of the result as a share of the marked clip's
 
@@ -168,6 +169,7 @@ def _clean(row: Row, source: Path, result: Path, preview: Path) -> tuple[Candida
         assert report.outcome is not None
         row.outcome, row.reason = str(report.outcome), report.reason or ""
         row.damage = list(report.warnings)
+        row.worst_shot = report.check.worst_shot if report.check is not None else 0.0
         return report.candidates
     except HeadraceError as exc:
         row.outcome, row.reason = exc.code, exc.message

@@ -101,3 +101,26 @@ def test_what_moves_must_have_all_of_its_outline_to_be_certain(strength: float, 
     which = np.arange(len(views))
     assert solving.stands_out(views, which, eraser) is fixed
     assert solving.stands_out(views, which, eraser, moves=True) is moving
+
+
+@pytest.mark.parametrize(
+    ("strength", "outcome"),
+    [
+        pytest.param(0.5, Outcome.REMOVED, id="weaker there, and taken off as strong as it is"),
+        pytest.param(1.6, Outcome.FAILED, id="so strong there that some of it stays"),
+    ],
+)
+def test_a_clip_is_as_clean_as_its_worst_shot(strength: float, outcome: Outcome, tmp_path: Path) -> None:  # W-08
+    def of(number: int) -> float:
+        return strength if number // clips.LENGTH == 3 else 1.0
+
+    made = clips.make(tmp_path / "in.mp4", strength=of)
+    result = tmp_path / "out.mp4"
+    report = job.process(VideoOrder(str(made.path), str(result)), nothing)
+    assert (report.outcome, result.exists()) == (outcome, outcome is Outcome.REMOVED), report.reason
+    assert report.check is not None
+    if outcome is Outcome.REMOVED:
+        assert min(made.gained(result)) > 25
+    else:
+        assert abs(report.check.residue_after) < 0.25 < report.check.worst_shot  # on average nothing is to be seen
+        assert report.check.remains

@@ -32,7 +32,24 @@ _BESIDE, _RIM = 16, 6  # pixels: around a mark that are looked at, at least; aro
 _CERTAIN, _ALIKE = 0.65, 0.4  # likeness of what is elsewhere in one frame at least; and in the others
 _TIMES, _AGREES = 3, 2  # frames that have it in one place; and pixels between these
 _SEARCHED, _WHOLE = 48, 0.75  # frames that it is looked for in; and how much of it has to be gone
+_SMALL, _CUT = (40, 24), 14  # a frame so small; and levels by which its pixels differ after a cut, on average
+_FEWEST, _OUTLINED = 4, 2.0  # frames of a shot that tell of it; and how strong, in each, the outline is that does
+GHOST = 0.4  # of the mark, in a single shot: so much is seen
 _DECODED = 0.6  # how far the check is when every frame was decoded
+
+
+@dataclass(slots=True)
+class Shot:
+    """What lies between two cuts, and how much of the mark is in those of its frames that are compared."""
+
+    begins: float  # seconds
+    compared: int = 0
+    before: float = 0.0
+    after: float = 0.0
+
+    @property
+    def residue(self) -> float:
+        return abs(self.after) / self.before if self.before > 0 else 0.0
 
 
 @dataclass(slots=True)
@@ -42,13 +59,23 @@ class Result:
     facts: Facts
     samples: list[Sample] = field(default_factory=list)  # the same frames as the source's, as far as they are there
     frames: int = 0
-    before: float = 0.0
-    after: float = 0.0
-    compared: int = 0
+    shots: list[Shot] = field(default_factory=list)
 
     @property
     def residue(self) -> float:
-        return abs(self.after) / self.before if self.before > 0 else 0.0
+        before = sum(each.before for each in self.shots)
+        return abs(sum(each.after for each in self.shots)) / before if before > 0 else 0.0
+
+    @property
+    def worst(self) -> Shot | None:
+        """The shot that has most of the mark, of those that tell."""
+        telling = [each for each in self.shots if each.compared >= _FEWEST and each.before > _OUTLINED * each.compared]
+        return max(telling, key=lambda each: each.residue, default=None)
+
+    @property
+    def compared(self) -> int:
+        """Frames."""
+        return sum(each.compared for each in self.shots)
 
 
 def check(
@@ -67,6 +94,9 @@ def check(
             reason = f"Only {result.frames} of {package.written} frames of the result can be decoded."
     if reason is None and result.residue > solving.GONE:
         reason, remains = f"{result.residue:.0%} of the mark is still in the result.", True
+    worst = result.worst
+    if reason is None and worst is not None and worst.residue > GHOST and not order.accept_poor:
+        reason, remains = f"{worst.residue:.0%} of the mark is still there from {worst.begins:.1f} s on.", True
     if reason is None and result.compared == 0 and not order.told:
         reason, remains = "The mark stands out in no frame, so nothing shows that it went.", True
     if reason is None and not order.accept_poor:
@@ -88,6 +118,7 @@ def check(
         remains,
         None if again is None else turning.as_shown(again, source),
         held_back,
+        0.0 if worst is None else round(worst.residue, 4),
     ), result
 
 
@@ -115,22 +146,27 @@ def _decode(
     layout, base = result.facts.layout, result.facts.time_base
     checked = remover.to_check()
     begins = result.facts.stamps[0]
+    last: NDArray[np.float32] | None = None
     for number, frame in enumerate(decoded(result.facts)):
         heed(min(1.0, number / max(1, len(stamps))))
         result.frames += 1
-        if number not in kept and number not in checked:
-            continue
         planes = views_of(native(frame, layout), layout)
+        stamp = begins if frame.pts is None else frame.pts
+        seconds = float((stamp - begins) * base)
+        small = cv2.resize(planes[0], _SMALL, interpolation=cv2.INTER_AREA).astype(np.float32)
+        cut = last is None or float(np.abs(small - last).mean()) > _CUT << layout.shift
+        if cut and (not result.shots or result.shots[-1].compared >= _FEWEST):
+            result.shots.append(Shot(seconds))
+        last = small  # type: ignore[assignment]
         if number in checked:
             # Levels of the source's depth, which the erasers were made for.
             bright: Any = (planes[0] >> layout.shift).astype(np.uint16) << source.layout.shift
+            shot = result.shots[-1]
             for eraser, strength, weight in checked[number]:
-                result.before += weight * strength
-                result.after += weight * eraser.measure(bright)[0]
-            result.compared += 1
+                shot.before += weight * strength
+                shot.after += weight * eraser.measure(bright)[0]
+            shot.compared += 1
         if number in kept:
-            stamp = begins if frame.pts is None else frame.pts
-            seconds = float((stamp - begins) * base)
             result.samples.append(Sample(stamp, seconds, [plane.copy() for plane in planes]))
 
 

@@ -17,7 +17,7 @@ Plane = NDArray[np.float32]
 _AROUND = 41  # pixels: what is beneath a mark is as bright as what lies so near
 _MOST = 0.9  # of alpha that is computed with
 _ZONE = 3  # pixels around the mark in which its outline is measured
-_STEEPEST = 24.0  # levels: the steeper edges of the picture itself count no more
+_STEEPEST, _STEEPER = 24.0, 1.5  # levels, and times the mark's own: steeper edges of the picture count no more
 _SHADES = 48  # strengths that are kept ready: a mark that fades has the same ones again and again
 _FAINT = 0.6  # levels a pixel: an outline that is fainter tells nothing
 
@@ -32,13 +32,15 @@ class Eraser:
         solid = matte.opaque & matte.loose
         if invent:
             solid = matte.loose & (matte.alpha > 0.05)
+        self._inked = int(matte.loose.sum())
         self._hole = cv2.dilate(solid.view(np.uint8), np.ones((5, 5), np.uint8)).view(np.bool_) if solid.any() else None
         if self._hole is not None:
             self._hole &= matte.loose
         self._ready = {1.0: self._prepared(1.0)}
         self._outside = (~matte.loose).astype(np.float32)
         self._seen = cv2.blur(self._outside, (_AROUND, _AROUND)) + np.float32(1e-4)
-        self._zone = cv2.dilate(matte.loose.view(np.uint8), np.ones((2 * _ZONE + 1,) * 2, np.uint8)).view(np.bool_)
+        self._zone = cv2.dilate(matte.loose.view(np.uint8), np.ones((2 * _ZONE + 1,) * 2, np.uint8)).astype(np.float32)
+        self._bright_tint = np.ascontiguousarray(matte.tint[..., 0])
 
     @property
     def method(self) -> Method:
@@ -49,7 +51,7 @@ class Eraser:
     @property
     def changed(self) -> int:
         """Pixels."""
-        return int(self._loose.sum())
+        return self._inked
 
     def _prepared(self, strength: float) -> list[tuple[Plane, Plane]]:
         """For each plane: what it is multiplied with, and what is taken off before."""
@@ -104,17 +106,23 @@ class Eraser:
 
         ``bright`` is the frame's first plane. Over a ground of its own colour a mark is not seen, and tells nothing.
         """
-        part = (self._part(bright, 0) >> self.layout.shift).astype(np.float32)
-        ground = cv2.blur(part * self._outside, (_AROUND, _AROUND)) / self._seen
-        outline = _steps(self._tint[..., 0] - self._alpha * ground)[self._zone]
-        there = _steps(part)[self._zone]
-        power = float((outline**2).sum())
-        if power < _FAINT**2 * max(1, self.changed):
+        part = self._part(bright, 0)
+        part = (part >> self.layout.shift if self.layout.shift else part).astype(np.float32)
+        ground = cv2.divide(cv2.blur(cv2.multiply(part, self._outside), (_AROUND, _AROUND)), self._seen)
+        outline = _steps(self._bright_tint - cv2.multiply(self._alpha, ground))
+        there = _steps(part)
+        power = alike = 0.0
+        for one, other in zip(outline, there, strict=True):
+            one *= self._zone
+            most = np.maximum(np.abs(one) * np.float32(_STEEPER), np.float32(_STEEPEST))
+            power += float(np.vdot(one, one))
+            alike += float(np.vdot(one, np.clip(other, -most, most)))
+        if power < _FAINT**2 * max(1, self._inked):
             return 0.0, 0.0
-        return float((outline * there).sum()) / power, power / self.changed
+        return alike / power, power / self._inked
 
 
-def _steps(plane: Plane) -> Plane:
+def _steps(plane: Plane) -> tuple[Plane, Plane]:
+    """To the right and down."""
     soft = cv2.GaussianBlur(plane, (0, 0), 0.8)
-    both = np.stack([cv2.Sobel(soft, cv2.CV_32F, *way, scale=0.125) for way in ((1, 0), (0, 1))], 2)
-    return np.clip(both, -_STEEPEST, _STEEPEST).astype(np.float32)
+    return tuple(cv2.Sobel(soft, cv2.CV_32F, *way, scale=0.125) for way in ((1, 0), (0, 1)))  # type: ignore[return-value]

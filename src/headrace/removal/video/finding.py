@@ -22,14 +22,14 @@ from headrace.removal.video.detecting import (
     steps_in,
 )
 from headrace.removal.video.probing import Facts
-from headrace.removal.video.sampling import Sample
+from headrace.removal.video.sampling import Box, Sample
 from headrace.removal.views import looking
 
 _WINDOW = 96  # pixels around a mark that moves
 _MOVES = 4  # different pictures that a thing moves over, from which on it is no part of them
 _MOSTLY = 0.6  # of the samples that have it
 _TOUCHES = 0.2  # of the smaller of two boxes: so much of it in the other, and they belong together
-_COINCIDES = 0.5  # of the samples that have one of two, from which on they are the same
+_COINCIDES, _VISITS = 0.5, 0.1  # of the samples that have one of two, from which on they are the same; if it jumps
 _MOVING_SEEN = 0.5  # the eye's score from which on what moves is looked at further
 _LOOKED_AT = 360_000  # pixels of a frame, for the first look
 
@@ -58,28 +58,45 @@ def find(facts: Facts, samples: list[Sample], *, threads: int, heed: Callable[[f
         if one is not None and all(overlap(one.box, other.box) <= SAME for other in found):
             found.append(one)
             followed_up.append(seed)
-    moving = _moving(seeds, list(zip(followed_up, found, strict=True)), samples, facts, threads, followed)
+    resting = [_rests(seed, each, seeds) for seed, each in zip(followed_up, found, strict=True)]
+    jumping = [(seed, each) for seed, each, rests in zip(followed_up, found, resting, strict=True) if not rests]
+    stays = [each.box for each, rests in zip(found, resting, strict=True) if rests]
+    moving = _moving(seeds, jumping, stays, samples, facts, threads, followed)
     if moving is not None:
-        found = [each for each in found if not _passes(moving, each, samples)]
+        found = [
+            each
+            for each, rests in zip(found, resting, strict=True)
+            if not _passes(moving, each, samples, _COINCIDES if rests else _VISITS)
+        ]
     return sorted([*found, *([moving] if moving else [])], key=lambda each: -each.score)
 
 
+def _rests(seed: Seed, found: Found, seeds: list[Seed]) -> bool:
+    """Whether it is in one place all the time. Over a picture that stands still, the looks say so, not the outline:
+    that has the picture's own edges, which are there without the mark, too."""
+    if found.presence.there.mean() <= STAYS:
+        return False
+    looks = {each.samples[0] for each in seeds if len(each.samples) == 1}
+    there = {each.samples[0] for each in seeds if len(each.samples) == 1 and overlap(each.box, seed.box) > SAME}
+    return len(seed.samples) > 1 or 2 * len(there) > len(looks)
+
+
 def _moving(
-    seeds: list[Seed], followed: list[tuple[Seed, Found]], samples: list[Sample], facts: Facts, threads: int,
-    heed: Heed,
+    seeds: list[Seed], jumping: list[tuple[Seed, Found]], stays: list[Box], samples: list[Sample], facts: Facts,
+    threads: int, heed: Heed,
 ) -> Found | None:  # fmt: skip
     """The mark that is seen in one place after the other: by single looks, or found in each for some of the time."""
-    stays = [each.box for _, each in followed if each.presence.there.mean() > STAYS]
-    jumps = [(seed, each) for seed, each in followed if each.presence.there.mean() <= STAYS]
     seen = [
-        _cut_out(seed, int(np.argmax(each.presence.sureness * each.presence.there)), facts) for seed, each in jumps
-    ]  # fmt: skip
+        _cut_out(seed, int(np.argmax(each.presence.sureness * each.presence.there)), facts)
+        for seed, each in jumping
+        if len(seed.samples) > 1
+    ]
     seen += [
         _cut_out(seed, seed.samples[0], facts)
         for seed in seeds
         if len(seed.samples) == 1 and all(overlap(seed.box, other) <= SAME for other in stays)
     ]
-    fewest = 2 if len(jumps) > 1 else tracking.FEWEST
+    fewest = 2 if len(jumping) > 1 else tracking.FEWEST
     if len({each.number for each in seen}) < fewest:
         return None
     track = tracking.track(seen, samples, facts, fewest, heed)
@@ -122,8 +139,8 @@ def _cut_out(seed: Seed, number: int, facts: Facts) -> tracking.Seen:
     return tracking.Seen(number, (top, top + mask.shape[0], left, left + mask.shape[1]), mask, seed.score)
 
 
-def _passes(moving: Found, other: Found, samples: list[Sample]) -> bool:
-    """Whether what was found in one place is of the mark that moves: it is there when the other is."""
+def _passes(moving: Found, other: Found, samples: list[Sample], share: float) -> bool:
+    """Whether what was found in one place is of the mark that moves: that is there for such a share of its time."""
     times = {each.seconds for each, there in zip(samples, other.presence.there, strict=True) if there}
     top, bottom, left, right = moving.inner
     over = {
@@ -131,4 +148,4 @@ def _passes(moving: Found, other: Found, samples: list[Sample]) -> bool:
         for seconds, down, across in moving.path
         if overlap((top + down, bottom + down, left + across, right + across), other.inner) > _TOUCHES
     }
-    return len(over & times) >= _COINCIDES * len(times)
+    return len(over & times) >= share * len(times)

@@ -83,11 +83,10 @@ def remove(order: VideoOrder, progress: Progress, *, found: list[Mark] | None = 
     done = _carried_out(order, told, chosen, progress)
     if isinstance(done, str):
         return replace(_report(told, Outcome.FAILED, done, began), trouble=_trouble(told, chosen))
-    if done.check.seen_again is not None and not order.told:
-        # Some of it was overlooked: what lies around is looked at as if somebody had said that the mark goes on there.
-        chosen = [_looked_wider(mark, order, told, lambda: progress(_CHECKED)) for mark in chosen]
-        again = _carried_out(order, told, chosen, lambda _: progress(_CHECKED))
-        done = done if isinstance(again, str) else again
+    other = _otherwise(order, told, chosen, done.check, lambda: progress(_CHECKED))
+    if other is not None:
+        again = _carried_out(order, told, other, lambda _: progress(_CHECKED))
+        done, chosen = (done, chosen) if isinstance(again, str) else (again, other)
     check, package = done.check, done.package
     report = _report(told, Outcome.REMOVED if check.passed else Outcome.FAILED, check.reason, began)
     if not check.passed:
@@ -115,6 +114,23 @@ def _trouble(told: "_Told", chosen: list[Mark]) -> Trouble | None:
     clip = told.facts.told()
     wide = any(each.candidate.share(clip.width, clip.height) > _WIDE for each in chosen)
     return Trouble.WIDE if wide else None
+
+
+def _otherwise(
+    order: VideoOrder, told: "_Told", chosen: list[Mark], check: Check, heed: Callable[[], object]
+) -> list[Mark] | None:
+    """The marks as they are to be tried once more, by what the check says; None where that would not help."""
+    if check.passed or order.accept_poor:
+        return None
+    if check.worst_shot > checking.GHOST:
+        # In some shots it is weaker or stronger than in most: so each frame is to say how strong it is.
+        fixed = [each for each in chosen if each.candidate.kind is Kind.FIXED]
+        faded = [replace(each, candidate=replace(each.candidate, kind=Kind.FADING)) for each in fixed]
+        return [*(each for each in chosen if each.candidate.kind is not Kind.FIXED), *faded] if fixed else None
+    if check.seen_again is not None and not order.told:
+        # Some of it was overlooked: what lies around is looked at as if somebody had said that the mark goes on there.
+        return [_looked_wider(mark, order, told, heed) for mark in chosen]
+    return None
 
 
 @dataclass(frozen=True, slots=True)

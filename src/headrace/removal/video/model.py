@@ -134,6 +134,7 @@ class Check:
     remains: bool = False  # the mark, or some of it
     seen_again: Rectangle | None = None  # where a second look at the result finds some of it, as the clip is shown
     held_back: bool = False  # by a second look alone: who accepts a poor result gets it
+    worst_shot: float = 0.0  # how much of the mark is in the shot that has most of it
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,6 @@
 """A few frames from all over a clip, to learn the mark from."""
 
+from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +16,7 @@ Box = tuple[int, int, int, int]  # top, bottom, left, right; all even
 _MOST, _FEWEST = 96, 16
 _BYTES = 200_000_000  # that all of them may take
 _ENOUGH_KEYFRAMES = 40  # then no others are decoded
+_ENOUGH_FRAMES = 4  # times as many as are wanted: then some may be passed over
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,29 +36,40 @@ def sample(facts: Facts, heed: Callable[[float], object], *, most: int = _MOST) 
     most = max(min(most, int(_BYTES / size)), min(most, _FEWEST))
     only_keys = facts.keyframes >= _ENOUGH_KEYFRAMES
     expected = facts.keyframes if only_keys else facts.frames
-    wanted = {round(number * (expected - 1) / max(1, most - 1)) for number in range(most)}
+    wanted = deque(sorted({round(number * (expected - 1) / max(1, most - 1)) for number in range(most)}))
+    # Frames that no other one needs are not decoded, where enough are left: then the next one after a time is taken.
+    by_time = not only_keys and facts.frames >= _ENOUGH_FRAMES * most
+    if by_time:
+        wanted = deque(facts.stamps[number] for number in wanted)
+    all_of_them = len(wanted)
     taken: list[Sample] = []
     begins = facts.stamps[0]
-    for number, frame in enumerate(decoded(facts, only_keys=only_keys)):
-        heed(min(1.0, number / max(1, expected)))
-        if number in wanted:
+    for number, frame in enumerate(decoded(facts, skipped="NONKEY" if only_keys else "NONREF" if by_time else None)):
+        heed(1 - len(wanted) / all_of_them)
+        stamp = begins if frame.pts is None else frame.pts
+        at = stamp if by_time else number
+        if wanted and at >= wanted[0]:
             planes = [plane.copy() for plane in views_of(native(frame, layout), layout)]
-            stamp = begins if frame.pts is None else frame.pts
             taken.append(Sample(stamp, float((stamp - begins) * facts.time_base), planes))
+            while wanted and wanted[0] <= at:
+                wanted.popleft()
     if not taken:
         raise ClipUnreadable(f"{facts.path} has no frame that can be decoded.")
     return taken
 
 
-def decoded(facts: Facts, *, only_keys: bool = False) -> Iterator[Any]:
-    """Every frame that can be decoded, in the order they are shown; what is damaged in between is passed over."""
+def decoded(facts: Facts, *, skipped: str | None = None) -> Iterator[Any]:
+    """Every frame that can be decoded, in the order they are shown; what is damaged in between is passed over.
+
+    ``skipped`` are those that are not, by FFmpeg's name for them.
+    """
     import av
 
     with opened(facts.path) as container:
         stream = container.streams.video[0]
         stream.thread_type = "AUTO"
-        if only_keys:
-            stream.codec_context.skip_frame = "NONKEY"
+        if skipped is not None:
+            stream.codec_context.skip_frame = skipped
         packets = container.demux(stream)
         while True:
             try:

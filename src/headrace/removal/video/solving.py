@@ -29,8 +29,10 @@ MANY_PICTURES = 8  # different backgrounds, from which on edges that stay are th
 _LEAST_EDGE, _EDGES = 2.5, 5.0  # levels a pixel; and how many times the usual step
 _STROKE, _BETWEEN = 5, 13  # pixels: across a stroke; between parts of one mark
 _NEARBY = 65  # pixels: twice as far as a mark may go on unseen
+_DOUBTED = 0.3  # of the strength that the eye sees: with less the frames tell nothing of it
 _TELLING, _FEWEST_VALUES = 1.0, 6  # an outline that says something of the strength; and frames that have one
-_FADES, _STRONG = 0.5, 0.7  # how much weaker than at its strongest a mark is at times that fades; and when it is strong
+_FADES, _FADES_THERE = 0.5, 0.2  # how much weaker than at its strongest a mark is at times that fades
+_STRONG = 0.7  # of its strongest
 _WEAKER, _STRONGEST = 1.04, 0.97  # a matte is made stronger from here on, and not beyond this alpha
 _THERE = 0.3  # of its usual strength: with less, a mark is not there
 _FOLLOWED = 0.9  # the same, of one that moves: true ones have 0.98 and more
@@ -53,7 +55,12 @@ def matte_of(
     hue = guess.tint / np.maximum(guess.alpha, 0.02)[..., None]
     tint = planes_of(np.clip(hue, 0, 255), full=layout.full) * guess.alpha[..., None]
     light = (layout.black, layout.white)
-    return solve(crops, Guess(guess.tight, guess.loose, guess.alpha, tint), light=light, heed=heed)
+    matte = solve(crops, Guess(guess.tight, guess.loose, guess.alpha, tint), light=light, heed=heed)
+    if np.median(matte.alpha[guess.tight]) < _DOUBTED * np.median(guess.alpha[guess.tight]):
+        # Of one that fades, pixels vary more over the frames than those beside it, not less: so the eye's word counts.
+        alpha, tinted = (np.where(guess.loose, each, np.float32(0)) for each in (guess.alpha, np.moveaxis(tint, 2, 0)))
+        return Matte(alpha, np.ascontiguousarray(np.moveaxis(tinted, 0, 2)), guess.loose, matte.trust)
+    return matte
 
 
 def persisting(found: Found, samples: list[Sample], layout: Layout, known: Mask | None = None) -> Mask:
@@ -152,7 +159,9 @@ def levelled(
     if np.isfinite(values).sum() < _FEWEST_VALUES:
         return matte, False
     low, high = np.nanquantile(values, (0.2, 0.85))
-    fades = bool(high - low > _FADES * high and high > 0)
+    # Over different pictures the outline is told more or less well; over one that stands still only the mark changes.
+    least = _FADES if found.backgrounds > 1 else _FADES_THERE
+    fades = bool(high - low > least * high and high > 0)
     if fades:
         strong = replace(found, which=np.where(values >= _STRONG * high, found.which, -1))
         matte = matte_of(strong, samples, layout, allowed, heed) or matte

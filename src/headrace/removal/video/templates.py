@@ -41,6 +41,7 @@ def present(
 ) -> Presence:
     """Where a mark that is in the views ``seed`` is, too: its outline is learnt from all that have it."""
     zone = cv2.dilate(mask.view(np.uint8), np.ones((2 * _MARGIN + 1,) * 2, np.uint8)).view(np.bool_)
+    places = _places(zone)
     there = seed.copy()
     likeness = sureness = np.zeros(len(all_steps))
     for _ in range(_TURNS):
@@ -52,7 +53,7 @@ def present(
             heed()
             # A view must not recognise itself.
             outline = total - each if there[number] and there.sum() > 1 else total
-            likeness[number], chance = _likeness(each, outline, zone)
+            likeness[number], chance = _likeness(each, outline, places)
             sureness[number] = likeness[number] / max(chance, 0.02)
         found = (sureness > _THERE) & (likeness > _LEAST)
         if not found.any() or (found == there).all():
@@ -61,21 +62,29 @@ def present(
     return Presence(there, likeness, sureness)
 
 
-def _likeness(view: Steps, outline: Steps, zone: NDArray[np.bool_]) -> tuple[float, float]:
-    """How alike the two are in the zone, and how alike by chance: the outline put beside its place."""
+def _places(zone: NDArray[np.bool_]) -> list[NDArray[np.intp]]:
+    """The pixels of the zone, by their numbers; and those where they are when the zone is put beside its place."""
     height, width = zone.shape
     reach = min(max(6, min(height, width) // 5), _BESIDE)
-    pattern = outline[zone]
-    size = float(np.sqrt((pattern**2).sum()))
+    rows, columns = np.nonzero(zone)
+    shifts = ((0, 0), *_SHIFTS)
+    return [(rows - reach * down) % height * width + (columns - reach * right) % width for down, right in shifts]
+
+
+def _likeness(view: Steps, outline: Steps, places: list[NDArray[np.intp]]) -> tuple[float, float]:
+    """How alike the two are in the zone, and how alike by chance: the outline put beside its place."""
+    flat = view.reshape(-1, 2)
+    pattern = outline.reshape(-1, 2)[places[0]].ravel()
+    size = float(np.sqrt(pattern @ pattern))
     if size == 0:
         return 0.0, 1.0
 
-    def at(down: int, right: int) -> float:
-        moved = np.roll(view, (down, right), (0, 1))[zone]
-        return float((moved * pattern).sum() / (size * max(float(np.sqrt((moved**2).sum())), 1e-3)))
+    def at(where: NDArray[np.intp]) -> float:
+        moved = flat[where].ravel()
+        return float(moved @ pattern) / (size * max(float(np.sqrt(moved @ moved)), 1e-3))
 
-    chance = [at(reach * down, reach * right) for down, right in _SHIFTS]
-    return at(0, 0), float(np.sqrt(np.mean(np.square(chance))))
+    chance = [at(where) for where in places[1:]]
+    return at(places[0]), float(np.sqrt(np.mean(np.square(chance))))
 
 
 def backgrounds(all_steps: list[Steps], mask: NDArray[np.bool_], there: NDArray[np.bool_]) -> NDArray[np.intp]:
@@ -83,21 +92,21 @@ def backgrounds(all_steps: list[Steps], mask: NDArray[np.bool_], there: NDArray[
 
     -1 where the mark is not. Plain grounds differ by their noise alone: all of them are one.
     """
-    near = cv2.dilate(mask.view(np.uint8), np.ones((2 * _MARGIN + 3,) * 2, np.uint8)) == 0
+    near = np.flatnonzero(cv2.dilate(mask.view(np.uint8), np.ones((2 * _MARGIN + 3,) * 2, np.uint8)) == 0)
     found: list[NDArray[np.float32]] = []
     which = np.full(len(all_steps), -1, np.intp)
     plain = -1
     for number in np.flatnonzero(there):
-        around = all_steps[number][near]
-        size = float(np.sqrt((around**2).sum()))
-        if size < _PLAIN * np.sqrt(max(1, near.sum())):
+        around = all_steps[number].reshape(-1, 2)[near].ravel()
+        size = float(np.sqrt(around @ around))
+        if size < _PLAIN * np.sqrt(max(1, len(near))):
             if plain < 0:
                 plain = len(found)
                 found.append(np.zeros_like(around))
             which[number] = plain
             continue
         around = around / size
-        alike = [float((around * other).sum()) for other in found]
+        alike = [float(around @ other) for other in found]
         if alike and max(alike) > _ALIKE:
             which[number] = int(np.argmax(alike))
         else:

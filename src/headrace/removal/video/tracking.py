@@ -28,6 +28,7 @@ FEWEST = 3  # places at which it was seen
 _APART = 12  # pixels between two places
 _MARGIN = 3  # pixels around a mark that its outline reaches to
 _NEAR = 40  # pixels around where it was in the frame before, in which it is looked for first
+_SOFT = 6  # pixels around a part of a frame that its steps depend on
 _SURE = 0.45  # likeness with which it is looked for no further
 _FAINT = 0.4  # levels a pixel: flatter places are like everything
 _CLEAR = 1  # pixels between a mark and the frame's sides, from which on all of it is in the frame
@@ -252,12 +253,22 @@ class Follower:
 
     def place(self, bright: NDArray[np.generic]) -> tuple[int, int] | None:
         """The top and left of the outline in a frame; where it is not found, where it was before."""
-        steps = steps_of(bright, self._facts.layout)
         likeness, top, left = 0.0, 0, 0
         if self._at is not None:
-            likeness, top, left = nearby(self._outline, steps, *self._at, _NEAR)
+            likeness, top, left = self._near(bright, *self._at)
         if likeness < _SURE:
+            steps = steps_of(bright, self._facts.layout)
             likeness, top, left = max((likeness, top, left), locate(self._outline, steps, self._step))
         if likeness > _LEAST:
             self._at = (top, left)
         return self._at
+
+    def _near(self, bright: NDArray[np.generic], top: int, left: int) -> tuple[float, int, int]:
+        """Around where it was: all but that part of the frame is left alone."""
+        height, width = self._outline.zone.shape
+        first, begin = max(0, top - _NEAR - _SOFT), max(0, left - _NEAR - _SOFT)
+        part = bright[first : top + height + _NEAR + _SOFT, begin : left + width + _NEAR + _SOFT]
+        likeness, down, across = nearby(
+            self._outline, steps_of(part, self._facts.layout), top - first, left - begin, _NEAR
+        )
+        return likeness, down + first, across + begin
