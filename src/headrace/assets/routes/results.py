@@ -65,10 +65,10 @@ async def read_result(
 async def read_result_page(
     request: Request, task_id: TaskIdPath, page: PageNumber, caller: Reader, db: Db, files: FilesDep
 ) -> Response:
-    """One page of a PDF as a WebP picture, 1600 pixels along its longer side."""
+    """One page of a PDF, or one slide, as a WebP picture: as of files."""
     async with db.transaction() as tx:
         result = await handing_out.get_result(tx, caller, task_id)
-    return await serve_page(request, files, handing_out.result_content(result), page)
+    return await serve_page(request, files, handing_out.result_content(result), page, slides_key=result.slides_key)
 
 
 @compared.get(
