@@ -65,6 +65,10 @@ async def _result_page(world: World) -> Sent:
     return Sent({"task_id": await world.result(), "page": "1"})
 
 
+async def _archived(world: World) -> Sent:
+    return Sent(query={"task_id": await world.result()})
+
+
 async def _held_back(world: World) -> Sent:
     """A removal that ended with a result which is not handed out, as a worker would leave it."""
     task_id = await world.removal()
@@ -113,6 +117,7 @@ MORE_RECIPES = {
     "GET /v1/tasks/{task_id}/result/pages/{page}": _result_page,
     "GET /v1/tasks/{task_id}/preview": _result,
     "GET /v1/tasks/{task_id}/compare": _result,
+    "GET /v1/results/archive": _archived,
     "GET /v1/removals/{task_id}": _removal,
     "GET /v1/removals/{task_id}/held-back": _held_back,
     "POST /v1/removals/quote": _quoted,
@@ -230,7 +235,7 @@ class Attacked:
             route.method,
             route.path.format(**sent.path),
             headers={**sent.headers, **headers},
-            params=query,
+            params=query or sent.query,
             **body,
         )
 

@@ -65,10 +65,12 @@ export const compareUrl = (taskId: string) => `/v1/tasks/${encodeURIComponent(ta
 
 export const heldBackUrl = (taskId: string) => `/v1/removals/${encodeURIComponent(taskId)}/held-back`;
 
-/** Give a file to whoever asked for it, by the browser's own download. */
-export function download(taskId: string): void {
+/** Give files to whoever asked for them, by the browser's own download: one as it is, several as one archive. */
+export function download(...taskIds: string[]): void {
+  const [first = ""] = taskIds;
+  const asked = new URLSearchParams(taskIds.map((id) => ["task_id", id]));
   const link = document.createElement("a");
-  link.href = downloadUrl(taskId);
+  link.href = taskIds.length > 1 ? `/v1/results/archive?${asked}` : downloadUrl(first);
   link.download = "";
   link.click();
 }

@@ -16,6 +16,6 @@ def create_router(files: Files) -> APIRouter:
         request.state.files = files
 
     router = APIRouter(prefix="/v1", dependencies=[Depends(give)])
-    for part in (assets.router, uploads.router, content.router, results.router, results.compared):
+    for part in (assets.router, uploads.router, content.router, results.router, results.compared, results.archive):
         router.include_router(part)
     return router
