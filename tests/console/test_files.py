@@ -170,3 +170,14 @@ def test_a_mask_outlives_a_reload_but_not_its_owner(person: Person, page: Page, 
     page.locator("input[name=password]").fill(PASSWORD)
     page.get_by_role("button", name="Sign in").click()
     expect(page.get_by_text("Drop files here")).to_be_visible()
+    # What was uploaded is still on the server: to go on with, or to delete.
+    left = page.get_by_test_id("not-ordered")
+    expect(left.get_by_text("photo.jpg")).to_be_visible()
+    left.get_by_role("button", name="Go on").click()
+    expect(page.get_by_test_id("draft-file").get_by_text("Ready")).to_be_visible()
+    expect(left).to_have_count(0)
+    page.get_by_role("button", name="Take photo.jpg off the list").click()
+    left.get_by_role("button", name="Delete photo.jpg").click()
+    page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+    expect(left).to_have_count(0)
+    assert person.get("/v1/assets")["items"] == []
