@@ -29,5 +29,8 @@ class PlainInspector:
     ) -> bool:
         return False
 
+    async def as_pdf(self, path: Path, kind: str, target: Path, *, folder: Path, tenant: str | None = None) -> bool:
+        return False
+
     async def strip_location(self, path: Path, target: Path, *, tenant: str | None = None) -> bool:
         return False

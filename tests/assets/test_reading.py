@@ -1,10 +1,13 @@
 """Handing files out: ranges, validators, names, links, previews. W-05."""
 
+import asyncio
 import hashlib
 import io
+import shutil
 from collections.abc import AsyncGenerator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import httpx
 import pikepdf
@@ -13,12 +16,14 @@ from fastapi import FastAPI
 from PIL import Image
 from reportlab.pdfgen.canvas import Canvas
 
+from benchmarks.document_marks import marked_deck
 from headrace.access import Caller, Role
 from headrace.assets import links, reading
 from headrace.assets.content import disposition
 from headrace.assets.errors import LinkInvalid, ReadingEnded
 from headrace.assets.handing_out import content_of, is_there, may_read_on
 from headrace.assets.inspection.service import Inspector
+from headrace.assets.life import let_go
 from headrace.assets.links import Grant, Target
 from headrace.assets.reading import Span, opened
 from headrace.assets.service import Files
@@ -246,3 +251,46 @@ async def test_each_page_of_a_pdf_can_be_seen(db: Database, files: Files, real_i
             refused = await ada.get(nothing)
             assert (refused.status_code, refused.json()["code"]) == (404, "page_not_found")
         assert list(served.spool.iterdir()) == []
+
+
+@pytest.mark.skipif(shutil.which("soffice") is None, reason="LibreOffice is not installed")
+async def test_slides_are_drawn_once_and_go_with_their_file(
+    db: Database, files: Files, real_inspector: Inspector, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn: list[Path] = []
+
+    async def counted(path: Path, kind: str, target: Path, *, folder: Path, tenant: str | None = None) -> bool:
+        drawn.append(path)
+        return await Inspector.as_pdf(real_inspector, path, kind, target, folder=folder, tenant=tenant)
+
+    monkeypatch.setattr(real_inspector, "as_pdf", counted)
+    served = replace(files, inspector=real_inspector)
+    _, deck = marked_deck("words on slides", tmp_path, slides=2)
+    async with edge.client(stand.app(db, served), Authorization=f"Bearer {await edge.user(db, 'ada')}") as ada:
+        made = (await ada.post("/v1/assets", params={"name": "a.pptx"}, content=deck.read_bytes())).json()
+        path = f"/v1/assets/{made['id']}/pages"
+        first, second = await asyncio.gather(*(ada.get(f"{path}/{page}") for page in (1, 2)))
+        assert [Image.open(io.BytesIO(each.content)).size for each in (first, second)] == [(1600, 1200)] * 2
+        assert first.content != second.content
+        assert (await ada.get(f"{path}/3")).json()["code"] == "page_not_found"
+        assert len(drawn) == 1
+        assert list(served.spool.iterdir()) == []
+        assert (await ada.delete(f"/v1/assets/{made['id']}")).status_code < 300
+        await let_go(served, db)
+        assert [*served.spool.parent.rglob("*.slides.pdf")] == []
+
+
+async def test_without_libreoffice_slides_are_not_drawn_and_that_is_said(
+    db: Database, files: Files, real_inspector: Inspector, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def missing(*_: object, **__: object) -> bool:
+        return False
+
+    monkeypatch.setattr(real_inspector, "as_pdf", missing)
+    served = replace(files, inspector=real_inspector)
+    _, deck = marked_deck("words on slides", tmp_path, slides=1)
+    async with edge.client(stand.app(db, served), Authorization=f"Bearer {await edge.user(db, 'ada')}") as ada:
+        made = (await ada.post("/v1/assets", params={"name": "a.pptx"}, content=deck.read_bytes())).json()
+        refused = await ada.get(f"/v1/assets/{made['id']}/pages/1")
+    assert (refused.status_code, refused.json()["code"]) == (404, "page_not_found")
+    assert "LibreOffice" in refused.json()["detail"]

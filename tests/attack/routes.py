@@ -37,6 +37,7 @@ NOUNS = {
     "notifications": "notifications",
     "queues": "tasks",
     "removals": "tasks",
+    "results": "tasks",
     "schedules": "schedules",
     "subscriptions": "billing",
     "sessions": "account",
@@ -60,6 +61,7 @@ NEEDS = {
     "POST /v1/tasks/{task_id}/result/links": Scope.TASKS_READ,
     "POST /v1/assets/{asset_id}/detect": Scope.TASKS_WRITE,  # it makes a task
     "POST /v1/removals/quote": Scope.TASKS_READ,
+    "GET /v1/removals/not-ordered": Scope.FILES_READ,  # it shows files
     "POST /v1/schedules/preview": Scope.SCHEDULES_READ,
     "POST /v1/locks/force-release": ADMIN,
     "POST /v1/queues/{name}/pause": ADMIN,

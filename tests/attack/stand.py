@@ -65,6 +65,30 @@ async def _result_page(world: World) -> Sent:
     return Sent({"task_id": await world.result(), "page": "1"})
 
 
+async def _archived(world: World) -> Sent:
+    return Sent(query={"task_id": await world.result()})
+
+
+async def _held_back(world: World) -> Sent:
+    """A removal that ended with a result which is not handed out, as a worker would leave it."""
+    task_id = await world.removal()
+    ended = """
+UPDATE headrace.tasks SET status = 'FAILED', error_code = 'POOR_RESULT', finished_at = now() WHERE id = $1
+RETURNING user_id
+"""
+    (row,) = await world.db.fetch_alone(ended, task_id)
+    name = f"step/{row['user_id']}/{task_id}/0.held_back.jpg"
+    step = """
+INSERT INTO headrace.task_steps (task_id, step_name, status, detail_json)
+VALUES ($1, 'INPAINTING', 'FAILED', jsonb_build_object('files', jsonb_build_object('held_back.jpg', $2::text)))
+RETURNING id
+"""
+    await world.db.fetch_alone(step, task_id, name)
+    (world.files / name).parent.mkdir(parents=True, exist_ok=True)
+    (world.files / name).write_bytes(b"jpeg")
+    return Sent({"task_id": task_id})
+
+
 async def _bulk(world: World) -> Sent:
     body = {"action": "cancel", "filter": {"ids": [await world.task()]}, "expected": 1}
     return Sent({"task_id": (await world.send("POST", "/v1/tasks/bulk", body)).json()["task_id"]})
@@ -93,8 +117,9 @@ MORE_RECIPES = {
     "GET /v1/tasks/{task_id}/result/pages/{page}": _result_page,
     "GET /v1/tasks/{task_id}/preview": _result,
     "GET /v1/tasks/{task_id}/compare": _result,
+    "GET /v1/results/archive": _archived,
     "GET /v1/removals/{task_id}": _removal,
-    "GET /v1/removals/{task_id}/held-back": _removal,
+    "GET /v1/removals/{task_id}/held-back": _held_back,
     "POST /v1/removals/quote": _quoted,
 }
 
@@ -210,7 +235,7 @@ class Attacked:
             route.method,
             route.path.format(**sent.path),
             headers={**sent.headers, **headers},
-            params=query,
+            params=query or sent.query,
             **body,
         )
 

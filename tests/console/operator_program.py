@@ -18,6 +18,9 @@ class Report(BaseModel):
 @registry.task("report.build", max_attempts=1)
 async def build(context: TaskContext, payload: Report) -> dict[str, str]:
     """Builds a report."""
-    if payload.customer == "nobody":
-        raise ValueError("<b>there is no such customer</b>")
+    async with context.step("gather"):
+        pass
+    async with context.step("draw"):
+        if payload.customer == "nobody":
+            raise ValueError("<b>there is no such customer</b>")
     return {"for": payload.customer}

@@ -97,6 +97,13 @@ def test_a_list_moves_by_itself(admin_page: Page, site_admin: Person) -> None:
     assert made.status_code == 201, made.text
     row = page.get_by_role("row").filter(has_text="Told, not asked for")
     expect(row.get_by_text("Failed")).to_be_visible()
+    row.get_by_role("link").first.click()
+    expect(page.get_by_text("gather")).to_be_visible()
+    page.get_by_role("switch", name="Only what failed").click()
+    expect(page.get_by_text("gather")).to_have_count(0)
+    page.reload()  # it is in the address
+    expect(page.get_by_text("draw", exact=True)).to_be_visible()
+    expect(page.get_by_text("gather")).to_have_count(0)
 
 
 def test_why_a_run_failed_is_found(admin_page: Page, site_admin: Person) -> None:

@@ -20,6 +20,7 @@ from headrace.client import SyncClient
 from headrace.removal.comparison import HELD_BACK_SIDE
 from headrace.removal.pipeline.model import Stage, StageOrder
 from headrace.removal.slides import legacy
+from tests.assets.stand import png
 from tests.client.conftest import served
 from tests.removal import clips
 from tests.removal.conftest import Picture
@@ -337,3 +338,21 @@ async def test_lists_tell_what_was_taken_as_it_is(database_url: str) -> None:
         poor = (await world.send("POST", "/v1/removals", body)).json()["items"][0]["id"]
         items = (await world.send("GET", "/v1/removals")).json()["items"]
     assert [(each["id"], each["accept_poor"]) for each in items] == [(poor, True), (plain, False)]
+
+
+async def test_what_was_uploaded_and_not_ordered_is_listed(database_url: str) -> None:  # W-03
+    async with whole_api(database_url) as (world, _):
+
+        async def uploaded(shade: int) -> str:
+            return str((await world.send("POST", "/v1/assets?name=a.png", png(shade=shade))).json()["id"])
+
+        first, again, mask, waits, gone = [await uploaded(shade) for shade in (1, 1, 2, 3, 4)]
+        order = {"asset_ids": [first], "rights": {"basis": "OWNER"}, "mode": "MANUAL", "mask_asset_id": mask}
+        await world.send("POST", "/v1/removals", order)
+        await world.send("DELETE", f"/v1/assets/{gone}")
+        items = (await world.send("GET", "/v1/removals/not-ordered")).json()["items"]
+        token, _ = await world.session()
+        others = await world.client.get("/v1/removals/not-ordered", headers={"Authorization": f"Bearer {token}"})
+    # Neither what was ordered under another name, nor a mask, nor what is deleted, nor anything of somebody else.
+    assert [each["id"] for each in items] == [waits], again
+    assert others.json() == {"items": []}

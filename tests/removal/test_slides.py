@@ -15,6 +15,7 @@ from pptx.util import Inches
 
 from benchmarks.document_marks import DECK_KINDS, add_words, clean_deck, marked_deck
 from benchmarks.removal_documents import slides_xml
+from headrace.assets.inspection import office
 from headrace.removal.candidates import DocumentOrder, DocumentReport, Outcome
 from headrace.removal.confined_documents import carry_out
 from headrace.removal.documents import process
@@ -218,7 +219,7 @@ _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 
 
 def test_old_slides_need_a_converter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(legacy, "_PROGRAMS", ())
+    monkeypatch.setattr(office, "_PROGRAMS", ())
     (tmp_path / "old.ppt").write_bytes(_OLE + "PowerPoint Document".encode("utf-16-le"))
     with pytest.raises(ConverterMissing):
         clean(tmp_path / "old.ppt")

@@ -135,7 +135,8 @@ async def test_logs_and_steps_come_in_order_a_page_at_a_time(bench: Bench) -> No
         async with context.step("render") as step:
             step.detail = {"pages": 3}
         async with context.step("pack"):
-            pass
+            if context.attempt == 1:
+                raise OSError("no room")
 
     ada = await person(bench)
     task = await bench.submit("report.build", user_id=ada.user_id)
@@ -145,9 +146,13 @@ async def test_logs_and_steps_come_in_order_a_page_at_a_time(bench: Bench) -> No
         first = await service.list_logs(tx, ada, task, limit=4)
         rest = await service.list_logs(tx, ada, task, after=first[-1].id, limit=4)
         steps = await service.list_steps(tx, ada, task, limit=10)
-    assert [line.message for line in first + rest] == [*(f"line {number}" for number in range(5)), None]
-    assert (rest[-1].status, rest[-1].attempt) == ("SUCCEEDED", 1)
-    assert [(step.step_name, step.status, step.detail) for step in steps] == [
-        ("render", "SUCCESS", {"pages": 3}),
-        ("pack", "SUCCESS", None),
+        failed = await service.list_steps(tx, ada, task, failed=True, limit=10)
+    assert [line.message for line in first] == [f"line {number}" for number in range(4)]
+    assert rest[0].message == "line 4"
+    assert [(step.step_name, step.status, step.attempt, step.detail) for step in steps] == [
+        ("render", "SUCCESS", 1, {"pages": 3}),
+        ("pack", "FAILED", 1, None),
+        ("render", "SKIPPED", 2, {"pages": 3}),
+        ("pack", "SUCCESS", 2, None),
     ]
+    assert [(step.step_name, step.attempt) for step in failed] == [("pack", 1)]

@@ -60,6 +60,7 @@ class Sent:
     token: str | None = None
     content: bytes | None = None  # a body that is signed as it is
     headers: dict[str, str] = field(default_factory=dict)
+    query: dict[str, str] | None = None  # of a route that only reads
 
 
 class World:

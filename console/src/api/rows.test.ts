@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { append, join, type Page, patch, type Rows, reread, rowsOf } from "./rows";
+import { append, join, type Page, patch, type Rows, readUpTo, reread, rowsOf } from "./rows";
 
 interface Row {
   id: number;
@@ -11,6 +11,15 @@ const page = (from: number, to: number, next: string | null = "more"): Page<Row>
   next_cursor: next,
 });
 const ids = (rows: { readonly items: readonly Row[] }) => rows.items.map(({ id }) => id);
+
+it("reads a list up to so many rows, and says whether there are more", async () => {
+  const cursors = { a: page(20, 11, "b"), b: page(10, 1, null) } as Record<string, Page<Row>>;
+  const fetch = async (cursor?: string) => cursors[cursor ?? "a"] ?? page(0, 1, null);
+  const some = await readUpTo(10, fetch);
+  expect([ids(some).length, some.next]).toEqual([10, "b"]);
+  const all = await readUpTo(11, fetch);
+  expect([ids(all).length, all.next]).toEqual([20, null]);
+});
 
 describe("a list that is read again", () => {
   it("reads as many pages as were there, as long as they are few", async () => {

@@ -32,6 +32,16 @@ export function append<T>(rows: Rows<T>, page: Page<T>): Rows<T> {
   return { ...rows, items, next: page.next_cursor ?? null, pages: rows.pages + 1 };
 }
 
+/** A list from its beginning, up to `most` rows; `next` says whether there are more. */
+export async function readUpTo<T>(
+  most: number,
+  fetchPage: (cursor: string | undefined) => Promise<Page<T>>,
+): Promise<Rows<T>> {
+  let rows = rowsOf(await fetchPage(undefined));
+  while (rows.next !== null && rows.items.length < most) rows = append(rows, await fetchPage(rows.next));
+  return rows;
+}
+
 /** The list anew. However far somebody has scrolled, what they look at stays where it is, and few pages are read. */
 export async function reread<T>(
   before: Rows<T> | undefined,

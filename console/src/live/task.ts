@@ -1,6 +1,7 @@
-import { type UseQueryResult, useQuery, useQueryClient } from "@tanstack/react-query";
+import { keepPreviousData, type UseQueryResult, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { api, data, type LogOut, type TaskItemOut, type TaskOut, type TaskStatus } from "../api";
+import { readUpTo } from "../api/rows";
 import { useEvents } from "./useEvents";
 
 const OVER: readonly TaskStatus[] = ["SUCCEEDED", "FAILED", "CANCELED"];
@@ -38,14 +39,17 @@ export function useLiveTask(taskId: string, onLog?: (line: LogOut) => void): Use
   return query;
 }
 
-export function useSteps(taskId: string) {
+const MOST_STEPS = 500;
+
+/** The steps of a task, up to so many as can be looked at; of a longer history those that failed are found, too. */
+export function useSteps(taskId: string, onlyFailed: boolean) {
   return useQuery({
-    queryKey: ["tasks", "steps", taskId],
-    queryFn: async () =>
-      (
-        await data(
-          api.GET("/v1/tasks/{task_id}/steps", { params: { path: { task_id: taskId }, query: { limit: 100 } } }),
-        )
-      ).items,
+    queryKey: ["tasks", "steps", taskId, onlyFailed],
+    queryFn: () =>
+      readUpTo(MOST_STEPS, (cursor) => {
+        const query = { limit: 100, ...(onlyFailed ? { failed: true } : {}), ...(cursor ? { cursor } : {}) };
+        return data(api.GET("/v1/tasks/{task_id}/steps", { params: { path: { task_id: taskId }, query } }));
+      }),
+    placeholderData: keepPreviousData,
   });
 }

@@ -24,7 +24,7 @@ class ResultNotFound(NotFound):
 
 
 class PageNotFound(NotFound):
-    """There is no such page, or the file is none whose pages can be drawn: that are PDFs."""
+    """There is no such page, or the file is none whose pages can be drawn: that are PDFs and slides."""
 
     code = "page_not_found"
 

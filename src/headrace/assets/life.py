@@ -9,7 +9,8 @@ from datetime import datetime
 
 from headrace import logs
 from headrace.assets import uploading
-from headrace.assets.model import Asset, object_name
+from headrace.assets.inspection.model import SLIDES, MediaType
+from headrace.assets.model import Asset, object_name, slides_key_of
 from headrace.assets.previews import preview_name
 from headrace.assets.service import Files, tell_deleted
 from headrace.assets.store import assets, results, uploads
@@ -90,6 +91,8 @@ async def purge(files: Files, db: Database, asset: Asset) -> None:
         shared = await assets.is_shared(tx, asset)
     if asset.preview_key is not None:
         await files.storage.delete(preview_name(asset.preview_key))
+    if asset.media_type == MediaType.PPT:
+        await files.storage.delete(preview_name(asset.slides_key))
     if not shared:
         await files.storage.delete(asset.object_name)
     async with db.transaction() as tx:
@@ -108,6 +111,8 @@ async def _purge_results(files: Files, db: Database, done: LetGo, user_id: str |
                     await files.storage.delete(object_name(row["preview_bucket"], row["preview_key"]))
                 if row["comparison_key"] is not None:
                     await files.storage.delete(preview_name(row["comparison_key"]))
+                if row["mime_type"] in SLIDES:
+                    await files.storage.delete(preview_name(slides_key_of(row["result_key"])))
                 async with db.transaction() as tx:
                     await results.mark_purged(tx, row["id"], row["result_key"])
             except HeadraceError as exc:

@@ -65,6 +65,10 @@ class Asset:
     def object_name(self) -> str:
         return object_name(self.storage_bucket, self.storage_key)
 
+    @property
+    def slides_key(self) -> str:
+        return slides_key_of(media_key(self.user_id, self.id))
+
 
 @dataclass(frozen=True, slots=True)
 class Upload:
@@ -139,6 +143,10 @@ class Result:
     expire_at: datetime | None
     created_at: datetime
 
+    @property
+    def slides_key(self) -> str:
+        return slides_key_of(self.result_key)
+
 
 SHARED = "#"
 
@@ -155,6 +163,11 @@ def shared_key(key: str, asset_id: str) -> str:
 
 def media_key(user_id: str, asset_id: str) -> str:
     return f"{user_id}/{asset_id}"
+
+
+def slides_key_of(key: str) -> str:
+    """Where slides lie, among the previews, once somebody has looked at them."""
+    return f"{key}.slides.pdf"
 
 
 def clean_name(name: str) -> str:

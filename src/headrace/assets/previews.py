@@ -2,6 +2,7 @@
 
 import asyncio
 import secrets
+import shutil
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -91,10 +92,4 @@ async def scratch(files: Files) -> AsyncIterator[Path]:
     try:
         yield folder
     finally:
-        await asyncio.to_thread(_remove, folder)
-
-
-def _remove(folder: Path) -> None:
-    for each in folder.iterdir():
-        each.unlink(missing_ok=True)
-    folder.rmdir()
+        await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)

@@ -1,5 +1,8 @@
 """Reaching, listing and deleting files: each user's own; administrators all, and that is audited."""
 
+import asyncio
+import time
+from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -22,6 +25,23 @@ from headrace.sql import Mark
 from headrace.storage import Storage
 
 EVERYBODY = "*"
+_TRY_AGAIN_S, _MOST_FAILED = 600.0, 1000
+
+
+class Drawing:
+    """Slides are drawn one deck at a time, which takes most of a core; what could not be is left for a while."""
+
+    def __init__(self) -> None:
+        self.turn = asyncio.Semaphore()
+        self._failed: OrderedDict[str, float] = OrderedDict()
+
+    def has_failed(self, digest: str) -> bool:
+        return time.monotonic() < self._failed.get(digest, 0.0)
+
+    def note_failed(self, digest: str) -> None:
+        self._failed[digest] = time.monotonic() + _TRY_AGAIN_S
+        while len(self._failed) > _MOST_FAILED:
+            self._failed.popitem(last=False)
 
 
 class Inspects(Protocol):
@@ -39,6 +59,8 @@ class Inspects(Protocol):
         self, path: Path, number: int, target: Path, *, longest_side: int, tenant: str | None = None
     ) -> bool: ...
 
+    async def as_pdf(self, path: Path, kind: str, target: Path, *, folder: Path, tenant: str | None = None) -> bool: ...
+
     async def strip_location(self, path: Path, target: Path, *, tenant: str | None = None) -> bool: ...
 
 
@@ -53,6 +75,7 @@ class Files:
     link_key: bytes = field(repr=False)
     public_url: str = ""
     readers: Readers = field(default_factory=Readers, repr=False, compare=False)
+    drawing: Drawing = field(default_factory=Drawing, repr=False, compare=False)
 
     @property
     def spool(self) -> Path:

@@ -126,9 +126,10 @@ class Client(Verbs):
         """One task, with its payload and its result."""
         return Task.of(await self._get(f"/v1/tasks/{part(task_id)}"))
 
-    async def steps(self, task_id: str) -> Sequence[Step]:
-        """The steps of every attempt, in the order in which they were entered."""
-        return [Step.of(item) async for item in self._pages(f"/v1/tasks/{part(task_id)}/steps")]
+    async def steps(self, task_id: str, *, failed: bool = False) -> Sequence[Step]:
+        """The steps of every attempt, or only those that ``failed``, in the order in which they were entered."""
+        asked = {"failed": failed or None}
+        return [Step.of(item) async for item in self._pages(f"/v1/tasks/{part(task_id)}/steps", asked)]
 
     async def why(self, task_id: str) -> Why:
         """Why a task is not running."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from typing import Any
 
+from headrace.client.files import File
 from headrace.client.model import Answer, Task
 from headrace.client.verbs import Verbs, given, part
 
@@ -137,6 +138,10 @@ class Removals(Verbs):
         answer = await self._get(f"/v1/removals/{part(removal_id)}")
         found = tuple(Candidate.of(each) for each in answer.get("candidates", ()))
         return replace(Removal.of(answer), candidates=found)
+
+    async def not_ordered(self) -> Sequence[File]:
+        """Of your last fifty files those that you have uploaded and never ordered a removal for."""
+        return [File.of(item) for item in (await self._get("/v1/removals/not-ordered"))["items"]]
 
     async def comparison(self, removal_id: str) -> bytes:
         """Before on the left and after on the right, as JPEG."""

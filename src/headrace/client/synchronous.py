@@ -153,8 +153,8 @@ class SyncClient:
     def get(self, task_id: str) -> Task:
         return self._loop.run(self._client.get(task_id))
 
-    def steps(self, task_id: str) -> Sequence[Step]:
-        return self._loop.run(self._client.steps(task_id))
+    def steps(self, task_id: str, *, failed: bool = False) -> Sequence[Step]:
+        return self._loop.run(self._client.steps(task_id, failed=failed))
 
     def why(self, task_id: str) -> Why:
         return self._loop.run(self._client.why(task_id))

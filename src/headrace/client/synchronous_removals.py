@@ -5,6 +5,7 @@ from __future__ import annotations  # a verb is called list
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from headrace.client.files import File
 from headrace.client.model import Task
 from headrace.client.removals import NewRemoval, Quote, Removal, Removals
 from headrace.client.synchronous_schedules import Loop
@@ -35,6 +36,9 @@ class SyncRemovals:
 
     def get(self, removal_id: str) -> Removal:
         return self._loop.run(self._removals.get(removal_id))
+
+    def not_ordered(self) -> Sequence[File]:
+        return self._loop.run(self._removals.not_ordered())
 
     def comparison(self, removal_id: str) -> bytes:
         return self._loop.run(self._removals.comparison(removal_id))

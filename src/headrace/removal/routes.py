@@ -7,6 +7,7 @@ from fastapi import Depends, Path, Query, Request, Response
 from headrace.access import AdminOnly, Caller, Scope
 from headrace.assets.errors import AssetNotFound
 from headrace.assets.results import COMPARISON_MIME_TYPE
+from headrace.assets.schemas import AssetOut
 from headrace.assets.service import Files
 from headrace.database import Tx
 from headrace.edge.authorization import scoped
@@ -19,7 +20,7 @@ from headrace.edge.routing import Router
 from headrace.edge.services import Db, services_of
 from headrace.errors import QuotaExhausted
 from headrace.removal.errors import DocumentEncrypted, DocumentSigned
-from headrace.removal.orders import service
+from headrace.removal.orders import service, store
 from headrace.removal.orders.errors import (
     MediaUnsupported,
     NothingHeldBack,
@@ -32,6 +33,7 @@ from headrace.removal.orders.unlocking import unlock
 from headrace.removal.passwords import PURPOSE
 from headrace.removal.schemas import (
     DetectIn,
+    NotOrderedOut,
     OrderedOut,
     QuoteIn,
     QuoteOut,
@@ -46,12 +48,14 @@ from headrace.tasks.service import Tasks
 from headrace.vault import Vault
 
 Reader = Annotated[Caller, Depends(scoped(Scope.TASKS_READ))]
+FileReader = Annotated[Caller, Depends(scoped(Scope.FILES_READ))]
 Writer = Annotated[Caller, Depends(scoped(Scope.TASKS_WRITE))]
 AssetIdPath = Annotated[str, Path(max_length=64, examples=["ast_01h455vb4pex5vsknk084sn02q"])]
 TaskIdPath = Annotated[str, Path(max_length=128, examples=["tsk_01h455vb4pex5vsknk084sn02q"])]
 OrderOnce = Annotated[Once, Depends(idempotent("removals.create"))]
 DetectOnce = Annotated[Once, Depends(idempotent("assets.detect"))]
 _REFUSED = (AssetNotFound, MediaUnsupported, OrderInvalid, DocumentEncrypted, DocumentSigned, PasswordWrong)
+_NEWEST = 50
 _CAPPED = (OverCap, TooManyOpenTasks)
 _JPEG: dict[int | str, dict[str, Any]] = {200: {"description": "A picture.", "content": {COMPARISON_MIME_TYPE: {}}}}
 
@@ -156,6 +160,14 @@ async def list_removals(
     )
 
 
+@removals.get("/not-ordered", response_model=NotOrderedOut, summary="List files that were not ordered")
+async def list_not_ordered(caller: FileReader, db: Db) -> NotOrderedOut:
+    """Of your last fifty files those that you have uploaded and never ordered a removal for."""
+    async with db.transaction(readonly=True) as tx:
+        found = await store.list_not_ordered(tx, caller.user_id, newest=_NEWEST)
+    return NotOrderedOut(items=[AssetOut.of(each) for each in found])
+
+
 @removals.get("/{task_id}", response_model=RemovalOut, summary="Read a removal", responses=problems(RemovalNotFound))
 async def get_removal(task_id: TaskIdPath, caller: Reader, db: Db, response: Response) -> RemovalOut:
     """One removal: how far it is, what was found in the file, what it costs, and what was declared."""
@@ -179,11 +191,11 @@ async def see_held_back(task_id: TaskIdPath, caller: Reader, db: Db, files: File
     if found.held_back is None:
         raise NothingHeldBack
     try:
-        pieces = [piece async for piece in files.storage.read(found.held_back)]
+        picture = await files.storage.read_bytes(found.held_back)
     except ObjectNotFound:
         raise NothingHeldBack from None
     headers = {"Cache-Control": "private, no-cache", "Cross-Origin-Resource-Policy": "same-site"}
-    return Response(b"".join(pieces), headers=headers, media_type=COMPARISON_MIME_TYPE)
+    return Response(picture, headers=headers, media_type=COMPARISON_MIME_TYPE)
 
 
 @looks.post(

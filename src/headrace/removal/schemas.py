@@ -7,6 +7,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
+from headrace.assets.schemas import AssetOut
 from headrace.edge.text import Text
 from headrace.removal.orders.model import Rights, RightsBasis, Wanted
 from headrace.removal.orders.service import Ordered, Quote
@@ -129,6 +130,12 @@ class DetectIn(_Body):
 
 def _plain(secret: SecretStr | None) -> str | None:
     return None if secret is None else secret.get_secret_value()
+
+
+class NotOrderedOut(BaseModel):
+    """Files that wait for an order, newest first."""
+
+    items: list[AssetOut]
 
 
 class PriceOut(BaseModel):

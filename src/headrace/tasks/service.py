@@ -189,10 +189,12 @@ async def list_logs(tx: Tx, caller: Caller, task_id: str, *, after: int = 0, lim
     return [line_seen_by(caller, line) for line in lines]
 
 
-async def list_steps(tx: Tx, caller: Caller, task_id: str, *, after: int = 0, limit: int) -> list[StepLine]:
-    """The steps of every attempt, in the order in which they were entered."""
+async def list_steps(
+    tx: Tx, caller: Caller, task_id: str, *, failed: bool = False, after: int = 0, limit: int
+) -> list[StepLine]:
+    """The steps of every attempt, or those that failed, in the order in which they were entered."""
     task = await get_task(tx, caller, task_id)
-    return await store.list_steps(tx, task.id, after=after, limit=limit)
+    return await store.list_steps(tx, task.id, failed=failed, after=after, limit=limit)
 
 
 # -- changing

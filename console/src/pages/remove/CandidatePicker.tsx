@@ -4,6 +4,7 @@ import { type AssetOut, api, type CandidateOut, data } from "../../api";
 import { IconSearch, ProblemAlert } from "../../components";
 import { formats, text, useLanguage, useText, wordFor } from "../../i18n";
 import { isOver, useLiveTask } from "../../live/task";
+import { MarkedAsset } from "./MarkedPicture";
 import { removeTexts } from "./remove.texts";
 import { spans } from "./spans";
 
@@ -86,17 +87,17 @@ export function CandidatePicker({
       </Button>
     );
   }
-  return <Found taskId={taskId} chosen={chosen} slides={asset.media_type === "PPT"} onChange={onChange} />;
+  return <Found taskId={taskId} asset={asset} chosen={chosen} onChange={onChange} />;
 }
 
 function Found({
   taskId,
+  asset,
   chosen,
-  slides,
   onChange,
 }: {
   taskId: string;
-  slides: boolean;
+  asset: AssetOut;
   chosen: readonly number[];
   onChange: (chosen: number[]) => void;
 }) {
@@ -130,7 +131,8 @@ function Found({
       <Text size="sm" fw={600}>
         {t("candidates")}
       </Text>
-      <CandidateList candidates={candidates} chosen={chosen} slides={slides} onChange={onChange} />
+      <CandidateList candidates={candidates} chosen={chosen} slides={asset.media_type === "PPT"} onChange={onChange} />
+      <MarkedAsset asset={asset} candidates={candidates} chosen={chosen} />
     </Stack>
   );
 }

@@ -78,7 +78,7 @@ export function Failure({ removal, again }: { removal: RemovalOut; again: Again 
           </Group>
         </Alert>
         {(removal.held_back || code === "POOR_RESULT") && <HeldBack removal={removal} again={again} />}
-        {(removal.media_type === "IMAGE" || removal.media_type === "PDF") && (
+        {removal.media_type !== "VIDEO" && (
           <Panel>
             <MarkedPicture removal={removal} chosen={chosen} />
           </Panel>

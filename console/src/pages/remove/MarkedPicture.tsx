@@ -1,10 +1,15 @@
+import { Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
-import { api, data, type RemovalOut } from "../../api";
+import { useEffect, useState } from "react";
+import { type AssetOut, api, type CandidateOut, data, type RemovalOut } from "../../api";
 import { Loading } from "../../components";
+import { useText } from "../../i18n";
 import classes from "./MarkedPicture.module.css";
-import { contentUrl, isShown, previewUrl, sizeOf } from "./media";
+import { contentUrl, isShown, metaOf, pageUrl, previewUrl, type Size, sizeOf } from "./media";
+import { PagePicker } from "./PagesView";
+import { removalTexts } from "./remove.texts";
 
-/** The original with boxes around what may be the mark; the chosen ones stand out. */
+/** The original of a removal with boxes around what may be the mark; the chosen ones stand out. */
 export function MarkedPicture({ removal, chosen }: { removal: RemovalOut; chosen: readonly number[] }) {
   const asset = useQuery({
     queryKey: ["assets", removal.asset_id],
@@ -12,20 +17,122 @@ export function MarkedPicture({ removal, chosen }: { removal: RemovalOut; chosen
   });
   if (asset.error) return null;
   if (!asset.data) return <Loading />;
-  const size = sizeOf(asset.data);
-  const url = isShown(asset.data.mime_type) ? contentUrl(asset.data.id) : previewUrl(asset.data.id);
+  return <MarkedAsset asset={asset.data} candidates={removal.candidates} chosen={chosen} />;
+}
+
+/** A file with boxes around the candidates; of documents one page at a time. */
+export function MarkedAsset({
+  asset,
+  candidates,
+  chosen,
+}: {
+  asset: AssetOut;
+  candidates: readonly CandidateOut[];
+  chosen: readonly number[];
+}) {
+  const first = candidates.flatMap((each) => each.pages ?? []).sort((a, b) => a - b)[0] ?? 1;
+  const [page, setPage] = useState(first);
+  const pages = metaOf(asset).pages ?? 1;
+  const size = sizeOf(asset);
+  if (asset.media_type !== "PDF" && asset.media_type !== "PPT") {
+    const url = isShown(asset.mime_type) ? contentUrl(asset.id) : previewUrl(asset.id);
+    return <Marked url={url} name={asset.name} size={size} candidates={candidates} chosen={chosen} />;
+  }
+  const here = candidates.filter((each) => !each.pages?.length || each.pages.includes(page));
   return (
-    <div className={classes.picture} style={size ? { aspectRatio: `${size.width} / ${size.height}` } : {}}>
-      <img src={url} alt={asset.data.name} />
+    <>
+      <Drawn key={asset.id} url={pageUrl(asset.id, page)} slides={asset.media_type === "PPT"}>
+        {(url, shape) => (
+          // Boxes are told in points of the first page: on a page of another shape they would be elsewhere.
+          <Marked
+            url={url}
+            name={asset.name}
+            size={size ?? shape}
+            shape={shape}
+            candidates={isAlike(size, shape) ? here : []}
+            chosen={chosen}
+          />
+        )}
+      </Drawn>
+      {pages > 1 && <PagePicker page={page} pages={pages} onChange={setPage} />}
+    </>
+  );
+}
+
+const isAlike = (one: Size | null, other: Size) =>
+  one !== null && Math.abs(one.height / one.width - other.height / other.width) < 0.01;
+
+/** A page once it is drawn, which takes a moment; where slides are not, that is said. */
+function Drawn({
+  url,
+  slides,
+  children,
+}: {
+  url: string;
+  slides: boolean;
+  children: (url: string, size: Size) => React.ReactNode;
+}) {
+  const t = useText(removalTexts);
+  const [drawn, setDrawn] = useState<{ url: string; size: Size } | null>(null);
+  const [failed, setFailed] = useState(false);
+  useEffect(() => {
+    const image = new Image();
+    image.onload = () => {
+      setFailed(false);
+      setDrawn({ url, size: { width: image.naturalWidth, height: image.naturalHeight } });
+    };
+    image.onerror = () => setFailed(true);
+    image.src = url;
+    return () => {
+      image.onload = image.onerror = null;
+    };
+  }, [url]);
+  if (failed) {
+    return (
+      <Text size="sm" c="dimmed">
+        {t(slides ? "slidesByShapes" : "noPage")}
+      </Text>
+    );
+  }
+  return drawn === null ? <Loading /> : children(drawn.url, drawn.size);
+}
+
+function Marked({
+  url,
+  name,
+  size,
+  shape = size,
+  candidates,
+  chosen,
+}: {
+  url: string;
+  name: string;
+  /** In whose units the boxes are. */
+  size: Size | null;
+  shape?: Size | null;
+  candidates: readonly CandidateOut[];
+  chosen: readonly number[];
+}) {
+  return (
+    <div
+      className={classes.picture}
+      style={
+        shape
+          ? {
+              aspectRatio: `${shape.width} / ${shape.height}`,
+              width: `min(100%, calc(60vh * ${shape.width / shape.height}))`,
+            }
+          : {}
+      }
+    >
+      <img src={url} alt={name} />
       {size && (
         <svg viewBox={`0 0 ${size.width} ${size.height}`} aria-hidden="true">
-          {removal.candidates
-            .filter((each) => !each.pages?.length || each.pages.includes(1))
-            .map((each) => (
-              <g key={each.id} data-chosen={chosen.includes(each.id) || undefined}>
-                <rect x={each.box[0]} y={each.box[1]} width={each.box[2]} height={each.box[3]} />
-              </g>
-            ))}
+          {candidates.map((each) => (
+            <g key={each.id} data-chosen={chosen.includes(each.id) || undefined}>
+              <rect x={each.box[0]} y={each.box[1]} width={each.box[2]} height={each.box[3]} />
+            </g>
+          ))}
         </svg>
       )}
     </div>

@@ -1,6 +1,6 @@
 import { ActionIcon, Group, NumberInput, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
-import { useEffect, useState } from "react";
+import { type ReactNode, useEffect, useState } from "react";
 import { api, data, type RemovalOut, type ResultOut } from "../../api";
 import { Empty, IconChevronLeft, IconChevronRight, Loading } from "../../components";
 import { useText } from "../../i18n";
@@ -10,8 +10,18 @@ import { useNaturalSize } from "./ResultView";
 import { removalTexts } from "./remove.texts";
 
 /** The pages of a document before and after, one at a time; it opens where something was taken off. */
-export function PagesView({ removal, result }: { removal: RemovalOut; result: ResultOut }) {
+export function PagesView({
+  removal,
+  result,
+  otherwise,
+}: {
+  removal: RemovalOut;
+  result: ResultOut;
+  /** What is said where no page can be drawn. */
+  otherwise: ReactNode;
+}) {
   const t = useText(removalTexts);
+  const [drawn, setDrawn] = useState(false); // any of them
   const asset = useQuery({
     queryKey: ["assets", removal.asset_id],
     queryFn: () => data(api.GET("/v1/assets/{asset_id}", { params: { path: { asset_id: removal.asset_id } } })),
@@ -29,13 +39,16 @@ export function PagesView({ removal, result }: { removal: RemovalOut; result: Re
       for (const url of [pageUrl(removal.asset_id, page + 1), resultPageUrl(removal.id, page + 1)])
         new Image().src = url;
   }, [page, pages, removal.asset_id, removal.id]);
+  useEffect(() => {
+    if (size !== null && size !== "none") setDrawn(true);
+  }, [size]);
   const picker = pages > 1 && <PagePicker page={page} pages={pages} onChange={setPage} />;
   if (size === null) return <Loading />;
   if (size === "none") {
     return (
       <>
-        <Empty title={t("noPicture")} />
-        {picker}
+        {drawn ? <Empty title={t("noPage")} /> : otherwise}
+        {drawn && picker}
       </>
     );
   }

@@ -13,7 +13,7 @@ const STEPS = ["PREPROCESSING", "DETECTING", "INPAINTING", "PACKAGING"] as const
 export function ProgressPanel({ task }: { task: TaskOut }) {
   const t = useText(removalTexts);
   const language = useLanguage();
-  const steps = useSteps(task.id).data ?? [];
+  const steps = useSteps(task.id, false).data?.items ?? [];
   const isDone = (name: string) =>
     steps.some((step) => step.name === name && step.ended_at !== null && step.status !== "FAILED");
   const left = task.eta_seconds;

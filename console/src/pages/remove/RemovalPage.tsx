@@ -102,11 +102,9 @@ function Removal({ taskId }: { taskId: string }) {
       {!isOver(task.data.status) && (
         <>
           <ProgressPanel task={task.data} />
-          {removal.data.media_type !== "PPT" && (
-            <Panel>
-              <MarkedPicture removal={removal.data} chosen={[]} />
-            </Panel>
-          )}
+          <Panel>
+            <MarkedPicture removal={removal.data} chosen={[]} />
+          </Panel>
         </>
       )}
       {task.data.status === "SUCCEEDED" && <Success removal={removal.data} again={again} />}
@@ -234,7 +232,7 @@ function useAgain(removal: RemovalOut | undefined, payload: unknown): Again & { 
   return { busy, draw: () => setDrawing(true), run: (how) => void run(how), editor };
 }
 
-/** Of slides there is nothing to draw on: what was found is chosen from. */
+/** Of slides what was found is chosen from: a mark there is a shape, not a place. */
 function ChooseDialog({
   removal,
   busy,
@@ -251,13 +249,20 @@ function ChooseDialog({
   const common = useText(commonTexts);
   const [chosen, setChosen] = useState<number[]>([]);
   return (
-    <Modal opened onClose={onClose} title={t("chooseTitle")} closeButtonProps={{ "aria-label": common("close") }}>
+    <Modal
+      opened
+      onClose={onClose}
+      size="lg"
+      title={t("chooseTitle")}
+      closeButtonProps={{ "aria-label": common("close") }}
+    >
       <Stack>
         {removal.candidates.length === 0 ? (
           <Text size="sm">{words("nothingFound")}</Text>
         ) : (
           <CandidateList candidates={removal.candidates} chosen={chosen} slides onChange={setChosen} />
         )}
+        <MarkedPicture removal={removal} chosen={chosen} />
         <Button disabled={chosen.length === 0} loading={busy} onClick={() => onUse(chosen)}>
           {t("removeChosen")}
         </Button>

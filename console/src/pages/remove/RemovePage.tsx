@@ -9,6 +9,7 @@ import { interruptedUploads } from "../../uploads/parts";
 import { DropZone } from "./DropZone";
 import { addFiles, type Basis, choose, ordered, restoreDraft, useDraft } from "./draft";
 import { FileCard } from "./FileCard";
+import { NotOrdered } from "./NotOrdered";
 import { isReady, type Ordered, order } from "./order";
 import { Price, usePrice } from "./Price";
 import { Recent } from "./Recent";
@@ -34,6 +35,7 @@ export default function RemovePage() {
     <Page title={t("title")} text={t("text")}>
       <Interrupted />
       {files.length === 0 ? <DropZone onFiles={addFiles} small={false} /> : <Draft />}
+      <NotOrdered />
       <Recent />
     </Page>
   );
@@ -173,6 +175,7 @@ function Start() {
       });
       ordered(files.map((file) => file.key)); // those that could not be taken go as well
       void queries.invalidateQueries({ queryKey: ["removals"] });
+      void queries.invalidateQueries({ queryKey: ["assets", "not-ordered"] });
       void queries.invalidateQueries({ queryKey: ["usage"] });
       const items = made.current.flatMap((each) => each.items);
       const batch = made.current.length === 1 ? made.current[0]?.batch_id : null;

@@ -33,8 +33,13 @@ export function ResultView({ removal }: { removal: RemovalOut }) {
       />
     );
   }
-  if (removal.media_type === "PDF") return <PagesView removal={removal} result={result.data} />;
-  return <Slides removal={removal} />;
+  const otherwise = removal.media_type === "PDF" ? <NoPicture /> : <Slides removal={removal} />;
+  return <PagesView removal={removal} result={result.data} otherwise={otherwise} />;
+}
+
+function NoPicture() {
+  const t = useText(removalTexts);
+  return <Empty title={t("noPicture")} />;
 }
 
 function Pictures({ removal, result }: { removal: RemovalOut; result: ResultOut }) {
@@ -50,7 +55,7 @@ function Pictures({ removal, result }: { removal: RemovalOut; result: ResultOut 
     image.src = contentUrl(removal.asset_id);
   }, [removal.asset_id]);
   if (size === null) return <Loading />;
-  if (size === "none") return <Empty title={t("noPicture")} />;
+  if (size === "none") return <NoPicture />;
   return (
     <CompareSlider
       before={<img src={before} alt={t("before")} draggable={false} />}
@@ -98,7 +103,7 @@ export function Halves({ url }: { url: string }) {
     image.src = url;
   }, [url]);
   if (found === null) return <Loading />;
-  if (found === "none") return <Empty title={t("noPicture")} />;
+  if (found === "none") return <NoPicture />;
   const { before, after, size } = found;
   return (
     <CompareSlider
@@ -117,7 +122,7 @@ function half(image: HTMLImageElement, size: Size, from: number): string {
   return canvas.toDataURL("image/jpeg", 0.92);
 }
 
-/** Slides cannot be drawn here: what was taken off, and where, is said instead. */
+/** Where slides are not drawn, for want of LibreOffice: what was taken off, and where, is said instead. */
 function Slides({ removal }: { removal: RemovalOut }) {
   const t = useText(removalTexts);
   const slides = [...new Set(removal.candidates.flatMap(({ pages }) => pages ?? []))];

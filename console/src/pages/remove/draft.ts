@@ -107,7 +107,7 @@ export function addFiles(files: readonly File[]): void {
 }
 
 /** Take a file that is on the server already. */
-function addAsset(asset: AssetOut, drawing: MaskDrawing | null, chosen: readonly number[]): void {
+export function addAsset(asset: AssetOut, drawing: MaskDrawing | null, chosen: readonly number[]): void {
   const key = randomKey();
   const file = {
     key,

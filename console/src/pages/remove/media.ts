@@ -13,8 +13,15 @@ interface Meta {
   readonly duration_ms?: number | null;
   readonly format?: string;
   readonly signed?: boolean;
-  readonly details?: { readonly page_width_pt?: number; readonly page_height_pt?: number };
+  readonly details?: {
+    readonly page_width_pt?: number;
+    readonly page_height_pt?: number;
+    readonly slide_width_emu?: number | null;
+    readonly slide_height_emu?: number | null;
+  };
 }
+
+const EMU = 12_700; // of a presentation's units, in a point
 
 export function metaOf(asset: AssetOut): Meta {
   return asset.meta as Meta;
@@ -32,6 +39,8 @@ export function sizeOf(asset: AssetOut): Size | null {
   const meta = metaOf(asset);
   const { page_width_pt: across, page_height_pt: down } = meta.details ?? {};
   if (across && down) return { width: across, height: down };
+  const { slide_width_emu: wide, slide_height_emu: high } = meta.details ?? {};
+  if (wide && high) return { width: wide / EMU, height: high / EMU };
   if (!meta.width || !meta.height) return null;
   // From 5 on, EXIF says that it lies on its side.
   return (meta.orientation ?? 1) >= 5
@@ -56,10 +65,12 @@ export const compareUrl = (taskId: string) => `/v1/tasks/${encodeURIComponent(ta
 
 export const heldBackUrl = (taskId: string) => `/v1/removals/${encodeURIComponent(taskId)}/held-back`;
 
-/** Give a file to whoever asked for it, by the browser's own download. */
-export function download(taskId: string): void {
+/** Give files to whoever asked for them, by the browser's own download: one as it is, several as one archive. */
+export function download(...taskIds: string[]): void {
+  const [first = ""] = taskIds;
+  const asked = new URLSearchParams(taskIds.map((id) => ["task_id", id]));
   const link = document.createElement("a");
-  link.href = downloadUrl(taskId);
+  link.href = taskIds.length > 1 ? `/v1/results/archive?${asked}` : downloadUrl(first);
   link.download = "";
   link.click();
 }

@@ -3,6 +3,7 @@ import { useQueryClient } from "@tanstack/react-query";
 import { useCallback, useEffect, useRef, useState } from "react";
 import { Link, useNavigate, useParams } from "react-router";
 import { api, data, ifMatch, type LogOut, type TaskOut } from "../../api";
+import { readUpTo } from "../../api/rows";
 import {
   Elapsed,
   Fact,
@@ -25,13 +26,15 @@ import {
   useConfirm,
 } from "../../components";
 import { useText } from "../../i18n";
-import { isOver, useLiveTask, useSteps } from "../../live/task";
+import { isOver, useLiveTask } from "../../live/task";
 import { RemovalBadge } from "../remove/Outcome";
 import { failureOf, MEDIA } from "./failure";
 import classes from "./TaskPage.module.css";
 import { Timeline } from "./Timeline";
 import { tasksTexts } from "./tasks.texts";
 import { WhyItWaits } from "./WhyItWaits";
+
+const MOST_LINES = 1000;
 
 export default function TaskPage() {
   const { taskId = "" } = useParams();
@@ -42,7 +45,6 @@ function Task({ taskId }: { taskId: string }) {
   const t = useText(tasksTexts);
   const { lines, add } = useLines(taskId);
   const task = useLiveTask(taskId, add);
-  const steps = useSteps(taskId);
   if (task.error && !task.data) {
     return (
       <Page title={t("task")}>
@@ -107,7 +109,7 @@ function Task({ taskId }: { taskId: string }) {
         </Facts>
       </Panel>
       <Panel title={t("timeline")} text={t("timelineText")}>
-        <Timeline task={one} steps={steps.data ?? []} />
+        <Timeline task={one} />
       </Panel>
       <Panel title={t("logs")}>
         <Lines lines={lines} />
@@ -129,11 +131,12 @@ function useLines(taskId: string) {
     );
   }, []);
   useEffect(() => {
-    // A task that is over has no stream; its lines are read, newest first.
-    void data(
-      api.GET("/v1/tasks/{task_id}/logs", { params: { path: { task_id: taskId }, query: { limit: 100 } } }),
-    ).then(
-      (page) => page.items.forEach(add),
+    // A task that is over has no stream: its lines are read.
+    void readUpTo(MOST_LINES, (cursor) => {
+      const query = { limit: 100, ...(cursor ? { cursor } : {}) };
+      return data(api.GET("/v1/tasks/{task_id}/logs", { params: { path: { task_id: taskId }, query } }));
+    }).then(
+      (rows) => rows.items.forEach(add),
       () => {},
     );
   }, [taskId, add]);

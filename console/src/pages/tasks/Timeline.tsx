@@ -1,21 +1,26 @@
 import { Switch, Text, Tooltip } from "@mantine/core";
-import { useState } from "react";
-import type { StepOut, TaskOut } from "../../api";
-import { StateBadge, stateTexts, useNow } from "../../components";
+import type { TaskOut } from "../../api";
+import { StateBadge, stateTexts, useFilters, useNow } from "../../components";
 import { formats, useLanguage, useText, wordFor } from "../../i18n";
+import { useSteps } from "../../live/task";
 import classes from "./Timeline.module.css";
 import { tasksTexts } from "./tasks.texts";
 import { bars } from "./timeline";
 
+const DEFAULTS = { steps: "" };
+
 /** Bars by attempt and step, to scale, so that one sees where the time went. */
-export function Timeline({ task, steps }: { task: TaskOut; steps: readonly StepOut[] }) {
+export function Timeline({ task }: { task: TaskOut }) {
   const t = useText(tasksTexts);
   const language = useLanguage();
   const now = useNow();
-  const [onlyFailed, setOnlyFailed] = useState(false);
-  const hasFailed = steps.some((step) => step.status === "FAILED");
-  const drawn = bars(task, onlyFailed ? steps.filter((step) => step.status === "FAILED") : steps, now);
-  if (steps.length === 0) {
+  const filters = useFilters(DEFAULTS);
+  const onlyFailed = filters.values.steps === "failed";
+  const found = useSteps(task.id, onlyFailed).data;
+  const steps = found?.items ?? [];
+  const cut = found !== undefined && found.next !== null;
+  const drawn = bars(task, steps, now);
+  if (steps.length === 0 && !onlyFailed) {
     return (
       <Text size="sm" c="dimmed">
         {t("noSteps")}
@@ -24,14 +29,19 @@ export function Timeline({ task, steps }: { task: TaskOut; steps: readonly StepO
   }
   return (
     <div>
-      {hasFailed && (
+      {(onlyFailed || cut || steps.some((step) => step.status === "FAILED")) && (
         <Switch
           size="xs"
           mb="sm"
           label={t("onlyFailed")}
           checked={onlyFailed}
-          onChange={(event) => setOnlyFailed(event.currentTarget.checked)}
+          onChange={(event) => filters.set({ steps: event.currentTarget.checked ? "failed" : "" })}
         />
+      )}
+      {found && onlyFailed && steps.length === 0 && (
+        <Text size="sm" c="dimmed">
+          {t("noneFailed")}
+        </Text>
       )}
       <div className={classes.timeline}>
         {drawn.map((bar, index) => (
@@ -62,6 +72,11 @@ export function Timeline({ task, steps }: { task: TaskOut; steps: readonly StepO
           </div>
         ))}
       </div>
+      {cut && (
+        <Text size="sm" c="dimmed" mt="xs">
+          {t("firstSteps", { n: steps.length })}
+        </Text>
+      )}
     </div>
   );
 }

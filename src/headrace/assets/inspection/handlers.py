@@ -12,6 +12,7 @@ from headrace.assets.inspection import (
     heic,
     jpeg,
     location,
+    office,
     pdf,
     png,
     ppt,
@@ -87,6 +88,19 @@ def draw_page(context: BlockingTaskContext, order: dict[str, Any]) -> dict[str, 
     """One page of a PDF."""
     descriptor, target = context.descriptors
     return _told(lambda: previews.write_page(Source(descriptor), order["number"], target, order["longest_side"]))
+
+
+def as_pdf(_context: BlockingTaskContext, order: dict[str, Any]) -> dict[str, Any]:
+    """Slides as a PDF. This child has files, and reads neither the one nor the other: LibreOffice does, which has
+    nothing but a folder of its own."""
+    try:
+        with office.converted(order["source"], "pdf", kind=order["kind"], within=order["folder"]) as made:
+            made.rename(order["target"])
+    except office.OfficeMissing:
+        return {"made": False}
+    except office.OfficeFailed as exc:
+        raise Fatal(FileDamaged().message, code=FileDamaged.code) from exc
+    return {"made": True}
 
 
 @preloads(_load_libraries)

@@ -131,3 +131,7 @@ class FileLimits:
     max_seconds: int | None = 2 * 3600
     max_frames: int | None = 2_000  # of an animated picture
     max_unpacked_bytes: int | None = 4 * 1024**3  # of what lies packed in a presentation, altogether
+
+
+# By MIME type, the formats of slides.
+SLIDES = {mime: each for each in (Format.PPTX, Format.PPT) for mime in each.mime_types}

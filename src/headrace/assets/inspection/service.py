@@ -36,6 +36,9 @@ log = logs.get(__name__)
 _RESULT_LIMIT = 64 * 1024
 _FACTS = TypeAdapter(Facts)
 _MOST = 2**31  # what the database takes
+_OFFICE = ProcessLimits(
+    memory_bytes=4 * 1024**3, cpu_seconds=120, file_bytes=512 * 1024**2, open_files=512, wall_seconds=120
+)
 _CAUSES: dict[CrashCause, type[FileRefused]] = {
     CrashCause.TIME: InspectionTimeout,
     CrashCause.MEMORY: InspectionMemory,
@@ -136,6 +139,12 @@ class Inspector:
             await self._run(handlers.draw_page, order, (file, output), tenant)
             return os.fstat(output).st_size > 0
 
+    async def as_pdf(self, path: Path, kind: str, target: Path, *, folder: Path, tenant: str | None = None) -> bool:
+        """Write slides to ``target`` as a PDF, a page for each, by way of ``folder``; False where there is no
+        LibreOffice."""
+        order = {"source": str(path), "kind": kind, "target": str(target), "folder": str(folder)}
+        return bool((await self._run(handlers.as_pdf, order, (), tenant))["made"])
+
     async def strip_location(self, path: Path, target: Path, *, tenant: str | None = None) -> bool:
         """Write the file without the place where it was taken to ``target``, every pixel as it was.
 
@@ -183,6 +192,9 @@ def _types(config: InspectorConfig) -> dict[str, TaskType]:
         name = f"headrace.file_{handler.__name__}"
         registry.task(name, isolation="process", limits=limits, network=False, files=False)(handler)
         types[handler.__name__] = registry.get(name)
+    # It starts LibreOffice, which talks to itself through a socket, and takes everything else away from it.
+    registry.task("headrace.file_as_pdf", isolation="process", limits=_OFFICE)(handlers.as_pdf)
+    types[handlers.as_pdf.__name__] = registry.get("headrace.file_as_pdf")
     return types
 
 

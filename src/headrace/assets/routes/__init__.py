@@ -17,5 +17,5 @@ def create_router(files: Files) -> Router:
         request.state.files = files
 
     router = Router(prefix="/v1", dependencies=[Depends(give)])
-    router.include(assets.router, uploads.router, content.router, results.router, results.compared)
+    router.include(assets.router, uploads.router, content.router, results.router, results.compared, results.archive)
     return router

@@ -188,10 +188,11 @@ async def read_preview(
 async def read_page(
     request: Request, asset_id: AssetIdPath, page: PageNumber, caller: Reader, db: Db, files: FilesDep
 ) -> Response:
-    """One page of a PDF as a WebP picture, 1600 pixels along its longer side."""
+    """One page of a PDF as a WebP picture, 1600 pixels along its longer side; or one slide, where LibreOffice is
+    installed: the first of a deck takes some seconds."""
     async with db.transaction() as tx:
         asset = await service.get_asset(tx, caller, asset_id)
-    return await serve_page(request, files, handing_out.content_of(asset), page)
+    return await serve_page(request, files, handing_out.content_of(asset), page, slides_key=asset.slides_key)
 
 
 @router.post(

@@ -1,8 +1,9 @@
 """The files that tasks have made."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import Depends, Path, Query, Request, Response
+from pydantic import Field
 
 from headrace.access import Caller, Scope
 from headrace.assets import handing_out
@@ -12,6 +13,7 @@ from headrace.assets.pages import serve_page
 from headrace.assets.reading import serve
 from headrace.assets.routes.dependencies import BINARY, PICTURE, FilesDep, PageNumber
 from headrace.assets.schemas import LinkIn, LinkOut, ResultOut
+from headrace.assets.zipping import Entry, serve_archive
 from headrace.edge.authorization import Again, scoped
 from headrace.edge.problem_details import problems
 from headrace.edge.routing import Router
@@ -20,10 +22,18 @@ from headrace.tasks.errors import TaskNotFound
 
 router = Router(prefix="/tasks/{task_id}/result", tags=["Files"])
 compared = Router(prefix="/tasks/{task_id}", tags=["Files"])
+archive = Router(prefix="/results", tags=["Files"])
 
 Reader = Annotated[Caller, Depends(scoped(Scope.TASKS_READ))]
 TaskIdPath = Annotated[str, Path(max_length=128, examples=["tsk_01h455vb4pex5vsknk084sn02q"])]
 _MISSING = (TaskNotFound, ResultNotFound)
+_MOST_IN_ARCHIVE = 100
+_ARCHIVE: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": "A ZIP file.",
+        "content": {"application/zip": {"schema": {"type": "string", "format": "binary"}}},
+    }
+}
 
 
 @router.get("", response_model=ResultOut, summary="Read about a task's result file", responses=problems(*_MISSING))
@@ -66,10 +76,10 @@ async def read_result(
 async def read_result_page(
     request: Request, task_id: TaskIdPath, page: PageNumber, caller: Reader, db: Db, files: FilesDep
 ) -> Response:
-    """One page of a PDF as a WebP picture, 1600 pixels along its longer side."""
+    """One page of a PDF, or one slide, as a WebP picture: as of files."""
     async with db.transaction() as tx:
         result = await handing_out.get_result(tx, caller, task_id)
-    return await serve_page(request, files, handing_out.result_content(result), page)
+    return await serve_page(request, files, handing_out.result_content(result), page, slides_key=result.slides_key)
 
 
 @compared.get(
@@ -103,6 +113,36 @@ async def compare_result(
         result = await handing_out.get_result(tx, caller, task_id)
     is_allowed = handing_out.may_read_on(db, again, Target.RESULT_PREVIEW, task_id)
     return await serve(request, files.storage, handing_out.result_comparison(result), is_allowed=is_allowed)
+
+
+@archive.get(
+    "/archive",
+    summary="Read several tasks' result files as one archive",
+    response_class=Response,
+    responses={**_ARCHIVE, **problems(*_MISSING, BytesMissing)},
+)
+async def read_archive(
+    request: Request,
+    caller: Reader,
+    again: Again,
+    db: Db,
+    files: FilesDep,
+    task_id: Annotated[
+        list[Annotated[str, Field(max_length=128)]],
+        Query(min_length=1, max_length=_MOST_IN_ARCHIVE, description="Whose results; named once for each."),
+    ],
+) -> Response:
+    """A ZIP file that is written while it is sent. Files of one name get a number. All must be there: where one is
+    not, the answer is that of reading it alone."""
+    wanted = list(dict.fromkeys(task_id))
+    async with db.transaction() as tx:
+        found = [await handing_out.get_result(tx, caller, each) for each in wanted]
+    entries = [
+        Entry(handing_out.result_content(each), handing_out.may_read_on(db, again, Target.RESULT, each.task_id))
+        for each in found
+    ]
+    made_at = max(each.created_at for each in found)
+    return await serve_archive(request, files.storage, entries, name="results.zip", made_at=made_at)
 
 
 @router.post(

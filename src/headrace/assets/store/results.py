@@ -64,7 +64,7 @@ async def expire(tx: Tx, limit: int, *, now: datetime | None = None) -> int:
 
 
 TO_PURGE = """
-SELECT result.id, result_bucket, result_key, preview_bucket, preview_key, comparison_key
+SELECT result.id, result_bucket, result_key, mime_type, preview_bucket, preview_key, comparison_key
 FROM headrace.task_results AS result JOIN headrace.tasks AS task ON task.id = result.task_id
 WHERE purged_at IS NULL AND (result.deleted_at IS NOT NULL OR task.deleted_at IS NOT NULL)
   AND ($2::varchar IS NULL OR task.user_id = $2)

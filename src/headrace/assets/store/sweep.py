@@ -25,7 +25,8 @@ _ALIVE: Mapping[Kind, str] = {
     WHERE id = split_part(split_part(given.key, '/', 2), '.', 1) AND status = 'UPLOADED'
   ) OR EXISTS (
     SELECT FROM headrace.task_results
-    WHERE task_id = split_part(given.key, '/', 2) AND given.key IN (preview_key, comparison_key) AND purged_at IS NULL
+    WHERE task_id = split_part(given.key, '/', 2) AND purged_at IS NULL
+      AND given.key IN (preview_key, comparison_key, result_key || '.slides.pdf')
   ) OR {_TASK_AT_WORK}""",
     # A day longer than the task: one that failed may be tried again by hand, from the step where it stopped.
     Kind.STEP: f"""{_TASK_AT_WORK} OR EXISTS (

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
+from headrace.assets.model import Asset
+from headrace.assets.store.assets import COLUMNS, asset_of
 from headrace.database import Row, Tx
 from headrace.removal.orders.model import Removal, RightsBasis
 from headrace.sql import Mark, Where
@@ -85,6 +87,32 @@ async def find_held_back(tx: Tx, task_id: str) -> str | None:
     """Where the picture of a result that was held back is stored."""
     name = await tx.fetchval(HELD_BACK, task_id)
     return None if name is None else str(name)
+
+
+# Of the newest files of somebody those whose bytes were never ordered, and that are no mask of an order either. All who
+# order at once what they upload look at few: masks are looked for among orders made since the oldest of these files.
+NOT_ORDERED = f"""
+WITH newest AS MATERIALIZED (
+  SELECT {COLUMNS} FROM headrace.assets
+  WHERE user_id = $1 AND status = 'UPLOADED' AND sha256 IS NOT NULL ORDER BY created_at DESC, id DESC LIMIT $2
+), masks AS MATERIALIZED (
+  SELECT task.payload ->> 'mask_asset_id' AS id
+  FROM headrace.removals AS removal JOIN headrace.tasks AS task ON task.id = removal.task_id
+  WHERE removal.user_id = $1 AND removal.declared_at >= (SELECT min(created_at) FROM newest)
+    AND task.payload ->> 'mask_asset_id' IS NOT NULL
+)
+SELECT * FROM newest
+WHERE id NOT IN (SELECT id FROM masks) AND NOT EXISTS (
+  SELECT FROM headrace.assets AS same JOIN headrace.removals AS removal ON removal.asset_id = same.id
+  WHERE same.user_id = $1 AND same.sha256 = newest.sha256 AND same.status = 'UPLOADED'
+)
+ORDER BY created_at DESC, id DESC
+"""
+
+
+async def list_not_ordered(tx: Tx, user_id: str, *, newest: int) -> Sequence[Asset]:
+    """Of the ``newest`` files of this user those that nothing was ordered for."""
+    return [asset_of(row) for row in await tx.fetch(NOT_ORDERED, user_id, newest)]
 
 
 # Whoever goes takes along from where they declared what, and in which words; whose right it was said to be stays.

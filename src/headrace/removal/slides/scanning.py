@@ -7,7 +7,7 @@ from headrace.removal.candidates import AUTO_SCORE, LISTED_SCORE, MOST_CANDIDATE
 from headrace.removal.scoring import Traits, Verdict, judge
 from headrace.removal.slides.deck import Deck
 from headrace.removal.slides.package import Package
-from headrace.removal.slides.shapes import Shape, shapes_on, traits_of
+from headrace.removal.slides.shapes import Shape, shapes_on, shown_box, traits_of
 
 _MOST_TEXT = 120
 # A picture or shape on a master without a word is as likely part of the design.
@@ -89,7 +89,8 @@ def _outermost(groups: list[_Group]) -> list[_Group]:
 
 def _candidate(number: int, group: _Group, deck: Deck) -> Candidate:
     first = group.shapes[0]
-    box = Box(0.0, 0.0, round(deck.width, 1), round(deck.height, 1)) if first.kind == "background" else first.box
+    whole = Box(0.0, 0.0, round(deck.width, 1), round(deck.height, 1))
+    box = whole if first.kind == "background" else shown_box(first)
     levels = sorted({shape.sheet.level for shape in group.shapes})
     return Candidate(
         id=number,

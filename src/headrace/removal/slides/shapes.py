@@ -154,6 +154,15 @@ def _fit_of(group: Any, outer: _Fit) -> _Fit:
     )
 
 
+def shown_box(shape: Shape) -> Box:
+    """Where it is seen: of one that is turned, the box around that. Shapes turn about their middle."""
+    box = shape.box
+    angle = _angle(_chosen(shape.element)) + shape.turned
+    width, height = _shown_size(box.width, box.height, angle)
+    left, top = box.left + (box.width - width) / 2, box.top + (box.height - height) / 2
+    return Box(*(round(side, 1) for side in (left, top, width, height)))
+
+
 def traits_of(package: Package, shape: Shape, deck: Deck) -> Traits:
     """How a shape looks; how often it is there, the caller adds."""
     element = shape.element if shape.kind == "background" else _chosen(shape.element)

@@ -96,7 +96,8 @@ def check(
         reason, remains = f"{result.residue:.0%} of the mark is still in the result.", True
     worst = result.worst
     if reason is None and worst is not None and worst.residue > GHOST and not order.accept_poor:
-        reason, remains = f"{worst.residue:.0%} of the mark is still there from {worst.begins:.1f} s on.", True
+        reason = f"{worst.residue:.0%} of the mark is still there from {worst.begins:.1f} s on."
+        remains = held_back = True
     if reason is None and result.compared == 0 and not order.told:
         reason, remains = "The mark stands out in no frame, so nothing shows that it went.", True
     if reason is None and not order.accept_poor:

@@ -107,12 +107,18 @@ async def list_task_logs(task_id: TaskIdPath, caller: Reader, db: Db, paging: Pa
     summary="Read a task's steps",
     responses=problems(TaskNotFound, InvalidCursor),
 )
-async def list_task_steps(task_id: TaskIdPath, caller: Reader, db: Db, paging: Paging) -> Page[StepOut]:
+async def list_task_steps(
+    task_id: TaskIdPath,
+    caller: Reader,
+    db: Db,
+    paging: Paging,
+    failed: Annotated[bool, Query(description="Only those that failed.")] = False,
+) -> Page[StepOut]:
     """The steps of every attempt, in the order in which they were entered."""
-    listing = paging.of("task_steps", task=task_id)
+    listing = paging.of("task_steps", task=task_id, failed=failed)
     after = int(listing.after[1]) if listing.after else 0
     async with db.transaction() as tx:
-        steps = await service.list_steps(tx, caller, task_id, after=after, limit=listing.fetch)
+        steps = await service.list_steps(tx, caller, task_id, failed=failed, after=after, limit=listing.fetch)
     return listing.page(steps, mark=lambda step: (step.created_at, str(step.id)), item=StepOut.of)
 
 

@@ -235,10 +235,10 @@ async def purge_deleted(tx: Tx, limit: int) -> int:
 
 LIST_STEPS = """
 SELECT id, step_name, status, attempt, started_at, ended_at, duration_ms, detail_json, created_at
-FROM headrace.task_steps WHERE task_id = $1 AND id > $2 ORDER BY id LIMIT $3
+FROM headrace.task_steps WHERE task_id = $1 AND id > $2 AND (NOT $4 OR status = 'FAILED') ORDER BY id LIMIT $3
 """
 
 
-async def list_steps(tx: Tx, task_id: str, *, after: int = 0, limit: int) -> list[StepLine]:
-    """In the order in which they were first entered."""
-    return [StepLine(*row) for row in await tx.fetch(LIST_STEPS, task_id, after, limit)]
+async def list_steps(tx: Tx, task_id: str, *, failed: bool = False, after: int = 0, limit: int) -> list[StepLine]:
+    """In the order in which they were first entered; all, or those that failed."""
+    return [StepLine(*row) for row in await tx.fetch(LIST_STEPS, task_id, after, limit, failed)]

@@ -1,0 +1,78 @@
+import { ActionIcon, Button, Group, Stack, Text, Title } from "@mantine/core";
+import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { type AssetOut, api, data } from "../../api";
+import { IconPlus, IconTrash, Time, tellError, useConfirm } from "../../components";
+import { formats, useText } from "../../i18n";
+import { addAsset, useDraft } from "./draft";
+import classes from "./FileCard.module.css";
+import { previewUrl } from "./media";
+import { removeTexts } from "./remove.texts";
+import { Thumbnail } from "./Thumbnail";
+
+const SHOWN = 6;
+
+/** What somebody uploaded and never ordered, perhaps in another browser: to go on with, or to delete. */
+export function NotOrdered() {
+  const t = useText(removeTexts);
+  const queries = useQueryClient();
+  const confirm = useConfirm();
+  const { files } = useDraft();
+  const key = ["assets", "not-ordered"];
+  const found = useQuery({ queryKey: key, queryFn: () => data(api.GET("/v1/removals/not-ordered")) });
+  const here = new Set(files.map((file) => file.asset?.id));
+  const left = (found.data?.items ?? []).filter((asset) => !here.has(asset.id)).slice(0, SHOWN);
+  if (left.length === 0) return null;
+  const remove = async (asset: AssetOut) => {
+    const question = { title: t("deleteTitle", { name: asset.name }), body: t("deleteText"), action: t("deleteOne") };
+    if (!(await confirm({ ...question, danger: true }))) return;
+    try {
+      await api.DELETE("/v1/assets/{asset_id}", { params: { path: { asset_id: asset.id } } });
+    } catch (refusal) {
+      tellError(refusal);
+    }
+    void queries.invalidateQueries({ queryKey: key });
+  };
+  return (
+    <section data-testid="not-ordered">
+      <Title order={2} mb={4}>
+        {t("notOrdered")}
+      </Title>
+      <Text size="sm" c="dimmed" mb="sm">
+        {t("notOrderedText")}
+      </Text>
+      <Stack gap="xs">
+        {left.map((asset) => (
+          <div key={asset.id} className={classes.card}>
+            <Group wrap="nowrap" gap="md">
+              <Thumbnail src={previewUrl(asset.id)} kind={asset.media_type} size={44} />
+              <div className={classes.middle}>
+                <Text fw={600} size="sm" className={classes.name}>
+                  {asset.name}
+                </Text>
+                <Text size="xs" c="dimmed">
+                  {formats.bytes(asset.size_bytes)} · <Time at={asset.created_at} />
+                </Text>
+              </div>
+              <Button
+                size="xs"
+                variant="light"
+                leftSection={<IconPlus size={14} />}
+                onClick={() => addAsset(asset, null, [])}
+              >
+                {t("goOn")}
+              </Button>
+              <ActionIcon
+                variant="subtle"
+                color="gray"
+                aria-label={t("deleteNamed", { name: asset.name })}
+                onClick={() => void remove(asset)}
+              >
+                <IconTrash size={16} />
+              </ActionIcon>
+            </Group>
+          </div>
+        ))}
+      </Stack>
+    </section>
+  );
+}
