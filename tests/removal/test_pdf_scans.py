@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import cv2
 import numpy as np
 import pikepdf
 import pytest
@@ -32,6 +33,10 @@ def marked(picture: Image.Image) -> Image.Image:
     font = ImageFont.load_default(95)
     ImageDraw.Draw(layer).text((310, 438), "JOHANNA", fill=(90, 90, 90, 90), font=font, anchor="mm")
     return Image.alpha_composite(picture.convert("RGBA"), layer.rotate(40)).convert("RGB")
+
+
+def faintly(picture: Image.Image) -> Image.Image:
+    return Image.blend(picture, marked(picture), 0.3)
 
 
 def scan(path: Path, pictures: list[Image.Image], kind: str) -> Path:
@@ -105,3 +110,28 @@ def test_a_picture_that_several_pages_show_is_cleaned_once(tmp_path: Path) -> No
     before, after = drawn(source)[0], drawn(tmp_path / "part.pdf")[0]
     changed = [not np.array_equal(a, b) for a, b in zip(before, after, strict=True)]
     assert (report.outcome, changed) == (Outcome.REMOVED, [True] * 4 + [False] * 2)
+
+
+@pytest.mark.parametrize(("grain", "outcome"), [(8, Outcome.REMOVED), (20, Outcome.FAILED)])
+def test_grain_is_not_printed_onto_the_pages_and_a_mark_that_drowns_in_it_stays(
+    grain: int, outcome: Outcome, tmp_path: Path
+) -> None:  # W-03
+    rng = np.random.default_rng(3)
+    noise = [rng.normal(0, 1.8 * grain, (SIZE[1], SIZE[0])).astype(np.float32) for _ in range(5)]
+    noise = [cv2.GaussianBlur(each, (0, 0), 0.6) for each in noise]
+
+    def grey(picture: Image.Image, number: int) -> Image.Image:
+        level = np.asarray(picture.convert("L"), np.float32) * np.float32(0.85) + noise[number]
+        return Image.fromarray(np.clip(level, 0, 255).astype(np.uint8))
+
+    pages = [page(number) for number in range(5)]
+    plain = scan(tmp_path / "plain.pdf", [grey(each, number) for number, each in enumerate(pages)], "JPEG")
+    pages = [marked(each) for each in pages] if grain == 8 else [faintly(each) for each in pages]
+    source = scan(tmp_path / "marked.pdf", [grey(each, number) for number, each in enumerate(pages)], "JPEG")
+    report = clean(source, tmp_path / "clean.pdf", only=(1,))
+    assert report.outcome is outcome, report
+    if outcome is Outcome.REMOVED:
+        assert difference(plain, tmp_path / "clean.pdf") < 0.7 * difference(plain, source)
+    else:
+        assert "grain" in (report.reason or "")
+        assert not (tmp_path / "clean.pdf").exists()

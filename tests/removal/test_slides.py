@@ -47,6 +47,17 @@ def test_the_mark_goes_and_the_rest_is_as_if_it_had_never_been_there(kind: str, 
     assert [slide.notes_slide.notes_text_frame.text for slide in Presentation(str(result)).slides][3] == "Note 3"
 
 
+def test_a_slide_that_is_one_picture_is_told_of(tmp_path: Path) -> None:
+    deck = clean_deck(3)
+    packed = io.BytesIO()
+    Image.new("RGB", (64, 36), (200, 210, 220)).save(packed, "PNG")
+    deck.slides[1].shapes.add_picture(packed, 0, 0, deck.slide_width, deck.slide_height)
+    deck.save(tmp_path / "deck.pptx")
+    report, _ = clean(tmp_path / "deck.pptx")
+    assert report.outcome is Outcome.NO_MARK
+    assert report.warnings[0].startswith("1 slide is covered by a picture")
+
+
 def test_a_deck_without_a_mark_is_not_touched(tmp_path: Path) -> None:
     clean_deck(3).save(tmp_path / "deck.pptx")
     report, result = clean(tmp_path / "deck.pptx")

@@ -197,7 +197,8 @@ def _told(item: Item, report: AnyReport, wanted: Wanted) -> _Done:
             poor = True
             said += f"; {POOR}"
     say(f"{item.target if removed else item.file}: {said}")
-    for warning in warnings if removed else ():
+    # Of a document they also say where nobody has looked.
+    for warning in warnings if removed or isinstance(report, DocumentReport) else ():
         say(f"note: {warning}")
     told = {"file": str(item.file), "to": str(item.target) if removed else None, **report.as_json()}
     return _Done(removed, poor, told, _ending(report, removed=removed, poor=poor))

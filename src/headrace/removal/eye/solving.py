@@ -48,6 +48,7 @@ _POOR = (
 # its outline is gone, the score, the share of pixels that were invented, and the means of probability and alpha.
 # A logistic regression on 135 results for calibration pictures (docs/why/eye-model-card.md).
 _GOOD, _GOOD_OFFSET = np.array([2.071, 5.91, 0.671, 4.616, -3.954]), -8.892
+_SAID = 0.4  # where somebody said that it is a mark the score is high for that, and says less of the result
 
 
 @dataclass(slots=True)
@@ -161,7 +162,7 @@ def _chance_of_good(account: _Account, taken: Detection) -> float:
     gone = 1 - account.after / account.before if account.before > 0 else 1.0
     invented = account.invented / (account.computed + account.invented)
     means = (float(plane[taken.tight].mean()) / 255 for plane in (taken.likely, taken.strength))
-    told = _GOOD @ np.array([gone, taken.score, invented, *means]) + _GOOD_OFFSET
+    told = _GOOD @ np.array([gone, taken.score, invented, *means]) + _GOOD_OFFSET - _SAID * taken.confirmed
     return float(1 / (1 + np.exp(-told)))
 
 
@@ -206,9 +207,8 @@ def _take_off(picture: Picture, left_over: Detection, *, frugal: bool = False) -
 
 def _is_calmer(fresh: Plane, block: Block) -> bool:
     """Whether edges inside the mask are gone: of a mask that reaches beyond the mark the outline says nothing."""
-    everywhere = block.tight.sum()
     was, now = (np.abs(cv2.Laplacian(grey_of(each), cv2.CV_32F))[block.tight].sum() for each in (block.picture, fresh))
-    return bool(everywhere and now <= _CALMER * was)
+    return bool(now <= _CALMER * was)
 
 
 def _solved(block: Block, *, frugal: bool) -> tuple[Block, Draft, Plane]:

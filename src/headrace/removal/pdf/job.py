@@ -34,6 +34,12 @@ from headrace.removal.pdf.scans import FEWEST, ScanMark
 
 # How far the work is, in percent, when a stage ends.
 _READ, _EDITED, _WRITTEN, _CHECKED = 50, 75, 85, 100
+_NOT_NAMED = (Outcome.NO_MARK, "No mark is on the pages that were named.")
+_TOO_FAINT = (
+    Outcome.FAILED,
+    "The mark in the scanned pages could not be told from the grain of the paper, or their pictures cannot be read: "
+    "the pages would come out worse than they are.",
+)
 
 Progress = Callable[[int], object]
 
@@ -84,9 +90,9 @@ def _process(pdf: pikepdf.Pdf, order: DocumentOrder, progress: Progress, began: 
                 f"{order.source} is signed, and a change breaks that: allow it with --break-signature."
             )
         warnings.append("the signature does not hold any more")
-    taken, frames = _take_off(pdf, reader, seen, chosen, order, progress)
-    if not any(each.drawings for each in taken.values()):
-        return report(Outcome.NO_MARK, "No mark is on the pages that were named.")
+    taken, frames, told = _take_off(pdf, reader, seen, chosen, order, progress)
+    if not told or not any(each.drawings for each in taken.values()):
+        return report(*(_NOT_NAMED if told else _TOO_FAINT))
     _write(pdf, order.result)
     progress(_WRITTEN)
     checked = check(order.source, order.result, password=order.password, taken=taken, frames=frames)
@@ -106,7 +112,8 @@ def _take_off(
     chosen: tuple[Candidate, ...],
     order: DocumentOrder,
     progress: Progress,
-) -> tuple[dict[int, Taken], dict[int, PageFrame]]:
+) -> tuple[dict[int, Taken], dict[int, PageFrame], bool]:
+    """What went from which page, and whether every mark that is part of scans could be told from the paper."""
     editor = Editor(pdf, reader, _signatures(seen, chosen))
     on_pages = sorted({page for each in chosen for page in each.pages if order.takes_page(page)})
     taken: dict[int, Taken] = {}
@@ -117,12 +124,12 @@ def _take_off(
         if lost.drawings:
             taken[number], frames[number] = lost, frame_of(page)
         progress(_READ + round((_EDITED - _READ) * count / len(on_pages)))
-    for mark in (found.scanned for found in seen.found if found.candidate in chosen and found.scanned is not None):
-        _clean_scans(pdf, mark, order, taken, frames, progress)
+    scanned = [found.scanned for found in seen.found if found.candidate in chosen and found.scanned is not None]
+    told = all(_clean_scans(pdf, mark, order, taken, frames, progress) for mark in scanned)
     layers = {found.candidate.id for found in seen.found if found.candidate.kind == "layer"}
     if layers and layers <= {each.id for each in chosen} and not order.pages:
         drop_watermark_layers(pdf)
-    return taken, frames
+    return taken, frames, told
 
 
 def _clean_scans(
@@ -132,10 +139,10 @@ def _clean_scans(
     taken: dict[int, Taken],
     frames: dict[int, PageFrame],
     progress: Progress,
-) -> None:
+) -> bool:
     matte = learnt(pdf, mark, lambda: progress(_EDITED))
     if matte is None:
-        return
+        return False
     # A picture that a page shows which is to stay as it is stays, too; one that several show is cleaned once.
     kept = {page.picture for page in mark.pages if not order.takes_page(page.number)}
     done: dict[tuple[int, int], bool] = {}
@@ -150,6 +157,7 @@ def _clean_scans(
             lost.drawings += 1
             lost.quads.append(mark.quad(page))
             frames[page.number] = page.frame
+    return True
 
 
 def _signatures(seen: Scan, chosen: tuple[Candidate, ...]) -> frozenset[int]:

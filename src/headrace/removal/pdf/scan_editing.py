@@ -21,6 +21,8 @@ _MOST_BYTES = 300_000_000  # of views that are held at once, each with its paper
 _ROWS = 64  # at a time: a quantile needs all views of them at once
 _LEAST_DROP = 3.0  # levels: what is less is the grain of the paper
 _GRAIN = 0.2  # of what the mark drops: less is grain
+_GRAINY, _ROUNDS = 2.0, 3  # levels by which what pages have in common strays; and how often it is smoothed then
+_SELDOM, _ABOVE = 0.95, 2.0  # what grain seldom exceeds, and by how much a mark must
 _AROUND = 0.02  # of the picture: room around the mark's box
 _REACH = 0.006  # of the picture: how far from what the small picture shows a mark may be
 _PRINT = 0.02  # the share of pixels that is taken for print, where there is print
@@ -55,8 +57,11 @@ def learnt(pdf: pikepdf.Pdf, mark: ScanMark, heed: Callable[[], object]) -> Matt
     drop, paper = _common(views, papers)
     found = cv2.resize(mark.mask.view(np.uint8), (width, height))[box[1] : box[3], box[0] : box[2]]
     reach = max(3, round(_REACH * max(width, height))) | 1
+    drop, grain = _without_grain(drop, cv2.dilate(found, np.ones((2 * reach + 1,) * 2, np.uint8)) > 0)
     strongest = drop.max(2) * (cv2.dilate(found, np.ones((reach, reach), np.uint8)) > 0)
     typical = float(np.median(strongest[found > 0])) if (found > 0).any() else 0.0
+    if typical < _ABOVE * grain:
+        return None  # the grain of the paper would be taken for the mark, and printed onto every page
     seen = strongest > max(_LEAST_DROP, _GRAIN * typical)
     if seen.mean() > _MOST_COVERED:
         return None
@@ -115,11 +120,25 @@ def _common(views: list[Pixels], papers: list[Pixels]) -> tuple[Plane, Plane]:
     for top in range(0, len(drop), _ROWS):
         rows = slice(top, top + _ROWS)
         pairs = zip(views, papers, strict=True)
-        drop[rows] = np.maximum(
-            lightest([np.subtract(page[rows], view[rows], dtype=np.int16) for view, page in pairs]), 0
-        )
+        drop[rows] = lightest([np.subtract(page[rows], view[rows], dtype=np.int16) for view, page in pairs])
         paper[rows] = np.mean([page[rows] for page in papers], axis=0)
     return drop, paper
+
+
+def _without_grain(drop: Plane, near: NDArray[np.bool_]) -> tuple[Plane, float]:
+    """What the mark drops, and how much is left of the paper's grain in that: of few views, grain leaves a pattern of
+    its own in what they have in common. What there is of it, what lies beside the mark tells."""
+    beside = drop[~near]
+    if len(beside) == 0:
+        return np.maximum(drop, 0), 0.0
+    usual = np.median(beside, axis=0)
+    grain = float(np.median(np.abs(beside - usual)))
+    if grain < _GRAINY:
+        return np.maximum(drop, 0), 0.0
+    smooth = drop - usual.astype(np.float32)
+    for _ in range(_ROUNDS):
+        smooth = cv2.medianBlur(smooth, 5).reshape(drop.shape)
+    return np.maximum(smooth, 0), float(np.quantile(np.abs(smooth[~near]), _SELDOM))
 
 
 def _strength(views: list[Pixels], papers: list[Pixels], core: NDArray[np.bool_], drop: Plane) -> float:

@@ -22,7 +22,7 @@ from headrace.removal.slides.deck import read_deck
 from headrace.removal.slides.editing import take_off
 from headrace.removal.slides.legacy import converted
 from headrace.removal.slides.package import Package
-from headrace.removal.slides.scanning import Found, scan
+from headrace.removal.slides.scanning import Found, pictured, scan
 from headrace.removal.slides.shapes import Shape
 
 # How far the work is, in percent, when a stage ends.
@@ -75,6 +75,11 @@ def _process(package: Package, order: DocumentOrder, progress: Progress, began: 
     found = scan(package, deck, lambda share: progress(round(_READ * share)))
     candidates = tuple(each.candidate for each in found)
     warnings: list[str] = []
+    if (count := pictured(package, deck)) > 0:
+        warnings.append(
+            f"{_number_of(count)} covered by a picture: a mark that is part of the picture is not looked for. Save the "
+            "picture, clean it with `headrace remove`, and put it in the old one's place."
+        )
 
     def report(
         outcome: Outcome | None, reason: str | None, *, removed: tuple[int, ...] = (), checked: Check | None = None
@@ -107,6 +112,10 @@ def _process(package: Package, order: DocumentOrder, progress: Progress, began: 
         Path(order.result).write_bytes(b"")  # a result that is not good is not left there
         return report(Outcome.FAILED, checked.reason, checked=checked)
     return report(Outcome.REMOVED, None, removed=tuple(each.id for each in chosen), checked=checked)
+
+
+def _number_of(count: int) -> str:
+    return "1 slide is" if count == 1 else f"{count} slides are"
 
 
 def _shapes(

@@ -12,6 +12,7 @@ from headrace.removal.slides.shapes import Shape, shapes_on, shown_box, traits_o
 _MOST_TEXT = 120
 # A picture or shape on a master without a word is as likely part of the design.
 _MOST_FOR_DESIGN = 0.65
+_MOST_OF_IT = 0.5  # of a slide
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,17 @@ def scan(package: Package, deck: Deck, progress: Callable[[float], object]) -> t
         Found(_candidate(number, group, deck), tuple(group.shapes))
         for number, group in enumerate(_outermost(listed)[:MOST_CANDIDATES], 1)
     )
+
+
+def pictured(package: Package, deck: Deck) -> int:
+    """How many slides show one picture over most of them, of which nothing tells what is part of it."""
+    pages: set[int] = set()
+    for sheet in deck.sheets:
+        for shape in shapes_on(package, sheet):
+            covered = shape.box.width * shape.box.height / (deck.width * deck.height)
+            if shape.kind == "background" or (shape.kind == "picture" and covered > _MOST_OF_IT):
+                pages.update(sheet.pages)
+    return len(pages)
 
 
 def _judged(package: Package, deck: Deck, shapes: list[Shape]) -> _Group:
