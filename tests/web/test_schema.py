@@ -90,7 +90,7 @@ def build(db: Database, known: Accounts) -> FastAPI:
 def _labels() -> list[str]:
     app = build(cast("Database", None), service.open_accounts(CHEAP, secret=SECRET))
     routes = [each for each in app.routes if isinstance(each, Route) and each.include_in_schema]
-    return [f"{method} {route.path}" for route in routes for method in sorted(route.methods)]
+    return [f"{method} {route.path}" for route in routes for method in sorted(route.methods or ())]
 
 
 # They never end by themselves, so each request takes as long as the client has patience: tests of their own have them.
