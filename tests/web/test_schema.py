@@ -240,6 +240,7 @@ def test_whatever_an_administrator_sends_is_answered_as_documented(api: Api, ope
     send_as_administrator(api, operation, mode, examples=2)
 
 
+@pytest.mark.slow  # tests/attack has nobody in particular try every route, too
 @every_operation
 def test_whatever_nobody_in_particular_sends_is_answered_as_documented(api: Api, operation: Any) -> None:
     send_as_nobody(api, operation, examples=1)
