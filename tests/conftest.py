@@ -73,8 +73,10 @@ def pytest_unconfigure() -> None:
     gc.unfreeze()  # libraries in C complain of what is never taken down
 
 
+# Share a browser and a whole site, which stands until the last of them is over.
+_TOGETHER = {"console"}
 # Where tests take seconds; the rest takes less all together.
-_LONG_FOLDERS = {"attack", "console", "docs", "e2e", "examples", "races", "removal", "testing"}
+_LONG_FOLDERS = {"attack", "docs", "e2e", "examples", "races", "removal", "testing"}
 _LONG_FILES = {"test_afar", "test_audited", "test_bucket", "test_everything_is_audited", "test_waiting", "test_worker"}
 
 
@@ -86,8 +88,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """
     files: dict[Path, list[pytest.Item]] = {}
     for item in items:
-        files.setdefault(item.path, []).append(item)
-    long = [file for file in files if file.parent.name in _LONG_FOLDERS or file.stem in _LONG_FILES]
+        folder = item.path.parent
+        files.setdefault(folder if folder.name in _TOGETHER else item.path, []).append(item)
+    long = [file for file in files if file.parent.name in _LONG_FOLDERS or file.stem in _LONG_FILES | _TOGETHER]
     short = iter([item for file in files if file not in long for item in files[file]])
     parts = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
     arranged: list[pytest.Item] = []

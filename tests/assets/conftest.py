@@ -31,9 +31,9 @@ def files(inspector: Inspects, tmp_path: Path) -> Files:
     return stand.files(stand.folder(tmp_path / "files"), inspector, tmp_path / "scratch")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def swift(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Swift]:
-    """A real S3 server, started once for those tests that need one."""
+    """A real S3 server, there as long as tests need it."""
     if not is_installed():
         pytest.skip("Swift is not installed: apt-get install swift-proxy swift-account swift-container swift-object")
     with running(tmp_path_factory.mktemp("swift") / "s") as server:

@@ -1,4 +1,4 @@
-"""The console in a real browser, in front of a whole Headrace: one of each for all tests of a process.
+"""The console in a real browser, in front of a whole Headrace: one of each for all of them.
 
 They are skipped, with a word, where Chromium or the built console is missing.
 """
@@ -22,7 +22,7 @@ PATIENCE_MS = 60_000  # for a machine that is busy with other things
 expect.set_options(timeout=PATIENCE_MS)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")  # of the session, it would run on beside all other tests
 def site() -> Iterator[Site]:
     if not Path(CHROMIUM).exists():
         pytest.skip(f"there is no {CHROMIUM}: install the package chromium to see the console tested")

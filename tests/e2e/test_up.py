@@ -91,6 +91,7 @@ def test_what_is_killed_comes_back(folder: Path, start: Start) -> None:
     assert running_in(folder) == []
 
 
+@pytest.mark.slow
 def test_two_folders_do_not_know_of_each_other(make_folder: MakeFolder, start: Start) -> None:
     folders = [make_folder() for _ in range(2)]
     for folder in folders:

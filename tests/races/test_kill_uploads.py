@@ -34,9 +34,18 @@ def folder_of(files: Files) -> list[str]:
     return sorted(path.relative_to(top).as_posix() for path in top.rglob("*") if path.is_file())
 
 
-@pytest.mark.parametrize("harm", ["kill", "cut"])
-@pytest.mark.parametrize("method", ["stream", "parts"])
-@pytest.mark.parametrize("points", [POINTS[::8], pytest.param(POINTS, marks=pytest.mark.slow)], ids=["some", "every"])
+@pytest.mark.parametrize(
+    ("points", "method", "harm"),
+    [
+        pytest.param(POINTS[::8], "stream", "kill", id="some-stream-kill"),
+        pytest.param(POINTS[::8], "parts", "cut", id="some-parts-cut"),
+        *(
+            pytest.param(POINTS, method, harm, id=f"every-{method}-{harm}", marks=pytest.mark.slow)
+            for method in ("stream", "parts")
+            for harm in ("kill", "cut")
+        ),
+    ],
+)
 @pytest.mark.timeout(600)
 async def test_an_upload_that_is_harmed_at_any_point_is_resumed_or_gone(
     db: Database, database_url: str, server: TestServer, tmp_path: Path, method: str, harm: str, points: range

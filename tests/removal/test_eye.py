@@ -170,7 +170,7 @@ def test_what_spans_the_picture_without_repeating_is_asked_about(marked: Picture
     assert solve(marked, dataclasses.replace(spans, repeated=True)).refused is None
 
 
-@pytest.mark.parametrize("in_place", [False, True])
+@pytest.mark.parametrize("in_place", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_what_would_be_poor_is_taken_back_and_asked_about(
     marked: Picture, detection: Detection, monkeypatch: pytest.MonkeyPatch, in_place: bool
 ) -> None:

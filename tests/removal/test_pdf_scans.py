@@ -59,7 +59,7 @@ def difference(first: Path, second: Path) -> float:
     return max(float(np.abs(a - b).mean()) for a, b in pairs)
 
 
-@pytest.mark.parametrize("kind", ["JPEG", "PNG"])
+@pytest.mark.parametrize("kind", ["JPEG", pytest.param("PNG", marks=pytest.mark.slow)])
 def test_a_mark_over_all_scans_goes_and_print_stays(kind: str, tmp_path: Path) -> None:  # W-03
     pages = [page(number) for number in range(5)]
     plain = scan(tmp_path / "plain.pdf", pages, kind)
@@ -93,6 +93,7 @@ def test_only_the_pages_that_have_the_mark_and_were_named_change(tmp_path: Path)
     assert changed == [False, True, True, False, False, False, False]
 
 
+@pytest.mark.slow
 def test_a_picture_that_several_pages_show_is_cleaned_once(tmp_path: Path) -> None:
     pages = [marked(page(number)) for number in range(5)]
     single = clean(scan(tmp_path / "single.pdf", pages, "PNG"), tmp_path / "single.clean.pdf")

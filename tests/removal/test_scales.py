@@ -45,6 +45,7 @@ def wrong(picture: Picture, scene: Picture, where: NDArray[np.bool_]) -> float:
     return float(((picture.astype(np.float32) - scene) ** 2)[where].mean())
 
 
+@pytest.mark.slow
 def test_wide_letters_are_seen_on_a_smaller_copy_and_taken_off_the_picture(
     large: tuple[Picture, Picture], detection: Detection, restored: Restoration
 ) -> None:
@@ -59,6 +60,7 @@ def test_wide_letters_are_seen_on_a_smaller_copy_and_taken_off_the_picture(
     assert wrong(restored.picture, scene, truth) < wrong(marked, scene, truth) / 30
 
 
+@pytest.mark.slow
 def test_the_picture_keeps_the_detail_that_a_smaller_copy_lacks(
     large: tuple[Picture, Picture], restored: Restoration
 ) -> None:
@@ -227,6 +229,7 @@ def test_what_a_copy_shows_as_it_was_stays_on_the_picture() -> None:
     assert result[100:300, 100:280].mean() == pytest.approx(picture[100:300, 100:280].mean() - 20, abs=1)
 
 
+@pytest.mark.slow
 def test_a_copy_that_leaves_no_mark_by_itself_takes_none_away(
     large: tuple[Picture, Picture], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -102,7 +102,9 @@ def test_what_somebody_says_is_taken_off_and_what_is_kept_stays(tmp_path: Path) 
     "place",
     [
         pytest.param(lambda number: (4 + 2 * number, 40 + 2 * number), id="moves"),
-        pytest.param(lambda number: ((4, 40), (112, 128), (100, 50))[number // 4 % 3], id="jumps"),
+        pytest.param(
+            lambda number: ((4, 40), (112, 128), (100, 50))[number // 4 % 3], id="jumps", marks=pytest.mark.slow
+        ),
         pytest.param(lambda number: ((-12, 40), (100, 128), (80, 50))[number // 4 % 3], id="jumps, cut off at a side"),
     ],
 )

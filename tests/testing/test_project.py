@@ -65,6 +65,7 @@ def test_its_tests_and_those_of_the_how_to_pass(project: Path, server: TestServe
     assert "8 passed" in done.stdout
 
 
+@pytest.mark.slow  # it reads all of ours
 def test_mypy_finds_a_misspelt_option_and_nothing_else(project: Path) -> None:
     (project / "shop" / "typo.py").write_text(_TYPO)
     done = run(project, "mypy", "--no-error-summary", f"--cache-dir={ROOT / '.pytest_cache' / 'mypy'}")

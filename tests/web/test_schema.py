@@ -90,7 +90,7 @@ def build(db: Database, known: Accounts) -> FastAPI:
 def _labels() -> list[str]:
     app = build(cast("Database", None), service.open_accounts(CHEAP, secret=SECRET))
     routes = [each for each in app.routes if isinstance(each, Route) and each.include_in_schema]
-    return [f"{method} {route.path}" for route in routes for method in sorted(route.methods)]
+    return [f"{method} {route.path}" for route in routes for method in sorted(route.methods or ())]
 
 
 # They never end by themselves, so each request takes as long as the client has patience: tests of their own have them.
@@ -240,6 +240,7 @@ def test_whatever_an_administrator_sends_is_answered_as_documented(api: Api, ope
     send_as_administrator(api, operation, mode, examples=2)
 
 
+@pytest.mark.slow  # tests/attack has nobody in particular try every route, too
 @every_operation
 def test_whatever_nobody_in_particular_sends_is_answered_as_documented(api: Api, operation: Any) -> None:
     send_as_nobody(api, operation, examples=1)

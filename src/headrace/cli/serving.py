@@ -3,7 +3,6 @@
 import asyncio
 import errno
 import math
-import resource
 import signal
 import socket
 from collections.abc import AsyncIterator, Iterator, Sequence
@@ -24,6 +23,7 @@ from headrace.assembly.webhooks import webhooks
 from headrace.assets.routes import STREAMED
 from headrace.billing.payments.service import open_payments
 from headrace.cli.console_wiring import operators
+from headrace.cli.descriptors import allow_descriptors
 from headrace.cli.files_wiring import open_files
 from headrace.cli.metrics import served
 from headrace.cli.paying import order_config, wechatpay_config
@@ -204,17 +204,6 @@ def connection_limits(settings: Settings) -> ConnectionLimits:
         keep_alive=settings.api_keep_alive_timeout,
         trusted_proxies=settings.api_trusted_proxies,
     )
-
-
-def allow_descriptors(number: int) -> int:
-    """Let this process open so many files, as far as it may; gives how many it can. Never lowers what was allowed."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft == resource.RLIM_INFINITY or soft >= number:
-        return number
-    allowed = number if hard == resource.RLIM_INFINITY else min(number, hard)
-    # The usual 1024 is there for programs that use select(); uvloop does not.
-    resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, hard))
-    return allowed
 
 
 async def _reasons_not_ready(db: Database) -> Sequence[str]:
