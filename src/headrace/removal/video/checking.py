@@ -88,7 +88,7 @@ def check(
     result = Result(probe(order.result))
     reason = _out_of_shape(source, result.facts, package.stamps)
     remains = False
-    again: Box | None = None
+    again: tuple[Box, bool] | None = None
     if reason is None:
         _decode(result, source, samples, remover, package.stamps, lambda share: heed(_DECODED * share))
         if result.frames != package.written:
@@ -117,7 +117,8 @@ def check(
         round(changed / (source.width * source.height), 6),
         result.compared,
         remains,
-        None if again is None else turning.as_shown(again, source),
+        None if again is None else turning.as_shown(again[0], source),
+        again is not None and again[1],
         0.0 if worst is None else round(worst.residue, 4),
     ), result
 
@@ -173,8 +174,11 @@ def _decode(
 def _seen_again(
     order: VideoOrder, source: Facts, originals: list[Sample], result: Result, marks: list[Mark], chosen: list[Mark],
     heed: Callable[[], object],
-) -> Box | None:  # fmt: skip
-    """Where the eye, told that there was a mark, still sees one: a letter that was overlooked is in no outline."""
+) -> tuple[Box, bool] | None:  # fmt: skip
+    """Where the eye, told that there was a mark, still sees one: a letter that was overlooked is in no outline.
+
+    And whether that is where the mark was, and not beside it.
+    """
     facts = result.facts
     goes = {each.candidate.id for each in chosen}
     others = [each.inner for each in marks if each.candidate.id not in goes]
@@ -203,7 +207,9 @@ def _seen_again(
         lasts = _lasting(mark, path, originals, source, result)
         if seen or beside > _WORD * size or lasts > _LASTS:
             _, down, across = path[0] if path else (0.0, 0, 0)
-            return inner[0] + down, inner[1] + down, inner[2] + across, inner[3] + across
+            box = (inner[0] + down, inner[1] + down, inner[2] + across, inner[3] + across)
+            there = int((matte.alpha > solving.FAINTEST)[near].sum()) if matte is not None else 0
+            return box, lasts > _LASTS or (seen and 2 * there > inked.size)
     return None
 
 

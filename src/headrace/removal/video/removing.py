@@ -104,7 +104,7 @@ class Remover:
             fades = mark.candidate.kind is Kind.FADING
             eraser, residue = solving.way_of(
                 views, which, shown.layout, mark.box, mark.matte,
-                backgrounds=mark.candidate.backgrounds, fades=fades, heed=heed,
+                backgrounds=mark.candidate.backgrounds, fades=fades, filled=mark.filled, heed=heed,
             )  # fmt: skip
             if residue > solving.GONE:
                 self.hopeless = (

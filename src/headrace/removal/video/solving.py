@@ -227,11 +227,14 @@ def residue_of(samples: list[Sample], which: NDArray[np.intp], eraser: Eraser, *
 
 def way_of(
     samples: list[Sample], which: NDArray[np.intp], layout: Layout, box: Box, matte: Matte, *, backgrounds: int,
-    fades: bool, heed: Callable[[], object],
+    fades: bool, filled: bool, heed: Callable[[], object],
 ) -> tuple[Eraser, float]:  # fmt: skip
-    """The first way that leaves little of the mark, or the one that leaves least; and how much it leaves."""
+    """The first way that leaves little of the mark, or the one that leaves least; and how much it leaves.
+
+    ``filled`` leaves no choice but to fill in.
+    """
     tried: list[tuple[float, Eraser, float]] = []
-    for invent in (False, True):
+    for invent in (True,) if filled else (False, True):
         heed()
         eraser = Eraser(box, matte, layout, invent=invent)
         residue = residue_of(samples, which, eraser, fades=fades)
