@@ -158,7 +158,7 @@ def _decode(
         cut = last is None or float(np.abs(small - last).mean()) > _CUT << layout.shift
         if cut and (not result.shots or result.shots[-1].compared >= _FEWEST):
             result.shots.append(Shot(seconds))
-        last = small  # type: ignore[assignment]
+        last = small
         if number in checked:
             # Levels of the source's depth, which the erasers were made for.
             bright: Any = (planes[0] >> layout.shift).astype(np.uint16) << source.layout.shift
