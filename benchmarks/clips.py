@@ -218,7 +218,7 @@ def damage(source: Path, result: Path) -> list[str]:
     with av.open(str(source)) as one, av.open(str(result)) as other:
         for name in ("color_primaries", "color_trc", "colorspace", "color_range"):
             tags = [getattr(each.streams.video[0].codec_context, name) for each in (one, other)]
-            if tags[0] != tags[1]:
+            if tags[0] != tags[1] and (name, *tags) != ("color_range", 0, 1):  # unsaid, it is the usual one
                 found.append(f"{name} {tags[0]} -> {tags[1]}")
     tracks = ((kind, _packets(source, kind), _packets(result, kind)) for kind in ("audio", "subtitle"))
     return found + [f"{kind} {len(one)} -> {len(other)}" for kind, one, other in tracks if one != other]

@@ -1,6 +1,8 @@
 """What is left of a mark in a clip is seen, whichever way it was left. W-08"""
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import cv2
 import numpy as np
@@ -10,9 +12,9 @@ from numpy.typing import NDArray
 from headrace.removal.candidates import Outcome
 from headrace.removal.pipeline.model import FailureCode
 from headrace.removal.pipeline.video_stages import _refusal
-from headrace.removal.video import detecting, job, marks, solving, templates
+from headrace.removal.video import checking, detecting, job, marks, solving, templates
 from headrace.removal.video.erasing import Eraser
-from headrace.removal.video.model import Trouble, VideoOrder
+from headrace.removal.video.model import Check, Method, Trouble, VideoOrder
 from headrace.removal.video.planes import layout_of
 from headrace.removal.video.probing import probe
 from headrace.removal.video.sampling import Sample
@@ -124,3 +126,21 @@ def test_a_clip_is_as_clean_as_its_worst_shot(strength: float, outcome: Outcome,
     else:
         assert abs(report.check.residue_after) < 0.25 < report.check.worst_shot  # on average nothing is to be seen
         assert report.check.remains
+
+
+def test_what_computing_leaves_is_filled_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = clips.make(tmp_path / "in.mp4")
+    result = tmp_path / "out.mp4"
+    checked = checking.check
+    tried: list[bool] = []
+
+    def sees_it_at_first(*args: Any) -> tuple[Check, checking.Result]:
+        check, written = checked(*args)
+        tried.append(check.passed)
+        if len(tried) == 1:
+            check = replace(check, passed=False, remains=True, seen_again=(0, 0, 9, 9), seen_within=True)
+        return check, written
+
+    monkeypatch.setattr(checking, "check", sees_it_at_first)
+    report = job.process(VideoOrder(str(made.path), str(result)), nothing)
+    assert (report.outcome, report.method, len(tried)) == (Outcome.REMOVED, Method.BOTH, 2)

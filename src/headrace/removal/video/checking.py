@@ -25,6 +25,7 @@ Heed = Callable[[float], object]
 _LOOKED_AT = 24  # frames that are kept for the second look and for the preview
 _LOOKS = 4  # of these, that the eye looks at: it knows where
 _SEEN = 0.1  # how strong what is left is, from which on the mark is not gone
+_MOSTLY = 0.7  # of the looks: so many see what belongs to a mark
 _LARGE = 0.03  # of the mark: what is smaller is what compression left of an edge
 _LASTS = 0.3  # of the mark's edges: so much that stays of them is seen
 _WORD = 0.5  # of the mark: so much that stays beside it is a word that was overlooked
@@ -87,7 +88,7 @@ def check(
     result = Result(probe(order.result))
     reason = _out_of_shape(source, result.facts, package.stamps)
     remains = held_back = False
-    again: Box | None = None
+    again: tuple[Box, bool] | None = None
     if reason is None:
         _decode(result, source, samples, remover, package.stamps, lambda share: heed(_DECODED * share))
         if result.frames != package.written:
@@ -117,7 +118,8 @@ def check(
         round(changed / (source.width * source.height), 6),
         result.compared,
         remains,
-        None if again is None else turning.as_shown(again, source),
+        None if again is None else turning.as_shown(again[0], source),
+        again is not None and again[1],
         held_back,
         0.0 if worst is None else round(worst.residue, 4),
     ), result
@@ -158,7 +160,7 @@ def _decode(
         cut = last is None or float(np.abs(small - last).mean()) > _CUT << layout.shift
         if cut and (not result.shots or result.shots[-1].compared >= _FEWEST):
             result.shots.append(Shot(seconds))
-        last = small  # type: ignore[assignment]
+        last = small
         if number in checked:
             # Levels of the source's depth, which the erasers were made for.
             bright: Any = (planes[0] >> layout.shift).astype(np.uint16) << source.layout.shift
@@ -174,13 +176,15 @@ def _decode(
 def _seen_again(
     order: VideoOrder, source: Facts, originals: list[Sample], result: Result, marks: list[Mark], chosen: list[Mark],
     heed: Callable[[], object],
-) -> Box | None:  # fmt: skip
-    """Where the eye, told that there was a mark, still sees one: a letter that was overlooked is in no outline."""
+) -> tuple[Box, bool] | None:  # fmt: skip
+    """Where the eye, told that there was a mark, still sees one: a letter that was overlooked is in no outline.
+
+    And whether that is where the mark was, and not beside it.
+    """
     facts = result.facts
     goes = {each.candidate.id for each in chosen}
     others = [each.inner for each in marks if each.candidate.id not in goes]
-    stays = turning.keep_as_stored(order, facts) + others
-    barred = [_wider(box, _RIM, facts) for box in stays]
+    barred = [_wider(box, _RIM, facts) for box in turning.keep_as_stored(order, facts) + others]
     for mark in chosen:
         path = _path_in(mark, result.samples, facts)
         begins, ends = mark.within or (0.0, math.inf)
@@ -190,26 +194,33 @@ def _seen_again(
         inner = mark.inner if order.told else wider(mark, shown)  # told: somebody said where it ends
         placed = Placed((0, 0, 1, 1), begins, ends)
         found = detecting.told(shown, samples, [(inner, placed)], None, order.threads, heed, most=_LOOKS)[0]
-        allowed = None if path else detecting.allowed(found, barred)
+        near = _near(mark, found, shown)
+        allowed = detecting.allowed(found, [] if path else barred)
+        if path or mark.candidate.backgrounds >= solving.MANY_PICTURES:
+            # What is beside a mark and of it is there in all pictures; other words and things are in some.
+            allowed &= near | (np.mean([look.odds > 0 for look in found.looks], 0) > _MOSTLY)
         matte = solving.matte_of(found, samples, shown.layout, allowed, heed)
         inked = np.zeros(0) if matte is None else matte.alpha[matte.alpha > solving.FAINTEST]
         size = int((mark.matte.alpha > solving.FAINTEST).sum())
         seen = inked.size > _LARGE * size and float(inked.mean()) >= _SEEN
-        beside = int((_beside(mark, found, samples, shown) & detecting.allowed(found, [] if path else barred)).sum())
+        # What stays beside it, while the pictures beneath change, is a part that was overlooked.
+        stays = solving.stays_with(near, found, samples, shown.layout) & ~near
+        beside = int((stays & detecting.allowed(found, [] if path else barred)).sum())
         lasts = _lasting(mark, path, originals, source, result)
         if seen or beside > _WORD * size or lasts > _LASTS:
             _, down, across = path[0] if path else (0.0, 0, 0)
-            return inner[0] + down, inner[1] + down, inner[2] + across, inner[3] + across
+            box = (inner[0] + down, inner[1] + down, inner[2] + across, inner[3] + across)
+            there = int((matte.alpha > solving.FAINTEST)[near].sum()) if matte is not None else 0
+            return box, lasts > _LASTS or (seen and 2 * there > inked.size)
     return None
 
 
-def _beside(mark: Mark, found: detecting.Found, samples: list[Sample], facts: Facts) -> NDArray[np.bool_]:
-    """What stays beside a mark that moved, while the pictures beneath it change: a part that was overlooked."""
+def _near(mark: Mark, found: detecting.Found, facts: Facts) -> NDArray[np.bool_]:
+    """Where, in the box of what is looked at, the mark was."""
     top, bottom, left, right = found.box
     whole = np.zeros((facts.height, facts.width), np.uint8)
     whole[mark.box[0] : mark.box[1], mark.box[2] : mark.box[3]] = mark.matte.loose
-    near = cv2.dilate(whole, np.ones((2 * _RIM + 1,) * 2, np.uint8)).view(np.bool_)[top:bottom, left:right]
-    return solving.stays_with(near, found, samples, facts.layout) & ~near
+    return cv2.dilate(whole, np.ones((2 * _RIM + 1,) * 2, np.uint8)).view(np.bool_)[top:bottom, left:right]
 
 
 def _lasting(mark: Mark, path: Path, originals: list[Sample], source: Facts, result: Result) -> float:

@@ -42,6 +42,7 @@ _PROBED, _SAMPLED, _FOUND, _SOLVED, _WRITTEN, _CHECKED = 1, 8, 18, 22, 88, 99
 # The score of what persists without an outline: somebody must say whether it is a mark.
 _UNSHOWN = 0.6
 _FURTHER = 4  # times the height of a mark, around it: its words may be overlooked where only its logo is seen
+_MORE_TRIES = 2  # where the check says what to do otherwise
 _WIDE = 0.35  # of the frame: a mark that covers more is as good as all over it
 _HIDES = 0.85  # of alpha: what lets so little through and moves may be a thing of the picture
 
@@ -83,10 +84,12 @@ def remove(order: VideoOrder, progress: Progress, *, found: list[Mark] | None = 
     done = _carried_out(order, told, chosen, progress)
     if isinstance(done, str):
         return replace(_report(told, Outcome.FAILED, done, began), trouble=_trouble(told, chosen))
-    other = _otherwise(order, told, chosen, done.check, lambda: progress(_CHECKED))
-    if other is not None:
-        again = _carried_out(order, told, other, lambda _: progress(_CHECKED))
-        done, chosen = (done, chosen) if isinstance(again, str) else (again, other)
+    for _ in range(_MORE_TRIES):
+        other = _otherwise(order, told, chosen, done.check, lambda: progress(_CHECKED))
+        again = None if other is None else _carried_out(order, told, other, lambda _: progress(_CHECKED))
+        if other is None or again is None or isinstance(again, str):
+            break
+        done, chosen = again, other
     check, package = done.check, done.package
     report = _report(told, Outcome.REMOVED if check.passed else Outcome.FAILED, check.reason, began)
     if not check.passed:
@@ -127,6 +130,8 @@ def _otherwise(
         fixed = [each for each in chosen if each.candidate.kind is Kind.FIXED]
         faded = [replace(each, candidate=replace(each.candidate, kind=Kind.FADING)) for each in fixed]
         return [*(each for each in chosen if each.candidate.kind is not Kind.FIXED), *faded] if fixed else None
+    if check.seen_within and any(not each.filled for each in chosen):
+        return [replace(each, filled=True) for each in chosen]
     if check.seen_again is not None and not order.told:
         # Some of it was overlooked: what lies around is looked at as if somebody had said that the mark goes on there.
         return [_looked_wider(mark, order, told, heed) for mark in chosen]

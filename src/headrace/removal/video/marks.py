@@ -26,6 +26,7 @@ class Mark:
     path: Path = ()  # of the window, in the samples
     window: tuple[int, int] = (0, 0)  # its height and width
     within: tuple[float, float] | None = None  # seconds: at other times nothing changes
+    filled: bool = False  # whether it is to be filled in: computing was tried, and left some of it
 
     @property
     def inner(self) -> Box:

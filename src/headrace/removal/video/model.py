@@ -133,6 +133,7 @@ class Check:
     frames: int  # that were compared
     remains: bool = False  # the mark, or some of it
     seen_again: Rectangle | None = None  # where a second look at the result finds some of it, as the clip is shown
+    seen_within: bool = False  # whether that is where the mark was, and not beside it
     held_back: bool = False  # only for what `accept_poor` lets pass: whoever orders it so gets this one
     worst_shot: float = 0.0  # how much of the mark is in the shot that has most of it
 

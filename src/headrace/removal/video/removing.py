@@ -22,8 +22,9 @@ from headrace.removal.video.sampling import Box, Sample
 _AHEAD = 3  # frames on either side that say, together with it, how strong a mark is in a frame
 _ON, _OFF = 0.75, 0.2  # of its usual strength: from here on it is all there; under it, gone
 _FAINTEST, _MOST, _SHADES = 0.06, 1.2, 32  # of one that fades: gone under this, no stronger, told apart so finely
-_STAYS = 0.3  # a mark that is always there is gone only under this
+_STAYS = 0.2  # a mark that is always there is gone only under this
 _CLEAR, _OPEN = 6.0, (0.35, 0.65)  # an outline so strong tells by itself, but for strengths between these
+_JUMPS = 0.15  # of its strength: a frame that differs by more from those around it speaks for itself
 _MOMENT = 1e-4  # seconds: what times are off by rounding
 _CHECKED = 240  # frames that the residue is read off, at the most
 
@@ -63,14 +64,15 @@ class _Off:
         if weight >= _CLEAR and not _OPEN[0] < own < _OPEN[1] and self.kind is not Kind.FADING:
             return self._settled(own)
         values = sorted(self.window)
-        total = sum(weight for _, weight in values)
+        total = sum(each for _, each in values)
         if total <= 0:
             return 1.0 if self.kind is Kind.FIXED else 0.0
         passed = 0.0
-        for value, weight in values:
-            passed += weight
+        for value, each in values:
+            passed += each
             if passed >= total / 2:
-                return self._settled(value)
+                jumps = self.kind is Kind.FADING and weight >= _CLEAR and abs(own - value) > _JUMPS  # with a cut, say
+                return self._settled(own if jumps else value)
         return 1.0
 
     def _settled(self, value: float) -> float:
@@ -102,7 +104,7 @@ class Remover:
             fades = mark.candidate.kind is Kind.FADING
             eraser, residue = solving.way_of(
                 views, which, shown.layout, mark.box, mark.matte,
-                backgrounds=mark.candidate.backgrounds, fades=fades, heed=heed,
+                backgrounds=mark.candidate.backgrounds, fades=fades, filled=mark.filled, heed=heed,
             )  # fmt: skip
             if residue > solving.GONE:
                 self.hopeless = (

@@ -28,6 +28,7 @@ FAINTEST = 0.05  # of alpha: less is nothing
 MANY_PICTURES = 8  # different backgrounds, from which on edges that stay are the mark's
 _LEAST_EDGE, _EDGES = 2.5, 5.0  # levels a pixel; and how many times the usual step
 _STROKE, _BETWEEN = 5, 13  # pixels: across a stroke; between parts of one mark
+_STROKES, _CHANGES = 9, 8.0  # pairs of pixels: wider than strokes; and levels by which what is beside one changes
 _NEARBY = 65  # pixels: twice as far as a mark may go on unseen
 _DOUBTED = 0.3  # of the strength that the eye sees: with less the frames tell nothing of it
 _TELLING, _FEWEST_VALUES = 1.0, 6  # an outline that says something of the strength; and frames that have one
@@ -79,8 +80,9 @@ def stays_with(mask: Mask, found: Found, samples: list[Sample], layout: Layout) 
     """What has edges that stay over all pictures, in and around a mask of the box; nothing where they are few."""
     if found.backgrounds < MANY_PICTURES or not mask.any():
         return np.zeros_like(mask)
-    edges = _edges([samples[number] for number in varied(found.which, _VIEWS)], layout, found.box)
-    strong = edges > max(_LEAST_EDGE, _EDGES * float(np.median(edges)))
+    views = [samples[number] for number in varied(found.which, _VIEWS)]
+    edges = _edges(views, layout, found.box)
+    strong = (edges > max(_LEAST_EDGE, _EDGES * float(np.median(edges)))) & _restless(views, layout, found.box)
     whole = cv2.morphologyEx(strong.view(np.uint8), cv2.MORPH_CLOSE, np.ones((_STROKE, _STROKE), np.uint8))
     whole = _without_lines(whole.astype(np.uint8))
     joined = cv2.dilate(whole | mask.view(np.uint8), np.ones((_BETWEEN, _BETWEEN), np.uint8))
@@ -95,6 +97,18 @@ def _edges(samples: list[Sample], layout: Layout, box: Box) -> NDArray[np.float3
     right, down = persistent_steps([each.crop(layout, box)[..., :1].copy() for each in samples])
     steep: NDArray[np.float32] = np.hypot(right, down)[..., 0]
     return steep
+
+
+def _restless(samples: list[Sample], layout: Layout, box: Box) -> Mask:
+    """Where the picture changes, by half of the frames: what a camera at rest sees stays as well, and is no mark."""
+    top, bottom, left, right = box
+    few = samples[:: max(1, len(samples) // _TRIED)]
+    stack = np.stack([each.planes[0][top:bottom:2, left:right:2] >> layout.shift for each in few])
+    low, high = len(few) // 4, len(few) - 1 - len(few) // 4
+    ordered = np.partition(stack, (low, high), axis=0)
+    spread = (ordered[high] - ordered[low]).astype(np.float32)
+    near = cv2.dilate(spread, np.ones((_STROKES, _STROKES), np.uint8))
+    return cv2.resize(near, (right - left, bottom - top), interpolation=cv2.INTER_NEAREST) > _CHANGES
 
 
 def _without_lines(edges: NDArray[np.uint8]) -> NDArray[np.uint8]:
@@ -213,11 +227,14 @@ def residue_of(samples: list[Sample], which: NDArray[np.intp], eraser: Eraser, *
 
 def way_of(
     samples: list[Sample], which: NDArray[np.intp], layout: Layout, box: Box, matte: Matte, *, backgrounds: int,
-    fades: bool, heed: Callable[[], object],
+    fades: bool, filled: bool, heed: Callable[[], object],
 ) -> tuple[Eraser, float]:  # fmt: skip
-    """The first way that leaves little of the mark, or the one that leaves least; and how much it leaves."""
+    """The first way that leaves little of the mark, or the one that leaves least; and how much it leaves.
+
+    ``filled`` leaves no choice but to fill in.
+    """
     tried: list[tuple[float, Eraser, float]] = []
-    for invent in (False, True):
+    for invent in (True,) if filled else (False, True):
         heed()
         eraser = Eraser(box, matte, layout, invent=invent)
         residue = residue_of(samples, which, eraser, fades=fades)
