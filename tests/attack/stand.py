@@ -4,12 +4,17 @@ import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import httpx
 from fastapi import FastAPI
 
 from headrace.database import Database
+from headrace.removal.pipeline.messages import failure
+from headrace.removal.pipeline.model import FailureCode, Names, RemovalOrder, Stage
+from headrace.removal.pipeline.types import removal_types
+from headrace.tasks.context import TaskContext
 from tests.assets.stand import png
 from tests.attack.routes import Route, Unclassified
 from tests.web.test_everything_is_audited import NOT_CHANGES, RECIPES, Sent, World, whole_api
@@ -69,23 +74,27 @@ async def _archived(world: World) -> Sent:
     return Sent(query={"task_id": await world.result()})
 
 
+class _HoldsBack:
+    """Makes no result that is good enough, and leaves a picture of it."""
+
+    def __init__(self, files: Path) -> None:
+        self._files = files
+
+    async def remove(self, context: TaskContext, _order: RemovalOrder) -> dict[str, Any]:
+        name = f"step/{context.user_id}/{context.task_id}/0.held_back.jpg"
+        (self._files / name).parent.mkdir(parents=True, exist_ok=True)
+        (self._files / name).write_bytes(b"jpeg")
+        async with context.step(Stage.INPAINTING) as step:
+            step.detail = {"files": {str(Names.HELD_BACK): name}}
+            raise failure(FailureCode.POOR_RESULT)
+
+    async def detect(self, _context: TaskContext, _order: RemovalOrder) -> dict[str, Any]:
+        raise NotImplementedError
+
+
 async def _held_back(world: World) -> Sent:
-    """A removal that ended with a result which is not handed out, as a worker would leave it."""
     task_id = await world.removal()
-    ended = """
-UPDATE headrace.tasks SET status = 'FAILED', error_code = 'POOR_RESULT', finished_at = now() WHERE id = $1
-RETURNING user_id
-"""
-    (row,) = await world.db.fetch_alone(ended, task_id)
-    name = f"step/{row['user_id']}/{task_id}/0.held_back.jpg"
-    step = """
-INSERT INTO headrace.task_steps (task_id, step_name, status, detail_json)
-VALUES ($1, 'INPAINTING', 'FAILED', jsonb_build_object('files', jsonb_build_object('held_back.jpg', $2::text)))
-RETURNING id
-"""
-    await world.db.fetch_alone(step, task_id, name)
-    (world.files / name).parent.mkdir(parents=True, exist_ok=True)
-    (world.files / name).write_bytes(b"jpeg")
+    await world.worked(removal_types(_HoldsBack(world.files)), task_id)
     return Sent({"task_id": task_id})
 
 

@@ -220,6 +220,7 @@ def test_tasks_are_listed_filtered_and_shown(headrace: Headrace) -> None:
     headrace("tasks", "cancel", made[0])
     listed = json.loads(headrace("tasks", "list", "--json").out)
     assert [task["id"] for task in listed] == list(reversed(made))
+    assert json.loads(headrace("tasks", "list", "--internal", "--json").out) == listed
     assert "payload" not in listed[0]
     assert len(json.loads(headrace("tasks", "list", "--limit", "2", "--json").out)) == 2
     assert [task["id"] for task in json.loads(headrace("tasks", "list", "--status", "canceled", "--json").out)] == [

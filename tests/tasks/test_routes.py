@@ -248,6 +248,11 @@ async def test_lists_are_filtered_and_paged(bench: Bench, ada: httpx.AsyncClient
     assert await ids_of(status="CANCELED") == made[:1]
     assert await ids_of(status=["CANCELED", "QUEUED"]) == made[::-1]
     assert await ids_of(queue="slow") == made[5::-2]
+    await bench.db.fetch_alone(
+        "UPDATE headrace.tasks SET task_type = 'headrace.tidy' WHERE id = $1 RETURNING id", made[6]
+    )
+    assert await ids_of(internal=False) == made[5::-1]  # without those of the product itself
+    assert await ids_of(internal=False, status="QUEUED", queue="fast") == [made[4], made[2]]
     assert await ids_of(type="broken") == []
     middle = (await bench.row(made[3]))["created_at"]
     assert await ids_of(created_after=middle.isoformat()) == made[6:2:-1]

@@ -171,16 +171,20 @@ class World:
     async def result(self) -> str:
         """A task that is over, with a file as its result."""
         task_id: str = (await self.send("POST", "/v1/tasks", {"type": "makes_a_file"})).json()["id"]
+        await self.worked(self.makers, task_id)
+        return task_id
+
+    async def worked(self, types: Registry, task_id: str) -> None:
+        """Let a worker with these types run until the task is over."""
         stop = asyncio.Event()
         config = WorkerConfig(poll_every=timedelta(milliseconds=20), scratch=self.files / "scratch")
-        working = asyncio.create_task(Worker(self.db, self.makers, followers(), config).run(stop))
+        working = asyncio.create_task(Worker(self.db, types, followers(), config).run(stop))
         async with asyncio.timeout(60):
-            done = "SELECT FROM headrace.tasks WHERE id = $1 AND status = 'SUCCEEDED'"
+            done = "SELECT FROM headrace.tasks WHERE id = $1 AND status IN ('SUCCEEDED', 'FAILED')"
             while not await self.db.fetch_alone(done, task_id):
                 await asyncio.sleep(0.02)
         stop.set()
         await working
-        return task_id
 
     @property
     def makers(self) -> Registry:

@@ -9,6 +9,7 @@ let timer: ReturnType<typeof setInterval> | undefined;
 
 function subscribe(tell: () => void): () => void {
   listeners.add(tell);
+  if (timer === undefined) now = Date.now(); // it stood still while no page showed a time
   timer ??= setInterval(() => {
     now = Date.now();
     for (const each of listeners) each();

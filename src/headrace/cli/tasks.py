@@ -38,6 +38,9 @@ def list_(
             "everybody's."
         ),
     ] = None,
+    internal: Annotated[
+        bool, typer.Option("--internal", help="Headrace's own tasks, too: their types begin with headrace.")
+    ] = False,
     limit: Annotated[int, typer.Option(min=1, max=10_000, help="How many at the most.")] = 20,
     json: Json = False,
 ) -> None:
@@ -45,6 +48,8 @@ def list_(
 
     async def act(api: Api) -> Sequence[Any]:
         asked = given(status=status or None, type=type_, queue=queue, user_id=await user_id_of(api, user))
+        if not internal and type_ is None:
+            asked["internal"] = False
         return await api.list(path("tasks"), asked, limit=limit)
 
     found = perform("tasks list", act)

@@ -1,4 +1,4 @@
-import { Button, Group, Stack, Text } from "@mantine/core";
+import { Anchor, Button, Group, Stack, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "react-router";
 import { api, data, type EntryOut, type EntryStatus, type Source, useListing, type VerificationOut } from "../../api";
@@ -80,7 +80,12 @@ export default function LedgerPage() {
       key: "task",
       header: t("task"),
       width: "8rem",
-      cell: (entry) => entry.task_id && <Link to={`/tasks/${entry.task_id}`}>…{entry.task_id.slice(-6)}</Link>,
+      cell: (entry) =>
+        entry.task_id && (
+          <Anchor component={Link} to={`/tasks/${entry.task_id}`} size="sm">
+            …{entry.task_id.slice(-6)}
+          </Anchor>
+        ),
     },
     { key: "remark", header: t("remark"), width: "minmax(6rem, 1fr)", cell: (entry) => entry.remark, phone: "hidden" },
     { key: "when", header: t("when"), width: "7.5rem", cell: (entry) => <Time at={entry.created_at} /> },

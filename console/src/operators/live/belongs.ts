@@ -25,13 +25,14 @@ function isRunning({ status }: TaskItemOut): boolean {
 }
 
 export function taskBelongs(task: TaskItemOut, filter: unknown): boolean {
-  const { owner, status, type, queue, created_after, created_before } = filter as TaskFilterIn;
+  const { owner, status, type, queue, created_after, created_before, internal } = filter as TaskFilterIn;
   return (
     isNew(task.created_at) &&
     (!owner || owner === "*" || owner === task.user_id) &&
     (!status || status.includes(task.status) || (status.includes("RUNNING") && isRunning(task))) &&
     (!type || type === task.type) &&
     (!queue || queue === task.queue) &&
+    (internal !== false || !task.type.startsWith("headrace.")) &&
     (!created_after || Date.parse(task.created_at) >= Date.parse(created_after)) &&
     (!created_before || Date.parse(task.created_at) < Date.parse(created_before))
   );

@@ -16,11 +16,14 @@ export function FilterWords({ filter }: { filter: Readonly<Record<string, unknow
     created_before: part("created"),
     owner: t("whose"),
     ids: part("id"),
+    internal: part("type"),
     name: part("id"),
   };
   const shown = Object.entries(filter).filter(
-    ([name, value]) => value !== undefined && value !== null && !(name === "owner" && value === "*"),
+    ([name, value]) =>
+      value !== undefined && value !== null && name !== "internal" && !(name === "owner" && value === "*"),
   );
+  if (filter.internal === false) shown.push(["internal", t("notInternal")]);
   if (shown.length === 0) return <p className={classes.words}>{t("everything")}</p>;
   return (
     <dl className={classes.words}>

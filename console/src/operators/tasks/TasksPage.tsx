@@ -1,4 +1,4 @@
-import { Button, Menu, Progress } from "@mantine/core";
+import { Button, Menu, Progress, Switch } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useEffect, useMemo, useState } from "react";
 import { Link } from "react-router";
@@ -48,7 +48,10 @@ export default function TasksPage() {
   const t = useText(taskTexts);
   const part = useText(partTexts);
   const common = useText(commonTexts);
-  const defaults = useMemo(() => ({ status: "", type: "", queue: "", owner: "", range: rememberedRange() }), []);
+  const defaults = useMemo(
+    () => ({ status: "", type: "", queue: "", owner: "", internal: "", range: rememberedRange() }),
+    [],
+  );
   const filters = useFilters(defaults);
   const { values, set } = filters;
   const since = useSince(values.range);
@@ -59,14 +62,16 @@ export default function TasksPage() {
       ...(values.type ? { type: values.type } : {}),
       ...(values.queue ? { queue: values.queue } : {}),
       ...(since ? { created_after: since } : {}),
+      // The product's own come every minute, and hide what somebody looks for.
+      ...(values.internal || values.type ? {} : { internal: false }),
     }),
     [values, since],
   );
   const listing = useListing<TaskItemOut>(
     ["tasks", "all", filter],
     (cursor) => {
-      const { owner, status, type, queue, created_after } = filter;
-      const query = { user_id: owner ?? "*", status, type, queue, created_after, cursor, limit: 50 };
+      const { owner, status, type, queue, created_after, internal } = filter;
+      const query = { user_id: owner ?? "*", status, type, queue, created_after, internal, cursor, limit: 50 };
       const given = Object.fromEntries(Object.entries(query).filter(([, value]) => value !== undefined));
       return data(api.GET("/v1/tasks", { params: { query: given } }));
     },
@@ -153,6 +158,12 @@ export default function TasksPage() {
         <TextFilter label={part("queue")} value={values.queue} onChange={(queue) => set({ queue })} width={140} />
         <TextFilter label={part("owner")} value={values.owner} onChange={(owner) => set({ owner })} />
         <RangeFilter value={values.range} onChange={(range) => set({ range })} />
+        <Switch
+          size="sm"
+          label={t("internal")}
+          checked={values.internal !== ""}
+          onChange={(event) => set({ internal: event.currentTarget.checked ? "shown" : "" })}
+        />
       </FilterBar>
       {chosen.size > 0 && (
         <div className={classes.bar}>

@@ -15,7 +15,8 @@ _PAGE = 200
 async def list_tasks(request: Request) -> list[Any]:
     asked = request.params
     statuses = sorted({TaskStatus(word) for word in asked.get("status", ())}) or None
-    wanted = Filter(request.owner, statuses, asked.get("type"), asked.get("queue"))
+    internal = asked.get("internal", True)
+    wanted = Filter(request.owner, statuses, asked.get("type"), asked.get("queue"), internal=internal)
     found: list[Task] = []
     mark = None
     async with request.begin() as tx:

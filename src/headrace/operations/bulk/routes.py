@@ -60,6 +60,7 @@ async def count_tasks(
     user_id: Annotated[
         str | None, Query(max_length=64, description="Whose, for administrators: a user's id, or `*` for everybody's.")
     ] = None,
+    internal: Annotated[bool, Query(description="Tasks of the product itself, too.")] = True,
 ) -> CountOut:
     """How many tasks a filter matches: what a person is shown before anything is done to them."""
     wanted = TaskFilterIn.model_construct(
@@ -70,6 +71,7 @@ async def count_tasks(
         created_before=created_before,
         owner=user_id,
         ids=None,
+        internal=internal,
     )
     async with db.transaction(readonly=True) as tx:
         return CountOut.of(await service.count_matching_tasks(tx, caller, action, wanted))

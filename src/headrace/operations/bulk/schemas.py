@@ -35,6 +35,7 @@ class TaskFilterIn(_Body):
     created_after: Instant | None = None
     created_before: Instant | None = None
     owner: _Owner = None
+    internal: Annotated[bool, Field(description="Tasks of the product itself, too.")] = True
     ids: Annotated[
         list[_Id] | None,
         Field(
@@ -49,7 +50,13 @@ class TaskFilterIn(_Body):
             given |= {*RUNNING}
         chosen = given & (action.applies_to if action else set(TaskStatus))
         return Filter(
-            _whose(self.owner, user_id), sorted(chosen), self.type, self.queue, self.created_after, self.created_before
+            _whose(self.owner, user_id),
+            sorted(chosen),
+            self.type,
+            self.queue,
+            self.created_after,
+            self.created_before,
+            self.internal,
         )
 
 

@@ -46,6 +46,9 @@ async def list_tasks(
     user_id: Annotated[
         str | None, Query(max_length=64, description="Whose, for administrators: a user's id, or `*` for everybody's.")
     ] = None,
+    internal: Annotated[
+        bool, Query(description="Tasks of the product itself, too, whose types begin with `headrace.`.")
+    ] = True,
 ) -> Page[TaskItemOut]:
     """Your tasks, newest first. Their payloads and results are left out here.
 
@@ -61,8 +64,9 @@ async def list_tasks(
         queue=queue,
         since=created_after,
         until=created_before,
+        internal=internal,
     )
-    wanted = Filter(_owner(caller, user_id), statuses, type, queue, created_after, created_before)
+    wanted = Filter(_owner(caller, user_id), statuses, type, queue, created_after, created_before, internal)
     async with db.transaction() as tx:
         found = await service.list_tasks(tx, caller, wanted, older_than=listing.after, limit=listing.fetch)
     page = listing.page(found.tasks, mark=lambda task: (task.created_at, task.id), item=TaskItemOut.of)

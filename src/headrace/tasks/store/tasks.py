@@ -13,6 +13,7 @@ from headrace.tasks.model import Task, TaskId, TaskStatus
 # A list looks at no more rows than this for one page. Filters that no index serves, and rows that are deleted, then
 # make short pages instead of slow ones; the page says where to go on.
 WALK = 5000
+INTERNAL = "headrace."  # what types of the product itself begin with
 
 # Both rows in one statement, and so in one snapshot: the engine writes them together.
 _SHOWN = """
@@ -73,6 +74,12 @@ class Filter:
     queue: str | None = None
     created_since: datetime | None = None
     created_until: datetime | None = None
+    internal: bool = True  # those of the product itself, too
+
+    @property
+    def left_out(self) -> str | None:
+        """What the types begin with that are left out."""
+        return None if self.internal else INTERNAL
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +117,7 @@ async def count_tasks(tx: Tx, wanted: Filter, *, most: int) -> int:
         .is_null("deleted_at")
         .eq("task_type", wanted.task_type)
         .eq("queue", wanted.queue)
+        .begins_otherwise("task_type", wanted.left_out)
     )
     sql = f"SELECT count(*) FROM (SELECT FROM headrace.tasks {where.sql} LIMIT ${where.next}) AS found"
     count: int = await tx.fetchval(sql, *where.args, most)
@@ -171,6 +179,7 @@ def _walk(where: Where, wanted: Filter, status: TaskStatus | None, older_than: M
 
 def _rest(where: Where, wanted: Filter) -> Where:
     where = where.is_null("task.deleted_at").eq("task.task_type", wanted.task_type).eq("task.queue", wanted.queue)
+    where = where.begins_otherwise("task.task_type", wanted.left_out)
     return where.among("task.status", wanted.statuses) if wanted.user_id is None else where
 
 
