@@ -118,8 +118,7 @@ def test_grain_is_not_printed_onto_the_pages_and_a_mark_that_drowns_in_it_stays(
     grain: int, outcome: Outcome, tmp_path: Path
 ) -> None:  # W-03
     rng = np.random.default_rng(3)
-    noise = [rng.normal(0, 1.8 * grain, (SIZE[1], SIZE[0])).astype(np.float32) for _ in range(5)]
-    noise = [cv2.GaussianBlur(each, (0, 0), 0.6) for each in noise]
+    noise = [cv2.GaussianBlur(rng.normal(0, 1.8 * grain, SIZE[::-1]), (0, 0), 0.6) for _ in range(5)]
 
     def grey(picture: Image.Image, number: int) -> Image.Image:
         level = np.asarray(picture.convert("L"), np.float32) * np.float32(0.85) + noise[number]

@@ -64,15 +64,16 @@ def process(order: Order, progress: Progress, folder: Path) -> Report:
         width=width,
         height=height,
         score=seen.facts["score"],
-        regions=tuple(
-            MarkedRegion(*each["box"], score=each["score"], pixels=each["box"][2] * each["box"][3])
-            for each in seen.candidates
-            if each["score"] >= order.least_score
-        ),
+        regions=tuple(_region(each) for each in seen.candidates if each["score"] >= order.least_score),
         covered=seen.facts["covered"],
         seconds=round(time.monotonic() - began, 3),
         removal=removal,
     )
+
+
+def _region(candidate: dict[str, Any]) -> MarkedRegion:
+    left, top, width, height = candidate["box"]
+    return MarkedRegion(left, top, width, height, candidate["score"], width * height)
 
 
 def _removed(

@@ -114,8 +114,7 @@ def _found(eye: Detector, canvas: Picture, half: Copy | None, quarter: Copy | No
     boxes = cut_up(*size) if everywhere or coarse is None else _tiles_around(coarse)
     seen, looked = eye.fine(canvas, boxes)
     judged = _made_out(canvas, seen, seen[0] if coarse is None else coarse, looked, eye.prior)
-    # Where somebody drew a box, each pixel is likelier a mark anyway: filling in would spread beyond it.
-    if half and not judged.repeated and eye.prior == 0:
+    if half and not judged.repeated:
         scales.fill_in(seen, half.seen, judged.tight, judged.certainty)
     _complete(canvas, seen, judged)
     if isinstance(eye, HintedDetector) and eye.prior > 0 and not judged.repeated:

@@ -48,7 +48,6 @@ _POOR = (
 # its outline is gone, the score, the share of pixels that were invented, and the means of probability and alpha.
 # A logistic regression on 135 results for calibration pictures (docs/why/eye-model-card.md).
 _GOOD, _GOOD_OFFSET = np.array([2.071, 5.91, 0.671, 4.616, -3.954]), -8.892
-_SAID = 0.4  # where somebody said that it is a mark the score is high for that, and says less of the result
 
 
 @dataclass(slots=True)
@@ -162,7 +161,7 @@ def _chance_of_good(account: _Account, taken: Detection) -> float:
     gone = 1 - account.after / account.before if account.before > 0 else 1.0
     invented = account.invented / (account.computed + account.invented)
     means = (float(plane[taken.tight].mean()) / 255 for plane in (taken.likely, taken.strength))
-    told = _GOOD @ np.array([gone, taken.score, invented, *means]) + _GOOD_OFFSET - _SAID * taken.confirmed
+    told = _GOOD @ np.array([gone, taken.score, invented, *means]) + _GOOD_OFFSET
     return float(1 / (1 + np.exp(-told)))
 
 

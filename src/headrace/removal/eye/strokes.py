@@ -91,7 +91,7 @@ def _strokes(picture: Picture, tight: Mask, inside: Mask) -> Mask:
 def _ground(picture: Picture, tight: Mask, short: int) -> Plane:
     side = int(np.clip(_SQUARE * short, _SMALLEST, _LARGEST)) | 1
     bare = fill(picture.astype(np.float32), loosened(tight)) if tight.any() else picture
-    return cv2.medianBlur(bare.astype(np.uint8), side).astype(np.float32)  # type: ignore[no-any-return]
+    return cv2.medianBlur(bare.astype(np.uint8), side).astype(np.float32)
 
 
 def _way(differs: Plane, tight: Mask, inside: Mask) -> NDArray[np.float32] | None:

@@ -135,9 +135,9 @@ def _without_grain(drop: Plane, near: NDArray[np.bool_]) -> tuple[Plane, float]:
     grain = float(np.median(np.abs(beside - usual)))
     if grain < _GRAINY:
         return np.maximum(drop, 0), 0.0
-    smooth = drop - usual.astype(np.float32)
+    smooth: Plane = drop - usual.astype(np.float32)
     for _ in range(_ROUNDS):
-        smooth = cv2.medianBlur(smooth, 5).reshape(drop.shape)
+        smooth = np.asarray(cv2.medianBlur(smooth, 5), np.float32).reshape(drop.shape)
     return np.maximum(smooth, 0), float(np.quantile(np.abs(smooth[~near]), _SELDOM))
 
 
