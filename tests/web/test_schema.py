@@ -98,7 +98,7 @@ ENDLESS = {"GET /v1/notifications/events", "GET /v1/admin/changes"}
 LABELS = [each for each in _labels() if each not in ENDLESS]
 
 
-@pytest.fixture(scope="module")
+@cache
 def described() -> dict[str, Any]:
     """All operations by their labels."""
     import schemathesis
@@ -111,8 +111,8 @@ def described() -> dict[str, Any]:
 
 
 @pytest.fixture
-def operation(described: dict[str, Any], label: str) -> Any:
-    return described[label]
+def operation(label: str) -> Any:
+    return described()[label]
 
 
 class Api:
