@@ -1,5 +1,6 @@
 """Commands that are about one user: by username or by id, one way for all of them."""
 
+import getpass
 import json
 from collections.abc import Callable
 from typing import Any
@@ -43,6 +44,7 @@ def test_a_user_is_named_by_username_or_id(headrace: Headrace, migrated: Place) 
         assert answer(headrace("configs", "set", "features", "{}", "--user", name, "--json"))["scope_id"] == row["id"]
     assert answer(headrace("tasks", "list", "--user", "system", "--json")) == []
     by_system = answer(headrace("audit", "list", "--user", "system", "--type", "systemConfig", "--json"))
+    assert {event["user"]["username"] for event in by_system} == {f"cli ({getpass.getuser()})"}
     assert [event["user"]["uid"] for event in by_system] == [ids.SYSTEM_USER]
     assert answer(headrace("audit", "list", "--user", "ada", "--json")) == [], "she has done nothing yet"
     refused = headrace("locks", "force-release", "deploy", "--user", "ada")

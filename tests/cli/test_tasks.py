@@ -135,6 +135,7 @@ def test_one_key_gives_one_task(headrace: Headrace) -> None:
     ("words", "code", "says"),
     [
         (["unheard.of"], 2, "No worker has ever registered the task type 'unheard.of'; known are: fail, greet, sleep."),
+        (["great"], 2, "No worker has ever registered the task type 'great'; did you mean greet?"),
         (["greet", "--payload", "{"], 2, "What --payload holds is not JSON:"),
         (["greet", "--payload", "@missing.json"], 2, "missing.json cannot be read:"),
         (["greet", "--payload", '"\\u0000"'], 2, "The payload holds a NUL character"),

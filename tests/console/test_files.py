@@ -52,6 +52,14 @@ def test_a_document_is_seen_page_by_page_and_corrected_there(tmp_path: Path, per
     page.get_by_role("button", name="Next page").click()
     expect(page.get_by_test_id("mask-canvas").locator("img")).to_have_attribute("src", re.compile("/pages/2$"))
     drag(page, (0.2, 0.2), (0.8, 0.8))
+    page.get_by_test_id("mask-canvas").focus()  # and another one without the mouse
+    for key in ("Enter", "ArrowLeft", "Shift+ArrowRight", "Enter"):
+        page.keyboard.press(key)
+    editor = page.get_by_test_id("mask-editor")
+    expect(editor.get_by_role("status")).to_have_text("2 boxes drawn")
+    for key in ("Enter", "Escape", "Control+z"):  # given up; and the last one undone
+        page.keyboard.press(key)
+    expect(editor.get_by_role("status")).to_have_text("1 box drawn")
     page.get_by_role("button", name="Use this mask").click()
     task_id = start(page)
     (hint,) = person.get(f"/v1/tasks/{task_id}")["payload"]["hints"]
@@ -65,7 +73,6 @@ def test_a_document_is_seen_page_by_page_and_corrected_there(tmp_path: Path, per
         assert seen.evaluate(f"async image => {{ await image.decode(); return ({shown})(image); }}")
         page.get_by_role("button", name="Next page").click()
     page.get_by_role("button", name="Not right? Correct it").click()  # with what was drawn, where it was drawn
-    editor = page.get_by_test_id("mask-editor")
     expect(editor.locator("rect[data-kind=box]")).to_have_count(1)
     expect(editor.get_by_role("textbox", name="Page")).to_have_value("2")
 

@@ -18,7 +18,8 @@ def test_a_signed_event_is_printed(folder: Path, start: Start) -> None:
     up.until_ready()
     assert "Webhooks  may go to this machine" in up.out
     token = log_in(up.url(), *up.login()).json()["token"]
-    listening = start("webhooks", "listen", "--port", "0", "--secret", SECRET, folder=folder)
+    (folder / "secret").write_text(f"{SECRET}\n")
+    listening = start("webhooks", "listen", "--port", "0", "--secret-file", str(folder / "secret"), folder=folder)
     assert eventually(lambda: "listening at" in listening.err)
     address = re.search(r"http://\S+/", listening.err)
     assert address is not None
@@ -28,6 +29,7 @@ def test_a_signed_event_is_printed(folder: Path, start: Start) -> None:
         assert made.status_code == 201, made.text
         tested = client.post(f"/v1/webhooks/endpoints/{made.json()['id']}/test").json()
         assert eventually(lambda: f"webhook.test  {tested['event_id']}  ok" in listening.out), listening.out
+        assert re.search(r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC  webhook.test", listening.out, re.MULTILINE)
     assert SECRET not in up.out + up.err
     assert listening.stop() == 0
     assert up.stop() == 0

@@ -133,6 +133,14 @@ async def test_every_list_walks_along_an_index_at_a_million_rows(server: TestSer
     await check_lists(server.url(a_million, role="headrace_app"))
 
 
+async def test_what_never_was_is_not_looked_for_among_all(server: TestServer, thousands: str) -> None:
+    async with rolled_back(server.url(thousands, role="headrace_app")) as tx:
+        for wanted in (Filter(None, queue="nosuch"), Filter(USER, task_type="nosuch"), Filter(None, queue="q1")):
+            found = await tasks.list_tasks(tx, wanted, limit=21)
+            # Of q1 there are lanes: somebody has to go on, ten statements at a time.
+            assert (found.tasks, found.resume is None) == ([], wanted.queue != "q1"), wanted
+
+
 PLAIN = {"user_id": USER}
 FEW = [
     ({}, "idx_tasks_user_created_at"),

@@ -32,10 +32,17 @@ FROM generate_series(1, $3::int) AS n,
      LATERAL (SELECT (ARRAY['SUCCEEDED', 'FAILED', 'QUEUED', 'SUCCEEDED', 'RUNNING'])[n % 5 + 1]) AS s (status)
 """
 
+# As whoever submits makes them.
+LANES = """
+INSERT INTO headrace.task_lanes (queue, task_type, user_id)
+SELECT DISTINCT queue, task_type, user_id FROM headrace.tasks WHERE user_id = $1
+"""
+
 
 async def fill(bench: Bench, caller: Caller, rows: int = 100) -> None:
     async with bench.db.transaction() as tx:
         await tx.execute(INSERT, caller.user_id, START, rows)
+        await tx.execute(LANES, caller.user_id)
 
 
 async def everything(tx: Tx, caller: Caller, wanted: Filter, *, limit: int) -> list[Task]:

@@ -33,6 +33,9 @@ class _Sink:
     def flush(self) -> None:
         pass
 
+    def close(self) -> None:
+        pass
+
     def take(self) -> bytes:
         taken, self._pieces = b"".join(self._pieces), []
         return taken
@@ -74,7 +77,7 @@ async def _written(
     storage: Storage, entries: Sequence[tuple[str, Entry]], made_at: datetime
 ) -> AsyncGenerator[bytes, None]:
     sink = _Sink()
-    with zipfile.ZipFile(sink, "w", zipfile.ZIP_STORED) as archive:  # type: ignore[arg-type]
+    with zipfile.ZipFile(sink, "w", zipfile.ZIP_STORED) as archive:
         for name, entry in entries:
             about = zipfile.ZipInfo(name, made_at.timetuple()[:6])
             about.external_attr = 0o644 << 16

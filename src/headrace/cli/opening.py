@@ -130,9 +130,10 @@ def data_folder(chosen: Settings) -> Path:
 
 
 def operator(command: str) -> Who:
-    """Whoever can reach the database acts as the product itself; the account on this machine is noted."""
+    """Whoever can reach the database acts with the rights of the product itself; the trail names their account here."""
     try:
         name = getpass.getuser()
     except (KeyError, OSError):  # in containers an account may have a number and no name
         name = f"uid {os.getuid()}"
-    return Who(SYSTEM, ActorType.SYSTEM, user_agent=f"headrace {command} ({name})")
+    principal = replace(SYSTEM, username=f"cli ({name})")
+    return Who(principal, ActorType.SYSTEM, user_agent=f"headrace {command} ({name})")

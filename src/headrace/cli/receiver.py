@@ -4,6 +4,7 @@ import asyncio
 import signal
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from datetime import UTC, datetime
 from typing import Any
 
 import h11
@@ -62,11 +63,18 @@ def _print(headers: dict[str, str], body: bytes, problem: str | None, *, json: b
         return
     kind = said.get("type") if isinstance(said, dict) else "?"
     verdict = "refused: " + problem if problem else "ok"
-    out.print(
-        f"{headers.get('webhook-timestamp', '?')}  {kind}  {headers.get('webhook-id', '?')}  {verdict}", markup=False
-    )
+    out.print(f"{_sent_at(headers)}  {kind}  {headers.get('webhook-id', '?')}  {verdict}", markup=False)
     if isinstance(said, dict):
         out.print(orjson.dumps(said.get("data"), option=orjson.OPT_INDENT_2).decode(), markup=False)
+
+
+def _sent_at(headers: dict[str, str]) -> str:
+    """When it was sent, for people: the header counts seconds."""
+    said = headers.get("webhook-timestamp", "?")
+    try:
+        return f"{datetime.fromtimestamp(int(said), UTC):%Y-%m-%d %H:%M:%S} UTC"
+    except (ValueError, OverflowError, OSError):
+        return said
 
 
 async def _serve(port: int, receive: Receive, *, checks: bool) -> None:
@@ -81,7 +89,7 @@ async def _serve(port: int, receive: Receive, *, checks: bool) -> None:
     chosen = server.sockets[0].getsockname()[1]
     say(f"listening at http://127.0.0.1:{chosen}/ ; Ctrl-C stops")
     if not checks:
-        say("signatures are not checked: give --secret whsec_… for that")
+        say("signatures are not checked: give --secret-file for that, with whsec_… in it")
     await stop.wait()
     server.close()
 

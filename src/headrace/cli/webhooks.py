@@ -1,7 +1,9 @@
 """``headrace webhooks``: endpoints, deliveries, keys, and a receiver to try them with."""
 
+import sys
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 import typer
@@ -266,9 +268,11 @@ def rotate_keys(json: Json = False) -> None:
 @app.command()
 def listen(
     port: Annotated[int, typer.Option(min=0, max=65535, help="The port on 127.0.0.1; 0 for any free one.")] = 9000,
-    secret: Annotated[
-        str | None,
-        typer.Option(help="The endpoint's secret (whsec_…): signatures are checked with it."),
+    secret_file: Annotated[
+        Path | None,
+        typer.Option(
+            help="A file with the endpoint's secret (whsec_…), or - for standard input: signatures are checked with it."
+        ),
     ] = None,
     status: Annotated[int, typer.Option(min=200, max=599, help="What to answer with.")] = 204,
     json: Json = False,
@@ -276,7 +280,17 @@ def listen(
     """Receive webhooks on this machine, check their signatures, and print them: for people who build receivers."""
     from headrace.cli import receiver  # the web framework is not needed for the others
 
-    receiver.listen(port, secret, status=status, json=json)
+    receiver.listen(port, _secret_in(secret_file), status=status, json=json)
+
+
+def _secret_in(file: Path | None) -> str | None:
+    """Never on the command line, where everybody on the machine can read it."""
+    if file is None:
+        return None
+    try:
+        return (sys.stdin.readline() if str(file) == "-" else file.read_text()).partition("\n")[0].strip()
+    except (OSError, UnicodeDecodeError) as exc:
+        raise typer.BadParameter(f"{file} cannot be read: {exc}", param_hint="--secret-file") from exc
 
 
 def _print_one(endpoint: Endpoint, json: bool) -> None:

@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
+from difflib import get_close_matches
 from functools import lru_cache
 from typing import Any, Protocol
 
@@ -99,7 +100,10 @@ CROSS JOIN LATERAL (
 ) AS seen
 WHERE type.name = $1
 """
-LIST_TYPE_NAMES = "SELECT name FROM headrace.task_types ORDER BY name LIMIT 50"
+# Those of the product itself are nothing that anybody submits.
+LIST_TYPE_NAMES = """
+SELECT name FROM headrace.task_types WHERE NOT starts_with(name, 'headrace.') ORDER BY name LIMIT 50
+"""
 
 
 class StoredCatalog:
@@ -122,9 +126,9 @@ class StoredCatalog:
         row = await tx.fetchrow(GET_TYPE, name)
         if row is None:
             names = [row["name"] for row in await tx.fetch(LIST_TYPE_NAMES)]
-            raise UnknownTaskType(
-                f"No worker has ever registered the task type {name!r}; known are: {', '.join(names) or 'none'}."
-            )
+            near = get_close_matches(name, names, n=1)
+            there = f"did you mean {near[0]}?" if near else f"known are: {', '.join(names) or 'none'}."
+            raise UnknownTaskType(f"No worker has ever registered the task type {name!r}; {there}")
         known = _from_row(row)
         self._known[name] = (time.monotonic() + self._remember, known)
         return known

@@ -10,9 +10,9 @@ from headrace.purging import delete_with_lines
 from headrace.sql import Mark, Where
 from headrace.tasks.model import Task, TaskId, TaskStatus
 
-# A list looks at no more rows than this for one page. Filters that no index serves, and rows that are deleted, then
-# make short pages instead of slow ones; the page says where to go on.
-WALK = 5000
+# A statement looks at no more rows than this, and a page takes no more than so many statements. Filters that no index
+# serves, and rows that are deleted, then make short pages instead of slow ones; the page says where to go on.
+WALK, WALKS = 5000, 10
 INTERNAL = "headrace."  # what types of the product itself begin with
 
 # Both rows in one statement, and so in one snapshot: the engine writes them together.
@@ -96,6 +96,33 @@ async def list_tasks(tx: Tx, wanted: Filter, *, older_than: Mark | None = None, 
     The status that counts here is the row's: one that a worker took within the last moment is still among the queued,
     and shows as running there.
     """
+    tasks: list[Task] = []
+    resume = older_than
+    for _ in range(WALKS):
+        found = await _walked(tx, wanted, older_than=resume, limit=limit - len(tasks))
+        tasks += found.tasks
+        if found.resume is None or (older_than is None and not tasks and not await _was_ever(tx, wanted)):
+            return Found(tasks)
+        resume = found.resume
+    return Found(tasks, resume=resume)
+
+
+# Every task was given a lane, and lanes are never deleted: what has none is not worth a walk to the end.
+WAS_EVER = """
+SELECT EXISTS (
+  SELECT FROM headrace.task_lanes
+  WHERE ($1::varchar IS NULL OR queue = $1) AND ($2::varchar IS NULL OR task_type = $2)
+)
+"""
+
+
+async def _was_ever(tx: Tx, wanted: Filter) -> bool:
+    if wanted.queue is None and wanted.task_type is None:
+        return True
+    return bool(await tx.fetchval(WAS_EVER, wanted.queue, wanted.task_type))
+
+
+async def _walked(tx: Tx, wanted: Filter, *, older_than: Mark | None, limit: int) -> Found:
     sql, args = listing(wanted, older_than=older_than, limit=limit)
     tasks: list[Task] = []
     for row in await tx.fetch(sql, *args):

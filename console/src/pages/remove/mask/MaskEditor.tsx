@@ -1,5 +1,5 @@
-import { ActionIcon, Button, Divider, FileButton, Group, Slider, Text, Tooltip } from "@mantine/core";
-import { type ReactNode, useCallback, useEffect, useRef, useState } from "react";
+import { ActionIcon, Button, Divider, FileButton, Group, Slider, Text, Tooltip, VisuallyHidden } from "@mantine/core";
+import { type ReactNode, useCallback, useEffect, useId, useRef, useState } from "react";
 import { ApiError } from "../../../api";
 import {
   commonTexts,
@@ -28,6 +28,7 @@ import classes from "./MaskEditor.module.css";
 import { maskTexts } from "./mask.texts";
 import { maskFile, readMask } from "./paint";
 import { useCanvas } from "./useCanvas";
+import { useKeyboardBox } from "./useKeyboardBox";
 import { type Tool, usePointers } from "./usePointers";
 import { useShortcuts } from "./useShortcuts";
 import { fitted, type View, zoom } from "./view";
@@ -67,6 +68,7 @@ export function MaskEditor({
 }: Props) {
   const t = useText(maskTexts);
   const common = useText(commonTexts);
+  const described = useId();
   const root = useRef<HTMLDivElement>(null);
   const frame = useRef<HTMLDivElement>(null);
   const [history, setHistory] = useState<History>(initial ? { done: initial.strokes, undone: [] } : EMPTY);
@@ -157,8 +159,10 @@ export function MaskEditor({
       tellError(error);
     }
   };
+  const keyboard = useKeyboardBox({ width, height }, tool, onStroke);
   useShortcuts({ setTool, setSize, setHistory, nearer, fit: () => setView(whole), fullScreen, boxesOnly });
 
+  const drawn = pointers.rubber ?? keyboard.box;
   const boxes = effective(seen).flatMap((stroke) => (stroke.kind === "box" || stroke.kind === "keep" ? [stroke] : []));
   const tools: [Tool, string, Icon, string][] = [
     ...(boxesOnly ? [] : ([["brush", t("brush"), IconBrush, "B"]] as [Tool, string, Icon, string][])),
@@ -281,7 +285,11 @@ export function MaskEditor({
         data-panning={pointers.isPanning || undefined}
         role="application"
         aria-label={t("canvas")}
+        aria-describedby={described}
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: boxes are drawn with the keyboard here
+        tabIndex={0}
         data-testid="mask-canvas"
+        onKeyDown={keyboard.onKeyDown}
         {...pointers.handlers}
       >
         <div
@@ -302,13 +310,14 @@ export function MaskEditor({
                 <rect key={`${stroke.kind}${stroke.box}`} x={x} y={y} width={w} height={h} data-kind={stroke.kind} />
               );
             })}
-            {pointers.rubber && (
+            {drawn && (
               <rect
-                x={pointers.rubber[0]}
-                y={pointers.rubber[1]}
-                width={pointers.rubber[2]}
-                height={pointers.rubber[3]}
-                data-kind={tool}
+                x={drawn[0]}
+                y={drawn[1]}
+                width={drawn[2]}
+                height={drawn[3]}
+                data-kind={tool === "keep" ? "keep" : "box"}
+                data-pending
               />
             )}
           </svg>
@@ -324,6 +333,17 @@ export function MaskEditor({
           />
         )}
       </div>
+      <VisuallyHidden role="status">
+        {keyboard.box
+          ? t("boxAt", {
+              left: keyboard.box[0],
+              top: keyboard.box[1],
+              width: keyboard.box[2],
+              height: keyboard.box[3],
+            })
+          : boxes.length > 0 && t("boxes", { n: boxes.length })}
+      </VisuallyHidden>
+      <VisuallyHidden id={described}>{t("byKeyboard")}</VisuallyHidden>
       <Group justify="space-between" className={classes.foot}>
         <Text size="xs" c="dimmed" className={classes.hint}>
           {boxesOnly ? t("hintBoxes") : t("hint")}{" "}

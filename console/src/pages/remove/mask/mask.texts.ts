@@ -37,6 +37,10 @@ export const maskTexts = texts(
     notAMask: "This file is no picture. A mask is white where the mark is, and black elsewhere.",
     cannotPlay: "This browser cannot play the clip; you see one of its frames.",
     canvas: "Picture to draw on",
+    byKeyboard:
+      "Enter begins a box; arrow keys move it, with Shift they change its size, with Alt by one pixel; Enter keeps it, Escape gives it up.",
+    boxAt: "Box: {left} from the left, {top} from the top, {width} wide, {height} high",
+    boxes: "{n} {n:box|boxes} drawn",
     wrongSize: "The mask has {width} × {height} pixels and was stretched to the picture.",
   },
   {
@@ -75,6 +79,9 @@ export const maskTexts = texts(
     notAMask: "这不是图片文件。蒙版在水印处为白色，其余为黑色。",
     cannotPlay: "此浏览器无法播放该视频，显示的是其中一帧。",
     canvas: "绘制区域",
+    byKeyboard: "按回车开始画框；方向键移动，按住 Shift 调整大小，按住 Alt 每次一个像素；回车确认，Esc 放弃。",
+    boxAt: "框：距左 {left}，距上 {top}，宽 {width}，高 {height}",
+    boxes: "已画 {n} 个框",
     wrongSize: "蒙版为 {width} × {height} 像素，已拉伸到图片大小。",
   },
 );
