@@ -114,6 +114,9 @@ def _found(eye: Detector, canvas: Picture, half: Copy | None, quarter: Copy | No
     boxes = cut_up(*size) if everywhere or coarse is None else _tiles_around(coarse)
     seen, looked = eye.fine(canvas, boxes)
     judged = _made_out(canvas, seen, seen[0] if coarse is None else coarse, looked, eye.prior)
+    if eye.prior > 0 and not judged.repeated:  # copies that speak together need nobody's word
+        eye.expect(seen)
+        judged = _made_out(canvas, seen, seen[0] if coarse is None else coarse, looked, eye.prior)
     if half and not judged.repeated:
         scales.fill_in(seen, half.seen, judged.tight, judged.certainty)
     _complete(canvas, seen, judged)

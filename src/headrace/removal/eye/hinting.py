@@ -7,7 +7,7 @@ import numpy as np
 
 from headrace.removal.eye.model import Levels, Mask, Picture
 from headrace.removal.eye.repeats import ODDS
-from headrace.removal.eye.tiles import Box, Detector
+from headrace.removal.eye.tiles import Box, Copy, Detector
 
 Rectangle = tuple[int, int, int, int]  # left, top, width, height
 Polygon = tuple[tuple[int, int], ...]  # corners, across and down
@@ -50,10 +50,18 @@ class HintedDetector(Detector):
     def fine(self, canvas: Picture, boxes: list[Box]) -> tuple[Levels, Mask]:
         allowed = self.allowed(canvas.shape[:2])
         planes, looked = super().fine(canvas, [box for box in boxes if allowed[box].any()])
-        if self._hints.places:
-            planes[0] = np.where(planes[0] > _NONE, _LIKELIER[planes[0]], planes[0])
         planes[0] *= allowed
         return planes, looked
+
+    def halved(self, canvas: Picture) -> Copy | None:
+        copy = super().halved(canvas)
+        if copy:
+            self.expect(copy.seen)
+        return copy
+
+    def expect(self, planes: Levels) -> None:
+        if self._hints.places:
+            planes[0] = np.where(planes[0] > _NONE, _LIKELIER[planes[0]], planes[0])
 
     def allowed(self, shape: tuple[int, ...]) -> Mask:
         """Where a mark may be, on a copy of this shape."""
