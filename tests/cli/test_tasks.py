@@ -269,6 +269,14 @@ def test_all_that_match_are_tried_again_after_a_question_with_their_number(headr
     assert (nothing.code, nothing.out.startswith("No task matches")) == (0, True)
 
 
+def test_headraces_own_tasks_are_in_all_only_where_they_are_named(headrace: Headrace, migrated: Place) -> None:
+    _run(migrated, "SELECT headrace.submit('greet'), headrace.submit('headrace.purge', unknown_type => 'wait')")
+    asked = headrace("tasks", "cancel", "--all", stdin="n\n")
+    assert "Cancel 1 task (everybody's)?" in asked.out
+    named = headrace("tasks", "cancel", "--all", "--type", "headrace.purge", stdin="n\n")
+    assert "Cancel 1 task (everybody's; type headrace.purge)?" in named.out
+
+
 def test_statistics_say_what_was_done(headrace: Headrace, migrated: Place) -> None:
     assert headrace("stats").out.startswith("Nothing was measured yet")
     _run(

@@ -15,7 +15,10 @@ STATUSES = ("QUEUED", "RUNNING", "SUCCEEDED", "FAILED", "CANCELED")
 _OVER = STATUSES[2:]
 _LOOK_EVERY_S = 0.5
 
-All = Annotated[bool, typer.Option("--all", help="All tasks that match, instead of some that are named.")]
+All = Annotated[
+    bool,
+    typer.Option("--all", help="All tasks that match, instead of some that are named; Headrace's own only by --type."),
+]
 Status = Annotated[
     list[str] | None, one_of(offered=STATUSES, help="With --all: only these; several times for several.")
 ]
@@ -51,7 +54,11 @@ def act_on_all(
 ) -> None:
     """Count, ask, have it done, and follow it."""
     command = f"tasks {action}"
-    wanted = {name: value for name, value in (("status", status), ("type", type_), ("queue", queue)) if value}
+    wanted: dict[str, Any] = {
+        name: value for name, value in (("status", status), ("type", type_), ("queue", queue)) if value
+    }
+    if type_ is None:  # Headrace's own are meant only where they are named
+        wanted["internal"] = False
 
     async def count(api: Api) -> tuple[Mapping[str, Any], str | None]:
         # On the database itself nobody has tasks of their own.
@@ -100,6 +107,10 @@ async def _followed(api: Api, task_id: str) -> Any:
 
 def _words(wanted: Mapping[str, Any], owner: str | None) -> str:
     """The filter, so that nobody acts on something else than they meant."""
-    shown = {name: ", ".join(value) if isinstance(value, list) else value for name, value in wanted.items()}
+    shown = [
+        f"{name} {', '.join(value) if isinstance(value, list) else value}"
+        for name, value in wanted.items()
+        if name != "internal"
+    ]
     whose = "everybody's" if owner == EVERYBODY else f"those of {owner}" if owner else "your own"
-    return "; ".join([whose, *(f"{name} {value}" for name, value in shown.items())])
+    return "; ".join([whose, *shown])
