@@ -13,7 +13,7 @@ import pytest
 from headrace import __version__, errors
 from headrace.cli.app import COMMANDS
 from headrace.cli.later import Later
-from headrace.cli.output import EXIT_CODES, exit_code
+from headrace.cli.output import EXIT_CODES, POOR_RESULT, exit_code
 from headrace.settings import Settings
 from tests.cli.conftest import Call
 from tests.e2e.program import HEADRACE, environment, run_program
@@ -113,7 +113,7 @@ def test_the_completion_script_is_one_that_bash_takes(call: Call, called_from: C
 def test_each_kind_of_error_has_the_exit_code_that_is_documented() -> None:
     page = (ROOT / "docs" / "reference" / "cli.md").read_text()
     documented = {int(code): meaning for code, meaning in re.findall(r"^\| (\d+) \| (.+) \|$", page, re.MULTILINE)}
-    assert documented.keys() == {0, 1, 130, *EXIT_CODES.values()}
+    assert documented.keys() == {0, 1, POOR_RESULT, 130, *EXIT_CODES.values()}
     for kind, code in EXIT_CODES.items():
         assert documented[code] == (kind.__doc__ or "").partition("\n")[0]
     kinds = {kind for kind in vars(errors).values() if isinstance(kind, type)}

@@ -38,8 +38,7 @@ COMMANDS = {
     ),
     "remove": Entry(
         "headrace.cli.removal:remove",
-        "Take the watermark off pictures, clips and documents that are yours; exits with 1 if one is left as it is, "
-        "with 8 if a result is poor.",
+        "Take the watermark off files that are yours; exits with 1 if one is left as it is, 8 if a result is poor.",
     ),
     "tasks": Entry(
         "headrace.cli.tasks:app", "Tasks: look at them, cancel them, try them again, delete them.", afar=True

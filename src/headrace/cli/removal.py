@@ -112,8 +112,7 @@ def remove(
     threads: Threads = 2,
     json: Json = False,
 ) -> None:
-    """Take the watermark off pictures, clips and documents that are yours; exits with 1 if one is left as it is,
-    with 8 if a result is poor."""
+    """Take the watermark off files that are yours; exits with 1 if one is left as it is, 8 if a result is poor."""
     boxes = tuple(_placed(text) for text in box or ())
     hints = Order(
         "",
