@@ -89,6 +89,13 @@ def test_a_poor_result_is_seen_with_its_price_before_it_is_taken(person: Person,
     expect(page.get_by_test_id("still-visible")).to_contain_text("the mark may still be seen", timeout=PATIENCE_MS)
     expect(page.locator("[data-tone=warn]").get_by_text("Taken as it is")).to_be_visible()
     assert person.get("/v1/entitlements")["items"][0]["quota_left"] == left - 1
+    # Nobody pays for it twice.
+    taken = page.url
+    page.goto(f"/remove/{refused}")
+    expect(page.get_by_test_id("held-back")).to_contain_text("You have taken this result as it is.")
+    expect(page.get_by_role("button", name="Take it as it is")).to_have_count(0)
+    page.get_by_role("link", name="Open it").click()
+    expect(page).to_have_url(taken)
 
 
 def test_a_mask_drawn_with_the_mouse_is_what_the_server_gets(person: Person, page: Page) -> None:

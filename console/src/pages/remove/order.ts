@@ -127,13 +127,21 @@ export async function order(
 export async function orderAgain(
   asset: AssetOut,
   before: unknown,
-  how: { basis: Basis; quality: Choices["quality"]; acceptPoor?: boolean; breakSignature?: boolean } & Partial<Told>,
+  how: {
+    basis: Basis;
+    quality: Choices["quality"];
+    acceptPoor?: boolean;
+    breakSignature?: boolean;
+    /** Two clicks with one key are one order. */
+    once?: string;
+  } & Partial<Told>,
 ): Promise<string> {
   const anew = await told(asset, { drawing: how.drawing ?? null, chosen: how.chosen ?? [] });
   const manual = Object.keys(anew).length > 0 ? anew : toldBefore(before);
   const isManual = Object.keys(manual).length > 0;
   const made = await data(
     api.POST("/v1/removals", {
+      ...(how.once !== undefined && { headers: { "Idempotency-Key": how.once } }),
       body: {
         ...manual,
         asset_ids: [asset.id],
