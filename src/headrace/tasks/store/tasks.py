@@ -101,25 +101,16 @@ async def list_tasks(tx: Tx, wanted: Filter, *, older_than: Mark | None = None, 
     for _ in range(WALKS):
         found = await _walked(tx, wanted, older_than=resume, limit=limit - len(tasks))
         tasks += found.tasks
-        if found.resume is None or (older_than is None and not tasks and not await _was_ever(tx, wanted)):
+        if found.resume is None or (resume is None and not tasks and not await _was_ever(tx, wanted)):
             return Found(tasks)
         resume = found.resume
     return Found(tasks, resume=resume)
 
 
-# Every task was given a lane, and lanes are never deleted: what has none is not worth a walk to the end.
-WAS_EVER = """
-SELECT EXISTS (
-  SELECT FROM headrace.task_lanes
-  WHERE ($1::varchar IS NULL OR queue = $1) AND ($2::varchar IS NULL OR task_type = $2)
-)
-"""
-
-
 async def _was_ever(tx: Tx, wanted: Filter) -> bool:
-    if wanted.queue is None and wanted.task_type is None:
-        return True
-    return bool(await tx.fetchval(WAS_EVER, wanted.queue, wanted.task_type))
+    """Every task was given a lane, and lanes are never deleted: what has none is not worth a walk to the end."""
+    where = Where().eq("queue", wanted.queue).eq("task_type", wanted.task_type)
+    return bool(await tx.fetchval(f"SELECT EXISTS (SELECT FROM headrace.task_lanes {where.sql})", *where.args))
 
 
 async def _walked(tx: Tx, wanted: Filter, *, older_than: Mark | None, limit: int) -> Found:
