@@ -77,7 +77,7 @@ class Filter:
     internal: bool = True  # those of the product itself, too
 
     @property
-    def left_out(self) -> str | None:
+    def excluded_prefix(self) -> str | None:
         """What the types begin with that are left out."""
         return None if self.internal else INTERNAL
 
@@ -135,7 +135,7 @@ async def count_tasks(tx: Tx, wanted: Filter, *, most: int) -> int:
         .is_null("deleted_at")
         .eq("task_type", wanted.task_type)
         .eq("queue", wanted.queue)
-        .begins_otherwise("task_type", wanted.left_out)
+        .not_prefixed("task_type", wanted.excluded_prefix)
     )
     sql = f"SELECT count(*) FROM (SELECT FROM headrace.tasks {where.sql} LIMIT ${where.next}) AS found"
     count: int = await tx.fetchval(sql, *where.args, most)
@@ -197,7 +197,7 @@ def _walk(where: Where, wanted: Filter, status: TaskStatus | None, older_than: M
 
 def _rest(where: Where, wanted: Filter) -> Where:
     where = where.is_null("task.deleted_at").eq("task.task_type", wanted.task_type).eq("task.queue", wanted.queue)
-    where = where.begins_otherwise("task.task_type", wanted.left_out)
+    where = where.not_prefixed("task.task_type", wanted.excluded_prefix)
     return where.among("task.status", wanted.statuses) if wanted.user_id is None else where
 
 
