@@ -699,13 +699,12 @@ async def _served(
         argon2_time_cost=1,
         argon2_memory="64KiB",
         argon2_parallelism=1,
-        api_rate_burst=100_000,
         registration="open",
         wechat_app_id="app",
         files_url=tempfile.mkdtemp(prefix="headrace-files-"),
         wechat_app_secret="secret",
         wechat_base_url=f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}",
-        **{**merchant(local, folder), **choices},
+        **{"api_rate_burst": 100_000, **merchant(local, folder), **choices},
     )
     config = DatabaseConfig(database_url, role="test")
     files = Path(str(chosen.files_url))
