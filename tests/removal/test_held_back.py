@@ -1,8 +1,11 @@
 """Pictures of results that were held back: seen whatever held them back, and gone with what they are of."""
 
 from pathlib import Path
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
+from PIL import Image
 
 from headrace import ids
 from headrace.assets.erasure import ForgetFiles
@@ -10,7 +13,8 @@ from headrace.assets.model import Kind
 from headrace.assets.store import sweep
 from headrace.database import Database
 from headrace.removal.orders.store import find_held_back
-from headrace.removal.pipeline.model import FailureCode, Names
+from headrace.removal.pipeline import picture_stages
+from headrace.removal.pipeline.model import FailureCode, Names, RemovalOrder, Stage, StageOrder
 from tests.assets import stand
 from tests.assets.plain import PlainInspector
 from tests.edge import stand as edge
@@ -60,3 +64,17 @@ async def test_what_steps_have_kept_goes_with_the_account(db: Database, tmp_path
     async for _ in ForgetFiles(lambda: files).erase(db, ada):
         pass
     assert await files.storage.list_names(Kind.STEP) == [stays]
+
+
+@pytest.mark.parametrize("untouched", [True, False])
+def test_what_accept_poor_would_not_get_either_is_not_offered(
+    untouched: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in (Names.SOURCE, Names.RESTORED):
+        Image.new("RGB", (32, 32)).save(tmp_path / name, "PNG")
+    facts = {"residue_after": 9.0, "outline_left": 0.0, "seen_on_flat": 0.0, "untouched": untouched}
+    monkeypatch.setattr(picture_stages, "check", lambda *_: facts)
+    monkeypatch.setattr(picture_stages, "mark_of", lambda _: SimpleNamespace(loose=np.ones((32, 32), np.bool_)))
+    order = RemovalOrder(asset_id="", sha256="", format="png", units=1, output_format="png")
+    report = picture_stages.package(StageOrder("IMAGE", Stage.PACKAGING, str(tmp_path), order), lambda _: None)
+    assert (report.refused, report.keeps) == (FailureCode.MARK_REMAINS, [Names.HELD_BACK] if untouched else [])
