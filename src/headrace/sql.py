@@ -53,7 +53,7 @@ class Where:
             raise ValueError(f"not a word of ours: {value!r}")
         return self if value is None else self._and(f"{_name(column)} <> '{value}'")
 
-    def begins_otherwise(self, column: str, prefix: str | None) -> Self:
+    def not_prefixed(self, column: str, prefix: str | None) -> Self:
         return self if prefix is None else self._and(f"NOT starts_with({_name(column)}, ${self.next})", prefix)
 
     def among(self, column: str, values: Sequence[object] | None) -> Self:

@@ -2,15 +2,21 @@
 
 import io
 import zipfile
+from datetime import UTC, datetime
 from pathlib import Path
 
 import httpx
 import pytest
+from fastapi import Request
+from fastapi.responses import StreamingResponse
 
 from headrace import ids
+from headrace.assets.errors import ReadingEnded
+from headrace.assets.handing_out import result_content
 from headrace.assets.results import ResultFiles, record
 from headrace.assets.service import Files
-from headrace.assets.zipping import length_of, unique_names
+from headrace.assets.store import results
+from headrace.assets.zipping import Entry, length_of, serve_archive, unique_names
 from headrace.database import Database
 from tests.assets import stand
 from tests.edge import stand as edge
@@ -90,3 +96,25 @@ async def test_a_missing_file_breaks_the_archive_off(db: Database, files: Files,
             return
         with pytest.raises(Exception):  # noqa: B017 - whatever the client makes of half an answer
             await client.get("/v1/results/archive", params={"task_id": made})
+
+
+async def test_an_archive_ends_with_the_right_to_read_it(db: Database, files: Files, tmp_path: Path) -> None:
+    ada = await edge.user(db, "ada")
+    made = [await make_result(db, files, ada, f"{each}.png", b"x" * 10, tmp_path) for each in range(2)]
+    async with db.transaction() as tx:
+        found = [await results.find(tx, each) for each in made]
+    contents = [result_content(each) for each in found if each is not None]
+    asked: list[int] = []
+
+    async def not_any_more() -> bool:
+        asked.append(1)
+        return False
+
+    request = Request({"type": "http", "method": "GET", "headers": []})
+    entries = [Entry(each, not_any_more) for each in contents]
+    reply = await serve_archive(request, files.storage, entries, name="a.zip", made_at=datetime.now(UTC))
+    assert isinstance(reply, StreamingResponse)
+    with pytest.raises(ReadingEnded):
+        async for _ in reply.body_iterator:
+            pass
+    assert asked == [1]

@@ -1,13 +1,16 @@
 """Commands that are about one user: by username or by id, one way for all of them."""
 
-import getpass
 import json
+import os
+import pwd
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from headrace import ids
+from headrace.audit import local_account
+from headrace.cli.opening import operator
 from tests.cli.conftest import Call, Place
 from tests.cli.test_admin import fetch
 from tests.e2e.program import Done
@@ -44,7 +47,7 @@ def test_a_user_is_named_by_username_or_id(headrace: Headrace, migrated: Place) 
         assert answer(headrace("configs", "set", "features", "{}", "--user", name, "--json"))["scope_id"] == row["id"]
     assert answer(headrace("tasks", "list", "--user", "system", "--json")) == []
     by_system = answer(headrace("audit", "list", "--user", "system", "--type", "systemConfig", "--json"))
-    assert {event["user"]["username"] for event in by_system} == {f"cli ({getpass.getuser()})"}
+    assert {event["user"]["username"] for event in by_system} == {f"cli ({local_account()})"}
     assert [event["user"]["uid"] for event in by_system] == [ids.SYSTEM_USER]
     assert answer(headrace("audit", "list", "--user", "ada", "--json")) == [], "she has done nothing yet"
     refused = headrace("locks", "force-release", "deploy", "--user", "ada")
@@ -58,3 +61,11 @@ def test_nobody_of_that_name_is_said(headrace: Headrace, subtests: pytest.Subtes
             assert (nobody.code, nobody.complaint) == (3, f"There is no user u_nobody{TOLD}")
             address = headrace(*words, "--user", "ada@example.org")
             assert (address.code, address.complaint.endswith(f"several users may have{TOLD}")) == (2, True)
+
+
+def test_nobody_names_themselves_in_the_trail(monkeypatch: pytest.MonkeyPatch) -> None:
+    for variable in ("LOGNAME", "USER", "LNAME", "USERNAME"):
+        monkeypatch.setenv(variable, "mallory")
+    who = operator("tasks list")
+    account = pwd.getpwuid(os.getuid()).pw_name
+    assert (who.principal.username, who.user_agent) == (f"cli ({account})", f"headrace tasks list ({account})")

@@ -16,6 +16,8 @@ from headrace.assembly.followers import followers
 from headrace.database import Database, Row
 from headrace.operations.bulk import routes as bulk_routes
 from headrace.operations.bulk.carrying_out import add_handlers
+from headrace.operations.bulk.schemas import TaskFilterIn
+from headrace.operations.bulk.selection import count_tasks
 from headrace.schedules import routes as schedule_routes
 from headrace.tasks import routes as task_routes
 from headrace.tasks.catalog import StoredCatalog, declare_types
@@ -31,6 +33,8 @@ from headrace.web.app import create_app
 from headrace.web.config import WebConfig
 from tests.edge import stand
 from tests.tasks.people import trail
+
+MADE = "INSERT INTO headrace.tasks (id, user_id, task_type, title) VALUES ($1, $2, $3, 't') RETURNING id"
 
 
 class Site:
@@ -274,3 +278,16 @@ async def test_schedules_are_disabled_and_enabled_together(site: Site, db: Datab
     rows = await site.rows("SELECT name FROM headrace.scheduled_tasks WHERE user_id = $1 AND enabled", ada)
     assert [row["name"] for row in rows] == ["one"]
     assert (await site.finished(ada, await site.bulk(ada, "enable", 2, "schedules")))["done"] == 2
+
+
+async def test_named_or_not_tasks_of_the_product_itself_are_left_out(db: Database) -> None:
+    user_id = await stand.user(db, "ada")
+    made = [
+        (await db.fetch_alone(MADE, ids.new("tsk"), user_id, task_type))[0]["id"]
+        for task_type in ("greet", "headrace.bulk")
+    ]
+    for named in (made, None):
+        for internal, count in ((True, 2), (False, 1)):
+            given = TaskFilterIn(ids=named, internal=internal)
+            async with db.transaction(readonly=True) as tx:
+                assert await count_tasks(tx, given, given.wanted(user_id, None), most=9) == count

@@ -144,3 +144,37 @@ def test_what_computing_leaves_is_filled_in(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setattr(checking, "check", sees_it_at_first)
     report = job.process(VideoOrder(str(made.path), str(result)), nothing)
     assert (report.outcome, report.method, len(tried)) == (Outcome.REMOVED, Method.BOTH, 2)
+
+
+@pytest.mark.parametrize(
+    "worse",
+    [
+        pytest.param(False, id="the last try"),
+        pytest.param(True, id="the try before a worse one", marks=pytest.mark.slow),
+    ],
+)
+def test_who_takes_a_result_as_it_is_gets_what_was_shown(
+    worse: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:  # W-08
+    made = clips.make(tmp_path / "in.mp4")
+    checked = checking.check
+
+    def never_good(*args: Any) -> tuple[Check, checking.Result]:
+        check, written = checked(*args)
+        check = replace(check, passed=False, reason="poor", remains=True)
+        if args[4][0].filled:
+            return replace(check, held_back=not worse), written
+        return replace(check, held_back=True, seen_again=(0, 0, 9, 9), seen_within=True), written
+
+    monkeypatch.setattr(checking, "check", never_good)
+    result, shown, taken = (tmp_path / name for name in ("out.mp4", "shown.png", "taken.png"))
+    order = VideoOrder(str(made.path), str(result), preview=str(shown))
+    refused = job.process(order, nothing)
+    assert refused.check is not None
+    assert (refused.outcome, result.exists(), refused.check.held_back) == (Outcome.FAILED, False, True)
+    report = job.process(replace(order, preview=str(taken), accept_poor=True), nothing)
+    assert (report.outcome, report.method) == (Outcome.REMOVED, Method.COMPUTED if worse else Method.BOTH)
+    assert report.check is not None
+    assert report.check.remains
+    assert result.exists()
+    assert taken.read_bytes() == shown.read_bytes()

@@ -4,6 +4,7 @@ rows that tasks and the ledger refer to."""
 from collections.abc import AsyncGenerator, Callable
 
 from headrace.assets.life import let_go
+from headrace.assets.model import Kind
 from headrace.assets.service import Files
 from headrace.assets.store import assets, results, uploads
 from headrace.database import Database
@@ -13,7 +14,7 @@ _BATCH = 500
 
 
 class ForgetFiles:
-    """Files, uploads under way, results and previews."""
+    """Files, uploads under way, results and previews, and what steps have kept."""
 
     name = "files"
 
@@ -35,6 +36,10 @@ class ForgetFiles:
             await tx.execute(uploads.DELETE_COMPLETED_OF_USER, user_id)
         if left or done.failed:
             raise NotYet(f"{left or done.failed} files could not be removed from storage yet.")
+        storage = self._open().storage
+        for name in await storage.list_names(f"{Kind.STEP}/{user_id}/"):
+            await storage.delete(name)
+            yield 1
         while True:
             async with db.transaction() as tx:
                 blanked = await tx.count(assets.BLANK, user_id, _BATCH)

@@ -41,6 +41,12 @@ class ReadingEnded(Denied):
     code = "reading_ended"
 
 
+class DrawingBusy(Unavailable):
+    """Other slides are being drawn: try again in a moment."""
+
+    code = "drawing_busy"
+
+
 class BytesMissing(Unavailable):
     """The bytes of this file cannot be found where they are stored. It is being looked into; upload it again."""
 

@@ -18,6 +18,7 @@ from headrace.storage import ObjectNotFound
 
 PDF = "application/pdf"
 _LONGEST_SIDE = 1600
+_MOST_BYTES = 256 * 1024**2  # of slides that are kept as a PDF
 
 
 async def serve_page(request: Request, files: Files, content: Content, number: int, *, slides_key: str) -> Response:
@@ -43,18 +44,25 @@ async def serve_page(request: Request, files: Files, content: Content, number: i
 
 
 async def _slides(files: Files, content: Content, kept: str) -> str:
-    """Where the slides lie as a PDF: made now if they do not."""
-    async with files.drawing.turn:
-        try:
-            await files.storage.size_of(kept)
-        except ObjectNotFound:
-            await _draw_slides(files, content, kept)
+    """Where the slides lie as a PDF: made now if they do not. Who looks at a deck that does waits for no other."""
+    if not await _is_kept(files, content, kept):
+        async with files.drawing.turn(kept):
+            if not await _is_kept(files, content, kept):
+                await _draw_slides(files, content, kept)
     return kept
 
 
+async def _is_kept(files: Files, content: Content, kept: str) -> bool:
+    try:
+        await files.storage.size_of(kept)
+    except ObjectNotFound:
+        if files.drawing.has_failed(content.etag):
+            raise PageNotFound(_NOT_DRAWN) from None
+        return False
+    return True
+
+
 async def _draw_slides(files: Files, content: Content, kept: str) -> None:
-    if files.drawing.has_failed(content.etag):
-        raise PageNotFound(_NOT_DRAWN)
     async with scratch(files) as folder:
         source, target = await local_copy(files, content.name, folder), folder / "slides.pdf"
         kind = SLIDES[content.mime_type]
@@ -65,6 +73,9 @@ async def _draw_slides(files: Files, content: Content, kept: str) -> None:
             raise PageNotFound(_NOT_DRAWN) from None
         if not made:
             raise PageNotFound(_NO_OFFICE)
+        if target.stat().st_size > _MOST_BYTES:  # nobody pays for what is kept of it
+            files.drawing.note_failed(content.etag)
+            raise PageNotFound(_NOT_DRAWN)
         await files.storage.move_in(kept, target)
 
 

@@ -1,8 +1,5 @@
 """Reaching, listing and deleting files: each user's own; administrators all, and that is audited."""
 
-import asyncio
-import time
-from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -12,6 +9,7 @@ from typing import Protocol
 from headrace import audit, outbox
 from headrace.access import AdminOnly, Caller
 from headrace.assets.config import FileConfig
+from headrace.assets.drawing import Drawing
 from headrace.assets.errors import AssetNotFound
 from headrace.assets.inspection.model import Facts, FileLimits
 from headrace.assets.links import Readers
@@ -25,23 +23,6 @@ from headrace.sql import Mark
 from headrace.storage import Storage
 
 EVERYBODY = "*"
-_TRY_AGAIN_S, _MOST_FAILED = 600.0, 1000
-
-
-class Drawing:
-    """Slides are drawn one deck at a time, which takes most of a core; what could not be is left for a while."""
-
-    def __init__(self) -> None:
-        self.turn = asyncio.Semaphore()
-        self._failed: OrderedDict[str, float] = OrderedDict()
-
-    def has_failed(self, digest: str) -> bool:
-        return time.monotonic() < self._failed.get(digest, 0.0)
-
-    def note_failed(self, digest: str) -> None:
-        self._failed[digest] = time.monotonic() + _TRY_AGAIN_S
-        while len(self._failed) > _MOST_FAILED:
-            self._failed.popitem(last=False)
 
 
 class Inspects(Protocol):

@@ -13,6 +13,7 @@ from fastapi import Request, Response
 from fastapi.responses import StreamingResponse
 
 from headrace.assets.content import Content, disposition
+from headrace.assets.errors import ReadingEnded
 from headrace.assets.reading import IsAllowed, Span, opened
 from headrace.storage import Storage
 
@@ -78,7 +79,10 @@ async def _written(
 ) -> AsyncGenerator[bytes, None]:
     sink = _Sink()
     with zipfile.ZipFile(sink, "w", zipfile.ZIP_STORED) as archive:
-        for name, entry in entries:
+        for number, (name, entry) in enumerate(entries):
+            # While one is read, its reader is asked for now and then; many small ones together take as long.
+            if number > 0 and not await entry.is_allowed():
+                raise ReadingEnded
             about = zipfile.ZipInfo(name, made_at.timetuple()[:6])
             about.external_attr = 0o644 << 16
             size = entry.content.size

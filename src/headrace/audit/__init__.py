@@ -3,6 +3,7 @@
 What everybody needs to record is here; reading, sealing, proving and importing have modules of their own.
 """
 
+from headrace.audit.accounts import local_account as local_account
 from headrace.audit.model import ANONYMOUS as ANONYMOUS
 from headrace.audit.model import SYSTEM as SYSTEM
 from headrace.audit.model import Action as Action

@@ -1,8 +1,6 @@
 """The database of the settings, for a command: what needs it must not load all the parts of the product."""
 
 import asyncio
-import getpass
-import os
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -10,7 +8,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from headrace import embedded_postgres, logs, settings
-from headrace.audit import SYSTEM, ActorType, Who
+from headrace.audit import SYSTEM, ActorType, Who, local_account
 from headrace.database import DatabaseConfig
 from headrace.embedded_postgres import files
 from headrace.errors import HeadraceError, Unavailable
@@ -131,9 +129,6 @@ def data_folder(chosen: Settings) -> Path:
 
 def operator(command: str) -> Who:
     """Whoever can reach the database acts with the rights of the product itself; the trail names their account here."""
-    try:
-        name = getpass.getuser()
-    except (KeyError, OSError):  # in containers an account may have a number and no name
-        name = f"uid {os.getuid()}"
+    name = local_account()
     principal = replace(SYSTEM, username=f"cli ({name})")
     return Who(principal, ActorType.SYSTEM, user_agent=f"headrace {command} ({name})")

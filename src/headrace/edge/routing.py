@@ -18,13 +18,13 @@ _MATCHED_BY = frozenset({"path_regex", "path_format", "param_convertors"})
 class Route(APIRoute):
     """All but its path, its methods and its endpoint is made when it is first looked at."""
 
-    def __init__(self, path: str, endpoint: Callable[..., Any], **how: Any) -> None:
-        self._how = how
+    def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:
+        self._options = options
         self._is_ready = False
         self.path = path
         self.endpoint = endpoint
-        self.name = how.get("name") or get_name(endpoint)
-        self.methods = {method.upper() for method in how.get("methods") or ("GET",)}
+        self.name = options.get("name") or get_name(endpoint)
+        self.methods = {method.upper() for method in options.get("methods") or ("GET",)}
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") or self._is_ready:
@@ -33,20 +33,20 @@ class Route(APIRoute):
             self.path_regex, self.path_format, self.param_convertors = compile_path(self.path)
         else:
             self._is_ready = True
-            super().__init__(self.path, self.endpoint, **self._how)
+            super().__init__(self.path, self.endpoint, **self._options)
         return getattr(self, name)
 
-    def below(self, prefix: str, dependencies: Sequence[params.Depends], **how: Any) -> Self:
+    def below(self, prefix: str, dependencies: Sequence[params.Depends], **options: Any) -> Self:
         """The same under this prefix, behind these dependencies."""
-        together = [*dependencies, *(self._how.get("dependencies") or ())]
-        return type(self)(prefix + self.path, self.endpoint, **{**self._how, "dependencies": together, **how})
+        together = [*dependencies, *(self._options.get("dependencies") or ())]
+        return type(self)(prefix + self.path, self.endpoint, **{**self._options, "dependencies": together, **options})
 
 
 class Router(APIRouter):
     """Routes of one noun, or of several parts of it."""
 
-    def __init__(self, **how: Any) -> None:
-        super().__init__(route_class=Route, **how)
+    def __init__(self, **options: Any) -> None:
+        super().__init__(route_class=Route, **options)
 
     def include(self, *parts: "Router") -> None:
         """Have the routes of these parts, below our prefix and behind our dependencies."""

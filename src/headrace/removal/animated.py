@@ -22,7 +22,7 @@ Progress = Callable[[int], object]
 
 # How far the work is, in percent, when a stage begins.
 _READ, _SEEN, _SOLVED, _WRITTEN = 2, 30, 85, 100
-# What the service says is meant for who orders there.
+# What the service says is meant for those who order there.
 _WORDS = {
     FailureCode.NO_MARK: "No mark was seen.",
     FailureCode.NEEDS_REVIEW: "Needs review: there may be a mark, but somebody must say so. Say which region is the "
@@ -45,19 +45,19 @@ def process(order: Order, progress: Progress, folder: Path) -> Report:
     kind = film.kind.lower()
     if order.result is not None and KINDS.get(Path(order.result).suffix.lower(), film.kind) != film.kind:
         raise TargetUnusable(f"An animated {film.kind} stays one: let --to end in .{ENDINGS[kind]}.")
-    told = _stage_order(order, film, kind, folder)
+    stage_order = _stage_order(order, film, kind, folder)
     (folder / Names.SOURCE).symlink_to(Path(order.source).resolve())
     if order.drawn is not None:
         (folder / Names.MASK).symlink_to(Path(order.drawn).resolve())
-    animated_stages.prepare(told, lambda _: None)
+    animated_stages.prepare(stage_order, lambda _: None)
     progress(_READ)
-    seen = animated_stages.detect(told, _part(progress, _READ, _SEEN))
-    told = _next(told, seen.facts)
+    seen = animated_stages.detect(stage_order, _part(progress, _READ, _SEEN))
+    stage_order = _next(stage_order, seen.facts)
     if order.mask is not None and seen.refused is None:
-        _write_mask(told, order.mask)
+        _write_mask(stage_order, order.mask)
     removal = None
     if order.result is not None:
-        removal = _removed(order, told, seen.refused, progress, film)
+        removal = _removed(order, stage_order, seen.refused, progress, film)
     progress(_WRITTEN)
     width, height = film.size
     return Report(
@@ -77,28 +77,28 @@ def _region(candidate: dict[str, Any]) -> MarkedRegion:
 
 
 def _removed(
-    order: Order, told: StageOrder, refused: FailureCode | None, progress: Progress, film: animation.Animation
+    order: Order, stage_order: StageOrder, refused: FailureCode | None, progress: Progress, film: animation.Animation
 ) -> Removal:
     facts: dict[str, Any] = {}
     remains = False
     if refused is None:
-        solved = animated_stages.inpaint(told, _part(progress, _SEEN, _SOLVED))
+        solved = animated_stages.inpaint(stage_order, _part(progress, _SEEN, _SOLVED))
         facts, refused = solved.facts, solved.refused
     if refused is None:
-        packed = animated_stages.package(told, _part(progress, _SOLVED, _WRITTEN))
+        packed = animated_stages.package(stage_order, _part(progress, _SOLVED, _WRITTEN))
         refused = packed.refused
-        strictly = told.order.model_copy(update={"accept_poor": False})
+        strictly = stage_order.order.model_copy(update={"accept_poor": False})
         remains = refused is None and refusal_of_check(packed.facts, strictly) is not None
     if refused is not None:
         reason = _WORDS.get(refused, messages.MESSAGES[refused])
         review = refused is FailureCode.NEEDS_REVIEW
         return Removal(False, reason, 0.0, False, 0, 0, (), needs_review=review)
     assert order.result is not None
-    result = Path(told.path(told.result)).read_bytes()
+    result = Path(stage_order.path(stage_order.result)).read_bytes()
     Path(order.result).write_bytes(result)
     if order.compare is not None:
-        after = animation.read(told.path(told.result)).frames[0]
-        Triptych.of(film.frames[0], mark_of(told).tight).save(order.compare, after)
+        after = animation.read(stage_order.path(stage_order.result)).frames[0]
+        Triptych.of(film.frames[0], mark_of(stage_order).tight).save(order.compare, after)
     confidence = facts["confidence"]
     return Removal(True, None, confidence, confidence < POOR or remains, facts["computed"], facts["invented"], ())
 
@@ -113,18 +113,20 @@ def _stage_order(order: Order, film: animation.Animation, kind: str, folder: Pat
         hints=[Hint(boxes=list(order.boxes), keep=list(order.keep))],
         mask_asset_id=None if order.drawn is None else "drawn",
         candidates=list(order.only),
-        accept_poor=True,  # whoever started it is told, and decides
+        accept_poor=True,  # whoever started it is told of it, and decides
         frames=len(film.frames),
     )
     return StageOrder("IMAGE", Stage.PREPROCESSING, str(folder), wanted, threads=order.threads)
 
 
-def _next(told: StageOrder, earlier: dict[str, Any]) -> StageOrder:
-    return StageOrder(told.media, told.stage, told.folder, told.order, told.threads, earlier)
+def _next(stage_order: StageOrder, earlier: dict[str, Any]) -> StageOrder:
+    return StageOrder(
+        stage_order.media, stage_order.stage, stage_order.folder, stage_order.order, stage_order.threads, earlier
+    )
 
 
-def _write_mask(told: StageOrder, target: str) -> None:
-    Image.fromarray(mark_of(told).tight).convert("L").save(target, "PNG")
+def _write_mask(stage_order: StageOrder, target: str) -> None:
+    Image.fromarray(mark_of(stage_order).tight).convert("L").save(target, "PNG")
 
 
 def _part(progress: Progress, start: int, end: int) -> Progress:

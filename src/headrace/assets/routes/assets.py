@@ -11,6 +11,7 @@ from headrace.assets.errors import (
     BytesMissing,
     DigestInvalid,
     DigestMismatch,
+    DrawingBusy,
     FormInvalid,
     PageNotFound,
     SizeMismatch,
@@ -183,7 +184,7 @@ async def read_preview(
     "/{asset_id}/pages/{page}",
     summary="See a page of a file",
     response_class=Response,
-    responses={**PICTURE, **problems(AssetNotFound, PageNotFound, BytesMissing)},
+    responses={**PICTURE, **problems(AssetNotFound, PageNotFound, BytesMissing, DrawingBusy)},
 )
 async def read_page(
     request: Request, asset_id: AssetIdPath, page: PageNumber, caller: Reader, db: Db, files: FilesDep

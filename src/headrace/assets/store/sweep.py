@@ -31,7 +31,7 @@ _ALIVE: Mapping[Kind, str] = {
     # A day longer than the task: one that failed may be tried again by hand, from the step where it stopped.
     Kind.STEP: f"""{_TASK_AT_WORK} OR EXISTS (
     SELECT FROM headrace.tasks
-    WHERE id = split_part(given.key, '/', 2) AND finished_at > now() - interval '1 day'
+    WHERE id = split_part(given.key, '/', 2) AND finished_at > now() - interval '1 day' AND deleted_at IS NULL
   )""",
 }
 

@@ -61,6 +61,7 @@ def _named(tasks: Sequence[Task], wanted: Filter) -> list[Task]:
         and (wanted.statuses is None or task.status in wanted.statuses)
         and wanted.task_type in (None, task.task_type)
         and wanted.queue in (None, task.queue)
+        and (wanted.excluded_prefix is None or not task.task_type.startswith(wanted.excluded_prefix))
         and (wanted.created_since is None or task.created_at >= wanted.created_since)
         and (wanted.created_until is None or task.created_at < wanted.created_until)
     ]

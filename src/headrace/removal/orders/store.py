@@ -78,8 +78,10 @@ async def find_detected(tx: Tx, task_id: str) -> Any:
 HELD_BACK = """
 SELECT step.detail_json -> 'files' ->> 'held_back.jpg' FROM headrace.task_steps AS step
 JOIN headrace.tasks AS task ON task.id = step.task_id
-WHERE step.task_id = $1 AND task.status = 'FAILED' AND task.error_code IN ('POOR_RESULT', 'MARK_REMAINS')
-  AND task.finished_at > now() - interval '1 day' ORDER BY step.id DESC LIMIT 1
+WHERE step.task_id = $1 AND task.status = 'FAILED'
+  AND task.error_code IN ('POOR_RESULT', 'MARK_REMAINS', 'MARK_MOVES', 'MARK_WIDE')
+  AND task.finished_at > now() - interval '1 day'
+ORDER BY step.id DESC LIMIT 1
 """
 
 

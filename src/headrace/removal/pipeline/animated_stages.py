@@ -128,7 +128,7 @@ def package(order: StageOrder, progress: Progress) -> StageReport:
     facts = _checked(film, restored, written, mark, order)
     progress(80)
     code = refusal_of_check(facts, order.order)
-    if code is FailureCode.MARK_REMAINS:
+    if code is FailureCode.MARK_REMAINS and facts["untouched"]:
         return held_back(order, code, facts, film.frames[0], written.frames[0])
     if code is not None:
         return StageReport(facts, refused=code)

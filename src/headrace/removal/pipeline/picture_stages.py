@@ -148,7 +148,7 @@ def package(order: StageOrder, progress: Progress) -> StageReport:
     facts = check(picture, restored, written, mark, order.order.output_format)
     progress(70)
     code = refusal_of_check(facts, order.order)
-    if code is FailureCode.MARK_REMAINS:
+    if code is FailureCode.MARK_REMAINS and facts["untouched"]:
         return held_back(order, code, facts, picture, written)
     if code is not None:
         return StageReport(facts, refused=code)

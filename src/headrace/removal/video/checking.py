@@ -96,16 +96,16 @@ def check(
     if reason is None and result.residue > solving.GONE:
         reason, remains = f"{result.residue:.0%} of the mark is still in the result.", True
     worst = result.worst
-    if reason is None and worst is not None and worst.residue > GHOST and not order.accept_poor:
+    if reason is None and worst is not None and worst.residue > GHOST:
         reason = f"{worst.residue:.0%} of the mark is still there from {worst.begins:.1f} s on."
         remains = held_back = True
     if reason is None and result.compared == 0 and not order.told:
         reason, remains = "The mark stands out in no frame, so nothing shows that it went.", True
-    if reason is None and not order.accept_poor:
+    if reason is None:
         again = _seen_again(order, source, samples, result, marks, chosen, lambda: heed(_DECODED))
         if again is not None:
             reason, remains, held_back = "A second look at the result still finds a mark there.", True, True
-    if reason is None and not order.accept_poor and not order.told:
+    if reason is None and not order.told:
         jumps = [each for each in chosen if each.candidate.kind is Kind.PARTLY]
         if any(_elsewhere(each, chosen, samples, source, lambda: heed(_DECODED)) for each in jumps):
             reason, remains, held_back = "The mark is in other places, too, and was not taken off there.", True, True

@@ -84,13 +84,10 @@ def remove(order: VideoOrder, progress: Progress, *, found: list[Mark] | None = 
     done = _carried_out(order, told, chosen, progress)
     if isinstance(done, str):
         return replace(_report(told, Outcome.FAILED, done, began), trouble=_trouble(told, chosen))
-    for _ in range(_MORE_TRIES):
-        other = _otherwise(order, told, chosen, done.check, lambda: progress(_CHECKED))
-        again = None if other is None else _carried_out(order, told, other, lambda _: progress(_CHECKED))
-        if other is None or again is None or isinstance(again, str):
-            break
-        done, chosen = again, other
+    done, chosen = _improved(order, told, done, chosen, progress)
     check, package = done.check, done.package
+    if check.held_back and order.accept_poor:
+        check = replace(check, passed=True, reason=None)
     report = _report(told, Outcome.REMOVED if check.passed else Outcome.FAILED, check.reason, began)
     if not check.passed:
         Path(order.result).unlink(missing_ok=True)  # nobody is to take it for a result
@@ -106,8 +103,26 @@ def remove(order: VideoOrder, progress: Progress, *, found: list[Mark] | None = 
         bit_rate=int(8 * package.bytes / max(told.facts.seconds, 0.04)),
         warnings=tuple(package.warnings),
         frames_a_second=round(package.written / max(done.seconds, 1e-3), 1),
-        trouble=_trouble(told, chosen) if check.remains else None,
+        trouble=_trouble(told, chosen) if check.remains and not check.passed else None,
     )
+
+
+def _improved(
+    order: VideoOrder, told: "_Told", done: "_Done", chosen: list[Mark], progress: Progress
+) -> tuple["_Done", list[Mark]]:
+    """The best of some more tries, with the marks as they were tried; the same for whoever takes it as it is, so that
+    they get what they were shown."""
+    for _ in range(_MORE_TRIES):
+        other = _otherwise(order, told, chosen, done.check, lambda: progress(_CHECKED))
+        again = None if other is None else _carried_out(order, told, other, lambda _: progress(_CHECKED))
+        if other is None or again is None or isinstance(again, str):
+            break
+        if done.check.held_back and not (again.check.passed or again.check.held_back):
+            # Worse, and written over the one before: where that is to be handed out, it is written once more.
+            former = _carried_out(order, told, chosen, lambda _: progress(_CHECKED)) if order.accept_poor else done
+            return (done if isinstance(former, str) else former), chosen
+        done, chosen = again, other
+    return done, chosen
 
 
 def _trouble(told: "_Told", chosen: list[Mark]) -> Trouble | None:
@@ -123,7 +138,7 @@ def _otherwise(
     order: VideoOrder, told: "_Told", chosen: list[Mark], check: Check, heed: Callable[[], object]
 ) -> list[Mark] | None:
     """The marks as they are to be tried once more, by what the check says; None where that would not help."""
-    if check.passed or order.accept_poor:
+    if check.passed:
         return None
     if check.worst_shot > checking.GHOST:
         # In some shots it is weaker or stronger than in most: so each frame is to say how strong it is.

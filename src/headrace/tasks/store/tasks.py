@@ -77,7 +77,7 @@ class Filter:
     internal: bool = True  # those of the product itself, too
 
     @property
-    def left_out(self) -> str | None:
+    def excluded_prefix(self) -> str | None:
         """What the types begin with that are left out."""
         return None if self.internal else INTERNAL
 
@@ -101,25 +101,16 @@ async def list_tasks(tx: Tx, wanted: Filter, *, older_than: Mark | None = None, 
     for _ in range(WALKS):
         found = await _walked(tx, wanted, older_than=resume, limit=limit - len(tasks))
         tasks += found.tasks
-        if found.resume is None or (older_than is None and not tasks and not await _was_ever(tx, wanted)):
+        if found.resume is None or (resume is None and not tasks and not await _was_ever(tx, wanted)):
             return Found(tasks)
         resume = found.resume
     return Found(tasks, resume=resume)
 
 
-# Every task was given a lane, and lanes are never deleted: what has none is not worth a walk to the end.
-WAS_EVER = """
-SELECT EXISTS (
-  SELECT FROM headrace.task_lanes
-  WHERE ($1::varchar IS NULL OR queue = $1) AND ($2::varchar IS NULL OR task_type = $2)
-)
-"""
-
-
 async def _was_ever(tx: Tx, wanted: Filter) -> bool:
-    if wanted.queue is None and wanted.task_type is None:
-        return True
-    return bool(await tx.fetchval(WAS_EVER, wanted.queue, wanted.task_type))
+    """Every task was given a lane, and lanes are never deleted: what has none is not worth a walk to the end."""
+    where = Where().eq("queue", wanted.queue).eq("task_type", wanted.task_type)
+    return bool(await tx.fetchval(f"SELECT EXISTS (SELECT FROM headrace.task_lanes {where.sql})", *where.args))
 
 
 async def _walked(tx: Tx, wanted: Filter, *, older_than: Mark | None, limit: int) -> Found:
@@ -144,7 +135,7 @@ async def count_tasks(tx: Tx, wanted: Filter, *, most: int) -> int:
         .is_null("deleted_at")
         .eq("task_type", wanted.task_type)
         .eq("queue", wanted.queue)
-        .begins_otherwise("task_type", wanted.left_out)
+        .not_prefixed("task_type", wanted.excluded_prefix)
     )
     sql = f"SELECT count(*) FROM (SELECT FROM headrace.tasks {where.sql} LIMIT ${where.next}) AS found"
     count: int = await tx.fetchval(sql, *where.args, most)
@@ -206,7 +197,7 @@ def _walk(where: Where, wanted: Filter, status: TaskStatus | None, older_than: M
 
 def _rest(where: Where, wanted: Filter) -> Where:
     where = where.is_null("task.deleted_at").eq("task.task_type", wanted.task_type).eq("task.queue", wanted.queue)
-    where = where.begins_otherwise("task.task_type", wanted.left_out)
+    where = where.not_prefixed("task.task_type", wanted.excluded_prefix)
     return where.among("task.status", wanted.statuses) if wanted.user_id is None else where
 
 
