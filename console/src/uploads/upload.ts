@@ -28,12 +28,18 @@ async function run(file: File, tell: (sent: number) => void, signal: AbortSignal
     rememberUpload(file, null);
     return asset;
   } catch (error) {
+    if (isRefused(error)) rememberUpload(file, null);
     if (signal.aborted) {
       rememberUpload(file, null);
       void api.DELETE("/v1/uploads/{upload_id}", { params: { path: { upload_id: begun.id } } }).catch(() => {});
     }
     throw error;
   }
+}
+
+/** The server will not have this file, however often it is sent. */
+function isRefused(error: unknown): boolean {
+  return error instanceof ApiError && [400, 413, 415, 422].includes(error.status);
 }
 
 /** The upload that an earlier page began with this file, if it is still open; otherwise a new one. */

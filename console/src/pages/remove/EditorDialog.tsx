@@ -16,6 +16,8 @@ interface Props {
   /** Hears of every stroke before it is used. */
   readonly onChange?: (drawing: MaskDrawing) => void;
   readonly onUse: (drawing: MaskDrawing) => void;
+  /** What using it means here, where that is more than keeping it. */
+  readonly useLabel?: string;
   readonly onClose: () => void;
 }
 

@@ -91,8 +91,9 @@ export function StillVisible({ removal }: { removal: RemovalOut }) {
         message: { color: "var(--ink)" },
       }}
     >
-      {removal.accept_poor && `${t("takenAsIsText")} `}
-      {left >= STILL_SEEN && t("visibleText", { percent: formats.percent(Math.min(left, 1), language) })}
+      {removal.accept_poor
+        ? t("takenAsIsText")
+        : t("visibleText", { percent: formats.percent(Math.min(left, 1), language) })}
     </Alert>
   );
 }

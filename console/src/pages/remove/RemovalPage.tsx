@@ -142,7 +142,7 @@ function Success({ removal, again }: { removal: RemovalOut; again: Again }) {
           <Button variant="light" fullWidth mt="sm" leftSection={<IconBrush size={16} />} onClick={again.draw}>
             {t("notRight")}
           </Button>
-          {removal.quality === "STANDARD" && removal.media_type !== "PPT" && (
+          {removal.quality === "STANDARD" && ["IMAGE", "VIDEO"].includes(removal.media_type) && (
             <HighAgain removal={removal} again={again} />
           )}
         </Found>
@@ -182,10 +182,13 @@ export interface Again {
 
 /** Doing the same file once more, in another way; the same right is declared for it. */
 function useAgain(removal: RemovalOut | undefined, payload: unknown): Again & { editor: React.ReactNode } {
+  const t = useText(removalTexts);
+  const words = useText(removeTexts);
   const navigate = useNavigate();
   const queries = useQueryClient();
   const [busy, setBusy] = useState(false);
   const [drawing, setDrawing] = useState(false);
+  const price = usePrice(drawing && removal ? [removal.asset_id] : [], removal?.quality ?? "STANDARD").data;
   const asset = useQuery({
     queryKey: ["assets", removal?.asset_id],
     queryFn: () => data(api.GET("/v1/assets/{asset_id}", { params: { path: { asset_id: removal?.asset_id ?? "" } } })),
@@ -224,6 +227,7 @@ function useAgain(removal: RemovalOut | undefined, payload: unknown): Again & { 
         <EditorDialog
           asset={asset.data}
           initial={drawingBefore(payload, removal.candidates, sizeOf(asset.data))}
+          useLabel={t("orderMask") + (price ? ` · ${words("units", { n: price.units })}` : "")}
           onUse={(made) => void run({ drawing: made })}
           onClose={() => setDrawing(false)}
         />

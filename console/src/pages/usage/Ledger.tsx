@@ -5,6 +5,8 @@ import { type Column, CursorTable, Empty, IconDownload, IconReceipt, Id, StateBa
 import { useLanguage, useText, wordFor } from "../../i18n";
 import { usageTexts } from "./usage.texts";
 
+const usesHeld = (entry: EntryOut) => entry.status === "COMMITTED" && entry.hold_id !== null;
+
 /** Every entry of the ledger, newest first. */
 export function Ledger() {
   const t = useText(usageTexts);
@@ -35,15 +37,16 @@ export function Ledger() {
       width: "6rem",
       align: "end",
       cell: (entry) => (
-        // What is only held is no second charge: it counts once its task is over.
+        // Units leave the balance when they are held: using them takes nothing more, and the column adds up.
         <Text
           size="sm"
-          fw={entry.status === "HELD" ? 400 : 600}
-          {...(entry.status === "HELD" ? { c: "dimmed" } : {})}
+          fw={usesHeld(entry) ? 400 : 600}
+          {...(usesHeld(entry) ? { c: "dimmed" } : {})}
           className="figures"
         >
-          {entry.direction === "CREDIT" ? "+" : "−"}
-          {entry.units}
+          {usesHeld(entry)
+            ? t("ofHeld", { n: entry.units })
+            : `${entry.direction === "CREDIT" ? "+" : "−"}${entry.units}`}
         </Text>
       ),
     },

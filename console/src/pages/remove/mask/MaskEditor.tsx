@@ -50,6 +50,8 @@ interface Props {
   /** Hears of every stroke, so that nothing is lost when the page goes. */
   readonly onChange?: (drawing: MaskDrawing) => void;
   readonly onUse: (drawing: MaskDrawing) => void;
+  /** What using it means here, where that is more than keeping it. */
+  readonly useLabel?: string;
   readonly onCancel: () => void;
 }
 
@@ -64,6 +66,7 @@ export function MaskEditor({
   page,
   onChange,
   onUse,
+  useLabel,
   onCancel,
 }: Props) {
   const t = useText(maskTexts);
@@ -353,7 +356,7 @@ export function MaskEditor({
           <Button variant="default" onClick={onCancel}>
             {common("cancel")}
           </Button>
-          <Button onClick={() => onUse({ width, height, strokes: history.done })}>{t("use")}</Button>
+          <Button onClick={() => onUse({ width, height, strokes: history.done })}>{useLabel ?? t("use")}</Button>
         </Group>
       </Group>
     </div>
