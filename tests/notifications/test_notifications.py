@@ -70,6 +70,16 @@ async def test_four_types_come_by_events_the_fifth_with_the_end_of_an_account(db
     }
 
 
+async def test_it_names_the_file(db: Database) -> None:
+    ada = await make_user(db, "ada")
+    submit = "SELECT headrace.submit('shrink', title => 'holiday.jpg', unknown_type => 'wait') AS id"
+    (made,) = await db.fetch_alone(submit)
+    await tell(db, task(ada.user_id, "task.succeeded", task_id=made["id"]))
+    (told,) = await inbox_of(db, ada)
+    assert told.title == "Your image is ready: holiday.jpg"
+    assert (told.payload or {})["title"] == "holiday.jpg"
+
+
 async def test_an_event_that_comes_twice_is_told_once(db: Database) -> None:
     ada = await make_user(db, "ada")
     event = task(ada.user_id, "task.succeeded")

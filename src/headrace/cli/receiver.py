@@ -107,8 +107,8 @@ async def _talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, rece
             if connection.our_state is not h11.DONE or connection.their_state is not h11.DONE:
                 return
             connection.start_next_cycle()
-    except (h11.RemoteProtocolError, ConnectionError, EOFError, Invalid):
-        pass
+    except (h11.RemoteProtocolError, ConnectionError, EOFError, Invalid, asyncio.CancelledError):
+        pass  # also when all of it is stopped, for nobody waits for this
     finally:
         with suppress(ConnectionError):
             writer.close()

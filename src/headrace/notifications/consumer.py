@@ -27,6 +27,8 @@ class NotificationConsumer:
         news = [new for stored in events if (new := meaning_of(stored)) is not None]
         if not news:
             return
+        titles = await store.read_titles(tx, sorted({each.payload["task_id"] for each in news if each.is_of_task}))
+        news = [each.called(titles.get(each.payload.get("task_id", ""))) for each in news]
         languages = await store.read_languages(tx, sorted({each.user_id for each in news}))
         written = [
             (each, *texts.write(each.type, languages[each.user_id], each.payload))

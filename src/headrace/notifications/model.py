@@ -1,10 +1,10 @@
 """Notifications, their types, and the languages that they are written in."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 from headrace.configs.registry import ConfigKey
 
@@ -47,3 +47,11 @@ class NewNotification:
     type: NotificationType
     event_id: str
     payload: Mapping[str, Any]
+
+    @property
+    def is_of_task(self) -> bool:
+        return "task_id" in self.payload
+
+    def called(self, title: str | None) -> Self:
+        """The same with the title of what it is about, where it has one."""
+        return replace(self, payload={**self.payload, "title": title}) if title else self

@@ -35,6 +35,14 @@ async def read_languages(tx: Tx, user_ids: Sequence[str]) -> Mapping[str, Langua
     return {row["id"]: LANGUAGE.read(row["language"] or LANGUAGE.default) for row in rows}
 
 
+TITLES = "SELECT id, title FROM headrace.tasks WHERE id = ANY($1)"
+
+
+async def read_titles(tx: Tx, task_ids: Sequence[str]) -> Mapping[str, str]:
+    """What these tasks are called by their owners, as a rule after a file; those that are gone are left out."""
+    return {row["id"]: row["title"] for row in await tx.fetch(TITLES, list(task_ids))}
+
+
 # The outbox tells at least once, the user is told once: by the unique key.
 INSERT = """
 INSERT INTO headrace.notifications (user_id, type, title, body, payload_json, event_id)

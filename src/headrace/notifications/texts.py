@@ -10,12 +10,15 @@ _LONGEST_BODY = 2000
 
 _TEXTS: Mapping[NotificationType, Mapping[Language, tuple[str, str]]] = {
     NotificationType.TASK_SUCCEEDED: {
-        "en": ("Your {kind} is ready", "Task {task_id} has succeeded. The result is kept for a limited time."),
-        "zh": ("您的{kind}已处理完成", "任务 {task_id} 已成功完成。结果将保留一段时间，请及时下载。"),
+        "en": ("Your {kind} is ready{title}", "Task {task_id} has succeeded. The result is kept for a limited time."),
+        "zh": ("您的{kind}已处理完成{title}", "任务 {task_id} 已成功完成。结果将保留一段时间，请及时下载。"),
     },
     NotificationType.TASK_FAILED: {
-        "en": ("Your {kind} could not be processed", "Task {task_id} has failed: {reason} Nothing was charged for it."),
-        "zh": ("您的{kind}处理失败", "任务 {task_id} 失败：{reason}本次未扣费。"),
+        "en": (
+            "Your {kind} could not be processed{title}",
+            "Task {task_id} has failed: {reason} Nothing was charged for it.",
+        ),
+        "zh": ("您的{kind}处理失败{title}", "任务 {task_id} 失败：{reason}本次未扣费。"),
     },
     NotificationType.SUBSCRIPTION_ACTIVATED: {
         "en": ("Your subscription is active", "Your subscription is active until {until}."),
@@ -33,6 +36,7 @@ _KINDS: Mapping[str, Mapping[Language, str]] = {
     "PPT": {"en": "presentation", "zh": "演示文稿"},
 }
 _ANY_KIND: Mapping[Language, str] = {"en": "task", "zh": "任务"}
+_COLON: Mapping[Language, str] = {"en": ": ", "zh": "："}
 _STOP: Mapping[Language, str] = {"en": ".", "zh": "。"}
 
 
@@ -41,6 +45,7 @@ def write(type_: NotificationType, language: Language, payload: Mapping[str, Any
     title, body = _TEXTS[type_][language]
     facts = _Facts(
         task_id=str(payload.get("task_id", "")),
+        title=_COLON[language] + str(payload["title"]) if payload.get("title") else "",
         kind=_KINDS.get(str(payload.get("type")), _ANY_KIND)[language],
         reason=_sentence(payload.get("error_message") or payload.get("error_code"), language),
         until=str(payload.get("period_end") or payload.get("expire_at") or "")[:10],

@@ -123,20 +123,22 @@ function markRead({ id }: NotificationOut): Promise<unknown> {
 
 interface AboutTask {
   readonly type?: string;
+  readonly title?: string;
   readonly error_code?: string;
 }
 
 /** What the server wrote; of a removal in the words of this console, which also speak the language of now. */
 function words(each: NotificationOut): { title: string; body: string } {
   const t = text(notificationTexts);
-  const { type = "", error_code = "" } = (each.payload ?? {}) as AboutTask;
+  const { type = "", title, error_code = "" } = (each.payload ?? {}) as AboutTask;
+  const called = title ? t("called", { title }) : "";
   const kind = wordFor(notificationTexts, `kind-${type}`);
   if (!MEDIA.includes(type)) return each;
-  if (each.type === "TASK_SUCCEEDED") return { title: t("ready", { kind }), body: t("readyText") };
+  if (each.type === "TASK_SUCCEEDED") return { title: t("ready", { kind }) + called, body: t("readyText") };
   const why = wordFor(removalTexts, error_code);
   if (each.type !== "TASK_FAILED" || why === error_code) return each;
   return {
-    title: t(ASKS.includes(error_code) ? "asks" : "failed", { kind }),
+    title: t(ASKS.includes(error_code) ? "asks" : "failed", { kind }) + called,
     body: `${why} ${text(removalTexts)("nothingCharged")}`,
   };
 }
