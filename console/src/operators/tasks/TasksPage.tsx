@@ -114,7 +114,13 @@ export default function TasksPage() {
       phone: "hidden",
       cell: (task) => `${task.attempt} / ${task.max_attempts}`,
     },
-    { key: "owner", header: part("ownedBy"), width: "7.5rem", cell: (task) => <Id id={task.user_id} />, phone: "hidden" },
+    {
+      key: "owner",
+      header: part("ownedBy"),
+      width: "7.5rem",
+      cell: (task) => <Id id={task.user_id} />,
+      phone: "hidden",
+    },
     { key: "created", header: part("created"), width: "7.5rem", cell: (task) => <Time at={task.created_at} /> },
     { key: "id", header: part("id"), width: "7.5rem", cell: (task) => <Id id={task.id} />, phone: "hidden" },
   ];
