@@ -30,13 +30,14 @@ export function Failure({ removal, again }: { removal: RemovalOut; again: Again 
   const t = useText(removalTexts);
   const words = useText(removeTexts);
   useLanguage();
-  const [chosen, setChosen] = useState<number[]>(
-    removal.candidates.filter((each) => each.certain).map((each) => each.id),
-  );
+  const certain = removal.candidates.filter((each) => each.certain).map((each) => each.id);
+  const [chosen, setChosen] = useState<number[]>(certain);
   const price = usePrice([removal.asset_id], removal.quality);
   const code = removal.error_code ?? "";
   const known = wordFor(removalTexts, code);
   const asks = ASKS.includes(code);
+  // What was taken off by itself and not well enough comes out the same a second time.
+  const tried = removal.held_back && removal.mode === "AUTO" && chosen.join() === certain.join();
   return (
     <div className={removal.candidates.length > 0 ? classes.columns : undefined}>
       <Stack>
@@ -98,12 +99,13 @@ export function Failure({ removal, again }: { removal: RemovalOut; again: Again 
           <Button
             fullWidth
             mt="md"
-            disabled={chosen.length === 0}
+            disabled={chosen.length === 0 || tried}
             loading={again.busy}
             onClick={() => again.run({ chosen })}
           >
             {t("removeChosen")}
           </Button>
+          {tried && <Note>{t("tried")}</Note>}
           <Note>{t("sameRights", { basis: words(`basis${removal.rights_basis}`) })}</Note>
         </Panel>
       )}
