@@ -236,7 +236,7 @@ def _near(mark: Mark, found: detecting.Found, facts: Facts) -> NDArray[np.bool_]
 def _denser(found: detecting.Found, near: NDArray[np.bool_]) -> bool:
     """Whether the eye sees more where the mark was than around it: it takes coarse grain for marks everywhere."""
     seen = looking.guess(found.looks).tight
-    return near.all() or float(seen[near].mean()) > _DENSER * float(seen[~near].mean())
+    return bool(near.all()) or float(seen[near].mean()) > _DENSER * float(seen[~near].mean())
 
 
 def _embossed(mark: Mark, result: Result) -> float:
