@@ -14,7 +14,7 @@ from headrace.removal.pipeline.model import FailureCode
 from headrace.removal.pipeline.video_stages import _refusal
 from headrace.removal.video import checking, detecting, job, marks, solving, templates
 from headrace.removal.video.erasing import Eraser
-from headrace.removal.video.model import Check, Method, Trouble, VideoOrder
+from headrace.removal.video.model import Check, Method, Placed, Trouble, VideoOrder
 from headrace.removal.video.planes import layout_of
 from headrace.removal.video.probing import probe
 from headrace.removal.video.sampling import Sample
@@ -56,6 +56,39 @@ def test_edges_that_stay_tell_how_much_of_a_mark_is_left(left: float, least: flo
 def test_where_the_picture_stands_still_its_own_edges_tell_nothing() -> None:
     ragged = np.random.default_rng(3).uniform(0, 60, (clips.HEIGHT, clips.WIDTH)).astype(np.float32)
     assert solving.lasting(samples(ragged), samples(ragged), (LAYOUT, LAYOUT), BOX, clips.coverage() > 0.02) == 0
+
+
+@pytest.mark.parametrize(
+    ("left", "least", "most"),
+    [
+        pytest.param(0.0, 0.8, 1.2, id="gone"),
+        pytest.param(0.1, 2.0, 9.0, id="a trace"),
+        pytest.param(-0.1, 2.0, 9.0, id="taken off too much"),
+    ],
+)
+def test_a_faint_outline_on_smooth_ground_is_seen(left: float, least: float, most: float) -> None:
+    ground = np.random.default_rng(5).normal(120, 1, (clips.HEIGHT, clips.WIDTH)).astype(np.float32)
+    ink = clips.coverage()
+    bright = np.rint(ground + ink * np.float32(left * 130)).astype(np.uint8)
+    views = [Sample(number, float(number), [bright, bright, bright]) for number in range(4)]
+    matte = Matte(ink * np.float32(0.7), np.stack([ink * 180] * 3, 2), ink > 0.02, 1.0)
+    assert least <= solving.embossed(views, LAYOUT, BOX, matte) <= most
+
+
+def test_a_ghost_in_a_box_is_filled_in_or_held_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # W-08
+    made = clips.make(tmp_path / "in.mp4", still=True)
+    result = tmp_path / "out.mp4"
+    order = VideoOrder(str(made.path), str(result), boxes=(Placed((100, 95, 150, 45)),))
+    seen = iter((2.0, 1.0))
+    monkeypatch.setattr(solving, "embossed", lambda *_: next(seen))
+    report = job.process(order, nothing)
+    assert (report.outcome, report.method) == (Outcome.REMOVED, Method.BOTH), report.reason
+    monkeypatch.setattr(solving, "embossed", lambda *_: 2.0)
+    report = job.process(order, nothing)
+    assert (report.outcome, result.exists(), _refusal(report)) == (Outcome.FAILED, False, FailureCode.MARK_REMAINS)
+    assert report.check is not None
+    assert report.check.held_back
+    assert job.process(replace(order, accept_poor=True), nothing).outcome is Outcome.REMOVED
 
 
 def test_words_that_stay_belong_to_a_mark_and_bars_beside_the_picture_do_not() -> None:

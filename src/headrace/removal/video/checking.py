@@ -19,6 +19,7 @@ from headrace.removal.video.probing import Facts, probe
 from headrace.removal.video.removing import Remover
 from headrace.removal.video.sampling import Box, Sample, decoded, native
 from headrace.removal.video.tracking import Path
+from headrace.removal.views import looking
 
 Heed = Callable[[float], object]
 
@@ -29,6 +30,10 @@ _MOSTLY = 0.7  # of the looks: so many see what belongs to a mark
 _LARGE = 0.03  # of the mark: what is smaller is what compression left of an edge
 _LASTS = 0.3  # of the mark's edges: so much that stays of them is seen
 _WORD = 0.5  # of the mark: so much that stays beside it is a word that was overlooked
+# Times as steep along the mark's edges as beside them, where somebody said where it is and will look, and elsewhere:
+# pictures that never had a mark have up to 1.2.
+_EMBOSSED, _READABLE = 1.4, 1.8
+_DENSER = 2  # times as much of it as around it
 _BESIDE, _RIM = 16, 6  # pixels: around a mark that are looked at, at least; around what stays on purpose that are not
 _CERTAIN, _ALIKE = 0.65, 0.4  # likeness of what is elsewhere in one frame at least; and in the others
 _TIMES, _AGREES = 3, 2  # frames that have it in one place; and pixels between these
@@ -191,12 +196,14 @@ def _seen_again(
         if (mark.path and not path) or not any(begins <= each.seconds < ends for each in result.samples):
             continue
         samples, shown = rested(path, mark.window, result.samples, facts)
-        inner = mark.inner if order.told else wider(mark, shown)  # told: somebody said where it ends
+        inner = wider(mark, shown)  # the eye needs the surroundings to tell a faint mark from the picture
         placed = Placed((0, 0, 1, 1), begins, ends)
         found = detecting.told(shown, samples, [(inner, placed)], None, order.threads, heed, most=_LOOKS)[0]
         near = _near(mark, found, shown)
         allowed = detecting.allowed(found, [] if path else barred)
-        if path or mark.candidate.backgrounds >= solving.MANY_PICTURES:
+        if order.told:
+            allowed &= near  # somebody said where it ends
+        elif path or mark.candidate.backgrounds >= solving.MANY_PICTURES:
             # What is beside a mark and of it is there in all pictures; other words and things are in some.
             allowed &= near | (np.mean([look.odds > 0 for look in found.looks], 0) > _MOSTLY)
         matte = solving.matte_of(found, samples, shown.layout, allowed, heed)
@@ -205,13 +212,16 @@ def _seen_again(
         seen = inked.size > _LARGE * size and float(inked.mean()) >= _SEEN
         # What stays beside it, while the pictures beneath change, is a part that was overlooked.
         stays = solving.stays_with(near, found, samples, shown.layout) & ~near
-        beside = int((stays & detecting.allowed(found, [] if path else barred)).sum())
+        beside = 0 if order.told else int((stays & detecting.allowed(found, [] if path else barred)).sum())
+        if order.told and not _denser(found, near):
+            seen = False
         lasts = _lasting(mark, path, originals, source, result)
-        if seen or beside > _WORD * size or lasts > _LASTS:
+        ghost = not path and _embossed(mark, result) > (_EMBOSSED if order.told else _READABLE)
+        if seen or ghost or beside > _WORD * size or lasts > _LASTS:
             _, down, across = path[0] if path else (0.0, 0, 0)
             box = (inner[0] + down, inner[1] + down, inner[2] + across, inner[3] + across)
             there = int((matte.alpha > solving.FAINTEST)[near].sum()) if matte is not None else 0
-            return box, lasts > _LASTS or (seen and 2 * there > inked.size)
+            return box, ghost or lasts > _LASTS or (seen and 2 * there > inked.size)
     return None
 
 
@@ -221,6 +231,18 @@ def _near(mark: Mark, found: detecting.Found, facts: Facts) -> NDArray[np.bool_]
     whole = np.zeros((facts.height, facts.width), np.uint8)
     whole[mark.box[0] : mark.box[1], mark.box[2] : mark.box[3]] = mark.matte.loose
     return cv2.dilate(whole, np.ones((2 * _RIM + 1,) * 2, np.uint8)).view(np.bool_)[top:bottom, left:right]
+
+
+def _denser(found: detecting.Found, near: NDArray[np.bool_]) -> bool:
+    """Whether the eye sees more where the mark was than around it: it takes coarse grain for marks everywhere."""
+    seen = looking.guess(found.looks).tight
+    return bool(near.all()) or float(seen[near].mean()) > _DENSER * float(seen[~near].mean())
+
+
+def _embossed(mark: Mark, result: Result) -> float:
+    spans = [mark.within] if mark.within is not None else mark.candidate.spans
+    there = [each for each in result.samples if any(begins <= each.seconds < ends for begins, ends in spans)]
+    return solving.embossed(there, result.facts.layout, mark.box, mark.matte) if there else 1.0
 
 
 def _lasting(mark: Mark, path: Path, originals: list[Sample], source: Facts, result: Result) -> float:

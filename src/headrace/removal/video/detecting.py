@@ -106,6 +106,12 @@ def _given(
     found.given = inside if mask is not None else None
     found.within = None if placed.always else (placed.begins, ends)
     look_closer(found, samples, facts, threads, heed, most=most)
+    if mask is None:
+        # Not the box but what is seen in it says how many pictures lie beneath: what moves beside the mark does not.
+        here = np.s_[found.box[0] - box[0] : found.box[1] - box[0], found.box[2] - box[2] : found.box[3] - box[2]]
+        seen = looking.guess(found.looks, np.ascontiguousarray(inside[here])).tight
+        if seen.any():
+            found.which = templates.backgrounds(*steps_in(samples, found.box, seen, facts), there)
     return found
 
 

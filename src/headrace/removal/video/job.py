@@ -256,6 +256,12 @@ def _found(order: VideoOrder, facts: Facts, samples: list[Sample], heed: Callabl
         matte = solving.matte_of(each, views, shown.layout, allowed, partial(heed, 1.0))
         if matte is None or not matte.loose.any():
             continue
+        if order.told and each.given is None and not solving.stands_out(
+            views, each.which, Eraser(each.box, matte, shown.layout)
+        ):  # fmt: skip
+            # The eye takes grain around it for the mark, too, and what that is made of for what the mark is.
+            each.given = solving.strongest(each)
+            matte = solving.matte_of(each, views, shown.layout, allowed, partial(heed, 1.0)) or matte
         matte, fades = solving.levelled(views, each, matte, shown.layout, allowed, partial(heed, 1.0))
         kind = Kind.FADING if fades and not each.moves else _kind(each)
         eraser = Eraser(each.box, matte, shown.layout)

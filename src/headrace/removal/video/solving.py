@@ -40,6 +40,11 @@ _FOLLOWED = 0.9  # the same, of one that moves: true ones have 0.98 and more
 _HALO, _GROUND = 5, 17  # pixels: of a mark with its edges; from which on there is nothing of it
 _CLEAR, _UNRESTING = 3.0, 0.5  # levels a pixel that edges of a mark have; and what those around it may have of that
 
+_RIM, _BESIDE, _FEWEST_TOLD = 0.4, 0.02, 64  # of the steepest of a matte: its outline; ground around; pixels that tell
+_CORE = 0.4  # of the strongest that the eye sees: more is the mark
+_SMOOTH = 3.0  # levels a pixel: what is rougher hides a trace
+_UNSEEN = 0.5  # levels a pixel: nobody sees what is less steep
+
 
 def matte_of(
     found: Found, samples: list[Sample], layout: Layout, allowed: Mask | None, heed: Callable[[], object]
@@ -62,6 +67,18 @@ def matte_of(
         alpha, tinted = (np.where(guess.loose, each, np.float32(0)) for each in (guess.alpha, np.moveaxis(tint, 2, 0)))
         return Matte(alpha, np.ascontiguousarray(np.moveaxis(tinted, 0, 2)), guess.loose, matte.trust)
     return matte
+
+
+def strongest(found: Found) -> Mask:
+    """What the eye sees strongest, in the box that somebody said."""
+    guess = looking.guess(found.looks)
+    inside = np.zeros_like(guess.tight)
+    top, bottom, left, right = found.inner
+    inside[max(0, top - found.box[0]) : bottom - found.box[0], max(0, left - found.box[2]) : right - found.box[2]] = (
+        True
+    )
+    seen = guess.tight & inside
+    return seen & (guess.alpha > _CORE * float(np.quantile(guess.alpha[seen], 0.95))) if seen.any() else guess.tight
 
 
 def persisting(found: Found, samples: list[Sample], layout: Layout, known: Mask | None = None) -> Mask:
@@ -139,6 +156,29 @@ def lasting(before: list[Sample], after: list[Sample], layouts: tuple[Layout, La
     if was < _CLEAR**2 or around > _UNRESTING**2 * was:
         return 0.0
     return float(np.sqrt(max(0.0, now - still) / (was - around)))
+
+
+def embossed(samples: list[Sample], layout: Layout, box: Box, matte: Matte) -> float:
+    """How much steeper frames are along the mark's edges than right beside them: 1 is as steep, without a trace of it.
+
+    Where the picture stands still, what computing leaves is faint beside the mark and yet read with ease, if what lies
+    around is smooth. By the median: an edge of the picture crosses the mark's in a few places alone.
+    """
+    top, bottom, left, right = box
+    power = np.zeros(matte.alpha.shape, np.float32)
+    for each in samples:
+        bright = (each.planes[0][top:bottom, left:right] >> layout.shift).astype(np.float32)
+        power += sum(cv2.Sobel(bright, cv2.CV_32F, *way, scale=0.125) ** 2 for way in ((1, 0), (0, 1)))
+    steep = np.sqrt(power / len(samples))
+    edge = np.hypot(*(cv2.Sobel(matte.alpha, cv2.CV_32F, *way, scale=0.125) for way in ((1, 0), (0, 1))))
+    outline = edge > _RIM * float(edge.max())
+    beside = ~cv2.dilate(matte.loose.view(np.uint8), np.ones((_HALO, _HALO), np.uint8)).view(np.bool_)
+    known = cv2.blur(beside.astype(np.float32), (_GROUND, _GROUND))
+    usual = cv2.blur(steep * beside, (_GROUND, _GROUND)) / np.maximum(known, np.float32(1e-6))
+    told = outline & (known > _BESIDE) & (usual < _SMOOTH)
+    if told.sum() < _FEWEST_TOLD:
+        return 1.0
+    return float(np.median((steep[told] + _UNSEEN) / (usual[told] + _UNSEEN)))
 
 
 def _by_eye(pictures: list[NDArray[np.uint8]], looks: list[looking.Look], guess: Guess, layout: Layout) -> Matte:
