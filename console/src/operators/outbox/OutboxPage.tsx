@@ -66,7 +66,7 @@ export default function OutboxPage() {
       header: t("type"),
       width: "minmax(11rem, 1.4fr)",
       phone: "title",
-      cell: (event) => <b>{event.type}</b>,
+      cell: (event) => <b>{breakable(event.type)}</b>,
     },
     { key: "state", header: part("state"), width: "7rem", cell: (event) => <StateBadge state={event.status} /> },
     { key: "about", header: t("about"), width: "8rem", cell: (event) => <Id id={event.aggregate_id} /> },
@@ -143,6 +143,11 @@ export default function OutboxPage() {
       </Drawer>
     </Page>
   );
+}
+
+/** A name that breaks behind its dots and underscores, where it must. */
+function breakable(name: string): string {
+  return name.replace(/[._]/g, "$&\u200b");
 }
 
 function Overview() {

@@ -51,7 +51,12 @@ export function Orders({ problem }: { problem: boolean }) {
       cell: (order) => formats.money(order.amount_cents, order.currency, language),
     },
     { key: "user", header: t("user"), width: "8rem", cell: (order) => <Id id={order.user_id} />, phone: "hidden" },
-    { key: "paid", header: t("paid"), width: "7.5rem", cell: (order) => <Time at={order.paid_at} /> },
+    {
+      key: "paid",
+      header: t("paid"),
+      width: "7.5rem",
+      cell: (order) => (order.paid_at ? <Time at={order.paid_at} /> : "–"),
+    },
     {
       key: "actions",
       header: "",
