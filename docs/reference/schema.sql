@@ -1011,6 +1011,7 @@ CREATE INDEX idx_task_executions_state ON headrace.task_executions USING btree (
 CREATE INDEX idx_task_executions_task_id ON headrace.task_executions USING btree (task_id) WHERE (task_id IS NOT NULL);
 CREATE INDEX idx_task_executions_task_name ON headrace.task_executions USING btree (task_name);
 CREATE INDEX idx_task_executions_task_uid ON headrace.task_executions USING btree (task_uid, scheduled_at DESC, execution_uid DESC);
+CREATE INDEX idx_task_executions_type_state ON headrace.task_executions USING btree (task_type, state COLLATE "C", scheduled_at DESC, execution_uid DESC);
 CREATE INDEX idx_task_executions_user_manual ON headrace.task_executions USING btree (user_id, scheduled_at DESC, execution_uid DESC) WHERE (trigger_type = 'manual');
 CREATE INDEX idx_task_executions_user_state ON headrace.task_executions USING btree (user_id, state COLLATE "C", scheduled_at DESC, execution_uid DESC);
 CREATE INDEX idx_task_executions_waiting ON headrace.task_executions USING btree (task_uid, scheduled_at, id) WHERE ((state = 'pending') AND (task_id IS NULL));

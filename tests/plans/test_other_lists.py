@@ -123,13 +123,13 @@ def lists() -> Iterator[tuple[str, List]]:
             yield f"deletions {deletion}", partial(deletions.list_deletions, status=deletion, **page)
         yield "sessions", partial(sessions.list_sessions, user_id="u_7", idle_lifetime=timedelta(days=7), **page)
         yield "keys", partial(api_keys.list_api_keys, user_id="u_7", **page)
-        for user, uid, states, trigger in itertools.product(
-            ("u_7", None), ("sch_7", None), (None, [ExecutionState.FAILURE], list(ExecutionState)), (None, *Trigger)
-        ):
-            wanted = ExecutionFilter(user, uid, states, trigger)
+        whose = itertools.product(("u_7", None), ("sch_7", None), (None, "job"))
+        which = itertools.product((None, [ExecutionState.FAILURE], list(ExecutionState)), (None, *Trigger))
+        for (user, uid, kind), (states, trigger) in itertools.product(whose, which):
+            wanted = ExecutionFilter(user, uid, states, trigger, kind)
             yield f"runs {wanted}", partial(executions.list_executions, wanted=wanted, **page)
-        for user, kind, sha256 in itertools.product(("u_7", None), (None, *MediaType), (None, "ab" * 32)):
-            files = assets.Filter(user, kind, None, sha256)
+        for user, media, sha256 in itertools.product(("u_7", None), (None, *MediaType), (None, "ab" * 32)):
+            files = assets.Filter(user, media, None, sha256)
             yield f"files {files}", partial(assets.list_assets, wanted=files, **page)
         yield "uploads", partial(uploads.list_uploads, user_id="u_7", **page)
     yield "files to remove", lambda tx: tx.fetch(ASSETS.due, datetime.now(UTC) - timedelta(hours=5), LIMIT)

@@ -226,6 +226,21 @@ async def test_a_poor_result_is_seen_before_it_is_bought(service: Service, tmp_p
     assert (await service.world.client.get(path)).status_code == 404
 
 
+async def test_a_poor_clip_is_seen_before_it_is_bought(service: Service, tmp_path: Path) -> None:  # W-08
+    # So strong in one shot that some of it stays there.
+    made = clips.make(tmp_path / "clip.mp4", strength=lambda number: 1.6 if number // clips.LENGTH == 3 else 1.0)
+    asset_id = await service.upload(made.path)
+    refused = await service.clean(asset_id)
+    assert (refused["status"], refused["error_code"], refused["held_back"]) == ("FAILED", "MARK_REMAINS", True), refused
+    seen = await service.world.client.get(f"/v1/removals/{refused['id']}/held-back")
+    assert (seen.status_code, seen.headers["content-type"]) == (200, "image/jpeg")
+    with Image.open(io.BytesIO(seen.content)) as sides:
+        assert sides.width <= 2 * HELD_BACK_SIDE
+        before, after = np.split(np.asarray(sides)[:, : sides.width // 2 * 2].astype(int), 2, axis=1)
+    assert np.abs(before - after).mean() > 1
+    assert [status for status, _ in await service.ledger(refused["id"])] == ["HELD", "RELEASED"]
+
+
 async def test_a_killed_child_is_resumed_at_its_step_and_a_canceled_one_is_gone(
     service: Service, tmp_path: Path
 ) -> None:  # W-04

@@ -1,22 +1,22 @@
 import { Button, Checkbox, Loader, Skeleton, Text } from "@mantine/core";
-import { useMediaQuery } from "@mantine/hooks";
 import { useWindowVirtualizer } from "@tanstack/react-virtual";
-import { memo, type ReactNode, useEffect, useRef, useState } from "react";
+import { memo, type ReactNode, useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
 import { Link } from "react-router";
 import type { Listing } from "../api";
 import { useText } from "../i18n";
 import classes from "./CursorTable.module.css";
 import { commonTexts } from "./components.texts";
+import { isKept, layoutFor, TRACK } from "./layout";
 import { ProblemAlert } from "./ProblemAlert";
 
 export interface Column<T> {
   readonly key: string;
   readonly header: string;
   readonly cell: (row: T) => ReactNode;
-  /** A track of CSS grid: "12rem", "minmax(8rem, 1fr)". */
+  /** A track of CSS grid, in rem: "12rem", "minmax(8rem, 1fr)". */
   readonly width?: string;
   readonly align?: "start" | "end";
-  /** On a phone a row is a card: its first line, one of its facts, or not shown. */
+  /** On a phone a row is a card: its first line, one of its facts, or not shown, as where the columns have no room. */
   readonly phone?: "title" | "fact" | "hidden";
 }
 
@@ -39,20 +39,27 @@ interface Props<T> {
 /** A list that stays quick with a hundred thousand rows: only those in sight are drawn, and pages come by cursor. */
 export function CursorTable<T>({ label, listing, columns, rowKey, href, onOpen, empty, selection }: Props<T>) {
   const t = useText(commonTexts);
-  const isPhone = useMediaQuery("(max-width: 48em)") ?? false;
   const frame = useRef<HTMLDivElement>(null);
   const [offset, setOffset] = useState(0);
-  useEffect(() => {
-    const measure = () => setOffset(frame.current ? frame.current.getBoundingClientRect().top + window.scrollY : 0);
+  const [width, setWidth] = useState(window.innerWidth);
+  useLayoutEffect(() => {
+    const measure = () => {
+      setOffset(frame.current ? frame.current.getBoundingClientRect().top + window.scrollY : 0);
+      setWidth((before) => frame.current?.clientWidth ?? before);
+    };
     measure();
     const observer = new ResizeObserver(measure);
     observer.observe(document.body);
     return () => observer.disconnect();
   }, []);
+  const room = width / Number.parseFloat(getComputedStyle(document.documentElement).fontSize);
+  const layout = layoutFor(columns, room, selection !== undefined);
+  const isCards = layout === "cards";
+  const shown = useMemo(() => (layout === "all" ? columns : columns.filter(isKept)), [columns, layout]);
   const { items, hasMore, isLoadingMore, moreError, loadMore } = listing;
   const virtual = useWindowVirtualizer({
     count: items.length,
-    estimateSize: () => (isPhone ? 104 : 49),
+    estimateSize: () => (isCards ? 104 : 49),
     overscan: 8,
     scrollMargin: offset,
     getItemKey: (index) => rowKey(items[index] as T),
@@ -66,7 +73,7 @@ export function CursorTable<T>({ label, listing, columns, rowKey, href, onOpen, 
   if (listing.error) return <ProblemAlert error={listing.error} onRetry={listing.reload} />;
   if (!listing.isLoading && !hasMore && items.length === 0) return <div className={classes.frame}>{empty}</div>;
 
-  const tracks = [...(selection ? ["2.25rem"] : []), ...columns.map((column) => column.width ?? "minmax(6rem, 1fr)")];
+  const tracks = [...(selection ? ["2.25rem"] : []), ...shown.map((column) => column.width ?? TRACK)];
   const template = tracks.join(" ");
   const toggle = (key: string) => {
     const next = new Set(selection?.chosen);
@@ -89,7 +96,7 @@ export function CursorTable<T>({ label, listing, columns, rowKey, href, onOpen, 
         </div>
       )}
       <div className={classes.frame} role="table" aria-label={label} aria-rowcount={hasMore ? -1 : items.length + 1}>
-        {!isPhone && (
+        {!isCards && (
           <div className={classes.head} role="row" style={{ gridTemplateColumns: template }}>
             {selection && (
               <div role="columnheader">
@@ -102,7 +109,7 @@ export function CursorTable<T>({ label, listing, columns, rowKey, href, onOpen, 
                 />
               </div>
             )}
-            {columns.map((column) => (
+            {shown.map((column) => (
               <div key={column.key} role="columnheader" data-align={column.align}>
                 {column.header || <span className="only-screen-reader">{t("actions")}</span>}
               </div>
@@ -119,13 +126,13 @@ export function CursorTable<T>({ label, listing, columns, rowKey, href, onOpen, 
                 key={row.key}
                 ref={virtual.measureElement}
                 data-index={row.index}
-                className={isPhone ? classes.card : classes.row}
+                className={isCards ? classes.card : classes.row}
                 data-opens={href || onOpen ? true : undefined}
                 role="row"
                 aria-rowindex={row.index + 2}
                 style={{
                   transform: `translateY(${row.start - offset}px)`,
-                  ...(isPhone ? {} : { gridTemplateColumns: template }),
+                  ...(isCards ? {} : { gridTemplateColumns: template }),
                 }}
               >
                 {selection && (
@@ -138,7 +145,7 @@ export function CursorTable<T>({ label, listing, columns, rowKey, href, onOpen, 
                     />
                   </div>
                 )}
-                <Cells item={item} columns={columns} isPhone={isPhone} href={href} onOpen={onOpen} />
+                <Cells item={item} columns={shown} isCard={isCards} href={href} onOpen={onOpen} />
               </div>
             );
           })}
@@ -162,34 +169,30 @@ export function CursorTable<T>({ label, listing, columns, rowKey, href, onOpen, 
 interface CellsProps<T> {
   readonly item: T;
   readonly columns: readonly Column<T>[];
-  readonly isPhone: boolean;
+  readonly isCard: boolean;
   readonly href: ((row: T) => string) | undefined;
   readonly onOpen: ((row: T) => void) | undefined;
 }
 
 /** What a row shows. It is not drawn again while somebody scrolls past it. */
-const Cells = memo(function Cells<T>({ item, columns, isPhone, href, onOpen }: CellsProps<T>) {
-  return columns
-    .filter((column) => !isPhone || column.phone !== "hidden")
-    .map((column, index) => (
-      <div
-        key={column.key}
-        role="cell"
-        data-align={column.align}
-        data-phone={isPhone ? (column.phone ?? "fact") : undefined}
-      >
-        {isPhone && column.phone !== "title" && column.header && (
-          <span className={classes.factName}>{column.header}</span>
-        )}
-        {index === 0 && (href || onOpen) ? (
-          <Opener item={item} href={href} onOpen={onOpen}>
-            {column.cell(item)}
-          </Opener>
-        ) : (
-          column.cell(item)
-        )}
-      </div>
-    ));
+const Cells = memo(function Cells<T>({ item, columns, isCard, href, onOpen }: CellsProps<T>) {
+  return columns.map((column, index) => (
+    <div
+      key={column.key}
+      role="cell"
+      data-align={column.align}
+      data-phone={isCard ? (column.phone ?? "fact") : undefined}
+    >
+      {isCard && column.phone !== "title" && column.header && <span className={classes.factName}>{column.header}</span>}
+      {index === 0 && (href || onOpen) ? (
+        <Opener item={item} href={href} onOpen={onOpen}>
+          {column.cell(item)}
+        </Opener>
+      ) : (
+        column.cell(item)
+      )}
+    </div>
+  ));
 }) as <T>(props: CellsProps<T>) => ReactNode;
 
 /** The first cell is the link; its area covers the row, so that a click anywhere opens it. */

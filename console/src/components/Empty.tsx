@@ -37,8 +37,13 @@ export function Empty({
   );
 }
 
-/** An empty list that can be filtered: whether there is nothing, or nothing that matches. */
-export function NoRows({ filtered, ...nothing }: { filtered: boolean } & Parameters<typeof Empty>[0]) {
+/** An empty list that can be filtered: whether there is nothing, or nothing that matches; `advice` says how it would. */
+export function NoRows({
+  filtered,
+  advice,
+  ...nothing
+}: { filtered: boolean; advice?: string | false } & Parameters<typeof Empty>[0]) {
   const t = useText(commonTexts);
-  return filtered ? <Empty title={t("nothingMatches")} text={t("nothingMatchesText")} /> : <Empty {...nothing} />;
+  if (!filtered) return <Empty {...nothing} />;
+  return <Empty title={t("nothingMatches")} text={advice || t("nothingMatchesText")} />;
 }

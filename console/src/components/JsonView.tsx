@@ -14,7 +14,8 @@ export function JsonView({ value, label }: { value: unknown; label?: string }) {
   const t = useText(commonTexts);
   const [query, setQuery] = useState("");
   const wanted = query.trim().toLowerCase();
-  const opened = useMemo(() => (wanted ? pathsToMatches(value, wanted) : null), [value, wanted]);
+  const found = useMemo(() => pathsToMatches(value, wanted), [value, wanted]);
+  const opened = wanted && found.size > 0 ? found : null; // where nothing matches, it stays as it was
   return (
     <div className={classes.frame}>
       <Group gap="xs" className={classes.bar} wrap="nowrap">

@@ -8,7 +8,8 @@ describe("formats", () => {
   it("says how long ago, and how soon", () => {
     expect(relative(ago(0), now, "en")).toBe("now");
     expect(relative(ago(125), now, "en")).toBe("2 minutes ago");
-    expect(relative(ago(-86_400), now, "en")).toBe("tomorrow");
+    expect(relative(ago(-86_400), now, "en")).toBe("in 1 day");
+    expect(relative(ago(-47.7 * 3600), now, "en")).toBe("in 2 days");
     expect(relative(ago(3 * 3600), now, "zh")).toBe("3小时前");
   });
 

@@ -11,27 +11,30 @@ function once<T>(make: (locale: string) => T): (chosen: Language) => T {
   };
 }
 
-const RELATIVE = once((locale) => new Intl.RelativeTimeFormat(locale, { numeric: "auto" }));
+const RELATIVE = once((locale) => new Intl.RelativeTimeFormat(locale, { numeric: "always" }));
+const NOW = once((locale) => new Intl.RelativeTimeFormat(locale, { numeric: "auto" }));
 const ABSOLUTE = once((locale) => new Intl.DateTimeFormat(locale, { dateStyle: "medium", timeStyle: "long" }));
 const NUMBER = once((locale) => new Intl.NumberFormat(locale));
 
+const DAY = 86_400;
 const STEPS: readonly [Intl.RelativeTimeFormatUnit, number][] = [
   ["year", 31_536_000],
   ["month", 2_592_000],
-  ["day", 86_400],
+  ["day", DAY],
   ["hour", 3600],
   ["minute", 60],
   ["second", 1],
 ];
 
-/** "3 minutes ago", "in 2 days". */
+/** "3 minutes ago", "in 2 days". Never "tomorrow": what is 30 hours away may be the day after it. */
 export function relative(at: Date, now: Date, chosen: Language): string {
   const seconds = Math.round((at.getTime() - now.getTime()) / 1000);
-  const format = RELATIVE(chosen);
   for (const [unit, length] of STEPS) {
-    if (Math.abs(seconds) >= length) return format.format(Math.trunc(seconds / length), unit);
+    if (Math.abs(seconds) < length) continue;
+    const whole = length >= DAY ? Math.round : Math.trunc; // of days not almost one less; of hours never 24
+    return RELATIVE(chosen).format(whole(seconds / length), unit);
   }
-  return format.format(0, "second");
+  return NOW(chosen).format(0, "second");
 }
 
 /** The instant in the reader's own zone, which is named. */

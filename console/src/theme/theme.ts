@@ -37,7 +37,7 @@ export const theme = createTheme({
   fontFamily:
     'system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", "PingFang SC", "Hiragino Sans GB", "Microsoft YaHei", "Noto Sans CJK SC", "Noto Sans SC", sans-serif',
   fontFamilyMonospace:
-    'ui-monospace, SFMono-Regular, Menlo, Consolas, "Liberation Mono", "Noto Sans CJK SC", monospace',
+    'ui-monospace, SFMono-Regular, Menlo, Consolas, "Liberation Mono", "DejaVu Sans Mono", "Noto Sans Mono CJK SC", monospace',
   headings: {
     fontWeight: "650",
     sizes: { h1: { fontSize: "1.65rem" }, h2: { fontSize: "1.2rem" }, h3: { fontSize: "1rem" } },

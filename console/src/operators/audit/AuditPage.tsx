@@ -107,7 +107,13 @@ export default function AuditPage() {
       }
     >
       <FilterBar active={filters.active} onClear={filters.clear} onReload={listing.reload} actions={<Views />}>
-        <TextFilter label={t("search")} value={values.q} onChange={(q) => set({ q })} width={220} />
+        <TextFilter
+          label={t("search")}
+          hint={t("searchHint")}
+          value={values.q}
+          onChange={(q) => set({ q })}
+          width={220}
+        />
         <SelectFilter
           label={t("action")}
           value={values.action}
@@ -138,7 +144,15 @@ export default function AuditPage() {
         columns={columns}
         rowKey={(event) => event.id}
         href={(event) => `/operators/audit/${event.id}`}
-        empty={<NoRows filtered={filters.active} icon={IconShieldCheck} title={t("none")} text={t("noneText")} />}
+        empty={
+          <NoRows
+            filtered={filters.active}
+            advice={values.q !== "" && t("searchWhole")}
+            icon={IconShieldCheck}
+            title={t("none")}
+            text={t("noneText")}
+          />
+        }
       />
       <Verify opened={verifying} onClose={close} />
     </Page>

@@ -64,25 +64,25 @@ export default function OutboxPage() {
     {
       key: "type",
       header: t("type"),
-      width: "minmax(10rem, 1.4fr)",
+      width: "minmax(11rem, 1.4fr)",
       phone: "title",
-      cell: (event) => <b>{event.type}</b>,
+      cell: (event) => <b>{breakable(event.type)}</b>,
     },
-    { key: "state", header: part("state"), width: "8.5rem", cell: (event) => <StateBadge state={event.status} /> },
-    { key: "about", header: t("about"), width: "9rem", cell: (event) => <Id id={event.aggregate_id} /> },
-    { key: "tries", header: t("tries"), width: "5rem", align: "end", cell: (event) => event.tries, phone: "hidden" },
+    { key: "state", header: part("state"), width: "7rem", cell: (event) => <StateBadge state={event.status} /> },
+    { key: "about", header: t("about"), width: "8rem", cell: (event) => <Id id={event.aggregate_id} /> },
+    { key: "tries", header: t("tries"), width: "4rem", align: "end", cell: (event) => event.tries, phone: "hidden" },
     {
       key: "next",
       header: t("next"),
-      width: "8.5rem",
+      width: "7rem",
       phone: "hidden",
       cell: (event) => (event.next_try_at ? <Time at={event.next_try_at} /> : "–"),
     },
-    { key: "when", header: t("when"), width: "8.5rem", cell: (event) => <Time at={event.created_at} /> },
+    { key: "when", header: t("when"), width: "7rem", cell: (event) => <Time at={event.created_at} /> },
     {
       key: "actions",
       header: "",
-      width: "7rem",
+      width: "6rem",
       align: "end",
       cell: (event) =>
         event.status === "DEAD" && (
@@ -143,6 +143,11 @@ export default function OutboxPage() {
       </Drawer>
     </Page>
   );
+}
+
+/** A name that breaks behind its dots and underscores, where it must. */
+function breakable(name: string): string {
+  return name.replace(/[._]/g, "$&\u200b");
 }
 
 function Overview() {

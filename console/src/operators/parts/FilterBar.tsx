@@ -50,11 +50,14 @@ export function TextFilter({
   label,
   value,
   onChange,
+  hint,
   width = 180,
 }: {
   label: string;
   value: string;
   onChange: (value: string) => void;
+  /** What can be asked for, while nothing is. */
+  hint?: string;
   width?: number;
 }) {
   const [typed, setTyped] = useState(value);
@@ -66,6 +69,7 @@ export function TextFilter({
       className={classes.input}
       w={width}
       value={typed}
+      {...(hint ? { placeholder: hint } : {})}
       leftSection={<IconSearch size={14} />}
       onChange={(event) => {
         setTyped(event.currentTarget.value);

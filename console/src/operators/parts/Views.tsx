@@ -30,16 +30,20 @@ export function Views() {
     try {
       const headers = ifMatch(query.data?.version ?? 0);
       await data(api.PUT("/v1/me/views", { body: { views }, headers }));
+      return true;
     } catch (refusal) {
       tellError(refusal);
+      return false;
+    } finally {
+      await queries.invalidateQueries({ queryKey: KEY });
     }
-    await queries.invalidateQueries({ queryKey: KEY });
   };
   const save = async (event: FormEvent) => {
     event.preventDefault();
     const wanted = name.trim();
     if (wanted === "") return;
-    await write([...saved.filter((view) => view.name !== wanted), { name: wanted, path: `${pathname}${search}` }]);
+    const views = [...saved.filter((view) => view.name !== wanted), { name: wanted, path: `${pathname}${search}` }];
+    if (!(await write(views))) return;
     setName("");
     tell(t("viewSaved"));
   };

@@ -12,9 +12,10 @@ import {
   Time,
   tell,
 } from "../../components";
-import { formats, useLanguage, useText } from "../../i18n";
+import { formats, useLanguage, useText, wordFor } from "../../i18n";
 import { partTexts } from "../parts/parts.texts";
-import { planTexts } from "./plans.texts";
+import classes from "../tasks/Tasks.module.css";
+import { planTexts, problemTexts } from "./plans.texts";
 import { usePlanNames } from "./usePlanNames";
 
 /** What was paid, or is to be; with a way to give it back. */
@@ -32,11 +33,16 @@ export function Orders({ problem }: { problem: boolean }) {
     {
       key: "plan",
       header: t("plan"),
-      width: "minmax(8rem, 1fr)",
+      width: "minmax(12rem, 1fr)",
       phone: "title",
-      cell: (order) => names.get(order.plan_id) ?? order.description,
+      cell: (order) => (
+        <>
+          <span className={classes.title}>{names.get(order.plan_id) ?? order.description}</span>
+          {order.problem && <span className={classes.error}>{wordFor(problemTexts, order.problem)}</span>}
+        </>
+      ),
     },
-    { key: "state", header: part("state"), width: "8rem", cell: (order) => <StateBadge state={order.status} /> },
+    { key: "state", header: part("state"), width: "7rem", cell: (order) => <StateBadge state={order.status} /> },
     {
       key: "amount",
       header: t("amount"),
@@ -45,17 +51,16 @@ export function Orders({ problem }: { problem: boolean }) {
       cell: (order) => formats.money(order.amount_cents, order.currency, language),
     },
     { key: "user", header: t("user"), width: "8rem", cell: (order) => <Id id={order.user_id} />, phone: "hidden" },
-    { key: "paid", header: t("paid"), width: "8.5rem", cell: (order) => <Time at={order.paid_at} /> },
     {
-      key: "problem",
-      header: t("problem"),
-      width: "9rem",
-      cell: (order) => order.problem && <StateBadge state={order.problem} label={order.problem} tone="bad" />,
+      key: "paid",
+      header: t("paid"),
+      width: "7.5rem",
+      cell: (order) => (order.paid_at ? <Time at={order.paid_at} /> : "–"),
     },
     {
       key: "actions",
       header: "",
-      width: "11rem",
+      width: "9.5rem",
       align: "end",
       cell: (order) => (
         <Group gap="xs" justify="flex-end" wrap="nowrap">

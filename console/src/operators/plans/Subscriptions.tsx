@@ -26,8 +26,19 @@ export function Subscriptions() {
     },
     { key: "state", header: part("state"), width: "8rem", cell: (each) => <StateBadge state={each.status} /> },
     { key: "user", header: t("user"), width: "8rem", cell: (each) => <Id id={each.user_id} /> },
-    { key: "since", header: t("since"), width: "9rem", cell: (each) => <Time at={each.started_at} />, phone: "hidden" },
-    { key: "until", header: t("until"), width: "9rem", cell: (each) => <Time at={each.expire_at} /> },
+    {
+      key: "since",
+      header: t("since"),
+      width: "9rem",
+      cell: (each) => (each.started_at ? <Time at={each.started_at} /> : "–"),
+      phone: "hidden",
+    },
+    {
+      key: "until",
+      header: t("until"),
+      width: "9rem",
+      cell: (each) => (each.expire_at ? <Time at={each.expire_at} /> : "–"),
+    },
     {
       key: "renews",
       header: t("renews"),

@@ -31,7 +31,6 @@ export const planTexts = texts(
     noSubscriptions: "Nobody has a subscription",
     amount: "Amount",
     paid: "Paid",
-    problem: "Problem",
     onlyProblems: "Only those with a problem",
     noOrders: "No orders",
     refund: "Refund",
@@ -74,7 +73,6 @@ export const planTexts = texts(
     noSubscriptions: "还没有订阅",
     amount: "金额",
     paid: "付款时间",
-    problem: "问题",
     onlyProblems: "仅显示有问题的",
     noOrders: "没有订单",
     refund: "退款",
@@ -86,5 +84,21 @@ export const planTexts = texts(
     resolveText: "将结束告警；原因会记入审计日志。",
     done: "已完成。",
     id: "订单",
+  },
+);
+
+/** Why somebody has to look at an order, by the API's word for it. */
+export const problemTexts = texts(
+  {
+    amount_mismatch: "Another sum was paid than the order’s.",
+    merchant_mismatch: "It was paid to another merchant.",
+    refunded_in_part: "Only a part was refunded.",
+    notice_wrong: "WeChat Pay’s notice does not fit the order.",
+  },
+  {
+    amount_mismatch: "支付的金额与订单不符。",
+    merchant_mismatch: "款项付给了其他商户。",
+    refunded_in_part: "只退了部分款项。",
+    notice_wrong: "微信支付的通知与订单不符。",
   },
 );

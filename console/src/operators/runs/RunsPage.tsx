@@ -12,6 +12,7 @@ import {
   useFilters,
 } from "../../components";
 import { formats, useLanguage, useText, wordFor } from "../../i18n";
+import { lastLine } from "../../pages/tasks/lastLine";
 import { useMe } from "../../session/store";
 import type { RunFilter } from "../live/belongs";
 import { pollEvery } from "../live/useChanges";
@@ -19,7 +20,6 @@ import { AUDITED_EVERY_MS, OWN_EVERY_MS } from "../parts/audited";
 import { FilterBar, ManyFilter, RangeFilter, SelectFilter, TextFilter, useSince } from "../parts/FilterBar";
 import { partTexts } from "../parts/parts.texts";
 import { Views } from "../parts/Views";
-import { lastLine } from "../tasks/lastLine";
 import classes from "../tasks/Tasks.module.css";
 import { runTexts } from "./runs.texts";
 

@@ -23,6 +23,7 @@ import {
   useFilters,
 } from "../../components";
 import { useText, wordFor } from "../../i18n";
+import { lastLine } from "../../pages/tasks/lastLine";
 import { pollEvery } from "../live/useChanges";
 import { AUDITED_EVERY_MS } from "../parts/audited";
 import {
@@ -36,7 +37,6 @@ import {
 } from "../parts/FilterBar";
 import { partTexts } from "../parts/parts.texts";
 import { Views } from "../parts/Views";
-import { lastLine } from "./lastLine";
 import classes from "./Tasks.module.css";
 import { taskTexts } from "./tasks.texts";
 import { useBulk } from "./useBulk";

@@ -1,4 +1,4 @@
-import { Button, Group, Text } from "@mantine/core";
+import { Button, Code, Group, Text } from "@mantine/core";
 import { useQueryClient } from "@tanstack/react-query";
 import { useCallback, useEffect, useRef, useState } from "react";
 import { Link, useNavigate, useParams } from "react-router";
@@ -29,6 +29,7 @@ import { useText } from "../../i18n";
 import { isOver, useLiveTask } from "../../live/task";
 import { RemovalBadge } from "../remove/Outcome";
 import { failureOf, MEDIA } from "./failure";
+import { lastLine } from "./lastLine";
 import classes from "./TaskPage.module.css";
 import { Timeline } from "./Timeline";
 import { tasksTexts } from "./tasks.texts";
@@ -54,6 +55,8 @@ function Task({ taskId }: { taskId: string }) {
   }
   if (!task.data) return <Loading />;
   const one = task.data;
+  const failure = failureOf(one);
+  const isStack = failure.startsWith("Traceback");
   return (
     <Page
       title={one.title || one.type}
@@ -73,11 +76,16 @@ function Task({ taskId }: { taskId: string }) {
     >
       {one.error_message && (
         <Panel title={t("failed")}>
-          <Text className={classes.error}>{failureOf(one)}</Text>
+          <Text className={classes.error}>{isStack ? lastLine(failure) : failure}</Text>
           {one.error_code && (
             <Text size="sm" c="dimmed" mt={4}>
               <code>{one.error_code}</code>
             </Text>
+          )}
+          {isStack && (
+            <Code block mt="sm" className={classes.stack}>
+              {failure}
+            </Code>
           )}
         </Panel>
       )}

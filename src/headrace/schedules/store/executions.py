@@ -120,17 +120,19 @@ def _walked_states(wanted: ExecutionFilter) -> Sequence[ExecutionState | None]:
         return [None]
     if wanted.states:
         return wanted.states
-    # A user's runs are indexed state by state; merged they are a list.
-    return [None] if wanted.user_id is None else list(ExecutionState)
+    # A user's runs, and those of a type, are indexed state by state; merged they are a list.
+    return [None] if wanted.user_id is None and wanted.type is None else list(ExecutionState)
 
 
 def _walk(where: Where, wanted: ExecutionFilter, state: ExecutionState | None, older_than: Mark | None) -> Where:
     whose = where.eq("task_uid", wanted.schedule_uid)
-    where = whose.is_word("state", state, by_bytes=wanted.user_id is not None)
+    where = whose.is_word("state", state, by_bytes=wanted.user_id is not None or wanted.type is not None)
     if wanted.schedule_uid is None:
         where = where.eq("user_id", wanted.user_id)
         if state is None and wanted.trigger is Trigger.MANUAL:
             where = where.is_word("trigger_type", "manual")
+        elif wanted.user_id is None:
+            where = where.eq("task_type", wanted.type)
     return (
         where.since("scheduled_at", wanted.since)
         .until("scheduled_at", wanted.until)

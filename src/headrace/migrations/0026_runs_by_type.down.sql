@@ -1,0 +1,1 @@
+DROP INDEX headrace.idx_task_executions_type_state;
