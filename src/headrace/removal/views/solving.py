@@ -27,7 +27,6 @@ _FEWEST = 25  # pixels that an ink is read off
 _BLUR = 8.0  # pixels: what is finer is told by steps, what is coarser by means
 _WHOLE, _FULL = 0.85, 0.92  # a pixel covered so much tells of its ink; and so much is all
 _SNAP, _NEARLY = 0.05, (12, 50)  # how far alpha and colour may be off by taking an ink for black, or for white
-_CHANCE = 0.15  # by which a few views make an ink seem weaker than it is
 _LEVER = 12.0  # levels by which an ink moves the mean: with less it tells nothing
 _TURNS = 3
 OPAQUE = 0.88  # from here on too little shines through to compute with
@@ -141,15 +140,11 @@ def _read(core: Mask, moved: Numbers, below: Numbers, ratio: _Ratio, light: Ligh
     strength = float(np.clip(ratio.alpha(core), 0.05, 1.0))
     colour = np.median(below + moved / strength, axis=0)
     # An ink of white or black: then its mean alone tells its strength.
-    for level, other, near in zip(light, light[::-1], _NEARLY, strict=True):
+    for level, near in zip(light, _NEARLY, strict=True):
         pure = np.array(level, np.float32)
         lever = pure - below
         fitted = float((moved * lever).sum() / max(float((lever**2).sum()), 1.0))
         if abs(fitted - strength) < _SNAP and np.abs(colour - pure).max() < near:
-            return fitted, pure
-        # Few views vary by chance, and nothing is blacker than black: where it would have to be, it is stronger.
-        beyond = ((colour - pure) * (np.array(other, np.float32) - pure) <= 0).all()
-        if beyond and strength < fitted < strength + _CHANCE:
             return fitted, pure
     return strength, np.clip(colour, -10, 265)
 
