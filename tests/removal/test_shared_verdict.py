@@ -23,7 +23,8 @@ MATTE = Matte(ALPHA, np.repeat(255 * ALPHA[..., None], 3, 2), ALPHA > 0, 1.0)
 
 def marked(scene: clips.Picture) -> clips.Picture:
     alpha = ALPHA[..., None]
-    return np.rint(scene[:, : clips.WIDTH] * (1 - alpha) + 255 * alpha).astype(np.uint8)
+    picture: clips.Picture = np.rint(scene[:, : clips.WIDTH] * (1 - alpha) + 255 * alpha).astype(np.uint8)
+    return picture
 
 
 @pytest.mark.parametrize("strength", [1.0, 0.7])

@@ -23,6 +23,7 @@ MOST_BYTES = 900_000_000  # of pictures that are held at once
 # Confidence, by what is left of the mark: of its outline in one picture, and of it in all results together. At the
 # second of each a result is poor, at the third it is not handed out.
 _LEFT, _TOGETHER = (0.0, 0.2, 0.35, 1.0), (0.0, 0.08, 0.11, 1.0)
+_STRONG = 50.0  # levels by which a mark that is plainly seen changes a picture
 _PRESENT = 0.3  # of the mark's strength: with less, a picture does not have it
 
 Progress = Callable[[int], object]
@@ -148,7 +149,15 @@ def _left_together(views: list[Any], looks: "list[Look]", matte: "Matte", thread
     outlines = [
         left_of(view, result, matte.alpha, matte.tint, matte.loose) for view, result in zip(views, results, strict=True)
     ]
-    return min(1.0, float(np.sqrt(seen * abs(np.median(outlines)))))
+    # A third of a faint mark is not seen where a tenth of a strong one is: by the energy of what was taken off.
+    energy = np.median(
+        [
+            float(((view[matte.loose].astype(np.float32) - result[matte.loose]) ** 2).mean())
+            for view, result in zip(views, results, strict=True)
+        ]
+    )
+    strong = min(1.0, float(energy) / _STRONG**2)
+    return min(1.0, strong * float(np.sqrt(seen * abs(np.median(outlines)))))
 
 
 def _with_mark(views: list[Any], matte: "Matte") -> list[int]:

@@ -95,7 +95,7 @@ def inpaint(order: StageOrder, progress: Progress) -> StageReport:
     if _is_shared(order):
         done = shared_mark.inpaint(order, picture)
         progress(95)
-        told = {"confidence": done.confidence, "computed": done.computed, "invented": done.invented}
+        told: dict[str, Any] = {"confidence": done.confidence, "computed": done.computed, "invented": done.invented}
         told["reason"] = done.refused
         return _restored(order, picture, done.picture, told)
     detection = keeping.load(order.path(Names.DETECTION))
