@@ -195,7 +195,7 @@ def _told(item: Item, report: AnyReport, wanted: Wanted) -> _Done:
         said = report.removal.reason or f"confidence {report.removal.confidence:.2f}"
         if report.removal.poor:
             poor = True
-            said += f"; {POOR}"
+            said += f"; {POOR}" if report.removal.doubt is None else f"; {report.removal.doubt}; {POOR}"
     say(f"{item.target if removed else item.file}: {said}")
     # Of a document they also say where nobody has looked.
     for warning in warnings if removed or isinstance(report, DocumentReport) else ():

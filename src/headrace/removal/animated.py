@@ -10,13 +10,12 @@ from PIL import Image
 from headrace.removal import animation
 from headrace.removal.comparison import Triptych
 from headrace.removal.errors import HintUnusable, PictureUnreadable, TargetUnusable
-from headrace.removal.eye.model import POOR
 from headrace.removal.formats import BROKEN
 from headrace.removal.pipeline import animated_stages, messages
 from headrace.removal.pipeline.model import ENDINGS, FailureCode, Hint, Names, RemovalOrder, Stage, StageOrder
 from headrace.removal.pipeline.picture_stages import mark_of, refusal_of_check
 from headrace.removal.places import KINDS
-from headrace.removal.report import MarkedRegion, Order, Removal, Report
+from headrace.removal.report import POOR, MarkedRegion, Order, Removal, Report
 
 Progress = Callable[[int], object]
 

@@ -6,20 +6,24 @@ A file from anywhere may be made to harm: call ``process`` in a child process, a
 import time
 from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from headrace.removal import formats
 from headrace.removal.errors import PictureUnreadable
 from headrace.removal.pictures import read, writing
-from headrace.removal.report import MarkedRegion, Order, Removal, Report
+from headrace.removal.report import LIKELY_GOOD, POOR, MarkedRegion, Order, Removal, Report
 
 if TYPE_CHECKING:
+    from headrace.removal.views.looking import Look
     from headrace.removal.views.solving import Matte
 
 FEWEST = 4  # pictures that tell of each other's mark
 MOST_BYTES = 900_000_000  # of pictures that are held at once
-_LEFT, _POORLY = 0.35, 0.2  # of the mark's outline: what may be left, and from when on that is poor
+# Confidence, by what is left of the mark: of its outline in one picture, and of it in all results together. At the
+# second of each a result is poor, at the third it is not handed out.
+_LEFT, _TOGETHER = (0.0, 0.2, 0.35, 1.0), (0.0, 0.08, 0.11, 1.0)
+_STRONG = 50.0  # levels by which a mark that is plainly seen changes a picture
 _PRESENT = 0.3  # of the mark's strength: with less, a picture does not have it
 
 Progress = Callable[[int], object]
@@ -103,31 +107,63 @@ def learn(
     import numpy as np
 
     from headrace.removal.eye.judging import judge
-    from headrace.removal.views import looking, solving
+    from headrace.removal.views import looking, plated
 
     looks = []
     numbers = looking.spread(len(views))
     for done, number in enumerate(numbers):
-        progress(80 * done // len(numbers))
+        progress(70 * done // len(numbers))
         looks.append(looking.look(views[number], threads=threads))
     together = looking.likely(looks)
-    judged = judge(np.mean(views[:8], 0).astype(np.uint8), together, together)
+    mean = np.mean(views[:8], 0).astype(np.uint8)
+    judged = judge(mean, together, together)
     guess = looking.guess(looks, allowed)
     if not judged.regions or judged.score < least_score or not guess.tight.any():
         return None, judged.score
-    progress(80)
-    matte = solving.solve(views, guess)
+    guess, plates = looking.with_plates(guess, mean, judged.regions, allowed)
+    progress(70)
+    matte = plated.solve_plated(views, guess, plates)
     # A picture without the mark varies where it lies as if there were none: it would make it seem far weaker.
     with_mark = _with_mark(views, matte)
     if FEWEST <= len(with_mark) < len(views):
-        matte = solving.solve(with_mark, guess)
-    return matte, judged.score
+        matte = plated.solve_plated([views[number] for number in with_mark], guess, plates)
+    progress(80)
+    looked = {number: look for number, look in zip(numbers, looks, strict=True) if number in with_mark}
+    left = _left_together([views[number] for number in looked], list(looked.values()), matte, threads) if looked else 0
+    return replace(matte, trust=1 - left), judged.score
 
 
-def _with_mark(views: list[Any], matte: "Matte") -> list[Any]:
+def _left_together(views: list[Any], looks: "list[Look]", matte: "Matte", threads: int) -> float:
+    """What is left of the mark in all results together, by the eye and by its outline.
+
+    Each is now and then mistaken: the eye takes grain that was amplified for a mark, and of an outline there is some
+    by chance. What both find is there.
+    """
+    import numpy as np
+
+    from headrace.removal.outline import left_of
+    from headrace.removal.views import looking
+
+    results = [take_off(view, matte).picture for view in views]
+    seen = looking.still_seen(looks, results, matte.loose, threads=threads)
+    outlines = [
+        left_of(view, result, matte.alpha, matte.tint, matte.loose) for view, result in zip(views, results, strict=True)
+    ]
+    # A third of a faint mark is not seen where a tenth of a strong one is: by the energy of what was taken off.
+    energy = np.median(
+        [
+            float(((view[matte.loose].astype(np.float32) - result[matte.loose]) ** 2).mean())
+            for view, result in zip(views, results, strict=True)
+        ]
+    )
+    strong = min(1.0, float(energy) / _STRONG**2)
+    return min(1.0, strong * float(np.sqrt(seen * abs(np.median(outlines)))))
+
+
+def _with_mark(views: list[Any], matte: "Matte") -> list[int]:
     shares = [_outline(view, matte) for view in views]
     usual = sorted(shares)[len(shares) // 2]
-    return [view for view, share in zip(views, shares, strict=True) if share >= _PRESENT * usual]
+    return [number for number, share in enumerate(shares) if share >= _PRESENT * usual]
 
 
 def _allowed(order: Order, size: tuple[int, int]) -> Any:
@@ -149,6 +185,7 @@ class TakenOff:
     changed: Any  # H W: where it may differ from the original
     strength: float  # of the mark in this picture, as a share of what it is in all of them; about 0: it is not there
     left: float  # of the mark's outline
+    left_together: float  # of the mark, in the results of all pictures
     invented: int  # pixels
 
     @property
@@ -157,15 +194,30 @@ class TakenOff:
 
     @property
     def gone(self) -> bool:
-        return self.left <= _LEFT
+        """Whether this picture's outline says so: one that lacks what the others have is better done alone."""
+        return self.left <= _LEFT[2]
 
     @property
     def confidence(self) -> float:
-        return round(max(0.0, 1 - self.left), 4)
+        return round(min(_confidence(self.left, _LEFT), _confidence(self.left_together, _TOGETHER)), 4)
 
     @property
     def poor(self) -> bool:
-        return self.left > _POORLY
+        return self.confidence < POOR
+
+    @property
+    def doubt(self) -> str | None:
+        """Why it is poor."""
+        if not self.poor:
+            return None
+        if _confidence(self.left_together, _TOGETHER) <= _confidence(self.left, _LEFT):
+            return f"{self.left_together:.0%} of the mark can still be seen in the results of all pictures together"
+        return f"{self.left:.0%} of the mark's outline stays"
+
+    @property
+    def refused(self) -> str | None:
+        """Why it is not handed out."""
+        return self.doubt if self.confidence < LIKELY_GOOD else None
 
     @property
     def computed(self) -> int:
@@ -181,6 +233,12 @@ class TakenOff:
         return left, top, int(columns[-1]) + 1 - left, int(rows[-1]) + 1 - top
 
 
+def _confidence(share: float, limits: tuple[float, ...]) -> float:
+    import numpy as np
+
+    return float(np.interp(share, limits, (1.0, POOR, LIKELY_GOOD, 0.0)))
+
+
 def take_off(picture: Any, matte: "Matte") -> TakenOff:
     import numpy as np
 
@@ -192,7 +250,7 @@ def take_off(picture: Any, matte: "Matte") -> TakenOff:
     result[inside] = np.clip(np.rint(draft.blend[inside]), 0, 255).astype(np.uint8)
     before = _outline(picture, matte)
     left = abs(_outline(result, matte)) / max(abs(before), 1e-6)
-    return TakenOff(result, inside, before, left, int((draft.invented[inside] > 0.5).sum()))
+    return TakenOff(result, inside, before, left, 1 - matte.trust, int((draft.invented[inside] > 0.5).sum()))
 
 
 def _taken_off(order: Order, matte: "Matte", score: float) -> Report | None:
@@ -202,17 +260,20 @@ def _taken_off(order: Order, matte: "Matte", score: float) -> Report | None:
     except PictureUnreadable:
         return None
     done = take_off(picture, matte)
-    if done.gone and order.result is not None:
+    reason = done.refused if done.gone else f"{done.left:.0%} of the mark would stay"
+    removed = reason is None
+    if removed and order.result is not None:
         with writing(order.result):
             formats.write(done.picture, original, order.result, kind)
     removal = Removal(
-        removed=done.gone,
-        reason=None if done.gone else f"{done.left:.0%} of the mark would stay: try this picture alone.",
+        removed=removed,
+        reason=None if removed else f"{reason}: try this picture alone, or draw the mark (--mask).",
         confidence=done.confidence,
-        poor=done.gone and done.poor,
-        computed=done.computed if done.gone else 0,
-        invented=done.invented if done.gone else 0,
-        warnings=tuple(original.notes) if done.gone else (),
+        poor=removed and done.poor,
+        computed=done.computed if removed else 0,
+        invented=done.invented if removed else 0,
+        warnings=tuple(original.notes) if removed else (),
+        doubt=done.doubt if removed else None,
     )
     height, width = picture.shape[:2]
     region = MarkedRegion(*done.box, round(score, 4), int(done.changed.sum()))

@@ -4,6 +4,8 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
 
+POOR = 0.65  # results of less confidence are better looked at
+LIKELY_GOOD = 0.5  # results of less are more likely bad than good
 Rectangle = tuple[int, int, int, int]  # left, top, width, height, in pixels
 
 
@@ -54,6 +56,7 @@ class Removal:
     invented: int
     warnings: tuple[str, ...]  # what the file has lost
     needs_review: bool = False  # a mark may be there, but somebody must say so
+    doubt: str | None = None  # why it is poor, where more is known than its confidence
 
     @property
     def method(self) -> Method | None:

@@ -23,7 +23,7 @@ class Check(NamedTuple):
 
 def check(result: Picture, detection: Detection, *, threads: int) -> Check | None:
     """What a second look at the result shows; None where so much was changed that it would take too long."""
-    boxes = _boxes(detection.loose)
+    boxes = boxes_around(detection.loose)
     if sum((box[0].stop - box[0].start) * (box[1].stop - box[1].start) for box in boxes) > _MOST:
         return None
     seen, looked = Detector(threads, frugal=False).fine(result, boxes)
@@ -39,7 +39,7 @@ def check(result: Picture, detection: Detection, *, threads: int) -> Check | Non
     return Check(left, rest)
 
 
-def _boxes(loose: Mask) -> list[Box]:
+def boxes_around(loose: Mask) -> list[Box]:
     """Tiles around what was changed."""
     rows, columns = np.flatnonzero(loose.any(1)), np.flatnonzero(loose.any(0))
     if len(rows) == 0:

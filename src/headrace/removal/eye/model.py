@@ -8,6 +8,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from headrace.removal.report import POOR
+
 Picture = NDArray[np.uint8]  # H W 3, red first
 Mask = NDArray[np.bool_]
 Plane = NDArray[np.float32]
@@ -21,7 +23,6 @@ LEAST_SCORE = 0.5  # what is less likely a mark is left alone
 _MUCH, _ALL_OVER = 0.18, 0.7  # of the picture: what a single mark hardly covers, and what hardly any spans
 _GREY = np.full((1, 3), 1 / 3, np.float32)
 UNKNOWN = 255  # the expected error, in levels, of what must not be computed
-POOR = 0.65  # results of less confidence are better looked at
 
 
 def shrunk(picture: NDArray[Level], step: int) -> NDArray[Level]:

@@ -24,7 +24,7 @@ _ACROSS = 0.6  # of the picture's width
 _BEYOND = 0.15  # so much of the mark may lie outside the rectangle
 
 
-class _Box(NamedTuple):
+class Box(NamedTuple):
     top: int
     bottom: int
     left: int
@@ -41,14 +41,19 @@ class _Box(NamedTuple):
 
 def complete(
     picture: Picture, seen: Levels, tight: Mask, regions: Iterable[Region], certainty: Levels | None = None
-) -> None:
-    """Enters what is overlooked of plates into ``tight``, made of what is seen of them into the planes ``seen``."""
+) -> list[Box]:
+    """Enters what is overlooked of plates into ``tight``, made of what is seen of them into the planes ``seen``.
+
+    Gives the plates.
+    """
+    found = []
     for region in regions:
         if region.height < _LEAST_HEIGHT or region.width < _LEAST_WIDTH:
             continue
         plate = _plate(picture, tight, region)
         if plate is None:
             continue
+        found.append(plate)
         there = tight[plate.part]
         overlooked = ~there
         planes = seen[:, *plate.part]
@@ -56,10 +61,11 @@ def complete(
         there |= overlooked
         if certainty is not None:
             certainty[plate.part][overlooked] = round(255 * region.score)
+    return found
 
 
-def _plate(picture: Picture, tight: Mask, region: Region) -> _Box | None:
-    around = _Box(region.top, region.top + region.height, region.left, region.left + region.width)
+def _plate(picture: Picture, tight: Mask, region: Region) -> Box | None:
+    around = Box(region.top, region.top + region.height, region.left, region.left + region.width)
     core = _core(tight, around)
     if core is None or tight[core.part].mean() < _FULL:
         return None
@@ -70,17 +76,17 @@ def _plate(picture: Picture, tight: Mask, region: Region) -> _Box | None:
     return plate if inside >= (1 - _BEYOND) * whole else None
 
 
-def _core(tight: Mask, around: _Box) -> _Box | None:
+def _core(tight: Mask, around: Box) -> Box | None:
     """The rows and columns of a region that are well filled."""
     part = tight[around.part]
     rows, columns = (np.flatnonzero(full >= _CORE * full.max()) for full in (part.sum(1), part.sum(0)))
     top, bottom = around.top + int(rows[0]), around.top + int(rows[-1]) + 1
     left, right = around.left + int(columns[0]), around.left + int(columns[-1]) + 1
-    core = _Box(top, bottom, left, right)
+    core = Box(top, bottom, left, right)
     return core if core.short >= _LEAST_HEIGHT else None
 
 
-def _sides(picture: Picture, core: _Box) -> _Box | None:
+def _sides(picture: Picture, core: Box) -> Box | None:
     """The rectangle around the core whose sides the picture shows.
 
     Along both long sides it is lighter inside, or along both darker: else these are edges of the scene. It ends where
@@ -94,7 +100,7 @@ def _sides(picture: Picture, core: _Box) -> _Box | None:
         rows = _long_sides(strip[:, core.left : core.right], core.top - top, core.bottom - top)
         columns = None if rows is None else _ends(strip, rows, core)
         if rows is not None and columns is not None:
-            return _Box(top + rows[0], top + rows[1], *columns)
+            return Box(top + rows[0], top + rows[1], *columns)
     return None
 
 
@@ -111,7 +117,7 @@ def _long_sides(strip: Plane, start: int, end: int) -> tuple[int, int] | None:
     return (begins, ends) if ends - begins >= _LEAST_HEIGHT else None
 
 
-def _ends(strip: Plane, rows: tuple[int, int], core: _Box) -> tuple[int, int] | None:
+def _ends(strip: Plane, rows: tuple[int, int], core: Box) -> tuple[int, int] | None:
     """From which column to which the two long sides run."""
     upper = strip[rows[0] + 1] - strip[max(0, rows[0] - 2)]
     lower = strip[rows[1] - 2] - strip[min(len(strip) - 1, rows[1] + 1)]

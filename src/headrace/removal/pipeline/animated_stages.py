@@ -24,7 +24,6 @@ from headrace.removal.many import FEWEST, take_off
 from headrace.removal.pipeline import shared_mark
 from headrace.removal.pipeline.model import FailureCode, Names, StageOrder, StageReport
 from headrace.removal.pipeline.picture_stages import (
-    LIKELY_GOOD,
     candidates_of,
     check,
     held_back,
@@ -36,6 +35,7 @@ from headrace.removal.pipeline.picture_stages import (
     wanted_of,
 )
 from headrace.removal.pipeline.previewing import write_preview
+from headrace.removal.report import LIKELY_GOOD
 from headrace.removal.views import keeping as matte_keeping
 from headrace.removal.views.looking import spread
 from headrace.removal.views.solving import Matte

@@ -74,4 +74,7 @@ def require_as_paid(inspected: Mapping[str, Any], clip: Mapping[str, Any]) -> No
 
 def refusal(report: StageReport) -> Fatal:
     assert report.refused is not None
-    return failure(report.refused, report.reason if report.refused is FailureCode.DAMAGED else None)
+    message = report.reason if report.refused is FailureCode.DAMAGED else None
+    if report.refused is FailureCode.POOR_RESULT and report.reason is not None:
+        message = f"{report.reason}. {MESSAGES[report.refused]}"
+    return failure(report.refused, message)

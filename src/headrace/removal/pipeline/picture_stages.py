@@ -29,6 +29,7 @@ from headrace.removal.pipeline.model import (
 )
 from headrace.removal.pipeline.previewing import write_preview
 from headrace.removal.pipeline.shared_mark import Mark
+from headrace.removal.report import LIKELY_GOOD
 from headrace.removal.thorough import with_second_pass
 
 Picture = NDArray[np.uint8]
@@ -38,7 +39,6 @@ LISTED_SCORE = 0.2  # regions of less are not worth a person's look
 # Of the mark's outline, from which on one still sees the mark; and of all edges along it, the picture's among them.
 _MOST_LEFT, _NOISIEST = 0.35, 0.95
 _MOST_SEEN = 0.12  # of the mark's pixels on flat ground
-LIKELY_GOOD = 0.5  # results that are more likely bad than good are not handed out
 _UNTOUCHED_DB = 38.0  # outside the mark, of formats that lose something
 _LOSSLESS = ("png", "tiff")
 
@@ -95,7 +95,8 @@ def inpaint(order: StageOrder, progress: Progress) -> StageReport:
     if _is_shared(order):
         done = shared_mark.inpaint(order, picture)
         progress(95)
-        told = {"confidence": done.confidence, "computed": done.computed, "invented": done.invented}
+        told: dict[str, Any] = {"confidence": done.confidence, "computed": done.computed, "invented": done.invented}
+        told["reason"] = done.refused
         return _restored(order, picture, done.picture, told)
     detection = keeping.load(order.path(Names.DETECTION))
     restoration = solve(picture, detection, least_score=least_score(order.order), threads=order.threads)
@@ -134,7 +135,7 @@ def held_back(
 ) -> StageReport:
     """A result that is not handed out; before whoever ordered it takes it as it is, and pays, they see this of it."""
     save_crops(order.path(Names.HELD_BACK), before, after, mark_of(order).loose, longest=HELD_BACK_SIDE)
-    return StageReport(facts, keeps=[Names.HELD_BACK], refused=code)
+    return StageReport(facts, keeps=[Names.HELD_BACK], refused=code, reason=facts.get("reason"))
 
 
 def package(order: StageOrder, progress: Progress) -> StageReport:

@@ -1,16 +1,21 @@
 """What the eye sees in many views of one place, taken together: its errors differ from view to view, a mark stays."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+import cv2
 import numpy as np
 
-from headrace.removal.eye.model import Levels, Mask, Picture, Plane, loosened
+from headrace.removal.eye import plates
+from headrace.removal.eye.checking import boxes_around
+from headrace.removal.eye.model import Levels, Mask, Picture, Plane, Region, loosened
+from headrace.removal.eye.plates import Box
 from headrace.removal.eye.repeats import ODDS
 from headrace.removal.eye.tiles import Detector, cut_up
 from headrace.removal.views.solving import Guess
 
 LOOKS = 8  # views that are looked at, at the most
+_QUALITY = 90  # of the file as which a result is looked at
 _EVEN = 0.0  # the mean of odds from which on a pixel belongs to the mark
 
 
@@ -30,6 +35,27 @@ def look(view: Picture, *, threads: int, heed: Callable[[], object] = lambda: No
     """All of one view, once, at the size it has. ``heed`` is called before each tile, and may raise to end it."""
     planes, _ = Detector(threads, frugal=False, heed=heed).fine(view, cut_up(*view.shape[:2]))
     return Look(planes)
+
+
+def still_seen(before: list[Look], results: list[Picture], loose: Mask, *, threads: int) -> float:
+    """What the eye sees of a mark in all results together, as a share of what it saw of it before.
+
+    What is left of a mark is at one place in all of them. By a single result it cannot be told from what the eye takes
+    for a mark now and then; and the mark's own outline says nothing of what was never taken for a part of it.
+    """
+    boxes = boxes_around(loose)
+    eye = Detector(threads, frugal=False)
+    after = [Look(eye.fine(_filed(result), boxes)[0]) for result in results]
+    first, now = (float(likely(looks)[loose].sum(dtype=np.float64)) for looks in (before, after))
+    return min(1.0, now / max(first, 1.0))
+
+
+def _filed(picture: Picture) -> Picture:
+    """As a JPEG smears it: what shines through was amplified, and the eye takes its grain for the mark; nobody else."""
+    _, encoded = cv2.imencode(".jpg", picture[..., ::-1], [cv2.IMWRITE_JPEG_QUALITY, _QUALITY])
+    decoded = cv2.imdecode(encoded, cv2.IMREAD_COLOR)
+    assert decoded is not None
+    return cv2.cvtColor(decoded, cv2.COLOR_BGR2RGB).astype(np.uint8, copy=False)
 
 
 def spread(count: int, most: int = LOOKS) -> list[int]:
@@ -56,3 +82,21 @@ def guess(looks: list[Look], allowed: Mask | None = None, *, given: Mask | None 
     tint: Plane = np.stack([np.moveaxis(each.seen[2:5], 0, 2) for each in looks]).mean(0, dtype=np.float32)
     loose = loosened(tight)
     return Guess(tight, loose if allowed is None else loose & allowed, alpha, tint)
+
+
+def with_plates(
+    guess: Guess, mean: Picture, regions: Iterable[Region], allowed: Mask | None = None
+) -> tuple[Guess, list[Box]]:
+    """With what the eye overlooked of bands and plates, up to the sides that the ``mean`` of the views shows."""
+    tight = guess.tight.copy()
+    planes = np.concatenate([guess.alpha[None] * 255, np.moveaxis(guess.tint, 2, 0)])
+    seen: Levels = np.rint(planes).astype(np.uint8)
+    found = plates.complete(mean, seen, tight, regions)
+    if allowed is not None:
+        tight &= allowed
+    more = tight & ~guess.tight
+    alpha, tint = guess.alpha.copy(), guess.tint.copy()
+    alpha[more] = seen[0][more] / np.float32(255)
+    tint[more] = seen[1:][:, more].T
+    loose = loosened(tight)
+    return Guess(tight, loose if allowed is None else loose & allowed, alpha, tint), found

@@ -1,0 +1,96 @@
+"""What is left of a mark that pictures have in common: it is told, and what can still be read is not handed out."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import cv2
+import numpy as np
+import pytest
+from PIL import Image
+
+from headrace.removal import many
+from headrace.removal.eye.plates import Box
+from headrace.removal.pipeline import messages, picture_stages
+from headrace.removal.pipeline.model import FailureCode, Names, RemovalOrder, Stage, StageOrder
+from headrace.removal.report import LIKELY_GOOD, POOR, Order
+from headrace.removal.views import keeping, plated
+from headrace.removal.views.solving import Guess, Matte
+from tests.removal import clips
+
+ALPHA = clips.coverage() * np.float32(clips.ALPHA)
+MATTE = Matte(ALPHA, np.repeat(255 * ALPHA[..., None], 3, 2), ALPHA > 0, 1.0)
+
+
+def marked(scene: clips.Picture) -> clips.Picture:
+    alpha = ALPHA[..., None]
+    picture: clips.Picture = np.rint(scene[:, : clips.WIDTH] * (1 - alpha) + 255 * alpha).astype(np.uint8)
+    return picture
+
+
+@pytest.mark.parametrize("strength", [1.0, 0.7])
+def test_a_mark_that_is_taken_off_by_half_is_refused_for_all_pictures(  # W-08
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, strength: float
+) -> None:
+    weak = replace(MATTE, alpha=MATTE.alpha * np.float32(strength), tint=MATTE.tint * np.float32(strength))
+    monkeypatch.setattr(plated, "solve_plated", lambda *_: weak)
+    orders = []
+    for number, scene in enumerate(clips.scenes(4)):
+        source = tmp_path / f"{number}.png"
+        Image.fromarray(marked(scene)).save(source)
+        orders.append(Order(str(source), result=str(tmp_path / f"{number}.clean.png")))
+    reports = many.process(many.ManyOrder(tuple(orders)), lambda _: None).reports
+    for order, report in zip(orders, reports, strict=True):
+        assert report is not None
+        assert report.removal is not None
+        assert order.result is not None
+        assert report.removal.removed is Path(order.result).exists() is (strength == 1)
+        assert (report.removal.confidence >= LIKELY_GOOD) is report.removal.removed
+        assert (report.removal.reason is None) is report.removal.removed
+
+
+def test_a_result_in_which_the_mark_can_be_read_is_held_back_and_says_why(tmp_path: Path) -> None:  # W-08
+    Image.fromarray(marked(clips.scenes(1)[0])).save(tmp_path / Names.SOURCE, format="png")
+    keeping.save(replace(MATTE, trust=0.76), 0.9, str(tmp_path / Names.MATTE))
+    told = RemovalOrder(asset_id="a", sha256="0", format="png", units=1, output_format="png", batch_id="b")
+    order = StageOrder("image", Stage.INPAINTING, str(tmp_path), told, earlier={"shared": True})
+    report = picture_stages.inpaint(order, lambda _: None)
+    assert (report.refused, report.keeps) == (FailureCode.POOR_RESULT, [Names.HELD_BACK])
+    assert report.facts["confidence"] < LIKELY_GOOD
+    said = messages.refusal(report).message
+    assert said.startswith("24% of the mark can still be seen")
+    assert "accept_poor" in said
+    taken = picture_stages.inpaint(replace(order, order=told.model_copy(update={"accept_poor": True})), lambda _: None)
+    assert (taken.refused, taken.keeps) == (None, [Names.RESTORED])
+
+
+def test_a_poor_result_is_one_of_little_confidence_and_says_what_is_left() -> None:
+    taken = many.take_off(marked(clips.scenes(1)[0]), MATTE)
+    assert not taken.poor
+    assert taken.doubt is None
+    outlined = replace(taken, left=0.25)
+    assert LIKELY_GOOD <= outlined.confidence < POOR
+    assert outlined.doubt == "25% of the mark's outline stays"
+    assert outlined.refused is None
+
+
+def test_a_plate_and_the_words_on_it_are_told_apart() -> None:
+    rng = np.random.default_rng(3)
+    height, width, plate = 200, 300, Box(70, 130, 0, 300)
+    words = np.zeros((height, width), np.uint8)
+    cv2.putText(words, "PROOF", (60, 115), cv2.FONT_HERSHEY_DUPLEX, 1.6, 1, 9)
+    ink = words.view(np.bool_)
+    alpha, colour = np.zeros((height, width), np.float32), np.zeros((height, width), np.float32)
+    alpha[plate.part] = 0.43
+    alpha[ink], colour[ink] = 0.55, 255
+    views = []
+    for _ in range(4):
+        noise = cv2.GaussianBlur(rng.normal(0, 1, (height, width, 3)).astype(np.float32), (0, 0), 12)
+        soft = np.clip(120 + 40 * noise / noise.std(), 0, 255)
+        views.append(np.rint(soft * (1 - alpha[..., None]) + (alpha * colour)[..., None]).astype(np.uint8))
+    tight = alpha > 0
+    seen = Guess(tight, tight, alpha * np.float32(0.8), np.repeat((0.8 * alpha * colour)[..., None], 3, 2))
+    solved = plated.solve_plated(views, seen, [plate])
+    inside = np.s_[80:120, 20:40]
+    assert abs(float(solved.alpha[inside].mean()) - 0.43) < 0.03
+    core = cv2.erode(words, np.ones((5, 5), np.uint8)).view(np.bool_)
+    assert abs(float(np.median(solved.alpha[core])) - 0.55) < 0.05
