@@ -1,6 +1,6 @@
 import { Button, Drawer, Group, Stack } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
-import { useState } from "react";
+import { Fragment, type ReactNode, useState } from "react";
 import { api, data, type EventStatus, type OutboxEventOut, useListing } from "../../api";
 import {
   type Column,
@@ -145,9 +145,15 @@ export default function OutboxPage() {
   );
 }
 
-/** A name that breaks behind its dots and underscores, where it must. */
-function breakable(name: string): string {
-  return name.replace(/[._]/g, "$&\u200b");
+/** A name that breaks behind its dots and underscores, where it must; copied, it is the name. */
+function breakable(name: string): ReactNode {
+  const parts = name.split(/(?<=[._])/);
+  return parts.map((part, index) => (
+    <Fragment key={parts.slice(0, index).join("")}>
+      {index > 0 && <wbr />}
+      {part}
+    </Fragment>
+  ));
 }
 
 function Overview() {
