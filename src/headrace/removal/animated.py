@@ -1,7 +1,9 @@
 """One animated picture (GIF, WebP, PNG) without a service: its stages, one after the other, in a folder."""
 
+import shutil
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +53,7 @@ def process(order: Order, progress: Progress, folder: Path) -> Report:
     animated_stages.prepare(stage_order, lambda _: None)
     progress(_READ)
     seen = animated_stages.detect(stage_order, _part(progress, _READ, _SEEN))
-    stage_order = _next(stage_order, seen.facts)
+    stage_order = replace(stage_order, earlier=seen.facts)
     if order.mask is not None and seen.refused is None:
         _write_mask(stage_order, order.mask)
     removal = None
@@ -93,8 +95,7 @@ def _removed(
         review = refused is FailureCode.NEEDS_REVIEW
         return Removal(False, reason, 0.0, False, 0, 0, (), needs_review=review)
     assert order.result is not None
-    result = Path(stage_order.path(stage_order.result)).read_bytes()
-    Path(order.result).write_bytes(result)
+    shutil.copyfile(stage_order.path(stage_order.result), order.result)
     if order.compare is not None:
         after = animation.read(stage_order.path(stage_order.result)).frames[0]
         Triptych.of(film.frames[0], mark_of(stage_order).tight).save(order.compare, after)
@@ -116,12 +117,6 @@ def _stage_order(order: Order, film: animation.Animation, kind: str, folder: Pat
         frames=len(film.frames),
     )
     return StageOrder("IMAGE", Stage.PREPROCESSING, str(folder), wanted, threads=order.threads)
-
-
-def _next(stage_order: StageOrder, earlier: dict[str, Any]) -> StageOrder:
-    return StageOrder(
-        stage_order.media, stage_order.stage, stage_order.folder, stage_order.order, stage_order.threads, earlier
-    )
 
 
 def _write_mask(stage_order: StageOrder, target: str) -> None:
