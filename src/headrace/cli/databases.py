@@ -1,9 +1,9 @@
-"""``headrace database``: its address, and room in it for a program's own tables."""
+"""``headrace database``: its address, psql and pg_dump for it, and room in it for a program's own tables."""
 
+import os
 import re
 import secrets
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from typing import Annotated
 from urllib.parse import quote, urlsplit, urlunsplit
 
@@ -13,11 +13,14 @@ import typer
 from headrace import audit, migrations
 from headrace.audit import Action, Resource, ResourceType
 from headrace.cli.opening import Deployment, database_of, load_settings, operator, run
-from headrace.cli.output import Json, out, print_json, progress
-from headrace.database import Database, DatabaseConfig, Tx
-from headrace.errors import Conflict, Denied, Invalid
+from headrace.cli.output import LOOKING, Json, out, print_json, progress
+from headrace.database import Database, Tx
+from headrace.embedded_postgres import programs
+from headrace.errors import Conflict, Denied, Invalid, Unavailable
 
-app = typer.Typer(help="The database: its address, and room in it for your own tables.", no_args_is_help=True)
+app = typer.Typer(
+    help="The database: its address, psql and pg_dump for it, and room in it for your own tables.", no_args_is_help=True
+)
 
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
 _OURS = ("pg_", "headrace")
@@ -27,6 +30,12 @@ class RoleExists(Conflict):
     """There is a role of this name already."""
 
     code = "role_exists"
+
+
+class DumpFailed(Unavailable):
+    """pg_dump failed."""
+
+    code = "dump_failed"
 
 
 class MayNotMakeRoles(Denied):
@@ -43,10 +52,52 @@ def url(
 ) -> None:
     """Print the address of the database, password and all: for `psql "$(headrace database url)"`, or a program."""
     with (
-        progress("looking at the database") as report,
+        progress(LOOKING) as report,
         database_of(load_settings(), role="url", report=report) as found,
     ):
-        out.print((found.owner if owner else found.app).url, markup=False)
+        out.print((found.owner if owner else found.app).url)
+
+
+Words = Annotated[list[str] | None, typer.Argument(metavar="[-- OPTIONS]", help="The program's own options.")]
+Owner = Annotated[bool, typer.Option("--owner", help="As the role that owns Headrace's tables.")]
+
+
+@app.command()
+def psql(words: Words = None, owner: Owner = False) -> None:
+    """Open psql on the database, with its address and password: `headrace database psql -- -c "SELECT 1"`."""
+    settings = load_settings()
+    program = programs.find("psql", settings.postgres_binaries)
+    with progress(LOOKING) as report, database_of(settings, role="psql", report=report) as found:
+        report.stop()
+        status = programs.run(program, (found.owner if owner else found.app).url, words or [])
+    raise typer.Exit(status)
+
+
+@app.command()
+def dump(
+    file: Annotated[Path, typer.Argument(metavar="FILE", dir_okay=False, help="Where it goes.")],
+    words: Words = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
+) -> None:
+    """Dump the database by pg_dump in its custom format, whole or not at all: for PostgreSQL's own tools, on a server
+    of the same or a newer version. `headrace backup` has the files too, and can be restored on any version."""
+    if file.exists() and not force:
+        raise Conflict(f"{file} exists: choose another name, or replace it with --force.")
+    settings = load_settings()
+    program = programs.find("pg_dump", settings.postgres_binaries)
+    draft = file.with_name(f".{file.name}.{secrets.token_hex(4)}")
+    try:
+        os.close(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+        with progress("dumping the database") as report, database_of(settings, role="dump", report=report) as found:
+            options = ["--format=custom", f"--file={draft}", *(words or [])]
+            status, _, complaint = programs.read(program, found.administrator.url, options)
+        if status != 0:
+            raise DumpFailed(f"pg_dump failed, and left no file: {' '.join(complaint.split())}")
+        draft.replace(file)
+    except OSError as exc:
+        raise DumpFailed(f"{file} cannot be written: {exc.strerror}.") from exc
+    finally:
+        draft.unlink(missing_ok=True)
 
 
 Schema = Annotated[str, typer.Argument(metavar="NAME", help="What both are called: lower-case letters, digits and _.")]
@@ -71,28 +122,20 @@ def schema(
         )
     password = secrets.token_urlsafe(24)
     with (
-        progress("looking at the database") as report,
+        progress(LOOKING) as report,
         database_of(load_settings(), role="schema", report=report) as found,
     ):
         address = _as(name, password, found.app.url)
         if sql:
             database = urlsplit(found.app.url).path.lstrip("/")
             lines = [f"-- {address}", *(f"{line};" for line in _statements(name, password, database))]
-            out.print("\n".join(lines), markup=False)
+            out.print("\n".join(lines))
             return
         run(_make(found, name, password, new_password=new_password))
     if json:
         print_json({"schema": name, "role": name, "url": address})
     else:
-        out.print(address, markup=False)
-
-
-@contextmanager
-def _database(command: str) -> Iterator[Deployment]:
-    with ExitStack() as stack:
-        with progress("looking at the database") as report:
-            found = stack.enter_context(database_of(load_settings(), role=command, report=report))
-        yield found
+        out.print(address)
 
 
 def _statements(name: str, password: str, database: str) -> list[str]:
@@ -106,7 +149,7 @@ def _statements(name: str, password: str, database: str) -> list[str]:
 
 async def _make(found: Deployment, name: str, password: str, *, new_password: bool) -> None:
     await migrations.verify_current(found.app)
-    async with await Database.connect(_administrator(found)) as db:
+    async with await Database.connect(found.administrator) as db:
         try:
             async with db.transaction() as tx:
                 await _make_in(tx, name, password, new_password=new_password)
@@ -141,11 +184,6 @@ async def _make_in(tx: Tx, name: str, password: str, *, new_password: bool) -> N
             await tx.execute(statement)
     action = Action.UPDATED if new_password else Action.CREATED
     await audit.record(tx, operator("database schema"), action, Resource(ResourceType.DATABASE_USER, name))
-
-
-def _administrator(found: Deployment) -> DatabaseConfig:
-    """Who may make roles: the embedded server's superuser, or whoever migrates."""
-    return found.owner if found.superuser is None else found.superuser
 
 
 def _as(role: str, password: str, address: str) -> str:

@@ -7,6 +7,6 @@ Why it is made the way it is: docs/why/embedded-postgres.md.
 """
 
 from headrace.embedded_postgres.model import EmbeddedConfig
-from headrace.embedded_postgres.service import Server, attach, is_made
+from headrace.embedded_postgres.service import Server, attach, is_made, is_running
 
-__all__ = ["EmbeddedConfig", "Server", "attach", "is_made"]
+__all__ = ["EmbeddedConfig", "Server", "attach", "is_made", "is_running"]

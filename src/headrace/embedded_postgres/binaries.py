@@ -72,7 +72,7 @@ def choose(folders: list[Path], *, data_major: int | None, prefer_first: bool) -
     have = ", ".join(sorted({each.version for each in found}))
     raise OtherMajorVersion(
         f"the data was written by PostgreSQL {data_major}, but only {have} is here: name the folder of a PostgreSQL"
-        f" {data_major} in HEADRACE_POSTGRES_BINARIES, or move the data over with pg_upgrade or pg_dump",
+        f" {data_major} in HEADRACE_POSTGRES_BINARIES, run `headrace backup` with it, and restore into a new folder",
         data=data_major,
         have=have,
     )

@@ -151,6 +151,12 @@ def is_made(config: EmbeddedConfig) -> bool:
         return layout.cluster.exists()
 
 
+def is_running(config: EmbeddedConfig) -> bool:
+    """Whether the folder's server runs, for whomever."""
+    layout = Layout(config.data_dir.absolute().resolve())
+    return layout.keeper_lock.exists() and flocks.is_held(layout.keeper_lock)
+
+
 @contextlib.contextmanager
 def _turn(layout: Layout, report: Report = _silent) -> Iterator[None]:
     """Wait for our turn: attaching and detaching come one after the other."""

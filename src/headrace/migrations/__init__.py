@@ -9,21 +9,25 @@ from headrace.migrations.runner import (
     Status,
     migrate,
     read_status,
+    refuse_too_new,
     require_current,
     roll_back,
     status,
     verify_current,
 )
+from headrace.migrations.unfinished import RestoreUnfinished
 
 __all__ = [
     "Migration",
     "MigrationRefused",
+    "RestoreUnfinished",
     "SchemaBehind",
     "SchemaTooNew",
     "Status",
     "available",
     "migrate",
     "read_status",
+    "refuse_too_new",
     "require_current",
     "roll_back",
     "status",

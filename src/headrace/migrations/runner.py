@@ -21,7 +21,7 @@ import asyncpg
 from headrace import logs
 from headrace.database import DatabaseConfig, Tx, connect_alone
 from headrace.errors import Conflict, Invalid, Unavailable
-from headrace.migrations import definitions
+from headrace.migrations import definitions, unfinished
 from headrace.migrations.definitions import Definition, Stale
 from headrace.migrations.files import Migration, available, in_transaction, statements
 from headrace.migrations.months import month_by_month
@@ -101,8 +101,10 @@ FIND_FORMER = (
 LIST_APPLIED = "SELECT number, name, checksum, applied_at FROM headrace.schema_migrations ORDER BY number"
 
 
-async def read_status(connection: "asyncpg.Connection[Any] | Tx") -> Status:
-    """Where the database of this connection stands."""
+async def read_status(connection: "asyncpg.Connection[Any] | Tx", *, restoring: bool = False) -> Status:
+    """Where the database of this connection stands; ``RestoreUnfinished`` for all but the restore itself."""
+    if not restoring:
+        await unfinished.refuse_if_marked(connection)
     rows = await connection.fetch(LIST_APPLIED) if await connection.fetchval(FIND_BOOKS) else []
     if rows and await connection.fetchval(FIND_FORMER):
         raise SchemaSquashed(
@@ -159,17 +161,22 @@ def require_current(found: Status) -> None:
 
 
 async def migrate(
-    config: DatabaseConfig, *, to: int | None = None, lock_timeout: timedelta, report: Report = _note
+    config: DatabaseConfig,
+    *,
+    to: int | None = None,
+    lock_timeout: timedelta,
+    report: Report = _note,
+    restoring: bool = False,
 ) -> list[Migration]:
     """Apply what is missing, up to and including ``to``; gives what was done. Safe to call from many processes."""
     target = _target(to, default=available()[-1].number)
     async with _alone(config) as connection:
-        found = await read_status(connection)
+        found = await read_status(connection, restoring=restoring)
         refuse_too_new(found)
         todo = [migration for migration in found.pending if migration.number <= target]
         behind = found.stale.revision < definitions.revision()
         if todo or found.stale or behind:  # where nothing is to do, no rights are needed for it either
-            await _prepare(connection)
+            await prepare(connection)
         await _define(connection, found.stale.new_functions, lock_timeout, prefix=definitions.BEFORE_TABLES)
         for migration in todo:
             report(f"migrating up {migration}")
@@ -193,7 +200,7 @@ async def roll_back(
             return []
         found = await read_status(connection)
         refuse_too_new(found)
-        await _prepare(connection)
+        await prepare(connection)
         target = _target(to, default=found.current - 1)
         done = {entry.number for entry in found.applied}
         todo = [m for m in reversed(available()) if m.number in done and m.number > target]
@@ -288,7 +295,8 @@ GRANT SELECT ON headrace.schema_migrations, headrace.schema_definitions TO headr
 """
 
 
-async def _prepare(connection: "asyncpg.Connection[Any]") -> None:
+async def prepare(connection: "asyncpg.Connection[Any]") -> None:
+    """Make the roles and the empty schema, and act as the owner from here on."""
     try:
         await connection.execute(PREPARE)
     except asyncpg.InsufficientPrivilegeError as exc:
