@@ -132,7 +132,7 @@ CREATE TABLE headrace.assets (
   CONSTRAINT uk_assets_storage_key UNIQUE (storage_key),
   CONSTRAINT fk_assets_users_user_id FOREIGN KEY (user_id) REFERENCES headrace.users(id),
   CONSTRAINT ck_assets_deleted CHECK (((deleted_at IS NOT NULL) = (status = 'DELETED'))),
-  CONSTRAINT ck_assets_media_type CHECK ((media_type IN ('IMAGE', 'VIDEO', 'PDF', 'PPT'))),
+  CONSTRAINT ck_assets_media_type CHECK ((media_type IN ('IMAGE', 'VIDEO', 'PDF', 'PPT', 'OTHER'))),
   CONSTRAINT ck_assets_purged CHECK (((purged_at IS NULL) OR (status = 'DELETED'))),
   CONSTRAINT ck_assets_sha256 CHECK ((sha256 ~ '^[0-9a-f]{64}$')),
   CONSTRAINT ck_assets_size_bytes CHECK ((size_bytes > 0)),
@@ -863,6 +863,8 @@ CREATE TABLE headrace.statistics_minutes (
   waited bigint[] NOT NULL,
   ran bigint[] NOT NULL,
   measured_at timestamptz NOT NULL DEFAULT now(),
+  oldest_xid bigint,
+  next_xid bigint,
   CONSTRAINT statistics_minutes_pkey PRIMARY KEY (minute),
   CONSTRAINT ck_statistics_minutes_minute CHECK ((((EXTRACT(epoch FROM minute))::bigint % (60)::bigint) = 0)),
   CONSTRAINT ck_statistics_minutes_workers CHECK (((workers IS NULL) = (slots IS NULL)))
@@ -873,6 +875,8 @@ COMMENT ON COLUMN headrace.statistics_minutes.workers IS 'That were alive; null 
 COMMENT ON COLUMN headrace.statistics_minutes.slots IS 'How many tasks they may run at once.';
 COMMENT ON COLUMN headrace.statistics_minutes.waited IS 'Tasks that ended, by how long they had waited when their last attempt began; operations/statistics/model.py has the bounds.';
 COMMENT ON COLUMN headrace.statistics_minutes.ran IS 'The same tasks, by how long that attempt took.';
+COMMENT ON COLUMN headrace.statistics_minutes.oldest_xid IS 'The oldest transaction that was open when the minute was measured.';
+COMMENT ON COLUMN headrace.statistics_minutes.next_xid IS 'The first transaction that had not begun when the minute was measured.';
 
 CREATE TABLE headrace.statistics_queues (
   minute timestamptz NOT NULL,
@@ -1038,13 +1042,18 @@ CREATE TABLE headrace.task_lanes (
   limit_key varchar(255) NOT NULL DEFAULT '',
   labels jsonb NOT NULL DEFAULT '{}'::jsonb,
   only_once boolean NOT NULL DEFAULT false,
-  CONSTRAINT task_lanes_pkey PRIMARY KEY (id),
-  CONSTRAINT uk_task_lanes UNIQUE (queue, task_type, user_id, limit_key, labels, only_once)
+  route_id integer,
+  created_at timestamptz NOT NULL DEFAULT now(),
+  retired_at timestamptz,
+  CONSTRAINT task_lanes_pkey PRIMARY KEY (id)
 );
+CREATE INDEX idx_task_lanes_lookup ON headrace.task_lanes USING btree (queue, task_type, user_id, limit_key, labels, only_once, id) WHERE (retired_at IS NULL);
 CREATE INDEX idx_task_lanes_undeclared ON headrace.task_lanes USING btree (task_type) WHERE (labels = '{"undeclared type": ""}'::jsonb);
 GRANT SELECT, INSERT, UPDATE, DELETE ON headrace.task_lanes TO headrace_app;
 COMMENT ON TABLE headrace.task_lanes IS 'Queue, type, user, limit and labels: tasks that are alike to a worker.';
 COMMENT ON COLUMN headrace.task_lanes.only_once IS 'A single attempt is allowed: taken only when it starts at once, because a worker that dies would spend it.';
+COMMENT ON COLUMN headrace.task_lanes.route_id IS 'Its row of task_routes; null in lanes of an earlier release, which are no longer used.';
+COMMENT ON COLUMN headrace.task_lanes.retired_at IS 'Since when new tasks get another lane. A retired lane without tasks is deleted a day later.';
 
 CREATE TABLE headrace.task_locks (
   id bigint NOT NULL DEFAULT nextval('headrace.task_locks_id_seq'::regclass),
@@ -1110,14 +1119,17 @@ CREATE TABLE headrace.task_queue (
   task_id varchar(64) NOT NULL,
   units integer,
   used integer,
+  route_id integer NOT NULL DEFAULT 0,
+  delayed boolean NOT NULL DEFAULT false,
   CONSTRAINT task_queue_pkey PRIMARY KEY (seq),
   CONSTRAINT ck_task_queue_attempt CHECK (((attempt >= 0) AND (attempt <= 1048575))),
   CONSTRAINT ck_task_queue_claim CHECK (((worker IS NULL) = (claimed_at IS NULL))),
   CONSTRAINT ck_task_queue_used CHECK (((used IS NULL) OR ((units IS NOT NULL) AND ((used >= 0) AND (used <= units))))) NOT VALID
 ) WITH (fillfactor=70, autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_cost_delay=0);
 CREATE INDEX idx_task_queue_cancel ON headrace.task_queue USING btree (worker) WHERE cancel_requested;
+CREATE INDEX idx_task_queue_claim ON headrace.task_queue USING btree (route_id, precedence, lane_id, run_at, seq) WHERE ((worker IS NULL) AND (NOT delayed));
+CREATE INDEX idx_task_queue_delayed ON headrace.task_queue USING btree (run_at, seq) WHERE delayed;
 CREATE INDEX idx_task_queue_limited ON headrace.task_queue USING btree (lane_id) WHERE limited;
-CREATE INDEX idx_task_queue_ready ON headrace.task_queue USING btree (precedence, lane_id, run_at, seq) WHERE (worker IS NULL);
 GRANT SELECT, INSERT, UPDATE, DELETE ON headrace.task_queue TO headrace_app;
 COMMENT ON TABLE headrace.task_queue IS 'One narrow row for each task that is waiting or running; no foreign keys, for speed: the same statement writes both tables.';
 COMMENT ON COLUMN headrace.task_queue.precedence IS 'The priority with its sign turned, so that the index runs one way.';
@@ -1125,6 +1137,8 @@ COMMENT ON COLUMN headrace.task_queue.attempt IS 'With worker, the fence of ever
 COMMENT ON COLUMN headrace.task_queue.limited IS 'Whether it takes up a slot of a concurrency limit; slots are counted from these rows, never by a counter.';
 COMMENT ON COLUMN headrace.task_queue.units IS 'What the ledger holds for it; null: it costs nothing. Whoever ends the task settles it.';
 COMMENT ON COLUMN headrace.task_queue.used IS 'What its handler says it has used, in this attempt; null: all of it.';
+COMMENT ON COLUMN headrace.task_queue.route_id IS 'Which workers may take it: a row of task_routes; 0 until adopt_queue_rows sets it, in rows that a program of an earlier release wrote.';
+COMMENT ON COLUMN headrace.task_queue.delayed IS 'Its run_at had not come when the row was written; release_delayed clears it.';
 
 CREATE TABLE headrace.task_results (
   id bigint NOT NULL DEFAULT nextval('headrace.task_results_id_seq'::regclass),
@@ -1159,6 +1173,18 @@ COMMENT ON TABLE headrace.task_results IS 'Where a task''s files lie, and until 
 COMMENT ON COLUMN headrace.task_results.deleted_at IS 'Since when nobody reaches the files any more.';
 COMMENT ON COLUMN headrace.task_results.purged_at IS 'When the bytes were gone.';
 COMMENT ON COLUMN headrace.task_results.comparison_key IS 'Where the picture of before and after lies, in the bucket preview; null where nothing can be drawn.';
+
+CREATE TABLE headrace.task_routes (
+  id integer NOT NULL GENERATED ALWAYS AS IDENTITY,
+  task_type varchar(255) NOT NULL,
+  labels jsonb NOT NULL DEFAULT '{}'::jsonb,
+  queue varchar(64) NOT NULL,
+  created_at timestamptz NOT NULL DEFAULT now(),
+  CONSTRAINT task_routes_pkey PRIMARY KEY (id)
+);
+CREATE INDEX idx_task_routes_lookup ON headrace.task_routes USING btree (task_type, labels, queue);
+GRANT SELECT, INSERT, UPDATE, DELETE ON headrace.task_routes TO headrace_app;
+COMMENT ON TABLE headrace.task_routes IS 'Type, labels and queue: what decides which workers may take a task. Duplicates do no harm.';
 
 CREATE TABLE headrace.task_steps (
   id bigint NOT NULL DEFAULT nextval('headrace.task_steps_id_seq'::regclass),
@@ -1273,6 +1299,7 @@ CREATE TABLE headrace.tasks (
   grace_seconds integer,
   extension_seconds integer,
   left_to_type text[],
+  idempotency_key varchar(255),
   CONSTRAINT tasks_pkey PRIMARY KEY (id),
   CONSTRAINT fk_tasks_assets_input_asset_id FOREIGN KEY (input_asset_id) REFERENCES headrace.assets(id),
   CONSTRAINT fk_tasks_users_user_id FOREIGN KEY (user_id) REFERENCES headrace.users(id),
@@ -1321,6 +1348,7 @@ COMMENT ON COLUMN headrace.tasks.queue_seq IS 'The row of task_queue while there
 COMMENT ON COLUMN headrace.tasks.grace_seconds IS 'From the request to stop until it is killed; null: as its type says.';
 COMMENT ON COLUMN headrace.tasks.extension_seconds IS 'How much longer than its timeout an attempt may ask to run; null: not at all.';
 COMMENT ON COLUMN headrace.tasks.left_to_type IS 'While no worker has declared its type: which of queue, priority, max_attempts and timeout_seconds were not given and are left to it. Null once it is settled.';
+COMMENT ON COLUMN headrace.tasks.idempotency_key IS 'The idempotency key that it was submitted with, for its events; idempotency_keys has those that still count.';
 
 CREATE TABLE headrace.tech_risk_ledger (
   id bigint NOT NULL DEFAULT nextval('headrace.tech_risk_ledger_id_seq'::regclass),
@@ -1597,14 +1625,17 @@ CREATE TABLE headrace.webhook_health (
   blocked_until timestamptz,
   last_failure_at timestamptz,
   last_error text,
+  failed_trials integer NOT NULL DEFAULT 0,
   CONSTRAINT webhook_health_pkey PRIMARY KEY (endpoint_id),
   CONSTRAINT fk_webhook_health_endpoints_endpoint_id FOREIGN KEY (endpoint_id) REFERENCES headrace.webhook_endpoints(id) ON DELETE CASCADE,
+  CONSTRAINT ck_webhook_health_failed_trials CHECK ((failed_trials >= 0)),
   CONSTRAINT ck_webhook_health_failures CHECK ((failures >= 0))
 ) WITH (fillfactor=80);
 GRANT SELECT, INSERT, UPDATE, DELETE ON headrace.webhook_health TO headrace_app;
 COMMENT ON TABLE headrace.webhook_health IS 'How endpoints fare: failures in a row, and until when nothing is sent there.';
 COMMENT ON COLUMN headrace.webhook_health.failures IS 'In a row; 0 after a success.';
 COMMENT ON COLUMN headrace.webhook_health.blocked_until IS 'The breaker is open, or the endpoint asked for a pause.';
+COMMENT ON COLUMN headrace.webhook_health.failed_trials IS 'Tries after a pause of the breaker that failed, in a row: each doubles the next pause.';
 
 CREATE TABLE headrace.webhook_queue (
   id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
@@ -1700,6 +1731,10 @@ COMMENT ON COLUMN headrace.audit_logs.detail_json IS 'What the trail knows beyon
 -- headrace.adopt_partition(parent regclass, partition regclass) RETURNS void
 --   in functions/adopt_partition.sql; for the owner alone
 
+-- Gives a route to waiting rows of programs of an earlier release; gives how many.
+-- headrace.adopt_queue_rows(most integer) RETURNS integer
+--   in functions/adopt_queue_rows.sql
+
 -- Whether an archive may go from one state to another (or stay).
 -- headrace.archive_may_move(source text, target text) RETURNS boolean
 --   in functions/archive_may_move.sql
@@ -1707,6 +1742,10 @@ COMMENT ON COLUMN headrace.audit_logs.detail_json IS 'What the trail knows beyon
 -- Whether a file may go from one state to another (or stay).
 -- headrace.asset_may_move(source text, target text) RETURNS boolean
 --   in functions/asset_may_move.sql
+
+-- The numbers of a lane and its route, made if there are none; to be remembered only after the commit, and for an hour at most (see retire_lanes).
+-- headrace.assign_lane(queue text, task_type text, user_id text, limit_key text, labels jsonb, only_once boolean, OUT lane_id integer, OUT route_id integer) RETURNS record
+--   in functions/assign_lane.sql
 
 -- Notes the tasks of runs that waited for a slot.
 -- headrace.attach_tasks(uids text[], task_ids text[]) RETURNS void
@@ -1755,6 +1794,10 @@ COMMENT ON COLUMN headrace.audit_logs.detail_json IS 'What the trail knows beyon
 -- headrace.emit_task_events(event_ids text[], event_types text[], task_ids text[], attempts integer[], request_ids text[] DEFAULT NULL::text[], always boolean DEFAULT false) RETURNS void
 --   in functions/emit_task_events.sql
 
+-- The sessions whose open transactions keep these entitlements locked.
+-- headrace.entitlement_lockers(entitlement_ids text[]) RETURNS jsonb
+--   in functions/entitlement_lockers.sql
+
 -- Whether a run may go from one state to another (or stay).
 -- headrace.execution_may_move(source text, target text) RETURNS boolean
 --   in functions/execution_may_move.sql
@@ -1796,6 +1839,10 @@ COMMENT ON COLUMN headrace.audit_logs.detail_json IS 'What the trail knows beyon
 -- headrace.hold_units(task_ids text[], user_ids text[], units integer[], hold_ids text[] DEFAULT NULL::text[], again boolean DEFAULT false) RETURNS void
 --   in functions/hold_units.sql
 
+-- Holds what these tasks cost; waits no longer than given for whoever has locked the units.
+-- headrace.hold_units_within(wait interval, task_ids text[], user_ids text[], units integer[], hold_ids text[], again boolean) RETURNS void
+--   in functions/hold_units_within.sql
+
 -- Writes down runs that were fired, those that were refused as failed.
 -- headrace.insert_executions(schedule_uids text[], user_ids text[], names text[], types text[], uids text[], task_ids text[], dues timestamptz[], refusals text[], trigger text, triggered_by text, at timestamptz) RETURNS void
 --   in functions/insert_executions.sql
@@ -1812,7 +1859,7 @@ COMMENT ON COLUMN headrace.audit_logs.detail_json IS 'What the trail knows beyon
 -- headrace.is_audit_event(id text, millis bigint, created_at timestamptz, action text, resource_type text, resource jsonb, principal jsonb, diff_object jsonb, client_ip text) RETURNS boolean
 --   in functions/is_audit_event.sql
 
--- The number of a lane, made if it is new; to be remembered only after the commit.
+-- The number of a lane, made if it is new, for programs of an earlier release.
 -- headrace.lane(queue text, task_type text, user_id text, limit_key text, labels jsonb, only_once boolean) RETURNS integer
 --   in functions/lane.sql
 
@@ -1824,9 +1871,17 @@ COMMENT ON COLUMN headrace.audit_logs.detail_json IS 'What the trail knows beyon
 -- headrace.limit_key(rule text, payload jsonb, user_id text) RETURNS text
 --   in functions/limit_key.sql
 
+-- Locks what settling these tasks writes to; waits for it no longer than given.
+-- headrace.lock_held_units(task_ids text[], wait interval) RETURNS void
+--   in functions/lock_held_units.sql
+
 -- Whether a lock may go from one state to another (or stay).
 -- headrace.lock_may_move(source text, target text) RETURNS boolean
 --   in functions/lock_may_move.sql
+
+-- Locks the entitlements of these users that nobody else has locked; gives the users of whom somebody has one.
+-- headrace.lock_units_of(user_ids text[]) RETURNS SETOF text
+--   in functions/lock_units_of.sql
 
 -- Makes the first month that is missing, from this one to three ahead; null when none is.
 -- headrace.make_month_ahead(parent regclass) RETURNS date
@@ -1888,9 +1943,21 @@ COMMENT ON COLUMN headrace.audit_logs.detail_json IS 'What the trail knows beyon
 -- headrace.refuse_state_move() RETURNS trigger
 --   in functions/refuse_state_move.sql
 
+-- Makes delayed tasks whose run_at has come claimable; gives how many.
+-- headrace.release_delayed(most integer) RETURNS integer
+--   in functions/release_delayed.sql
+
 -- Puts tasks that a worker holds back into the queue.
 -- headrace.requeue_tasks(worker_number integer, seqs bigint[], attempts integer[], outcomes text[], delays interval[], spends boolean[], error_codes text[], error_messages text[]) RETURNS TABLE(seq bigint, task_id varchar)
 --   in functions/requeue_tasks.sql
+
+-- Retires lanes without tasks and deletes those that were retired a day ago; gives how many of both.
+-- headrace.retire_lanes(idle_for interval, most integer) RETURNS integer
+--   in functions/retire_lanes.sql
+
+-- The number of a route, created if there is none.
+-- headrace.route(queue text, task_type text, labels jsonb) RETURNS integer
+--   in functions/route.sql
 
 -- Commits or releases what is held for tasks that have ended so; used is what they used of it, null for all.
 -- headrace.settle_holds(task_ids text[], statuses text[], used integer[]) RETURNS void

@@ -86,6 +86,9 @@ DECIDED = {
     '001 audit_events: idx_audit_events_client_ip (client_ip): (client_ip, "timestamp" DESC)': "newest first at once",
     "001 audit_events: idx_audit_events_created_at (created_at): missing": TAG_ONLY + "it is the timestamp, indexed",
     # -- 002, the watermark service
+    "002 assets: check media_type IN ('IMAGE', 'VIDEO', 'PDF', 'PPT'): missing": (
+        "the same list and OTHER (ck_assets_media_type), for files that the settings allow beside media"
+    ),
     "002 tasks.task_type: character varying(16): character varying(255)": "every registered type; 001's length",
     "002 tasks: check task_type IN ('IMAGE', 'VIDEO', 'PDF', 'PPT'): missing": "every registered type",
     "002 tasks.input_asset_id: not null: null": MEDIA_ONLY,

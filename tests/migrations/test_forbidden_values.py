@@ -254,6 +254,7 @@ REFUSED: list[tuple[str, dict[str, object], str]] = [
     ("webhook_queue", {"losses": -1}, "ck_webhook_queue_losses"),
     ("webhook_queue", {"endpoint_id": "whe_none"}, "fk_webhook_queue_endpoints_endpoint_id"),
     ("webhook_health", {"failures": -1}, "ck_webhook_health_failures"),
+    ("webhook_health", {"failed_trials": -1}, "ck_webhook_health_failed_trials"),
     ("webhook_health", {"endpoint_id": "whe_none"}, "fk_webhook_health_endpoints_endpoint_id"),
     ("webhook_deliveries", {"status": "SENT"}, "ck_webhook_deliveries_status"),
     ("webhook_deliveries", {"attempt": 0}, "ck_webhook_deliveries_attempt"),

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.missing_programs import missing
+
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "schema.prisma"
 PACKAGE = "@prisma/prisma-schema-wasm"
 VERSION = "5.22.0-44.605197351a3c8bdd595af2d2a9bc3025bca48ea2"  # of Prisma 5.22, the last of the 5 that 002 names
@@ -32,7 +34,7 @@ def validator(pytestconfig: pytest.Config) -> Path:
     kept = cache / VERSION
     if not kept.exists():
         if shutil.which("node") is None or shutil.which("npm") is None:
-            pytest.skip("needs node and npm")
+            pytest.skip(missing("npm"))
         fresh = Path(tempfile.mkdtemp(dir=cache))
         options = ("--ignore-scripts", "--no-audit", "--no-fund", "--fetch-retries=1", "--prefix", str(fresh))
         try:

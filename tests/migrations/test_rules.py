@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from tests.missing_programs import missing
+
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "howto" / "change-the-schema.md"
 CHECK = ROOT / "scripts" / "check-migrations"
 
-pytestmark = pytest.mark.skipif(
-    not (ROOT / ".venv" / "bin" / "squawk").exists(), reason="squawk is installed by make setup-dev"
-)
+pytestmark = pytest.mark.skipif(not (ROOT / ".venv" / "bin" / "squawk").exists(), reason=missing("squawk"))
 
 ALONE = "-- headrace: no-transaction\n"
 REFUSED = {

@@ -40,14 +40,14 @@ BEGIN
 
   FOR given IN
     SELECT g.lane, g.precedence, g.floor_run_at, g.floor_seq, g.share,
-           lane.queue, lane.task_type, lane.limit_key, lane.user_id,
+           lane.route_id, lane.queue, lane.task_type, lane.limit_key, lane.user_id,
            queue.max_running AS queue_limit, type.max_running AS type_limit,
            CASE WHEN lane.limit_key <> '' THEN type.max_running_per_key END AS key_limit,
            CASE WHEN type.limited_by_plan THEN headrace.plan_concurrency(lane.user_id) END AS plan_limit
     FROM unnest(lanes, precedences, floor_run_at, floor_seq, shares) WITH ORDINALITY
          AS g (lane, precedence, floor_run_at, floor_seq, share, position)
     CROSS JOIN LATERAL (
-      SELECT known.queue, known.task_type, known.limit_key, known.user_id
+      SELECT known.route_id, known.queue, known.task_type, known.limit_key, known.user_id
       FROM headrace.task_lanes AS known
       WHERE known.id = g.lane
       OFFSET 0
@@ -79,7 +79,8 @@ BEGIN
     WITH chosen AS (
       SELECT q.seq
       FROM headrace.task_queue AS q
-      WHERE q.worker IS NULL AND q.precedence = given.precedence AND q.lane_id = given.lane
+      WHERE q.worker IS NULL AND NOT q.delayed AND q.route_id = given.route_id AND q.precedence = given.precedence
+        AND q.lane_id = given.lane
         AND (q.run_at, q.seq) >= (given.floor_run_at, given.floor_seq) AND q.run_at <= now()
       ORDER BY q.run_at, q.seq
       LIMIT free

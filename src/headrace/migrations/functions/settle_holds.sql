@@ -4,6 +4,10 @@
 --
 -- What is committed was taken from the entitlement when it was held: only a release writes there, also when the entitlement
 -- has ended meanwhile.
+--
+-- It never waits for an entitlement that another transaction has locked, such as one that has submitted for the same user
+-- and is still open: many tasks of many users are settled in one call. It raises 55P03 (lock_not_available) instead, and
+-- names the tasks and the sessions in the detail. A caller that can wait locks with headrace.lock_held_units first.
 CREATE OR REPLACE FUNCTION headrace.settle_holds(task_ids text[], statuses text[], used integer[]) RETURNS void
 LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET jit = off
@@ -13,6 +17,8 @@ DECLARE
   first_month date := headrace.typeid_month((SELECT min(given) FROM unnest(task_ids) AS given)) - interval '1 month';
   last_month  date := now() AT TIME ZONE 'UTC' + interval '1 day';
   released    record;
+  locked      text[];
+  blocked     record;
 BEGIN
   WITH holds AS MATERIALIZED (
     SELECT hold.*, given.status AS ending,
@@ -63,7 +69,19 @@ BEGIN
   WHERE uid = ANY (ARRAY(SELECT task.schedule_uid FROM headrace.tasks AS task WHERE task.id = ANY (released.task_ids)))
   ORDER BY uid
   FOR NO KEY UPDATE;
-  PERFORM FROM headrace.entitlements WHERE id = ANY (released.entitlement_ids) ORDER BY id FOR NO KEY UPDATE;
+  locked := ARRAY(
+    SELECT id FROM headrace.entitlements WHERE id = ANY (released.entitlement_ids) ORDER BY id FOR NO KEY UPDATE SKIP LOCKED
+  );
+  SELECT array_agg(DISTINCT part.task_id) AS task_ids, array_agg(DISTINCT part.id) AS entitlement_ids
+  INTO blocked
+  FROM unnest(released.task_ids, released.entitlement_ids) AS part (task_id, id)
+  WHERE part.id <> ALL (locked);
+  IF blocked.task_ids IS NOT NULL THEN
+    RAISE EXCEPTION 'another transaction has locked the units of % tasks', cardinality(blocked.task_ids)
+      USING ERRCODE = '55P03', HINT = 'Try again when that transaction has ended.',
+            DETAIL = jsonb_build_object('task_ids', blocked.task_ids,
+                                        'sessions', headrace.entitlement_lockers(blocked.entitlement_ids))::text;
+  END IF;
   UPDATE headrace.entitlements AS entitlement
   SET quota_left = entitlement.quota_left + given.units, updated_at = now()
   FROM (

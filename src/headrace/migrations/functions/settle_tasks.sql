@@ -11,6 +11,7 @@ DECLARE
   settled integer := 0;
   cost    integer;
   refused text;
+  assigned record;
 BEGIN
   FOR waiting IN
     SELECT place.seq, place.task_id, lane.task_type
@@ -18,7 +19,7 @@ BEGIN
     CROSS JOIN LATERAL (
       SELECT q.seq, q.task_id
       FROM headrace.task_queue AS q
-      WHERE q.worker IS NULL AND q.precedence = 0 AND q.lane_id = lane.id
+      WHERE q.worker IS NULL AND NOT q.delayed AND q.route_id = lane.route_id AND q.precedence = 0 AND q.lane_id = lane.id
       ORDER BY q.run_at, q.seq
       LIMIT most
       FOR UPDATE SKIP LOCKED
@@ -66,6 +67,10 @@ BEGIN
         task.limit_key := left(task.payload #>> (string_to_array(known.limit_key, '.'))[2:], 255);
       END;
     END IF;
+    -- What another transaction has locked the units for is left to a later look, too: nobody else's task waits for it.
+    IF known.units IS NOT NULL AND EXISTS (SELECT FROM headrace.lock_units_of(ARRAY[task.user_id::text])) THEN
+      CONTINUE;
+    END IF;
     -- What it costs is held now. It cannot be refused any more, and is not done for nothing: it fails.
     cost := NULL;
     refused := NULL;
@@ -87,10 +92,11 @@ BEGIN
       settled := settled + 1;
       CONTINUE;
     END IF;
+    assigned := headrace.assign_lane(task.queue, task.task_type, task.user_id, coalesce(task.limit_key, ''),
+                                     coalesce(task.labels, '{}'), task.max_attempts = 1);
     UPDATE headrace.task_queue AS q
-    SET precedence = -task.priority, units = cost,
-        lane_id = headrace.lane(task.queue, task.task_type, task.user_id, coalesce(task.limit_key, ''),
-                                coalesce(task.labels, '{}'), task.max_attempts = 1)
+    SET precedence = -task.priority, units = cost, lane_id = assigned.lane_id, route_id = assigned.route_id,
+        delayed = q.run_at > now()
     WHERE q.seq = waiting.seq;
     settled := settled + 1;
   END LOOP;

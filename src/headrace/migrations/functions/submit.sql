@@ -38,7 +38,7 @@ DECLARE
   known      headrace.task_types%ROWTYPE;
   key        text;
   cost       integer;
-  lane       integer;
+  lane       record;
   seq        bigint;
   to_settle  text[];
   fault      text;
@@ -112,21 +112,23 @@ BEGIN
   known.max_attempts := coalesce(submit.max_attempts, known.max_attempts, 1);
   known.timeout_seconds := coalesce(submit.timeout_seconds, known.timeout_seconds);
   IF to_settle IS NULL THEN
-    lane := headrace.lane(known.queue, submit.type, owner, coalesce(key, ''), marks, known.max_attempts = 1);
+    lane := headrace.assign_lane(known.queue, submit.type, owner, coalesce(key, ''), marks, known.max_attempts = 1);
   ELSE
-    lane := headrace.lane(known.queue, submit.type, owner, '', headrace.undeclared(), false);
+    lane := headrace.assign_lane(known.queue, submit.type, owner, '', headrace.undeclared(), false);
   END IF;
 
   seq := nextval('headrace.task_queue_seq_seq');
   INSERT INTO headrace.tasks (id, user_id, task_type, title, payload, priority, queue, run_at, max_attempts,
                               timeout_seconds, labels, limit_key, trace_id, schedule_uid, queued_at, queue_seq,
-                              left_to_type)
+                              left_to_type, idempotency_key)
   VALUES (task, owner, submit.type, coalesce(submit.title, submit.type), body, known.priority, known.queue,
           coalesce(submit.run_at, now()), known.max_attempts, known.timeout_seconds, nullif(marks, '{}'),
-          key, submit.trace_id, submit.schedule_uid, now(), seq, to_settle);
-  INSERT INTO headrace.task_queue (seq, run_at, lane_id, precedence, task_id, units)
-  VALUES (seq, coalesce(submit.run_at, now()), lane, CASE WHEN to_settle IS NULL THEN -known.priority ELSE 0 END, task,
-          cost);
+          key, submit.trace_id, submit.schedule_uid, now(), seq, to_settle, submit.idempotency_key);
+  INSERT INTO headrace.task_queue (seq, run_at, lane_id, route_id, precedence, task_id, units, delayed)
+  VALUES (seq, coalesce(submit.run_at, now()), lane.lane_id, lane.route_id,
+          CASE WHEN to_settle IS NULL THEN -known.priority ELSE 0 END, task, cost,
+          -- One that waits for its type waits for nothing else: settle_tasks sets it.
+          to_settle IS NULL AND coalesce(submit.run_at > now(), false));
 
   IF coalesce(known.emits_events, true) THEN
     PERFORM headrace.emit_task_events(NULL, ARRAY['task.created'], ARRAY[task], ARRAY[0], NULL, coalesce(known.emits_always, false));

@@ -26,8 +26,14 @@ BEGIN
       'task_id', task.id,
       'type', task.task_type,
       'user_id', task.user_id,
-      'status', CASE given.event_type WHEN 'task.created' THEN 'QUEUED' WHEN 'task.started' THEN 'RUNNING'
-                                      ELSE task.status END,
+      'title', task.title,
+      'key', task.idempotency_key,
+      'labels', coalesce(task.labels, '{}'),
+      -- Media tasks have no status RUNNING: their first is that of their first step.
+      'status', CASE given.event_type WHEN 'task.created' THEN 'QUEUED'
+                  WHEN 'task.started' THEN CASE WHEN task.task_type IN ('IMAGE', 'VIDEO', 'PDF', 'PPT') THEN 'PREPROCESSING'
+                                                ELSE 'RUNNING' END
+                  ELSE task.status END,
       'attempt', given.attempt,
       -- A start that is told after the return to the queue: the row counts the return already.
       'retries', CASE WHEN NOT (moment.is_start AND task.status = 'QUEUED') THEN task.retries END,

@@ -1,0 +1,1 @@
+ALTER TABLE headrace.webhook_health DROP COLUMN failed_trials;

@@ -1,0 +1,8 @@
+-- headrace: no-transaction
+-- An earlier release knows no other files. Theirs stay downloadable as documents of which nothing is known.
+
+ALTER TABLE headrace.assets DROP CONSTRAINT IF EXISTS ck_assets_media_type;
+UPDATE headrace.assets SET media_type = 'PDF' WHERE media_type = 'OTHER';
+ALTER TABLE headrace.assets ADD CONSTRAINT ck_assets_media_type
+  CHECK (media_type IN ('IMAGE', 'VIDEO', 'PDF', 'PPT')) NOT VALID;
+ALTER TABLE headrace.assets VALIDATE CONSTRAINT ck_assets_media_type;
