@@ -50,22 +50,28 @@ class Mortal:
 
     def __init__(self, server: embedded_postgres.Server, home: Path) -> None:
         self.url = server.app_url
-        self._superuser_url = server.superuser_url.removesuffix("/postgres") + "/headrace"
+        self.superuser_url = server.superuser_url.removesuffix("/postgres") + "/headrace"
         self._layout = Layout(home)
 
     async def run(self, sql: str) -> None:
-        connection = await asyncpg.connect(self._superuser_url)
+        connection = await asyncpg.connect(self.superuser_url)
         try:
             await connection.execute(sql)
         finally:
             await connection.close()
 
-    def kill(self, how: signal.Signals = signal.SIGKILL) -> int:
-        """Kill the postmaster, or have it shut down fast (SIGINT) or at once (SIGQUIT); gives its process id."""
+    @property
+    def pid(self) -> int:
+        """Of the postmaster."""
         running = postmaster.find(self._layout)
         assert running is not None
-        os.kill(running.pid, how)
         return running.pid
+
+    def kill(self, how: signal.Signals = signal.SIGKILL) -> int:
+        """Kill the postmaster, or have it shut down fast (SIGINT) or at once (SIGQUIT); gives its process id."""
+        pid = self.pid
+        os.kill(pid, how)
+        return pid
 
 
 @contextmanager

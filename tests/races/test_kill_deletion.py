@@ -26,7 +26,7 @@ from tests.outbox.hearing import want
 from tests.races.nursery import Start, nursery
 
 # Transactions of the deletion that ``doomed_user`` asks for, from the claim to the end.
-TRANSACTIONS = 67
+TRANSACTIONS = 73
 POINTS = list(itertools.product(range(1, TRANSACTIONS + 1), ("before", "after")))
 SOME = POINTS[::8]  # sixteen of them
 

@@ -211,6 +211,6 @@ async def _check(db: Database, receiver: Receiver, flaky: Flaky, ids: list[str])
         assert flaky.arrived[event_id] >= 1
         assert flaky.arrived[event_id] <= row["attempts"], "an attempt is missing from the record"
         assert row["statuses"][-1] == "SUCCESS"
-        assert set(row["statuses"][:-1]) <= {"RETRYING"}
+        assert set(row["statuses"][:-1]) <= {"DEAD"}
     for invariant in WEBHOOKS:
         assert await db.fetch_alone(invariant.sql) == [], invariant.holds

@@ -13,6 +13,7 @@ from headrace.accounts.store import deletions
 from headrace.database import Database
 from headrace.errors import HeadraceError
 from headrace.operations import model, retention
+from headrace.operations.blocking import list_lasting
 from headrace.operations.config import RetentionConfig
 from headrace.operations.health import Health, list_tables, read_health
 from headrace.tasks import why
@@ -23,7 +24,7 @@ _MANY_DEAD_ROWS = 100_000
 _LATE = timedelta(days=3)
 _LATE_EVENT = timedelta(minutes=5)
 _STRANDED = timedelta(minutes=1)  # a worker that has just been started may be on its way
-_MOST_TOLD = 3
+_MAX_SESSIONS_SHOWN = 3
 _ROUNDS_MISSED = 3
 
 
@@ -75,6 +76,7 @@ async def examine(db: Database, config: DoctorConfig) -> list[Finding]:
         ("deletions", _deletions),
         ("vacuum", _vacuum),
         ("tasks", _tasks),
+        ("locks", _locks),
         ("outbox", _outbox),
         ("webhooks", _webhooks),
         ("ledger", _ledger),
@@ -191,10 +193,23 @@ async def _tasks(patient: Patient) -> Finding:
         return Finding("tasks", Verdict.GOOD, "for all that wait there is a worker")
     told = "; ".join(
         f"{each.task_type} in the queue {each.queue} since {each.since:%Y-%m-%d %H:%M} UTC: {reason.text.rstrip('.')}"
-        for each, reason in found[:_MOST_TOLD]
+        for each, reason in found[:_MAX_SESSIONS_SHOWN]
     )
-    more = f"; and {len(found) - _MOST_TOLD:,} kinds more" if len(found) > _MOST_TOLD else ""
+    more = f"; and {len(found) - _MAX_SESSIONS_SHOWN:,} kinds more" if len(found) > _MAX_SESSIONS_SHOWN else ""
     return Finding("tasks", Verdict.WARNING, f"tasks wait that nobody can run: {told}{more}")
+
+
+async def _locks(patient: Patient) -> Finding:
+    blocking = await list_lasting(patient.db)
+    if not blocking:
+        return Finding("locks", Verdict.GOOD, "no session waits for another's open transaction")
+    sessions = "; ".join(map(str, blocking[:_MAX_SESSIONS_SHOWN]))
+    return Finding(
+        "locks",
+        Verdict.WARNING,
+        f"{sessions}: ends, cancellations and submissions of these users wait for it. Commit it, or end it with "
+        f"SELECT pg_terminate_backend({blocking[0].pid})",
+    )
 
 
 async def _outbox(patient: Patient) -> Finding:

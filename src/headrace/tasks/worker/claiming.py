@@ -42,6 +42,7 @@ class Claimer:
         self._types = list(types)
         self._labels = labels
         self._lanes: list[Lane] = []
+        self._delayed_due_at: float | None = None  # of the first delayed task, of any worker
         self._stale_at = 0.0
         self._turn = _FIRST
         self._gave_last: dict[int, int] = {}  # by precedence
@@ -61,7 +62,10 @@ class Claimer:
     @property
     def next_due(self) -> float | None:
         """When the first task that is not due yet will be, on the monotonic clock."""
-        return min((lane.due_at for lane in self._lanes if lane.due_at > time.monotonic()), default=None)
+        dues = [lane.due_at for lane in self._lanes]
+        if self._delayed_due_at is not None:
+            dues.append(self._delayed_due_at)
+        return min((due for due in dues if due > time.monotonic()), default=None)
 
     async def claim(self, worker: Identity, *, most: int, now_startable: int) -> list[Row]:
         """Claim up to ``most``; of tasks that have a single attempt only as many as can start now."""
@@ -145,9 +149,12 @@ class Claimer:
         self._stale_at = now + max(_AT_LEAST_EVERY_S, _SHARE_OF_TIME * (now - started))
 
     async def _survey_after(self, after: tuple[int, int]) -> list[Row]:
-        return await store.survey(
+        rows = await store.survey(
             self._db, queues=self._queues, types=self._types, labels=self._labels, after=after, most=_LANES
         )
+        delayed = rows.pop() if rows and rows[-1]["lane_id"] is None else None
+        self._delayed_due_at = None if delayed is None else time.monotonic() + delayed["wait_seconds"]
+        return rows
 
 
 def _once_first(rows: list[Row]) -> list[Row]:

@@ -1,11 +1,12 @@
 """How a worker works."""
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 from tempfile import gettempdir
+
+from headrace.cpus import available_cpus
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +39,7 @@ class WorkerConfig:
     """The largest result, in bytes of JSON."""
     scratch: Path = Path(gettempdir()) / "headrace-scratch"
     """Where the folders of ``context.scratch`` are made."""
-    children: int = field(default_factory=lambda: os.cpu_count() or 1)
+    children: int = field(default_factory=available_cpus)
     """Processes for handlers at once (``isolation="process"``)."""
 
     def __post_init__(self) -> None:

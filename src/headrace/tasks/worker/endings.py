@@ -14,6 +14,7 @@ from headrace.tasks.model import Change, Claimed, Ending, ErrorCode, Outcome, Tr
 from headrace.tasks.registry import Registry, TaskType
 from headrace.tasks.worker import store
 from headrace.tasks.worker.store import Identity
+from headrace.tasks.worker.unit_locks import wait_for_units
 
 log = logs.get(__name__)
 
@@ -52,11 +53,19 @@ class Writer:
             name for name, known in self._known.items() if followers.emits(known) and followers.needs_nobody(known)
         }
 
-    async def write(self, worker: Identity, endings: Sequence[Ending]) -> int:
-        """Write a batch; gives how many were still ours."""
+    async def write(self, worker: Identity, endings: Sequence[Ending], *, wait: timedelta | None = None) -> int:
+        """Write a batch; gives how many were still ours.
+
+        ``RowsLocked`` if another transaction has locked the units of somebody whose tasks are among these: it names
+        them, and nothing is written. With ``wait`` not before that time is over.
+        """
         for each in endings:
             each.claimed.over = True  # no start is sent from here on
-        if self._all_of(self._unfollowed, endings):
+        if wait is not None:
+            async with self._db.transaction() as tx:
+                await wait_for_units(tx, worker, endings, wait=wait)
+                done = await self._write_in(tx, worker, endings)
+        elif self._all_of(self._unfollowed, endings):
             done = _among(endings, await store.finish(self._db, worker, endings))
         elif self._all_of(self._emitting, endings):
             done = _among(endings, await store.finish_and_emit(self._db, worker, endings))
@@ -127,14 +136,17 @@ class Writer:
             await self._followers.follow(tx, moves)
 
     def _all_of(self, types: set[str], endings: Sequence[Ending]) -> bool:
-        """Whether all have succeeded, are of these types, and no schedule waits for one of them."""
+        """Whether all have succeeded, are of these types, saved no file, and no schedule waits for one of them."""
         return all(
-            each.outcome is Outcome.SUCCEEDED and each.claimed.schedule_uid is None and each.claimed.task_type in types
+            each.outcome is Outcome.SUCCEEDED
+            and each.claimed.schedule_uid is None
+            and each.claimed.saved is None
+            and each.claimed.task_type in types
             for each in endings
         )
 
     def _is_unfollowed(self, claimed: Claimed) -> bool:
-        return claimed.schedule_uid is None and claimed.task_type in self._unfollowed
+        return claimed.schedule_uid is None and claimed.saved is None and claimed.task_type in self._unfollowed
 
     async def _type(self, tx: Tx, name: str) -> KnownType:
         # A type of another program: whoever settles its dead worker's tasks must move its followers, too.
@@ -175,6 +187,7 @@ def _transition_of(ending: Ending, worker: Identity) -> Transition:
         result=ending.result,
         error_code=ending.error_code,
         error_message=ending.error_message,
+        saved=ending.claimed.saved if ending.outcome is Outcome.SUCCEEDED else None,
     )
 
 

@@ -101,6 +101,15 @@ class Figures:
         ]
 
 
+def blocked_figure(ends: int) -> Figure:
+    return Figure(
+        "headrace_worker_blocked_ends",
+        "Ends that this worker cannot write yet because another transaction has locked the units of the tasks' owners. "
+        "Alarm when it stays above 0: headrace doctor names the session.",
+        values={(): ends},
+    )
+
+
 def slots_figure(total: int, busy: int, prefetched: int) -> Figure:
     return Figure(
         "headrace_worker_process_slots",

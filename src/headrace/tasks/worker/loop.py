@@ -23,11 +23,12 @@ from headrace.tasks.worker.config import WorkerConfig
 from headrace.tasks.worker.declaring import declare_patiently
 from headrace.tasks.worker.endings import FINAL, Writer
 from headrace.tasks.worker.feeding import Feeder
-from headrace.tasks.worker.figures import Figures, slots_figure
+from headrace.tasks.worker.figures import Figures, blocked_figure, slots_figure
 from headrace.tasks.worker.heartbeat import Heartbeat
 from headrace.tasks.worker.isolated import Isolated
 from headrace.tasks.worker.load import Load
 from headrace.tasks.worker.reporting import LeaseReporter
+from headrace.tasks.worker.result_files import ResultStore
 from headrace.tasks.worker.runs import Run, StopReason, ending_when_stopped, execute
 from headrace.tasks.worker.store import Identity
 from headrace.tasks.worker.writing import WriteBehind
@@ -47,13 +48,22 @@ _JOIN_AGAIN_S = 1.0
 class Worker:
     """Runs tasks until it is told to stop. ``run`` comes back when everything is settled."""
 
-    def __init__(self, db: Database, registry: Registry, followers: Followers, config: WorkerConfig) -> None:
+    def __init__(
+        self,
+        db: Database,
+        registry: Registry,
+        followers: Followers,
+        config: WorkerConfig,
+        *,
+        results: ResultStore | None = None,
+    ) -> None:
         registry.freeze()
         followers.require(map(known_type, registry))
         self._db = db
         self._registry = registry
         self._followers = followers
         self._config = config
+        self._results = results
         self.figures = Figures(registry.names)
         self._writer = Writer(db, registry, followers, wrote=self.figures.wrote)
         self._isolated = Isolated(config)
@@ -91,10 +101,15 @@ class Worker:
     def running(self) -> int:
         return len(self._load.runs)
 
+    @property
+    def blocked_ends(self) -> int:
+        """How many ends wait for another transaction that has locked the units of the tasks' owners."""
+        return len(self._ends.blocked)
+
     def read_figures(self) -> list[Figure]:
         """What this worker does and has done, for `/metrics`."""
         slots = slots_figure(self._config.concurrency, len(self._load.runs), len(self._load.prefetched))
-        return [*self.figures.read(), slots, *self._reaper.read_figures()]
+        return [*self.figures.read(), slots, blocked_figure(self.blocked_ends), *self._reaper.read_figures()]
 
     # -- life
 
@@ -141,6 +156,7 @@ class Worker:
                 group.create_task(self._look_after_runs(), name="look after runs"),
                 group.create_task(self._poll_cancels(), name="poll cancels"),
                 group.create_task(self._ends.run(), name="write endings"),
+                group.create_task(self._ends.blocked.run(), name="write blocked endings"),
                 group.create_task(self._reaper.run(self._config.beat_every), name="reap"),
                 group.create_task(self._watch_runners(), name="watch runners"),
                 group.create_task(
@@ -188,7 +204,7 @@ class Worker:
         )
         self._heartbeat.start()
         self._reporter = LeaseReporter(
-            self._db, self.identity, self._registry, self._followers, self._writer, config.result_limit
+            self._db, self.identity, self._registry, self._followers, self._writer, config, self._results
         )
         self._feeder.enter(self.identity)
         log.info("worker.entered", worker_id=self.identity.id, types=len(self._registry))

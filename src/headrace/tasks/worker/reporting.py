@@ -1,21 +1,27 @@
 """What handlers report while they run, written under their lease."""
 
+from datetime import timedelta
 from typing import Any
 
 from headrace.connections import sqlstate_of, transaction_of
 from headrace.database import Database, Tx
 from headrace.tasks.catalog import known_type
 from headrace.tasks.context import StepRecord
-from headrace.tasks.errors import ExtensionRefused, LeaseLost
+from headrace.tasks.errors import ExtensionRefused, LeaseLost, ResultFilesUnavailable
 from headrace.tasks.followers import Followers
 from headrace.tasks.model import MEDIA_STEPS, Change, Claimed, ErrorCode, Outcome, TaskStatus, Transition
 from headrace.tasks.registry import Registry
 from headrace.tasks.units import check_count, check_used
 from headrace.tasks.worker import store
+from headrace.tasks.worker.config import WorkerConfig
 from headrace.tasks.worker.endings import Writer, succeeded, transition
+from headrace.tasks.worker.result_files import ResultStore, opened
 from headrace.tasks.worker.store import Identity
+from headrace.tasks.worker.unit_locks import wait_for_units
 
 _MOST_UNITS = 2**31 - 1
+# How long finishing in a handler's own transaction waits for another that has locked the units of the task's owner.
+_LONGEST_WAIT = timedelta(seconds=30)
 
 
 class LeaseReporter:
@@ -28,14 +34,16 @@ class LeaseReporter:
         registry: Registry,
         followers: Followers,
         writer: Writer,
-        result_limit: int,
+        config: WorkerConfig,
+        results: ResultStore | None = None,
     ) -> None:
         self._db = db
         self._worker = worker
         self._registry = registry
         self._followers = followers
         self._writer = writer
-        self._result_limit = result_limit
+        self._config = config
+        self._results = results
 
     async def _hold(self, tx: Tx, claimed: Claimed) -> None:
         if not await store.hold(tx, self._worker, claimed):
@@ -112,6 +120,7 @@ class LeaseReporter:
 
     async def used(self, claimed: Claimed, units: int) -> None:
         check_count(units)
+        claimed.used_noted = True
         held = await store.note_used(self._db, self._worker, claimed, min(units, _MOST_UNITS))
         check_used(claimed.task_type, units, held)
 
@@ -139,13 +148,30 @@ class LeaseReporter:
             status = "SUCCESS" if succeeded else "FAILED"
             await tx.execute(store.END_STEP, claimed.task_id, name, claimed.attempt, status, millis, detail)
 
+    async def save_result(self, claimed: Claimed, path: str, name: str, mime_type: str | None) -> None:
+        if self._results is None:
+            raise ResultFilesUnavailable
+        await self._show(claimed)
+        async with self._db.transaction() as tx:
+            await self._hold(tx, claimed)
+        # What a child process may not read, the worker does not read for it.
+        confined = self._registry.get(claimed.task_type).isolation == "process"
+        within = self._config.scratch / claimed.task_id if confined else None
+        with opened(path, within=within) as file:
+            saved = await self._results.save(claimed.task_id, claimed.user_id, file, name=name, mime_type=mime_type)
+        former, claimed.saved = claimed.saved, saved
+        if former is not None:
+            await self._results.discard(former)
+
     async def finish_in(self, claimed: Claimed, connection: Any, result: Any) -> None:
         tx = await transaction_of(connection)
         task_type = self._registry.get(claimed.task_type)
-        ending = succeeded(claimed, task_type.plain_result(result), limit=self._result_limit)
+        ending = succeeded(claimed, task_type.plain_result(result), limit=self._config.result_limit)
         if ending.outcome is not Outcome.SUCCEEDED:
             raise ValueError(ending.error_message or ErrorCode.BAD_RESULT)
         try:
+            if claimed.used_noted:  # what is left over goes back: their own transaction waits, as it does in a submit
+                await wait_for_units(tx, self._worker, [ending], wait=_LONGEST_WAIT)
             if await self._writer.write_in(tx, self._worker, [ending]) == 0:
                 raise LeaseLost
             claimed.finished_in = True

@@ -10,7 +10,7 @@ import asyncpg
 from headrace.database import Database, Row, Tx
 from headrace.errors import Unavailable
 from headrace.tasks.errors import LeaseLost, WorkerGone
-from headrace.tasks.model import Claimed, Ending, Outcome
+from headrace.tasks.model import FIRST_STATUS, Claimed, Ending, Outcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +80,13 @@ async def say_stopped(db: Database, worker: Identity) -> bool:
         return await tx.count(STOPPED, worker.number) == 1
 
 
+# The row without a lane has the time of the next delayed task, of any worker.
 SURVEY = """
 SELECT precedence, lane_id, run_at, seq, only_once, wait_seconds
 FROM headrace.survey_lanes($1, $2, $3, $4, $5, $6)
+UNION ALL
+SELECT NULL, NULL, run_at, seq, NULL, extract(epoch FROM run_at - now())::double precision
+FROM (SELECT run_at, seq FROM headrace.task_queue WHERE delayed ORDER BY run_at, seq LIMIT 1) AS first_delayed
 """
 
 
@@ -299,7 +303,7 @@ async def note_used(db: Database, worker: Identity, claimed: Claimed, units: int
 
 
 # The queue row is locked first, so that a reaper cannot give the task away between the look and the write.
-START = """
+START = f"""
 WITH mine AS MATERIALIZED (
   SELECT q.task_id, q.attempt, q.claimed_at
   FROM headrace.task_queue AS q
@@ -307,7 +311,7 @@ WITH mine AS MATERIALIZED (
   FOR UPDATE
 )
 UPDATE headrace.tasks AS task
-SET status = 'RUNNING', attempt = mine.attempt, worker_id = $4, started_at = mine.claimed_at, updated_at = now(),
+SET status = {FIRST_STATUS}, attempt = mine.attempt, worker_id = $4, started_at = mine.claimed_at, updated_at = now(),
     version = task.version + 1
 FROM mine
 WHERE task.id = mine.task_id AND task.status = 'QUEUED'
@@ -340,10 +344,10 @@ async def hold(tx: Tx, worker: Identity, claimed: Claimed) -> bool:
     return bool(await tx.fetchval(HOLD, claimed.seq, worker.number, claimed.attempt))
 
 
-PROGRESS = """
-UPDATE headrace.tasks
+PROGRESS = f"""
+UPDATE headrace.tasks AS task
 SET progress = $2, eta_sec = $3, updated_at = now(), version = version + 1,
-    status = CASE WHEN status = 'QUEUED' THEN 'RUNNING' ELSE status END,
+    status = CASE WHEN status = 'QUEUED' THEN {FIRST_STATUS} ELSE status END,
     attempt = $4, worker_id = $5, started_at = $6
 WHERE id = $1
 """

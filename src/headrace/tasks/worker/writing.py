@@ -11,9 +11,11 @@ from collections.abc import Callable, Sequence
 import asyncpg
 
 from headrace import logs
+from headrace.database import RowsLocked
 from headrace.errors import HeadraceError, Unavailable
 from headrace.tasks.errors import BadResult
 from headrace.tasks.model import Ending, ErrorCode, Outcome
+from headrace.tasks.worker.blocked import BlockedEnds
 from headrace.tasks.worker.config import WorkerConfig
 from headrace.tasks.worker.endings import Writer, failed, finished_by_handlers
 from headrace.tasks.worker.figures import Figures
@@ -23,6 +25,8 @@ log = logs.get(__name__)
 
 # While more is coming, endings gather for this long: one write for hundreds.
 _GATHER_S = 0.002
+# Blocked ends hold no payload, but their results and errors: beyond this number, handlers wait for them too.
+MAX_BLOCKED_ENDS = 10_000
 # An end that was refused is offered again after so long.
 _WRITE_AGAIN_S = 5.0
 
@@ -51,6 +55,7 @@ class WriteBehind:
         self._waiting: list[Ending] = []
         self._writing: Sequence[Ending] = ()
         self._added = asyncio.Event()
+        self.blocked = BlockedEnds(writer, worker=worker, wrote=self._wrote_blocked, hand_back=self.add)
 
     def add(self, ending: Ending) -> None:
         ending.since = time.monotonic()
@@ -60,15 +65,19 @@ class WriteBehind:
     def drop(self) -> None:
         """Forget what waits: the lease is lost, and with it the right to write it."""
         self._waiting.clear()
+        self.blocked.drop()
         self._wrote()
 
     @property
     def unwritten(self) -> int:
-        return len(self._waiting) + len(self._writing)
+        return len(self._waiting) + len(self._writing) + len(self.blocked)
 
     @property
     def full(self) -> bool:
-        """Whether no handler may start until something is written: too many ends wait, or one for too long."""
+        """Whether no handler may start until something is written: too many ends wait, or one for too long. Blocked
+        ends wait for another session, not for the writer: they count only above a limit."""
+        if len(self.blocked) >= MAX_BLOCKED_ENDS:
+            return True
         unwritten = len(self._waiting) + len(self._writing)
         if unwritten == 0 or unwritten >= self._most:
             return unwritten > 0
@@ -92,9 +101,15 @@ class WriteBehind:
     async def _write(self, batch: Sequence[Ending]) -> None:
         """Write a batch, for as long as it is ours to write: a database that is away for a moment loses nothing."""
         worker = self._worker()
-        while worker is self._worker():
+        if waiting := [each for each in batch if self.blocked.concerns(each)] if len(self.blocked) else ():
+            self.blocked.add(waiting)
+            batch = _without(batch, waiting)
+        while batch and worker is self._worker():
             try:
                 written = await self._writer.write(worker, batch)
+            except RowsLocked as exc:
+                batch = await self._set_apart(batch, exc)
+                continue
             except Unavailable as exc:
                 log.warning("worker.write_failed", error=exc.code, count=len(batch))
                 await asyncio.sleep(0.2)
@@ -114,6 +129,20 @@ class WriteBehind:
             self._count(batch, written)
             return
 
+    async def _set_apart(self, batch: Sequence[Ending], exc: RowsLocked) -> Sequence[Ending]:
+        """Set aside the ends that wait for an open transaction; gives the others, to be written at once."""
+        apart = [each for each in batch if each.claimed.task_id in exc.task_ids or each.claimed.user_id in exc.user_ids]
+        if not apart and len(batch) > 1:  # nobody says whose they are
+            for each in batch:
+                await self._write([each])
+            return ()
+        self.blocked.add(apart or batch)
+        return _without(batch, apart) if apart else ()
+
+    def _wrote_blocked(self, batch: Sequence[Ending], written: int) -> None:
+        self._count(batch, written)
+        self._wrote()
+
     def _count(self, batch: Sequence[Ending], written: int) -> None:
         finished = min(len(batch), written + finished_by_handlers(batch))
         self._figures.finished += finished
@@ -131,3 +160,8 @@ class WriteBehind:
         # The line broke, the database refused, or somebody wants it canceled. If it is still ours then nobody else will
         # see to it.
         asyncio.get_running_loop().call_later(_WRITE_AGAIN_S, self.add, ending)
+
+
+def _without(batch: Sequence[Ending], others: Sequence[Ending]) -> Sequence[Ending]:
+    seqs = {each.claimed.seq for each in others}
+    return [each for each in batch if each.claimed.seq not in seqs]
