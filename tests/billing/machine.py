@@ -27,6 +27,7 @@ from headrace.tasks.model import Claimed, Ending, Outcome, TaskSpec
 from headrace.tasks.service import Tasks
 from headrace.tasks.submit import Submitter
 from headrace.tasks.worker.claiming import Claimer
+from headrace.tasks.worker.config import WorkerConfig
 from headrace.tasks.worker.endings import Writer
 from headrace.tasks.worker.feeding import _claimed
 from headrace.tasks.worker.reporting import LeaseReporter
@@ -69,7 +70,7 @@ class Shop:
         async with self.db.transaction() as tx:
             await declare_types(tx, self.registry)
             self.worker = await enter(tx, self.registry.names, lease=FAR)
-        self.reporter = LeaseReporter(self.db, self.worker, self.registry, self.followers, self.writer, 100_000)
+        self.reporter = LeaseReporter(self.db, self.worker, self.registry, self.followers, self.writer, WorkerConfig())
 
     async def submit(self, user_id: str, units: list[int]) -> list[str] | None:
         try:

@@ -227,6 +227,12 @@ async def test_an_automatic_retry_keeps_its_hold_and_forgets_what_was_used(bench
     assert await stand.entries(bench.db, task_id) == [FULL, ("COMMITTED", 3, "TASK_COMPLETE")]
 
 
+async def test_a_metered_task_of_nobody_asks_who_pays(bench: Bench, ada: str) -> None:
+    """It said "Subscribe to a plan" to an operator who had left out --user."""
+    with pytest.raises(QuotaExhausted, match=r"name the user who pays for it \(--user"):
+        await bench.submit("render", {"units": 6})
+
+
 async def test_a_type_without_units_costs_nothing_and_cannot_say_what_it_used(bench: Bench) -> None:
     @bench.registry.task("free", max_attempts=1)
     async def free(context: TaskContext, _payload: object) -> None:

@@ -41,6 +41,13 @@ def test_calendar_months_are_utc() -> None:
         (MediaType.VIDEO, Quality.STANDARD, {"seconds": 10}, 1),
         (MediaType.VIDEO, Quality.STANDARD, {"seconds": 10.01}, 2),
         (MediaType.VIDEO, Quality.HIGH, {"seconds": 25}, 6),
+        (MediaType.IMAGE, Quality.STANDARD, {"pixels": 24_000_000}, 1),
+        (MediaType.IMAGE, Quality.STANDARD, {"pixels": 100_000_000}, 4),
+        # Twenty photographs as one APNG cost one unit.
+        (MediaType.IMAGE, Quality.STANDARD, {"frames": 20, "pixels": 12_000_000}, 10),
+        (MediaType.IMAGE, Quality.STANDARD, {"frames": 20, "pixels": 640 * 480}, 2),
+        (MediaType.VIDEO, Quality.STANDARD, {"seconds": 10, "frames": 300, "pixels": 1920 * 1080}, 1),
+        (MediaType.VIDEO, Quality.STANDARD, {"seconds": 10, "frames": 300, "pixels": 3840 * 2160}, 4),
     ],
 )
 def test_what_files_cost_by_default(media: MediaType, quality: Quality, size: dict[str, int], units: int) -> None:
@@ -58,6 +65,10 @@ def test_of_several_plans_the_best_counts() -> None:
     )
     both = Features((plain, videos))
     assert both.units_for(MediaType.VIDEO, Quality.HIGH, seconds=61) == 2
+    pictures = read_features(
+        [{"feature": "units", "media_type": "IMAGE", "units": 2, "per_frames": 5, "per_pixels": 9}]
+    )
+    assert Features((pictures,)).units_for(MediaType.IMAGE, frames=6, pixels=4) == 6
     assert (both.concurrency, both.max_file_bytes(MediaType.PDF), both.max_file_bytes(MediaType.IMAGE)) == (
         9,
         1 << 40,

@@ -5,8 +5,9 @@
 >>> features.max_file_bytes(MediaType.PDF)
 
 Who has several entitlements has the best of them all. What no entry says is as in the defaults: an image is a unit, so
-is a page or a slide, and so are each started ten seconds of a video, twice that at HIGH. How much is stored and for how
-long is as in the settings.
+is a page or a slide, and so are each started ten seconds of a video, twice that at HIGH. An image costs so much each
+started 25 million pixels or ten frames, a video each started 2.5 million pixels of a frame. How much is stored and
+for how long is as in the settings.
 """
 
 import math
@@ -54,8 +55,21 @@ class UnitsFeature(_Entry):
     media_type: MediaType
     quality: Annotated[Quality | None, Field(description="Left out: both.")] = None
     units: Whole
-    per_seconds: Annotated[Whole | None, Field(description="For each started piece of so many seconds: videos.")] = None
+    per_seconds: Annotated[
+        Whole | None,
+        Field(description="For each started span of this many seconds, at most 30 frames a second: videos."),
+    ] = None
     per_pages: Annotated[Whole | None, Field(description="For each started piece of so many pages or slides.")] = None
+    per_frames: Annotated[
+        Whole | None, Field(description="For each started group of this many frames of an animated image. Default: 10.")
+    ] = None
+    per_pixels: Annotated[
+        Whole | None,
+        Field(
+            description="For each started block of this many pixels: of an image all its frames together, of a video "
+            "one frame, times what its length costs. Left out: 25,000,000 of an image, 2,500,000 of a video."
+        ),
+    ] = None
 
 
 class MaxFileBytes(_Entry):
@@ -115,6 +129,8 @@ _DEFAULT_FILE_BYTES = {
     MediaType.VIDEO: 2 * GIB,
 }
 _DEFAULT_CONCURRENCY = 2
+_FRAMES_PER_PIECE = 10  # of an animated image
+_PIXELS_PER_PIECE = {MediaType.IMAGE: 25_000_000, MediaType.VIDEO: 2_500_000}
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,11 +140,18 @@ class Features:
     plans: tuple[Sequence[Any], ...] = ((),)
 
     def units_for(
-        self, media_type: MediaType, quality: Quality = Quality.STANDARD, *, pages: int = 1, seconds: float = 0
+        self,
+        media_type: MediaType,
+        quality: Quality = Quality.STANDARD,
+        *,
+        pages: int = 1,
+        seconds: float = 0,
+        frames: int = 1,
+        pixels: int = 0,
     ) -> int:
-        """What one file costs, at least 1: by the plan that asks for the least."""
+        """What one file costs, at least 1: by the plan that asks for the least. ``pixels`` are those of one frame."""
         rules = [_rule(entries, media_type, quality) for entries in self.plans]
-        return min(rule.units * _pieces(rule, pages, seconds) for rule in rules)
+        return min(rule.units * _pieces(rule, pages, seconds, frames, pixels) for rule in rules)
 
     def max_file_bytes(self, media_type: MediaType) -> int:
         return max(_file_bytes(entries, media_type) for entries in self.plans)
@@ -164,12 +187,16 @@ def _rule(entries: Sequence[Any], media_type: MediaType, quality: Quality) -> Un
     return next(rule for rule in rules if rule.quality in (None, quality))
 
 
-def _pieces(rule: UnitsFeature, pages: int, seconds: float) -> int:
-    if rule.per_seconds is not None:
-        return max(1, math.ceil(seconds / rule.per_seconds))
-    if rule.per_pages is not None:
-        return max(1, math.ceil(pages / rule.per_pages))
-    return 1
+def _pieces(rule: UnitsFeature, pages: int, seconds: float, frames: int, pixels: int) -> int:
+    """How many pieces a file has. Frames and pixels count whatever the plan says: many photographs could be one
+    animated image otherwise, and four clips one clip of four times the size."""
+    if rule.media_type is MediaType.IMAGE:
+        by_frames = -(-frames // (rule.per_frames or _FRAMES_PER_PIECE))
+        return max(1, by_frames, -(-frames * pixels // (rule.per_pixels or _PIXELS_PER_PIECE[rule.media_type])))
+    if rule.media_type is MediaType.VIDEO:
+        length = 1 if rule.per_seconds is None else max(1, math.ceil(seconds / rule.per_seconds))
+        return length * max(1, -(-pixels // (rule.per_pixels or _PIXELS_PER_PIECE[rule.media_type])))
+    return 1 if rule.per_pages is None else max(1, math.ceil(pages / rule.per_pages))
 
 
 def _file_bytes(entries: Sequence[Any], media_type: MediaType) -> int:

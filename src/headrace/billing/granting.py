@@ -6,6 +6,7 @@ from typing import Any
 
 from headrace import ids
 from headrace.billing.model import Entitlement
+from headrace.billing.refunded_tasks import order_cancellation
 from headrace.billing.store.entitlements import COLUMNS, entitlement_of
 from headrace.database import Row, Tx
 
@@ -128,8 +129,12 @@ SUSPEND = "UPDATE headrace.entitlements SET status = 'SUSPENDED' WHERE id = $1 A
 
 
 async def suspend_entitlement(tx: Tx, entitlement_id: str) -> bool:
-    """Take back what is left of it. Tasks that hold some of it finish, and are charged to it."""
-    return await tx.count(SUSPEND, entitlement_id) == 1
+    """Take back what is left of it. Tasks that hold some of it and wait are canceled soon; those that run finish, and
+    are charged to it."""
+    suspended = await tx.count(SUSPEND, entitlement_id) == 1
+    if suspended:
+        await order_cancellation(tx, entitlement_id)
+    return suspended
 
 
 EXPIRE = """

@@ -1,7 +1,7 @@
 """Holding what tasks cost, in the transaction that creates them. Settling is the database's, with the task's end."""
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import asyncpg
 import orjson
@@ -14,14 +14,16 @@ from headrace.tasks.model import Change, Transition
 
 EXHAUSTED = "HR006"  # raised by headrace.hold_units
 
-HOLD = "SELECT headrace.hold_units($1, $2, $3, $4, $5)"
+# How long a submission waits while another transaction has locked the units of its user.
+LONGEST_WAIT = timedelta(seconds=2)
+HOLD = "SELECT headrace.hold_units_within($6, $1, $2, $3, $4, $5)"
 
 
 async def hold(tx: Tx, transitions: Sequence[Transition], *, again: bool = False) -> None:
     """Hold what these tasks cost, or refuse them all with ``QuotaExhausted``; ``again`` for those tried once more.
 
     What ends first is spent first, and one hold may lie in several entitlements. They stay locked until the transaction
-    ends: call it last.
+    ends: call it last. ``RowsLocked`` if another transaction has them for longer than ``LONGEST_WAIT``.
     """
     try:
         await tx.execute(
@@ -31,11 +33,20 @@ async def hold(tx: Tx, transitions: Sequence[Transition], *, again: bool = False
             [each.units for each in transitions],
             [ids.new("led") for _ in transitions],
             again,
+            LONGEST_WAIT,
         )
     except asyncpg.PostgresError as exc:
         if sqlstate_of(exc) != EXHAUSTED:
             raise
-        raise quota_exhausted(exc.detail) from exc
+        refused = quota_exhausted(exc.detail)
+        if refused.details.get("left") == 0 and all(each.user_id == ids.SYSTEM_USER for each in transitions):
+            refused = QuotaExhausted(
+                "This type costs units, and Headrace itself has none: name the user who pays for it "
+                "(--user, or user_id=).",
+                needed=refused.details["needed"],
+                left=0,
+            )
+        raise refused from exc
 
 
 def quota_exhausted(detail: str | None) -> QuotaExhausted:
@@ -43,11 +54,15 @@ def quota_exhausted(detail: str | None) -> QuotaExhausted:
     facts = orjson.loads(detail) if detail else {}
     if not facts:
         return QuotaExhausted()
-    needed, left, renews_at = facts["needed"], facts["left"], facts["renews_at"]
+    renews_at = facts["renews_at"]
+    return quota_error(facts["needed"], facts["left"], None if renews_at is None else datetime.fromisoformat(renews_at))
+
+
+def quota_error(needed: int, left: int, renews_at: datetime | None) -> QuotaExhausted:
+    """The error for what costs more units than are left."""
     if renews_at is None:
         when = "Subscribe to a plan, or to a larger one."
     else:
-        renews_at = datetime.fromisoformat(renews_at)
         when = f"The period ends at {renews_at:%Y-%m-%d %H:%M} UTC; or get a larger plan."
     return QuotaExhausted(
         f"This costs {needed:,} {_units(needed)} and {left:,} {'is' if left == 1 else 'are'} left. {when}",

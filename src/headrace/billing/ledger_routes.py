@@ -7,7 +7,6 @@ from typing import Annotated
 
 from fastapi import Depends, Path, Query, Response
 from fastapi.responses import StreamingResponse
-from pydantic import AwareDatetime
 
 from headrace.access import AdminOnly, Caller, Scope
 from headrace.billing import adjusting, usage, verifying
@@ -34,6 +33,7 @@ from headrace.database import Tx
 from headrace.edge.authorization import Admin, Again, AuthenticateAgain, scoped
 from headrace.edge.errors import InvalidCursor
 from headrace.edge.idempotency import ONCE, Answer, Once, idempotent
+from headrace.edge.instants import Instant
 from headrace.edge.paging import Page, Paging
 from headrace.edge.problem_details import problems
 from headrace.edge.routing import Router
@@ -122,8 +122,8 @@ async def _wanted(
     entitlement_id: Annotated[str | None, Query(max_length=64, description="Of this entitlement.")] = None,
     status: Annotated[EntryStatus | None, Query(description="`COMMITTED` for what was charged or granted.")] = None,
     source: Source | None = None,
-    since: Annotated[AwareDatetime | None, Query(description="From this time on.")] = None,
-    until: Annotated[AwareDatetime | None, Query(description="Before this time.")] = None,
+    since: Annotated[Instant | None, Query(description="From this time on.")] = None,
+    until: Annotated[Instant | None, Query(description="Before this time.")] = None,
     user_id: Owner = None,
 ) -> EntryFilter:
     return EntryFilter(_owner(caller, user_id), task_id, entitlement_id, status, source, since, until)

@@ -1,19 +1,23 @@
 """What billing does by schedule: free units month by month, notices, ends, and asking about orders whose notice never
 came. ``operations.maintenance`` ships the schedules, enabled."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
+
+from pydantic import BaseModel
 
 from headrace.billing.payments import checking
 from headrace.billing.payments.config import OrderConfig, WeChatPayConfig
 from headrace.billing.payments.service import open_payments
+from headrace.billing.refunded_tasks import CANCEL_REFUNDED, cancel_waiting
 from headrace.billing.subscriptions import renewal
 from headrace.billing.subscriptions.model import RenewalConfig
 from headrace.database import Database
 from headrace.schedules.model import ScheduleSpec
 from headrace.tasks.context import TaskContext
 from headrace.tasks.registry import Registry
+from headrace.tasks.service import Tasks
 
 RENEW = "headrace.renew-subscriptions"
 CHECK = "headrace.check-payments"
@@ -50,7 +54,15 @@ class BillingJobs:
     orders: OrderConfig = field(default_factory=OrderConfig)
 
 
-def add_handlers(registry: Registry, db: Database, jobs: BillingJobs, *, queue: str) -> None:
+class Refunded(BaseModel):
+    """Which entitlement was taken back."""
+
+    entitlement_id: str
+
+
+def add_handlers(
+    registry: Registry, db: Database, jobs: BillingJobs, tasks: Callable[[], Tasks], *, queue: str
+) -> None:
     """The task types of these schedules."""
 
     @registry.task(RENEW, queue=queue)
@@ -63,3 +75,8 @@ def add_handlers(registry: Registry, db: Database, jobs: BillingJobs, *, queue: 
         """Ask about open orders."""
         async with open_payments(jobs.wechatpay, jobs.orders) as payments:
             return dict(await checking.run_once(db, payments))
+
+    @registry.task(CANCEL_REFUNDED, queue=queue)
+    async def cancel_refunded(_context: TaskContext, refunded: Refunded) -> dict[str, int]:
+        """Cancel waiting tasks whose units were refunded."""
+        return {"canceled": await cancel_waiting(db, tasks, refunded.entitlement_id)}

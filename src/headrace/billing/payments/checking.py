@@ -65,10 +65,7 @@ async def _check_payment(db: Database, payments: Payments, order: Order, now: da
     wechatpay = payments.wechatpay
     trade = await wechatpay.find_trade(order.id)
     if trade is not None and trade.state not in (TradeState.NOTPAY, TradeState.USERPAYING):
-        async with db.transaction() as tx:
-            return await settlement.settle_trade(
-                tx, Who.system(), trade, app_id=wechatpay.config.app_id, mch_id=wechatpay.config.mch_id, now=now
-            )
+        return await settlement.settle_trade(db, payments, Who.system(), trade, now=now)
     async with db.transaction(readonly=True) as tx:
         at = await subscriptions_store.clock(tx, now)
     if order.status is not OrderStatus.PENDING or order.expires_at + _PATIENCE > at:

@@ -31,7 +31,8 @@ class WeChatPayConfig:
 
 @dataclass(frozen=True, slots=True)
 class OrderConfig:
-    """How long an order can be paid, and how often WeChat Pay is asked about it."""
+    """How long an order can be paid, how many of a user's may wait, and how often WeChat Pay is asked about them."""
 
     lifetime: timedelta = timedelta(minutes=30)
+    max_waiting: int = 5
     check_every: timedelta = timedelta(minutes=1)

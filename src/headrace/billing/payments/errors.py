@@ -51,6 +51,12 @@ class PlanNotForSale(Conflict):
     code = "plan_not_for_sale"
 
 
+class TooManyOrders(Conflict):
+    """Too many of your orders wait to be paid: pay one of them, or cancel its subscription."""
+
+    code = "too_many_orders"
+
+
 class PayerUnknown(Invalid):
     """To pay within WeChat (`JSAPI`) you must have logged in with WeChat; take `NATIVE` and scan the code instead."""
 

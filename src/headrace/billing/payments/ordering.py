@@ -6,17 +6,20 @@
 3. The money comes: ``settlement``.
 """
 
-from headrace import audit, ids, logs
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from headrace import audit, ids
 from headrace.access import Caller
 from headrace.audit import Action
-from headrace.billing.payments import store
+from headrace.billing.payments import settlement, store
 from headrace.billing.payments.errors import (
     OrderNotFound,
     OrderNotPayable,
     PayerUnknown,
     PlanNotForSale,
-    WeChatPayRefused,
-    WeChatPayUnavailable,
+    TooManyOrders,
 )
 from headrace.billing.payments.model import Order, OrderKind, OrderStatus, PayMethod
 from headrace.billing.payments.service import Payments, resource_of
@@ -28,15 +31,25 @@ from headrace.billing.subscriptions.errors import AlreadySubscribed, Subscriptio
 from headrace.billing.subscriptions.model import Subscription, SubscriptionStatus
 from headrace.database import Database, Tx
 
-log = logs.get(__name__)
-
 _CURRENCY = "CNY"  # the only one that domestic merchants of WeChat Pay take
+
+
+@dataclass(frozen=True, slots=True)
+class Ordered:
+    """``closed`` are orders that the new one supersedes: close them at WeChat Pay after the commit."""
+
+    subscription: Subscription
+    order: Order
+    closed: Sequence[Order] = ()
 
 
 async def order_plan(
     tx: Tx, caller: Caller, payments: Payments, *, plan: str, method: PayMethod, auto_renew: bool
-) -> tuple[Subscription, Order]:
-    """A subscription that begins when its order is paid. A live one of another plan ends then: an upgrade."""
+) -> Ordered:
+    """A subscription that begins when its order is paid. A live one of another plan ends then: an upgrade.
+
+    While an order for the same plan on the same terms waits to be paid, it is that one: nobody shall pay twice.
+    """
     _ = payments.wechatpay  # PaymentsOff before anything is written
     wanted = await plans.get_by_id_or_name(tx, plan)
     _check_for_sale(wanted)
@@ -45,6 +58,19 @@ async def order_plan(
     live = await subscriptions_store.lock_live(tx, caller.user_id)
     if live is not None and live.plan_id == wanted.id:
         raise AlreadySubscribed(subscription_id=live.id)
+    waiting = await store.lock_waiting(tx, caller.user_id)
+    now = await subscriptions_store.clock(tx)
+    closed: list[Order] = []
+    for order in waiting:
+        if order.plan_id != wanted.id:
+            continue
+        subscription = await subscriptions_store.find_subscription(tx, order.subscription_id)
+        assert subscription is not None, "the order refers to it"
+        if _is_payable(order, wanted, method, now) and subscription.auto_renew == auto_renew:
+            return Ordered(subscription, order)
+        closed.append(await settlement.close(tx, caller.who, order))
+    if len(waiting) - len(closed) >= payments.orders.max_waiting:
+        raise TooManyOrders(most=payments.orders.max_waiting)
     order_id = ids.new("ord")
     subscription = await subscriptions_store.insert_pending(
         tx,
@@ -57,12 +83,12 @@ async def order_plan(
     new = subscriptions.resource_of(subscription)
     await audit.record(tx, caller.who, Action.CREATED, new, new=subscription)
     order = await _insert(tx, caller, payments, order_id, wanted, subscription, OrderKind.PURCHASE, method)
-    return subscription, order
+    return Ordered(subscription, order, closed)
 
 
 async def order_renewal(
     tx: Tx, caller: Caller, payments: Payments, subscription_id: str, *, method: PayMethod
-) -> tuple[Subscription, Order]:
+) -> Ordered:
     """The next period of a subscription, at the plan's present price. While an order for it waits, it is that one."""
     _ = payments.wechatpay
     subscription = await subscriptions.lock_own(tx, caller, subscription_id)
@@ -70,26 +96,31 @@ async def order_renewal(
         raise SubscriptionUnpaid
     if not subscription.is_live:
         raise SubscriptionEnded
-    waiting = await store.lock_pending(tx, subscription.id)
-    can_be_paid = waiting is not None and waiting.expires_at > await subscriptions_store.clock(tx)
-    if waiting is not None and can_be_paid and waiting.method is method:
-        return subscription, waiting
-    if waiting is not None:
-        await _close(tx, caller, waiting)
     plan = await plans.get_plan(tx, subscription.plan_id)
+    waiting = await store.lock_pending(tx, subscription.id)
+    if waiting is not None and _is_payable(waiting, plan, method, await subscriptions_store.clock(tx)):
+        return Ordered(subscription, waiting)
+    closed = [] if waiting is None else [await settlement.close(tx, caller.who, waiting)]
     _check_for_sale(plan)
     await _check_payer(tx, subscription.user_id, method)
     order = await _insert(tx, caller, payments, ids.new("ord"), plan, subscription, OrderKind.RENEWAL, method)
-    return subscription, order
+    return Ordered(subscription, order, closed)
+
+
+def _is_payable(order: Order, plan: Plan, method: PayMethod, now: datetime) -> bool:
+    """Whether a waiting order is what would be ordered now: the same way to pay, the same price, still in time."""
+    price = (plan.price_cents, plan.currency, plan.monthly_quota)
+    is_same = order.method is method and (order.amount_cents, order.currency, order.units) == price
+    return is_same and order.expires_at > now
 
 
 async def cancel(
     tx: Tx, caller: Caller, subscription_id: str, *, expected: int | None = None
-) -> tuple[Subscription, Order | None]:
+) -> tuple[Subscription, Sequence[Order]]:
     """Cancel a subscription, and give up the order that waits to be paid for it."""
     subscription = await subscriptions.cancel(tx, caller, subscription_id, expected=expected)
     waiting = await store.lock_pending(tx, subscription.id)
-    return subscription, None if waiting is None else await _close(tx, caller, waiting)
+    return subscription, [] if waiting is None else [await settlement.close(tx, caller.who, waiting)]
 
 
 async def prepare(db: Database, payments: Payments, order_id: str) -> Order:
@@ -109,17 +140,6 @@ async def prepare(db: Database, payments: Payments, order_id: str) -> Order:
     )
     async with db.transaction() as tx:
         return await store.prepare(tx, order.id, code_url=code_url, prepay_id=prepay_id)
-
-
-async def close_at_wechatpay(payments: Payments, order: Order | None) -> None:
-    """Nobody shall pay what was given up. If it cannot be said now, the order's own time ends it, and money that comes
-    all the same is honoured."""
-    if order is None or payments.maybe_wechatpay is None:
-        return
-    try:
-        await payments.maybe_wechatpay.close_order(order.id)
-    except (WeChatPayUnavailable, WeChatPayRefused) as exc:
-        log.warning("payment.not_closed", order_id=order.id, error=exc.code)
 
 
 async def _insert(
@@ -149,13 +169,6 @@ async def _insert(
     )
     await audit.record(tx, caller.who, Action.CREATED, resource_of(order), new=order)
     return order
-
-
-async def _close(tx: Tx, caller: Caller, order: Order) -> Order:
-    closed = await store.close(tx, order)
-    assert closed is not None, "the payer is locked"
-    await audit.record(tx, caller.who, Action.DISABLED, resource_of(closed), old=order, new=closed)
-    return closed
 
 
 def _check_for_sale(plan: Plan) -> None:

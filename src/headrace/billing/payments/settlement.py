@@ -4,15 +4,16 @@ A notice and an answer say the same things, and come in any number and order. Th
 PENDING or CLOSED to PAID there is one way, and the units are granted in that transaction.
 """
 
+from collections.abc import Iterable
 from datetime import datetime
 
 from headrace import audit, logs
 from headrace.audit import Action, Resource, ResourceType, Who
 from headrace.billing import granting
 from headrace.billing.payments import store
-from headrace.billing.payments.errors import NoticeWrong, OrderNotFound
+from headrace.billing.payments.errors import NoticeWrong, OrderNotFound, WeChatPayRefused, WeChatPayUnavailable
 from headrace.billing.payments.model import Order, OrderKind, OrderStatus, Refund, RefundState, Trade, TradeState
-from headrace.billing.payments.service import resource_of
+from headrace.billing.payments.service import Payments, resource_of
 from headrace.billing.subscriptions import service as subscriptions
 from headrace.billing.subscriptions import store as subscriptions_store
 from headrace.billing.subscriptions.model import Subscription, SubscriptionStatus
@@ -32,15 +33,54 @@ def check_trade(order: Order, trade: Trade, *, app_id: str, mch_id: str) -> None
 
 
 async def settle_trade(
-    tx: Tx, who: Who, trade: Trade, *, app_id: str, mch_id: str, now: datetime | None = None
+    db: Database, payments: Payments, who: Who, trade: Trade, *, now: datetime | None = None
 ) -> Order:
-    """What WeChat Pay says of a payment. ``OrderNotFound``, ``NoticeWrong``; said again it changes nothing."""
+    """What WeChat Pay says of a payment. ``OrderNotFound``, ``NoticeWrong``; said again it changes nothing.
+
+    One payment closes the user's other orders, here and at WeChat Pay.
+    """
+    config = payments.wechatpay.config
+    closed: list[Order] = []
+    async with db.transaction() as tx:
+        order = await _settle_trade(tx, who, trade, app_id=config.app_id, mch_id=config.mch_id, now=now, closed=closed)
+    await close_at_wechatpay(db, payments, closed)
+    return order
+
+
+async def close_at_wechatpay(db: Database, payments: Payments, orders: Iterable[Order]) -> None:
+    """Make closed orders impossible to pay, after the commit that closed them.
+
+    One that was paid a moment before cannot be closed: it is settled instead. If WeChat Pay does not answer, the
+    order's own time ends it, and money that comes all the same is honoured.
+    """
+    if payments.maybe_wechatpay is None:
+        return
+    for order in orders:
+        try:
+            await _close_or_settle(db, payments, order)
+        except (WeChatPayUnavailable, WeChatPayRefused, NoticeWrong) as exc:
+            log.warning("payment.not_closed", order_id=order.id, error=exc.code)
+
+
+async def _close_or_settle(db: Database, payments: Payments, order: Order) -> None:
+    try:
+        await payments.wechatpay.close_order(order.id)
+    except WeChatPayRefused:
+        trade = await payments.wechatpay.find_trade(order.id)
+        if trade is None or trade.state is not TradeState.SUCCESS:
+            raise
+        await settle_trade(db, payments, Who.system(), trade)
+
+
+async def _settle_trade(
+    tx: Tx, who: Who, trade: Trade, *, app_id: str, mch_id: str, now: datetime | None, closed: list[Order]
+) -> Order:
     order = await _lock(tx, trade.order_id)
     if order.status not in _UNPAID:
         return order
     if trade.state is TradeState.SUCCESS:
         check_trade(order, trade, app_id=app_id, mch_id=mch_id)
-        return await _pay(tx, who, order, trade, now)
+        return await _pay(tx, who, order, trade, now, closed)
     if trade.state is TradeState.REFUND:  # nobody told us of the payment, nor of its refund
         return await _refund(tx, who, order, now=now, transaction_id=trade.transaction_id)
     if trade.state in (TradeState.CLOSED, TradeState.REVOKED, TradeState.PAYERROR) and (
@@ -60,7 +100,7 @@ async def note_wrong(db: Database, who: Who, order_id: str, wrong: NoticeWrong) 
             await audit.record(tx, who, Action.UPDATED, resource, data={"problem": problem})
 
 
-async def _pay(tx: Tx, who: Who, order: Order, trade: Trade, now: datetime | None) -> Order:
+async def _pay(tx: Tx, who: Who, order: Order, trade: Trade, now: datetime | None, closed: list[Order]) -> Order:
     subscription = await subscriptions_store.lock_subscription(tx, order.subscription_id)
     assert subscription is not None, "the order refers to it"
     entitlement_id, problem = None, None
@@ -69,13 +109,15 @@ async def _pay(tx: Tx, who: Who, order: Order, trade: Trade, now: datetime | Non
     elif not await subscriptions_store.user_is_there(tx, order.user_id):
         problem = "account_deleted"
     else:
-        entitlement_id = await _deliver(tx, who, order, subscription, now)
+        subscription, entitlement_id = await _deliver(tx, who, order, subscription, now)
+        closed += await _close_others(tx, who, order)
     paid = await store.pay(
         tx,
         order,
         transaction_id=trade.transaction_id,
         paid_at=trade.paid_at,
         entitlement_id=entitlement_id,
+        subscription_id=subscription.id,
         problem=problem,
     )
     assert paid is not None, "the payer is locked"
@@ -85,14 +127,21 @@ async def _pay(tx: Tx, who: Who, order: Order, trade: Trade, now: datetime | Non
     return paid
 
 
-async def _deliver(tx: Tx, who: Who, order: Order, subscription: Subscription, now: datetime | None) -> str:
-    """The period that was paid for. Others of this user that wait or live make room."""
+async def _deliver(
+    tx: Tx, who: Who, order: Order, ordered: Subscription, now: datetime | None
+) -> tuple[Subscription, str]:
+    """The period that was paid for: of which subscription, and its entitlement.
+
+    A second payment for the plan that the user has adds a month to it. A live subscription of another plan ends.
+    """
     at = await subscriptions_store.clock(tx, now)
-    anchor, start, end = subscriptions.next_period(subscription, at)
     live = await subscriptions_store.lock_live(tx, order.user_id)
-    if live is not None and live.id != subscription.id:
-        await _close_waiting(tx, who, live.id)
-    await subscriptions.activate(tx, who, subscription, anchor=anchor, start=start, end_at=end)
+    adds_to_live = live is not None and live.id != ordered.id and live.plan_id == order.plan_id
+    subscription = live if live is not None and adds_to_live else ordered
+    if adds_to_live and ordered.status is SubscriptionStatus.PENDING:
+        await subscriptions.end(tx, who, ordered, SubscriptionStatus.EXPIRED)
+    anchor, start, end = subscriptions.next_period(subscription, at)
+    await subscriptions.activate(tx, who, subscription, live=live, anchor=anchor, start=start, end_at=end)
     entitlement = await granting.grant(
         tx,
         user_id=order.user_id,
@@ -104,7 +153,13 @@ async def _deliver(tx: Tx, who: Who, order: Order, subscription: Subscription, n
         features=order.features_json,
         remark=f"order {order.id}",
     )
-    return entitlement.id
+    return subscription, entitlement.id
+
+
+async def _close_others(tx: Tx, who: Who, paid: Order) -> list[Order]:
+    """Close the user's other waiting orders: one month shall not be paid for several times."""
+    waiting = await store.lock_waiting(tx, paid.user_id)
+    return [await close(tx, who, order) for order in waiting if order.id != paid.id]
 
 
 async def close(tx: Tx, who: Who, order: Order) -> Order:
@@ -192,6 +247,7 @@ async def _take_back(tx: Tx, who: Who, order: Order, now: datetime) -> None:
         return  # an older period of one that goes on
     await _close_waiting(tx, who, subscription.id, exclude=order.id)
     await subscriptions.end(tx, who, subscription, SubscriptionStatus.REFUNDED, expire_at=now)
+    await subscriptions.restore_replaced(tx, who, order.user_id, now)
 
 
 async def _close_waiting(tx: Tx, who: Who, subscription_id: str, *, exclude: str | None = None) -> None:

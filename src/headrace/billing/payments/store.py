@@ -91,6 +91,16 @@ async def lock_pending(tx: Tx, subscription_id: str) -> Order | None:
     return _found(await tx.fetchrow(LOCK_PENDING, subscription_id))
 
 
+LOCK_WAITING = f"""
+SELECT {COLUMNS} FROM headrace.payment_orders WHERE user_id = $1 AND status = 'PENDING' ORDER BY id FOR NO KEY UPDATE
+"""
+
+
+async def lock_waiting(tx: Tx, user_id: str) -> list[Order]:
+    """All orders of a user that wait to be paid."""
+    return [order_of(row) for row in await tx.fetch(LOCK_WAITING, user_id)]
+
+
 # Also of one that was paid meanwhile: it does no harm, and says how it was paid.
 PREPARE = f"""
 UPDATE headrace.payment_orders SET code_url = $2, prepay_id = $3, version = version + 1 WHERE id = $1
@@ -108,7 +118,7 @@ async def prepare(tx: Tx, order_id: str, *, code_url: str | None, prepay_id: str
 PAY = f"""
 UPDATE headrace.payment_orders
 SET status = 'PAID', transaction_id = $3, paid_at = coalesce($4, now()), entitlement_id = $5, problem = $6,
-    checked_at = now(), version = version + 1
+    subscription_id = $7, checked_at = now(), version = version + 1
 WHERE id = $1 AND version = $2 AND status IN ('PENDING', 'CLOSED')
 RETURNING {COLUMNS}
 """
@@ -121,9 +131,13 @@ async def pay(
     transaction_id: str | None,
     paid_at: datetime | None,
     entitlement_id: str | None,
+    subscription_id: str,
     problem: str | None = None,
 ) -> Order | None:
-    return _found(await tx.fetchrow(PAY, old.id, old.version, transaction_id, paid_at, entitlement_id, problem))
+    """``subscription_id`` is the one that the money went to, which need not be the one it was ordered for."""
+    return _found(
+        await tx.fetchrow(PAY, old.id, old.version, transaction_id, paid_at, entitlement_id, problem, subscription_id)
+    )
 
 
 CLOSE = f"""
@@ -207,15 +221,17 @@ async def count_problems(tx: Tx) -> dict[str, int]:
     return {row["problem"]: row["count"] for row in await tx.fetch(COUNT_PROBLEMS)}
 
 
-# Whoever asks next takes others: the time is moved before anybody is asked. One that was closed before its time may
-# have been paid all the same, for WeChat Pay need not have heard of it: it is asked about once more at its end.
+# The time is moved before WeChat Pay is asked, so that two processes do not ask about the same order. An order that was
+# closed here may have been paid all the same: it is asked about after its end, and again after twice that time, for a
+# week. One question is not enough, for the process that asks it may be killed.
 CLAIM_UNCHECKED = f"""
 UPDATE headrace.payment_orders SET checked_at = coalesce($1, now()) WHERE id IN (
   SELECT id FROM headrace.payment_orders
   WHERE (status IN ('PENDING', 'REFUNDING')
          AND coalesce(checked_at, created_at) <= coalesce($1, now()) - $2::interval)
      OR (status = 'CLOSED' AND expires_at > coalesce($1, now()) - interval '7 days'
-         AND expires_at <= coalesce($1, now()) - $2::interval AND coalesce(checked_at, created_at) < expires_at)
+         AND expires_at <= coalesce($1, now()) - $2::interval
+         AND coalesce(checked_at, created_at) < expires_at + (coalesce($1, now()) - expires_at) / 2)
   ORDER BY checked_at NULLS FIRST LIMIT $3 FOR NO KEY UPDATE SKIP LOCKED
 )
 RETURNING {COLUMNS}

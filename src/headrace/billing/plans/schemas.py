@@ -7,12 +7,12 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from headrace.billing.features import FeatureList
 from headrace.billing.plans.model import Plan, PlanFacts
-from headrace.edge.text import Text
+from headrace.edge.text import Line
 
 _AT = "2026-03-01T08:00:00Z"
 _FEATURES = [{"feature": "units", "media_type": "VIDEO", "quality": "HIGH", "units": 2, "per_seconds": 10}]
 
-Name = Annotated[Text, Field(min_length=1, max_length=64, pattern=r"\S", examples=["Pro"])]
+Name = Annotated[Line, Field(min_length=1, max_length=64, pattern=r"\S", examples=["Pro"])]
 Cents = Annotated[
     int, Field(ge=0, le=100_000_000, description="For a month, in the currency's hundredths.", examples=[2900])
 ]

@@ -52,13 +52,12 @@ async def take_wechat_pay_notice(request: Request, db: Db, deps: PaymentsDep) ->
 
 
 async def _settle(db: Database, payments: Payments, who: Who, told: Trade | Refund) -> None:
-    config = payments.wechatpay.config
     try:
+        if isinstance(told, Trade):
+            await settlement.settle_trade(db, payments, who, told)
+            return
         async with db.transaction() as tx:
-            if isinstance(told, Refund):
-                await settlement.settle_refund(tx, who, told)
-            else:
-                await settlement.settle_trade(tx, who, told, app_id=config.app_id, mch_id=config.mch_id)
+            await settlement.settle_refund(tx, who, told)
     except NoticeWrong as exc:
         await settlement.note_wrong(db, who, told.order_id, exc)
         raise

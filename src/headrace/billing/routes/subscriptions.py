@@ -6,15 +6,17 @@ import orjson
 from fastapi import Depends, Query, Response
 
 from headrace.access import PreconditionFailed
-from headrace.billing.payments import ordering
+from headrace.billing.payments import ordering, settlement
 from headrace.billing.payments.errors import (
     OrderNotPayable,
     PayerUnknown,
     PaymentsOff,
     PlanNotForSale,
+    TooManyOrders,
     WeChatPayRefused,
     WeChatPayUnavailable,
 )
+from headrace.billing.payments.model import Order, PayMethod
 from headrace.billing.payments.schemas import OrderedOut, OrderOut, RenewIn, SubscribeIn
 from headrace.billing.payments.service import Payments
 from headrace.billing.plans.errors import PlanNotFound
@@ -51,24 +53,30 @@ _CHANGE = (SubscriptionNotFound, SubscriptionEnded, PreconditionFailed, InvalidI
     status_code=201,
     response_model=OrderedOut,
     summary="Subscribe",
-    responses=problems(PlanNotFound, AlreadySubscribed, *_ORDER, *ONCE),
+    responses=problems(PlanNotFound, AlreadySubscribed, TooManyOrders, *_ORDER, *ONCE),
 )
 async def subscribe(body: SubscribeIn, caller: Writer, db: Db, deps: PaymentsDep, once: SubscribeOnce) -> Response:
     """Order a plan. The answer says how to pay; the subscription is `ACTIVE` as soon as the money has come.
 
     Who has another plan upgrades by this: the full price is paid, the new period begins with the payment, the old
     subscription ends, and the units that are left of it can be used until its period ends. Send an `Idempotency-Key`:
-    if WeChat Pay does not answer (503), the same request asks it again for the same order.
+    if WeChat Pay does not answer (503), the same request asks it again for the same order. While an order for the same
+    plan waits to be paid, the answer is that one; once one of your orders is paid, the others are closed.
     """
 
+    closed: list[Order] = []
+
     async def act(tx: Tx) -> Answer:
-        subscription, order = await ordering.order_plan(
+        ordered = await ordering.order_plan(
             tx, caller, deps, plan=body.plan, method=body.method, auto_renew=body.auto_renew
         )
-        headers = {"Location": f"/v1/subscriptions/{subscription.id}"}
-        return Answer(OrderedOut.of(subscription, order), status=201, headers=headers)
+        closed[:] = ordered.closed
+        headers = {"Location": f"/v1/subscriptions/{ordered.subscription.id}"}
+        return Answer(OrderedOut.of(ordered.subscription, ordered.order), status=201, headers=headers)
 
-    return await _payable(db, deps, await once.run(db, act))
+    answered = await once.run(db, act)
+    await settlement.close_at_wechatpay(db, deps, closed)
+    return await _payable(db, deps, answered)
 
 
 @router.post(
@@ -79,17 +87,28 @@ async def subscribe(body: SubscribeIn, caller: Writer, db: Db, deps: PaymentsDep
     responses=problems(SubscriptionNotFound, SubscriptionEnded, SubscriptionUnpaid, *_ORDER, *ONCE),
 )
 async def renew_subscription(
-    subscription_id: SubscriptionId, body: RenewIn, caller: Writer, db: Db, deps: PaymentsDep, once: RenewOnce
+    subscription_id: SubscriptionId,
+    caller: Writer,
+    db: Db,
+    deps: PaymentsDep,
+    once: RenewOnce,
+    body: RenewIn | None = None,
 ) -> Response:
     """Order the next month, at the plan's present price. It follows the present one without a gap; when that is over
     already (`PAST_DUE`), it begins with the payment. While an order for it waits to be paid, the answer is that one."""
 
-    async def act(tx: Tx) -> Answer:
-        subscription, order = await ordering.order_renewal(tx, caller, deps, subscription_id, method=body.method)
-        headers = {"Location": f"/v1/payments/{order.id}"}
-        return Answer(OrderedOut.of(subscription, order), status=201, headers=headers)
+    closed: list[Order] = []
+    method = PayMethod.NATIVE if body is None else body.method
 
-    return await _payable(db, deps, await once.run(db, act))
+    async def act(tx: Tx) -> Answer:
+        ordered = await ordering.order_renewal(tx, caller, deps, subscription_id, method=method)
+        closed[:] = ordered.closed
+        headers = {"Location": f"/v1/payments/{ordered.order.id}"}
+        return Answer(OrderedOut.of(ordered.subscription, ordered.order), status=201, headers=headers)
+
+    answered = await once.run(db, act)
+    await settlement.close_at_wechatpay(db, deps, closed)
+    return await _payable(db, deps, answered)
 
 
 async def _payable(db: Database, payments: Payments, answered: Response) -> Response:
@@ -152,8 +171,8 @@ async def cancel_subscription(
     """It ends with its period, and its units can be used until then; `resume` takes it back. One that is not paid for
     ends at once, with its order."""
     async with db.transaction() as tx:
-        subscription, given_up = await ordering.cancel(tx, caller, subscription_id, expected=expected)
-    await ordering.close_at_wechatpay(deps, given_up)
+        subscription, closed = await ordering.cancel(tx, caller, subscription_id, expected=expected)
+    await settlement.close_at_wechatpay(db, deps, closed)
     return _shown(response, subscription)
 
 

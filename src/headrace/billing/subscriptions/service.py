@@ -90,10 +90,16 @@ def next_period(subscription: Subscription, now: datetime) -> tuple[datetime, da
 
 
 async def activate(
-    tx: Tx, who: Who, old: Subscription, *, anchor: datetime, start: datetime, end_at: datetime
+    tx: Tx,
+    who: Who,
+    old: Subscription,
+    *,
+    live: Subscription | None,
+    anchor: datetime,
+    start: datetime,
+    end_at: datetime,
 ) -> Subscription:
     """Begin it, or add a period. Another live one of this user ends, so that there is one. The payer is locked."""
-    live = await store.lock_live(tx, old.user_id)
     if live is not None and live.id != old.id:
         await end(tx, who, live, SubscriptionStatus.CANCELED, replaced_by=old.id)
     new = _moved(await store.activate(tx, old, started_at=start, effective_at=anchor, expire_at=end_at))
@@ -118,6 +124,22 @@ async def end(
     await audit.record(tx, who, Action.DISABLED, resource_of(new), old=old, new=new, data=data)
     if old.status is not SubscriptionStatus.PENDING or status is SubscriptionStatus.REFUNDED:
         await events.tell(tx, who, status.lower(), new)  # of what never began nobody is told
+    return new
+
+
+async def restore_replaced(tx: Tx, who: Who, user_id: str, now: datetime) -> Subscription | None:
+    """Bring back the subscription that a refunded one had replaced, where it is paid for beyond now.
+
+    It ends with its period, as it was canceled; ``resume`` lets it wait for its renewal.
+    """
+    if await store.lock_live(tx, user_id) is not None or not await store.user_is_there(tx, user_id):
+        return None
+    old = await store.lock_replaced(tx, user_id, now)
+    if old is None:
+        return None
+    new = _moved(await store.restore(tx, old))
+    await audit.record(tx, who, Action.ENABLED, resource_of(new), old=old, new=new, data={"reason": "refund"})
+    await events.tell(tx, who, "activated", new)
     return new
 
 

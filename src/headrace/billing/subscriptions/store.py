@@ -107,6 +107,32 @@ async def end(
     return _found(await tx.fetchrow(END, old.id, old.version, status, expire_at, old.status))
 
 
+# Canceled before the end of what was paid for: only a newer subscription does that, for a user's own cancellation lets
+# the period run.
+LOCK_REPLACED = f"""
+SELECT {COLUMNS} FROM headrace.subscriptions
+WHERE user_id = $1 AND status = 'CANCELED' AND started_at IS NOT NULL AND expire_at > $2
+ORDER BY expire_at DESC LIMIT 1
+FOR NO KEY UPDATE
+"""
+
+
+async def lock_replaced(tx: Tx, user_id: str, now: datetime) -> Subscription | None:
+    """The one with the longest paid time among those that others have replaced."""
+    return _found(await tx.fetchrow(LOCK_REPLACED, user_id, now))
+
+
+RESTORE = f"""
+UPDATE headrace.subscriptions SET status = 'ACTIVE', version = version + 1
+WHERE id = $1 AND version = $2 AND status = 'CANCELED'
+RETURNING {COLUMNS}
+"""
+
+
+async def restore(tx: Tx, old: Subscription) -> Subscription | None:
+    return _found(await tx.fetchrow(RESTORE, old.id, old.version))
+
+
 FALL_DUE = f"""
 UPDATE headrace.subscriptions SET status = 'PAST_DUE', version = version + 1
 WHERE id = $1 AND version = $2 AND status = 'ACTIVE'
