@@ -11,6 +11,7 @@ from headrace.database import Database
 from headrace.storage import Storage
 from tests.assets import stand
 from tests.assets.plain import PlainInspector
+from tests.missing_programs import missing
 from tests.swift import Swift, is_installed, running
 
 
@@ -35,7 +36,7 @@ def files(inspector: Inspects, tmp_path: Path) -> Files:
 def swift(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Swift]:
     """A real S3 server, there as long as tests need it."""
     if not is_installed():
-        pytest.skip("Swift is not installed: apt-get install swift-proxy swift-account swift-container swift-object")
+        pytest.skip(missing("Swift"))
     with running(tmp_path_factory.mktemp("swift") / "s") as server:
         yield server
 

@@ -25,7 +25,14 @@ class PlainInspector:
         target.write_bytes(b"RIFF....WEBP")
 
     async def draw_page(
-        self, path: Path, number: int, target: Path, *, longest_side: int, tenant: str | None = None
+        self,
+        path: Path,
+        number: int,
+        target: Path,
+        *,
+        longest_side: int,
+        tenant: str | None = None,
+        owner: str | None = None,
     ) -> bool:
         return False
 

@@ -2,6 +2,7 @@
 
 import asyncio
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from headrace.assets import pages
 from headrace.assets.content import Content
 from headrace.assets.drawing import Drawing
 from headrace.assets.errors import DrawingBusy, PageNotFound
+from headrace.assets.inspection.errors import InspectionTimeout
 from headrace.assets.inspection.model import Format
 from headrace.assets.service import Files
 from tests.assets.plain import PlainInspector
@@ -82,3 +84,33 @@ async def test_what_is_too_large_to_be_kept_is_not_drawn_again(slow: tuple[Slow,
             await pages._slides(files, content, kept)
     assert inspector.drawn == ["ast_1"]
     assert await files.storage.list_names("preview") == []
+
+
+async def test_a_page_that_took_all_the_time_there_is_is_not_drawn_again(files: Files) -> None:
+    """A form that draws itself: each request for its picture cost ten seconds of CPU."""
+    tries = 0
+
+    async def draw() -> None:
+        nonlocal tries
+        async with files.drawing.attempt("a page"):
+            tries += 1
+            raise InspectionTimeout
+
+    for _ in range(3):
+        with pytest.raises(InspectionTimeout):
+            await draw()
+    assert tries == 1
+
+
+async def test_a_deck_in_the_queue_does_not_wait_for_longer_than_the_limit(slow: tuple[Slow, Files]) -> None:
+    inspector, files = slow
+    files = replace(files, drawing=Drawing(max_wait=timedelta(seconds=0.05)))
+    first = asyncio.create_task(pages._slides(files, *await deck(files, "eve", 1)))
+    async with asyncio.timeout(60):
+        while not inspector.drawn:
+            await asyncio.sleep(0.01)
+        with pytest.raises(DrawingBusy) as refused:
+            await pages._slides(files, *await deck(files, "ada", 1))
+        inspector.let.set()
+        await first
+    assert refused.value.retry_after is not None

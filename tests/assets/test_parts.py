@@ -2,12 +2,15 @@
 
 import asyncio
 import hashlib
+from datetime import timedelta
 from typing import Any
 
 import httpx
 
+from headrace.assets import parts
 from headrace.assets.life import let_go
 from headrace.assets.service import Files
+from headrace.assets.store import uploads
 from headrace.database import Database
 from tests.assets.stand import png
 from tests.assets.test_streaming import on_disk, rows
@@ -146,3 +149,15 @@ async def test_a_slow_completer_cannot_register_what_another_has_taken_over(
     async with db.transaction() as tx:
         assert not await uploads.complete(tx, upload["id"], token="slow", remember=files.config.upload_lifetime)
         assert await uploads.abort(tx, upload["id"], token="slow") is None
+
+
+async def test_a_killed_completion_blocks_its_upload_for_seconds(ada: httpx.AsyncClient, db: Database) -> None:
+    """The lease of a process that was killed in `complete` was two minutes long."""
+    upload = await begun(ada)
+    async with db.transaction() as tx:
+        (row,) = await tx.fetch("SELECT user_id FROM headrace.uploads WHERE id = $1", upload["id"])
+        await uploads.begin_completing(tx, upload["id"], row["user_id"], token="killed", lease=parts._LEASE)
+    busy = await ada.post(f"/v1/uploads/{upload['id']}/complete")
+    assert busy.json()["code"] == "upload_being_completed"
+    (row,) = await db.fetch_alone("SELECT lease_until - now() AS left FROM headrace.uploads")
+    assert row["left"] <= timedelta(seconds=20)

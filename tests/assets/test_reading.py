@@ -35,6 +35,7 @@ from tests.assets import stand
 from tests.assets.inspection import good
 from tests.assets.stand import KEY, png
 from tests.edge import stand as edge
+from tests.missing_programs import missing
 
 CONTENT = png(tail=5000)
 SIZE = len(CONTENT)
@@ -253,7 +254,7 @@ async def test_each_page_of_a_pdf_can_be_seen(db: Database, files: Files, real_i
         assert list(served.spool.iterdir()) == []
 
 
-@pytest.mark.skipif(shutil.which("soffice") is None, reason="LibreOffice is not installed")
+@pytest.mark.skipif(shutil.which("soffice") is None, reason=missing("LibreOffice"))
 async def test_slides_are_drawn_once_and_go_with_their_file(
     db: Database, files: Files, real_inspector: Inspector, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

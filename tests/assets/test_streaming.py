@@ -9,6 +9,8 @@ import httpx
 import pytest
 from fastapi import FastAPI
 
+from headrace.assets import uploading
+from headrace.assets.service import MAX_FILES_PER_USER as MAX_PER_USER
 from headrace.assets.service import Files
 from headrace.database import Database
 from tests.assets import stand
@@ -152,7 +154,7 @@ async def test_equal_files_are_stored_once_and_live_their_own_lives(
     from headrace.assets.life import let_go
 
     assert (await ada.delete(f"/v1/assets/{first['id']}")).status_code == 204
-    assert (await let_go(files, db)).purged == 1
+    assert (await let_go(files, db)).purged == 0
     assert (await ada.get(f"/v1/assets/{second['id']}/content")).content == png()
     assert (await ada.get(f"/v1/assets/{first['id']}")).status_code == 404
     await ada.delete(f"/v1/assets/{second['id']}")
@@ -218,3 +220,52 @@ async def test_a_file_that_is_too_large_is_refused_before_it_is_sent(db: Databas
             reply = await ida.post("/v1/assets", content=content)
             assert (reply.status_code, reply.json()["code"]) == (400, "file_too_large")
     assert on_disk(files) == []
+
+
+async def test_a_file_is_saved_under_the_ending_of_what_it_is(ada: httpx.AsyncClient) -> None:
+    """A picture that is also a web page was handed out as `x.html`."""
+    for name, saved in (("x.html", "x.html.png"), ("x.PNG", "x.PNG"), ("x", "x.png"), ("a.png.svg", "a.png.svg.png")):
+        made = (await ada.post("/v1/assets", params={"name": name}, content=png())).json()
+        back = await ada.get(f"/v1/assets/{made['id']}/content")
+        assert f'filename="{saved}"' in back.headers["Content-Disposition"]
+        assert made["name"] == name
+
+
+async def test_one_user_cannot_take_all_requests_with_unfinished_bodies(app: FastAPI, db: Database) -> None:
+    """Two thousand files on their way of one account gave everybody 503."""
+    release = asyncio.Event()
+
+    async def dripping() -> AsyncIterator[bytes]:
+        yield png()[:10]
+        await release.wait()
+        yield png()[10:]
+
+    tokens = [await edge.user(db, name) for name in ("eve", "bob")]
+    eve_client, ada_client = [edge.client(app, Authorization=f"Bearer {token}") for token in tokens]
+    async with eve_client as eve, ada_client as ada:
+        size = {"Content-Length": str(len(png()))}
+        sending = [
+            asyncio.create_task(eve.post("/v1/assets", content=dripping(), headers=size)) for _ in range(MAX_PER_USER)
+        ]
+        async with asyncio.timeout(60):
+            while (await rows(db, "uploads")) < MAX_PER_USER:
+                await asyncio.sleep(0.01)
+            refused = await eve.post("/v1/assets", content=png())
+            other = await ada.post("/v1/assets", content=png())
+            release.set()
+            done = await asyncio.gather(*sending)
+        assert (refused.status_code, refused.json()["code"]) == (429, "too_many_open_bodies")
+        assert other.status_code == 201
+        assert {each.status_code for each in done} == {201}
+        assert (await eve.post("/v1/assets", content=png())).status_code == 201
+
+
+async def test_uploads_under_way_of_one_user_have_a_cap(
+    ada: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(uploading, "MAX_OPEN_UPLOADS", 2)
+    replies = [await ada.post("/v1/uploads", json={"name": "x", "size_bytes": 100}) for _ in range(3)]
+    assert [each.status_code for each in replies] == [201, 201, 429]
+    assert replies[-1].json()["code"] == "too_many_uploads"
+    await ada.delete(f"/v1/uploads/{replies[0].json()['id']}")
+    assert (await ada.post("/v1/uploads", json={"name": "x", "size_bytes": 100})).status_code == 201

@@ -26,12 +26,12 @@ INSERT INTO headrace.tasks (id, user_id, task_type, title, status, finished_at)
 VALUES ($1, $2, 'any', 't', 'SUCCEEDED', now())
 RETURNING id
 """
-NAMES = ["cat.png", "cat.png", "Cat.png", "水.png", "plain", "a.b.png", "cat (2).png"]
+NAMES = ["cat.png", "cat.png", "Cat.png", "水.png", "plain.png", "a.b.png", "cat (2).png"]
 
 
 def test_no_file_of_an_archive_hides_another() -> None:
     found = unique_names(NAMES)
-    assert found == ["cat.png", "cat (2).png", "Cat (3).png", "水.png", "plain", "a.b.png", "cat (2) (2).png"]
+    assert found == ["cat.png", "cat (2).png", "Cat (3).png", "水.png", "plain.png", "a.b.png", "cat (2) (2).png"]
     assert unique_names([".hidden", ".hidden"]) == [".hidden", ".hidden (2)"]
 
 

@@ -51,6 +51,13 @@ async def test_a_bucket_that_refuses_is_told_in_a_line(remote: Bucket) -> None:
     assert remote.refused
 
 
+async def test_a_check_writes_reads_and_deletes(remote: Bucket, tmp_path: Path) -> None:
+    await Storage(StorageConfig(f"file://{tmp_path}/folder")).check()
+    assert [path for path in (tmp_path / "folder").rglob("*") if path.is_file()] == []
+    with pytest.raises(StorageUnreachable):
+        await Storage(in_bucket(remote, access_key="SOMEBODY")).check()
+
+
 async def test_what_is_not_there_is_not_found(remote: Bucket, tmp_path: Path) -> None:
     for config in (in_bucket(remote), StorageConfig(f"file://{tmp_path}/folder")):
         with pytest.raises(ObjectNotFound):

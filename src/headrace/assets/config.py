@@ -20,6 +20,7 @@ class FileConfig:
     link_lifetime: timedelta = timedelta(hours=1)
     links: Literal["storage", "api"] = "storage"
     preview_side: int = 512
+    other_types: frozenset[str] = frozenset()  # MIME types that are taken beside media; see other_types.py
     stalled_for: timedelta = timedelta(seconds=30)  # how long an upload waits for its next byte
 
     def __post_init__(self) -> None:

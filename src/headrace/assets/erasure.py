@@ -9,6 +9,7 @@ from headrace.assets.service import Files
 from headrace.assets.store import assets, results, uploads
 from headrace.database import Database
 from headrace.erasure import NotYet
+from headrace.outbox.store import blank_of_user
 
 _BATCH = 500
 
@@ -40,6 +41,9 @@ class ForgetFiles:
         for name in await storage.list_names(f"{Kind.STEP}/{user_id}/"):
             await storage.delete(name)
             yield 1
+        async with db.transaction() as tx:
+            blanked = await blank_of_user(tx, user_id)
+        yield blanked
         while True:
             async with db.transaction() as tx:
                 blanked = await tx.count(assets.BLANK, user_id, _BATCH)

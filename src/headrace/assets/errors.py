@@ -23,6 +23,12 @@ class ResultNotFound(NotFound):
     code = "result_not_found"
 
 
+class PreviewNotFound(NotFound):
+    """Files of this kind have no preview."""
+
+    code = "preview_not_found"
+
+
 class PageNotFound(NotFound):
     """There is no such page, or the file is none whose pages can be drawn: that are PDFs and slides."""
 
@@ -41,7 +47,7 @@ class ReadingEnded(Denied):
     code = "reading_ended"
 
 
-class DrawingBusy(Unavailable):
+class DrawingBusy(Exhausted):
     """Other slides are being drawn: try again in a moment."""
 
     code = "drawing_busy"
@@ -118,6 +124,12 @@ class StorageQuotaExceeded(Exhausted):
     """There is no room left in your plan for this file: delete others, or choose a larger plan."""
 
     code = "storage_quota_exceeded"
+
+
+class TooManyUploads(Exhausted):
+    """Too many of your uploads are under way: complete or abort some of them first."""
+
+    code = "too_many_uploads"
 
 
 class SweepRefused(Unavailable):

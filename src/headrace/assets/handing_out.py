@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from headrace import audit
 from headrace.access import Caller, Scope
 from headrace.assets import links
-from headrace.assets.content import Content
+from headrace.assets.content import OCTETS, Content, download_name
 from headrace.assets.errors import LinkInvalid, ResultNotFound
 from headrace.assets.links import Grant, Target
 from headrace.assets.model import Asset, Result, object_name
@@ -22,16 +22,18 @@ from headrace.tasks import service as tasks
 
 
 def content_of(asset: Asset, *, inline: bool = False) -> Content:
-    return Content(asset.object_name, asset.size_bytes, asset.mime_type, asset.sha256, asset.origin_name, inline=inline)
+    name = download_name(asset.origin_name, asset.mime_type)
+    return Content(asset.object_name, asset.size_bytes, asset.mime_type, asset.sha256, name, inline=inline)
 
 
 def result_content(result: Result, *, inline: bool = False) -> Content:
+    mime_type = result.mime_type or OCTETS
     return Content(
         object_name(result.result_bucket, result.result_key),
         result.size_bytes or 0,
-        result.mime_type or "application/octet-stream",
+        mime_type,
         result.sha256 or result.task_id,
-        result.file_name or result.task_id,
+        download_name(result.file_name or result.task_id, mime_type),
         inline=inline,
     )
 

@@ -10,7 +10,7 @@ from datetime import datetime
 from headrace import logs
 from headrace.assets import uploading
 from headrace.assets.inspection.model import SLIDES, MediaType
-from headrace.assets.model import Asset, object_name, slides_key_of
+from headrace.assets.model import Asset, Kind, object_name, slides_key_of
 from headrace.assets.previews import preview_name
 from headrace.assets.service import Files, tell_deleted
 from headrace.assets.store import assets, results, uploads
@@ -41,6 +41,7 @@ async def let_go(files: Files, db: Database, *, now: datetime | None = None, use
         await _expire(db, done, now)
     await _purge_assets(files, db, done, user_id)
     await _purge_results(files, db, done, user_id)
+    await _purge_steps(files, db, done, user_id)
     await _clean_uploads(files, db, done, now, user_id)
     return done
 
@@ -99,6 +100,18 @@ async def purge(files: Files, db: Database, asset: Asset) -> None:
         await assets.mark_purged(tx, asset.id)
 
 
+async def purge_unless_in_use(files: Files, db: Database, asset: Asset) -> None:
+    """Remove the bytes of a file that was deleted just now, so that there is room at once. Never raises for the
+    storage: what cannot be done now, the next run does."""
+    try:
+        async with db.transaction(readonly=True) as tx:
+            in_use = await assets.is_read_by_task(tx, asset.id)
+        if not in_use:
+            await purge(files, db, asset)
+    except (HeadraceError, OSError) as exc:
+        log.warning("asset.not_purged", asset_id=asset.id, error=str(exc))
+
+
 async def _purge_results(files: Files, db: Database, done: LetGo, user_id: str | None) -> None:
     while True:
         async with db.transaction(readonly=True) as tx:
@@ -118,6 +131,26 @@ async def _purge_results(files: Files, db: Database, done: LetGo, user_id: str |
             except HeadraceError as exc:
                 failed += 1
                 log.warning("result.not_purged", id=row["id"], error=exc.code)
+        done.failed += failed
+        if len(batch) < _BATCH or failed:
+            return
+
+
+async def _purge_steps(files: Files, db: Database, done: LetGo, user_id: str | None) -> None:
+    """Remove what the steps of deleted tasks have kept for another attempt."""
+    while True:
+        async with db.transaction(readonly=True) as tx:
+            batch = await results.list_with_step_files(tx, _BATCH, user_id=user_id)
+        failed = 0
+        for row in batch:
+            try:
+                for name in await files.storage.list_names(f"{Kind.STEP}/{row['user_id']}/{row['id']}/"):
+                    await files.storage.delete(name)
+                async with db.transaction() as tx:
+                    await results.forget_step_files(tx, row["id"])
+            except HeadraceError as exc:
+                failed += 1
+                log.warning("steps.not_purged", task_id=row["id"], error=exc.code)
         done.failed += failed
         if len(batch) < _BATCH or failed:
             return

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from headrace.assets.config import FileConfig
 from headrace.assets.inspection.errors import FileTooLarge
-from headrace.assets.inspection.model import FileLimits, MediaType
+from headrace.assets.inspection.model import MEDIA, FileLimits, MediaType
 from headrace.billing import features as plans
 from headrace.database import Tx
 
@@ -30,7 +30,8 @@ async def limits_for(tx: Tx, config: FileConfig, user_id: str) -> UserLimits:
     where no plan says otherwise."""
     features = await plans.features_of(tx, user_id)
     ceiling = config.limits.max_bytes
-    largest = {kind: features.max_file_bytes(plans.MediaType(kind)) for kind in MediaType}
+    largest = {kind: features.max_file_bytes(plans.MediaType(kind)) for kind in MEDIA}
+    largest[MediaType.OTHER] = max(largest.values())
     if ceiling is not None:
         largest = {kind: min(most, ceiling) for kind, most in largest.items()}
     return UserLimits(

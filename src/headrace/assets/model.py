@@ -95,6 +95,12 @@ class Upload:
         return object_name(self.storage_bucket, self.storage_key)
 
     @property
+    def multipart_name(self) -> str:
+        """Where the storage puts the parts together. Of a direct upload it is not the file's own name: some storages
+        (Swift) let a link for a part write after the parts were put together."""
+        return f"{self.object_name}.parts" if self.method is UploadMethod.DIRECT else self.object_name
+
+    @property
     def parts(self) -> int:
         """How many there will be."""
         return -(-self.size_bytes // self.part_bytes) if self.part_bytes else 0

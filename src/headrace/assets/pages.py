@@ -8,6 +8,7 @@ import asyncio
 from fastapi import Request, Response
 
 from headrace.assets.content import Content
+from headrace.assets.drawing import owner_of
 from headrace.assets.errors import PageNotFound
 from headrace.assets.inspection.errors import FileRefused
 from headrace.assets.inspection.model import SLIDES
@@ -35,7 +36,10 @@ async def serve_page(request: Request, files: Files, content: Content, number: i
         source, target = await local_copy(files, name, folder), folder / "page.webp"
         tenant = content.name  # a child that draws a file's pages opens no other file
         try:
-            drawn = await files.inspector.draw_page(source, number, target, longest_side=_LONGEST_SIDE, tenant=tenant)
+            async with files.drawing.attempt(etag):
+                drawn = await files.inspector.draw_page(
+                    source, number, target, longest_side=_LONGEST_SIDE, tenant=tenant, owner=owner_of(content.name)
+                )
         except FileRefused:  # damaged, or locked: it was taken, but nothing of it can be shown
             drawn = False
         if not drawn:
@@ -46,9 +50,10 @@ async def serve_page(request: Request, files: Files, content: Content, number: i
 async def _slides(files: Files, content: Content, kept: str) -> str:
     """Where the slides lie as a PDF: made now if they do not. Who looks at a deck that does waits for no other."""
     if not await _is_kept(files, content, kept):
-        async with files.drawing.turn(kept):
+        async with files.drawing.deck(kept):
             if not await _is_kept(files, content, kept):
-                await _draw_slides(files, content, kept)
+                async with files.drawing.turn(kept):
+                    await _draw_slides(files, content, kept)
     return kept
 
 

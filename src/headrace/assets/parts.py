@@ -21,6 +21,7 @@ from headrace.assets.errors import (
     DirectUnavailable,
     PartInvalid,
     PartsMissing,
+    SizeMismatch,
     UploadBeingCompleted,
     UploadNotFound,
     UploadOver,
@@ -48,7 +49,7 @@ from headrace.storage.bucket import Bucket
 from headrace.storage.folder import explain
 from headrace.storage.model import StoredPart
 
-_LEASE = timedelta(minutes=2)
+_LEASE = timedelta(seconds=20)  # renewed four times in it; a killed process blocks its upload for no longer
 _MOST_NAMED = 100
 
 
@@ -73,10 +74,19 @@ async def list_stored(files: Files, db: Database, upload: Upload) -> Sequence[Pa
     if upload.method is UploadMethod.DIRECT and upload.status is UploadStatus.OPEN:
         if upload.storage_upload_id is None:
             return []
-        found = await _bucket(files).list_parts(upload.object_name, upload.storage_upload_id)
-        return [Part(each.number, each.size, "", each.etag) for each in found]
+        return await _list_direct(files, db, upload, upload.storage_upload_id)
     async with db.transaction(readonly=True) as tx:
         return await uploads.list_parts(tx, upload.id)
+
+
+async def _list_direct(files: Files, db: Database, upload: Upload, storage_upload_id: str) -> Sequence[Part]:
+    """The parts that the storage has. ``SizeMismatch``, and the upload is given up, if one is larger than announced:
+    what was announced was taken from the quota."""
+    found = await _bucket(files).list_parts(upload.multipart_name, storage_upload_id)
+    if any(each.number > upload.parts or each.size > upload.size_of_part(each.number) for each in found):
+        await give_up(files, db, upload, code=SizeMismatch.code)
+        raise SizeMismatch("A part is larger than announced: the upload was given up.")
+    return [Part(each.number, each.size, "", each.etag) for each in found]
 
 
 # -- parts
@@ -117,7 +127,7 @@ async def _receive_part(
 async def _store_part(files: Files, db: Database, upload: Upload, number: int, draft: Path) -> str | None:
     if files.storage.bucket is not None:
         name = await storage_upload(files, db, upload)
-        return await files.storage.bucket.put_part(upload.object_name, name, number, draft)
+        return await files.storage.bucket.put_part(upload.multipart_name, name, number, draft)
     try:
         await asyncio.to_thread(_keep, draft, part_file(files, upload, number))
     except OSError as exc:
@@ -143,12 +153,12 @@ async def storage_upload(files: Files, db: Database, upload: Upload) -> str:
     if upload.storage_upload_id is not None:
         return upload.storage_upload_id
     bucket = _bucket(files)
-    begun = await bucket.begin(upload.object_name)
+    begun = await bucket.begin(upload.multipart_name)
     async with db.transaction() as tx:
         if await uploads.set_storage_upload(tx, upload.id, begun):
             return begun
         current = await uploads.find(tx, upload.id, upload.user_id)
-    await bucket.abort(upload.object_name, begun)  # another part was faster
+    await bucket.abort(upload.multipart_name, begun)  # another part was faster
     if current is None or current.storage_upload_id is None:
         raise UploadOver
     return current.storage_upload_id
@@ -163,13 +173,30 @@ async def sign_parts(
         raise DirectUnavailable("This upload was not begun with `direct`: send its parts to the API.")
     if any(not 1 <= number <= upload.parts for number in numbers):
         raise PartInvalid(parts=upload.parts)
+    if upload.storage_upload_id is not None:
+        await _list_direct(files, db, upload, upload.storage_upload_id)
     name = await storage_upload(files, db, upload)
     async with db.transaction() as tx:
-        await uploads.renew(tx, upload.id, max(files.config.upload_lifetime, expires_in))
-        until: datetime = await tx.fetchval("SELECT now() + $1::interval", expires_in)
+        if not await uploads.renew(tx, upload.id, max(files.config.upload_lifetime, expires_in)):
+            raise UploadOver
+        # A link must not outlive its upload: what is sent after that belongs to nobody.
+        until: datetime = await tx.fetchval(LINK_UNTIL, upload.id, expires_in)
+        left: timedelta = await tx.fetchval("SELECT $1::timestamptz - now()", until)
     bucket = _bucket(files)
-    links = {each: bucket.part_link(upload.object_name, name, each, expires_in=expires_in) for each in numbers}
+    links = {
+        each: bucket.part_link(
+            upload.multipart_name,
+            name,
+            each,
+            size=upload.size_of_part(each),
+            expires_in=max(left, timedelta(seconds=1)),
+        )
+        for each in numbers
+    }
     return {number: link for number, link in links.items() if link is not None}, until
+
+
+LINK_UNTIL = "SELECT least(now() + $2::interval, expire_at) FROM headrace.uploads WHERE id = $1"
 
 
 def _check_open(upload: Upload) -> None:
@@ -261,8 +288,10 @@ async def _complete(files: Files, db: Database, caller: Caller, upload: Upload, 
     whole = files.spool / upload.id / f"whole.{token}"
     try:
         await asyncio.to_thread(whole.parent.mkdir, mode=0o700, parents=True, exist_ok=True)
-        in_storage = files.storage.bucket is not None
-        received = await (_join_stored if in_storage else _join_files)(files, db, upload, whole)
+        joined_by_storage = files.storage.bucket is not None
+        received = await (_join_stored if joined_by_storage else _join_files)(files, db, upload, whole)
+        # What was looked into is what is stored: of a direct upload the bytes here, whatever is sent there by now.
+        in_storage = joined_by_storage and upload.method is not UploadMethod.DIRECT
         async with db.transaction(readonly=True) as tx:
             limits = await limits_for(tx, files.config, upload.user_id)
         arrived = await inspect(files, db, upload, received, limits=limits, stored=in_storage)
@@ -323,17 +352,20 @@ def _join(files: Files, upload: Upload, there: dict[int, Part], whole: Path) -> 
 
 async def _join_stored(files: Files, db: Database, upload: Upload, whole: Path) -> Received:
     """Have the storage put the parts together, and read the whole back: what is looked into is what is stored."""
-    bucket, name = _bucket(files), upload.object_name
+    bucket, name = _bucket(files), upload.multipart_name
     if upload.storage_upload_id is None:
         raise PartsMissing(missing=list(range(1, min(upload.parts, _MOST_NAMED) + 1)))
     if upload.method is UploadMethod.DIRECT:
         try:
-            parts = list(await bucket.list_parts(name, upload.storage_upload_id))
+            found = await bucket.list_parts(name, upload.storage_upload_id)
         except HeadraceError as exc:
             if exc.code != "upload_lost":
                 raise
             parts = []  # put together by an earlier try, or lost
         else:
+            if any(part.number > upload.parts or part.size > upload.size_of_part(part.number) for part in found):
+                raise SizeMismatch("A part is larger than announced.")
+            parts = list(found)
             _check_all(upload, {part.number: Part(part.number, part.size, "", part.etag) for part in parts})
     else:
         async with db.transaction(readonly=True) as tx:

@@ -10,8 +10,8 @@ from pathlib import Path
 from pydantic import TypeAdapter
 
 from headrace.assets.content import Content
-from headrace.assets.errors import AssetNotFound, BytesMissing
-from headrace.assets.inspection.model import Facts
+from headrace.assets.errors import AssetNotFound, BytesMissing, PreviewNotFound
+from headrace.assets.inspection.model import Facts, MediaType
 from headrace.assets.model import Asset, Kind
 from headrace.assets.service import Files
 from headrace.assets.store import assets
@@ -27,7 +27,9 @@ def preview_name(key: str) -> str:
 
 
 async def preview(files: Files, db: Database, asset: Asset) -> Content:
-    """The preview of a file, made now if it is not there."""
+    """The preview of a file, made now if it is not there; ``PreviewNotFound`` for a file that is no media."""
+    if asset.media_type == MediaType.OTHER:
+        raise PreviewNotFound
     key = asset.preview_key or await _make(files, db, asset)
     size = await _size(files, key)
     if size is None:  # swept, or lost: it can be made again
@@ -48,7 +50,7 @@ async def _make(files: Files, db: Database, asset: Asset) -> str:
     facts = _FACTS.validate_python(
         {**(asset.meta_json or {}), "media_type": asset.media_type, "mime_type": asset.mime_type}
     )
-    async with scratch(files) as folder:
+    async with scratch(files) as folder, files.drawing.attempt(f"{asset.sha256} preview"):
         target = folder / "preview.webp"
         source = await local_copy(files, asset.object_name, folder)
         await files.inspector.preview(

@@ -11,22 +11,29 @@ over keeps everything under its name.
 
 import asyncio
 import hashlib
+import os
 import secrets
+import shutil
+import tempfile
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import timedelta
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import orjson
 from pydantic import TypeAdapter, ValidationError
 
 from headrace.assets.config import FileConfig
+from headrace.assets.content import is_mime_type, mime_type_of_name
 from headrace.assets.limits import limits_for
 from headrace.assets.model import Kind, clean_name
 from headrace.assets.store import results as store
 from headrace.database import Tx
-from headrace.storage import Storage
+from headrace.storage import Storage, StorageConfig, StorageUnreachable
+from headrace.storage.folder import Folder, explain
 from headrace.tasks.errors import BadResult
 from headrace.tasks.model import Change, Transition
 
@@ -128,8 +135,63 @@ async def record(
     await store.record(tx, task_id, values, keep)
 
 
+class HandlerResults:
+    """Keeps what handlers give to ``context.save_result``. The storage is opened with the first file: most workers save
+    none, and need no right to write there."""
+
+    def __init__(self, config: StorageConfig) -> None:
+        self._config = config
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        if "_storage" in self.__dict__:
+            await self._storage.close()
+
+    @cached_property
+    def _storage(self) -> Storage:
+        return Storage(self._config)
+
+    async def save(
+        self, task_id: str, user_id: str, file: int, *, name: str, mime_type: str | None
+    ) -> Mapping[str, Any]:
+        """Store a copy of an open file, and say in JSON where it is."""
+        if mime_type is not None and not is_mime_type(mime_type):
+            raise ResultInvalid(f"save_result was given {mime_type!r} as the file's type: write it as text/csv.")
+        name = clean_name(name)
+        draft = await asyncio.to_thread(_copy, file, self._storage.folder)
+        try:
+            made = await ResultFiles(self._storage).store(
+                task_id, user_id, draft, name=name, mime_type=mime_type or mime_type_of_name(name)
+            )
+        finally:
+            await asyncio.to_thread(draft.unlink, missing_ok=True)
+        return asdict(made)
+
+    async def discard(self, saved: Mapping[str, Any]) -> None:
+        """Remove a file that was replaced before it was recorded. If that fails, the sweep removes it."""
+        with suppress(StorageUnreachable):
+            await self._storage.delete(f"{Kind.RESULT}/{saved['file']['key']}")
+
+
+def _copy(file: int, folder: Folder | None) -> Path:
+    # Beside the files, where the move to its place copies nothing.
+    try:
+        draft, path = tempfile.mkstemp(prefix="result.", dir=None if folder is None else folder.incoming)
+        try:
+            with os.fdopen(draft, "wb") as copy, os.fdopen(os.dup(file), "rb") as source:
+                shutil.copyfileobj(source, copy, 1024 * 1024)
+        except BaseException:
+            Path(path).unlink()
+            raise
+    except OSError as exc:
+        raise explain(exc, "The folder for result files") from exc
+    return Path(path)
+
+
 class ResultFollower:
-    """Writes ``task_results`` with the end of every task whose result names a file."""
+    """Writes ``task_results`` with the end of every task that saved a file or whose result names one."""
 
     def __init__(self, config: FileConfig) -> None:
         self._config = config
@@ -143,6 +205,8 @@ class ResultFollower:
 
 def _named(moved: Transition) -> tuple[Made, Mapping[str, Any] | None] | None:
     # Encoded where a worker writes it; bytes of our own kind, which orjson does not take for bytes.
+    if moved.saved is not None:
+        return _MADE.validate_python(dict(moved.saved)), None
     result = orjson.loads(bytes(moved.result)) if isinstance(moved.result, bytes) else moved.result
     if not isinstance(result, dict) or FIELD not in result:
         return None

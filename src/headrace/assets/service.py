@@ -18,6 +18,7 @@ from headrace.assets.store import assets as store
 from headrace.assets.store.assets import Filter
 from headrace.audit import Action, Resource, ResourceType, Who
 from headrace.database import Tx
+from headrace.edge.open_bodies import OpenBodies
 from headrace.outbox import Event
 from headrace.sql import Mark
 from headrace.storage import Storage
@@ -37,12 +38,27 @@ class Inspects(Protocol):
     ) -> None: ...
 
     async def draw_page(
-        self, path: Path, number: int, target: Path, *, longest_side: int, tenant: str | None = None
+        self,
+        path: Path,
+        number: int,
+        target: Path,
+        *,
+        longest_side: int,
+        tenant: str | None = None,
+        owner: str | None = None,
     ) -> bool: ...
 
     async def as_pdf(self, path: Path, kind: str, target: Path, *, folder: Path, tenant: str | None = None) -> bool: ...
 
     async def strip_location(self, path: Path, target: Path, *, tenant: str | None = None) -> bool: ...
+
+
+# Files that are being sent. A request whose body is a file is at work meanwhile, so that it cannot make way for others.
+MAX_FILES_PER_USER, MAX_FILES_PER_ADDRESS = 32, 128
+
+
+def _open_files() -> OpenBodies:
+    return OpenBodies(per_user=MAX_FILES_PER_USER, per_address=MAX_FILES_PER_ADDRESS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +72,7 @@ class Files:
     link_key: bytes = field(repr=False)
     public_url: str = ""
     readers: Readers = field(default_factory=Readers, repr=False, compare=False)
+    bodies: OpenBodies = field(default_factory=_open_files, repr=False, compare=False)
     drawing: Drawing = field(default_factory=Drawing, repr=False, compare=False)
 
     @property

@@ -14,8 +14,9 @@ from typing import Any
 
 from headrace import ids, logs
 from headrace.access import Caller
-from headrace.assets.errors import DigestMismatch, StorageQuotaExceeded, UploadNotFound
-from headrace.assets.inspection.errors import FileTooLarge
+from headrace.assets import other_types
+from headrace.assets.errors import DigestMismatch, StorageQuotaExceeded, TooManyUploads, UploadNotFound
+from headrace.assets.inspection.errors import FileTooLarge, FileUnknown
 from headrace.assets.inspection.model import Facts
 from headrace.assets.limits import UserLimits
 from headrace.assets.model import (
@@ -37,6 +38,8 @@ from headrace.errors import HeadraceError
 from headrace.storage import ObjectNotFound
 
 log = logs.get(__name__)
+
+MAX_OPEN_UPLOADS = 500  # of one user
 
 
 class EqualGone(Exception):
@@ -60,6 +63,8 @@ async def begin(
     if limits.file.max_bytes is not None and new.size_bytes > limits.file.max_bytes:
         raise FileTooLarge(size_bytes=new.size_bytes, max_bytes=limits.file.max_bytes)
     await check_quota(tx, limits, caller.user_id, new.size_bytes)
+    if await uploads.count_open(tx, caller.user_id) >= MAX_OPEN_UPLOADS:
+        raise TooManyUploads
     asset_id = AssetId(ids.new("ast"))
     streamed = method is UploadMethod.STREAM
     if streamed:
@@ -122,7 +127,7 @@ async def inspect(
     if upload.sha256 is not None and upload.sha256 != received.sha256:
         raise DigestMismatch(received=received.sha256, announced=upload.sha256)
     equal = await assets.find_equal_alone(db, upload.user_id, received.sha256, received.size)
-    facts = await files.inspector.inspect(received.path, limits=limits.file, tenant=upload.user_id)
+    facts = await _facts(files, upload, received, limits)
     limits.check(facts.media_type, received.size)
     if upload.strip_location:
         freed = received.path.with_name(f"{received.path.name}.freed")
@@ -133,6 +138,19 @@ async def inspect(
     if equal is not None:
         await _look_at(files, arrived, equal)
     return arrived
+
+
+async def _facts(files: Files, upload: Upload, received: Received, limits: UserLimits) -> Facts:
+    """What the file is. What is no media is taken where the settings name its type."""
+    try:
+        return await files.inspector.inspect(received.path, limits=limits.file, tenant=upload.user_id)
+    except FileUnknown:
+        if upload.strip_location or not files.config.other_types:
+            raise
+        facts = await asyncio.to_thread(other_types.facts_of, received.path)
+        if not other_types.takes(files.config.other_types, facts.mime_type):
+            raise
+        return facts
 
 
 async def _look_at(files: Files, arrived: Arrived, equal: Asset) -> None:
@@ -210,6 +228,8 @@ async def tidy(files: Files, arrived: Arrived) -> None:
     with suppress(HeadraceError):  # the sweep finds it
         if arrived.stored and arrived.asset is not None and arrived.asset.storage_key != arrived.upload.storage_key:
             await files.storage.delete(arrived.upload.object_name)
+        if arrived.upload.multipart_name != arrived.upload.object_name:
+            await files.storage.delete(arrived.upload.multipart_name)
     if arrived.upload.method is UploadMethod.STREAM and arrived.stored:
         return  # what was spooled is the file now
     await forget_spooled(files, arrived.upload)
@@ -232,8 +252,9 @@ async def clean(files: Files, db: Database, upload: Upload) -> None:
     await forget_spooled(files, upload)
     bucket = files.storage.bucket
     if bucket is not None and upload.storage_upload_id is not None:
-        await bucket.abort(upload.object_name, upload.storage_upload_id)
-    await files.storage.delete(upload.object_name)
+        await bucket.abort(upload.multipart_name, upload.storage_upload_id)
+    for name in {upload.object_name, upload.multipart_name}:
+        await files.storage.delete(name)
     async with db.transaction() as tx:
         await uploads.forget(tx, upload.id)
 

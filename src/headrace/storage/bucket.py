@@ -50,7 +50,7 @@ class Bucket:
     # -- whole objects
 
     async def put(self, name: str, content: Path | bytes) -> None:
-        await self._calling(obstore.put_async(self._store, name, content))
+        await self._calling(obstore.put_async(self._store, name, content), name, writes=True)
 
     async def read(self, name: str, start: int, end: int | None) -> AsyncGenerator[bytes, None]:
         asked = {} if start == 0 and end is None else {"range": (start, end) if end else {"offset": start}}
@@ -76,10 +76,12 @@ class Bucket:
         except (exceptions.BaseError, OSError) as exc:
             raise self.unreachable(exc) from exc
 
-    async def _calling(self, call: Any, name: str = "") -> Any:
+    async def _calling(self, call: Any, name: str, *, writes: bool = False) -> Any:
         try:
             return await call
         except FileNotFoundError as exc:
+            if writes:  # what is not there is the bucket itself
+                raise self.unreachable(exc) from exc
             raise ObjectNotFound(f"There is no file {name} under {self.url}.") from exc
         except (exceptions.BaseError, OSError) as exc:
             raise self.unreachable(exc) from exc
@@ -102,11 +104,12 @@ class Bucket:
         reply = await self._send("PUT", name, asked, file)
         return reply.headers["ETag"]
 
-    def part_link(self, name: str, upload: str, number: int, *, expires_in: timedelta) -> str | None:
+    def part_link(self, name: str, upload: str, number: int, *, size: int, expires_in: timedelta) -> str | None:
+        """A link to send one part to, of exactly this size: else anybody could fill the bucket with one."""
         if self.signer is None:
             return None
         asked = {"partNumber": str(number), "uploadId": upload}
-        return self.signer.link("PUT", self._key(name), expires_in=expires_in, query=asked)
+        return self.signer.link("PUT", self._key(name), expires_in=expires_in, query=asked, size=size)
 
     async def list_parts(self, name: str, upload: str) -> Sequence[StoredPart]:
         found: list[StoredPart] = []

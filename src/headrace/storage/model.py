@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from pathlib import Path
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,6 +13,13 @@ class StorageConfig:
     url: str
     options: Mapping[str, str] = field(default_factory=dict, repr=False)
     timeout: timedelta = timedelta(seconds=30)
+
+
+def storage_config(url: str, options: Mapping[str, str] | None = None) -> StorageConfig:
+    """Of a folder, absolute or from the current one, or of ``s3://bucket/prefix``."""
+    if "://" not in url:
+        url = f"file://{Path(url).resolve()}"
+    return StorageConfig(url, options or {})
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 import asyncio
 import hashlib
 import os
+import secrets
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from datetime import timedelta
@@ -10,7 +11,7 @@ from itertools import islice
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from headrace.storage.errors import StorageUnreachable
+from headrace.storage.errors import ObjectNotFound, StorageUnreachable
 from headrace.storage.folder import Folder, explain
 from headrace.storage.model import StorageConfig, StoredObject
 
@@ -45,6 +46,19 @@ class Storage:
         """Make sure that files can be written here, before anything depends on it."""
         # It stays: a good archive lets nobody delete anything.
         await self.put_bytes(_PROBE, b"Headrace can write here.\n")
+
+    async def check(self) -> None:
+        """Write, read and delete a file; ``StorageUnreachable`` says why that cannot be done."""
+        name = f"headrace-check-{secrets.token_hex(8)}"
+        await self.put_bytes(name, name.encode())
+        try:
+            found = b"".join([piece async for piece in self.read(name)])
+        except ObjectNotFound as exc:
+            raise StorageUnreachable(f"{self.url} does not give back what was written there.") from exc
+        finally:
+            await self.delete(name)
+        if found != name.encode():
+            raise StorageUnreachable(f"{self.url} gives back other bytes than were written there.")
 
     # -- writing
 

@@ -42,22 +42,24 @@ class Signer:
         *,
         expires_in: timedelta,
         query: Mapping[str, str] | None = None,
+        size: int | None = None,
         now: datetime | None = None,
     ) -> str:
-        """A URL that lets whoever has it do this one thing until it expires."""
+        """A URL that allows its holder this one request until it expires; with ``size``, of exactly that many bytes."""
         at = now or datetime.now(UTC)
+        url = self.url(key)
+        signed = {"host": urlsplit(url).netloc} | ({} if size is None else {"content-length": str(size)})
         asked = {
             **(query or {}),
             "X-Amz-Algorithm": _ALGORITHM,
             "X-Amz-Credential": f"{self.credentials.access_key}/{self._scope(at)}",
             "X-Amz-Date": _stamp(at),
             "X-Amz-Expires": str(int(min(expires_in, LONGEST).total_seconds())),
-            "X-Amz-SignedHeaders": "host",
+            "X-Amz-SignedHeaders": ";".join(sorted(signed)),
         }
         if self.credentials.token is not None:
             asked["X-Amz-Security-Token"] = self.credentials.token
-        url = self.url(key)
-        signature = self._sign(method, url, asked, {"host": urlsplit(url).netloc}, UNSIGNED, at)
+        signature = self._sign(method, url, asked, signed, UNSIGNED, at)
         return f"{url}?{_query(asked)}&X-Amz-Signature={signature}"
 
     def headers(

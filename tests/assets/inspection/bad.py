@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from tests.assets.inspection import good
 from tests.assets.inspection.old_office import compound_file, presentation_stream
 
+_SLIDE_WITH_ENTITY = b'<?xml version="1.0"?><!DOCTYPE s [<!ENTITY e "word">]><s>&e;</s>'
+
 
 def crafted() -> dict[str, tuple[str, bytes]]:
     """Name, then the code that it must be refused with, and the bytes."""
@@ -41,6 +43,8 @@ def crafted() -> dict[str, tuple[str, bytes]]:
         "many slides": ("file_too_many_pages", good.pptx(2_500)),
         "many frames": ("file_too_many_frames", _long_gif(3_000)),
         "long video": ("file_too_long", good.video("mp4", "mpeg4", times=range(0, 144_000, 12_000))),
+        # It passed, and its removal failed "through no fault of the file" after three attempts.
+        "slide with an entity": ("file_bomb", good.pptx(more={"ppt/slides/slide9.xml": _SLIDE_WITH_ENTITY})),
         "many scans": ("file_bomb", _many_scans()),
         "entry bomb": ("file_bomb", good.pptx(more={"ppt/media/a.xml": bytes(80 * 1024**2)})),
         "overlapping zip": ("file_bomb", _overlapping()),

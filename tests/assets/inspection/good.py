@@ -127,6 +127,31 @@ def pdf(pages: int = 3, **options: Any) -> bytes:
     return target.getvalue()
 
 
+def self_drawing_pdf() -> bytes:
+    """A page of a form that draws itself forty times: a kilobyte that no renderer comes to the end of."""
+    document = pikepdf.new()
+    document.add_blank_page(page_size=(300, 400))
+    form = document.make_stream(b"/F Do " * 40, Type=pikepdf.Name.XObject, Subtype=pikepdf.Name.Form)
+    form.BBox = [0, 0, 300, 400]
+    form.Resources = pikepdf.Dictionary(XObject=pikepdf.Dictionary(F=form))
+    page = document.pages[0]
+    page.Resources = pikepdf.Dictionary(XObject=pikepdf.Dictionary(F=form))
+    page.Contents = document.make_stream(b"/F Do " * 40)
+    target = io.BytesIO()
+    document.save(target)
+    return target.getvalue()
+
+
+def pdf_of_size(**page: Any) -> bytes:
+    document = pikepdf.new()
+    document.add_blank_page(page_size=(595, 842))
+    for name, value in page.items():
+        document.pages[0][f"/{name}"] = value
+    target = io.BytesIO()
+    document.save(target)
+    return target.getvalue()
+
+
 def signed_pdf() -> bytes:
     document = pikepdf.open(io.BytesIO(pdf(1)))
     signature = pikepdf.Dictionary(Type=pikepdf.Name.Sig, ByteRange=[0, 10, 20, 10], Contents=pikepdf.String("x"))

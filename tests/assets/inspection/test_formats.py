@@ -77,6 +77,32 @@ async def test_what_only_some_kinds_have_is_in_the_details(inspector: Inspector,
     assert (await details("ppt"))["slide_width_emu"] == (await details("pptx"))["slide_width_emu"] * 3 // 4
 
 
+async def test_a_form_that_draws_itself_does_not_keep_the_inspection_busy(inspector: Inspector, keep: Keep) -> None:
+    """The size of a page was asked of the renderer, which parses the page: a 1.5 kB PDF took all CPU time there is."""
+    content = good.self_drawing_pdf()
+    assert len(content) < 2000
+    found = await inspector.inspect(keep(content), limits=LIMITS)
+    assert (found.pages, found.details["page_width_pt"], found.details["page_height_pt"]) == (1, 300, 400)
+
+
+@pytest.mark.parametrize(
+    ("page", "size"),
+    [
+        ({"UserUnit": 2}, (1190, 1684)),
+        ({"Rotate": 90}, (842, 595)),
+        ({"CropBox": [100, 100, 400, 300]}, (300, 200)),
+        ({"CropBox": [400, 300, 100, 100], "UserUnit": 3}, (900, 600)),
+        ({"CropBox": [-50, -50, 900, 900]}, (595, 842)),
+        ({"MediaBox": [0, 0, 0, 842]}, (None, None)),
+    ],
+)
+async def test_the_size_of_a_page_is_what_its_boxes_say(
+    page: dict[str, Any], size: tuple[float | None, float | None], inspector: Inspector, keep: Keep
+) -> None:
+    details = (await inspector.inspect(keep(good.pdf_of_size(**page)), limits=LIMITS)).details
+    assert (details.get("page_width_pt"), details.get("page_height_pt")) == size
+
+
 async def test_a_frame_rate_that_varies_is_noticed(inspector: Inspector, keep: Keep) -> None:
     content = good.video("mkv", "mpeg4", frames=30, times=[number**2 // 8 + number for number in range(30)])
     found = await inspector.inspect(keep(content), limits=LIMITS)

@@ -7,7 +7,7 @@ import pytest
 from headrace import extras
 from headrace.assets.inspection import handlers, service
 from headrace.assets.inspection.errors import REFUSALS, FileRefused, InspectionCrashed
-from headrace.assets.inspection.model import FileLimits, Format, MediaType
+from headrace.assets.inspection.model import MEDIA, FileLimits, Format
 from headrace.assets.inspection.service import Inspector
 from headrace.tasks.errors import Fatal
 
@@ -24,7 +24,7 @@ def test_every_refusal_has_a_code_of_its_own_and_says_what_to_do() -> None:
 
 
 def test_every_format_has_a_kind_and_a_name_for_the_web() -> None:
-    assert {kind.media_type for kind in Format} == set(MediaType)
+    assert {kind.media_type for kind in Format} == set(MEDIA)
     assert len({kind.mime_type for kind in Format}) == len(Format)
 
 

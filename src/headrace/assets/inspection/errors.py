@@ -8,13 +8,15 @@ Invalid
     ├── FileTooLarge, FileTooManyPixels, FileTooManyPages, FileTooManyFrames, FileTooLong      beyond the plan
     ├── FileBomb, FilePolyglot                      made to harm
     └── InspectionTimeout, InspectionMemory, InspectionCrashed      nobody can say: looking took too much
+Exhausted
+└── InspectionBusy                                  too many files wait to be looked into
 Unavailable
 └── InspectionStopped                               not the file's fault
 """
 
 from collections.abc import Mapping
 
-from headrace.errors import Invalid, Unavailable
+from headrace.errors import Exhausted, Invalid, Unavailable
 
 
 class FileRefused(Invalid):
@@ -123,6 +125,12 @@ class InspectionCrashed(FileRefused):
     """The file made the program crash that reads it: save it anew with a usual program and send that."""
 
     code = "inspection_crashed"
+
+
+class InspectionBusy(Exhausted):
+    """Too many files are being looked into: send it again in a moment, and not many at once."""
+
+    code = "inspection_busy"
 
 
 class InspectionStopped(Unavailable):

@@ -13,6 +13,10 @@ class MediaType(StrEnum):
     VIDEO = "VIDEO"
     PDF = "PDF"
     PPT = "PPT"
+    OTHER = "OTHER"  # no media: taken only where the settings name its type
+
+
+MEDIA = (MediaType.IMAGE, MediaType.VIDEO, MediaType.PDF, MediaType.PPT)
 
 
 class Format(StrEnum):
@@ -95,7 +99,7 @@ class Facts:
     """
 
     media_type: MediaType
-    format: Format
+    format: Format | None  # of media alone
     mime_type: str
     width: int | None = None
     height: int | None = None

@@ -46,11 +46,11 @@ def _read(document: Any, source: Source, limits: FileLimits) -> Facts:
     check_pages(pages, limits)
     if pages == 0:
         raise FileDamaged("The PDF has no page: open it in the program that made it, save it anew and send that.")
-    size, shown = _first_page(source)
+    size = _page_size(document)
     root = document.Root
     notes = [Note.REPAIRED] * bool(document.get_warnings())
     notes += [Note.BYTES_BEFORE] * (not source.head.startswith(b"%PDF-"))
-    notes += [Note.PARTLY_UNREADABLE] * (not shown)
+    notes += [Note.PARTLY_UNREADABLE] * (size is None or not _can_be_shown(source))
     notes += [Note.RIGHTS] * bool(document.is_encrypted)
     return facts(
         Format.PDF,
@@ -76,19 +76,55 @@ def _declared_pages(document: Any) -> int | None:
         return None
 
 
-def _first_page(source: Source) -> tuple[tuple[float, float] | None, bool]:
-    """Its size in points, by the library that draws it; and whether that can."""
+def _page_size(document: Any) -> tuple[float, float] | None:
+    """The first page's size in points as it is shown: the visible part of its boxes, turned, times its unit.
+
+    Nothing of the page is drawn or parsed for it: a form that draws itself keeps a renderer busy for as long as it
+    may, and such a file is a kilobyte.
+    """
+    try:
+        page = document.pages[0]
+        media, crop = (_sorted_box(list(box)) for box in (page.mediabox, page.cropbox))
+        left, bottom = max(media[0], crop[0]), max(media[1], crop[1])
+        width, height = min(media[2], crop[2]) - left, min(media[3], crop[3]) - bottom
+        unit = float(page.obj.get("/UserUnit", 1))
+        turned = int(_inherited(page.obj, "/Rotate") or 0) % 180 == 90
+    except (ArithmeticError, AttributeError, IndexError, KeyError, RuntimeError, TypeError, ValueError):
+        return None
+    width, height = width * unit, height * unit
+    if not (0 < width < _MOST_POINTS and 0 < height < _MOST_POINTS):
+        return None
+    width, height = (height, width) if turned else (width, height)
+    return round(width, 2), round(height, 2)
+
+
+def _sorted_box(corners: list[Any]) -> tuple[float, float, float, float]:
+    """Left, bottom, right, top, whichever corners were given."""
+    x, y, other_x, other_y = (float(each) for each in corners)
+    return min(x, other_x), min(y, other_y), max(x, other_x), max(y, other_y)
+
+
+def _inherited(node: Any, name: str) -> Any:
+    for _ in range(_DEEPEST):
+        if (value := _get(node, name)) is not None:
+            return value
+        node = _get(node, "/Parent")
+    return None
+
+
+def _can_be_shown(source: Source) -> bool:
+    """Whether the library that draws pages finds the first one; it does not parse the page for this."""
     import pypdfium2
 
     try:
         document = pypdfium2.PdfDocument(source.open())
         try:
-            width, height = document[0].get_size()
+            document.get_page_size(0)
         finally:
             document.close()
     except (pypdfium2.PdfiumError, ValueError, IndexError):
-        return None, False
-    return (round(width, 2), round(height, 2)), True
+        return False
+    return True
 
 
 def _is_signed(root: Any) -> bool:
@@ -142,7 +178,7 @@ def _by_drawing(source: Source, limits: FileLimits, why: Exception) -> Facts:
         try:
             pages = len(document)
             check_pages(pages, limits)
-            width, height = document[0].get_size()
+            width, height = document.get_page_size(0)
         finally:
             document.close()
     except (pypdfium2.PdfiumError, ValueError, IndexError):

@@ -4,7 +4,8 @@ import asyncio
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, Self
 
@@ -12,6 +13,7 @@ import orjson
 from pydantic import TypeAdapter, ValidationError
 
 from headrace import extras, logs
+from headrace.assets.fair_queue import FairQueue
 from headrace.assets.inspection import handlers
 from headrace.assets.inspection.errors import (
     REFUSALS,
@@ -19,6 +21,7 @@ from headrace.assets.inspection.errors import (
     FileMismatch,
     FileRefused,
     FileTooLarge,
+    InspectionBusy,
     InspectionCrashed,
     InspectionMemory,
     InspectionStopped,
@@ -55,9 +58,11 @@ class InspectorConfig:
 
     processes: int = 2
     memory_bytes: int = 2 * 1024**3
-    cpu_seconds: int = 30
+    cpu_seconds: int = 6  # to look into a file: a WebP of 100 million pixels takes 4
+    drawing_cpu_seconds: int = 10  # to draw a preview or a page, or to write the file without its location
     wall_seconds: int = 60
     output_bytes: int = 512 * 1024**2
+    max_wait: timedelta = timedelta(seconds=10)  # for a turn
 
 
 class Inspector:
@@ -70,19 +75,26 @@ class Inspector:
     def __init__(self, config: InspectorConfig | None = None) -> None:
         self._config = config or InspectorConfig()
         self._processes = Standalone(size=self._config.processes)
+        self._office = Standalone(size=1)  # LibreOffice takes minutes: files are looked into meanwhile
+        max_wait = self._config.max_wait
+        self._turns = FairQueue(
+            self._config.processes, max_wait=max_wait, busy=lambda: InspectionBusy(retry_after=max_wait)
+        )
         self._types = _types(self._config)
+        self._closed = False
         self._complete = False  # whether all libraries are installed
 
     async def __aenter__(self) -> Self:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        await self._processes.__aexit__()
+        self._closed = True
+        await asyncio.gather(self._processes.__aexit__(), self._office.__aexit__())
 
     @property
     def pids(self) -> frozenset[int]:
         """The children that are there, for metrics and tests."""
-        return self._processes.pids
+        return self._processes.pids | self._office.pids
 
     async def prepare(self) -> None:
         """Start the children and load their libraries, so that the first file need not wait."""
@@ -126,17 +138,26 @@ class Inspector:
         its thumbnail; where there is none, a sheet with the kind of file on it. ``target`` grows while it is written:
         let it be a draft's name. It is gone if this fails.
         """
+        assert facts.format is not None
         with _opened(path) as file, _written(target) as output:
             order = {"format": facts.format, "longest_side": longest_side}
             await self._run(handlers.preview, order, (file, output), tenant)
 
     async def draw_page(
-        self, path: Path, number: int, target: Path, *, longest_side: int, tenant: str | None = None
+        self,
+        path: Path,
+        number: int,
+        target: Path,
+        *,
+        longest_side: int,
+        tenant: str | None = None,
+        owner: str | None = None,
     ) -> bool:
-        """Write a page of a PDF to ``target``, as WebP; False if it has no such page."""
+        """Write a page of a PDF to ``target``, as WebP; False if it has no such page. ``owner`` is whose turn it takes
+        where the tenant is not a user."""
         with _opened(path) as file, _written(target) as output:
             order = {"number": number, "longest_side": longest_side}
-            await self._run(handlers.draw_page, order, (file, output), tenant)
+            await self._run(handlers.draw_page, order, (file, output), tenant, owner)
             return os.fstat(output).st_size > 0
 
     async def as_pdf(self, path: Path, kind: str, target: Path, *, folder: Path, tenant: str | None = None) -> bool:
@@ -157,26 +178,60 @@ class Inspector:
             await asyncio.to_thread(target.unlink, missing_ok=True)
         return stripped
 
-    async def _run(self, handler: Any, order: dict[str, Any], files: tuple[int, ...], tenant: str | None) -> Any:
+    async def _run(
+        self,
+        handler: Any,
+        order: dict[str, Any],
+        files: tuple[int, ...],
+        tenant: str | None,
+        owner: str | None = None,
+    ) -> Any:
+        """Run a handler in a child when it is its user's turn; ``InspectionBusy`` if that does not come soon."""
         if not self._complete:  # asked until it is so: it takes longer than many a file
-            extras.require(*handlers.LIBRARIES, extra="files")
+            _require_libraries()
             self._complete = True
+        task_type = self._types[handler.__name__]
+        if handler is handlers.as_pdf:  # the caller has waited for its turn at LibreOffice
+            return await self._in_child(self._office, task_type, order, files, tenant)
+        async with self._turns.turn(owner or tenant):
+            if self._closed:
+                raise InspectionStopped
+            return await self._in_child(self._processes, task_type, order, files, tenant)
+
+    async def _in_child(
+        self,
+        processes: Standalone,
+        task_type: TaskType,
+        order: dict[str, Any],
+        files: tuple[int, ...],
+        tenant: str | None,
+    ) -> Any:
         try:
-            return await self._processes.run(
-                self._types[handler.__name__], order, descriptors=files, result_limit=_RESULT_LIMIT, tenant=tenant
-            )
+            return await processes.run(task_type, order, descriptors=files, result_limit=_RESULT_LIMIT, tenant=tenant)
         except Fatal as exc:
             raise _refusal(exc) from None
         except Crashed as exc:
-            log.warning(
-                "inspection.crashed", verb=handler.__name__, cause=exc.cause, error=exc.message.partition("\n")[0]
-            )
+            log.warning("inspection.crashed", verb=task_type.name, cause=exc.cause, error=_first_line(exc.message))
             raise _CAUSES[exc.cause] from exc
         except (HandlerFailed, BadResult) as exc:
-            log.warning("inspection.failed", verb=handler.__name__, error=exc.message.partition("\n")[0])
+            log.warning("inspection.failed", verb=task_type.name, error=_first_line(exc.message))
             raise InspectionCrashed from exc
         except TaskCanceled as exc:  # closed while the file waited or was read: not the file's fault
             raise InspectionStopped from exc
+
+
+def _require_libraries() -> None:
+    """Word ``ExtraMissing`` for the sender of a file, who cannot install anything on the server."""
+    missing = next((name for name in handlers.LIBRARIES if not extras.is_installed(name)), None)
+    if missing is not None:
+        raise extras.ExtraMissing(
+            f"The server cannot look into files: it lacks the extra `files` ({missing} is not installed). "
+            f"Its operator runs {extras.remedy('files')}."
+        )
+
+
+def _first_line(text: str) -> str:
+    return text.partition("\n")[0]
 
 
 def _types(config: InspectorConfig) -> dict[str, TaskType]:
@@ -188,9 +243,16 @@ def _types(config: InspectorConfig) -> dict[str, TaskType]:
         open_files=64,
         wall_seconds=config.wall_seconds,
     )
-    for handler in (handlers.warm_up, handlers.inspect, handlers.preview, handlers.draw_page, handlers.strip_location):
+    drawing = replace(limits, cpu_seconds=config.drawing_cpu_seconds)
+    for handler, most in (
+        (handlers.warm_up, drawing),
+        (handlers.inspect, limits),
+        (handlers.preview, drawing),
+        (handlers.draw_page, drawing),
+        (handlers.strip_location, drawing),
+    ):
         name = f"headrace.file_{handler.__name__}"
-        registry.task(name, isolation="process", limits=limits, network=False, files=False)(handler)
+        registry.task(name, isolation="process", limits=most, network=False, files=False)(handler)
         types[handler.__name__] = registry.get(name)
     # It starts LibreOffice, which talks to itself through a socket, and takes everything else away from it.
     registry.task("headrace.file_as_pdf", isolation="process", limits=_OFFICE)(handlers.as_pdf)
@@ -214,7 +276,8 @@ def _facts(answer: Any) -> Facts:
         raise InspectionCrashed from exc
     numbers = (facts.width, facts.height, facts.pages, facts.frames, facts.duration_ms, facts.orientation)
     sensible = all(number is None or 0 <= number < _MOST for number in numbers)
-    fits = facts.media_type is facts.format.media_type and facts.mime_type in facts.format.mime_types
+    kind = facts.format
+    fits = kind is not None and facts.media_type is kind.media_type and facts.mime_type in kind.mime_types
     if not (sensible and fits) or b"\\u0000" in orjson.dumps(facts.details):
         raise InspectionCrashed
     return facts

@@ -1,10 +1,11 @@
 """Uploading in one request, reading, listing and deleting files."""
 
+from dataclasses import replace
 from typing import Annotated
 
 from fastapi import Depends, Query, Request, Response
 
-from headrace.access import AdminOnly
+from headrace.access import AdminOnly, Caller
 from headrace.assets import handing_out, service
 from headrace.assets.errors import (
     AssetNotFound,
@@ -14,12 +15,15 @@ from headrace.assets.errors import (
     DrawingBusy,
     FormInvalid,
     PageNotFound,
+    PreviewNotFound,
     SizeMismatch,
     StorageQuotaExceeded,
+    TooManyUploads,
 )
 from headrace.assets.forms import Form
-from headrace.assets.inspection.errors import REFUSALS
+from headrace.assets.inspection.errors import REFUSALS, InspectionBusy
 from headrace.assets.inspection.model import MediaType
+from headrace.assets.life import purge_unless_in_use
 from headrace.assets.limits import limits_for
 from headrace.assets.links import Target
 from headrace.assets.model import LONGEST_NAME
@@ -41,12 +45,14 @@ from headrace.assets.routes.dependencies import (
     pieces_of,
 )
 from headrace.assets.schemas import AssetOut, LinkIn, LinkOut, StorageUseOut
+from headrace.assets.service import Files
 from headrace.assets.store import assets as store
 from headrace.assets.store.assets import Filter
 from headrace.assets.streaming import take
 from headrace.assets.uploading import NewUpload
+from headrace.database import Database
 from headrace.edge.authorization import Again
-from headrace.edge.errors import InvalidCursor, RequestTooSlow
+from headrace.edge.errors import InvalidCursor, RequestTooSlow, TooManyOpenBodies
 from headrace.edge.idempotency import ONCE, Once, idempotent
 from headrace.edge.paging import Page, Paging
 from headrace.edge.problem_details import problems
@@ -57,7 +63,10 @@ from headrace.storage import StorageFull
 router = Router(prefix="/assets", tags=["Files"])
 
 UploadOnce = Annotated[Once, Depends(idempotent("assets.upload"))]
-_REFUSED = (DigestInvalid, DigestMismatch, SizeMismatch, FormInvalid, StorageQuotaExceeded, RequestTooSlow, StorageFull)
+_REFUSED = (
+    *(DigestInvalid, DigestMismatch, SizeMismatch, FormInvalid, StorageQuotaExceeded),
+    *(TooManyUploads, TooManyOpenBodies, RequestTooSlow, StorageFull),
+)
 _FORM = {"type": "object", "properties": {"file": {"type": "string", "format": "binary"}}, "required": ["file"]}
 
 
@@ -66,7 +75,7 @@ _FORM = {"type": "object", "properties": {"file": {"type": "string", "format": "
     status_code=201,
     response_model=AssetOut,
     summary="Upload a file in one request",
-    responses=problems(*_REFUSED, *REFUSALS.values(), *ONCE),
+    responses=problems(*_REFUSED, *REFUSALS.values(), InspectionBusy, *ONCE),
     openapi_extra={"requestBody": {"content": {**BYTES, "multipart/form-data": {"schema": _FORM}}, "required": True}},
 )
 async def upload_asset(
@@ -89,6 +98,13 @@ async def upload_asset(
     A file that you have already, byte for byte, takes no more room. Large files are better sent in parts, which can go
     on after an interruption: see *Begin an upload*.
     """
+    with files.bodies.hold(user=caller.user_id, address=caller.who.client_ip):
+        return await _take(request, caller, db, files, once, NewUpload(name or "", 0, sha256, strip_location))
+
+
+async def _take(
+    request: Request, caller: Caller, db: Database, files: Files, once: Once, wanted: NewUpload
+) -> Response:
     body = pieces_of(request)
     kind = request.headers.get("content-type", "")
     size = int(request.headers.get("content-length", "0"))
@@ -96,9 +112,9 @@ async def upload_asset(
         form = Form(body, kind)
         await form.open()
         # How large the file is without the form around it, is known at its end.
-        new = NewUpload(name or form.file_name, 0, sha256, strip_location)
+        new = replace(wanted, name=wanted.name or form.file_name)
         return await take(files, db, caller, new, form.pieces(), once)
-    return await take(files, db, caller, NewUpload(name or "file", size, sha256, strip_location), body, once)
+    return await take(files, db, caller, replace(wanted, name=wanted.name or "file", size_bytes=size), body, once)
 
 
 @router.get("", response_model=Page[AssetOut], summary="List files", responses=problems(InvalidCursor, AdminOnly))
@@ -167,7 +183,7 @@ async def read_content(
     response_class=Response,
     responses={
         200: {"description": "A picture.", "content": {"image/webp": {}}},
-        **problems(AssetNotFound, BytesMissing),
+        **problems(AssetNotFound, PreviewNotFound, BytesMissing, InspectionBusy),
     },
 )
 async def read_preview(
@@ -184,7 +200,7 @@ async def read_preview(
     "/{asset_id}/pages/{page}",
     summary="See a page of a file",
     response_class=Response,
-    responses={**PICTURE, **problems(AssetNotFound, PageNotFound, BytesMissing, DrawingBusy)},
+    responses={**PICTURE, **problems(AssetNotFound, PageNotFound, BytesMissing, DrawingBusy, InspectionBusy)},
 )
 async def read_page(
     request: Request, asset_id: AssetIdPath, page: PageNumber, caller: Reader, db: Db, files: FilesDep
@@ -217,8 +233,9 @@ async def create_link(asset_id: AssetIdPath, body: LinkIn, caller: Reader, db: D
 
 
 @router.delete("/{asset_id}", status_code=204, summary="Delete a file", responses=problems(AssetNotFound))
-async def delete_asset(asset_id: AssetIdPath, caller: Writer, db: Db) -> None:
-    """Delete a file. Nobody reaches it from now on; its bytes are removed within minutes. A task at work on it is left
-    to end."""
+async def delete_asset(asset_id: AssetIdPath, caller: Writer, db: Db, files: FilesDep) -> None:
+    """Delete a file. Nobody reaches it from now on, and its bytes are removed. A task at work on it is left to end;
+    then they are removed within minutes."""
     async with db.transaction() as tx:
-        await service.delete_asset(tx, caller, asset_id)
+        deleted = await service.delete_asset(tx, caller, asset_id)
+    await purge_unless_in_use(files, db, deleted)

@@ -8,6 +8,7 @@ from pydantic import Field
 from headrace.access import Caller, Scope
 from headrace.assets import handing_out
 from headrace.assets.errors import BytesMissing, DrawingBusy, PageNotFound, ResultNotFound
+from headrace.assets.inspection.errors import InspectionBusy
 from headrace.assets.links import Target
 from headrace.assets.pages import serve_page
 from headrace.assets.reading import serve
@@ -71,7 +72,7 @@ async def read_result(
     "/pages/{page}",
     summary="See a page of a task's result file",
     response_class=Response,
-    responses={**PICTURE, **problems(*_MISSING, PageNotFound, BytesMissing, DrawingBusy)},
+    responses={**PICTURE, **problems(*_MISSING, PageNotFound, BytesMissing, DrawingBusy, InspectionBusy)},
 )
 async def read_result_page(
     request: Request, task_id: TaskIdPath, page: PageNumber, caller: Reader, db: Db, files: FilesDep

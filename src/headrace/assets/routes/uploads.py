@@ -14,11 +14,12 @@ from headrace.assets.errors import (
     PartsMissing,
     SizeMismatch,
     StorageQuotaExceeded,
+    TooManyUploads,
     UploadBeingCompleted,
     UploadNotFound,
     UploadOver,
 )
-from headrace.assets.inspection.errors import REFUSALS, FileTooLarge
+from headrace.assets.inspection.errors import REFUSALS, FileTooLarge, InspectionBusy
 from headrace.assets.routes.dependencies import BYTES, Digest, FilesDep, Reader, UploadIdPath, Writer, pieces_of
 from headrace.assets.schemas import (
     AssetOut,
@@ -33,7 +34,7 @@ from headrace.assets.schemas import (
 from headrace.assets.store import uploads as store
 from headrace.assets.uploading import NewUpload
 from headrace.database import Tx
-from headrace.edge.errors import InvalidCursor, RequestTooSlow
+from headrace.edge.errors import InvalidCursor, RequestTooSlow, TooManyOpenBodies
 from headrace.edge.idempotency import ONCE, Answer, Once, idempotent
 from headrace.edge.paging import Page, Paging
 from headrace.edge.problem_details import problems
@@ -53,7 +54,7 @@ _OPEN = (UploadNotFound, UploadOver, UploadBeingCompleted)
     status_code=201,
     response_model=UploadOut,
     summary="Begin an upload",
-    responses=problems(StorageQuotaExceeded, FileTooLarge, DirectUnavailable, *ONCE),
+    responses=problems(StorageQuotaExceeded, TooManyUploads, FileTooLarge, DirectUnavailable, *ONCE),
 )
 async def begin_upload(body: UploadIn, caller: Writer, db: Db, files: FilesDep, once: BeginOnce) -> Response:
     """Begin an upload in parts: for large files, and for lines that break. Send each part to `…/parts/{number}`, in any
@@ -81,7 +82,9 @@ async def list_uploads(caller: Reader, db: Db, paging: Paging) -> Page[UploadIte
     return listing.page(found, mark=lambda upload: (upload.created_at, upload.id), item=UploadItemOut.of)
 
 
-@router.get("/{upload_id}", response_model=UploadOut, summary="Read an upload", responses=problems(UploadNotFound))
+@router.get(
+    "/{upload_id}", response_model=UploadOut, summary="Read an upload", responses=problems(UploadNotFound, SizeMismatch)
+)
 async def get_upload(upload_id: UploadIdPath, caller: Reader, db: Db, files: FilesDep) -> UploadOut:
     """An upload, and which of its parts are there."""
     async with db.transaction(readonly=True) as tx:
@@ -93,7 +96,9 @@ async def get_upload(upload_id: UploadIdPath, caller: Reader, db: Db, files: Fil
     "/{upload_id}/parts/{number}",
     response_model=PartOut,
     summary="Send a part",
-    responses=problems(*_OPEN, PartInvalid, DigestInvalid, DigestMismatch, RequestTooSlow, StorageFull),
+    responses=problems(
+        *_OPEN, PartInvalid, DigestInvalid, DigestMismatch, RequestTooSlow, StorageFull, TooManyOpenBodies
+    ),
     openapi_extra={"requestBody": {"content": BYTES, "required": True}},
 )
 async def put_part(
@@ -108,7 +113,8 @@ async def put_part(
     """Send one part as the body: `part_bytes` bytes, the last one what is left. Sent again, it is replaced."""
     async with db.transaction(readonly=True) as tx:
         upload = await parts.get_upload(tx, caller, upload_id)
-    return PartOut.of(await parts.put_part(files, db, upload, number, pieces_of(request), sha256=sha256))
+    with files.bodies.hold(user=caller.user_id, address=caller.who.client_ip):
+        return PartOut.of(await parts.put_part(files, db, upload, number, pieces_of(request), sha256=sha256))
 
 
 @router.post(
@@ -116,12 +122,13 @@ async def put_part(
     status_code=201,
     response_model=PartLinksOut,
     summary="Sign links for parts",
-    responses=problems(*_OPEN, PartInvalid, DirectUnavailable),
+    responses=problems(*_OPEN, PartInvalid, SizeMismatch, DirectUnavailable),
 )
 async def sign_parts(
     upload_id: UploadIdPath, body: PartLinksIn, caller: Writer, db: Db, files: FilesDep
 ) -> PartLinksOut:
-    """Links of the storage to PUT parts of a direct upload to. They can be asked for again."""
+    """Links of the storage to PUT parts of a direct upload to, each for exactly the bytes of its part
+    (`Content-Length` is signed). They can be asked for again, for seven days from the beginning of the upload."""
     async with db.transaction(readonly=True) as tx:
         upload = await parts.get_upload(tx, caller, upload_id)
     lifetime = files.config.link_lifetime if body.expires_in is None else timedelta(seconds=body.expires_in)
@@ -133,7 +140,9 @@ async def sign_parts(
     "/{upload_id}/complete",
     response_model=AssetOut,
     summary="Complete an upload",
-    responses=problems(*_OPEN, PartsMissing, SizeMismatch, DigestMismatch, StorageQuotaExceeded, *REFUSALS.values()),
+    responses=problems(
+        *_OPEN, PartsMissing, SizeMismatch, DigestMismatch, StorageQuotaExceeded, *REFUSALS.values(), InspectionBusy
+    ),
 )
 async def complete_upload(upload_id: UploadIdPath, caller: Writer, db: Db, files: FilesDep) -> AssetOut:
     """Make a file of the parts: size and digest are checked, and its content is looked into. Asked again, the answer is

@@ -195,6 +195,15 @@ async def list_to_purge(tx: Tx, limit: int, *, user_id: str | None = None) -> Se
     return [asset_of(row) for row in await tx.fetch(TO_PURGE, limit, user_id)]
 
 
+READ_BY_TASK = f"SELECT EXISTS (SELECT FROM headrace.tasks WHERE input_asset_id = $1 AND status IN {NOT_OVER})"
+
+
+async def is_read_by_task(tx: Tx, asset_id: str) -> bool:
+    """Whether a task that is not over reads this file."""
+    found: bool = await tx.fetchval(READ_BY_TASK, asset_id)
+    return found
+
+
 # Rows of the same bytes: those that are there, and deleted ones that a task still reads.
 IN_USE = f"""
 SELECT EXISTS (

@@ -88,6 +88,28 @@ async def mark_purged(tx: Tx, result_id: int, key: str) -> None:
     await tx.execute(MARK_PURGED, result_id, key)
 
 
+WITH_STEP_FILES = """
+SELECT task.id, task.user_id FROM headrace.tasks AS task
+WHERE task.deleted_at IS NOT NULL AND ($2::varchar IS NULL OR task.user_id = $2)
+  AND EXISTS (SELECT FROM headrace.task_steps AS step WHERE step.task_id = task.id AND step.detail_json ? 'files')
+ORDER BY task.deleted_at LIMIT $1
+"""
+
+
+async def list_with_step_files(tx: Tx, limit: int, *, user_id: str | None = None) -> Sequence[Row]:
+    """Deleted tasks whose steps name files in storage."""
+    return await tx.fetch(WITH_STEP_FILES, limit, user_id)
+
+
+FORGET_STEP_FILES = """
+UPDATE headrace.task_steps SET detail_json = detail_json - 'files' WHERE task_id = $1 AND detail_json ? 'files'
+"""
+
+
+async def forget_step_files(tx: Tx, task_id: str) -> None:
+    await tx.execute(FORGET_STEP_FILES, task_id)
+
+
 DELETE_OF_USER = """
 UPDATE headrace.task_results SET deleted_at = now()
 WHERE id = ANY (ARRAY(

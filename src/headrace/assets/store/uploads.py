@@ -74,12 +74,26 @@ async def set_storage_upload(tx: Tx, upload_id: str, storage_upload_id: str) -> 
     return await tx.count(SET_STORAGE_UPLOAD, upload_id, storage_upload_id) == 1
 
 
-RENEW = "UPDATE headrace.uploads SET expire_at = now() + $2::interval WHERE id = $1 AND status = 'OPEN'"
+# Never beyond a time from its beginning: one that is renewed for ever keeps bytes that are no file.
+MAX_UPLOAD_AGE = timedelta(days=7)
+RENEW = """
+UPDATE headrace.uploads SET expire_at = least(now() + $2::interval, created_at + greatest($3::interval, $2::interval))
+WHERE id = $1 AND status = 'OPEN'
+"""
 
 
 async def renew(tx: Tx, upload_id: str, lifetime: timedelta) -> bool:
     """It is alive. False: somebody has given it up."""
-    return await tx.count(RENEW, upload_id, lifetime) == 1
+    return await tx.count(RENEW, upload_id, lifetime, MAX_UPLOAD_AGE) == 1
+
+
+COUNT_OPEN = "SELECT count(*) FROM headrace.uploads WHERE user_id = $1 AND status IN ('OPEN', 'COMPLETING')"
+
+
+async def count_open(tx: Tx, user_id: str) -> int:
+    """How many uploads of this user are under way."""
+    count: int = await tx.fetchval(COUNT_OPEN, user_id)
+    return count
 
 
 # -- parts
