@@ -17,11 +17,12 @@ from PIL import Image
 from benchmarks.document_marks import clean_pdf, marked_deck, marked_pdf, pale_words
 from benchmarks.removal_documents import drawn, slides_xml
 from headrace.client import SyncClient
-from headrace.removal.comparison import HELD_BACK_SIDE
+from headrace.removal.comparison import UNPAID_SIDE_PX
 from headrace.removal.pipeline.model import Stage, StageOrder
 from headrace.removal.slides import legacy
 from tests.assets.stand import png
 from tests.client.conftest import served
+from tests.missing_programs import missing
 from tests.removal import clips
 from tests.removal.conftest import Picture
 from tests.removal.pictures import poor_ground
@@ -77,6 +78,13 @@ async def test_each_media_type_from_upload_to_download(  # W-03, W-04, W-05, W-0
         assert (preview.status_code, preview.headers["content-type"]) == (200, "image/webp")
         compare = await service.world.client.get(f"/v1/tasks/{removal['id']}/compare")
         assert compare.status_code == (404 if media == "PPT" else 200)
+        # What its steps have kept is gone at once, and no status of it was RUNNING.
+        assert await service.storage.list_names(f"step/{removal['user_id']}") == []
+        statuses = await service.rows(
+            "SELECT DISTINCT payload_json ->> 'status' AS status FROM headrace.outbox_events WHERE aggregate_id = $1",
+            removal["id"],
+        )
+        assert {row["status"] for row in statuses} <= {"QUEUED", "PREPROCESSING", "SUCCEEDED"}
         results[media] = await result_of(service, removal["id"], tmp_path / f"{media}{file.suffix}")
         events = await service.rows(
             "SELECT event_type FROM headrace.outbox_events WHERE aggregate_id = $1 ORDER BY id", removal["id"]
@@ -108,7 +116,7 @@ async def test_each_media_type_from_upload_to_download(  # W-03, W-04, W-05, W-0
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(shutil.which("soffice") is None, reason="LibreOffice is not installed")
+@pytest.mark.skipif(shutil.which("soffice") is None, reason=missing("LibreOffice"))
 async def test_old_slides_through_the_service(service: Service, tmp_path: Path) -> None:  # W-07
     _, marked_slides = marked_deck("words on slides", tmp_path, slides=2)
     with legacy.converted(str(marked_slides), "ppt") as converted:
@@ -204,8 +212,10 @@ async def test_a_poor_result_is_seen_before_it_is_bought(service: Service, tmp_p
     path = f"/v1/removals/{refused['id']}/held-back"
     seen = await service.world.client.get(path)
     assert (seen.status_code, seen.headers["content-type"]) == (200, "image/jpeg")
-    with Image.open(io.BytesIO(seen.content)) as sides:
-        assert max(sides.width // 2, sides.height) <= HELD_BACK_SIDE
+    with Image.open(io.BytesIO(seen.content)) as sides, Image.open(tmp_path / "cells.png") as whole:
+        # The whole picture, small: a crop around the mark was the result for nothing.
+        assert max(sides.width // 2, sides.height) <= UNPAID_SIDE_PX
+        assert sides.width / 2 / sides.height == pytest.approx(whole.width / whole.height, rel=0.02)
         before, after = (
             np.asarray(sides)[:, part] for part in (slice(sides.width // 2), slice(sides.width // 2, None))
         )
@@ -235,7 +245,7 @@ async def test_a_poor_clip_is_seen_before_it_is_bought(service: Service, tmp_pat
     seen = await service.world.client.get(f"/v1/removals/{refused['id']}/held-back")
     assert (seen.status_code, seen.headers["content-type"]) == (200, "image/jpeg")
     with Image.open(io.BytesIO(seen.content)) as sides:
-        assert sides.width <= 2 * HELD_BACK_SIDE
+        assert sides.width <= 2 * UNPAID_SIDE_PX
         before, after = np.split(np.asarray(sides)[:, : sides.width // 2 * 2].astype(int), 2, axis=1)
     assert np.abs(before - after).mean() > 1
     assert [status for status, _ in await service.ledger(refused["id"])] == ["HELD", "RELEASED"]

@@ -56,7 +56,7 @@ def test_a_result_in_which_the_mark_can_be_read_is_held_back_and_says_why(tmp_pa
     report = picture_stages.inpaint(order, lambda _: None)
     assert (report.refused, report.keeps) == (FailureCode.POOR_RESULT, [Names.HELD_BACK])
     assert report.facts["confidence"] < LIKELY_GOOD
-    said = messages.refusal(report).message
+    said = messages.refusal(report, told).message
     assert said.startswith("24% of the mark can still be seen")
     assert "accept_poor" in said
     taken = picture_stages.inpaint(replace(order, order=told.model_copy(update={"accept_poor": True})), lambda _: None)

@@ -36,8 +36,8 @@ def film(**facts: Any) -> Asset:
 
 
 def test_a_film_that_was_sped_up_costs_what_its_frames_cost() -> None:
-    assert price(film(duration_ms=10_000, frames=2400), Wanted(), Features()).units == 1
-    assert price(film(duration_ms=10_000, frames=24_000), Wanted(), Features()).units == 10
+    assert price(film(duration_ms=10_000, frames=300), Wanted(), Features()).units == 1
+    assert price(film(duration_ms=10_000, frames=3_000), Wanted(), Features()).units == 10
 
 
 def test_a_film_that_is_longer_than_was_paid_for_is_refused() -> None:

@@ -1,5 +1,6 @@
 """Pictures for somebody to look at: before, mask and after beside each other; and masks that somebody drew."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,8 +13,9 @@ Picture = NDArray[np.uint8]
 Mask = NDArray[np.bool_]
 
 _LONGEST, _GAP = 1200, 8  # of each of the three, in pixels
-HELD_BACK_SIDE = 640  # enough to see how good it is; nobody has paid for it
+UNPAID_SIDE_PX = 320  # longest side of a picture that is shown before it is paid for
 _MIDDLE_GREY = 128
+_STAMP, _STAMP_STEP_PX, _STAMP_DARK, _STAMP_LIGHT = "PREVIEW  ", 26, 40, 230
 _MARGIN = 48  # pixels of the surroundings that a crop shows, at least
 
 
@@ -54,6 +56,35 @@ def _small(picture: Picture, longest: int = _LONGEST) -> Picture:
     if scale >= 1:
         return picture.copy()
     return cv2.resize(picture, None, fx=scale, fy=scale, interpolation=cv2.INTER_AREA)  # type: ignore[return-value]
+
+
+def save_unpaid(target: str, pairs: Sequence[tuple[Picture, Picture]]) -> None:
+    """Write the whole of each picture before and after, small and stamped, to a JPEG file.
+
+    Never a crop: the result could be pasted together from crops at full resolution without paying for it. The stamp
+    is for small pictures, and for those that were cut into pieces before they were uploaded.
+    """
+    rows = [
+        np.hstack([_small(before, UNPAID_SIDE_PX), stamped(_small(after, UNPAID_SIDE_PX))]) for before, after in pairs
+    ]
+    Image.fromarray(np.vstack(rows)).save(target, "JPEG", quality=85)
+
+
+def stamped(picture: Picture) -> Picture:
+    """The picture with a word across all of it: lines of opaque letters, dark and light, no gap larger than a line."""
+    height, width = picture.shape[:2]
+    ink = np.zeros((2, height + width, height + width), np.uint8)
+    for row, baseline in enumerate(range(_STAMP_STEP_PX, height + width, _STAMP_STEP_PX)):
+        start = (-row * 37) % 90 - 90
+        text = _STAMP * (1 + (height + width) // 60)
+        for layer, thickness in ((0, 3), (1, 1)):
+            cv2.putText(ink[layer], text, (start, baseline), cv2.FONT_HERSHEY_SIMPLEX, 0.5, 255, thickness, cv2.LINE_AA)
+    top, left = width // 2, height // 2
+    turn = cv2.getRotationMatrix2D(((height + width) / 2, (height + width) / 2), 30, 1.0)
+    turned = [cv2.warpAffine(each, turn, (height + width, height + width)) for each in ink]
+    dark, light = (each[top : top + height, left : left + width, None].astype(np.float32) / 255 for each in turned)
+    shaded = picture * (1 - dark) + _STAMP_DARK * dark
+    return np.rint(shaded * (1 - light) + _STAMP_LIGHT * light).astype(np.uint8)
 
 
 def save_crops(target: str, before: Picture, after: Picture, changed: Mask, *, longest: int = _LONGEST) -> None:

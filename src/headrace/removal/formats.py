@@ -4,7 +4,7 @@ import io
 import math
 import struct
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -103,6 +103,15 @@ def write(picture: Any, original: Original, path: str, kind: str) -> None:
         original.notes.append("EXIF, resolution and the way it was packed could not be kept")
         plain = {name: value for name, value in original.kept.items() if name == "icc_profile"}
         image.save(path, kind, **plain | _BEST.get(kind, {}))
+
+
+def write_lossless(picture: Any, original: Original, path: str) -> bool:
+    """The same without any loss, where the kind of the file can be written so: False if it cannot."""
+    if kind_of_result(path, original) != "WEBP":
+        return False
+    lossless = replace(original, kind="WEBP", own={"lossless": True})
+    write(picture, lossless, path, "WEBP")
+    return True
 
 
 def _changed_in_place(picture: Any, original: Original, path: str, kind: str) -> bool:

@@ -22,14 +22,17 @@ from headrace.errors import QuotaExhausted
 from headrace.removal.errors import DocumentEncrypted, DocumentSigned
 from headrace.removal.orders import service, store
 from headrace.removal.orders.errors import (
+    DetectionLimit,
     MediaUnsupported,
     NothingHeldBack,
     OrderInvalid,
     PasswordWrong,
+    PreviewLimit,
     RemovalNotFound,
 )
 from headrace.removal.orders.service import EVERYBODY
 from headrace.removal.orders.unlocking import unlock
+from headrace.removal.orders.unpaid import count_preview
 from headrace.removal.passwords import PURPOSE
 from headrace.removal.schemas import (
     DetectIn,
@@ -181,15 +184,17 @@ async def get_removal(task_id: TaskIdPath, caller: Reader, db: Db, response: Res
     "/{task_id}/held-back",
     summary="See a result that was held back",
     response_class=Response,
-    responses={**_JPEG, **problems(RemovalNotFound, NothingHeldBack)},
+    responses={**_JPEG, **problems(RemovalNotFound, NothingHeldBack, PreviewLimit)},
 )
 async def see_held_back(task_id: TaskIdPath, caller: Reader, db: Db, files: FilesDep) -> Response:
-    """Before on the left, after on the right, as a small JPEG: what you would get for `accept_poor`, before you pay
-    for it. It is there where `held_back` says so."""
+    """What you would get for `accept_poor`, before you pay for it: the whole picture before on the left and after on
+    the right, each 320 pixels at most, the right one stamped. It is there where `held_back` says so, for three
+    removals of one file a day and thirty of one user."""
     async with db.transaction() as tx:
         found = await service.get_removal(tx, caller, task_id)
-    if found.held_back is None:
-        raise NothingHeldBack
+        if found.held_back is None:
+            raise NothingHeldBack
+        await count_preview(tx, task_id, found.removal.user_id, found.removal.asset_sha256)
     try:
         picture = await files.storage.read_bytes(found.held_back)
     except ObjectNotFound:
@@ -203,7 +208,7 @@ async def see_held_back(task_id: TaskIdPath, caller: Reader, db: Db, files: File
     status_code=202,
     response_model=TaskOut,
     summary="Look for marks in a file",
-    responses=problems(*_REFUSED, *_CAPPED, *ONCE),
+    responses=problems(*_REFUSED, *_CAPPED, DetectionLimit, *ONCE),
 )
 async def detect_marks(
     asset_id: AssetIdPath,
@@ -216,7 +221,8 @@ async def detect_marks(
     once: DetectOnce,
 ) -> Response:
     """Find out what may be a mark before anything is paid. It is a task that costs nothing: when it has succeeded, its
-    `result` has the `candidates`, and `outcome` says what `AUTO` would do: `FOUND`, `NEEDS_REVIEW` or `NO_MARK`."""
+    `result` has the `candidates`, and `outcome` says what `AUTO` would do: `FOUND`, `NEEDS_REVIEW` or `NO_MARK`.
+    One file can be looked into twenty times a day."""
     wanted = await unlock(files, db, caller, [asset_id], body.wanted())
 
     async def act(tx: Tx) -> Answer:

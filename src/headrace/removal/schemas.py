@@ -1,7 +1,7 @@
 """Removals as they are ordered and shown."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import datetime
 from typing import Annotated, Any, Self
 
@@ -142,6 +142,13 @@ class PriceOut(BaseModel):
     asset_id: str = Field(examples=[_ASSET_ID])
     units: int = Field(examples=[1])
     output_format: str = Field(examples=["jpeg"])
+    pages: int = Field(description="Pages or slides that are priced; 1 of pictures and videos.", examples=[1])
+    seconds: float = Field(
+        description="Of a video: how long it lasts, or would last at 30 frames a second if that is longer.",
+        examples=[0],
+    )
+    frames: int = Field(description="Frames of a video or an animated picture.", examples=[1])
+    pixels: int = Field(description="Of one frame.", examples=[12000000])
 
 
 class QuoteOut(BaseModel):
@@ -155,7 +162,7 @@ class QuoteOut(BaseModel):
     @classmethod
     def of(cls, quote: Quote) -> Self:
         files = [
-            PriceOut(asset_id=each.asset.id, units=each.units, output_format=each.output_format)
+            PriceOut(asset_id=each.asset.id, units=each.units, output_format=each.output_format, **asdict(each.size))
             for each in quote.priced
         ]
         return cls(units=quote.units, left=quote.left, enough=quote.units <= quote.left, files=files)

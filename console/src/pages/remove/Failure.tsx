@@ -34,7 +34,9 @@ export function Failure({ removal, again }: { removal: RemovalOut; again: Again 
   const [chosen, setChosen] = useState<number[]>(certain);
   const price = usePrice([removal.asset_id], removal.quality);
   const code = removal.error_code ?? "";
-  const known = wordFor(removalTexts, code);
+  // No advice to draw a box to users who have drawn one.
+  const shown = code === "NO_MARK" && removal.mode === "MANUAL";
+  const known = wordFor(removalTexts, shown ? "NO_MARK_THERE" : code);
   const asks = ASKS.includes(code);
   // What was taken off by itself and not well enough comes out the same a second time.
   const tried = removal.held_back && removal.mode === "AUTO" && chosen.join() === certain.join();

@@ -5,6 +5,7 @@ import { type AssetOut, api, type CandidateOut, data, type RemovalOut } from "..
 import { Loading } from "../../components";
 import { useText } from "../../i18n";
 import classes from "./MarkedPicture.module.css";
+import { MissingPicture } from "./MissingPicture";
 import { contentUrl, isShown, metaOf, pageUrl, previewUrl, type Size, sizeOf } from "./media";
 import { PagePicker } from "./PagesView";
 import { removalTexts } from "./remove.texts";
@@ -113,6 +114,8 @@ function Marked({
   candidates: readonly CandidateOut[];
   chosen: readonly number[];
 }) {
+  const [broken, setBroken] = useState<string | null>(null);
+  if (broken === url) return <MissingPicture url={url} />;
   return (
     <div
       className={classes.picture}
@@ -125,7 +128,7 @@ function Marked({
           : {}
       }
     >
-      <img src={url} alt={name} />
+      <img src={url} alt={name} onError={() => setBroken(url)} />
       {size && (
         <svg viewBox={`0 0 ${size.width} ${size.height}`} aria-hidden="true">
           {candidates.map((each) => (

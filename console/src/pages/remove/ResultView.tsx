@@ -4,6 +4,7 @@ import { api, data, type RemovalOut, type ResultOut } from "../../api";
 import { Empty, IconPresentation, Loading, ProblemAlert } from "../../components";
 import { useText } from "../../i18n";
 import { CompareSlider } from "./CompareSlider";
+import { MissingPicture } from "./MissingPicture";
 import { compareUrl, contentUrl, isShown, previewUrl, resultPreviewUrl, resultUrl, type Size } from "./media";
 import { PagesView } from "./PagesView";
 import { removalTexts } from "./remove.texts";
@@ -55,7 +56,7 @@ function Pictures({ removal, result }: { removal: RemovalOut; result: ResultOut 
     image.src = contentUrl(removal.asset_id);
   }, [removal.asset_id]);
   if (size === null) return <Loading />;
-  if (size === "none") return <NoPicture />;
+  if (size === "none") return <MissingPicture url={after} />;
   return (
     <CompareSlider
       before={<img src={before} alt={t("before")} draggable={false} />}
@@ -103,7 +104,7 @@ export function Halves({ url }: { url: string }) {
     image.src = url;
   }, [url]);
   if (found === null) return <Loading />;
-  if (found === "none") return <NoPicture />;
+  if (found === "none") return <MissingPicture url={url} />;
   const { before, after, size } = found;
   return (
     <CompareSlider

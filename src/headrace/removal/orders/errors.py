@@ -1,6 +1,6 @@
 """What can go wrong when a removal is ordered."""
 
-from headrace.errors import Invalid, NotFound
+from headrace.errors import Exhausted, Invalid, NotFound
 
 
 class RemovalNotFound(NotFound):
@@ -31,3 +31,15 @@ class OrderInvalid(Invalid):
     """The removal cannot be ordered like this."""
 
     code = "removal_invalid"
+
+
+class PreviewLimit(Exhausted):
+    """Too many results that were not paid for were shown today: order with `accept_poor`, or wait until tomorrow."""
+
+    code = "preview_limit"
+
+
+class DetectionLimit(Exhausted):
+    """Marks were looked for in this file too often today: order the removal, or wait until tomorrow."""
+
+    code = "detection_limit"

@@ -45,12 +45,23 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
+class Size:
+    """What a file is priced by."""
+
+    pages: int = 1
+    seconds: float = 0  # of a video; more than it lasts where it has more frames than are priced as a second
+    frames: int = 1
+    pixels: int = 0  # of one frame
+
+
+@dataclass(frozen=True, slots=True)
 class Priced:
     """A file, what would be made of it, and what that costs."""
 
     asset: Asset
     output_format: str
     units: int
+    size: Size
 
 
 @dataclass(frozen=True, slots=True)

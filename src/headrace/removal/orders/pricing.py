@@ -1,6 +1,7 @@
 """What a removal costs: by what inspection found in the file, and by what the user's plan asks for it."""
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 from headrace.assets.inspection.model import Format
@@ -10,7 +11,7 @@ from headrace.billing.features import Features, MediaType, Quality
 from headrace.removal import media
 from headrace.removal.errors import DocumentEncrypted, DocumentSigned
 from headrace.removal.orders.errors import MediaUnsupported, OrderInvalid
-from headrace.removal.orders.model import Priced, Wanted
+from headrace.removal.orders.model import Priced, Size, Wanted
 from headrace.removal.pipeline.model import Span, changed_pages, paid_seconds
 
 # What can be written, by what is read; the first is what comes out unless somebody says otherwise.
@@ -26,18 +27,23 @@ def price(asset: Asset, wanted: Wanted, features: Features) -> Priced:
         wanted.unlocked.get(asset.id) or facts.get("pages") or 1,
         changed_pages(wanted.pages, wanted.hints, named=bool(wanted.candidates)),
     )
-    units = features.units_for(
-        MediaType(asset.media_type),
-        Quality(wanted.quality),
+    size = Size(
         pages=pages,
         seconds=paid_seconds((facts.get("duration_ms") or 0) / 1000, facts.get("frames") or 0),
+        frames=_frames(facts),
+        pixels=(facts.get("width") or 0) * (facts.get("height") or 0),
     )
+    units = features.units_for(MediaType(asset.media_type), Quality(wanted.quality), **asdict(size))
     animated = asset.media_type == AssetMedia.IMAGE and _frames(facts) > 1
     output = facts["format"] if animated else _output(Format(facts["format"]), wanted.output_format)
-    return Priced(asset, output, units)
+    return Priced(asset, output, units, size)
 
 
 def _require_doable(asset: Asset, facts: dict[str, Any], wanted: Wanted) -> None:
+    if asset.media_type == AssetMedia.OTHER:
+        raise MediaUnsupported(
+            f"{asset.origin_name} is {asset.mime_type}: marks are taken off pictures, videos, PDFs and presentations."
+        )
     if "format" not in facts:
         raise MediaUnsupported(f"{asset.origin_name} was never looked into: upload it again.")
     if asset.media_type == AssetMedia.VIDEO and not media.has_video():

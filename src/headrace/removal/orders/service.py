@@ -12,6 +12,7 @@ from headrace.assets.model import Asset
 from headrace.assets.store import assets
 from headrace.audit import Action, Resource, ResourceType
 from headrace.billing.features import features_of
+from headrace.billing.holds import quota_error
 from headrace.billing.store.entitlements import get_balance
 from headrace.database import Tx
 from headrace.removal import passwords
@@ -20,6 +21,7 @@ from headrace.removal.orders import store
 from headrace.removal.orders.errors import OrderInvalid, RemovalNotFound
 from headrace.removal.orders.model import Priced, Removal, Rights, Wanted
 from headrace.removal.orders.pricing import price
+from headrace.removal.orders.unpaid import count_detection
 from headrace.removal.pipeline.model import RemovalOrder
 from headrace.removal.pipeline.types import DETECT, removal_types
 from headrace.sql import Mark
@@ -69,11 +71,19 @@ async def order(
     ``QuotaExhausted`` if it costs more than is left.
     """
     priced = await _price(tx, caller, asset_ids, wanted)
+    await _require_units(tx, caller, sum(each.units for each in priced))
     batch_id = ids.new("bat") if len(priced) > 1 else None
     placed = [await _place(tx, tasks, caller, each, wanted, rights, batch_id) for each in priced]
     for each in placed:
         await _keep_password(tx, vault, each.task, each.removal.asset_id, wanted)
     return placed
+
+
+async def _require_units(tx: Tx, caller: Caller, needed: int) -> None:
+    """Refuse an order as a whole, by what all of it costs; each of its tasks holds its own units afterwards."""
+    balance = await get_balance(tx, caller.user_id)
+    if needed > balance.left:
+        raise quota_error(needed, balance.left, balance.renews_at)
 
 
 async def _keep_password(tx: Tx, vault: Vault, task: Task, asset_id: str, wanted: Wanted) -> None:
@@ -88,6 +98,7 @@ async def detect(tx: Tx, tasks: Tasks, vault: Vault, caller: Caller, asset_id: s
     await _know(tx, tasks, DETECT)
     spec = TaskSpec(DETECT, _payload(priced, wanted), title=f"Look for marks in {asset.origin_name}"[:255])
     task = await tasks_service.submit_task(tx, tasks, caller, spec, data={"asset_id": asset.id})
+    await count_detection(tx, task.id, caller.user_id, asset.sha256)
     await _keep_password(tx, vault, task, asset.id, wanted)
     return task
 

@@ -14,7 +14,7 @@ from headrace.removal.errors import (
     HintUnusable,
     PictureUnreadable,
 )
-from headrace.removal.pipeline.model import FailureCode, StageReport, paid_seconds
+from headrace.removal.pipeline.model import FailureCode, RemovalOrder, StageReport, paid_seconds
 from headrace.tasks.errors import Fatal
 
 MESSAGES: dict[FailureCode, str] = {
@@ -39,6 +39,11 @@ MESSAGES: dict[FailureCode, str] = {
     FailureCode.TOO_LONG: "It took longer than one file may.",
     FailureCode.ASSET_GONE: "The file is no longer there.",
 }
+
+_NO_MARK_THERE = (
+    "No mark was found where you said it is. Check that the box is in the right place, in pixels of the upright file, "
+    "or draw the mark itself as a mask."
+)
 
 # The core's errors, by their codes.
 CODES: dict[str, FailureCode] = {
@@ -72,9 +77,16 @@ def require_as_paid(inspected: Mapping[str, Any], clip: Mapping[str, Any]) -> No
         )
 
 
-def refusal(report: StageReport) -> Fatal:
+def refusal(report: StageReport, order: RemovalOrder) -> Fatal:
     assert report.refused is not None
     message = report.reason if report.refused is FailureCode.DAMAGED else None
+    if report.refused is FailureCode.NO_MARK and _was_shown(order):
+        message = _NO_MARK_THERE
     if report.refused is FailureCode.POOR_RESULT and report.reason is not None:
         message = f"{report.reason}. {MESSAGES[report.refused]}"
     return failure(report.refused, message)
+
+
+def _was_shown(order: RemovalOrder) -> bool:
+    """Whether the order has boxes or a mask: then the advice to add one is useless."""
+    return order.mask_asset_id is not None or any(hint.boxes or hint.polygons for hint in order.hints)

@@ -16,8 +16,8 @@ Corner = tuple[Number, Number]
 Polygon = Annotated[list[Corner], Field(min_length=3, max_length=500)]
 Span = tuple[Annotated[int, Field(ge=0)], Annotated[int, Field(ge=0)]]  # first and last, both in
 
-# What lasts a second and has more frames than any camera takes is paid for by its frames: the same film, sped up.
-MOST_FRAMES_A_SECOND = 240
+# A second with more frames is priced by its frames: a clip whose timestamps were scaled down is the same work.
+MAX_PRICED_FRAMES_PER_SECOND = 30
 MOST_HINTS = 200
 MOST_CANDIDATES = 50
 
@@ -54,7 +54,7 @@ class FailureCode(StrEnum):
 
 def paid_seconds(seconds: float, frames: int) -> float:
     """What of a clip is paid for."""
-    return max(seconds, frames / MOST_FRAMES_A_SECOND)
+    return max(seconds, frames / MAX_PRICED_FRAMES_PER_SECOND)
 
 
 class Hint(BaseModel):

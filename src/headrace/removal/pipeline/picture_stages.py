@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from headrace.removal import formats
-from headrace.removal.comparison import HELD_BACK_SIDE, read_mask, save_crops
+from headrace.removal.comparison import read_mask, save_crops, save_unpaid
 from headrace.removal.errors import CandidateUnknown, HintUnusable, PictureUnreadable
 from headrace.removal.eye import detecting, keeping
 from headrace.removal.eye.checking import residue
@@ -134,7 +134,7 @@ def held_back(
     order: StageOrder, code: FailureCode, facts: dict[str, Any], before: Picture, after: Picture
 ) -> StageReport:
     """A result that is not handed out; before whoever ordered it takes it as it is, and pays, they see this of it."""
-    save_crops(order.path(Names.HELD_BACK), before, after, mark_of(order).loose, longest=HELD_BACK_SIDE)
+    save_unpaid(order.path(Names.HELD_BACK), [(before, after)])
     return StageReport(facts, keeps=[Names.HELD_BACK], refused=code, reason=facts.get("reason"))
 
 
@@ -147,6 +147,10 @@ def package(order: StageOrder, progress: Progress) -> StageReport:
     progress(40)
     written, _ = formats.read(target)
     facts = check(picture, restored, written, mark, order.order.output_format)
+    if not facts["untouched"] and formats.write_lossless(restored, original, target):
+        # Packed with losses, a detailed picture differs everywhere.
+        written, _ = formats.read(target)
+        facts = check(picture, restored, written, mark, order.order.output_format)
     progress(70)
     code = refusal_of_check(facts, order.order)
     if code is FailureCode.MARK_REMAINS and facts["untouched"]:

@@ -22,8 +22,11 @@ from headrace.assets.model import Asset
 from headrace.assets.results import FIELD, Made, ResultFiles
 from headrace.assets.store import assets
 from headrace.database import Database
+from headrace.errors import HeadraceError
 from headrace.removal import passwords
 from headrace.removal.many import MOST_BYTES
+from headrace.removal.orders.errors import DetectionLimit
+from headrace.removal.orders.unpaid import count_detection
 from headrace.removal.pipeline.batches import list_batch, list_learnt, size_of
 from headrace.removal.pipeline.config import RemoverConfig
 from headrace.removal.pipeline.messages import CODES, TELLING, failure, refusal, require_as_paid
@@ -98,11 +101,27 @@ class Remover:
     async def remove(self, context: TaskContext, order: RemovalOrder) -> dict[str, Any]:
         """The handler of the four media types."""
         async with self._job(context, order) as job:
-            return await job.run()
+            made = await job.run()
+            if order.batch_id is None:  # else others of the batch may still learn the mark from it
+                await self._forget_steps(job)
+            return made
+
+    async def _forget_steps(self, job: "_Job") -> None:
+        """What steps have kept is several times the result, and of no use after it. If the end of the task is lost, the
+        next attempt does the steps again."""
+        try:
+            await job.space.forget_kept()
+        except HeadraceError as exc:  # the sweep finds them
+            log.warning("removal.steps_not_removed", task_id=job.context.task_id, error=exc.code)
 
     async def detect(self, context: TaskContext, order: RemovalOrder) -> dict[str, Any]:
         """The handler of a look: what may be a mark, before anything is paid."""
         async with self._job(context, order) as job:
+            async with self._db.transaction() as tx:  # tasks submitted directly are counted here
+                try:
+                    await count_detection(tx, context.task_id, context.user_id, order.sha256)
+                except DetectionLimit as exc:
+                    raise failure(FailureCode.UNSUPPORTED, exc.message) from None
             return await job.look()
 
     @asynccontextmanager
@@ -246,13 +265,14 @@ class _Job:
                     if report.refused is not None:
                         refused = report
                         if stage is not Stage.DETECTING:  # which has done its part, and found what is told
-                            raise refusal(report)
+                            raise refusal(report, self.order)
                 if stage is Stage.PACKAGING:
                     made = step.detail["result"] if resumed else await self._pack(step)
             if refused is not None:
-                raise refusal(refused)
+                raise refusal(refused, self.order)
             if stage is Stage.DETECTING and (code := self.facts[stage].get("refused")) is not None:
-                raise failure(FailureCode(code))  # by an earlier attempt, which is tried again
+                # By an earlier attempt, which is tried again.
+                raise refusal(StageReport(refused=FailureCode(code)), self.order)
         return made
 
     async def look(self) -> dict[str, Any]:
@@ -261,7 +281,7 @@ class _Job:
             await self.pace.begin(stage)
             report = await self._stage(stage)
             if report.refused not in (None, FailureCode.NO_MARK, FailureCode.NEEDS_REVIEW):
-                raise refusal(report)
+                raise refusal(report, self.order)
             self.candidates = report.candidates
         return {"outcome": report.refused or "FOUND", "candidates": self.candidates, "facts": report.facts}
 

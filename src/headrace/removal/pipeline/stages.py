@@ -11,7 +11,8 @@ from headrace.removal.errors import ModelDamaged, PictureUnreadable, TargetUnusa
 from headrace.removal.pipeline.model import Stage, StageOrder, StageReport
 from headrace.removal.slides import legacy
 from headrace.tasks.context import BlockingTaskContext
-from headrace.tasks.errors import Fatal
+from headrace.tasks.errors import Fatal, LeaseLost
+from headrace.tasks.isolation.errors import ReportFailed
 from headrace.tasks.isolation.preloading import preloads
 
 Progress = Callable[[int], object]
@@ -34,7 +35,7 @@ def run_stage(context: BlockingTaskContext, order: dict[str, Any]) -> dict[str, 
     told = _ORDER.validate_python(order)
     try:
         return asdict(_stage(told)(told, context.progress))
-    except (ModelDamaged, TargetUnusable):
+    except (ModelDamaged, TargetUnusable, ReportFailed, LeaseLost):  # the last two say nothing about the file
         raise
     except HeadraceError as exc:
         raise Fatal(exc.message.replace(f"{told.folder}/", ""), code=exc.code) from exc

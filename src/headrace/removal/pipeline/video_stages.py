@@ -4,14 +4,16 @@ from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 
+import numpy as np
 from PIL import Image
 
 from headrace.removal.candidates import Mode, Outcome
-from headrace.removal.comparison import HELD_BACK_SIDE
+from headrace.removal.comparison import save_unpaid
 from headrace.removal.errors import CandidateUnknown, HintUnusable
 from headrace.removal.pipeline.model import FailureCode, Names, RemovalOrder, StageOrder, StageReport
 from headrace.removal.pipeline.previewing import write_preview
 from headrace.removal.video import job
+from headrace.removal.video.looks import COMPARED_FRAMES
 from headrace.removal.video.model import Candidate, Placed, Quality, Trouble, VideoOrder, VideoReport
 from headrace.removal.video.probing import probe
 
@@ -64,7 +66,7 @@ def inpaint(order: StageOrder, progress: Progress) -> StageReport:
         return StageReport(facts, keeps=[order.result, Names.SIDES])
     keeps: list[str] = []
     if report.check is not None and report.check.held_back:
-        _as_jpeg(order.path(Names.SIDES), order.path(Names.HELD_BACK), longest=2 * HELD_BACK_SIDE)
+        _save_unpaid(order)
         keeps.append(Names.HELD_BACK)
     return StageReport(facts | {"reason": report.reason}, keeps=keeps, refused=_refusal(report))
 
@@ -77,12 +79,18 @@ def package(order: StageOrder, progress: Progress) -> StageReport:
     return StageReport()
 
 
-def _as_jpeg(source: str, target: str, *, longest: int | None = None) -> None:
+def _as_jpeg(source: str, target: str) -> None:
     with Image.open(source) as opened:
-        picture = opened.convert("RGB")
-    if longest is not None:
-        picture.thumbnail((longest, 4 * longest))
-    picture.save(target, "JPEG", quality=90)
+        opened.convert("RGB").save(target, "JPEG", quality=90)
+
+
+def _save_unpaid(order: StageOrder) -> None:
+    """Frames before and after, small and stamped, of a result that nobody has paid for."""
+    with Image.open(order.path(Names.SIDES)) as opened:
+        sides = np.asarray(opened.convert("RGB"))
+    half = sides.shape[1] // 2
+    rows = np.array_split(sides, COMPARED_FRAMES) if len(sides) % COMPARED_FRAMES == 0 else [sides]
+    save_unpaid(order.path(Names.HELD_BACK), [(each[:, :half], each[:, half : 2 * half]) for each in rows])
 
 
 def _asked(order: StageOrder, **more: Any) -> VideoOrder:

@@ -74,6 +74,11 @@ class Workspace:
             await self._storage.put(stored[name], path)
         return stored
 
+    async def forget_kept(self) -> None:
+        """Remove what all steps of this task have stored for those that follow."""
+        for name in await self._storage.list_names(f"{self._prefix}/"):
+            await self._storage.delete(name)
+
     async def restore(self, files: Mapping[str, str], *, of: str | None = None) -> bool:
         """Bring back what an earlier attempt kept, of this task or of another of the same user (``of``); False if it is
         gone or not that task's: then it is made again."""

@@ -77,6 +77,9 @@ class Package:
                 self._trees[name] = etree.fromstring(self.read(name), parser)
             except etree.XMLSyntaxError as exc:
                 raise DocumentUnreadable(f"{self._path}: {name} is broken: {exc}") from exc
+            if self._trees[name].getroottree().docinfo.doctype:
+                del self._trees[name]
+                raise DocumentUnreadable(f"{self._path}: {name} declares XML entities, which no presentation does.")
         return self._trees[name]
 
     def forget(self, name: str) -> None:

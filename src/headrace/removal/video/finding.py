@@ -31,6 +31,7 @@ _MOSTLY = 0.6  # of the samples that have it
 _TOUCHES = 0.2  # of the smaller of two boxes: so much of it in the other, and they belong together
 _COINCIDES, _VISITS = 0.5, 0.1  # of the samples that have one of two, from which on they are the same; if it jumps
 _MOVING_SEEN = 0.5  # the eye's score from which on what moves is looked at further
+MIN_CONTAINED_RATIO = 0.8  # share of a mark's area inside a user-drawn box
 _LOOKED_AT = 360_000  # pixels of a frame, for the first look
 
 
@@ -69,6 +70,45 @@ def find(facts: Facts, samples: list[Sample], *, threads: int, heed: Callable[[f
             if not _passes(moving, each, samples, _COINCIDES if rests else _VISITS)
         ]
     return sorted([*found, *([moving] if moving else [])], key=lambda each: -each.score)
+
+
+def within(boxes: list[Found], found: list[Found], samples: list[Sample]) -> list[Found]:
+    """The findings that lie in a user-drawn box at its time: those are marks."""
+    kept = []
+    for each in found:
+        inside = [box for box in boxes if _lies_in(each, box)]
+        if not inside:
+            continue
+        box = inside[0]
+        times = np.array([box.presence.there[_nearest(samples, seconds)] for seconds, _, _ in each.path], np.bool_)
+        there = times if each.moves else box.presence.there
+        if not (each.which[there] >= 0).any():
+            continue
+        each.which = np.where(there, each.which, -1)
+        each.within = box.within
+        each.score, each.reasons = 1.0, ["somebody said so", *each.reasons]
+        kept.append(each)
+    return kept
+
+
+def _lies_in(found: Found, box: Found) -> bool:
+    top, bottom, left, right = found.inner
+    area = (bottom - top) * (right - left)
+    places = [(down, across) for _, down, across in found.path] or [(0, 0)]
+    return all(
+        _shared((top + down, bottom + down, left + across, right + across), box.inner) >= MIN_CONTAINED_RATIO * area
+        for down, across in places
+    )
+
+
+def _shared(one: Box, other: Box) -> int:
+    down = min(one[1], other[1]) - max(one[0], other[0])
+    across = min(one[3], other[3]) - max(one[2], other[2])
+    return max(0, down) * max(0, across)
+
+
+def _nearest(samples: list[Sample], seconds: float) -> int:
+    return int(np.argmin([abs(each.seconds - seconds) for each in samples]))
 
 
 def _rests(seed: Seed, found: Found, seeds: list[Seed]) -> bool:

@@ -236,13 +236,26 @@ def _looked(
 
 
 def _found(order: VideoOrder, facts: Facts, samples: list[Sample], heed: Callable[[float], object]) -> list[Mark]:
-    if order.told:
-        seen = detecting.told(
-            facts, samples, turning.boxes_as_stored(order, facts), turning.mask_as_stored(order, facts), order.threads,
-            lambda: heed(0.0),
-        )  # fmt: skip
-    else:
-        seen = finding.find(facts, samples, threads=order.threads, heed=heed)
+    if not order.told:
+        return _solved(order, facts, samples, finding.find(facts, samples, threads=order.threads, heed=heed), heed)
+    seen = detecting.told(
+        facts, samples, turning.boxes_as_stored(order, facts), turning.mask_as_stored(order, facts), order.threads,
+        lambda: heed(0.0),
+    )  # fmt: skip
+    listed = _solved(order, facts, samples, seen, heed)
+    boxes = [each for each in seen if each.given is None]
+    if listed or not boxes:
+        return listed
+    # Nothing could be solved from the boxes alone: what is found in the whole clip may lie in one of them.
+    found = finding.within(boxes, finding.find(facts, samples, threads=order.threads, heed=heed), samples)
+    return _solved(order, facts, samples, found, heed)
+
+
+def _solved(
+    order: VideoOrder, facts: Facts, samples: list[Sample], seen: list[detecting.Found],
+    heed: Callable[[float], object],
+) -> list[Mark]:  # fmt: skip
+    """What was seen, with what it is made of; without what that cannot be told of."""
     barred = turning.keep_as_stored(order, facts)
     listed: list[Mark] = []
     for each in seen[:MOST_CANDIDATES]:

@@ -13,7 +13,7 @@ from headrace.removal.video.sampling import Sample
 
 _LONGEST = 960
 _CERTAIN, _DOUBTFUL = (230, 30, 30), (250, 170, 0)
-_ROWS = 4
+COMPARED_FRAMES = 4
 
 
 def overlay(facts: Facts, samples: list[Sample], candidates: list[Candidate], target: str) -> None:
@@ -35,8 +35,8 @@ def overlay(facts: Facts, samples: list[Sample], candidates: list[Candidate], ta
 def compare(facts: Facts, samples: list[Sample], cleaned: Facts, after: list[Sample], target: str) -> None:
     """Frames of the source on the left, the same of the result on the right."""
     pairs = []
-    for number in range(min(_ROWS, len(after))):
-        other = after[round(number * (len(after) - 1) / max(1, _ROWS - 1))]
+    for number in range(min(COMPARED_FRAMES, len(after))):
+        other = after[round(number * (len(after) - 1) / max(1, COMPARED_FRAMES - 1))]
         one = min(samples, key=lambda each: abs(each.seconds - other.seconds))
         pairs.append(np.hstack([_small(_upright(facts, one)), _small(_upright(cleaned, other))]))
     Image.fromarray(np.vstack(pairs)).save(target, "PNG")
