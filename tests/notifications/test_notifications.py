@@ -2,6 +2,7 @@
 
 import asyncio
 from contextlib import aclosing
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -9,11 +10,12 @@ from fastapi import FastAPI
 
 from headrace import outbox
 from headrace.access import Caller
-from headrace.database import Database
+from headrace.database import Database, DatabaseUnavailable
+from headrace.edge.streams import Heartbeat, Revoked, StreamLimits
 from headrace.notifications import service
 from headrace.notifications.consumer import NotificationConsumer
 from headrace.notifications.erasure import ForgetNotifications
-from headrace.notifications.live import InboxConfig, open_inbox
+from headrace.notifications.live import Inbox, open_inbox
 from headrace.notifications.model import Notification
 from headrace.notifications.routes import create_router
 from headrace.outbox import Event
@@ -120,7 +122,7 @@ async def test_nobody_is_told_after_their_end(db: Database) -> None:
 
 @pytest.fixture
 async def app(db: Database) -> Any:
-    async with open_inbox(db, InboxConfig()) as inbox:
+    async with open_inbox(db, StreamLimits()) as inbox:
         yield create_app(edge.services(db), WebConfig(), routers=[create_router(inbox)])
 
 
@@ -204,16 +206,28 @@ async def test_a_stream_that_was_away_for_long_catches_up_at_once(db: Database) 
 
 
 async def test_a_stream_ends_when_it_may_no_longer_be_seen(app: FastAPI, db: Database) -> None:
-    from datetime import timedelta
-
-    from headrace.notifications.live import Inbox, Revoked
-
     ada = await make_user(db, "ada")
 
     async def no() -> bool:
         return False
 
-    inbox = Inbox(db, InboxConfig(heartbeat=timedelta(milliseconds=20)))
+    inbox = Inbox(db, StreamLimits(heartbeat=timedelta(milliseconds=20)))
     events = [each async for each in inbox.follow(ada.user_id, after=None, may_see=no)]
     assert isinstance(events[-1], Revoked)
     assert isinstance(app, FastAPI)
+
+
+async def test_a_stream_goes_on_while_nobody_can_tell_whether_it_may_be_seen(db: Database) -> None:
+    """The access check failed with the database away, and the stream broke off; those of tasks and changes went on."""
+    ada = await make_user(db, "ada")
+    answers: list[bool | Exception] = [DatabaseUnavailable(), RuntimeError("a mistake of ours"), True, False]
+
+    async def may_see() -> bool:
+        answer = answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    inbox = Inbox(db, StreamLimits(heartbeat=timedelta(0)))
+    async with aclosing(inbox.follow(ada.user_id, after=None, may_see=may_see)) as news:
+        assert [type(each) async for each in news] == [Heartbeat] * 3 + [Revoked]

@@ -18,7 +18,7 @@ from headrace.database import Database
 from headrace.webhooks.http.client import LONGEST_BODY, HttpClient, HttpConfig, Reply
 from headrace.webhooks.http.targets import parse_target
 from tests.webhooks import stand
-from tests.webhooks.receiver import Answer, Receiver, Request, hangs, receiving, says
+from tests.webhooks.receiver import OK, Answer, Receiver, Request, hangs, receiving, says
 
 SHORT = timedelta(seconds=1)
 
@@ -28,7 +28,7 @@ async def post(
 ) -> Reply:
     http = HttpClient(HttpConfig(policy=stand.LOCAL), tls=tls)
     try:
-        return await http.post(parse_target(receiver.url, stand.LOCAL), b"{}", {}, timeout=within)
+        return await http.post(parse_target(receiver.url, stand.LOCAL), b"{}", {}, endpoint_id="wep_1", timeout=within)
     finally:
         await http.close()
 
@@ -134,12 +134,59 @@ async def test_redirects_are_not_followed(status: int, db: Database) -> None:
         assert elsewhere.requests == []
 
 
+@pytest.mark.parametrize("surplus_later", [False, True])
+async def test_surplus_bytes_of_one_answer_are_not_the_next_answer(*, surplus_later: bool) -> None:
+    """A receiver that answers twice at once would otherwise decide how the next request fared."""
+
+    async def answers_twice(_: Request, writer: asyncio.StreamWriter) -> None:
+        answer = b"HTTP/1.1 500 X\r\nContent-Length: 0\r\n\r\n"
+        if surplus_later:
+            writer.write(answer)
+            await writer.drain()
+            await asyncio.sleep(0.05)
+            writer.write(OK)
+        else:
+            writer.write(answer + OK)
+
+    http = HttpClient(HttpConfig(policy=stand.LOCAL))
+    async with receiving(answers_twice) as receiver:
+        target = parse_target(receiver.url, stand.LOCAL)
+        for _number in range(3):
+            reply = await http.post(target, b"{}", {}, endpoint_id="wep_1", timeout=timedelta(seconds=30))
+            assert reply.status == 500
+            if surplus_later:
+                await asyncio.sleep(0.2)  # until it has come, or is sure to be read as surplus by the next request
+        assert receiver.connections == 3
+    await http.close()
+
+
+async def test_two_endpoints_of_one_host_share_no_connection() -> None:
+    """Another user's endpoint on the same host: its receiver cannot answer for ours."""
+    http = HttpClient(HttpConfig(policy=stand.LOCAL))
+    async with receiving() as receiver:
+        target = parse_target(receiver.url, stand.LOCAL)
+        for endpoint_id in ("wep_1", "wep_2", "wep_1", "wep_2"):
+            await http.post(target, b"{}", {}, endpoint_id=endpoint_id, timeout=timedelta(seconds=30))
+        assert receiver.connections == 2
+    await http.close()
+
+
+async def test_idle_connections_are_bounded_over_all_endpoints() -> None:
+    http = HttpClient(HttpConfig(policy=stand.LOCAL, kept=2))
+    async with receiving() as receiver:
+        target = parse_target(receiver.url, stand.LOCAL)
+        for endpoint_id in ("wep_1", "wep_2", "wep_3", "wep_3", "wep_1"):
+            await http.post(target, b"{}", {}, endpoint_id=endpoint_id, timeout=timedelta(seconds=30))
+        assert receiver.connections == 4  # the first one's was closed for the third one's
+    await http.close()
+
+
 async def test_connections_are_used_again() -> None:
     http = stand.http_client()
     async with receiving() as receiver:
         target = parse_target(receiver.url, stand.LOCAL)
         for _ in range(20):
-            assert (await http.post(target, b"{}", {}, timeout=SHORT * 30)).status == 204
+            assert (await http.post(target, b"{}", {}, endpoint_id="wep_1", timeout=SHORT * 30)).status == 204
         assert receiver.connections == 1
     await http.close()
 
@@ -201,6 +248,6 @@ async def test_hostile_answers_are_recorded_and_tried_again(db: Database) -> Non
         async with stand.sending(db):
             await stand.until(lambda: stand.is_empty(db))
     rows = await stand.attempts(db)
-    assert sorted(row["status"] for row in rows) == ["DEAD", "DEAD", "RETRYING", "SUCCESS"]
+    assert sorted(row["status"] for row in rows) == ["DEAD", "DEAD", "DEAD", "SUCCESS"]
     assert all(row["error"] for row in rows if row["status"] != "SUCCESS")
     assert all(row["duration_ms"] is not None for row in rows)

@@ -146,7 +146,7 @@ def test_a_good_url_is_written_in_one_way(url: str, normal: str) -> None:
 async def test_a_hostile_answer_is_never_connected_to(answers: list[str]) -> None:
     sockets = Sockets()
     http = client(Names(answers), sockets)
-    reply = await http.post(target(), b"{}", {}, timeout=SECOND)
+    reply = await http.post(target(), b"{}", {}, endpoint_id="wep_1", timeout=SECOND)
     assert (reply.status, reply.kind) == (None, "refused")
     assert "leads to" in (reply.error or "")
     assert sockets.connected == []
@@ -157,9 +157,9 @@ async def test_a_name_that_is_rebound_after_the_check_leads_nowhere_else() -> No
     """The address that was checked is the one that is connected to; each new connection is checked anew."""
     sockets, names = Sockets(), Names(["93.184.215.14"], ["127.0.0.1"])
     http = client(names, sockets)
-    first = await http.post(target(), b"{}", {}, timeout=SECOND)
+    first = await http.post(target(), b"{}", {}, endpoint_id="wep_1", timeout=SECOND)
     assert (first.kind, names.asked, sockets.connected) == ("connection", 1, ["93.184.215.14"])
-    second = await http.post(target(), b"{}", {}, timeout=SECOND)
+    second = await http.post(target(), b"{}", {}, endpoint_id="wep_1", timeout=SECOND)
     assert (second.kind, names.asked, sockets.connected) == ("refused", 2, ["93.184.215.14"])
     await http.close()
 
@@ -167,7 +167,7 @@ async def test_a_name_that_is_rebound_after_the_check_leads_nowhere_else() -> No
 async def test_nat64_to_a_public_address_is_fine() -> None:
     sockets = Sockets()
     http = client(Names(["64:ff9b::5db8:d70e"]), sockets)
-    await http.post(target(), b"{}", {}, timeout=SECOND)
+    await http.post(target(), b"{}", {}, endpoint_id="wep_1", timeout=SECOND)
     assert sockets.connected == ["64:ff9b::5db8:d70e"]
     await http.close()
 
@@ -175,9 +175,11 @@ async def test_nat64_to_a_public_address_is_fine() -> None:
 async def test_allowed_addresses_narrow_further() -> None:
     sockets = Sockets()
     http = client(Names(["93.184.215.14", "1.1.1.1"]), sockets)
-    await http.post(target(), b"{}", {}, timeout=SECOND, allow_ips=networks_of(["1.1.1.0/24"]))
+    await http.post(target(), b"{}", {}, endpoint_id="wep_1", timeout=SECOND, allow_ips=networks_of(["1.1.1.0/24"]))
     assert sockets.connected == ["1.1.1.1"]
-    reply = await http.post(target(), b"{}", {}, timeout=SECOND, allow_ips=networks_of(["9.9.9.9"]))
+    reply = await http.post(
+        target(), b"{}", {}, endpoint_id="wep_1", timeout=SECOND, allow_ips=networks_of(["9.9.9.9"])
+    )
     assert reply.kind == "refused"
     assert "allow_ips" in (reply.error or "")
     assert sockets.connected == ["1.1.1.1"]
@@ -187,8 +189,10 @@ async def test_allowed_addresses_narrow_further() -> None:
 async def test_no_endpoint_uses_a_connection_that_another_policy_made() -> None:
     sockets = Sockets()
     http = client(Names(["93.184.215.14"]), sockets)
-    await http.post(target(), b"{}", {}, timeout=SECOND)
-    reply = await http.post(target(), b"{}", {}, timeout=SECOND, allow_ips=networks_of(["1.1.1.1"]))
+    await http.post(target(), b"{}", {}, endpoint_id="wep_1", timeout=SECOND)
+    reply = await http.post(
+        target(), b"{}", {}, endpoint_id="wep_1", timeout=SECOND, allow_ips=networks_of(["1.1.1.1"])
+    )
     assert reply.kind == "refused"
     await http.close()
 
@@ -196,7 +200,9 @@ async def test_no_endpoint_uses_a_connection_that_another_policy_made() -> None:
 async def test_allowed_addresses_open_nothing_that_is_forbidden() -> None:
     sockets = Sockets()
     http = client(Names(["10.0.0.1"]), sockets)
-    reply = await http.post(target(), b"{}", {}, timeout=SECOND, allow_ips=networks_of(["10.0.0.0/8"]))
+    reply = await http.post(
+        target(), b"{}", {}, endpoint_id="wep_1", timeout=SECOND, allow_ips=networks_of(["10.0.0.0/8"])
+    )
     assert reply.kind == "refused"
     assert sockets.connected == []
     await http.close()

@@ -19,7 +19,9 @@ from headrace.webhooks.errors import DeliveryUnderWay
 from headrace.webhooks.http.addresses import Address
 from headrace.webhooks.http.client import HttpClient, HttpConfig
 from headrace.webhooks.model import EndpointStatus
-from headrace.webhooks.store import queue
+from headrace.webhooks.store import health, queue
+from headrace.webhooks.store.health import Fared
+from headrace.webhooks.store.overview import read_overview
 from tests.webhooks import stand
 from tests.webhooks.receiver import Request, hangs, receiving, says
 
@@ -56,7 +58,7 @@ async def test_failures_are_tried_again_until_the_last_attempt(db: Database) -> 
         async with stand.sending(db):
             await stand.until(lambda: stand.is_empty(db))
     rows = await stand.attempts(db)
-    assert [(row["attempt"], row["status"]) for row in rows] == [(1, "RETRYING"), (2, "RETRYING"), (3, "DEAD")]
+    assert [(row["attempt"], row["status"]) for row in rows] == [(1, "DEAD"), (2, "DEAD"), (3, "DEAD")]
     assert all(row["response_status"] == 500 and row["response_body"] == "broken" for row in rows)
     assert len({row["delivery_id"] for row in rows}) == 3
     assert len(set(receiver.ids)) == 1
@@ -78,7 +80,12 @@ async def test_a_later_attempt_succeeds(db: Database) -> None:
         await stand.relay(db)
         async with stand.sending(db):
             await stand.until(lambda: stand.is_empty(db))
-    assert [row["status"] for row in await stand.attempts(db)] == ["RETRYING", "RETRYING", "SUCCESS"]
+    assert [row["status"] for row in await stand.attempts(db)] == ["DEAD", "DEAD", "SUCCESS"]
+    # Ended attempts stayed RETRYING for ever: the query for what waits gave rows while nothing waited.
+    waits = "SELECT FROM headrace.webhook_deliveries WHERE status IN ('FAILED', 'RETRYING')"
+    assert await db.fetch_alone(waits) == []
+    async with db.transaction() as tx:
+        assert (await read_overview(tx)).given_up == 0
     async with db.transaction() as tx:
         found = await service.get_endpoint(tx, ada, endpoint.id)
     assert found.failing_since is None
@@ -150,6 +157,44 @@ async def test_the_breaker_opens_and_lets_one_through_to_try(db: Database) -> No
         await http.close()
     assert await stand.is_empty(db)
     assert endpoint.id
+
+
+async def test_deliveries_under_way_do_not_lengthen_the_pause_of_the_breaker(db: Database) -> None:
+    """Sixteen that failed together doubled the pause six times: one minute of 503 cost ten minutes."""
+    ada = await stand.make_user(db, "ada")
+
+    async def pause_s() -> float:
+        (row,) = await db.fetch_alone(
+            "SELECT extract(epoch FROM blocked_until - last_failure_at) AS s FROM headrace.webhook_health"
+        )
+        return float(row["s"])
+
+    async with receiving(says(503)) as receiver:
+        endpoint, _ = await stand.make_endpoint(db, ada, receiver.url)
+        await stand.happen(db, ada, 60)
+        await stand.relay(db)
+        http = stand.http_client()
+        sender = stand.sender(db, http)
+        while await sender.run_once():
+            pass
+        assert len(receiver.requests) > 10
+        assert await pause_s() == pytest.approx(30)
+        for expected in (60, 120):
+            await db.fetch_alone("UPDATE headrace.webhook_health SET blocked_until = now()")
+            assert await sender.run_once() == 1
+            assert await pause_s() == pytest.approx(expected)
+        # One that was under way when the breaker opened, and fails only now.
+        until = await db.fetch_alone("SELECT blocked_until FROM headrace.webhook_health")
+        async with db.transaction() as tx:
+            await health.note(tx, [Fared(endpoint.id, False, 3, "HTTP 503", None)], threshold=10)
+        assert await db.fetch_alone("SELECT blocked_until FROM headrace.webhook_health") == until
+        receiver.answer = says(204)
+        await db.fetch_alone("UPDATE headrace.webhook_health SET blocked_until = now()")
+        while await sender.run_once():
+            pass
+        await http.close()
+    rows = await db.fetch_alone("SELECT failures, failed_trials, blocked_until FROM headrace.webhook_health")
+    assert [dict(row) for row in rows] == [{"failures": 0, "failed_trials": 0, "blocked_until": None}]
 
 
 async def test_an_endpoint_that_fails_for_days_is_paused_and_its_owner_told(db: Database) -> None:
@@ -319,7 +364,7 @@ async def test_a_dead_senders_deliveries_are_taken_over_and_its_attempts_stay_on
         await dead._recorder.write(outcomes)
         await http.close()
     rows = await stand.attempts(db)
-    assert [(row["attempt"], row["status"]) for row in rows] == [(1, "RETRYING"), (2, "SUCCESS")] * 3
+    assert [(row["attempt"], row["status"]) for row in rows] == [(1, "DEAD"), (2, "SUCCESS")] * 3
     assert all(row["response_status"] == 204 for row in rows)
     assert await stand.is_empty(db)
 

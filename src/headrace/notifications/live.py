@@ -5,44 +5,22 @@ heartbeat it looks by itself, for a note that was lost.
 """
 
 import asyncio
-import time
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field
-from datetime import timedelta
 
 from headrace import logs
 from headrace.database import Database
+from headrace.edge.streams import Heartbeat, MaySee, Revoked, StreamLimits, stream
 from headrace.errors import HeadraceError
 from headrace.notifications import store
 from headrace.notifications.model import Notification
-from headrace.tasks.live import TooManyStreams
 
 log = logs.get(__name__)
 
 _AT_ONCE = 100
 # Two relays commit in another order than they drew numbers in: so far back a stream looks for what it has not told.
 _WINDOW = 1000
-
-MaySee = Callable[[], Awaitable[bool]]
-
-
-@dataclass(frozen=True, slots=True)
-class InboxConfig:
-    heartbeat: timedelta = timedelta(seconds=10)
-    longest: timedelta = timedelta(minutes=15)
-    most: int = 1000
-    most_per_user: int = 20
-
-
-@dataclass(frozen=True, slots=True)
-class Heartbeat:
-    """Nothing new."""
-
-
-@dataclass(frozen=True, slots=True)
-class Revoked:
-    """Whoever opened the stream may no longer see it; nothing follows."""
 
 
 @dataclass(eq=False, slots=True)
@@ -56,52 +34,43 @@ class _Stream:
 class Inbox:
     """The streams of one process; ``open_inbox`` makes it."""
 
-    def __init__(self, db: Database, config: InboxConfig | None = None) -> None:
+    def __init__(self, db: Database, limits: StreamLimits | None = None) -> None:
         self._db = db
-        self._config = config or InboxConfig()
+        self._limits = limits or StreamLimits()
         self._streams: set[_Stream] = set()
         self._stopped = False
 
     def stop(self) -> None:
         """End all streams: a server that shuts down need not wait for them."""
         self._stopped = True
-        for stream in self._streams:
-            stream.woken.set()
+        for each in self._streams:
+            each.woken.set()
 
     async def run(self) -> None:
         async with aclosing(self._db.listen(store.CHANNEL)) as notes:
             async for note in notes:
-                for stream in self._streams:
-                    if note.resumed or stream.user_id == note.payload:
-                        stream.woken.set()
+                for each in self._streams:
+                    if note.resumed or each.user_id == note.payload:
+                        each.woken.set()
 
     def check_room(self, user_id: str) -> None:
-        own = sum(stream.user_id == user_id for stream in self._streams)
-        if len(self._streams) >= self._config.most or own >= self._config.most_per_user:
-            raise TooManyStreams(retry_after=self._config.heartbeat)
+        self._limits.check_room((each.user_id for each in self._streams), user_id)
 
     async def follow(
         self, user_id: str, *, after: int | None, may_see: MaySee
     ) -> AsyncGenerator[Notification | Heartbeat | Revoked, None]:
         """What comes from now on, or after the one that was seen last."""
-        every = self._config.heartbeat.total_seconds()
-        ends_at = time.monotonic() + self._config.longest.total_seconds()
-        check_at = time.monotonic() + every
-        with await self._open(user_id, after) as stream:
-            while not self._stopped and time.monotonic() < ends_at:
-                stream.woken.clear()
-                if time.monotonic() >= check_at:
-                    if not await may_see():
-                        yield Revoked()
-                        return
-                    check_at = time.monotonic() + every
-                for notification in await self._news(stream):
-                    yield notification
-                try:
-                    async with asyncio.timeout(every):
-                        await stream.woken.wait()
-                except TimeoutError:
-                    yield Heartbeat()
+        with await self._open(user_id, after) as mine:
+            news = stream(
+                lambda: self._news(mine),
+                woken=mine.woken,
+                limits=self._limits,
+                is_stopped=lambda: self._stopped,
+                may_see=may_see,
+            )
+            async with aclosing(news):
+                async for each in news:
+                    yield each
 
     async def _open(self, user_id: str, after: int | None) -> "_Opened":
         async with self._db.transaction(readonly=True) as tx:
@@ -142,8 +111,8 @@ class _Opened:
 
 
 @asynccontextmanager
-async def open_inbox(db: Database, config: InboxConfig | None = None) -> AsyncIterator[Inbox]:
-    inbox = Inbox(db, config)
+async def open_inbox(db: Database, limits: StreamLimits | None = None) -> AsyncIterator[Inbox]:
+    inbox = Inbox(db, limits)
     listening = asyncio.create_task(inbox.run())
     try:
         yield inbox

@@ -13,13 +13,13 @@ from headrace.edge.paging import Page, Paging
 from headrace.edge.problem_details import problems
 from headrace.edge.routing import Router
 from headrace.edge.services import Db
+from headrace.edge.streams import Heartbeat, MaySee, Revoked, TooManyStreams
 from headrace.errors import Denied
 from headrace.notifications import service
 from headrace.notifications.errors import NotificationNotFound
-from headrace.notifications.live import Heartbeat, Inbox, MaySee, Revoked
+from headrace.notifications.live import Inbox
 from headrace.notifications.model import Notification
 from headrace.notifications.schemas import LanguageBody, MarkedOut, NotificationOut, ReadAllIn, UnreadOut
-from headrace.tasks.live import TooManyStreams
 from headrace.tasks.routes.events import EventStream, RevokedOut
 
 router = Router(prefix="/v1/notifications", tags=["Notifications"])

@@ -49,9 +49,9 @@ class DeliveryStatus(StrEnum):
 
     PENDING = "PENDING"
     SUCCESS = "SUCCESS"
-    RETRYING = "RETRYING"  # it failed; another attempt follows
+    RETRYING = "RETRYING"  # it failed; another attempt is due
     FAILED = "FAILED"  # it will not be sent: the endpoint is gone
-    DEAD = "DEAD"  # the last attempt failed, or it waited too long
+    DEAD = "DEAD"  # it failed and is not repeated: another attempt has begun, none is left, or it waited too long
 
 
 @dataclass(frozen=True, slots=True)

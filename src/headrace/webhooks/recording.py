@@ -86,7 +86,7 @@ class Recorder:
             log.warning("webhooks.late", delivery_id=outcome.claimed.delivery_id)
 
     async def _act(self, batch: Sequence[Outcome]) -> None:
-        fared = _fared(batch)
+        fared = _fared(batch, self._config.breaker_threshold)
         if not fared:
             return
         async with self._db.transaction() as tx:
@@ -101,7 +101,7 @@ class Recorder:
                 await automatic.disable_gone(tx, endpoint_id)
 
 
-def _fared(batch: Sequence[Outcome]) -> list[Fared]:
+def _fared(batch: Sequence[Outcome], threshold: int) -> list[Fared]:
     """What is worth writing of each endpoint: nothing of one that did well before, too."""
     by_endpoint: dict[str, list[Outcome]] = {}
     for outcome in batch:
@@ -109,9 +109,10 @@ def _fared(batch: Sequence[Outcome]) -> list[Fared]:
     fared = []
     for endpoint_id, outcomes in sorted(by_endpoint.items()):
         succeeded = any(each.is_success for each in outcomes)
-        failures = 0
+        failures, after_pause = 0, False
         for each in outcomes:
             failures = 0 if each.is_success else failures + 1
+            after_pause = not each.is_success and (after_pause or each.claimed.endpoint_failures >= threshold)
         was_well = all(
             each.claimed.endpoint_failures == 0 and not each.claimed.endpoint.failing_since for each in outcomes
         )
@@ -119,7 +120,7 @@ def _fared(batch: Sequence[Outcome]) -> list[Fared]:
             continue
         last = next((each for each in reversed(outcomes) if not each.is_success), None)
         pause = max((each.pause for each in outcomes if each.pause is not None), default=None)
-        fared.append(Fared(endpoint_id, succeeded, failures, _error(last), pause))
+        fared.append(Fared(endpoint_id, succeeded, failures, _error(last), pause, after_pause))
     return fared
 
 

@@ -5,7 +5,8 @@ from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from headrace.edge.text import Text
+from headrace.edge.instants import Instant
+from headrace.edge.text import Line, Text
 from headrace.edge.vocabulary import AsShown
 from headrace.webhooks.http.targets import LONGEST_URL
 from headrace.webhooks.model import (
@@ -28,7 +29,7 @@ ENDPOINT_ID = "whe_01h455vb4pex5vsknk084sn02q"
 DELIVERY_ID = "whd_01h455vb4pex5vsknk084sn02q"
 EVENT_ID = "evt_01h455vb4pex5vsknk084sn02q"
 
-Name = Annotated[Text, Field(min_length=1, max_length=LONGEST_NAME, examples=["billing"])]
+Name = Annotated[Line, Field(min_length=1, max_length=LONGEST_NAME, examples=["billing"])]
 Url = Annotated[
     Text,
     Field(
@@ -135,8 +136,8 @@ class RotateIn(_Body):
 
 
 class ResendIn(_Body):
-    since: datetime = Field(description="What failed from here on.", examples=[_AT])
-    until: datetime | None = Field(default=None, description="And before this; now by default.")
+    since: Instant = Field(description="What failed from here on.", examples=[_AT])
+    until: Instant | None = Field(default=None, description="And before this; now by default.")
 
 
 class EndpointOut(BaseModel):
@@ -191,8 +192,9 @@ class DeliveryItemOut(BaseModel):
     event_type: str = Field(examples=["task.succeeded"])
     attempt: int = Field(description="Counted from 1 for this event at this endpoint.")
     status: AsShown[DeliveryStatus] = Field(
-        description="`PENDING`: to be sent, or being sent. `RETRYING`: failed, and another attempt follows. `FAILED`: "
-        "not sent again, because the endpoint is gone. `DEAD`: the last attempt failed."
+        description="`PENDING`: to be sent, or being sent. `RETRYING`: failed, and another attempt is due. `FAILED`: "
+        "not sent again, because the endpoint is gone. `DEAD`: failed and not repeated: another attempt has begun, or "
+        "this was the last."
     )
     error: str | None = Field(description="Why there was no answer, or what else is to say.")
     response_status: int | None

@@ -233,6 +233,7 @@ class Sender:
                 target,
                 claimed.body.encode(),
                 headers,
+                endpoint_id=endpoint.id,
                 timeout=timedelta(milliseconds=endpoint.timeout_ms),
                 allow_ips=networks_of(endpoint.allow_ips),
             )

@@ -1,7 +1,7 @@
 """Posting to strangers: one deadline over everything, a few kilobytes of the answer, no redirects, nothing unpacked.
 
-Connections are kept for each host apart. How many are in use at once is the caller's to limit: many endpoints may have
-one host, and none waits here for another's.
+Connections are kept for each endpoint apart: two users may name one host, and the bytes that one user's receiver sends
+must never be read as the answer to another user's request. The caller limits how many connections are in use at once.
 """
 
 import asyncio
@@ -30,8 +30,8 @@ _LONGEST_ERROR = 300
 @dataclass(frozen=True, slots=True)
 class HttpConfig:
     policy: AddressPolicy = field(default_factory=AddressPolicy)
-    kept_per_host: int = 32
-    hosts: int = 1000  # with connections kept; the one unused for longest is closed for another
+    kept_per_endpoint: int = 32
+    kept: int = 512  # idle connections of all endpoints; the one unused for longest is closed for another
     keep_alive: timedelta = timedelta(seconds=30)
     http2: bool = True
 
@@ -68,16 +68,14 @@ class HttpClient:
         self._resolve: Resolve = resolve or self._own_resolver or ThreadedResolver()
         self._backend = backend
         self._tls = tls or httpx.create_ssl_context()
-        self._hosts: OrderedDict[tuple[object, ...], _Host] = OrderedDict()
+        self._idle = _IdleConnections(self._config)
 
     @property
     def policy(self) -> AddressPolicy:
         return self._config.policy
 
     async def close(self) -> None:
-        for host in self._hosts.values():
-            await host.close()
-        self._hosts.clear()
+        await self._idle.close()
         if self._own_resolver is not None:
             self._own_resolver.close()
 
@@ -87,15 +85,20 @@ class HttpClient:
         body: bytes,
         headers: Mapping[str, str],
         *,
+        endpoint_id: str,
         timeout: timedelta,  # noqa: ASYNC109 - over all that is done, name look-up to last byte
         allow_ips: Sequence[Network] | None = None,
     ) -> Reply:
-        """Send this, and give what came of it; whatever the other side does is no exception here."""
+        """Send this, and give what came of it; whatever the other side does is no exception here.
+
+        Connections are reused by the same endpoint alone.
+        """
         started = time.monotonic()
         reading = _Reading()
+        key = (endpoint_id, target.scheme, target.host, target.port, None if allow_ips is None else tuple(allow_ips))
         try:
             async with asyncio.timeout(timeout.total_seconds()):
-                await self._exchange(await self._host(target, allow_ips), target, body, headers, reading)
+                await self._exchange(key, target, body, headers, reading, allow_ips)
         except TimeoutError:
             # The status is the answer. A body that does not end changes nothing about it.
             if reading.status is None:
@@ -108,7 +111,13 @@ class HttpClient:
         return reading.reply(_since(started))
 
     async def _exchange(
-        self, host: "_Host", target: Target, body: bytes, headers: Mapping[str, str], reading: "_Reading"
+        self,
+        key: "_Key",
+        target: Target,
+        body: bytes,
+        headers: Mapping[str, str],
+        reading: "_Reading",
+        allow_ips: Sequence[Network] | None,
     ) -> None:
         url = httpcore.URL(
             scheme=target.scheme.encode(), host=target.host.encode(), port=target.port, target=target.path.encode()
@@ -116,69 +125,27 @@ class HttpClient:
         # Whatever is packed is kept as it came: unpacking would let a few bytes become any number.
         sent = {"Host": target.authority, "Accept-Encoding": "identity", "Content-Length": str(len(body)), **headers}
         request = httpcore.Request("POST", url, headers=list(sent.items()), content=body)
-        connection = await host.take()
+        connection = await self._idle.take(key)
         reused = connection is not None
         try:
-            await host.send(connection or host.make(), request, reading)
+            await self._send(key, connection or self._make(target, allow_ips), request, reading)
         except (httpcore.NetworkError, httpcore.ProtocolError, httpcore.ConnectionNotAvailable):
             # A connection that was kept may be closed by the other side just as we use it.
             if not reused or reading.status is not None:
                 raise
-            await host.send(host.make(), request, reading)
+            await self._send(key, self._make(target, allow_ips), request, reading)
 
-    async def _host(self, target: Target, allow_ips: Sequence[Network] | None) -> "_Host":
-        key = (target.scheme, target.host, target.port, None if allow_ips is None else tuple(allow_ips))
-        host = self._hosts.get(key)
-        if host is None:
-            await self._make_room()
-            backend = GuardedBackend(self._config.policy, self._resolve, allowed=allow_ips, inner=self._backend)
-            origin = httpcore.Origin(target.scheme.encode(), target.host.encode(), target.port)
-            host = self._hosts[key] = _Host(origin, backend, self._tls, self._config)
-        self._hosts.move_to_end(key)
-        return host
-
-    async def _make_room(self) -> None:
-        if len(self._hosts) >= self._config.hosts:
-            _, oldest = self._hosts.popitem(last=False)
-            await oldest.close()  # what is under way there goes on, and is closed when it ends
-
-
-class _Host:
-    """Connections to one host by one policy: those that wait for the next request, the last used first.
-
-    Not httpcore's own pool: that one asks the system about each of its idle connections for every request.
-    """
-
-    def __init__(
-        self, origin: httpcore.Origin, backend: GuardedBackend, tls: ssl.SSLContext, config: HttpConfig
-    ) -> None:
-        self._origin = origin
-        self._backend = backend
-        self._tls = tls
-        self._config = config
-        self._idle: list[httpcore.AsyncHTTPConnection] = []
-        self._is_closed = False
-
-    def make(self) -> httpcore.AsyncHTTPConnection:
+    def _make(self, target: Target, allow_ips: Sequence[Network] | None) -> httpcore.AsyncHTTPConnection:
         return httpcore.AsyncHTTPConnection(
-            self._origin,
+            httpcore.Origin(target.scheme.encode(), target.host.encode(), target.port),
             ssl_context=self._tls,
             keepalive_expiry=self._config.keep_alive.total_seconds(),
             http2=self._config.http2,
-            network_backend=self._backend,
+            network_backend=GuardedBackend(self._config.policy, self._resolve, allowed=allow_ips, inner=self._backend),
         )
 
-    async def take(self) -> httpcore.AsyncHTTPConnection | None:
-        """One that is still open; None if a new one has to be made."""
-        while self._idle:
-            connection = self._idle.pop()
-            if connection.is_idle() and not connection.has_expired():
-                return connection
-            await _close(connection)
-        return None
-
-    async def send(
-        self, connection: httpcore.AsyncHTTPConnection, request: httpcore.Request, reading: "_Reading"
+    async def _send(
+        self, key: "_Key", connection: httpcore.AsyncHTTPConnection, request: httpcore.Request, reading: "_Reading"
     ) -> None:
         try:
             response = await connection.handle_async_request(request)
@@ -190,15 +157,75 @@ class _Host:
             finally:
                 await response.aclose()
         finally:
-            if connection.is_idle() and not self._is_closed and len(self._idle) < self._config.kept_per_host:
-                self._idle.append(connection)
+            if connection.is_idle() and not _has_surplus(connection):
+                await self._idle.keep(key, connection)
             else:
                 await _close(connection)
 
+
+_Key = tuple[object, ...]
+
+
+class _IdleConnections:
+    """Connections that wait for the next request of their endpoint, the last used first.
+
+    Not httpcore's own pool: that one asks the system about each of its idle connections for every request.
+    """
+
+    def __init__(self, config: HttpConfig) -> None:
+        self._config = config
+        self._by_endpoint: dict[_Key, list[httpcore.AsyncHTTPConnection]] = {}
+        self._by_age: OrderedDict[httpcore.AsyncHTTPConnection, _Key] = OrderedDict()
+        self._is_closed = False
+
+    async def take(self, key: _Key) -> httpcore.AsyncHTTPConnection | None:
+        """One that is still open; None if a new one has to be made."""
+        while idle := self._by_endpoint.get(key):
+            connection = idle[-1]
+            self._forget(connection)
+            if connection.is_idle() and not connection.has_expired():
+                return connection
+            await _close(connection)
+        return None
+
+    async def keep(self, key: _Key, connection: httpcore.AsyncHTTPConnection) -> None:
+        """Have it for the endpoint's next request, as far as there is room."""
+        if self._is_closed or len(self._by_endpoint.get(key, ())) >= self._config.kept_per_endpoint:
+            await _close(connection)
+            return
+        self._by_endpoint.setdefault(key, []).append(connection)
+        self._by_age[connection] = key
+        while len(self._by_age) > self._config.kept:
+            oldest = next(iter(self._by_age))
+            self._forget(oldest)
+            await _close(oldest)
+
     async def close(self) -> None:
+        """End all of them; those in use are closed when they are given back."""
         self._is_closed = True
-        while self._idle:
-            await _close(self._idle.pop())
+        while self._by_age:
+            connection = next(iter(self._by_age))
+            self._forget(connection)
+            await _close(connection)
+
+    def _forget(self, connection: httpcore.AsyncHTTPConnection) -> None:
+        key = self._by_age.pop(connection)
+        idle = self._by_endpoint[key]
+        idle.remove(connection)
+        if not idle:
+            del self._by_endpoint[key]
+
+
+def _has_surplus(connection: httpcore.AsyncHTTPConnection) -> bool:
+    """Whether more came than the answer: it would be read as the answer to the next request.
+
+    httpcore has no public name for this. Where its inner names change, connections are closed, and a test fails.
+    """
+    inner = getattr(connection, "_connection", None)
+    if type(inner).__name__ == "AsyncHTTP2Connection":
+        return False  # answers carry the number of their request
+    state = getattr(inner, "_h11_state", None)
+    return state is None or bool(state.trailing_data[0])
 
 
 async def _close(connection: httpcore.AsyncHTTPConnection) -> None:

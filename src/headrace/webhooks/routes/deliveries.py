@@ -1,6 +1,5 @@
 """Reading deliveries, and sending them again."""
 
-from datetime import datetime
 from typing import Annotated
 
 from fastapi import Depends, Query, Response
@@ -9,6 +8,7 @@ from headrace.access import AdminOnly
 from headrace.database import Tx
 from headrace.edge.errors import InvalidCursor
 from headrace.edge.idempotency import ONCE, Answer, Once, idempotent
+from headrace.edge.instants import Instant
 from headrace.edge.paging import Page, Paging
 from headrace.edge.problem_details import problems
 from headrace.edge.routing import Router
@@ -41,8 +41,8 @@ async def list_deliveries(
     event_id: Annotated[str | None, Query(max_length=64)] = None,
     event_type: Annotated[str | None, Query(max_length=128)] = None,
     status: AsShown[DeliveryStatus] | None = None,
-    created_after: datetime | None = None,
-    created_before: datetime | None = None,
+    created_after: Annotated[Instant | None, Query(description="From this time on.")] = None,
+    created_before: Annotated[Instant | None, Query(description="Before this time.")] = None,
     user_id: Owner = None,
 ) -> Page[DeliveryItemOut]:
     """Attempts, newest first."""

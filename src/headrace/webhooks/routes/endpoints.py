@@ -158,19 +158,19 @@ async def resume_endpoint(
 )
 async def rotate_secret(
     endpoint_id: EndpointIdPath,
-    body: RotateIn,
     caller: Writer,
     db: Db,
     hooks: Hooks,
     once: RotateOnce,
     expected: ExpectedVersion,
+    body: RotateIn | None = None,
 ) -> Response:
     """The old secret goes on signing beside the new one for `HEADRACE_WEBHOOK_SECRET_OVERLAP` (a day): change it at the
     receiver meanwhile. If the old one is known to others, rotate twice."""
 
     async def act(tx: Tx) -> Answer:
         endpoint, secret = await service.rotate_secret(
-            tx, hooks, caller, endpoint_id, secret=body.secret, expected=expected
+            tx, hooks, caller, endpoint_id, secret=None if body is None else body.secret, expected=expected
         )
         return Answer(EndpointMadeOut.made(endpoint, secret), status=200, headers={"ETag": etag(endpoint.version)})
 

@@ -11,36 +11,49 @@ from headrace.webhooks.store.endpoints import COLUMNS, endpoint_of
 
 @dataclass(frozen=True, slots=True)
 class Fared:
-    """What one batch of attempts says of an endpoint: the failures since its last success, if there was one."""
+    """What one batch of attempts says of an endpoint: the failures since its last success, if there was one.
+
+    ``after_pause``: one of these failures is the single try that is made when a pause of the breaker is over.
+    """
 
     endpoint_id: str
     succeeded: bool
     failures: int
     error: str | None
     pause: timedelta | None
+    after_pause: bool = False
 
 
 # Once there are as many failures in a row as the threshold, the breaker opens: for half a minute, then twice as long
-# with each try that fails, up to ten minutes. What the endpoint itself asked for counts if it is longer.
+# with each try after a pause that fails, up to ten minutes. Deliveries that were under way when the breaker opened say
+# nothing new: they count as failures, and change neither the pause nor its length. What the endpoint itself asked for
+# counts if it is longer.
 NOTE = """
-INSERT INTO headrace.webhook_health AS health (endpoint_id, failures, blocked_until, last_failure_at, last_error)
-SELECT fared.endpoint_id, fared.failures, nullif(greatest(now() + fared.pause, fared.broken_until), '-infinity'),
+INSERT INTO headrace.webhook_health AS health (
+  endpoint_id, failures, failed_trials, blocked_until, last_failure_at, last_error
+)
+SELECT fared.endpoint_id, fared.failures, fared.trials,
+       nullif(greatest(now() + fared.pause, fared.broken_until), '-infinity'),
        CASE WHEN fared.failures > 0 THEN now() END, fared.error
 FROM (
-  SELECT given.endpoint_id, given.error, given.pause, total.failures,
-         CASE WHEN total.failures >= $6 THEN
-           now() + least(interval '30 seconds' * 2 ^ least(total.failures - $6, 10), interval '10 minutes')
-         ELSE '-infinity' END AS broken_until
-  FROM unnest($1::varchar[], $2::boolean[], $3::integer[], $4::text[], $5::interval[])
-    AS given (endpoint_id, succeeded, failures, error, pause)
+  SELECT given.endpoint_id, given.error, given.pause, total.failures, total.trials,
+         CASE WHEN total.failures < $7 THEN '-infinity'
+              WHEN total.was_open AND NOT given.after_pause THEN known.blocked_until
+              ELSE now() + least(interval '30 seconds' * 2 ^ least(total.trials, 10), interval '10 minutes')
+         END AS broken_until
+  FROM unnest($1::varchar[], $2::boolean[], $3::integer[], $4::text[], $5::interval[], $6::boolean[])
+    AS given (endpoint_id, succeeded, failures, error, pause, after_pause)
   LEFT JOIN headrace.webhook_health AS known ON known.endpoint_id = given.endpoint_id
   CROSS JOIN LATERAL (
-    SELECT given.failures + CASE WHEN given.succeeded THEN 0 ELSE coalesce(known.failures, 0) END AS failures
+    SELECT given.failures + CASE WHEN given.succeeded THEN 0 ELSE coalesce(known.failures, 0) END AS failures,
+           NOT given.succeeded AND coalesce(known.failures >= $7, false) AS was_open,
+           CASE WHEN given.succeeded OR coalesce(known.failures, 0) < $7 THEN 0
+                ELSE known.failed_trials + given.after_pause::integer END AS trials
   ) AS total
   ORDER BY given.endpoint_id
 ) AS fared
 ON CONFLICT (endpoint_id) DO UPDATE
-SET failures = excluded.failures, blocked_until = excluded.blocked_until,
+SET failures = excluded.failures, failed_trials = excluded.failed_trials, blocked_until = excluded.blocked_until,
     last_failure_at = coalesce(excluded.last_failure_at, health.last_failure_at),
     last_error = coalesce(excluded.last_error, health.last_error)
 """
@@ -63,6 +76,7 @@ async def note(tx: Tx, fared: Sequence[Fared], *, threshold: int) -> None:
         [each.failures for each in fared],
         [each.error for each in fared],
         [each.pause for each in fared],
+        [each.after_pause for each in fared],
         threshold,
     )
     if failing := sorted(each.endpoint_id for each in fared if each.failures and not each.succeeded):

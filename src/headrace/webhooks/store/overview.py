@@ -61,6 +61,11 @@ SELECT
     SELECT FROM headrace.webhook_health AS health
     JOIN headrace.webhook_deliveries AS attempt ON attempt.endpoint_id = health.endpoint_id AND attempt.status = 'DEAD'
     WHERE health.last_failure_at > now() - interval '1 day' AND attempt.created_at > now() - interval '1 day'
+      AND NOT EXISTS (  -- an attempt that another one followed
+        SELECT FROM headrace.webhook_deliveries AS later
+        WHERE later.endpoint_id = attempt.endpoint_id AND later.event_id = attempt.event_id
+          AND later.period = attempt.period AND later.attempt = attempt.attempt + 1
+      )
     LIMIT {MOST_COUNTED}
   ) AS counted) AS given_up,
   endpoints.active, endpoints.paused, endpoints.failing, endpoints.disabled,

@@ -111,9 +111,11 @@ WITH attempts AS MATERIALIZED (
   FROM attempts JOIN leased USING (id)
   WHERE NOT attempts.is_pending
 ), followed AS (
-  UPDATE headrace.webhook_deliveries AS last SET next_retry_at = NULL
+  -- RETRYING is what waits for another attempt, and nothing else.
+  UPDATE headrace.webhook_deliveries AS last SET status = 'DEAD', next_retry_at = NULL
   FROM attempts
   WHERE NOT attempts.is_pending AND last.delivery_id = attempts.last_delivery_id AND last.period = attempts.period
+    AND last.status = 'RETRYING'
 )
 SELECT id, endpoint_id, delivery_id, event_id, event_type, request_body::text AS body, leased.attempt, leased.failures,
        leased.losses, leased.leased_until
