@@ -14,6 +14,7 @@ UNCAPPED = Caps(
     delay=timedelta(days=2_000_000),
     payload_bytes=10**9,
     open_tasks=10**6,
+    lanes=10**6,
     schedules=10**6,
     schedule_interval=timedelta(seconds=1),
 )

@@ -45,13 +45,14 @@ SELECT 'tsk_' || lpad(n::text, 24, '0'), 'render', 'SUCCESS' FROM generate_serie
 
 INSERT INTO headrace.workers (id, host, pid, types, concurrency, lease)
 SELECT 'wrk_' || n, 'h', 1, '{common}', 10, '15 s' FROM generate_series(1, 20) AS n;
-INSERT INTO headrace.task_lanes (queue, task_type, user_id)
-SELECT 'q' || n % 5, 'common', 'u_' || n FROM generate_series(1, 10) AS n;
+SELECT headrace.assign_lane('q' || n % 5, 'common', 'u_' || n, '', '{}', false) FROM generate_series(1, 10) AS n;
 INSERT INTO headrace.queues (name, max_running) VALUES ('q1', 100);
-INSERT INTO headrace.task_queue (seq, run_at, lane_id, precedence, task_id, worker, claimed_at, limited)
-SELECT queue_seq, created_at, queue_seq % 10 + 1, 0, id, CASE WHEN held THEN queue_seq % 20 + 1 END,
+INSERT INTO headrace.task_queue (seq, run_at, lane_id, route_id, precedence, task_id, worker, claimed_at, limited)
+SELECT queue_seq, tasks.created_at, lane.id, lane.route_id, 0, tasks.id, CASE WHEN held THEN queue_seq % 20 + 1 END,
        CASE WHEN held THEN now() END, held AND queue_seq % 3 = 0
-FROM headrace.tasks, LATERAL (SELECT queue_seq <= 2000 AS held) AS h
+FROM headrace.tasks
+CROSS JOIN LATERAL (SELECT queue_seq <= 2000 AS held) AS h
+JOIN headrace.task_lanes AS lane ON lane.id = queue_seq % 10 + 1
 WHERE queue_seq IS NOT NULL;
 """
 
@@ -173,7 +174,7 @@ LOOK_UPS: dict[str, tuple[str, tuple[object, ...]]] = {
     "where watched tasks stand": (watching.FIND_POSITIONS, ([TASK] * 50,)),
     "where it stands in the queue": (obstacles.FIND_POSITION, (TASK,)),
     "who takes up a limit": (obstacles.FIND_HOLDERS, ("queue", "q1", USER)),
-    "what goes first": (obstacles.COUNT_AHEAD, (0, 5, datetime.now(UTC), 10**9, ["common"])),
+    "what goes first": (obstacles.COUNT_AHEAD, (0, 5, datetime.now(UTC), 10**9, ["common"], 1)),
     "the names of queues": (queues.LIST_RULES, (100,)),
     "what waits": (queues.COUNT_WAITING, (None,)),
     "what waits, for figures": (queues.COUNT_BACKLOG, (None,)),

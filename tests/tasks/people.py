@@ -69,6 +69,15 @@ async def hire(bench: Bench, **changes: Any) -> Identity:
         return await enter(tx, **{"types": bench.registry.names, **changes})
 
 
+async def have_labels(db: Database, **labels: str) -> None:
+    """A worker that has ended had these labels, so that users may name them."""
+    async with db.transaction() as tx:
+        worker = await enter(tx, [], labels=labels)
+        await tx.execute(
+            "UPDATE headrace.workers SET ended_at = now(), ending = 'STOPPED' WHERE number = $1", worker.number
+        )
+
+
 async def take(bench: Bench, worker: Identity, *, most: int = 100) -> list[Claimed]:
     """Let a worker claim what it can; nothing runs."""
     claimer = Claimer(bench.db, queues=None, types=bench.registry.names, labels={})

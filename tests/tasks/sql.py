@@ -14,6 +14,7 @@ from headrace.database import Database, Row
 from headrace.embedded_postgres import binaries
 from headrace.errors import HeadraceError
 from headrace.tasks.context import TaskContext
+from tests.missing_programs import missing
 
 
 async def submit(db: Database, name: str = "report.build", payload: Any = None, **options: Any) -> str:
@@ -59,7 +60,7 @@ def psql() -> str:
         beside = []
     found = next((str(program) for program in beside if program.exists()), None) or shutil.which("psql")
     if found is None:
-        pytest.skip("there is no psql here")
+        pytest.skip(missing("psql"))
     return found
 
 

@@ -8,7 +8,14 @@ import pytest
 from headrace.database import Tx
 from headrace.erasure import Eraser, NotYet
 from headrace.tasks.context import TaskContext
-from headrace.tasks.erasure import _THE_END_OF_TIME, BLANK, COUNT_NOT_OVER, TO_CANCEL, CancelTasks, EraseTasks
+from headrace.tasks.erasure import (
+    _THE_END_OF_TIME,
+    COUNT_NOT_OVER,
+    TO_BLANK,
+    TO_CANCEL,
+    CancelTasks,
+    EraseTasks,
+)
 from tests.tasks.conftest import Bench
 from tests.tasks.people import tasks_of
 
@@ -66,8 +73,7 @@ async def test_of_a_task_that_is_over_only_the_frame_stays(bench: Bench) -> None
             for payload, user in (("of ada", ada), ("bad", ada), ("of bob", bob))
         ]
         await bench.over(*tasks)
-    for _ in range(2):  # interrupted and begun anew it does the same
-        assert await erase(bench, EraseTasks(), ada) == 2
+    assert [await erase(bench, EraseTasks(), ada) for _ in range(2)] == [2, 0]
     for task_id in tasks[:2]:
         row = await bench.row(task_id)
         assert (row["title"], row["payload"], row["result"], row["error_message"]) == ("(deleted)", None, None, None)
@@ -98,6 +104,34 @@ async def test_however_many_there_are_each_is_reached(bench: Bench) -> None:
     assert await bench.db.fetch_alone("SELECT FROM headrace.tasks WHERE title = 'for ada'") == []
 
 
+async def test_an_interrupted_deletion_blanks_no_row_twice(bench: Bench) -> None:
+    """It began again at the newest task each time, and blanked 158,220 rows a second time instead of going on."""
+    ada = await bench.user("ada")
+    await bench.db.fetch_alone(
+        "INSERT INTO headrace.tasks (id, user_id, task_type, title, status, finished_at, created_at, deleted_at) "
+        "SELECT 'tsk_' || lpad(n::text, 26, '0'), $1, 'note', 'for ada', 'SUCCEEDED', now(), "
+        "now() - n * interval '1 s', CASE WHEN n % 10 = 0 THEN now() END "  # some were deleted by ada herself
+        "FROM generate_series(1, 500) AS n",
+        ada,
+    )
+    await bench.db.fetch_alone(
+        "INSERT INTO headrace.task_logs (task_id, status, message) SELECT id, 'LOG', 'of ada' FROM headrace.tasks"
+    )
+    steps = EraseTasks().erase(bench.db, ada)
+    while await anext(steps) == 0:
+        pass
+    await steps.aclose()  # as if the process had been killed
+    blanked = (
+        "SELECT max(version) AS version, count(*) FILTER (WHERE title = '(deleted)') AS number FROM headrace.tasks"
+    )
+    [row] = await bench.db.fetch_alone(blanked)
+    assert (row["version"], row["number"]) == (1, 200)
+    assert await erase(bench, EraseTasks(), ada) == 300
+    [row] = await bench.db.fetch_alone(blanked)
+    assert (row["version"], row["number"]) == (1, 500)
+    assert await bench.db.fetch_alone("SELECT FROM headrace.task_logs LIMIT 1") == []
+
+
 async def test_its_look_ups_use_an_index(owner_tx: Tx) -> None:
     await owner_tx.execute(
         """
@@ -114,7 +148,7 @@ async def test_its_look_ups_use_an_index(owner_tx: Tx) -> None:
     for sql, args in (
         (TO_CANCEL, ("u_1", 200)),
         (COUNT_NOT_OVER, ("u_1",)),
-        (BLANK, ("u_1", "SUCCEEDED", 200, *_THE_END_OF_TIME)),
+        (TO_BLANK, ("u_1", "SUCCEEDED", 200, *_THE_END_OF_TIME)),
     ):
         plan = "\n".join(row[0] for row in await owner_tx.fetch(f"EXPLAIN {sql}", *args))
         assert "idx_tasks_user_status_created_at" in plan, plan

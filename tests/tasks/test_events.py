@@ -11,6 +11,7 @@ from headrace import ids
 from headrace.access import Caller
 from headrace.database import Database, Tx
 from headrace.outbox.catalogue import EVENT_TYPES, faults
+from headrace.tasks.catalog import declare_types
 from headrace.tasks.context import TaskContext
 from headrace.tasks.errors import Fatal, Snooze
 from headrace.tasks.events import OutboxFollower
@@ -27,6 +28,9 @@ FIELDS = {
     "task_id",
     "type",
     "user_id",
+    "title",
+    "key",
+    "labels",
     "status",
     "attempt",
     "retries",
@@ -280,3 +284,27 @@ async def test_events_carry_the_trace_and_the_request_that_made_them(telling: Be
 
     silent = await telling.submit("noop")
     assert [row["headers_json"] for row in await telling.db.fetch_alone(HEADERS, silent)] == [None]
+
+
+@pytest.mark.parametrize("way", ["program", "request", "SQL"])
+async def test_a_task_tells_its_title_key_and_labels(telling: Bench, way: str) -> None:
+    """A receiver of `task.failed` had to call back to learn which invoice it was about."""
+    telling.registry.task("bill")(lambda _context, _payload: None)
+    async with telling.db.transaction() as tx:
+        await declare_types(tx, telling.registry)
+    labels = {"region": "eu"}
+    async with telling.db.transaction() as tx:
+        if way == "SQL":
+            task_id = await tx.fetchval(
+                "SELECT headrace.submit('bill', title => 'Invoice 4711', labels => $1, idempotency_key => 'inv-4711')",
+                labels,
+            )
+        else:
+            key: dict[str, Any] = {"idempotency_key" if way == "program" else "request_key": "inv-4711"}
+            spec = TaskSpec("bill", title="Invoice 4711", labels=labels, **key)
+            task_id = await telling.submitter.submit(tx, spec, user_id=ids.SYSTEM_USER)
+    [(_, payload)] = await told(telling.db, task_id)
+    assert (payload["title"], payload["key"], payload["labels"]) == ("Invoice 4711", "inv-4711", labels)
+    plain = await telling.submit("bill")
+    [(_, payload)] = await told(telling.db, plain)
+    assert (payload["title"], payload["key"], payload["labels"]) == ("bill", None, {})

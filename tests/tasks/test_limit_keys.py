@@ -32,7 +32,7 @@ from headrace.web.app import create_app
 from headrace.web.config import WebConfig
 from tests.edge import stand
 from tests.tasks.conftest import Bench
-from tests.tasks.people import hire, take
+from tests.tasks.people import have_labels, hire, take
 
 ADA = "u_01h455vb4pex5vsknk084sn02q"
 
@@ -379,4 +379,6 @@ async def test_python_sql_and_rest_take_the_same_labels(limited: Bench, people: 
             assert isinstance(outcome, str | None | TaskSpecInvalid) or getattr(outcome, "sqlstate", "") == "HR005"
         return [reply.status_code == 201, *(not isinstance(outcome, Exception) for outcome in tried)]
 
+    for labels in LABELS[:4]:  # users may name only labels of workers
+        await have_labels(limited.db, **labels)
     assert [await is_taken(labels) for labels in LABELS] == [[True] * 3] * 4 + [[False] * 3] * (len(LABELS) - 4)

@@ -10,9 +10,10 @@ import pytest
 
 from headrace.access import Caller
 from headrace.database import Database
+from headrace.edge.streams import TooManyStreams
 from headrace.tasks import live, service
 from headrace.tasks.context import TaskContext
-from headrace.tasks.live import Event, Kind, TooManyStreams, Watch, WatchConfig
+from headrace.tasks.live import Event, Kind, Watch, WatchConfig
 from headrace.tasks.store.watching import Position
 from tests.conftest import TestServer
 from tests.tasks.conftest import Bench

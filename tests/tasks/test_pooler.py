@@ -31,6 +31,7 @@ from headrace.tasks.reaping import Reaper
 from headrace.tasks.registry import Backoff
 from headrace.tasks.service import cancel_task, retry_task
 from tests.conftest import MakeDatabase, TestServer
+from tests.missing_programs import missing
 from tests.races import engine_types
 from tests.races.engine_program import Options
 from tests.races.engine_stand import crew, submit, until_over
@@ -38,7 +39,7 @@ from tests.tasks.conftest import Bench
 from tests.tasks.people import caller_of, hire, take, tasks_of
 
 PROGRAM = shutil.which("pgbouncer", path=os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin"]))
-pytestmark = pytest.mark.skipif(PROGRAM is None, reason="PgBouncer is not installed: apt-get install pgbouncer")
+pytestmark = pytest.mark.skipif(PROGRAM is None, reason=missing("PgBouncer"))
 
 AT_ONCE = Backoff(first=timedelta(milliseconds=1), jitter=0)
 ADMIN = caller_of(ids.SYSTEM_USER, role=Role.ADMIN)

@@ -198,11 +198,13 @@ async def test_types_are_listed_with_who_is_there_to_run_them(bench: Bench) -> N
 
 BACKLOG = """
 WITH lane AS (
-  INSERT INTO headrace.task_lanes (queue, task_type, user_id)
-  SELECT 'default', 'mail.send', 'u_' || n FROM generate_series(1, 50) AS n RETURNING id
+  SELECT assigned.*
+  FROM generate_series(1, 50) AS n,
+       LATERAL headrace.assign_lane('default', 'mail.send', 'u_' || n, '', '{}', false) AS assigned
 )
-INSERT INTO headrace.task_queue (run_at, lane_id, precedence, task_id)
-SELECT now() - interval '1 minute', lane.id, 0, 'tsk_' || n FROM lane, generate_series(1, $1::int) AS n
+INSERT INTO headrace.task_queue (run_at, lane_id, route_id, precedence, task_id)
+SELECT now() - interval '1 minute', lane.lane_id, lane.route_id, 0, 'tsk_' || n
+FROM lane, generate_series(1, $1::int) AS n
 """
 
 

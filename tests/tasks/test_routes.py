@@ -22,7 +22,7 @@ from headrace.web.config import WebConfig
 from tests.edge import stand
 from tests.open_types import UNCAPPED
 from tests.tasks.conftest import Bench
-from tests.tasks.people import told, trail
+from tests.tasks.people import have_labels, told, trail
 
 FACES = "\N{GRINNING FACE}" * 64
 
@@ -94,6 +94,7 @@ async def test_submit_wait_and_read(bench: Bench, ada: httpx.AsyncClient) -> Non
         "limit_key": "k",
         "labels": {"gpu": "a100"},
     }
+    await have_labels(bench.db, gpu="a100")
     reply = await ada.post("/v1/tasks", json=body)
     assert reply.status_code == 201
     task = reply.json()
@@ -179,6 +180,7 @@ async def test_what_submitting_refuses(ada: httpx.AsyncClient, subtests: pytest.
 async def test_the_largest_labels_and_names_can_be_stored(bench: Bench, ada: httpx.AsyncClient) -> None:
     await declare_queues(bench)
     labels = {f"{number}" + "k" * 62: "v" * 63 for number in range(8)}
+    await have_labels(bench.db, **labels)
     task = await submit(ada, labels=labels, limit_key="\N{GRINNING FACE}" * 226, queue=FACES)
     assert task["labels"] == labels
 

@@ -4,6 +4,7 @@ import asyncio
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from datetime import timedelta
 from itertools import product
 from typing import Any
@@ -32,7 +33,7 @@ from headrace.tasks.registry import Backoff
 from headrace.tasks.why import explain
 from tests.outbox.hearing import want
 from tests.tasks.conftest import Bench
-from tests.tasks.people import hire, person, places, take, tasks_of, told, trail
+from tests.tasks.people import have_labels, hire, person, places, take, tasks_of, told, trail
 
 
 class Order(BaseModel):
@@ -104,6 +105,7 @@ def test_a_program_that_only_runs_tasks_does_not_load_the_web_framework() -> Non
 
 async def test_a_task_is_submitted_and_read(bench: Bench) -> None:  # D-02
     ada = await person(bench)
+    await have_labels(bench.db, gpu="a100")
     task = await submit(bench, ada, payload={"pages": 3}, title="March", priority=7, labels={"gpu": "a100"})
     assert (task.status, task.title, task.payload, task.priority) == (TaskStatus.QUEUED, "March", {"pages": 3}, 7)
     assert (task.user_id, task.attempt, task.retries, task.max_attempts) == (ada.user_id, 0, 0, 4)
@@ -272,9 +274,21 @@ async def test_retries_by_hand_give_the_whole_number_of_attempts_again(bench: Be
     assert (row["attempt"], row["retries"]) == (4, 1)
 
 
+async def test_looking_again_and_again_is_one_event_of_the_trail(bench: Bench) -> None:
+    """`headrace submit --wait` wrote an event for every look: 16,468 in 30 minutes."""
+    ada, root = await person(bench), await person(bench, "root", role=Role.ADMIN)
+    elsewhere = replace(root, who=replace(root.who, client_ip="192.0.2.99"))
+    task = await submit(bench, ada)
+    for caller in (root, root, elsewhere, ada, root):
+        async with bench.db.transaction() as tx:
+            await service.get_task(tx, caller, task.id)
+    assert [row["client_ip"] for row in await trail(bench.db, "read")] == ["192.0.2.7", "192.0.2.99"]
+
+
 async def test_what_was_canceled_is_tried_again_by_hand(bench: Bench) -> None:
     ada = await person(bench)
     await bench.db.fetch_alone("INSERT INTO headrace.queues (name) VALUES ('slow')")
+    await have_labels(bench.db, gpu="a100")
     task = await submit(bench, ada, priority=3, labels={"gpu": "a100"}, limit_key="k", queue="slow")
     (before,) = await places(bench.db, task.id)
     await cancel(bench, ada, task.id)

@@ -34,8 +34,8 @@ FROM generate_series(1, $3::int) AS n,
 
 # As whoever submits makes them.
 LANES = """
-INSERT INTO headrace.task_lanes (queue, task_type, user_id)
-SELECT DISTINCT queue, task_type, user_id FROM headrace.tasks WHERE user_id = $1
+SELECT headrace.assign_lane(queue, task_type, user_id, '', '{}', false)
+FROM (SELECT DISTINCT queue, task_type, user_id FROM headrace.tasks WHERE user_id = $1) AS kinds
 """
 
 

@@ -167,8 +167,10 @@ async def test_counting_those_ahead_stops_at_its_bound(bench: Bench) -> None:
         task = await bench.submit("mail.send", user_id=ada.user_id)
     async with bench.db.transaction() as tx:
         await tx.execute(
-            "INSERT INTO headrace.task_queue (run_at, lane_id, precedence, task_id) SELECT now() - n * interval '1 s', "
-            "q.lane_id, 0, 'x' FROM headrace.task_queue AS q, generate_series(1, $1::int) AS n WHERE task_id = $2",
+            "INSERT INTO headrace.task_queue (run_at, lane_id, route_id, precedence, task_id) "
+            "SELECT now() - n * interval '1 s', "
+            "q.lane_id, q.route_id, 0, 'x' FROM headrace.task_queue AS q, generate_series(1, $1::int) AS n "
+            "WHERE task_id = $2",
             obstacles.MOST_AHEAD,
             task,
         )

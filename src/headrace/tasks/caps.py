@@ -4,7 +4,7 @@ What a type says itself is always allowed. A user who may ask for any priority g
 have any number of open tasks fills the queue of all.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -14,8 +14,10 @@ import orjson
 from headrace.access import Caller
 from headrace.database import Tx
 from headrace.tasks.catalog import Catalog, KnownType
-from headrace.tasks.errors import OverCap, QueueUndeclared
+from headrace.tasks.errors import LabelsUndeclared, OverCap, QueueUndeclared
+from headrace.tasks.limit_keys import limit_key
 from headrace.tasks.model import TaskSpec
+from headrace.tasks.open_tasks import LaneKey
 from headrace.tasks.submit import check_spec
 
 
@@ -29,6 +31,7 @@ class Caps:
     delay: timedelta = timedelta(days=366)
     payload_bytes: int = 64 * 1024
     open_tasks: int = 10_000
+    lanes: int = 200
     schedules: int = 100
     schedule_interval: timedelta = timedelta(minutes=1)
 
@@ -50,6 +53,27 @@ async def check_caps(tx: Tx, catalog: Catalog, caps: Caps, caller: Caller, specs
                     queue=spec.queue,
                 )
             declared.add(spec.queue)
+        await check_labels(tx, spec.labels)
+
+
+async def check_labels(tx: Tx, labels: Mapping[str, str]) -> None:
+    """``LabelsUndeclared`` unless some worker has had all of these: no other worker would ever take the task."""
+    if labels and not await tx.fetchval(HAVE_LABELS, dict(labels)):
+        raise LabelsUndeclared(
+            f"No worker has the labels {', '.join(f'{name}={value}' for name, value in sorted(labels.items()))}: leave "
+            "them out, or ask the operator to start a worker with them.",
+            labels=dict(labels),
+        )
+
+
+def lane_key(caller: Caller, known: KnownType, spec: TaskSpec) -> LaneKey | None:
+    """What tells this task's lane from others of its user; None if it is the lane that its type has anyway."""
+    payload = {} if spec.payload is None else spec.payload
+    key = limit_key(known.name, known.limit_key, spec.limit_key, payload=payload, user_id=caller.user_id)
+    priority = known.priority if spec.priority is None else spec.priority
+    if (not key or key == caller.user_id) and not spec.labels and priority == known.priority:
+        return None
+    return known.name, spec.queue or known.queue, key, tuple(sorted(spec.labels.items())), priority
 
 
 def _check(caps: Caps, known: KnownType, spec: TaskSpec) -> None:
@@ -87,6 +111,9 @@ _SETTINGS = {
     "delay": "DELAY",
     "payload_bytes": "PAYLOAD_LIMIT",
 }
+
+# A worker that has ended counts for as long as its row is kept: a restart refuses nobody.
+HAVE_LABELS = "SELECT EXISTS (SELECT FROM headrace.workers WHERE labels @> $1)"
 
 # By whoever runs the product: an administrator, a program or a worker. A queue that a user has made up is none, and the
 # product's own is not for users.

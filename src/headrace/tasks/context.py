@@ -10,6 +10,7 @@ import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
+from os import PathLike
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -34,6 +35,8 @@ class Reporter(Protocol):
     async def end_step(self, claimed: Claimed, name: str, *, succeeded: bool, detail: Any, millis: int) -> None: ...
 
     async def finish_in(self, claimed: Claimed, connection: Any, result: Any) -> None: ...
+
+    async def save_result(self, claimed: Claimed, path: str, name: str, mime_type: str | None) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,6 +189,20 @@ class TaskContext(_Common):
         """
         await self._reporter.finish_in(self._facts.claimed, connection, result)
 
+    async def save_result(
+        self, path: str | PathLike[str], *, name: str | None = None, mime_type: str | None = None
+    ) -> None:
+        """Give the task's owner a file: a copy of ``path`` becomes the task's result file when the task succeeds.
+
+        The owner downloads it at ``/v1/tasks/{id}/result/content``. ``name`` is the name of the download, by default
+        the file's own; ``mime_type`` its type, by default the type of the name's ending. A task has one result file:
+        the last call counts. If the attempt fails, or the task is no longer this worker's, the file is removed.
+
+        ``BadResult`` if there is no readable file at ``path``. With ``isolation="process"`` the file must be in
+        ``context.scratch``.
+        """
+        await self._reporter.save_result(self._facts.claimed, *_result_file(path, name), mime_type)
+
 
 class BlockingReporter(Protocol):
     """``Reporter`` for code that is not async."""
@@ -225,6 +242,10 @@ class BlockingTaskContext(_Common):
             raise UnknownConnection("This connection is asynchronous: in a def handler it must be a blocking one.")
         self._reporter.call("finish_in", connection, result)
 
+    def save_result(self, path: str | PathLike[str], *, name: str | None = None, mime_type: str | None = None) -> None:
+        """Give the task's owner a file; see ``TaskContext.save_result``."""
+        self._reporter.call("save_result", *_result_file(path, name), mime_type)
+
     @contextmanager
     def step(self, name: str) -> Iterator[Step]:
         """One step, recorded with its outcome and duration; ``step.done`` if an earlier attempt finished it."""
@@ -246,6 +267,12 @@ class BlockingTaskContext(_Common):
 def forget_scratch(root: Path, task_id: str) -> None:
     """Remove a task's scratch folder, if it has one."""
     shutil.rmtree(root / task_id, ignore_errors=True)
+
+
+def _result_file(path: str | PathLike[str], name: str | None) -> tuple[str, str]:
+    # Absolute: the worker, which reads it, may have another current folder than a child process.
+    file = Path(path).absolute()
+    return str(file), name or file.name
 
 
 def _progress(percent: float, eta_seconds: float | None) -> tuple[int, int | None]:

@@ -52,24 +52,27 @@ class CancelTasks:
             pass  # it moved at this very moment: the next look finds it where it is now
 
 
-# Newest first, from where the last batch ended, in the order of the index: each task is looked at once.
+# Newest first, from where the last batch ended, in the order of the index: each task is looked at once. Rows that an
+# interrupted run has blanked are left out; a task that its user deleted still has a title, labels and a limit key.
+TO_BLANK = """
+SELECT id, created_at FROM headrace.tasks
+WHERE user_id = $1 AND status = $2 AND (created_at, id) < ($4, $5)
+  AND (deleted_at IS NULL OR title <> '(deleted)'
+       OR num_nonnulls(payload, result, error_message, labels, limit_key, idempotency_key) > 0)
+ORDER BY created_at DESC, id DESC LIMIT $3
+"""
 BLANK = """
-WITH batch AS (
-  SELECT id, created_at FROM headrace.tasks
-  WHERE user_id = $1 AND status = $2 AND (created_at, id) < ($4, $5)
-  ORDER BY created_at DESC, id DESC LIMIT $3
-), blanked AS (
+WITH blanked AS (
   UPDATE headrace.tasks AS task
   SET title = '(deleted)', payload = NULL, result = NULL, error_message = NULL, labels = NULL, limit_key = NULL,
+      idempotency_key = NULL,
       deleted_at = coalesce(task.deleted_at, now()), updated_at = now(), version = task.version + 1
-  FROM batch
-  WHERE task.id = batch.id
-), steps AS (
-  UPDATE headrace.task_steps SET detail_json = NULL WHERE task_id IN (SELECT id FROM batch)
+  WHERE task.id = ANY ($1)
 )
-SELECT created_at, id FROM batch ORDER BY created_at DESC, id DESC
+UPDATE headrace.task_steps SET detail_json = NULL WHERE task_id = ANY ($1)
 """
-# Apart from the rows: a single task may have written millions of lines.
+# Apart from the rows, and before them: a single task may have written millions of lines, and a row that is blank counts
+# as done.
 DELETE_LOGS = """
 DELETE FROM headrace.task_logs WHERE id IN (SELECT id FROM headrace.task_logs WHERE task_id = ANY ($1) LIMIT $2)
 """
@@ -86,11 +89,14 @@ class EraseTasks:
         for status in sorted(ENDS):
             last = _THE_END_OF_TIME
             while True:
-                async with db.transaction() as tx:
-                    batch = await tx.fetch(BLANK, user_id, status, _BATCH, *last)
-                yield len(batch)
-                async for _ in _delete_logs(db, [row["id"] for row in batch]):
+                async with db.transaction(readonly=True) as tx:
+                    batch = await tx.fetch(TO_BLANK, user_id, status, _BATCH, *last)
+                task_ids = [row["id"] for row in batch]
+                async for _ in _delete_logs(db, task_ids):
                     yield 0  # alive; what is counted are tasks
+                async with db.transaction() as tx:
+                    await tx.execute(BLANK, task_ids)
+                yield len(batch)
                 if len(batch) < _BATCH:
                     break
                 last = (batch[-1]["created_at"], batch[-1]["id"])

@@ -61,6 +61,18 @@ class QueueUndeclared(Invalid):
     code = "queue_undeclared"
 
 
+class LabelsUndeclared(Invalid):
+    """No worker has all of these labels: leave them out, or ask the operator to start a worker with them."""
+
+    code = "labels_undeclared"
+
+
+class TooManyLanes(Exhausted):
+    """Tasks of this user wait under too many different limit keys, labels and priorities."""
+
+    code = "too_many_lanes"
+
+
 class TooManyOpenTasks(Exhausted):
     """Too many tasks of this user wait or run."""
 
@@ -126,6 +138,18 @@ class BadResult(Invalid):
 
     code = "bad_result"
     error_code: ClassVar[ErrorCode] = ErrorCode.BAD_RESULT
+
+
+class ResultFileUnreadable(BadResult):
+    """There is no readable file at the path that was given to save_result."""
+
+    code = "result_file_unreadable"
+
+
+class ResultFilesUnavailable(Unavailable):
+    """This worker has no storage for result files: in a program of your own give Headrace(files_url=…)."""
+
+    code = "result_files_unavailable"
 
 
 # -- what a handler raises on purpose

@@ -19,6 +19,8 @@ from headrace.tasks.model import Change, Transition
 SCHEDULES = "schedules"
 # Who holds what a task costs, whatever its type.
 BILLING = "billing"
+# Who writes down the result file that a handler saved, whatever its type.
+RESULTS = "results"
 # Who writes events that somebody wants, and those that are written whoever wants them.
 OUTBOX = "outbox"
 OUTBOX_ALWAYS = "outbox.always"
@@ -72,6 +74,8 @@ class Followers:
         names = self.of(known)
         if moved.change in _NOT_EVENTS:
             names = known.followers
+        if moved.saved is not None and RESULTS not in names:
+            names = (*names, RESULTS)
         if moved.schedule_uid is not None and SCHEDULES in self._by_name:
             names = (*names, SCHEDULES)
         # Also where nobody is there to hold: what cannot be paid for is refused, and not done for nothing.

@@ -8,7 +8,8 @@ from headrace.database import Json
 from headrace.tasks.catalog import KnownType
 from headrace.tasks.model import TaskSpec
 
-Lanes = dict[tuple[Any, ...], int]
+Lanes = dict[tuple[Any, ...], tuple[int, int]]
+"""The numbers of lanes and of their routes."""
 _NO_MEDIA = (None, None, None, None)
 
 
@@ -46,17 +47,17 @@ WITH given AS MATERIALIZED ({given}
   INSERT INTO headrace.tasks (id, user_id, task_type, title, payload, priority, queue, run_at, max_attempts,
                               timeout_seconds, labels, limit_key, trace_id, schedule_uid, grace_seconds,
                               extension_seconds, input_asset_id, quality_level, mode, output_format, queue_seq,
-                              created_at, queued_at)
+                              idempotency_key, created_at, queued_at)
   SELECT id, user_id, task_type, title, payload, priority, queue, coalesce(run_at, now()), max_attempts,
          timeout_seconds, labels, limit_key, trace_id, schedule_uid, grace_seconds, extension_seconds, input_asset_id,
-         quality_level, mode, output_format, seq,
+         quality_level, mode, output_format, seq, idempotency_key,
          clock_timestamp(),  -- not now(): a hundred thousand of one instant would be one page to sort
          clock_timestamp()   -- in this order: none was queued before it was created
   FROM given
   {returning}
 ), queued AS (
-  INSERT INTO headrace.task_queue (seq, run_at, lane_id, precedence, task_id, units)
-  SELECT seq, coalesce(run_at, now()), lane_id, -priority, id, units
+  INSERT INTO headrace.task_queue (seq, run_at, lane_id, route_id, precedence, task_id, units, delayed)
+  SELECT seq, coalesce(run_at, now()), lane_id, route_id, -priority, id, units, coalesce(run_at > now(), false)
   FROM given
 )
 {result}
@@ -76,9 +77,10 @@ _COLUMNS = {
     "id": "varchar", "user_id": "varchar", "task_type": "varchar", "title": "varchar", "payload": "jsonb",
     "priority": "integer", "queue": "varchar", "run_at": "timestamptz", "max_attempts": "integer",
     "timeout_seconds": "integer", "labels": "jsonb", "limit_key": "varchar", "trace_id": "varchar",
-    "schedule_uid": "varchar", "lane_id": "integer", "grace_seconds": "integer", "extension_seconds": "integer",
+    "schedule_uid": "varchar", "lane_id": "integer", "route_id": "integer", "grace_seconds": "integer",
+    "extension_seconds": "integer",
     "input_asset_id": "varchar", "quality_level": "varchar", "mode": "varchar", "output_format": "varchar",
-    "units": "integer",
+    "units": "integer", "idempotency_key": "varchar",
 }  # fmt: skip
 _NUMBERED = [(f"${number}::{kind}", name) for number, (name, kind) in enumerate(_COLUMNS.items(), 1)]
 # One row has a plan that is kept; one for arrays is made anew each time, and costs more than the row.
@@ -111,8 +113,8 @@ def _row(draft: Draft, lanes: Lanes) -> tuple[object, ...]:
         draft.task_id, draft.user_id, draft.known.name, spec.title or spec.type, draft.payload, draft.priority,
         draft.lane[0], spec.run_at, draft.max_attempts, draft.timeout_seconds,
         dict(spec.labels) if spec.labels else None, draft.lane[3] or None, spec.trace_id, spec.schedule_uid,
-        lanes[draft.lane], draft.grace_seconds, draft.extension_seconds, *(spec.media or _NO_MEDIA),
-        draft.units,
+        *lanes[draft.lane], draft.grace_seconds, draft.extension_seconds, *(spec.media or _NO_MEDIA),
+        draft.units, spec.idempotency_key or spec.request_key,
     )  # fmt: skip
 
 

@@ -8,15 +8,17 @@ a pooler, where LISTEN does not.
 import asyncio
 import re
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from contextlib import aclosing, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import StrEnum
+from functools import partial
 
 from headrace import logs
 from headrace.database import Database, Tx
-from headrace.errors import Exhausted, HeadraceError
+from headrace.edge.streams import Heartbeat, MaySee, Revoked, StreamLimits, stream
+from headrace.errors import HeadraceError
 from headrace.tasks.model import Task
 from headrace.tasks.store import tasks as store
 from headrace.tasks.store import watching
@@ -29,24 +31,9 @@ _LINES = 200
 EVENT_ID = r"^[0-9]{1,10}\.[0-9]{1,10}\.[0-9]{1,18}$"
 
 
-MaySee = Callable[[], Awaitable[bool]]
-"""Whether whoever opened a stream may see its task now; raises ``HeadraceError`` when nobody can tell."""
-
-
-class TooManyStreams(Exhausted):
-    """Too many event streams are open: close one, or ask again later."""
-
-    code = "too_many_streams"
-
-
-@dataclass(frozen=True, slots=True)
-class WatchConfig:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WatchConfig(StreamLimits):
     every: timedelta = timedelta(milliseconds=250)
-    # So often a silent stream says that it is there, and every stream asks whether its user may still look on.
-    heartbeat: timedelta = timedelta(seconds=10)
-    # A stream ends after this, and the client comes back with the last id: so that streams spread over the processes.
-    longest: timedelta = timedelta(minutes=15)
-    most: int = 1000
     most_per_user: int = 50
     reads_at_once: int = 4
 
@@ -132,9 +119,7 @@ class Watch:
 
     def check_room(self, user_id: str) -> None:
         """Refuse a stream too many, while there is still an answer to refuse it with."""
-        own = sum(watcher.user_id == user_id for watcher in self._watchers)
-        if len(self._watchers) >= self._config.most or own >= self._config.most_per_user:
-            raise TooManyStreams(retry_after=self._config.heartbeat)
+        self._config.check_room((watcher.user_id for watcher in self._watchers), user_id)
 
     async def follow(
         self,
@@ -152,45 +137,30 @@ class Watch:
         again at every heartbeat, also while there is so much news that none is sent.
         """
         seen = since or Position(-1, -1, -1 if lines_after is None else lines_after)
-        every = self._config.heartbeat.total_seconds()
-        ends_at = time.monotonic() + self._config.longest.total_seconds()
-        check_at = time.monotonic() + every
         with self._watching(task_id, user_id, seen) as watcher:
-            while not self._stopped and time.monotonic() < ends_at:
-                watcher.moved.clear()
-                allowed: bool | None = True
-                if may_see is not None and time.monotonic() >= check_at:
-                    allowed = await self._ask(may_see, task_id)
-                    if allowed is False:
-                        yield Event(Kind.REVOKED, watcher.seen)
-                        return
-                    if allowed:
-                        check_at = time.monotonic() + every
-                # While nobody can tell, nothing is shown.
-                news = await self._news(watcher) if allowed else []
-                for event in news:
-                    watcher.seen = event.position
-                    yield event
-                    if event.kind is Kind.END:
-                        return
-                if len(news) >= _LINES:
-                    continue  # there may be more where these came from
-                try:
-                    async with asyncio.timeout(every):
-                        await watcher.moved.wait()
-                except TimeoutError:
-                    yield Event(Kind.HEARTBEAT, watcher.seen)
+            news = stream(
+                lambda: self._news(watcher),
+                woken=watcher.moved,
+                limits=self._config,
+                is_stopped=lambda: self._stopped,
+                may_see=None if may_see is None else partial(self._ask, may_see),
+            )
+            async with aclosing(news):
+                async for each in news:
+                    match each:
+                        case Heartbeat():
+                            yield Event(Kind.HEARTBEAT, watcher.seen)
+                        case Revoked():
+                            yield Event(Kind.REVOKED, watcher.seen)
+                        case Event():
+                            watcher.seen = each.position
+                            yield each
+                            if each.kind is Kind.END:
+                                return
 
-    async def _ask(self, may_see: MaySee, task_id: str) -> bool | None:
-        """Whether the user may still see the task; None when nobody can tell."""
-        try:
-            async with self._reading:
-                return await may_see()
-        except HeadraceError as exc:
-            log.warning("watch.unasked", error=exc.code, task_id=task_id)
-        except Exception:
-            log.exception("watch.unasked", task_id=task_id)
-        return None
+    async def _ask(self, may_see: MaySee) -> bool:
+        async with self._reading:
+            return await may_see()
 
     @contextmanager
     def _watching(self, task_id: str, user_id: str, seen: Position) -> Iterator[_Watcher]:
@@ -216,6 +186,8 @@ class Watch:
             return []
         if task is None:
             return [Event(Kind.END, watcher.seen)]
+        if len(lines) >= _LINES:
+            watcher.moved.set()  # there may be more where these came from
         events = []
         position = watcher.seen._replace(version=task.version, attempt=task.attempt)
         if position != watcher.seen:

@@ -11,6 +11,8 @@ WorkerId = NewType("WorkerId", str)
 
 MEDIA_TYPES = frozenset({"IMAGE", "VIDEO", "PDF", "PPT"})
 MEDIA_STEPS = ("PREPROCESSING", "DETECTING", "INPAINTING", "PACKAGING")
+# SQL: the status of a task at work before its first step. Media tasks have no RUNNING (document 002).
+FIRST_STATUS = "CASE WHEN task.task_type IN ('IMAGE', 'VIDEO', 'PDF', 'PPT') THEN 'PREPROCESSING' ELSE 'RUNNING' END"
 DEFAULT_QUEUE = "default"
 LONGEST_TIMEOUT = timedelta(days=366)
 
@@ -119,6 +121,8 @@ class TaskSpec:
     """Of the schedule that fires it."""
     idempotency_key: str | None = None
     """With the same key and user, the same task is given again."""
+    request_key: str | None = None
+    """The idempotency key of the submitting request: shown in the task's events, not compared with anything here."""
     media: Media | None = None
     """For the media types, and only for them."""
     own: bool = False
@@ -231,6 +235,7 @@ class Transition:
     extended_seconds: int | None = None  # for EXTENDED: by how much more
     request_id: str | None = None  # of the request that made it; a worker's have none
     units: int | None = None  # for CREATED and REVIVED: what it costs
+    saved: Mapping[str, Any] | None = None  # for SUCCEEDED: the result file that the handler saved
 
 
 class Outcome(StrEnum):
@@ -270,6 +275,8 @@ class Claimed:
     start_sent: bool = False
     start_told: bool = False
     over: bool = False  # its end is being written: nothing that its handler still reports counts
+    used_noted: bool = False  # whether its handler has said what it used: then a success may release units, too
+    saved: Mapping[str, Any] | None = None  # the result file that its handler saved in this attempt
     finished_in: bool = False  # whether its handler has finished it in a transaction of its own, which may be undone
 
     @property
@@ -289,3 +296,8 @@ class Ending:
     delay: timedelta = timedelta(0)  # for RETRIED and SNOOZED
     spends_attempt: bool = True  # whether a return to the queue counts as a retry
     since: float = 0.0  # monotonic: since when it waits to be written
+
+    @property
+    def may_release_units(self) -> bool:
+        """Whether writing it may give units back, for which the entitlements of the task's owner are locked."""
+        return self.claimed.used_noted or self.outcome in (Outcome.FAILED, Outcome.CANCELED)

@@ -1,12 +1,12 @@
 """How many tasks of a user wait or run, against the cap, without counting them at every submission."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from datetime import timedelta
 
 from headrace.access import Caller
 from headrace.database import Tx
-from headrace.tasks.errors import TooManyOpenTasks
+from headrace.tasks.errors import TooManyLanes, TooManyOpenTasks
 from headrace.tasks.model import TaskStatus
 
 _OPEN = [status.value for status in TaskStatus if not status.is_over]
@@ -23,6 +23,17 @@ SELECT count(*) FROM (
 """
 
 
+LaneKey = tuple[str, str, str, tuple[tuple[str, str], ...], int]
+"""Type, queue, limit key, labels and priority of a task: tasks that are alike in these are claimed in one go."""
+
+LIST_LANES = """
+SELECT DISTINCT task_type, queue, coalesce(limit_key, ''), coalesce(labels, '{}'), priority
+FROM headrace.tasks
+WHERE user_id = $1 AND status = ANY ($2)
+LIMIT $3
+"""
+
+
 class OpenTasks:
     """What one process remembers.
 
@@ -34,6 +45,7 @@ class OpenTasks:
     def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._left: dict[str, tuple[int, float]] = {}  # by user: how many more without a count, and until when
+        self._lanes: dict[str, tuple[set[LaneKey], float]] = {}  # by user: those that were seen, and until when
 
     async def check(self, tx: Tx, caller: Caller, cap: int, more: int) -> None:
         """``TooManyOpenTasks`` if a user would have more tasks that wait or run than users may have."""
@@ -55,3 +67,25 @@ class OpenTasks:
             self._left.clear()
         until = self._clock() + _COUNT_AGAIN_AFTER.total_seconds()
         self._left[caller.user_id] = ((cap - waiting - more) // _PART, until)
+
+    async def check_lanes(self, tx: Tx, caller: Caller, cap: int, wanted: Collection[LaneKey]) -> None:
+        """``TooManyLanes`` if a user's tasks would wait in more lanes than users may use: each is looked at by every
+        worker that can take from it. What was seen counts for a few seconds."""
+        if caller.is_admin or not wanted:
+            return
+        seen, until = self._lanes.get(caller.user_id, (set(), 0.0))
+        if self._clock() >= until:
+            rows = await tx.fetch(LIST_LANES, caller.user_id, _OPEN, cap)
+            seen = {(kind, queue, key, tuple(sorted(labels.items())), rank) for kind, queue, key, labels, rank in rows}
+            until = self._clock() + _COUNT_AGAIN_AFTER.total_seconds()
+        lanes = seen.union(wanted)
+        if len(lanes) > max(cap, len(seen)):
+            raise TooManyLanes(
+                f"A user's tasks may wait under {cap:,} different limit keys, labels and priorities: wait until some "
+                "are over, or use fewer (HEADRACE_USER_LANES).",
+                cap="lanes",
+                most=cap,
+            )
+        if len(self._lanes) >= _MOST_USERS:
+            self._lanes.clear()
+        self._lanes[caller.user_id] = lanes, until

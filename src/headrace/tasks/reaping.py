@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from headrace import logs
-from headrace.database import Database, Row
+from headrace.database import Database, Row, RowsLocked
 from headrace.errors import Unavailable
 from headrace.figures import Figure, Kind
 from headrace.loops import repeat
@@ -68,7 +68,10 @@ class Reaper:
         """Settle what silent workers hold, and give up those that then hold nothing."""
         reaped = Reaped()
         for row in await self._db.fetch_alone(SILENT, now, _WORKERS_AT_ONCE):
-            reaped += await self._reap(Identity(row["number"], row["id"]), now)
+            try:
+                reaped += await self._reap(Identity(row["number"], row["id"]), now)
+            except RowsLocked:  # by whom nobody can say; the other workers' tasks do not wait for it
+                log.warning("reaper.ends_blocked", worker_id=row["id"])
         self._total += reaped
         return reaped
 
@@ -107,6 +110,8 @@ class Reaper:
                 held = await tx.fetch(*asked)
                 settled = await self._writer.write_in(tx, worker, [_ending(row) for row in held])
                 given_up = await tx.fetchval(GIVE_UP, worker.number, now)
+        except RowsLocked as exc:
+            return await self._reap_others(worker, now, held, exc)
         except Unavailable:  # nobody refuses: a later look tries all of it again
             raise
         except Exception:
@@ -122,6 +127,17 @@ class Reaper:
         seqs = [row["seq"] for row in held]
         middle = len(seqs) // 2
         return await self._reap(worker, now, seqs[:middle]) + await self._reap(worker, now, seqs[middle:])
+
+    async def _reap_others(
+        self, worker: Identity, now: datetime | None, held: Sequence[Row], locked: RowsLocked
+    ) -> Reaped:
+        """Settle all but those that wait for another session's open transaction; a later pass settles those."""
+        blocked = {row["seq"] for row in held if row["task_id"] in locked.task_ids or row["user_id"] in locked.user_ids}
+        if not blocked:
+            raise locked
+        log.warning("reaper.ends_blocked", worker_id=worker.id, count=len(blocked))
+        others = [row["seq"] for row in held if row["seq"] not in blocked]
+        return await self._reap(worker, now, others) if others else Reaped()
 
     async def run(self, every: timedelta) -> None:
         await repeat(self.run_once, every, failed="reaper.failed")

@@ -11,10 +11,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from headrace.database import Database, Row
+from headrace.database import Database, Row, Tx
 from headrace.purging import BATCH, Journal, Keeps, Purge, RowRetention, count_with_lines
 from headrace.tasks.keeping import ENDS
-from headrace.tasks.store.tasks import purge_deleted
+from headrace.tasks.store.tasks import HAS_NO_BYTES, purge_deleted
 
 # Rows that one look along the index takes in, whether they go or not: it ends soon also where most of them stay.
 _SLICE = 5000
@@ -110,9 +110,10 @@ ORDER BY updated_at OFFSET $4 LIMIT 1
 # Steps and results go with their task, logs have no foreign key, and runs of schedules keep their row without the task.
 PURGE_SLICE = count_with_lines(
     "tasks",
-    """
+    f"""
 SELECT id FROM headrace.tasks
 WHERE status = $1 AND updated_at >= $2 AND updated_at <= $3 AND (task_type = ANY ($4::text[])) = $5
+  AND {HAS_NO_BYTES}
 ORDER BY updated_at LIMIT $6 FOR UPDATE SKIP LOCKED
 """,
     "task_logs",
@@ -151,3 +152,16 @@ ORDER BY number LIMIT $2 FOR UPDATE SKIP LOCKED
 )
 # What its owner has deleted is gone within minutes, payload, result and logs.
 DELETED = Purge("deleted_tasks", purge_deleted)
+
+_LANE_IDLE_FOR = timedelta(days=1)
+RETIRE_LANES = "SELECT headrace.retire_lanes($1, $2)"
+
+
+async def retire_lanes(tx: Tx, most: int) -> int:
+    """Retire lanes that have no tasks, and delete those that were retired a day ago; gives how many of both."""
+    changed: int = await tx.fetchval(RETIRE_LANES, _LANE_IDLE_FOR, most)
+    return changed
+
+
+# A limit key for each customer, say, makes a lane for each: those that are idle go.
+LANES = Purge("idle_lanes", retire_lanes)

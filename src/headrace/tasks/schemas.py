@@ -1,11 +1,12 @@
 """Tasks as the API shows them."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Annotated, Any, Self
 
-from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-from headrace.edge.text import Text
+from headrace.edge.instants import Instant
+from headrace.edge.text import Line, Text
 from headrace.edge.vocabulary import AsShown
 from headrace.tasks.limit_keys import LONGEST_KEY
 from headrace.tasks.model import LABEL, LONGEST_TIMEOUT, Outcome, StepStatus, Task, TaskSpec, TaskStatus
@@ -20,19 +21,11 @@ MOST_IN_A_BATCH = 1000
 _LONGEST_KEY = LONGEST_KEY - len(f"{_USER_ID}/")
 
 
-def _in_utc(at: datetime) -> datetime:
-    try:
-        return at.astimezone(UTC)
-    except OverflowError:
-        raise ValueError("this is before the first or after the last year that can be stored") from None
-
-
-Instant = Annotated[AwareDatetime, AfterValidator(_in_utc)]
 _LABEL = StringConstraints(min_length=1, max_length=63, pattern=f"^{LABEL}$")
 Labels = Annotated[
     dict[Annotated[str, _LABEL], Annotated[str, _LABEL]], Field(max_length=8, examples=[{"gpu": "a100"}])
 ]
-QueueName = Annotated[Text, Field(min_length=1, max_length=64, examples=["default"])]
+QueueName = Annotated[Line, Field(min_length=1, max_length=64, examples=["default"])]
 
 
 class Answer(BaseModel):
@@ -50,11 +43,11 @@ class Body(BaseModel):
 class TaskIn(Body):
     """A task to submit. What is left out is as the type says."""
 
-    type: Annotated[Text, Field(min_length=1, max_length=255, examples=["report.build"])]
+    type: Annotated[Line, Field(min_length=1, max_length=255, examples=["report.build"])]
     payload: Annotated[
         Any, Field(description="What the handler is given: any JSON that fits the type.", examples=[{"pages": 3}])
     ] = None
-    title: Annotated[Text, Field(min_length=1, max_length=255, examples=["Report for March"])] | None = None
+    title: Annotated[Line, Field(min_length=1, max_length=255, examples=["Report for March"])] | None = None
     queue: QueueName | None = None
     priority: Annotated[
         int | None, Field(ge=-1_000_000, le=1_000_000, description="Higher is taken first.", examples=[0])
@@ -63,7 +56,7 @@ class TaskIn(Body):
     max_attempts: Annotated[int | None, Field(ge=1, le=1000)] = None
     timeout_seconds: Annotated[int | None, Field(ge=1, le=_YEAR_S, description="How long one attempt may take.")] = None
     limit_key: Annotated[
-        Annotated[Text, Field(min_length=1, max_length=_LONGEST_KEY)] | None,
+        Annotated[Line, Field(min_length=1, max_length=_LONGEST_KEY)] | None,
         Field(
             description="Tasks of the type with the same key share its limit per key. It counts among your own tasks,"
             " and is stored as `{user id}/{key}`; an administrator's is stored as it is, and counts among everybody's."

@@ -16,7 +16,7 @@ from headrace.audit import Action, Resource, ResourceType
 from headrace.database import Tx
 from headrace.errors import Invalid
 from headrace.sql import Mark
-from headrace.tasks.caps import Caps, check_caps
+from headrace.tasks.caps import Caps, check_caps, lane_key
 from headrace.tasks.catalog import Catalog, KnownType
 from headrace.tasks.errors import TaskNotFound, TaskNotOver, TaskOver, TaskSpecInvalid, TypeDenied, UnknownTaskType
 from headrace.tasks.followers import Followers
@@ -111,6 +111,9 @@ async def submit_tasks(tx: Tx, tasks: Tasks, caller: Caller, specs: Sequence[Tas
 async def _check_caps(tx: Tx, tasks: Tasks, caller: Caller, specs: Sequence[TaskSpec]) -> None:
     await check_caps(tx, tasks.catalog, tasks.caps, caller, specs)
     await tasks.open_tasks.check(tx, caller, tasks.caps.open_tasks, len(specs))
+    if not caller.is_admin:
+        keys = [lane_key(caller, await tasks.catalog.get(tx, spec.type), _from(caller, spec)) for spec in specs]
+        await tasks.open_tasks.check_lanes(tx, caller, tasks.caps.lanes, {key for key in keys if key is not None})
 
 
 async def _first_refused(tx: Tx, tasks: Tasks, caller: Caller, specs: Sequence[TaskSpec]) -> int:
@@ -156,7 +159,7 @@ async def get_task(tx: Tx, caller: Caller, task_id: str) -> Task:
     """One task, with its payload and its result."""
     task = await _reach(tx, caller, task_id)
     if task.user_id != caller.user_id:
-        await audit.record(tx, caller.who, Action.READ, _resource(task))
+        await audit.record_read(tx, caller.who, _resource(task))
     return seen_by(caller, task)
 
 
@@ -204,6 +207,7 @@ async def cancel_task(tx: Tx, tasks: Tasks, caller: Caller, task_id: str, *, exp
     """Cancel a task: one that waits is over with this commit, one that runs is told to stop and ends soon after.
 
     Canceling twice changes nothing. ``TaskOver`` if it ended otherwise before; a running one may still do so.
+    ``RowsLocked`` if another transaction keeps the owner's units locked for longer than two seconds.
     """
     old, queue_row = await _hold(tx, caller, task_id, expected)
     if old.status is TaskStatus.CANCELED:
@@ -223,10 +227,11 @@ async def _cancel(
     *,
     request_id: str | None = None,
     message: str = _WAITED,
+    patient: bool = True,
 ) -> bool:
     """End it or ask its worker to; False if that was asked before. The caller has locked it, and it is not over."""
     if queue_row is None or queue_row.worker is None:
-        await moves.cancel_waiting(tx, task.id, queue_row, message=message)
+        await moves.cancel_waiting(tx, task.id, queue_row, message=message, patient=patient)
         await _follow(tx, tasks, task, Change.CANCELED, request_id)
         return True
     if task.cancel_requested_at is None:
@@ -235,14 +240,15 @@ async def _cancel(
     return False
 
 
-async def stop_task(tx: Tx, tasks: Tasks, task_id: str, *, message: str = _WAITED) -> bool:
+async def stop_task(tx: Tx, tasks: Tasks, task_id: str, *, message: str = _WAITED, patient: bool = True) -> bool:
     """Cancel a task with something else that ends, its owner's account or a run of a schedule; False if there is
-    nothing to do. The trail hears of it from whoever ends that, and not of the task's title."""
+    nothing to do. The trail hears of it from whoever ends that, and not of the task's title. Without ``patient`` it
+    raises ``RowsLocked`` at once if another transaction has locked the owner's units."""
     queue_row = await moves.lock_task(tx, task_id)
     task = await store.find_task(tx, task_id)
     if task is None or task.status.is_over:
         return False
-    return await _cancel(tx, tasks, task, queue_row, message=message)
+    return await _cancel(tx, tasks, task, queue_row, message=message, patient=patient)
 
 
 async def stop_waiting(tx: Tx, tasks: Tasks, task_ids: Sequence[str], *, message: str) -> int:
@@ -277,6 +283,9 @@ async def retry_task(
     known = await known_or_plain(tx, tasks, old.task_type)
     Rights.of(caller).check(known.name, known.submit)
     await tasks.open_tasks.check(tx, caller, tasks.caps.open_tasks, 1)
+    labels = tuple(sorted((old.labels or {}).items()))
+    lane = old.task_type, old.queue, old.limit_key or "", labels, old.priority
+    await tasks.open_tasks.check_lanes(tx, caller, tasks.caps.lanes, {lane})
     cost = units(old.task_type, known.units, old.payload)
     await moves.requeue(tx, old.id, message="Tried again by hand.", units=cost)
     await _follow(tx, tasks, old, Change.REVIVED, caller.who.request_id, cost)

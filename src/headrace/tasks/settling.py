@@ -16,10 +16,14 @@ log = logs.get(__name__)
 _AT_ONCE = 1000
 
 SETTLE = "SELECT headrace.settle_tasks($1, $2) AS settled"
+ADOPT = "SELECT headrace.adopt_queue_rows($1) AS adopted"
 
 
 async def run_once(db: Database, types: Sequence[str]) -> int:
-    """Settle what waits for these types, which are declared, in batches; gives how many tasks."""
+    """Settle what waits for these types, which are declared, in batches; gives how many tasks. Rows of the queue that a
+    program of an earlier release wrote are made claimable first."""
+    while (await db.fetch_alone(ADOPT, _AT_ONCE))[0]["adopted"] == _AT_ONCE:
+        pass
     total = 0
     while True:
         settled: int = (await db.fetch_alone(SETTLE, list(types), _AT_ONCE))[0]["settled"]

@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -23,6 +24,7 @@ _PRIORITIES = range(-1_000_000, 1_000_001)
 # Rows a statement: larger arrays gain nothing, hold more memory on both sides, and leave one side idle for longer.
 _ROWS = 1000
 _LANES_KEPT = 100_000
+_LANES_KEPT_S = 3600.0
 _LABELS = 8
 _LABEL = re.compile(LABEL)
 _TEXTS = {"title": 255, "queue": 64, "limit_key": LONGEST_KEY, "trace_id": 64, "schedule_uid": 255}
@@ -39,13 +41,14 @@ class SubmitConfig:
 
 
 class Submitter:
-    """Turns specs into tasks. It lives on with what it remembers: the numbers of lanes, which never change."""
+    """Turns specs into tasks. It remembers the numbers of lanes, for as long as they are certain to exist."""
 
     def __init__(self, catalog: Catalog, followers: Followers, config: SubmitConfig | None = None) -> None:
         self._catalog = catalog
         self._followers = followers
         self._config = config or SubmitConfig()
         self._lanes: Lanes = {}
+        self._lanes_since = time.time()
         self._types: dict[str, KnownType] = {}
 
     @property
@@ -82,6 +85,7 @@ class Submitter:
         Unless they are ``trusted``, the user must be one who may submit them.
         """
         rights = TRUSTED if trusted or user_id == ids.SYSTEM_USER else None
+        self._forget_old_lanes()
         known = self._needs_no_look(specs, rights)
         if known and len(specs) <= _ROWS:
             drafts = [self._draft(spec, self._types[spec.type], user_id) for spec in specs]
@@ -93,11 +97,16 @@ class Submitter:
                 self._stream(tx, specs, user_id) if known else self._submit(tx, specs, user_id, rights)
             )
         # Only now: a lane that was made in a transaction that is rolled back is none.
-        if len(self._lanes) > _LANES_KEPT:  # a limit key for each customer, say, adds up
-            self._lanes.clear()
         self._lanes.update(lanes)
         self._types.update({draft.known.name: draft.known for draft in drafts})
         return [draft.task_id for draft in drafts]
+
+    def _forget_old_lanes(self) -> None:
+        """A lane without tasks is deleted a day after it was retired (headrace.retire_lanes): nobody may remember one
+        for that long. And a limit key for each customer, say, adds up."""
+        if len(self._lanes) > _LANES_KEPT or time.time() - self._lanes_since > _LANES_KEPT_S:
+            self._lanes.clear()
+            self._lanes_since = time.time()
 
     async def is_metered(self, tx: Tx, type_name: str) -> bool:
         """Whether tasks of this type cost something: the database may refuse them after they were written."""
@@ -210,11 +219,14 @@ class Submitter:
         draft.task_id = row["result_task_id"]
 
     async def _lanes_of(self, tx: Tx, drafts: Iterable[Draft]) -> Lanes:
+        self._forget_old_lanes()
         wanted = {draft.lane for draft in drafts}
         numbers = {lane: self._lanes[lane] for lane in wanted & self._lanes.keys()}
-        for lane in sorted(wanted - numbers.keys(), key=repr):  # in one order: two submitters make none deadlock
+        for lane in sorted(wanted - numbers.keys(), key=repr):
             queue, task_type, user_id, key, labels, only_once = lane
-            numbers[lane] = await tx.fetchval(GET_LANE, queue, task_type, user_id, key, dict(labels), only_once)
+            row = await tx.fetchrow(ASSIGN_LANE, queue, task_type, user_id, key, dict(labels), only_once)
+            assert row is not None
+            numbers[lane] = row["lane_id"], row["route_id"]
         return numbers
 
     async def _insert(self, tx: Tx, drafts: Sequence[Draft], lanes: Lanes) -> None:
@@ -259,7 +271,7 @@ FIND_KEY = """
 SELECT request_hash, result_task_id FROM headrace.idempotency_keys
 WHERE scope = 'tasks.submit' AND user_id = $1 AND idempotency_key = $2
 """
-GET_LANE = "SELECT headrace.lane($1, $2, $3, $4, $5, $6)"
+ASSIGN_LANE = "SELECT lane_id, route_id FROM headrace.assign_lane($1, $2, $3, $4, $5, $6)"
 
 
 def is_own(type_name: str) -> bool:

@@ -1,5 +1,6 @@
 """Why is this not running? Everything that stands between a task and its start, for people and for programs."""
 
+import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -17,6 +18,7 @@ from headrace.tasks.store.workers import SeenWorker
 
 _MOST_WORKERS = 1000
 _NAMES = 20
+_ORDINARY_S = 0.5  # a transaction that has locked units for less is ordinary work
 
 
 class Code(StrEnum):
@@ -25,6 +27,7 @@ class Code(StrEnum):
     OVER = "over"
     RUNNING = "running"
     STOPPING = "stopping"
+    UNITS_LOCKED = "units_locked"
     NOT_QUEUED = "not_queued"
     SCHEDULED = "scheduled"
     BACKING_OFF = "backing_off"
@@ -62,7 +65,8 @@ async def explain(tx: Tx, caller: Caller, task_id: str) -> Explanation:
     task = await get_task(tx, caller, task_id)
     standing = await store.find_position(tx, task.id)
     if standing is None:
-        return Explanation(task, [_not_waiting(task)])
+        locked = [] if task.status.is_over else await _units_locked(tx, caller, task)
+        return Explanation(task, [*locked, _not_waiting(task)])
     reasons: list[Reason] = []
     if not standing.due:
         reasons.append(_not_due(task, standing.run_at))
@@ -123,6 +127,29 @@ def _not_waiting(task: Task) -> Reason:
             {**facts, "cancel_requested_at": task.cancel_requested_at},
         )
     return Reason(Code.RUNNING, f"It is running: on {task.worker_id} since {_time(task.started_at)}.", facts)
+
+
+async def _units_locked(tx: Tx, caller: Caller, task: Task) -> list[Reason]:
+    """Whose open transaction keeps the end of a task from being written. Only administrators learn who that session
+    is."""
+    sessions = await store.find_unit_lockers(tx, task.id)
+    if any(each["age"] is None for each in sessions):  # hidden from this role: is it more than ordinary work?
+        await asyncio.sleep(_ORDINARY_S)
+        still = {each["pid"] for each in await store.find_unit_lockers(tx, task.id)}
+        sessions = [each for each in sessions if each["pid"] in still]
+    reasons = []
+    for each in sessions:
+        if each["age"] is not None and each["age"] < _ORDINARY_S:
+            continue
+        age = "" if each["age"] is None else f", open for {each['age']:.0f} s,"
+        who = f"{each['application'] or each['user']}, pid {each['pid']}" if caller.is_admin else f"pid {each['pid']}"
+        facts = each if caller.is_admin else {"pid": each["pid"], "age": each["age"]}
+        text = (
+            f"Another session's transaction ({who}){age} has locked the units that are held for it: if it fails or is "
+            "canceled, its end is written when that transaction has ended."
+        )
+        reasons.append(Reason(Code.UNITS_LOCKED, text, facts))
+    return reasons
 
 
 def _not_due(task: Task, run_at: datetime) -> Reason:

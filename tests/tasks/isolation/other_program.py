@@ -4,6 +4,7 @@ import ctypes
 import os
 import socket
 import subprocess
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -63,7 +64,38 @@ def run_shut_in(context: BlockingTaskContext, payload: dict[str, str]) -> dict[s
         "run": _outcome(lambda: subprocess.run(["/bin/true"], check=False)),
         "reopen": _outcome(Path(f"/proc/self/fd/{handed}").read_text),
         "socket": _outcome(socket.socket),
+        "fork": _outcome(_fork),
+        "setsid": _outcome(os.setsid),
+        "chmod": _outcome(lambda: Path(payload["secret"]).chmod(0o777)),
+        "fchmod": _outcome(lambda: os.fchmod(handed, 0o777)),
+        "chown": _outcome(lambda: os.chown(payload["secret"], 1, 1)),
+        "utime": _outcome(lambda: os.utime(payload["secret"], (0, 0))),
+        "chroot": _outcome(lambda: os.chroot(payload["folder"])),
+        "setxattr": _outcome(lambda: os.setxattr(payload["secret"], "user.mark", b"x")),
+        "capabilities": sorted(
+            {
+                line.partition(":")[2].strip()
+                for line in Path("/proc/self/status").read_text().splitlines()
+                if line.startswith(("CapEff", "CapPrm", "CapBnd"))
+            }
+        )
+        if os.getuid() == 0
+        else ["0" * 16],
+        "thread": _in_thread(),
     }
+
+
+def _fork() -> None:
+    if os.fork() == 0:
+        os._exit(0)
+
+
+def _in_thread() -> str:
+    done: list[str] = []
+    thread = threading.Thread(target=lambda: done.append("ran"))
+    thread.start()
+    thread.join()
+    return done[0]
 
 
 def _outcome(attempt: Callable[[], object]) -> str | None:

@@ -209,6 +209,19 @@ def stubborn(context: BlockingTaskContext, payload: str) -> None:
             time.sleep(60)
 
 
+@task("leaves_a_daemon")
+def leaves_a_daemon(context: BlockingTaskContext, payload: str) -> int:
+    """Forks twice, as daemons do, writes the id of the second process, and ends without it."""
+    if (first := os.fork()) == 0:
+        if (second := os.fork()) == 0:
+            time.sleep(600)
+            os._exit(0)
+        tell(payload, second)
+        os._exit(0)
+    os.waitpid(first, 0)
+    return os.getpid()
+
+
 @task("terminates_its_own")
 def terminates_its_own(context: BlockingTaskContext, payload: Any) -> list[int | None]:
     program = subprocess.Popen([sys.executable, "-I", "-S", "-c", "import time; time.sleep(60)"])
@@ -333,6 +346,31 @@ def offline(context: BlockingTaskContext, payload: Any) -> dict[str, Any]:
     found["program"] = run.stderr.splitlines()[-1]
     asyncio.run(asyncio.sleep(0))
     return found
+
+
+@task("escapes")
+def escapes(context: BlockingTaskContext, payload: str) -> dict[str, str | None]:
+    def in_fork(act: Callable[[], object]) -> str | None:
+        read, write = os.pipe()
+        if os.fork() == 0:
+            try:
+                act()
+            except OSError as exc:
+                os.write(write, type(exc).__name__.encode())
+            os._exit(0)
+        os.close(write)
+        os.wait()
+        with os.fdopen(read) as answer:
+            return answer.read() or None
+
+    def start() -> None:
+        subprocess.run(["true"], start_new_session=True, check=True)
+
+    return {
+        "setsid": in_fork(os.setsid),
+        "setpgid": in_fork(lambda: os.setpgid(0, 0)),
+        "start_new_session": in_fork(start),
+    }
 
 
 @task("reaches_out")

@@ -60,6 +60,9 @@ class Recorder:
     async def finish_in(self, _claimed: Claimed, _connection: Any, _result: Any) -> None:
         raise AssertionError("a child cannot do this")
 
+    async def save_result(self, _claimed: Claimed, path: str, name: str, mime_type: str | None) -> None:
+        self._note("save_result", path, name, mime_type)
+
 
 def claim(task_type: str, payload: Any = None) -> Claimed:
     number = next(_numbers)

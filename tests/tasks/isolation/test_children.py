@@ -69,6 +69,19 @@ async def test_a_child_whose_memory_grew_is_replaced(tmp_path: Path) -> None:
         assert await stand.run("leaks", 1) != first
 
 
+async def test_a_process_that_was_forked_twice_does_not_outlive_its_task(tmp_path: Path) -> None:
+    """It had no parent that could end it, and went on beside the next tasks of the same child."""
+    async with closing(Children(size=1)) as children:
+        stand = Stand(children, tmp_path)
+        child = await stand.run("leaves_a_daemon", str(tmp_path / "pid"))
+        daemon = await appearing(tmp_path / "pid")
+        assert await eventually(lambda: is_gone(daemon))
+        assert await eventually(lambda: is_gone(child))
+        # Who leaves nothing behind keeps its child.
+        used = [(await stand.run("who"))["pid"] for _ in range(2)]
+        assert len(set(used)) == 1
+
+
 async def test_a_child_that_died_with_nothing_to_do_is_not_missed(stand: Stand) -> None:
     pids = stand.children.pids
     for pid in pids:

@@ -19,6 +19,8 @@ from headrace.tasks.registry import BadTaskType, ProcessLimits, Registry
 from tests.tasks.isolation import other_program
 from tests.tasks.isolation.stand import Stand, appearing, closing, eventually, is_gone
 
+ROOT = Path(__file__).parents[3]
+
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 linux = pytest.mark.skipif(sys.platform != "linux", reason="these are means of Linux")
 
@@ -185,7 +187,7 @@ async def test_a_limit_is_a_positive_number() -> None:
 async def test_a_child_without_files_can_use_what_it_is_handed_and_nothing_else(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:  # W-05
-    monkeypatch.setenv("PYTHONPATH", str(Path.cwd()))  # what is on it can be imported
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))  # what is on it can be imported
     secret, handed = tmp_path / "secret", tmp_path / "handed"
     secret.write_text("swordfish")
     handed.write_text("hello")
@@ -205,10 +207,40 @@ async def test_a_child_without_files_can_use_what_it_is_handed_and_nothing_else(
 
 
 @linux
+async def test_a_child_without_files_changes_no_modes_and_starts_no_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As root it could chmod, chown, utime and chroot whatever it named; and fork and setsid to outlive its task."""
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    secret, handed = tmp_path / "secret", tmp_path / "handed"
+    for path in (secret, handed):
+        path.write_text("hello")
+        path.chmod(0o600)
+    async with Standalone(size=1) as processes:
+        with handed.open("r+b") as file:
+            order = {"secret": str(secret), "folder": str(tmp_path)}
+            found = await processes.run(other_program.shut_in.get("shut_in"), order, descriptors=(file.fileno(),))
+    calls = ("fork", "setsid", "chmod", "fchmod", "chown", "utime", "chroot", "setxattr")
+    assert {name: found[name] for name in calls} == dict.fromkeys(calls, "PermissionError")
+    assert [path.stat().st_mode & 0o777 for path in (secret, handed)] == [0o600, 0o600]
+    assert found["capabilities"] == ["0" * 16]
+    assert found["thread"] == "ran"
+
+
+@linux
+async def test_what_a_handler_starts_cannot_leave_its_group_and_so_ends_with_the_task(
+    stand: Stand, tmp_path: Path
+) -> None:
+    """A process that had made a session of its own (fork, setsid) outlived the task."""
+    found = await stand.run("escapes", str(tmp_path / "pid"))
+    assert found == dict.fromkeys(("setsid", "setpgid", "start_new_session"), "PermissionError")
+
+
+@linux
 async def test_a_child_with_one_folder_finds_there_what_it_was_told_of_and_nothing_else(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:  # W-05
-    monkeypatch.setenv("PYTHONPATH", str(Path.cwd()))
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
     secret, work = tmp_path / "secret", tmp_path / "work"
     secret.write_text("swordfish")
     mine = work / "0123456789abcdef"

@@ -20,6 +20,7 @@ from headrace.tasks.service import Tasks
 from headrace.tasks.submit import Submitter
 from headrace.tasks.worker import store
 from headrace.tasks.worker.claiming import Claimer
+from headrace.tasks.worker.config import WorkerConfig
 from headrace.tasks.worker.endings import Writer
 from headrace.tasks.worker.feeding import _claimed
 from headrace.tasks.worker.reporting import LeaseReporter
@@ -119,7 +120,7 @@ class Engine:
             worker = await enter(tx, self.registry.names, lease=FAR)
         self.identities[worker.number] = worker
         self.reporters[worker.number] = LeaseReporter(
-            self.db, worker, self.registry, self.followers, self.writer, 100_000
+            self.db, worker, self.registry, self.followers, self.writer, WorkerConfig()
         )
         return worker.number
 

@@ -136,6 +136,9 @@ class Reports:
     async def end_step(self, _claimed: Claimed, name: str, *, succeeded: bool, detail: Any, millis: int) -> None:
         await self._call("end_step", name, succeeded=succeeded, detail=detail, millis=millis)
 
+    async def save_result(self, _claimed: Claimed, path: str, name: str, mime_type: str | None) -> None:
+        await self._call("save_result", path, name, mime_type)
+
     async def finish_in(self, _claimed: Claimed, _connection: Any, _result: Any) -> None:
         raise Fatal(_NO_FINISH_IN)
 
@@ -209,7 +212,8 @@ class Link:
         for stream in (sys.stdout, sys.stderr):
             with contextlib.suppress(OSError, ValueError):  # closed by the handler: its own affair
                 stream.flush()
-        self.say({"say": "end", "run": run.number, "memory": confinement.resident_bytes(), **end})
+        left = confinement.has_live_children()
+        self.say({"say": "end", "run": run.number, "memory": confinement.resident_bytes(), "left": left, **end})
 
     def _listen(self) -> None:
         try:

@@ -15,7 +15,7 @@ from types import FrameType
 from headrace.tasks.isolation import sandbox
 from headrace.tasks.registry import ProcessLimits
 
-_PR_SET_PDEATHSIG = 1
+_PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 # Among processes of like size the kernel then takes the child and not the worker.
 _OOM_SHIFT = 500
 _POLITE = (signal.SIGTERM, signal.SIGINT)
@@ -26,7 +26,10 @@ _forking = threading.local()
 def settle(worker_pid: int, powers: sandbox.Powers) -> list[str]:
     """Do once what holds for the whole life of this process; gives what the kernel could not do, see sandbox.py."""
     _die_with(worker_pid)
-    resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
+    if sys.platform == "linux":
+        # Orphans of what a handler starts become children of this process, and so are found when the task is over.
+        ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     _offer_to_oom_killer()
     # Some supervisors signal every process of a service when they stop it. What becomes of a running task is the
     # worker's decision. A function and not SIG_IGN, which programs started by a handler would inherit.
@@ -68,6 +71,39 @@ def resident_bytes() -> int:
         return int(Path("/proc/self/statm").read_bytes().split()[1]) * resource.getpagesize()
     except OSError:
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+
+def has_live_children() -> bool:
+    """Whether a process that a handler started is still there, an orphan of one (a double fork) included.
+
+    Not the helpers that multiprocessing keeps for the whole life of a process.
+    """
+    try:
+        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:
+        return False
+    found: set[int] = set()
+    for listed in Path("/proc/self/task").glob("*/children"):
+        with contextlib.suppress(OSError):  # a thread that has just ended
+            found.update(map(int, listed.read_bytes().split()))
+    return any(_is_alive(pid) for pid in found - _helpers())
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0] not in (b"Z", b"X")
+    except OSError:
+        return False
+
+
+def _helpers() -> set[int]:
+    tracker = sys.modules.get("multiprocessing.resource_tracker")
+    forkserver = sys.modules.get("multiprocessing.forkserver")
+    pids = {
+        getattr(getattr(tracker, "_resource_tracker", None), "_pid", None),
+        getattr(getattr(forkserver, "_forkserver", None), "_forkserver_pid", None),
+    }
+    return {pid for pid in pids if pid is not None}
 
 
 def kill_own_group() -> None:

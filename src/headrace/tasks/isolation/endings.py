@@ -43,6 +43,8 @@ def of_exception(exc: BaseException, *, asked_to_stop: bool) -> Message:
             return {"kind": "fatal", "message": text(exc.message), "details": _plain(exc.details)}
         case LeaseLost():
             return {"kind": "lease_lost", "message": text(exc.message)}
+        case BadResult():
+            return of_bad_result(exc.message)
         case MemoryError():
             return {"kind": "no_memory", "traceback": describe(exc)}
         case _:

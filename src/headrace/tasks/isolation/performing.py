@@ -13,7 +13,7 @@ from headrace.tasks.isolation.wire import Message
 from headrace.tasks.model import Claimed
 from headrace.tasks.registry import TaskType
 
-_VERBS = frozenset({"progress", "extend", "log", "used", "begin_step", "end_step"})
+_VERBS = frozenset({"progress", "extend", "log", "used", "begin_step", "end_step", "save_result"})
 # What a child said just before it died is still on its way; and one that hangs up is about to die.
 _AFTERMATH = 1.0
 
@@ -70,8 +70,9 @@ async def perform(
             raise Killed
         raise Crashed(f"Its process {child.fate()}.{child.last_lines()}", cause=child.cause())
     child.end(end["memory"])
-    if end["kind"] == "no_memory":
-        child.clean = False  # who knows what it could not allocate
+    if end["kind"] == "no_memory" or end["left"]:
+        # Who knows what it could not allocate; and what a handler has left running ends with its task.
+        child.clean = False
     return endings.value_of(end)
 
 

@@ -1,12 +1,15 @@
 """What the kernel takes from a child process before it loads any code of others, without privileges or a dependency.
 
 no new privileges   a program with the setuid bit (sudo, su) runs without it
-no capabilities     where the worker is root: those that reach beyond files (modules, tracing, mounts, limits, clocks)
+no capabilities     where the worker is root: those that reach beyond files (modules, tracing, mounts, limits, clocks);
+                    with ``files=False`` all of them
+no escape           seccomp: no process leaves its group (setsid, setpgid), so that all of them end with the task
 no reach            Landlock: neither memory, environment nor open files of processes outside can be read, the worker's
                     above all, and (Linux 6.12) no signal reaches them; files are as free as before
 no files            Landlock, for types with ``files=False``: nothing can be opened, written or run; what Python
                     itself has to read can be read, and what the process was handed open stays usable; in the one
-                    folder that its pool may be given it can make and open files whose names it knows, and list none
+                    folder that its pool may be given it can make and open files whose names it knows, and list none;
+                    seccomp: neither mode, owner, times nor attributes of a file change, no process is started
 no network          seccomp, for types with ``network=False``: no socket can be made
 a program's own     ``confine_program``, for a program of the system that reads a stranger's file: it can read and run
                     what is installed, use one folder as it likes, and make sockets between its own processes alone
@@ -20,14 +23,17 @@ import os
 import platform
 import struct
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 _PR_SET_SECCOMP, _PR_SET_NO_NEW_PRIVS, _SECCOMP_MODE_FILTER = 22, 38, 2
 _PR_CAPBSET_DROP, _CAPABILITIES_VERSION = 24, 0x20080522
-# net_admin, sys_module, sys_rawio, sys_ptrace, sys_admin, sys_boot, sys_resource, sys_time, perfmon (which may read any
-# process's environment), bpf, checkpoint_restore; setpcap last, which the others need in order to go.
-_CAPABILITIES = (12, 16, 17, 19, 21, 22, 24, 25, 38, 39, 40, 8)
+# net_admin, sys_module, sys_rawio, sys_chroot, sys_ptrace, sys_admin, sys_boot, sys_resource, sys_time, perfmon (which
+# may read any process's environment), bpf, checkpoint_restore, mknod; setpcap last, which the others need to go.
+_CAPABILITIES = (12, 16, 17, 18, 19, 21, 22, 24, 25, 38, 39, 40, 27, 8)
+_SETPCAP = 8
+_ALL_CAPABILITIES = (*(number for number in range(64) if number != _SETPCAP), _SETPCAP)
 
 # The same number on every architecture.
 _LANDLOCK_CREATE_RULESET, _LANDLOCK_ADD_RULE, _LANDLOCK_RESTRICT_SELF = 444, 445, 446
@@ -56,7 +62,8 @@ _SCOPE_SIGNAL = 1 << 1
 _KNOWS_REFER, _KNOWS_SCOPES = 2, 6
 
 _LOAD, _AND, _JUMP_IF_EQUAL, _JUMP_IF_GREATER_OR_EQUAL, _RETURN = 0x20, 0x54, 0x15, 0x35, 0x06
-_ALLOW, _REFUSE = 0x7FFF0000, 0x00050000 | 13  # EACCES
+_ALLOW, _REFUSE, _UNKNOWN_CALL = 0x7FFF0000, 0x00050000 | 13, 0x00050000 | 38  # EACCES, ENOSYS
+_CLONE3, _FCHMODAT2, _CLONE_THREAD = 435, 452, 0x10000
 _X32 = 0x40000000
 _IO_URING_SETUP = 425
 _AF_UNIX, _W_OK = 1, 2
@@ -73,11 +80,29 @@ class _Machine:
     connect: int
     access: int  # the call that asks whether a file may be written, and which of its arguments says so
     access_mode: int
+    groups: tuple[int, ...]  # setsid, setpgid
+    clone: int
+    forks: tuple[int, ...]
+    attributes: tuple[int, ...]  # what changes mode, owner, times or extended attributes of files, and the root
 
 
 _ARCHITECTURES = {
-    "x86_64": _Machine(0xC000003E, 41, 53, 42, 21, 1),
-    "aarch64": _Machine(0xC00000B7, 198, 199, 203, 48, 2),
+    "x86_64": _Machine(
+        *(0xC000003E, 41, 53, 42, 21, 1),
+        groups=(112, 109),
+        clone=56,
+        forks=(57, 58),
+        # chmod, fchmod, fchmodat; chown, fchown, lchown, fchownat; utime, utimes, futimesat, utimensat; chroot; xattrs
+        attributes=(90, 91, 268, 92, 93, 94, 260, 132, 235, 261, 280, 161, 188, 189, 190, 197, 198, 199),
+    ),
+    "aarch64": _Machine(
+        *(0xC00000B7, 198, 199, 203, 48, 2),
+        groups=(157, 154),
+        clone=220,
+        forks=(),
+        # fchmod, fchmodat; fchownat, fchown; utimensat; chroot; xattrs
+        attributes=(52, 53, 54, 55, 88, 51, 5, 6, 7, 14, 15, 16),
+    ),
 }
 
 
@@ -96,7 +121,7 @@ def confine(powers: Powers) -> list[str]:
         return ["privileges", "reach"] + ["network"] * (not powers.network) + ["files"] * (not powers.files)
     libc = ctypes.CDLL(None, use_errno=True)
     missing = []
-    if not _drop_capabilities(libc):
+    if not _drop_capabilities(libc, _CAPABILITIES if powers.files else _ALL_CAPABILITIES):
         missing.append("capabilities")
     if libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0:
         missing.append("privileges")
@@ -104,12 +129,14 @@ def confine(powers: Powers) -> list[str]:
         missing += ["reach"] + ["files"] * (not powers.files)
     if not powers.network and not _give_up_sockets(libc):
         missing.append("network")
+    if not _stay_in_group(libc, alone=not powers.files):
+        missing.append("processes")
     return missing
 
 
-def _drop_capabilities(libc: ctypes.CDLL) -> bool:
+def _drop_capabilities(libc: ctypes.CDLL, numbers: Sequence[int]) -> bool:
     """Root's: of those it has, and of those that a program which it starts would get back. Whether they are gone."""
-    for number in _CAPABILITIES:
+    for number in numbers:
         libc.prctl(_PR_CAPBSET_DROP, number, 0, 0, 0)  # refused for who is not root, and has none
     header = ctypes.create_string_buffer(struct.pack("=Ii", _CAPABILITIES_VERSION, 0))
     sets = ctypes.create_string_buffer(24)
@@ -117,7 +144,7 @@ def _drop_capabilities(libc: ctypes.CDLL) -> bool:
         return False
     # Effective, permitted and inheritable ones, the lower 32 of each first.
     words = list(struct.unpack("=6I", sets.raw[:24]))
-    for number in _CAPABILITIES:
+    for number in numbers:
         half = number // 32 * 3
         for index in range(half, half + 3):
             words[index] &= ~(1 << number % 32)
@@ -133,7 +160,7 @@ def confine_program(folder: str) -> list[str]:
         return ["privileges", "reach", "files", "network"]
     libc = ctypes.CDLL(None, use_errno=True)
     missing = []
-    if not _drop_capabilities(libc):
+    if not _drop_capabilities(libc, _ALL_CAPABILITIES):
         missing.append("capabilities")
     if libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0:
         missing.append("privileges")
@@ -143,6 +170,8 @@ def confine_program(folder: str) -> list[str]:
         missing += ["reach", "files"]
     if not _keep_to_itself(libc):
         missing.append("network")
+    if not _stay_in_group(libc, alone=False):
+        missing.append("processes")
     return missing
 
 
@@ -228,6 +257,29 @@ def _keep_to_itself(libc: ctypes.CDLL) -> bool:
             *_decided(machine.socket, 0, _AF_UNIX, equal=_ALLOW, other=_REFUSE),
         ),
     )
+
+
+def _stay_in_group(libc: ctypes.CDLL, *, alone: bool) -> bool:
+    """Refuse to leave the process group, by which everything that a task has started is ended. ``alone``: refuse other
+    processes, too, and what Landlock does not know of: to change a file's mode, owner, times and attributes."""
+    machine = _ARCHITECTURES.get(platform.machine())
+    if machine is None:
+        return False
+    rules: _Steps = tuple(step for call in machine.groups for step in _refused(call))
+    if alone:
+        refused = (*machine.forks, *machine.attributes, _FCHMODAT2)
+        rules += tuple(step for call in refused for step in _refused(call))
+        # glibc makes threads by clone where clone3, whose flags no filter can see, is not known.
+        rules += ((_JUMP_IF_EQUAL, 0, 1, _CLONE3), (_RETURN, 0, 0, _UNKNOWN_CALL))
+        rules += (
+            (_JUMP_IF_EQUAL, 0, 5, machine.clone),
+            (_LOAD, 0, 0, 16),
+            (_AND, 0, 0, _CLONE_THREAD),
+            (_JUMP_IF_EQUAL, 1, 0, _CLONE_THREAD),
+            (_RETURN, 0, 0, _REFUSE),
+            (_LOAD, 0, 0, 0),
+        )
+    return _install(libc, machine, rules)
 
 
 # Each step: code, how many to skip if true, if false, operand. The number of the call is loaded when a rule begins.

@@ -112,6 +112,9 @@ class Unreported:
     async def finish_in(self, _claimed: Claimed, _connection: Any, _result: Any) -> None:
         raise Fatal("There is no task to finish in a transaction.")
 
+    async def save_result(self, _claimed: Claimed, _path: str, _name: str, _mime_type: str | None) -> None:
+        raise Fatal("There is no task whose owner could get a file.")
+
 
 class _ProgressOnly(Unreported):
     """For who sits in front of it."""

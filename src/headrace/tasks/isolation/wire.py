@@ -10,7 +10,7 @@ The worker says   begin   path, logs                           once, at the star
 The child says    ready   memory, missing                      the answer to begin: what the kernel could not do
                   ready   memory   or   broken  error          the answer to load
                   call    run, call, verb, args, kwargs        a report of the handler
-                  end     run, kind, …, memory                 how it ended, see endings.py
+                  end     run, kind, …, memory, left           how it ended, see endings.py; whether processes are left
 """
 
 import asyncio
@@ -22,7 +22,7 @@ from typing import Any, TypeAlias
 import orjson
 
 from headrace.tasks.context import StepRecord
-from headrace.tasks.errors import LeaseLost, TaskCanceled
+from headrace.tasks.errors import BadResult, LeaseLost, TaskCanceled
 from headrace.tasks.isolation.errors import ReportFailed
 from headrace.tasks.model import Claimed
 
@@ -69,7 +69,8 @@ def unpack_claimed(fields: Message) -> Claimed:
 
 def pack_refusal(exc: BaseException) -> Message:
     """Why a report was not taken."""
-    kind = "lease_lost" if isinstance(exc, LeaseLost) else "canceled" if isinstance(exc, TaskCanceled) else "failed"
+    kinds = {LeaseLost: "lease_lost", TaskCanceled: "canceled", BadResult: "bad_result"}
+    kind = next((kind for known, kind in kinds.items() if isinstance(exc, known)), "failed")
     return {"kind": kind, "message": text(str(exc)), "type": type(exc).__name__}
 
 
@@ -83,6 +84,8 @@ def unpack_reply(reply: Message, verb: str) -> Any:
             raise LeaseLost(refused["message"])
         case "canceled":
             raise TaskCanceled
+        case "bad_result":
+            raise BadResult(refused["message"])
         case _:
             raise ReportFailed(f"{refused['type']}: {refused['message']}")
 

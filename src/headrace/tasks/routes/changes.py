@@ -1,5 +1,6 @@
 """Submitting, canceling, trying again, deleting."""
 
+from dataclasses import replace
 from typing import Annotated
 
 from fastapi import Depends, Response
@@ -15,6 +16,7 @@ from headrace.edge.services import Db
 from headrace.errors import QuotaExhausted
 from headrace.tasks import service
 from headrace.tasks.errors import (
+    LabelsUndeclared,
     OverCap,
     PayloadInvalid,
     PayloadTooLarge,
@@ -24,6 +26,7 @@ from headrace.tasks.errors import (
     TaskNotOver,
     TaskOver,
     TaskSpecInvalid,
+    TooManyLanes,
     TooManyOpenTasks,
     TypeDenied,
     UnknownTaskType,
@@ -44,6 +47,8 @@ _REFUSED = (
     TaskSpecInvalid,
     OverCap,
     QueueUndeclared,
+    LabelsUndeclared,
+    TooManyLanes,
     TooManyOpenTasks,
     QuotaExhausted,
 )
@@ -66,7 +71,9 @@ async def submit_task(body: SubmitIn, caller: Submits, db: Db, deps: TasksDep, o
     """
 
     async def act(tx: Tx) -> Answer:
-        task = await service.submit_task(tx, deps, caller, body.spec(), user_id=body.user_id)
+        task = await service.submit_task(
+            tx, deps, caller, replace(body.spec(), request_key=once.key), user_id=body.user_id
+        )
         headers = {"Location": f"/v1/tasks/{task.id}", "ETag": etag(task.version)}
         return Answer(TaskOut.of(task), status=201, headers=headers, task_id=task.id)
 
@@ -106,7 +113,7 @@ async def cancel_task(
     "/{task_id}/retry",
     response_model=TaskOut,
     summary="Run a task again",
-    responses=problems(*_CHANGE, TaskOver, TaskNotOver, TypeDenied, TooManyOpenTasks, QuotaExhausted),
+    responses=problems(*_CHANGE, TaskOver, TaskNotOver, TypeDenied, TooManyLanes, TooManyOpenTasks, QuotaExhausted),
 )
 async def retry_task(
     task_id: TaskIdPath, caller: Writer, db: Db, deps: TasksDep, expected: ExpectedVersion, response: Response

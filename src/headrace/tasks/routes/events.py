@@ -14,10 +14,11 @@ from headrace.edge.authorization import Again, AuthenticateAgain
 from headrace.edge.problem_details import problems
 from headrace.edge.routing import Router
 from headrace.edge.services import Db
+from headrace.edge.streams import MaySee, TooManyStreams
 from headrace.errors import Denied
 from headrace.tasks import live, service
 from headrace.tasks.errors import TaskNotFound
-from headrace.tasks.live import EVENT_ID, Event, Kind, MaySee, TooManyStreams, event_id
+from headrace.tasks.live import EVENT_ID, Event, Kind, event_id
 from headrace.tasks.model import Task, TaskStatus
 from headrace.tasks.routes.dependencies import Reader, TaskIdPath, Watching
 from headrace.tasks.schemas import LogOut, TaskItemOut

@@ -7,6 +7,7 @@ from fastapi import Query, Response
 from headrace.access import AdminOnly, Caller
 from headrace.edge.errors import InvalidCursor
 from headrace.edge.etags import etag
+from headrace.edge.instants import Instant
 from headrace.edge.paging import Page, Paging, seal
 from headrace.edge.problem_details import problems
 from headrace.edge.routing import Router
@@ -14,9 +15,9 @@ from headrace.edge.services import Db
 from headrace.edge.vocabulary import Offered
 from headrace.tasks import service
 from headrace.tasks.errors import TaskNotFound
-from headrace.tasks.model import COMMON_STATUSES, TaskStatus
+from headrace.tasks.model import COMMON_STATUSES, LABEL, TaskStatus
 from headrace.tasks.routes.dependencies import Reader, TaskIdPath
-from headrace.tasks.schemas import Instant, LogOut, StepOut, TaskItemOut, TaskOut
+from headrace.tasks.schemas import LogOut, StepOut, TaskItemOut, TaskOut
 from headrace.tasks.store.tasks import Filter
 from headrace.tasks.why import explain
 from headrace.tasks.why_schemas import WhyOut
@@ -49,6 +50,15 @@ async def list_tasks(
     internal: Annotated[
         bool, Query(description="Tasks of the product itself, too, whose types begin with `headrace.`.")
     ] = True,
+    title: Annotated[str | None, Query(max_length=255, description="A part of the title, in any case.")] = None,
+    label: Annotated[
+        list[Annotated[str, Query(pattern=f"^{LABEL}={LABEL}$")]] | None,
+        Query(max_length=8, description="`key=value`; send it several times for several."),
+    ] = None,
+    key: Annotated[str | None, Query(max_length=255, description="The idempotency key of its submission.")] = None,
+    error: Annotated[
+        str | None, Query(max_length=255, description="A part of the error's code or message, in any case.")
+    ] = None,
 ) -> Page[TaskItemOut]:
     """Your tasks, newest first. Their payloads and results are left out here.
 
@@ -65,8 +75,24 @@ async def list_tasks(
         since=created_after,
         until=created_before,
         internal=internal,
+        title=title,
+        label=sorted(label) if label else None,
+        key=key,
+        error=error,
     )
-    wanted = Filter(_owner(caller, user_id), statuses, type, queue, created_after, created_before, internal)
+    wanted = Filter(
+        _owner(caller, user_id),
+        statuses,
+        type,
+        queue,
+        created_after,
+        created_before,
+        internal,
+        title=title,
+        labels=dict(each.split("=", 1) for each in label) if label else None,
+        key=key,
+        error=error,
+    )
     async with db.transaction() as tx:
         found = await service.list_tasks(tx, caller, wanted, older_than=listing.after, limit=listing.fetch)
     page = listing.page(found.tasks, mark=lambda task: (task.created_at, task.id), item=TaskItemOut.of)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 
 from headrace.database import Row, Tx
 from headrace.tasks.errors import TaskChanged
@@ -51,6 +52,9 @@ async def lock_unclaimed(tx: Tx, task_ids: Sequence[str]) -> list[str]:
 
 
 LEAVE_QUEUE = "DELETE FROM headrace.task_queue WHERE seq = $1 AND worker IS NULL RETURNING units"
+# How long canceling waits while another transaction has locked the units of the task's owner.
+LONGEST_WAIT = timedelta(seconds=2)
+LOCK_HELD_UNITS = "SELECT headrace.lock_held_units($1, $2)"
 RELEASE_HOLDS = "SELECT headrace.settle_holds(ARRAY[$1], ARRAY['CANCELED'], NULL)"
 CANCEL_WAITING = """
 WITH logged AS (
@@ -63,14 +67,19 @@ WHERE id = $1 AND status IN ('UPLOADED', 'QUEUED')
 """
 
 
-async def cancel_waiting(tx: Tx, task_id: str, queue_row: QueueRow | None, *, message: str) -> None:
-    """End a task that nobody runs. The caller has locked it."""
+async def cancel_waiting(
+    tx: Tx, task_id: str, queue_row: QueueRow | None, *, message: str, patient: bool = True
+) -> None:
+    """End a task that nobody runs. The caller has locked it. ``RowsLocked`` if another transaction has locked what its
+    units go back to: after ``LONGEST_WAIT``, or at once if not ``patient``."""
     left = None if queue_row is None else await tx.fetchrow(LEAVE_QUEUE, queue_row.seq)
     if queue_row is not None and left is None:
         raise TaskChanged
     if await tx.count(CANCEL_WAITING, task_id, message) == 0:
         raise TaskChanged
     if left is not None and left["units"] is not None:
+        if patient:
+            await tx.execute(LOCK_HELD_UNITS, [task_id], LONGEST_WAIT)
         await tx.execute(RELEASE_HOLDS, task_id)
 
 
@@ -97,13 +106,17 @@ async def ask_to_cancel(tx: Tx, task_id: str, queue_row: QueueRow) -> None:
 # The attempt goes on counting, so that the fence of a late worker and the names of steps stay unique.
 REQUEUE = """
 WITH place AS (
-  SELECT CASE WHEN task.left_to_type IS NULL
-           THEN headrace.lane(task.queue, task.task_type, task.user_id, coalesce(task.limit_key, ''),
-                              coalesce(task.labels, '{}'), task.max_attempts = 1)
-           ELSE headrace.lane(task.queue, task.task_type, task.user_id, '', headrace.undeclared(), false)
-         END AS lane_id,
+  SELECT assigned.lane_id, assigned.route_id,
          CASE WHEN task.left_to_type IS NULL THEN -task.priority ELSE 0 END AS precedence
   FROM headrace.tasks AS task
+  CROSS JOIN LATERAL (
+    SELECT left_to_type IS NULL AS settled  -- its type has said all that it has to
+  ) AS type
+  CROSS JOIN LATERAL headrace.assign_lane(
+    task.queue, task.task_type, task.user_id, CASE WHEN type.settled THEN coalesce(task.limit_key, '') ELSE '' END,
+    CASE WHEN type.settled THEN coalesce(task.labels, '{}') ELSE headrace.undeclared() END,
+    type.settled AND task.max_attempts = 1
+  ) AS assigned
   WHERE task.id = $1
 ), moved AS (
   UPDATE headrace.tasks
@@ -114,8 +127,9 @@ WITH place AS (
   WHERE id = $1 AND status IN ('FAILED', 'CANCELED')
   RETURNING id, queue_seq, attempt
 ), queued AS (
-  INSERT INTO headrace.task_queue (seq, run_at, lane_id, precedence, attempt, task_id, units)
-  SELECT moved.queue_seq, now(), place.lane_id, place.precedence, moved.attempt, moved.id, $3 FROM moved, place
+  INSERT INTO headrace.task_queue (seq, run_at, lane_id, route_id, precedence, attempt, task_id, units)
+  SELECT moved.queue_seq, now(), place.lane_id, place.route_id, place.precedence, moved.attempt, moved.id, $3
+  FROM moved, place
 ), logged AS (
   INSERT INTO headrace.task_logs (task_id, attempt, status, message) SELECT id, 0, 'RETRIED', $2 FROM moved
 ), woken AS (
@@ -182,7 +196,8 @@ RELEASE_ALL_HOLDS = (
 
 
 async def cancel_many(tx: Tx, task_ids: Sequence[str], *, message: str) -> list[Row]:
-    """End those of these that wait and that nobody is just taking; gives them. ``TaskChanged`` if one is neither."""
+    """End those of these that wait and that nobody is just taking; gives them. ``TaskChanged`` if one is neither;
+    ``RowsLocked`` names those whose owners' units another transaction has locked: it does not wait for them."""
     rows = await tx.fetch(CANCEL_MANY, list(task_ids), message)
     moved = [row for row in rows if row["id"] is not None]
     if rows[0]["out"] != len(moved):  # taken out of the queue, and not ended: nothing of it counts

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
+from typing import Any
 
 from headrace.database import Tx
 from headrace.tasks.store.queues import FIRST_OF_LANES, MOST_LANES
@@ -18,6 +19,7 @@ class QueuePosition:
     due: bool
     precedence: int
     lane_id: int
+    route_id: int
     queue: str
     task_type: str
     user_id: str
@@ -31,8 +33,9 @@ class QueuePosition:
 
 
 FIND_POSITION = """
-SELECT q.seq, q.run_at, q.run_at <= now() AS due, q.precedence, q.lane_id, lane.queue, lane.task_type, lane.user_id,
-       lane.limit_key, coalesce(task.labels, '{}'), queue.paused_at, queue.max_running, type.max_running,
+SELECT q.seq, q.run_at, q.run_at <= now() AS due, q.precedence, q.lane_id, q.route_id,
+       lane.queue, lane.task_type, lane.user_id, lane.limit_key, coalesce(task.labels, '{}'),
+       queue.paused_at, queue.max_running, type.max_running,
        CASE WHEN lane.limit_key <> '' THEN type.max_running_per_key END,
        CASE WHEN type.limited_by_plan THEN headrace.plan_concurrency(lane.user_id) END
 FROM headrace.tasks AS task
@@ -142,28 +145,28 @@ class Ahead:
 
 
 MOST_AHEAD = 1000
-# Both walk along the index of what waits, and stop at the bound; the first looks at ten times as many rows, since some
-# of them are not due, paused, or for other workers.
+# Both walk along the index of what can be claimed, and stop at the bound.
 COUNT_AHEAD = f"""
 WITH higher AS (
   SELECT count(*) AS number
   FROM (
-    SELECT FROM (
-      SELECT q.lane_id, q.run_at FROM headrace.task_queue AS q
-      WHERE q.worker IS NULL AND q.precedence < $1
+    SELECT FROM headrace.task_routes AS route
+    CROSS JOIN LATERAL (
+      SELECT FROM headrace.task_queue AS q
+      WHERE q.worker IS NULL AND NOT q.delayed AND q.route_id = route.id AND q.precedence < $1
       ORDER BY q.precedence, q.lane_id, q.run_at, q.seq
-      LIMIT {MOST_AHEAD * 10}
+      LIMIT {MOST_AHEAD}
     ) AS met
-    JOIN headrace.task_lanes AS lane ON lane.id = met.lane_id
-    WHERE met.run_at <= now() AND lane.task_type = ANY ($5)
-      AND NOT EXISTS (SELECT FROM headrace.queues WHERE name = lane.queue AND paused_at IS NOT NULL)
+    WHERE route.task_type = ANY ($5) AND route.labels <> headrace.undeclared()
+      AND NOT EXISTS (SELECT FROM headrace.queues WHERE name = route.queue AND paused_at IS NOT NULL)
     LIMIT {MOST_AHEAD}
   ) AS counted
 ), earlier AS (
   SELECT count(*) AS number
   FROM (
     SELECT FROM headrace.task_queue AS q
-    WHERE q.worker IS NULL AND q.precedence = $1 AND q.lane_id = $2 AND (q.run_at, q.seq) < ($3, $4)
+    WHERE q.worker IS NULL AND NOT q.delayed AND q.route_id = $6 AND q.precedence = $1 AND q.lane_id = $2
+      AND (q.run_at, q.seq) < ($3, $4)
     ORDER BY q.run_at, q.seq
     LIMIT {MOST_AHEAD}
   ) AS counted
@@ -175,7 +178,26 @@ SELECT higher.number, earlier.number, greatest(higher.number, earlier.number) < 
 async def count_ahead(tx: Tx, standing: QueuePosition, *, types: Sequence[str]) -> Ahead:
     """What goes before this task, of the ``types`` that its workers run."""
     row = await tx.fetchrow(
-        COUNT_AHEAD, standing.precedence, standing.lane_id, standing.run_at, standing.seq, list(types)
+        COUNT_AHEAD,
+        standing.precedence,
+        standing.lane_id,
+        standing.run_at,
+        standing.seq,
+        list(types),
+        standing.route_id,
     )
     assert row is not None
     return Ahead(*row)
+
+
+FIND_LOCKERS = """
+SELECT headrace.entitlement_lockers(
+  ARRAY(SELECT held.entitlement_id FROM headrace.usage_ledger AS held WHERE held.task_id = $1 AND held.status = 'HELD'))
+"""
+
+
+async def find_unit_lockers(tx: Tx, task_id: str) -> list[dict[str, Any]]:
+    """The sessions whose open transactions keep the units locked that are held for a task: pid, user, application and
+    age in seconds, which is None where this role may not see it."""
+    found: list[dict[str, Any]] = await tx.fetchval(FIND_LOCKERS, task_id)
+    return found

@@ -48,17 +48,10 @@ class Contents:
 
 _RULES = "name, paused_at, max_running, version, created_at, updated_at"
 
-# Lanes are never deleted, so every queue that ever had a task is found there: jumping from name to name by the index.
+# Routes are few and never deleted: every queue that ever had a task is found there.
 LIST_RULES = """
-WITH RECURSIVE used AS (
-  (SELECT queue FROM headrace.task_lanes ORDER BY queue LIMIT 1)
-  UNION ALL
-  SELECT following.queue
-  FROM used, LATERAL (
-    SELECT queue FROM headrace.task_lanes WHERE queue > used.queue ORDER BY queue LIMIT 1
-  ) AS following
-), named AS (
-  SELECT queue AS name FROM used
+WITH named AS (
+  SELECT queue AS name FROM headrace.task_routes
   UNION SELECT queue FROM headrace.task_types
   UNION SELECT name FROM headrace.queues
 )
@@ -75,34 +68,38 @@ async def list_rules(tx: Tx, *, limit: int) -> list[QueueRules]:
     return [QueueRules(*row) for row in await tx.fetch(LIST_RULES, limit)]
 
 
-# The first waiting row of each lane, as survey_lanes finds them: the length of a backlog does not matter.
+# The first claimable row of each lane, as survey_lanes finds them: the length of a backlog does not matter. Delayed
+# rows are not among them.
 FIRST_OF_LANES = """
 WITH RECURSIVE first_of AS (
-  (SELECT q.precedence, q.lane_id, q.run_at
+  (SELECT q.route_id, q.precedence, q.lane_id, q.run_at
    FROM headrace.task_queue AS q
-   WHERE q.worker IS NULL
-   ORDER BY q.precedence, q.lane_id, q.run_at, q.seq
+   WHERE q.worker IS NULL AND NOT q.delayed
+   ORDER BY q.route_id, q.precedence, q.lane_id, q.run_at, q.seq
    LIMIT 1)
   UNION ALL
   SELECT following.*
   FROM first_of, LATERAL (
-    SELECT q.precedence, q.lane_id, q.run_at
+    SELECT q.route_id, q.precedence, q.lane_id, q.run_at
     FROM headrace.task_queue AS q
-    WHERE q.worker IS NULL AND (q.precedence, q.lane_id) > (first_of.precedence, first_of.lane_id)
-    ORDER BY q.precedence, q.lane_id, q.run_at, q.seq
+    WHERE q.worker IS NULL AND NOT q.delayed
+      AND (q.route_id, q.precedence, q.lane_id) > (first_of.route_id, first_of.precedence, first_of.lane_id)
+    ORDER BY q.route_id, q.precedence, q.lane_id, q.run_at, q.seq
     LIMIT 1
   ) AS following
 )"""
 
-# The rows of each lane, due and not, up to its share. A backlog of millions costs no more than these. With a user, the
-# lanes of others have no queue and are not counted.
+# The rows of each lane, up to its share, and the delayed ones in the order of their time. A backlog of millions costs
+# no more than these. With a user, the lanes of others have no queue and are not counted.
 _COUNT_WAITING = f"""{FIRST_OF_LANES}, seen AS MATERIALIZED (
   SELECT * FROM first_of LIMIT {MOST_LANES}
+), first_delayed AS MATERIALIZED (
+  SELECT lane_id, run_at FROM headrace.task_queue WHERE delayed ORDER BY run_at, seq LIMIT {{most_rows}}
 ), bounds AS MATERIALIZED (
   SELECT {{most_rows}} / greatest(count(*), 1) AS rows, count(*) = {MOST_LANES} AS cut FROM seen
 )
-SELECT lane.queue, lane.task_type, sum(due.number)::bigint AS waiting, sum(later.number)::bigint AS delayed,
-       NOT bool_or(bounds.cut OR due.number = bounds.rows OR later.number = bounds.rows) AS exact,
+SELECT lane.queue, lane.task_type, sum(due.number)::bigint AS waiting, 0::bigint AS delayed,
+       NOT bool_or(bounds.cut OR due.number = bounds.rows) AS exact,
        extract(epoch FROM now() - min(seen.run_at) FILTER (WHERE due.number > 0))::double precision AS oldest
 FROM seen
 CROSS JOIN bounds
@@ -114,22 +111,24 @@ CROSS JOIN LATERAL (
   SELECT count(*) AS number
   FROM (
     SELECT FROM headrace.task_queue AS q
-    WHERE q.worker IS NULL AND q.precedence = seen.precedence AND q.lane_id = seen.lane_id AND q.run_at <= now()
-      AND lane.queue IS NOT NULL
+    WHERE q.worker IS NULL AND NOT q.delayed AND q.route_id = seen.route_id AND q.precedence = seen.precedence
+      AND q.lane_id = seen.lane_id AND lane.queue IS NOT NULL
     ORDER BY q.run_at, q.seq  -- which only this index gives
     LIMIT (SELECT rows FROM bounds)
   ) AS counted
 ) AS due
+GROUP BY lane.queue, lane.task_type
+UNION ALL
+SELECT lane.queue, lane.task_type, count(*) FILTER (WHERE first_delayed.run_at <= now()),
+       count(*) FILTER (WHERE first_delayed.run_at > now()),
+       (SELECT count(*) FROM first_delayed) < {{most_rows}},
+       extract(epoch FROM now() - min(first_delayed.run_at)
+               FILTER (WHERE first_delayed.run_at <= now()))::double precision
+FROM first_delayed
 CROSS JOIN LATERAL (
-  SELECT count(*) AS number
-  FROM (
-    SELECT FROM headrace.task_queue AS q
-    WHERE q.worker IS NULL AND q.precedence = seen.precedence AND q.lane_id = seen.lane_id AND q.run_at > now()
-      AND lane.queue IS NOT NULL
-    ORDER BY q.run_at, q.seq
-    LIMIT (SELECT rows FROM bounds)
-  ) AS counted
-) AS later
+  SELECT CASE WHEN $1::text IS NULL OR user_id = $1 THEN queue END AS queue, task_type
+  FROM headrace.task_lanes WHERE id = first_delayed.lane_id LIMIT 1
+) AS lane
 GROUP BY lane.queue, lane.task_type
 """
 COUNT_WAITING = _COUNT_WAITING.format(most_rows=MOST_ROWS)
@@ -160,7 +159,11 @@ async def count_contents(tx: Tx, *, user_id: str | None = None) -> dict[str | No
 async def count_backlog(tx: Tx) -> dict[tuple[str, str], Contents]:
     """What waits in each queue of each type, up to a lower bound. What runs is left out: to count it would be to read
     all that waits."""
-    return {(row["queue"], row["task_type"]): _contents_of(row) for row in await tx.fetch(COUNT_BACKLOG, None)}
+    found: dict[tuple[str, str], Contents] = {}
+    for row in await tx.fetch(COUNT_BACKLOG, None):
+        kind = row["queue"], row["task_type"]
+        found[kind] = found.get(kind, Contents()) + _contents_of(row)
+    return found
 
 
 def _contents_of(row: Row) -> Contents:
@@ -169,7 +172,7 @@ def _contents_of(row: Row) -> Contents:
 
 IS_KNOWN = """
 SELECT EXISTS (SELECT FROM headrace.queues WHERE name = $1)
-    OR EXISTS (SELECT FROM headrace.task_lanes WHERE queue = $1)
+    OR EXISTS (SELECT FROM headrace.task_routes WHERE queue = $1)
     OR EXISTS (SELECT FROM headrace.task_types WHERE queue = $1)
 """
 

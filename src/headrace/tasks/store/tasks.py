@@ -1,6 +1,6 @@
 """Reading tasks. What is read is true: a task that a worker has just taken shows as running before its row says so."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -8,7 +8,7 @@ from typing import Any
 from headrace.database import Row, Tx
 from headrace.purging import delete_with_lines
 from headrace.sql import Mark, Where
-from headrace.tasks.model import Task, TaskId, TaskStatus
+from headrace.tasks.model import FIRST_STATUS, Task, TaskId, TaskStatus
 
 # A statement looks at no more rows than this, and a page takes no more than so many statements. Filters that no index
 # serves, and rows that are deleted, then make short pages instead of slow ones; the page says where to go on.
@@ -16,9 +16,9 @@ WALK, WALKS = 5000, 10
 INTERNAL = "headrace."  # what types of the product itself begin with
 
 # Both rows in one statement, and so in one snapshot: the engine writes them together.
-_SHOWN = """
+_SHOWN = f"""
   task.id, task.user_id, task.task_type, task.title, task.priority,
-  CASE WHEN place.worker IS NOT NULL AND task.status = 'QUEUED' THEN 'RUNNING' ELSE task.status END AS status,
+  CASE WHEN place.worker IS NOT NULL AND task.status = 'QUEUED' THEN {FIRST_STATUS} ELSE task.status END AS status,
   task.current_step, task.progress, task.retries, task.eta_sec, task.error_code, task.error_message, task.queue,
   CASE WHEN place.worker IS NULL THEN task.attempt ELSE place.attempt END AS attempt,
   CASE WHEN place.worker IS NULL THEN task.worker_id ELSE worker.id END AS worker_id,
@@ -75,6 +75,10 @@ class Filter:
     created_since: datetime | None = None
     created_until: datetime | None = None
     internal: bool = True  # those of the product itself, too
+    title: str | None = None  # a part of it, in any case
+    labels: Mapping[str, str] | None = None  # at least these
+    key: str | None = None  # the idempotency key that it was submitted with
+    error: str | None = None  # a part of its error's code or message, in any case
 
     @property
     def excluded_prefix(self) -> str | None:
@@ -108,9 +112,9 @@ async def list_tasks(tx: Tx, wanted: Filter, *, older_than: Mark | None = None, 
 
 
 async def _was_ever(tx: Tx, wanted: Filter) -> bool:
-    """Every task was given a lane, and lanes are never deleted: what has none is not worth a walk to the end."""
+    """Every task was given a route, and routes are never deleted: what has none is not worth a walk to the end."""
     where = Where().eq("queue", wanted.queue).eq("task_type", wanted.task_type)
-    return bool(await tx.fetchval(f"SELECT EXISTS (SELECT FROM headrace.task_lanes {where.sql})", *where.args))
+    return bool(await tx.fetchval(f"SELECT EXISTS (SELECT FROM headrace.task_routes {where.sql})", *where.args))
 
 
 async def _walked(tx: Tx, wanted: Filter, *, older_than: Mark | None, limit: int) -> Found:
@@ -198,6 +202,9 @@ def _walk(where: Where, wanted: Filter, status: TaskStatus | None, older_than: M
 def _rest(where: Where, wanted: Filter) -> Where:
     where = where.is_null("task.deleted_at").eq("task.task_type", wanted.task_type).eq("task.queue", wanted.queue)
     where = where.not_prefixed("task.task_type", wanted.excluded_prefix)
+    where = where.has_text("task.title", wanted.title).contains("task.labels", wanted.labels)
+    where = where.has_text_in(("task.error_code", "task.error_message"), wanted.error)
+    where = where.eq("task.idempotency_key", wanted.key)
     return where.among("task.status", wanted.statuses) if wanted.user_id is None else where
 
 
@@ -247,9 +254,21 @@ class StepLine:
     created_at: datetime
 
 
+# A result's row goes with its task's, and nothing else names its bytes: those go first.
+HAS_NO_BYTES = """NOT EXISTS (
+  SELECT FROM headrace.task_results AS result WHERE result.task_id = tasks.id AND result.purged_at IS NULL
+)"""
+# Nor do the files of its steps, which its steps name: those of a removal that failed are kept for another attempt.
+HAS_NO_STEP_FILES = """NOT EXISTS (
+  SELECT FROM headrace.task_steps AS step WHERE step.task_id = tasks.id AND step.detail_json ? 'files'
+)"""
 PURGE_DELETED = delete_with_lines(
     "tasks",
-    "SELECT id FROM headrace.tasks WHERE deleted_at IS NOT NULL ORDER BY deleted_at LIMIT $1 FOR UPDATE SKIP LOCKED",
+    f"""
+SELECT id FROM headrace.tasks
+WHERE deleted_at IS NOT NULL AND {HAS_NO_BYTES} AND {HAS_NO_STEP_FILES}
+ORDER BY deleted_at LIMIT $1 FOR UPDATE SKIP LOCKED
+""",
     "task_logs",
     "task_id",
 )
