@@ -28,6 +28,7 @@ from headrace.edge.services import Db, Services
 from headrace.edge.text import Text
 from headrace.errors import Conflict, Denied, Exhausted, NotFound, Unauthenticated, Unavailable
 from headrace.sql import Where
+from headrace.storage import StorageUnreachable
 from headrace.web.app import create_app
 from headrace.web.config import WebConfig
 
@@ -188,6 +189,7 @@ def trouble() -> Router:
             "unforeseen": RuntimeError("the password is swordfish"),
             "unavailable": Unavailable(),
             "exhausted": Exhausted(retry_after=timedelta(seconds=2.5)),
+            "storage": StorageUnreachable("s3://inner-bucket/p at http://10.0.0.7 refuses the key AKIA7"),
             "conflict": NameTaken(name="x"),
             "denied": Denied(),
             "text": UntranslatableCharacterError("a character that no schema looked at"),

@@ -61,6 +61,13 @@ async def test_come_back_later_says_when(client: httpx.AsyncClient, how: str, st
     assert (answer.status_code, answer.headers["Retry-After"]) == (status, seconds)
 
 
+async def test_users_are_not_shown_the_bucket_the_endpoint_or_the_key(client: httpx.AsyncClient) -> None:
+    """A missing bucket or a wrong key was told to ordinary users, with the inner address."""
+    answer = await client.get("/v1/failing/storage")
+    assert (answer.status_code, answer.json()["code"]) == (503, "storage_unreachable")
+    assert not any(word in answer.text for word in ("inner-bucket", "10.0.0.7", "AKIA7"))
+
+
 async def test_a_path_that_is_not_there(client: httpx.AsyncClient) -> None:
     answer = await client.get("/v1/nowhere")
     assert (answer.status_code, answer.json()["code"]) == (404, "not_found")

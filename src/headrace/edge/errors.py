@@ -48,6 +48,18 @@ class RateLimited(Exhausted):
     code = "rate_limited"
 
 
+class TooManyAtOnce(Exhausted):
+    """Too many changes of this user are under way: send fewer at once."""
+
+    code = "too_many_at_once"
+
+
+class TooManyOpenBodies(Exhausted):
+    """You are sending too many bodies of requests at once: wait until some of them have arrived."""
+
+    code = "too_many_open_bodies"
+
+
 class TooManyConnections(Exhausted):
     """Too many connections from this address are busy: let some of their requests end first."""
 

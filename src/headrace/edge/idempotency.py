@@ -39,6 +39,7 @@ from headrace.edge.errors import (
     IdempotencyInProgress,
     IdempotencyKeyReused,
     InvalidIdempotencyKey,
+    TooManyAtOnce,
 )
 from headrace.edge.facts import facts_of
 from headrace.edge.problem_details import Problem, answer, headers_of, problem_of, status_of
@@ -51,7 +52,7 @@ HEADER = "Idempotency-Key"
 REPLAYED = "Idempotency-Replayed"
 
 # What every route with a key can answer beside its own errors.
-ONCE = (InvalidIdempotencyKey, IdempotencyKeyReused, IdempotencyInProgress, IdempotencyAnswerLost)
+ONCE = (InvalidIdempotencyKey, IdempotencyKeyReused, IdempotencyInProgress, IdempotencyAnswerLost, TooManyAtOnce)
 
 _KEY = re.compile(r"[A-Za-z0-9._~:+/=@-]{1,128}")
 _PATTERN = f'^("{_KEY.pattern}"|{_KEY.pattern})$'
@@ -104,19 +105,25 @@ class Once:
     def __init__(self, request: Request, scope: str, key: str | None, *, secret: bool) -> None:
         self._request = request
         self._scope = scope
-        self._key = key
+        self.key = key
         self._secret = secret
 
     async def run(self, db: Database, act: Act, *, body: bytes | None = None) -> Response:
         """Do it in one transaction with the key's record, or give the answer it had before.
 
-        A route that has read the body itself, as uploads do, says what stands for it: the file's checksum.
+        A route that has read the body itself, as uploads do, says what stands for it: the file's checksum. One user's
+        requests take turns, so that they do not hold all connections while they wait for each other.
         """
-        if self._key is None:
+        caller = facts_of(self._request).caller
+        async with services_of(self._request).turns.of(None if caller is None else caller.user_id):
+            return await self._run(db, act, body)
+
+    async def _run(self, db: Database, act: Act, body: bytes | None) -> Response:
+        if self.key is None:
             async with db.transaction() as tx:
                 done = await act(tx)
             return _response(_stored(done))
-        request = await self._identify(self._key, body)
+        request = await self._identify(self.key, body)
         services = services_of(self._request)
         vault = Vault(services.key("idempotency.answers")) if self._secret else None
         refused: HeadraceError | None = None

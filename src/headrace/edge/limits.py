@@ -96,6 +96,17 @@ async def take(db: Database, bucket: str, config: LimitConfig) -> Allowance:
     raise Refused(Allowance(config.burst, 0, before, config.window), wait)
 
 
+async def count_in(tx: Tx, bucket: str, *, every: timedelta, burst: int) -> timedelta | None:
+    """Count one use in the caller's transaction: ``burst`` at once, and one more for each ``every`` that passes. None
+    if it was counted, else how long to wait."""
+    row = await tx.fetchrow(TAKE, bucket, every, every * burst)
+    assert row is not None
+    if row["taken"] is not None:
+        return None
+    before: timedelta = row["before"] or every * burst
+    return max(before + every - every * burst, timedelta(milliseconds=1))
+
+
 FORGET = """
 DELETE FROM headrace.rate_limits WHERE bucket IN (
   SELECT bucket FROM headrace.rate_limits WHERE tat < now() - interval '1 minute' LIMIT $1 FOR UPDATE SKIP LOCKED

@@ -11,6 +11,7 @@ from headrace.access import Authenticate
 from headrace.database import Database
 from headrace.edge.cookies import CookieConfig
 from headrace.edge.limits import LimitConfig
+from headrace.edge.turns import UserTurns
 from headrace.figures import Figures, Meters, no_figures
 from headrace.vault import derive_key
 
@@ -32,6 +33,7 @@ class Services:
     cookies: CookieConfig = field(default_factory=CookieConfig)
     limits: LimitConfig = field(default_factory=LimitConfig)
     idempotency_lifetime: timedelta = timedelta(hours=24)
+    turns: UserTurns = field(default_factory=UserTurns)
     readiness: Readiness = always_ready
     figures: Figures = no_figures
     meters: Meters = field(default_factory=Meters)

@@ -1,8 +1,12 @@
 """Text that PostgreSQL can keep: valid Unicode without U+0000, which neither ``text`` nor ``jsonb`` can hold."""
 
+import unicodedata
 from typing import Annotated
 
 from pydantic import AfterValidator
+
+# They reorder what stands around them: a name would read as another one.
+_DIRECTION = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
 
 def _storable(value: str) -> str:
@@ -11,5 +15,14 @@ def _storable(value: str) -> str:
     return value
 
 
+def _one_line(value: str) -> str:
+    if any(unicodedata.category(char) in ("Cc", "Zl", "Zp") or char in _DIRECTION for char in value):
+        raise ValueError("a name is one line, without control characters and marks of direction")
+    return value
+
+
 Text = Annotated[str, AfterValidator(_storable)]
 """A string in a schema. Unlike plain ``str`` it says which field holds the character that cannot be stored."""
+
+Line = Annotated[str, AfterValidator(_one_line)]
+"""A name or a title: shown in lists, on terminals and in mails, where a control character would act or mislead."""

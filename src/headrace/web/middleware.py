@@ -8,6 +8,7 @@
 """
 
 import asyncio
+import hashlib
 import random
 import re
 import time
@@ -21,6 +22,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from headrace import ids, logs
 from headrace.edge.errors import BodyTooLarge, InvalidJson, RequestTooSlow
 from headrace.edge.facts import Facts, attach
+from headrace.edge.open_bodies import OpenBodies
 from headrace.edge.problem_details import INTERNAL, answer, answer_to
 from headrace.errors import HeadraceError
 from headrace.web.address import client_address
@@ -148,6 +150,10 @@ class ResponseHeaders:
 _BODY_WITHIN_S = 30.0
 
 
+# Of 2,000 requests that a process takes. Many short bodies may come at once, so there is room for more than of files.
+MAX_PER_CREDENTIAL, MAX_PER_ADDRESS = 256, 512
+
+
 class BodyLimit:
     """Reads the whole body before anyone looks at it; one that is too large never gets further than this."""
 
@@ -155,6 +161,7 @@ class BodyLimit:
         self._app = app
         self._limit = config.body_limit
         self._streamed = re.compile("|".join(config.streamed_paths) or r"(?!)")
+        self._open = OpenBodies(per_user=MAX_PER_CREDENTIAL, per_address=MAX_PER_ADDRESS)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or self._streamed.fullmatch(f"{scope['method']} {scope['path']}"):
@@ -162,7 +169,7 @@ class BodyLimit:
             return
         try:
             async with asyncio.timeout(_BODY_WITHIN_S * random.uniform(0.7, 1)):  # noqa: S311 - spreads load, guards nothing
-                body = await self._read(Headers(scope=scope), receive)
+                body = await self._read(scope, receive)
         except TimeoutError:
             await self._refuse(RequestTooSlow("The body of the request took too long."), scope, receive, send)
             return
@@ -188,12 +195,21 @@ class BodyLimit:
         response.headers["Connection"] = "close"
         await response(scope, receive, send)
 
-    async def _read(self, headers: Headers, receive: Receive) -> bytes | None:
+    async def _read(self, scope: Scope, receive: Receive) -> bytes | None:
+        headers = Headers(scope=scope)
         announced = headers.get("content-length", "0")
         if not (announced.isascii() and announced.isdigit()):
             raise InvalidJson("Content-Length is not a number.")
         if len(announced) > 19 or int(announced) > self._limit:
             raise self._too_large()
+        if announced == "0" and "transfer-encoding" not in headers:
+            return await self._gather(receive)
+        # Who sends it is not known yet: a credential stands for its user.
+        facts: Facts = scope["state"]["facts"]
+        with self._open.hold(user=_credential(headers), address=facts.client_ip):
+            return await self._gather(receive)
+
+    async def _gather(self, receive: Receive) -> bytes | None:
         parts: list[bytes] = []
         size = 0
         while True:
@@ -210,6 +226,11 @@ class BodyLimit:
 
     def _too_large(self) -> BodyTooLarge:
         return BodyTooLarge(f"The body may have at most {self._limit} bytes.", limit=self._limit)
+
+
+def _credential(headers: Headers) -> str | None:
+    given = headers.get("authorization") or headers.get("cookie")
+    return None if given is None else hashlib.sha256(given.encode()).hexdigest()
 
 
 class LastResort:

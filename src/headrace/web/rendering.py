@@ -15,6 +15,7 @@ from headrace.edge.errors import InvalidJson, NumberOutOfRange, UnstorableText
 from headrace.edge.facts import facts_of
 from headrace.edge.problem_details import NOT_VALID, FieldError, answer, answer_to, plain, status_of
 from headrace.errors import HeadraceError
+from headrace.storage import StorageUnreachable
 from headrace.web import misspelt
 
 log = logs.get(__name__)
@@ -41,6 +42,10 @@ async def _foreseen(request: Request, error: HeadraceError) -> Response:
         # The client learns that it may try again; what really happened is for the operator.
         cause = error.__cause__
         log.warning("request.unserved", code=error.code, reason=repr(cause) if cause else error.message)
+    if isinstance(error, StorageUnreachable):
+        # Its message names the bucket, the endpoint and the key: for the log and the operator's terminal alone.
+        log.error("storage.unreachable", reason=error.message)
+        error = type(error)()
     return answer_to(error, facts_of(request))
 
 
