@@ -6,7 +6,14 @@ import pytest
 
 from headrace.access import Caller, Credentials, Role, Scope
 from headrace.accounts import administration, api_keys, model, tokens
-from headrace.accounts.errors import ApiKeyNameTaken, ApiKeyNotFound, InvalidExpiry, InvalidScopes, SessionNeeded
+from headrace.accounts.errors import (
+    ApiKeyNameTaken,
+    ApiKeyNotFound,
+    InvalidExpiry,
+    InvalidScopes,
+    SessionNeeded,
+    TooManyApiKeys,
+)
 from headrace.accounts.service import Accounts
 from headrace.accounts.store import api_keys as store
 from headrace.audit import ActorType, Who
@@ -160,3 +167,13 @@ async def test_use_is_noted_once_a_minute_at_the_most(db: Database, accounts: Ac
         every = timedelta(minutes=1)
         assert not await store.note_used(tx, made.api_key.id, every=every, now=used + timedelta(seconds=59))
         assert await store.note_used(tx, made.api_key.id, every=every, now=used + timedelta(seconds=60))
+
+
+async def test_api_keys_of_one_user_have_a_cap(db: Database, ada: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(api_keys, "MAX_API_KEYS", 1)
+    async with db.transaction() as tx:
+        made = await api_keys.create_api_key(tx, ada, name="one", scopes={"tasks:read"})
+        with pytest.raises(TooManyApiKeys):
+            await api_keys.create_api_key(tx, ada, name="two", scopes={"tasks:read"})
+        await api_keys.revoke_api_key(tx, ada, made.api_key.id)
+        await api_keys.create_api_key(tx, ada, name="two", scopes={"tasks:read"})

@@ -10,6 +10,7 @@ from headrace.accounts.config import PasswordConfig, ThrottleConfig
 from headrace.accounts.errors import AccountSuspended, BadCredentials, LoginPaused, PasswordsBusy
 from headrace.accounts.passwords import Passwords
 from headrace.accounts.service import Accounts
+from headrace.accounts.store import throttles
 from headrace.accounts.throttle import forget_failures
 from headrace.audit import Who
 from headrace.database import Database
@@ -141,6 +142,34 @@ async def test_pauses_begin_after_the_free_failures_and_double_up_to_the_cap(
 async def test_old_failures_are_forgotten(db: Database, accounts: Accounts, who: Who) -> None:
     for hour in range(12):
         assert await guess(db, accounts, who, now=NOW + timedelta(hours=2 * hour)) is BadCredentials
+
+
+async def test_failures_of_an_address_are_forgotten_though_others_log_in_there(
+    db: Database, accounts: Accounts, who: Who, make_user: MakeUser
+) -> None:
+    """A success moved the time of the address's last failure, so an office that logs in every hour never forgot one."""
+    await make_user("grace")
+    accounts = configured(accounts, throttle=ThrottleConfig(free_failures=2, address_factor=1))
+    for hour in range(6):
+        now = NOW + timedelta(minutes=50 * hour)
+        await login.log_in(db, accounts, who, username="grace", password=PASSWORD, now=now)
+        if hour % 2 == 0:
+            # 100 minutes after the one before: the count has started anew, whoever logged in between
+            assert await guess(db, accounts, who, name=f"typo{hour}", now=now + timedelta(seconds=1)) is BadCredentials
+    (row,) = await db.fetch_alone("SELECT failures FROM headrace.login_throttles WHERE subject LIKE 'address:%'")
+    assert row["failures"] == 1
+
+
+async def test_a_success_beside_a_failure_leaves_the_time_of_the_failure(db: Database, accounts: Accounts) -> None:
+    config = ThrottleConfig(free_failures=5)
+    async with db.transaction() as tx:
+        right = await throttles.count_attempt(tx, "address:x", config, free=5, now=NOW)
+        wrong = await throttles.count_attempt(tx, "address:x", config, free=5, now=NOW + timedelta(seconds=1))
+        assert right is not None
+        assert wrong is not None
+        await throttles.take_back(tx, right)
+        row = await tx.fetchrow("SELECT failures, last_failed_at FROM headrace.login_throttles")
+    assert dict(row or {}) == {"failures": 1, "last_failed_at": NOW + timedelta(seconds=1)}
 
 
 async def test_a_restart_forgets_nothing(db: Database, accounts: Accounts, who: Who) -> None:

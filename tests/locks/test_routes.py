@@ -8,6 +8,7 @@ import pytest
 from fastapi import FastAPI
 
 from headrace.database import Database
+from headrace.locks import service
 from headrace.locks.routes import router
 from headrace.web.app import create_app
 from headrace.web.config import WebConfig
@@ -163,3 +164,13 @@ async def test_what_cannot_be_is_named(ada: httpx.AsyncClient, body: dict[str, A
     reply = await ada.post("/v1/locks", json=body)
     assert reply.status_code == 422
     assert [error["field"] for error in reply.json()["errors"]] == [field]
+
+
+async def test_locks_of_one_user_have_a_cap(ada: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(service, "MAX_LOCKS", 2)
+    first = await take(ada, "one")
+    await take(ada, "two")
+    refused = await ada.post("/v1/locks", json={"key": "three"})
+    assert (refused.status_code, refused.json()["code"]) == (429, "too_many_locks")
+    await ada.post("/v1/locks/release", json={"key": "one", "token": first["token"]})
+    await take(ada, "three")

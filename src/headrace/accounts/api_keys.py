@@ -6,7 +6,7 @@ from datetime import datetime
 from headrace import audit, ids
 from headrace.access import Caller, Role, Scope, is_type_scope
 from headrace.accounts import tokens
-from headrace.accounts.errors import ApiKeyNotFound, InvalidExpiry, InvalidScopes, SessionNeeded
+from headrace.accounts.errors import ApiKeyNotFound, InvalidExpiry, InvalidScopes, SessionNeeded, TooManyApiKeys
 from headrace.accounts.model import ApiKey, ApiKeyId, ApiKeyMade, UserId
 from headrace.accounts.store import api_keys as store
 from headrace.audit import Action, Resource, ResourceType
@@ -14,6 +14,7 @@ from headrace.database import Tx
 from headrace.sql import Mark
 
 _HINT_LENGTH = 4
+MAX_API_KEYS = 200  # of one user, that are not revoked
 
 
 def refuse_program(caller: Caller) -> None:
@@ -26,6 +27,8 @@ async def create_api_key(
 ) -> ApiKeyMade:
     """Make a key for the caller. Only a person can: a key that made keys could outlive and outgrow itself."""
     refuse_program(caller)
+    if await store.count_api_keys(tx, caller.user_id) >= MAX_API_KEYS:
+        raise TooManyApiKeys
     return await make_api_key(tx, caller, name=name, scopes=scopes, expires_at=expires_at)
 
 

@@ -1,9 +1,9 @@
 """What accounts can be told; the wiring builds it from the settings."""
 
-import os
 from dataclasses import dataclass, field
 from datetime import timedelta
 
+from headrace.cpus import available_cpus
 from headrace.edge.limits import LimitConfig
 
 
@@ -16,7 +16,7 @@ class PasswordConfig:
     memory_kib: int = 64 * 1024
     parallelism: int = 4
     # Each takes memory_kib: this many at once, and no more than so many waiting, bound what a flood of logins can use.
-    at_once: int = field(default_factory=lambda: max(1, min(4, os.cpu_count() or 1)))
+    at_once: int = field(default_factory=lambda: min(4, available_cpus()))
     waiting: int = 100
 
 

@@ -186,3 +186,9 @@ class WeChatUnavailable(Unavailable):
     """WeChat does not answer as it should; try again in a moment."""
 
     code = "wechat_unavailable"
+
+
+class TooManyApiKeys(Exhausted):
+    """You have as many API keys as one user may: revoke some of them first."""
+
+    code = "too_many_api_keys"

@@ -1,14 +1,25 @@
 """Accounts as the API shows them."""
 
+import difflib
 from datetime import datetime
 from typing import Annotated, Self
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, SecretStr, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SecretStr,
+    ValidationError,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
+    model_validator,
+)
 
 from headrace.access import TYPE_SCOPE, Caller, Role, Scope
 from headrace.accounts.model import ApiKey, Deletion, DeletionStatus, LoggedIn, Session, User, UserStatus
 from headrace.accounts.model import ApiKeyMade as Made
-from headrace.edge.text import Text
+from headrace.edge.instants import Instant
+from headrace.edge.text import Line, Text
 
 _USER_ID = "u_01h455vb4pex5vsknk084sn02q"
 _SESSION_ID = "ses_01h455vb4pex5vsknk084sn02q"
@@ -93,10 +104,20 @@ class DeleteMeIn(_Body):
         return self
 
 
+def _named_scope(given: object, validate: ValidatorFunctionWrapHandler) -> object:
+    """One line about a scope that does not exist, instead of one for each way in which it is none."""
+    try:
+        return validate(given)
+    except ValidationError:
+        close = difflib.get_close_matches(str(given), list(Scope), n=1)
+        hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(Scope)}, and tasks:submit:TYPE"
+        raise ValueError(f"{given!r} is not a scope: {hint}") from None
+
+
 class ApiKeyIn(_Body):
-    name: Annotated[Text, Field(min_length=1, max_length=64, pattern=r"\S", examples=["nightly import"])]
+    name: Annotated[Line, Field(min_length=1, max_length=64, pattern=r"\S", examples=["nightly import"])]
     scopes: Annotated[
-        frozenset[Scope | Annotated[str, Field(pattern=f"^{TYPE_SCOPE}$")]],
+        frozenset[Annotated[Scope | Annotated[str, Field(pattern=f"^{TYPE_SCOPE}$")], WrapValidator(_named_scope)]],
         Field(
             min_length=1,
             max_length=100,
@@ -105,7 +126,7 @@ class ApiKeyIn(_Body):
             examples=[["tasks:read", "tasks:submit:report.build"]],
         ),
     ]
-    expires_at: Annotated[AwareDatetime | None, Field(description="Null for a key that does not expire.")] = None
+    expires_at: Annotated[Instant | None, Field(description="Null for a key that does not expire.")] = None
 
 
 class AdminUserIn(_Body):

@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from headrace.errors import Conflict, Invalid, NotFound
+from headrace.errors import Conflict, Exhausted, Invalid, NotFound
 
 
 class LockInvalid(Invalid):
@@ -31,3 +31,9 @@ class LockNotFound(NotFound):
     """Nobody holds this lock."""
 
     code = "lock_not_found"
+
+
+class TooManyLocks(Exhausted):
+    """You hold as many locks as one user may: release some of them first."""
+
+    code = "too_many_locks"

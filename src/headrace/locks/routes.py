@@ -16,7 +16,7 @@ from headrace.edge.routing import Router
 from headrace.edge.services import Db
 from headrace.edge.vocabulary import AsShown
 from headrace.locks import service
-from headrace.locks.errors import LockHeld, LockLost, LockNotFound
+from headrace.locks.errors import LockHeld, LockLost, LockNotFound, TooManyLocks
 from headrace.locks.model import LONGEST_KEY, LONGEST_NOTE, LockState
 from headrace.locks.schemas import AcquireIn, ForceReleaseIn, GrantOut, LockOut, ReleaseIn, RenewIn
 from headrace.locks.store import Filter
@@ -29,7 +29,13 @@ Writer = Annotated[Caller, Depends(scoped(Scope.LOCKS_WRITE))]
 AcquireOnce = Annotated[Once, Depends(idempotent("locks.acquire", secret=True))]
 
 
-@router.post("", status_code=201, response_model=GrantOut, summary="Take a lock", responses=problems(LockHeld, *ONCE))
+@router.post(
+    "",
+    status_code=201,
+    response_model=GrantOut,
+    summary="Take a lock",
+    responses=problems(LockHeld, TooManyLocks, *ONCE),
+)
 async def acquire_lock(body: AcquireIn, caller: Writer, db: Db, once: AcquireOnce, request: Request) -> Response:
     """Take one of your locks, at once or within `wait_seconds`. Keys are names among your own locks: programs that
     share a lock act for the same user.

@@ -5,14 +5,14 @@ from typing import Annotated, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from headrace.edge.text import Text
+from headrace.edge.text import Line, Text
 from headrace.edge.vocabulary import AsShown
 from headrace.locks.model import LONGEST_KEY, LONGEST_NOTE, LONGEST_TTL, Grant, Lock, LockState
 
 _AT = "2026-06-01T12:00:00Z"
 _LONGEST_WAIT_S = 30
 
-Key = Annotated[Text, Field(min_length=1, max_length=LONGEST_KEY, examples=["reports/monthly"])]
+Key = Annotated[Line, Field(min_length=1, max_length=LONGEST_KEY, examples=["reports/monthly"])]
 Ttl = Annotated[
     float,
     Field(ge=1, le=LONGEST_TTL.total_seconds(), description="For how long, unless it is renewed.", examples=[30]),

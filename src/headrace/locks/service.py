@@ -10,17 +10,20 @@ from headrace.access import AdminOnly, Caller
 from headrace.audit import Action, Resource, ResourceType
 from headrace.database import Tx
 from headrace.locks import store, taking
-from headrace.locks.errors import LockNotFound
+from headrace.locks.errors import LockNotFound, TooManyLocks
 from headrace.locks.model import Claim, Grant, Lock
 from headrace.locks.store import Filter
 
 EVERYBODY = "*"
+MAX_LOCKS = 1_000  # that one user holds at a time
 
 
 async def acquire_lock(
     tx: Tx, caller: Caller, key: str, *, ttl: timedelta, holder: str | None = None, purpose: str | None = None
 ) -> Grant:
-    """Take one of the caller's locks, or ``LockHeld`` at once."""
+    """Take one of the caller's locks, or ``LockHeld`` at once; ``TooManyLocks`` for who holds very many."""
+    if await store.count_held(tx, caller.user_id) >= MAX_LOCKS:
+        raise TooManyLocks
     grant = await taking.acquire(tx, Claim(key, holder or _name(caller), ttl, purpose, caller.user_id))
     await audit.record(tx, caller.who, Action.GRANTED, _resource(grant.lock), new=grant.lock)
     return grant

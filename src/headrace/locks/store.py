@@ -39,6 +39,17 @@ async def find_held(tx: Tx, user_id: str, key: str) -> Lock | None:
     return _found(await tx.fetchrow(FIND_HELD, user_id, key))
 
 
+COUNT_HELD = """
+SELECT count(*) FROM headrace.task_locks WHERE user_id = $1 AND state = 'active' AND expires_at > clock_timestamp()
+"""
+
+
+async def count_held(tx: Tx, user_id: str) -> int:
+    """How many locks of this user are held."""
+    count: int = await tx.fetchval(COUNT_HELD, user_id)
+    return count
+
+
 # Who wants the key next waits here for its predecessor's transaction; who finds it held never comes so far.
 NEXT_FENCE = """
 INSERT INTO headrace.lock_fences AS last (user_id, lock_key, fence) VALUES ($1, $2, 1)

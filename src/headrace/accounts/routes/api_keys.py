@@ -12,10 +12,12 @@ from headrace.accounts.errors import (
     InvalidExpiry,
     InvalidScopes,
     SessionNeeded,
+    TooManyApiKeys,
 )
 from headrace.accounts.routes.given import Reader, Writer
 from headrace.accounts.schemas import ApiKeyIn, ApiKeyMadeOut, ApiKeyOut
 from headrace.database import Tx
+from headrace.edge.authorization import SignedIn
 from headrace.edge.errors import InvalidCursor
 from headrace.edge.idempotency import ONCE, Answer, Once, idempotent
 from headrace.edge.paging import Page, Paging
@@ -33,9 +35,9 @@ CreateOnce = Annotated[Once, Depends(idempotent("accounts.create_api_key", secre
     status_code=201,
     response_model=ApiKeyMadeOut,
     summary="Make an API key",
-    responses=problems(InvalidScopes, InvalidExpiry, ApiKeyNameTaken, SessionNeeded, CsrfFailed, *ONCE),
+    responses=problems(InvalidScopes, InvalidExpiry, ApiKeyNameTaken, TooManyApiKeys, SessionNeeded, CsrfFailed, *ONCE),
 )
-async def create_api_key(body: ApiKeyIn, caller: Writer, db: Db, once: CreateOnce) -> Response:
+async def create_api_key(body: ApiKeyIn, caller: SignedIn, db: Db, once: CreateOnce) -> Response:
     """Make a key for a program. The key is shown in this answer and never again.
 
     A key can do what its scopes say and never more than you can; it stops working when you are suspended. Only people

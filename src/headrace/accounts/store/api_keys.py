@@ -108,6 +108,15 @@ async def revoke_all(tx: Tx, user_id: str) -> int:
 SELECT_API_KEYS = f"SELECT {COLUMNS} FROM headrace.api_keys"
 
 
+COUNT_API_KEYS = "SELECT count(*) FROM headrace.api_keys WHERE user_id = $1 AND revoked_at IS NULL"
+
+
+async def count_api_keys(tx: Tx, user_id: str) -> int:
+    """The user's keys that are not revoked, expired ones among them."""
+    count: int = await tx.fetchval(COUNT_API_KEYS, user_id)
+    return count
+
+
 async def list_api_keys(tx: Tx, user_id: str, *, older_than: Mark | None, limit: int) -> list[ApiKey]:
     """The user's keys that are not revoked, expired ones among them, newest first."""
     where = Where().eq("user_id", user_id).is_null("revoked_at").older_than(("created_at", "id"), older_than)

@@ -14,6 +14,8 @@ class Counted:
     subject: str
     failures: int
     pause: timedelta | None  # that this attempt begins, should it fail
+    at: datetime
+    last_failed_at: datetime | None  # of the subject, before this attempt
 
 
 # Attempts on one subject go through its row one after the other; the first one past the free ones begins a pause, and
@@ -33,7 +35,9 @@ ON CONFLICT (subject) DO UPDATE SET (failures, first_failed_at, last_failed_at, 
     AS counted (n)
 )
 WHERE coalesce(t.blocked_until <= excluded.last_failed_at, true)
-RETURNING failures, blocked_until - coalesce($6::timestamptz, now()) AS pause
+RETURNING failures, blocked_until - coalesce($6::timestamptz, now()) AS pause, coalesce($6, now()) AS at,
+  -- by the statement's snapshot: the row as it was before
+  (SELECT old.last_failed_at FROM headrace.login_throttles AS old WHERE old.subject = $1) AS last_failed_at
 """
 
 
@@ -44,7 +48,7 @@ async def count_attempt(
     row = await tx.fetchrow(
         COUNT_ATTEMPT, subject, free, config.block_first, config.block_max, config.forget_after, now
     )
-    return None if row is None else Counted(subject, row["failures"], row["pause"])
+    return None if row is None else Counted(subject, **row)
 
 
 FIND_PAUSE = """
@@ -66,17 +70,20 @@ async def clear(tx: Tx, subject: str) -> None:
     await tx.execute(CLEAR, subject)
 
 
-# A pause that another attempt has begun meanwhile is not ours to lift: then the row shows another count.
+# A pause that another attempt has begun meanwhile is not ours to lift: then the row shows another count. The time of
+# the last failure goes back too unless another attempt has moved it: an address where people log in every hour would
+# never forget its failures otherwise.
 TAKE_BACK = """
 UPDATE headrace.login_throttles
-SET failures = failures - 1, blocked_until = CASE WHEN failures <> $2 THEN blocked_until END
+SET failures = failures - 1, blocked_until = CASE WHEN failures <> $2 THEN blocked_until END,
+    last_failed_at = CASE WHEN last_failed_at = $3 THEN greatest($4, first_failed_at) ELSE last_failed_at END
 WHERE subject = $1 AND failures > 0
 """
 
 
 async def take_back(tx: Tx, counted: Counted) -> None:
     """Uncount one attempt that did not fail."""
-    await tx.execute(TAKE_BACK, counted.subject, counted.failures)
+    await tx.execute(TAKE_BACK, counted.subject, counted.failures, counted.at, counted.last_failed_at)
 
 
 FORGET = """
