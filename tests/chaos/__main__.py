@@ -9,22 +9,19 @@ import shutil
 import sys
 import time
 from collections import Counter
-from contextlib import suppress
 from pathlib import Path
 
 import structlog
 
-from headrace.database import Database, DatabaseConfig
-from headrace.errors import HeadraceError, Unavailable
 from tests.chaos import faults, reading
-from tests.chaos.load import USES, Load, Promises, keep_using
+from tests.chaos.load import Load, Promises, keep_using
+from tests.chaos.loads import USES
 from tests.chaos.report import Report
-from tests.chaos.site import SETTINGS, TABLES, Site, small_disk
-from tests.e2e.program import run_program
-from tests.outbox.hearing import want
+from tests.chaos.resting import LONGEST_READ, come_to_rest, connected
+from tests.chaos.site import SLOW_COMMITS, TABLES, Site, small_disk
+from tests.chaos.world import World, settle, world_in
 from tests.races.engine_stand import ROOT, Mortal, line_to, mortal_server
 
-DRAIN = 120.0  # seconds that the site has to come to rest
 OF_EACH = 2  # users who do each kind of thing
 
 
@@ -44,18 +41,18 @@ async def harm(site: Site, planned: list[faults.Planned], report: Report) -> Non
             doing.create_task(one(each))
 
 
-async def run(mortal: Mortal, logs: Path, disk: Path | None, *, seed: int, seconds: float) -> Report:
+async def run(mortal: Mortal, logs: Path, home: Path, *, mounted: bool, seed: int, seconds: float) -> Report:
     planned, promises, calm = faults.plan(seed, seconds), Promises(), asyncio.Event()
     report = Report(seed, seconds, promises)
-    token = await asyncio.to_thread(operator_key, mortal.url)
-    async with await connected(mortal.url) as db:
-        await want(db)  # so that there are events to read
-    async with line_to(mortal.url) as line:
-        site = Site(mortal, line, logs, disk=disk)
+    async with line_to(mortal.url) as line, world_in(logs / "world") as world:
+        site = Site(mortal, line, logs, home=home, disk=home if mounted else None, more=world.settings)
+        await asyncio.to_thread(settle, world, mortal.url, site.settings(mortal.url))
         keeping = asyncio.create_task(site.keep_up())
-        load = Load(site, promises, token, calm)
+        load = Load(site, promises, world, calm)
         users = [
-            asyncio.create_task(keep_using(load, name, number, seed)) for name in USES for number in range(OF_EACH)
+            asyncio.create_task(keep_using(load, name, number, seed), name=f"{name} {number}")
+            for name in USES
+            for number in range(OF_EACH)
         ]
         try:
             await harm(site, planned, report)
@@ -63,8 +60,10 @@ async def run(mortal: Mortal, logs: Path, disk: Path | None, *, seed: int, secon
             site.heal()
             _, late = await asyncio.wait(users, timeout=60)
             for task in late:
-                report.broken.append("somebody was never answered: " + str(task.get_coro()))
-            await come_to_rest(mortal, report)
+                report.broken.append(f"a request was never answered: {task.get_name()}")
+            began = time.monotonic()
+            report.broken += await come_to_rest(mortal.url, world)
+            report.rest_s = time.monotonic() - began
         finally:
             keeping.cancel()
             for task in users:
@@ -74,51 +73,18 @@ async def run(mortal: Mortal, logs: Path, disk: Path | None, *, seed: int, secon
             report.broken += [f"left running: {each}" for each in await asyncio.to_thread(site.left_running)]
         report.broken += [f"a user fell: {each!r}" for each in results if isinstance(each, Exception)]
         report.fallen = Counter(site.fallen)
-        await read(mortal, site, report)
+        await read(mortal, site, world, report)
     return report
 
 
-async def come_to_rest(mortal: Mortal, report: Report) -> None:
-    """Stop the schedules and wait until nothing waits or runs any more."""
-    began = time.monotonic()
-    async with await connected(mortal.url) as db:
-        for sql in reading.CALM:
-            while True:
-                with suppress(Unavailable):
-                    await db.fetch_alone(sql)
-                    break
-                await asyncio.sleep(0.2)
-        while time.monotonic() < began + DRAIN:
-            with suppress(Unavailable):
-                if not await db.fetch_alone(reading.RESTLESS):
-                    break
-            await asyncio.sleep(0.3)
-        else:
-            left = [dict(row) for row in await db.fetch_alone(reading.RESTLESS)]
-            report.broken.append(f"not at rest after {DRAIN:.0f} s: {left[:5]}")
-    report.rest_s = time.monotonic() - began
-
-
-async def connected(url: str) -> Database:
-    while True:
-        with suppress(HeadraceError):
-            return await Database.connect(DatabaseConfig(url, role="chaos"))
-        await asyncio.sleep(0.3)
-
-
-async def read(mortal: Mortal, site: Site, report: Report) -> None:
-    async with await connected(mortal.url) as db:
-        report.broken += [str(each) for each in await reading.broken(db, report.promises, site.journal)]
+async def read(mortal: Mortal, site: Site, world: World, report: Report) -> None:
+    async with await connected(mortal.url, patience=LONGEST_READ) as db:
+        report.judged = await reading.judged(db)
+        report.details = await reading.details(db)
+        found = await reading.broken(db, report.promises, site.journal, world, site.files)
+        report.broken += [str(each) for each in found]
         report.figures = await reading.figures(db)
         report.histories = await reading.histories(db, report.broken)
-
-
-def operator_key(url: str) -> str:
-    """A user of the API, and a session of theirs; an API key would be as good."""
-    settings = {**SETTINGS, "HEADRACE_DATABASE_URL": url}
-    made = run_program("admin", "create", "chaos", "--json", folder=ROOT, settings=settings)
-    assert made.code == 0, made.err
-    return reading.session_of(url, settings, made.out)
 
 
 def main() -> int:
@@ -137,8 +103,8 @@ def main() -> int:
     shutil.rmtree(logs, ignore_errors=True)
     logs.mkdir(parents=True)
     with small_disk() as (folder, mounted), mortal_server(folder) as mortal:
-        asyncio.run(mortal.run(TABLES))
-        report = asyncio.run(run(mortal, logs, folder if mounted else None, seed=seed, seconds=60 * chosen.minutes))
+        asyncio.run(mortal.run(TABLES + SLOW_COMMITS))
+        report = asyncio.run(run(mortal, logs, folder, mounted=mounted, seed=seed, seconds=60 * chosen.minutes))
     (logs / "report").write_text(report.text())
     sys.stdout.write(f"{report.text()}what every process said: {logs.relative_to(ROOT)}\n")
     return 1 if report.all_broken else 0

@@ -7,7 +7,7 @@ import signal
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from tests.chaos.site import LEASE, Site
+from tests.chaos.site import LEASE, Ambush, Site
 
 Act = Callable[[Site, random.Random], Awaitable[str]]
 FAULTS: dict[str, tuple[float, Act]] = {}
@@ -66,9 +66,49 @@ def _freeze(role_name: str) -> Act:
     return act
 
 
-for _name, _weight in (("worker", 4.0), ("api", 1.5), ("scheduler", 1.5)):
+for _name, _weight in (("worker", 4.0), ("api", 1.5), ("scheduler", 1.5), ("relay", 1.5), ("media", 1.0)):
     fault(f"kill {_name}", _weight)(_kill(_name))
     fault(f"freeze {_name}", _weight / 2)(_freeze(_name))
+
+
+@fault("kill a media child", 2)
+async def kill_media_child(site: Site, choice: random.Random) -> str:
+    """Of a worker for removal: the process that has the file."""
+    role = choice.choice(site.each("media"))
+    children = [child for program in role.awake for child in program.process_info.children(recursive=True)]
+    if not children:
+        return "nobody there"
+    victim = choice.choice(children)
+    victim.kill()
+    return f"process {victim.pid}"
+
+
+STEPS = (
+    *("upload in one request", "upload: begin", "upload: part", "upload: complete", "upload: complete"),
+    *("order", "notice", "refund", "order a removal"),
+)
+
+
+@fault("kill api at a step", 4)
+async def kill_api_at_step(site: Site, choice: random.Random) -> str:
+    """The API that serves an upload, a payment or an order, in the middle of it."""
+    if site.ambush is not None:
+        return "nobody there"
+    site.ambush = ambush = Ambush(choice.choice(STEPS), choice.choice([0.0, 0.005, 0.02, 0.06]))
+    try:
+        for _ in range(800):
+            if ambush.victim is not None:
+                break
+            await asyncio.sleep(0.01)
+    finally:
+        site.ambush = None
+    if ambush.victim is None:
+        return f"nothing was sent: {ambush.step}"
+    await asyncio.sleep(ambush.delay)
+    for role in site.each("api"):
+        if ambush.victim in role.programs:
+            await asyncio.to_thread(role.kill, ambush.victim)
+    return f"{ambush.step}, process {ambush.victim.process.pid}"
 
 
 def _stop_postgres(how: signal.Signals) -> Act:

@@ -6,11 +6,13 @@ notes what was answered; at the end each promise must have been kept, once.
 
 import asyncio
 import random
+import re
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, Protocol
 
 import asyncpg
 import httpx
@@ -18,12 +20,14 @@ import httpx
 from headrace import ids
 from headrace.database import Database, DatabaseConfig
 from headrace.errors import Unavailable
-from tests.chaos.site import Site
+from tests.chaos.world import World
 from tests.races.engine_stand import submit
 
 # What a site in trouble may answer; anything else that is no success is an offence, a 500 first of all.
 TROUBLE = {429, 502, 503, 504}
 REFUSALS = {404, 409, 412}
+OF_QUOTA = {402}
+REQUEST_ID = re.compile(r'"request_id":"[^"]*",?')
 # What a program with a connection of its own sees of it.
 AWAY = (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError)
 
@@ -34,6 +38,9 @@ class Promises:
 
     tasks: dict[str, str] = field(default_factory=dict)  # by the key under which it was asked for
     counted: int = 0
+    files: dict[str, str] = field(default_factory=dict)  # sha256 by id, of those that nobody deleted
+    removals: dict[str, str] = field(default_factory=dict)  # the medium, by task
+    orders: set[str] = field(default_factory=set)
     done: Counter[str] = field(default_factory=Counter)
     offences: Counter[str] = field(default_factory=Counter)
 
@@ -42,50 +49,71 @@ class Promises:
             self.offences[f"one key, two tasks: {key} gave {self.tasks[key]} and {task_id}"] += 1
 
 
+class Target(Protocol):
+    """What load is sent to: the site that chaos harms, or the one that the soak watches."""
+
+    def apis(self) -> Mapping[str, object]: ...
+
+    def spring(self, step: str, url: str) -> None: ...
+
+    def databases(self) -> Sequence[str]: ...
+
+
 class Client:
     """One user of the API, who takes whichever process answers."""
 
-    def __init__(self, site: Site, promises: Promises, choice: random.Random, token: str) -> None:
+    def __init__(self, site: Target, promises: Promises, choice: random.Random, token: str) -> None:
         self._site = site
         self._promises = promises
         self._choice = choice
         self._http = httpx.AsyncClient(timeout=20, headers={"Authorization": f"Bearer {token}"})
 
-    async def send(self, method: str, path: str, body: Any = None, *, key: str | None = None) -> httpx.Response | None:
+    async def send(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        *,
+        key: str | None = None,
+        step: str = "",
+        refusals: AbstractSet[int] = frozenset(),
+    ) -> httpx.Response | None:
         """One attempt; None for no answer, or one that says that the site is in trouble."""
-        urls = self._site.urls()
+        urls = list(self._site.apis())
         if not urls:
             await asyncio.sleep(0.3)
             return None
+        url = self._choice.choice(urls)
         headers = {"Idempotency-Key": key} if key else {}
+        sent: dict[str, Any] = {"content": body} if isinstance(body, bytes) else {"json": body}
+        self._site.spring(step, url)
         try:
-            answer = await self._http.request(method, self._choice.choice(urls) + path, json=body, headers=headers)
+            answer = await self._http.request(method, url + path, headers=headers, **sent)
         except httpx.TransportError:
             return None
         if answer.status_code in TROUBLE or (answer.status_code == 409 and "in_progress" in answer.text):
             return None
-        if not answer.is_success and answer.status_code not in REFUSALS:
-            self._promises.offences[
-                f"{method} {path.split('?')[0][:12]}… answered {answer.status_code}: {answer.text[:300]}"
-            ] += 1
+        if not answer.is_success and answer.status_code not in REFUSALS | refusals:
+            told = REQUEST_ID.sub("", answer.text)[:300]
+            self._promises.offences[f"{method} {path.split('?')[0][:12]}… answered {answer.status_code}: {told}"] += 1
         return answer
 
-    async def insist(self, method: str, path: str, body: Any = None, *, key: str) -> httpx.Response:
+    async def insist(self, method: str, path: str, body: Any = None, **how: Any) -> httpx.Response:
         """Send it until it is answered."""
-        while (answer := await self.send(method, path, body, key=key)) is None:
+        while (answer := await self.send(method, path, body, **how)) is None:
             await asyncio.sleep(0.2)
         return answer
 
 
 @dataclass
 class Load:
-    site: Site
+    site: Target
     promises: Promises
-    token: str
+    world: World
     calm: asyncio.Event  # set when it is time to come to an end
 
-    def client(self, choice: random.Random) -> Client:
-        return Client(self.site, self.promises, choice, self.token)
+    def client(self, choice: random.Random, token: str | None = None) -> Client:
+        return Client(self.site, self.promises, choice, token or self.world.token)
 
     def known(self, choice: random.Random) -> str | None:
         tasks = self.promises.tasks
@@ -143,9 +171,7 @@ async def submit_batch(load: Load, choice: random.Random) -> None:
 async def order(load: Load, choice: random.Random) -> None:
     """A row of the program's own and its task are one commit; some change their mind."""
     try:
-        connection = await asyncpg.connect(
-            load.site.line.url if choice.random() < 0.5 else load.site.mortal.url, timeout=5
-        )
+        connection = await asyncpg.connect(choice.choice(load.site.databases()), timeout=5)
     except AWAY:
         return
     try:
@@ -167,7 +193,7 @@ class _ChangedMind(Exception):
 @use("submit as a library")
 async def count(load: Load, choice: random.Random) -> None:
     try:
-        async with await Database.connect(DatabaseConfig(load.site.mortal.url, role="chaos", pool_max=2)) as db:
+        async with await Database.connect(DatabaseConfig(load.site.databases()[0], role="chaos", pool_max=2)) as db:
             made = await submit(db, "count", [{}] * choice.randrange(1, 20), batch=10, counters=True)
     except Unavailable:  # not even the first connection: nothing was asked for
         return

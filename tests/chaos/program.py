@@ -11,6 +11,8 @@ import time
 from datetime import timedelta
 from typing import Any
 
+from pydantic import BaseModel, Field
+
 from headrace.database import Database, DatabaseConfig
 from headrace.tasks.context import BlockingTaskContext, TaskContext
 from headrace.tasks.errors import Snooze
@@ -99,6 +101,24 @@ async def count(context: TaskContext, payload: Any) -> None:
     async with db.transaction() as tx:
         await tx.execute(ADD_FINISHING, context.task_id)
         await context.finish_in(tx)
+
+
+class Metered(BaseModel):
+    units: int = Field(ge=1)
+    used: int = Field(ge=0)
+    seconds: float = 0.0
+
+
+@registry.task("metered", submit="users", units="payload.units", max_attempts=5, backoff=SOON)
+async def metered(context: TaskContext, payload: Metered) -> int:
+    """Holds units, and says how many of them it has used; fails at times, and then costs nothing."""
+    async with (await database()).transaction() as tx:
+        await tx.execute(STARTED, context.task_id, context.attempt)
+    await asyncio.sleep(payload.seconds)
+    if random.random() < 0.2:
+        raise RuntimeError("it was no use")
+    await context.used(payload.used)
+    return payload.used
 
 
 @registry.task("ordered", max_attempts=MANY, backoff=SOON)

@@ -1,26 +1,38 @@
 """What is read from the tables when all is quiet: the invariants of every attack, and what this run was promised."""
 
-import json
 import re
 from collections import Counter
-from collections.abc import Mapping
 from pathlib import Path
 
 from headrace.database import Database
 from tests.attack import invariants
 from tests.attack.model import Broken
 from tests.attack.task_invariants import DELETED
+from tests.chaos.judging import judge
 from tests.chaos.load import Promises
-from tests.e2e.program import Program, log_in
-from tests.races.engine_stand import ROOT
+from tests.chaos.world import World
 
-# In the order in which everybody locks schedules.
-CALM = [
-    """
-    UPDATE headrace.scheduled_tasks SET enabled = false
-    WHERE uid = ANY (ARRAY(SELECT uid FROM headrace.scheduled_tasks ORDER BY uid FOR NO KEY UPDATE))
-    """,
-]
+# In the order in which everybody locks schedules. Ours stop first: those of the product see to orders and refunds that
+# nobody told of.
+_DISABLE = """
+UPDATE headrace.scheduled_tasks SET enabled = false
+WHERE uid = ANY (ARRAY(SELECT uid FROM headrace.scheduled_tasks WHERE {which} ORDER BY uid FOR NO KEY UPDATE))
+"""
+STOP_OURS = _DISABLE.format(which="name NOT LIKE 'headrace: %'")
+STOP_ALL = _DISABLE.format(which="true")
+# What comes to an end by itself: events that nobody was told of, deliveries to the healthy endpoint, refunds, and
+# orders that were paid though nobody told of it and another one closed them: those are asked about at their end.
+UNTOLD = """
+SELECT 'event' AS kind, event_id AS id, event_type AS type, status FROM headrace.outbox_events
+WHERE status IN ('PENDING', 'FAILED')
+UNION ALL
+SELECT 'delivery', queue.delivery_id, endpoint.name, 'attempt ' || queue.attempt
+FROM headrace.webhook_queue AS queue JOIN headrace.webhook_endpoints AS endpoint ON endpoint.id = queue.endpoint_id
+WHERE endpoint.name = 'healthy'
+UNION ALL SELECT 'order', id, kind, status FROM headrace.payment_orders
+WHERE status = 'REFUNDING' OR status IN ('PENDING', 'CLOSED') AND id = ANY ($1)
+LIMIT 20
+"""
 RESTLESS = """
 SELECT 'task' AS kind, id, task_type AS type, status FROM headrace.tasks WHERE finished_at IS NULL
 UNION ALL SELECT 'run', execution_uid, task_type, state FROM headrace.task_executions WHERE finished_at IS NULL
@@ -48,11 +60,12 @@ OWN = {
 }
 
 
-async def broken(db: Database, promises: Promises, journal: Path) -> list[Broken]:
+async def broken(db: Database, promises: Promises, journal: Path, world: World, storage: Path) -> list[Broken]:
     found = await invariants.broken(db, at_rest=True)
     for holds, sql in OWN.items():
         if rows := await db.fetch_alone(f"SELECT * FROM ({sql}) AS offending LIMIT 5"):
             found.append(Broken(holds, [dict(row) for row in rows]))
+    found += [each async for each in judge(db, promises, world, storage)]
     there = {row["id"] for row in await db.fetch_alone(f"SELECT id FROM headrace.tasks UNION ALL {DELETED}")}
     if lost := [task for task in promises.tasks.values() if task not in there]:
         found.append(
@@ -78,13 +91,58 @@ SELECT (SELECT count(*) FROM headrace.tasks) AS tasks,
        (SELECT count(*) FROM headrace.audit_seals) AS seals,
        (SELECT count(*) FROM headrace.workers) AS workers,
        (SELECT count(*) FROM headrace.workers WHERE ending = 'DEAD') AS workers_given_up,
-       (SELECT count(*) FROM books.orders) AS orders,
+       (SELECT count(*) FROM books.orders) AS rows_with_a_task,
        (SELECT count(*) FROM headrace.task_locks) AS locks
 """
 
 
 async def figures(db: Database) -> dict[str, object]:
     return dict((await db.fetch_alone(FIGURES))[0])
+
+
+JUDGED = """
+SELECT (SELECT count(*) FROM headrace.tasks WHERE finished_at IS NOT NULL) AS tasks,
+       (SELECT coalesce(sum(consume_unit), 0) FROM headrace.usage_ledger
+        WHERE status = 'COMMITTED' AND hold_id IS NOT NULL) AS units,
+       (SELECT count(*) FROM headrace.webhook_deliveries WHERE status <> 'PENDING') AS deliveries,
+       (SELECT count(*) FROM headrace.assets) AS files,
+       (SELECT count(*) FROM headrace.task_results) AS removals,
+       (SELECT count(*) FROM headrace.payment_orders WHERE status IN ('PAID', 'REFUNDED')) AS orders
+"""
+DETAILS = """
+SELECT 'removals' AS what, task_type AS kind, status, count(*) AS number FROM headrace.tasks
+WHERE task_type IN ('IMAGE', 'VIDEO', 'PDF', 'PPT') GROUP BY 1, 2, 3
+UNION ALL SELECT 'metered tasks', '', status, count(*) FROM headrace.tasks WHERE task_type = 'metered' GROUP BY 1, 2, 3
+UNION ALL SELECT 'orders', '', status, count(*) FROM headrace.payment_orders GROUP BY 1, 2, 3
+UNION ALL SELECT 'uploads', '', status, count(*) FROM headrace.uploads GROUP BY 1, 2, 3
+UNION ALL
+SELECT 'deliveries', endpoint.name, sent.status, count(*)
+FROM headrace.webhook_deliveries AS sent JOIN headrace.webhook_endpoints AS endpoint ON endpoint.id = sent.endpoint_id
+GROUP BY 1, 2, 3
+ORDER BY 1, 2, 3
+"""
+
+
+async def judged(db: Database) -> dict[str, int]:
+    """How much there was to judge: a run that found nothing wrong with nothing has not shown anything."""
+    return {name: int(number) for name, number in dict((await db.fetch_alone(JUDGED))[0]).items()}
+
+
+WHY_FAILED = """
+SELECT task_type, error_code, attempt, left(error_message, 200) AS error, count(*) AS number FROM headrace.tasks
+WHERE task_type IN ('IMAGE', 'VIDEO', 'PDF', 'PPT') AND status = 'FAILED' GROUP BY 1, 2, 3, 4
+"""
+
+
+async def details(db: Database) -> list[str]:
+    """How everything ended, by kind; and why removals failed: three lost attempts are no fault of the product."""
+    rows = await db.fetch_alone(DETAILS)
+    ends = [f"{row['what']} {row['kind']} {row['status']}: {row['number']}".replace("  ", " ") for row in rows]
+    failed = [
+        f"{row['number']} × {row['task_type']} failed in attempt {row['attempt']}: {row['error_code']} {row['error']}"
+        for row in await db.fetch_alone(WHY_FAILED)
+    ]
+    return [*ends, *failed]
 
 
 HISTORY = """
@@ -110,16 +168,3 @@ async def histories(db: Database, offences: list[str], most: int = 4) -> list[st
             rows = await db.fetch_alone(HISTORY, named[0])
             lines += [f"{named[0]} {row['at']:%H:%M:%S.%f} {row['line']}" for row in rows]
     return lines
-
-
-def session_of(url: str, settings: Mapping[str, str], made: str) -> str:
-    """Log the new user in, with an API for this moment."""
-    api = Program("api", folder=ROOT, settings={**settings, "HEADRACE_DATABASE_URL": url})
-    try:
-        api.until_ready()
-        answer = log_in(api.url(), "chaos", json.loads(made)["password"])
-        assert answer.status_code == 200, answer.text
-        return str(answer.json()["token"])
-    finally:
-        api.stop()
-        api.close()

@@ -32,15 +32,24 @@ SETTINGS = {
     "HEADRACE_AUDIT_SEAL_INTERVAL": "3s",
     "HEADRACE_API_RATE_LIMIT": "1000000",
     "HEADRACE_API_RATE_BURST": "1000000",
+    "HEADRACE_PAYMENT_ORDER_LIFETIME": "1m",  # then those that were closed are asked about once more
+    "HEADRACE_WEBHOOK_LOCAL_TARGETS": "true",
+    "HEADRACE_WEBHOOK_RETRY_DELAYS": "1s,2s,3s",
+    "HEADRACE_REMOVAL_PROCESSES": "0",
+    "HEADRACE_FILES_INSPECTORS": "1",
     "HEADRACE_LOG_FORMAT": "json",
     "HEADRACE_TEST_TRACEBACK": "1",  # of what should not have happened
 }
-# Tables of the run's own. The trigger makes commits slow while ``switches`` says so: what waits there can be cut off.
+# Tables of the run's own.
 TABLES = """
 CREATE TABLE books.orders (id text PRIMARY KEY, task_id text NOT NULL);
+GRANT SELECT, INSERT ON books.orders TO headrace_app;
+"""
+# The trigger makes commits slow while ``switches`` says so: what waits there can be cut off.
+SLOW_COMMITS = """
 CREATE TABLE books.switches (share float8 NOT NULL, seconds float8 NOT NULL);
 INSERT INTO books.switches VALUES (0, 0);
-GRANT SELECT, INSERT ON books.orders, books.switches TO headrace_app;
+GRANT SELECT ON books.switches TO headrace_app;
 CREATE FUNCTION books.dawdle() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   PERFORM pg_sleep(seconds) FROM books.switches WHERE random() < share;
@@ -112,33 +121,59 @@ class Role:
         return [each for each in self.programs if each not in self.stopped and each.running]
 
 
+@dataclass
+class Ambush:
+    """The API that gets the next request of this step is killed so long after it was sent."""
+
+    step: str
+    delay: float
+    victim: Program | None = None
+
+
 class Site:
     """Half of the workers and schedulers reach the database over a line that can be cut; the rest directly."""
 
-    def __init__(self, mortal: Mortal, line: Line, logs: Path, *, disk: Path | None) -> None:
+    def __init__(
+        self, mortal: Mortal, line: Line, logs: Path, *, home: Path, disk: Path | None, more: Mapping[str, str]
+    ) -> None:
         self.mortal = mortal
         self.line = line
         self.disk = disk
+        self.files = home / "files"
+        self.ambush: Ambush | None = None
+        self._more = {**more, "HEADRACE_FILES_URL": str(self.files), "HEADRACE_DATA_DIR": str(home / "data")}
         self.journal = logs / "journal"
         self.journal.touch()
         self.fallen: Counter[str] = Counter()
         worker, scheduler = ("worker", "tests.chaos.program:registry", "--concurrency", "8"), ("scheduler",)
-        direct, over_line = self._settings(mortal.url), self._settings(line.url)
+        direct, over_line = self.settings(mortal.url), self.settings(line.url)
+        remover, media = ("worker", "--queues", "media"), {"HEADRACE_REMOVAL_PROCESSES": "1"}
         self.roles = {
             "api": [Role(("api",), 1, direct, logs), Role(("api",), 1, over_line, logs)],
             "worker": [Role(worker, 2, direct, logs), Role(worker, 1, over_line, logs)],
             "scheduler": [Role(scheduler, 1, direct, logs), Role(scheduler, 1, over_line, logs)],
+            "relay": [Role(("relay",), 1, direct, logs), Role(("relay",), 1, over_line, logs)],
+            "media": [Role(remover, 1, {**direct, **media}, logs)],
         }
 
-    def _settings(self, url: str) -> dict[str, str]:
-        return {**SETTINGS, "HEADRACE_DATABASE_URL": url, JOURNAL: str(self.journal), ADDRESS: url}
+    def settings(self, url: str) -> dict[str, str]:
+        return {**SETTINGS, **self._more, "HEADRACE_DATABASE_URL": url, JOURNAL: str(self.journal), ADDRESS: url}
 
     def each(self, *names: str) -> list[Role]:
         return [role for name in names or self.roles for role in self.roles[name]]
 
-    def urls(self) -> list[str]:
-        """Where APIs have said that they listen."""
-        return [program.url(within=0) for role in self.each("api") for program in role.awake if "API at" in program.err]
+    def apis(self) -> dict[str, Program]:
+        """The APIs that have said where they listen."""
+        found = [program for role in self.each("api") for program in role.awake if "API at" in program.err]
+        return {program.url(within=0): program for program in found}
+
+    def databases(self) -> list[str]:
+        return [self.mortal.url, self.line.url]
+
+    def spring(self, step: str, url: str) -> None:
+        """A request of this step is about to be sent there: perhaps somebody waits for it."""
+        if self.ambush is not None and self.ambush.step == step and self.ambush.victim is None:
+            self.ambush.victim = self.apis().get(url)
 
     async def keep_up(self) -> None:
         while True:
