@@ -114,6 +114,17 @@ def test_what_is_to_be_kept_for_ever_is_kept(call: Call, old: Place, tmp_path: P
     }, "the same rows go without the word"
 
 
+def test_months_expire_before_rows_and_rows_show_their_progress(call: Call, old: Place, tmp_path: Path) -> None:
+    """All rows went first, for minutes and without a word, though `doctor` recommends the command for months."""
+    fetch(old, EXECUTION.replace("$1", f"'{ids.new('sch')}'").replace("$2", f"'{ids.SYSTEM_USER}'"))
+    done = call("partitions", "expire", settings={**old.settings, "HEADRACE_ARCHIVE_URL": str(tmp_path / "cold")})
+    assert done.code == 0, done.err
+    steps = [line.removeprefix("· ") for line in done.err.splitlines()]
+    month = next(number for number, step in enumerate(steps) if step.startswith(f"retiring {NAME}"))
+    rows = steps.index("removing rows of task_executions: 2 so far")
+    assert month < rows
+
+
 @pytest.mark.parametrize(
     "sql",
     [

@@ -32,12 +32,12 @@ async def order(place: Place, local: LocalPayments) -> str:
             await tx.execute(
                 "INSERT INTO headrace.users (id, username, password_hash) VALUES ($1, 'ada', '!')", user_id
             )
-            _, made = await ordering.order_plan(
+            ordered = await ordering.order_plan(
                 tx, caller, payments, plan="Pro", method=PayMethod.NATIVE, auto_renew=True
             )
-        await ordering.prepare(db, payments, made.id)
-    local.pay(made.id)
-    return made.id
+        await ordering.prepare(db, payments, ordered.order.id)
+    local.pay(ordered.order.id)
+    return ordered.order.id
 
 
 async def test_an_operator_sells_checks_and_refunds(call: Call, migrated: Place, tmp_path: Path) -> None:

@@ -34,6 +34,7 @@ def test_all_is_well(call: Call, migrated: Place) -> None:
     assert list(found) == [
         "settings",
         "storage",
+        "files",
         "secret key",
         "database",
         "schema",

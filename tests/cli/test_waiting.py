@@ -1,4 +1,4 @@
-"""A worker, a scheduler or a relay that is started while PostgreSQL restarts waits for it, as one that runs does."""
+"""A worker, a scheduler, a relay or an API that is started while PostgreSQL restarts waits for it."""
 
 import asyncio
 import signal
@@ -22,8 +22,19 @@ registry = Registry()
 @registry.task("greet")
 async def greet(context, payload): ...
 """
-COMMANDS = [("worker", "shop:registry"), ("worker", "shop:registry", "--processes", "2"), ("scheduler",), ("relay",)]
-UP: dict[tuple[str, ...], str] = {("scheduler",): "firing schedules", ("relay",): "relaying events"}
+COMMANDS = [
+    ("worker", "shop:registry"),
+    ("worker", "shop:registry", "--processes", "2"),
+    ("scheduler",),
+    ("relay",),
+    ("api",),
+]
+UP: dict[tuple[str, ...], str] = {
+    ("scheduler",): "firing schedules",
+    ("relay",): "relaying events",
+    COMMANDS[-1]: "API at http://",
+}
+STARTING_UP = b"SFATAL\0VFATAL\0C57P03\0Mthe database system is starting up\0\0"
 
 
 @contextmanager
@@ -61,6 +72,40 @@ async def test_it_begins_when_the_database_is_back(words: tuple[str, ...], tmp_p
             assert arrived, program.err
             assert program.running, program.err
             assert "cannot be reached: start it, or mend HEADRACE_DATABASE_URL. Waiting for it" in program.err
+            program.process.send_signal(signal.SIGTERM)
+            assert await asyncio.to_thread(program.process.wait, patience(30)) == 0
+        finally:
+            back.close()
+            await line.close()
+
+
+@pytest.mark.parametrize("words", [("scheduler",), COMMANDS[-1]], ids=" ".join)
+async def test_it_begins_also_when_every_other_connection_is_refused(
+    words: tuple[str, ...], tmp_path: Path, migrated: Place
+) -> None:
+    """An API and a scheduler exited when PostgreSQL was away at their start, or was only starting up."""
+    line = Line(migrated.app_url)
+    count = 0
+
+    async def carry(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal count
+        count += 1
+        if count % 2 == 0:
+            await line.carry(reader, writer)
+            return
+        await reader.read(8)  # whether TLS is wanted
+        writer.write(b"N")
+        await reader.read(1)
+        writer.write(b"E" + (len(STARTING_UP) + 4).to_bytes(4) + STARTING_UP)
+        writer.close()
+
+    with away(migrated) as (door, url), started(words, tmp_path, migrated, url) as program:
+        back = await asyncio.start_server(carry, sock=door.dup())
+        try:
+            up = UP[words]
+            await asyncio.to_thread(eventually, lambda: up in program.err or not program.running, within=patience(60))
+            assert program.running, program.err
+            assert up in program.err, program.err
             program.process.send_signal(signal.SIGTERM)
             assert await asyncio.to_thread(program.process.wait, patience(30)) == 0
         finally:

@@ -13,7 +13,7 @@ from headrace.accounts.passwords import generate
 from headrace.assembly.newcomers import newcomers
 from headrace.cli import deletions
 from headrace.cli.opening import operator
-from headrace.cli.output import Json, out, print_json, progress
+from headrace.cli.output import LOOKING, Json, out, print_json, progress
 from headrace.cli.passwords import read_password
 from headrace.cli.people import get_user
 from headrace.cli.wiring import Deployment, accounts_config, database_of, load_settings, run, secret_key_for
@@ -44,7 +44,7 @@ def create(
     settings = load_settings()
     password = read_password() if password_stdin else None
     with (
-        progress("looking at the database") as report,
+        progress(LOOKING) as report,
         database_of(settings, role="admin", report=report) as deployment,
     ):
         name, made = run(_create(settings, deployment, username, email, password))
@@ -57,7 +57,7 @@ def reset_password(username: Username, password_stdin: PasswordStdin = False, js
     settings = load_settings()
     password = read_password() if password_stdin else None
     with (
-        progress("looking at the database") as report,
+        progress(LOOKING) as report,
         database_of(settings, role="admin", report=report) as deployment,
     ):
         made = run(_reset(settings, deployment, username, password))
@@ -99,6 +99,6 @@ def _print_made(username: str, password: str | None, *, json: bool) -> None:
     if json:
         print_json({"username": username, "password": password})
     elif password is None:
-        out.print(f"{username} can log in.", markup=False)
+        out.print(f"{username} can log in.")
     else:
-        out.print(f"{username} can log in with the password {password} (shown only now).", markup=False, soft_wrap=True)
+        out.print(f"{username} can log in with the password {password} (shown only now).", soft_wrap=True)

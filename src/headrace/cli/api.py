@@ -8,7 +8,8 @@ import typer
 from headrace import __version__, migrations
 from headrace.cli import serving
 from headrace.cli.maintenance import maintenance_loops
-from headrace.cli.output import progress, say
+from headrace.cli.output import LOOKING, progress, say
+from headrace.cli.waiting import until_reachable
 from headrace.cli.wiring import Deployment, database_of, load_settings, run, secret_key
 from headrace.figures import Meters
 from headrace.settings import Settings
@@ -22,9 +23,9 @@ def api(host: Host = None, port: Port = None) -> None:
     settings = load_settings(api_host=host, api_port=port)
     secret = secret_key(settings)
     with serving.listen(settings) as listening, ExitStack() as stack:
-        with progress("looking at the database") as report:
+        with progress(LOOKING) as report:
             deployment = stack.enter_context(database_of(settings, role="api", report=report))
-            run(migrations.verify_current(deployment.app))
+            run(until_reachable(lambda: migrations.verify_current(deployment.app), say=say))
         run(_serve(settings, deployment, secret, listening))
 
 

@@ -72,7 +72,18 @@ COMMANDS = {
     ),
     "outbox": Entry("headrace.cli.outbox:app", "Events: what waits, what was given up; try it again."),
     "files": Entry("headrace.cli.files:app", "Files: send, fetch, list and delete them, over a running API."),
-    "database": Entry("headrace.cli.databases:app", "The database: its address, and room in it for your own tables."),
+    "backup": Entry(
+        "headrace.cli.backup:backup",
+        "Write everything to one file while everything runs: rows, roles, files and archives; never the secret key.",
+    ),
+    "restore": Entry(
+        "headrace.cli.backup:restore",
+        "Put a backup into an empty deployment, whatever the versions of the two PostgreSQL servers.",
+    ),
+    "database": Entry(
+        "headrace.cli.databases:app",
+        "The database: its address, psql and pg_dump for it, and room in it for your own tables.",
+    ),
     "migrate": Entry(
         "headrace.cli.migrate:migrate",
         "Bring the schema to what this program needs. Safe at any time, from any number of processes.",

@@ -97,7 +97,7 @@ def verify(
         print_json([{"id": archive.id, "name": archive.name, "problem": problem} for archive, problem in found])
     else:
         for archive, problem in found:
-            out.print(f"{'✗' if problem else '✓'} {archive.name}: {problem or 'as it was written'}", markup=False)
+            out.print(f"{'✗' if problem else '✓'} {archive.name}: {problem or 'as it was written'}")
     if any(problem for _, problem in found):
         raise typer.Exit(1)
 
@@ -115,7 +115,7 @@ def restore(name: Name, json: Json = False) -> None:
     if json:
         print_json({"table": f"headrace.{table}"})
     else:
-        out.print(f"restored as headrace.{table}; `headrace archive discard {name}` drops it again", markup=False)
+        out.print(f"restored as headrace.{table}; `headrace archive discard {name}` drops it again")
 
 
 @app.command()
@@ -126,7 +126,7 @@ def discard(name: Name) -> None:
         name,
         lambda session, archive: archives.discard(session.deployment.owner, archive, who=session.caller.who),
     )
-    out.print(f"{name} is only in the archive again", markup=False)
+    out.print(f"{name} is only in the archive again")
 
 
 def _on_archive(command: str, name: str, verb: Callable[[OperatorSession, Archive], Awaitable[T]]) -> T:

@@ -210,9 +210,9 @@ def verify(
             }
         )
     elif found.finding is not None:
-        out.print(found.finding.message, markup=False, soft_wrap=True)
+        out.print(found.finding.message, soft_wrap=True)
     else:
-        out.print(_verified(found, chosen), markup=False)
+        out.print(_verified(found, chosen))
         _say_what_is_not_known(found, roots=bool(exported))
     if found.finding is not None:
         raise typer.Exit(1)
@@ -282,7 +282,7 @@ def key() -> None:
     own = signing_key(load_settings())
     if own is None:
         raise Invalid("There is no key: set HEADRACE_AUDIT_SIGNING_KEY (`openssl rand -base64 32` makes one).")
-    out.print(signing.write_key(own.public), markup=False)
+    out.print(signing.write_key(own.public))
 
 
 def _verified(found: Verified, month: date | None) -> str:

@@ -14,7 +14,7 @@ from headrace.audit import Action, ResourceType
 from headrace.audit.importing.importer import ImportPlan, ImportReport, import_trail, rename_to_backup
 from headrace.audit.importing.mapping import Names
 from headrace.cli.opening import Deployment, database_of, load_settings, operator, run
-from headrace.cli.output import Json, out, print_json, progress, progress_bar, say
+from headrace.cli.output import LOOKING, Json, out, print_json, progress, progress_bar, say
 from headrace.database import Database, DatabaseConfig, connect_alone
 from headrace.errors import Invalid
 from headrace.settings import Duration
@@ -57,7 +57,7 @@ def import_(
     )
     settings = load_settings()
     with ExitStack() as stack:
-        with progress("looking at the database") as report:
+        with progress(LOOKING) as report:
             deployment = stack.enter_context(database_of(settings, role="audit import", report=report))
         done, renamed = run(_import(deployment, legacy, plan, rename=rename and not dry_run))
     if json:
@@ -104,9 +104,9 @@ def _print(plan: ImportPlan, done: ImportReport, renamed: str | None) -> None:
     out.print(f"{done.read:,} read since {done.since:%Y-%m-%d %H:%M} UTC, {done.written:,} {would}written,", end=" ")
     out.print(f"{done.present:,} there already, {skipped:,} skipped")
     for reason, count in sorted(done.skipped.items(), key=lambda item: -item[1]):
-        out.print(f"  {count:,} skipped: {reason}", markup=False)
+        out.print(f"  {count:,} skipped: {reason}")
         rows = ", ".join(done.examples.get(reason, ()))
-        out.print(f"    rows {rows}{', …' if count > len(done.examples.get(reason, ())) else ''}", markup=False)
+        out.print(f"    rows {rows}{', …' if count > len(done.examples.get(reason, ())) else ''}")
     sign = "=" if done.counts_agree else "≠"
     out.print(f"{done.legacy:,} rows there {sign} {done.trail:,} events here + {skipped:,} skipped")
     if done.skipped and not done.accept_skipped and not plan.dry_run:

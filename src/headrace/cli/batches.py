@@ -13,6 +13,7 @@ import typer
 from headrace.cli import clips
 from headrace.cli.output import POOR_RESULT, err, number_of, out, print_json, progress, say
 from headrace.cli.signals import ending_in_order
+from headrace.cli.terminal import make_visible
 from headrace.errors import HeadraceError
 from headrace.removal import confined, confined_documents, confined_many, confined_videos
 from headrace.removal.candidates import DocumentOrder, DocumentReport, Outcome
@@ -121,7 +122,7 @@ def remove(items: list[Item], wanted: Wanted, *, json: bool) -> None:
     else:
         for each in ordered:
             if each.removed:
-                out.print(each.as_json["to"], markup=False)
+                out.print(each.as_json["to"])
     if not all(each.removed for each in ordered):
         raise typer.Exit(1)
     if any(each.poor for each in ordered) and not wanted.accept_poor:
@@ -246,13 +247,11 @@ class _Bars:
         self._done = 0
 
     def file(self, doing: str) -> OnProgress | None:
-        from rich.markup import escape
-
         bar = self._bar
         if bar is None:
             say(f"· {doing}" if self._count == 1 else f"· {min(self._done + 1, self._count)} of {self._count}: {doing}")
             return None
-        bar.update(self._one, description=escape(doing), completed=0)
+        bar.update(self._one, description=make_visible(doing), completed=0)
 
         def report(percent: int) -> None:
             bar.update(self._one, completed=percent)
@@ -274,7 +273,7 @@ def _bars(count: int) -> Iterator[_Bars]:
         return
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
     with Progress(*columns, console=err, transient=True) as bar:
         yield _Bars(bar, count)
 

@@ -81,7 +81,7 @@ def detect(asked: VideoOrder, *, json: bool) -> None:
         columns = ("#", "score", "what", "where", "when", "strength", "why")
         print_table(columns, [_row(each) for each in report.candidates])
     else:
-        out.print(f"no mark found in {number_of(report.clip.frames, 'frame')}", markup=False)
+        out.print(f"no mark found in {number_of(report.clip.frames, 'frame')}")
     if not report.candidates:
         raise typer.Exit(1)
     certain = [each.id for each in report.candidates if each.certain]

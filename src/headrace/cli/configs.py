@@ -90,7 +90,7 @@ def unset(key: Key, tenant: Tenant = None, user: User = None) -> None:
             await service.unset_config(tx, session.caller.who, key, target)
 
     as_operator("configs unset", act)
-    out.print(f"{key} is unset", markup=False)
+    out.print(f"{key} is unset")
 
 
 @app.command()

@@ -30,4 +30,4 @@ def cron(
         print_json([at.isoformat() for at in times])
         return
     for at in times:
-        out.print(f"{at.astimezone(rule.zone):%a %Y-%m-%d %H:%M:%S %z}   {at:%Y-%m-%d %H:%M:%S} UTC", markup=False)
+        out.print(f"{at.astimezone(rule.zone):%a %Y-%m-%d %H:%M:%S %z}   {at:%Y-%m-%d %H:%M:%S} UTC")

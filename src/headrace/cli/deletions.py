@@ -102,4 +102,4 @@ def _print(deletion: Deletion, *, json: bool) -> None:
         DeletionStatus.COMPLETED: "is deleted",
         DeletionStatus.CANCELED: "is kept",
     }
-    out.print(f"{deletion.user_id} {said[deletion.status]}", markup=False, soft_wrap=True)
+    out.print(f"{deletion.user_id} {said[deletion.status]}", soft_wrap=True)

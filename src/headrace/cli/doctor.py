@@ -9,12 +9,14 @@ import typer
 
 from headrace import migrations
 from headrace.cli.console_wiring import doctor_config
-from headrace.cli.output import Json, out, print_json, progress
+from headrace.cli.files_wiring import files_storage
+from headrace.cli.output import LOOKING, Json, out, print_json, progress
 from headrace.cli.wiring import Deployment, data_folder, database_of, load_settings, lost_key, run, secret_key
 from headrace.database import Database
 from headrace.errors import HeadraceError
 from headrace.operations.doctor import Finding, Verdict, examine, noting
 from headrace.settings import Settings
+from headrace.storage import Storage, StorageConfig
 
 _LITTLE_SPACE = 2 * 1024**3
 _SECRET_KEY = "secret key"  # noqa: S105 - a check's name
@@ -29,10 +31,10 @@ def doctor(json: Json = False) -> None:
         findings.append(Finding("settings", Verdict.BAD, exc.message))
     else:
         findings.append(Finding("settings", Verdict.GOOD, f"{len(settings.model_fields_set)} of them chosen by you"))
-        findings += [_storage(settings), _secret(settings)]
+        findings += [_storage(settings), _files(settings), _secret(settings)]
         with (
             noting(findings, "database"),
-            progress("looking at the database") as report,
+            progress(LOOKING) as report,
             database_of(settings, role="doctor", report=report) as deployment,
         ):
             findings += run(_look_at_database(deployment, settings))
@@ -61,6 +63,28 @@ def _storage(settings: Settings) -> Finding:
     free = shutil.disk_usage(folder).free
     verdict = Verdict.GOOD if free > _LITTLE_SPACE else Verdict.WARNING
     return Finding("storage", verdict, f"{folder} is writable, {free / 1024**3:.1f} GiB free")
+
+
+def _files(settings: Settings) -> Finding:
+    """Whether files can be written, read and deleted where they are kept: a missing bucket shows here."""
+    config = files_storage(settings)
+    if config.url.startswith("file://"):
+        folder = Path(config.url.removeprefix("file://"))
+        if not folder.exists():  # a check creates no folder
+            return Finding("files", Verdict.GOOD, f"{folder} is not there yet: the first upload makes it")
+    try:
+        run(_check(config))
+    except HeadraceError as exc:
+        return Finding("files", Verdict.BAD, f"{exc.message}: check HEADRACE_FILES_URL and HEADRACE_FILES_S3_…")
+    return Finding("files", Verdict.GOOD, f"{config.url} is written, read and deleted from")
+
+
+async def _check(config: StorageConfig) -> None:
+    storage = Storage(config)
+    try:
+        await storage.check()
+    finally:
+        await storage.close()
 
 
 def _no_storage_yet(folder: Path) -> Finding:
@@ -107,5 +131,5 @@ async def _schema(deployment: Deployment) -> Finding:
 def _print(findings: list[Finding]) -> None:
     marks = {Verdict.GOOD: "[green]✓[/]", Verdict.NOTE: "·", Verdict.WARNING: "[yellow]![/]", Verdict.BAD: "[red]✗[/]"}
     for finding in findings:
-        out.print(f"{marks[finding.verdict]} [bold]{finding.check:<11}[/] ", end="")
-        out.print(finding.message, markup=False, soft_wrap=True)
+        out.print(f"{marks[finding.verdict]} [bold]{finding.check:<11}[/] ", end="", markup=True)
+        out.print(finding.message, soft_wrap=True)

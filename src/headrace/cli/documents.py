@@ -91,7 +91,7 @@ def detect(asked: DocumentOrder, *, json: bool) -> None:
         print_table(("#", "score", "what", "pages", "where", "text", "why"), [_row(each) for each in report.candidates])
         say(_advice(report.candidates))
     else:
-        out.print(f"no mark found in {number_of(report.pages, 'page')}", markup=False)
+        out.print(f"no mark found in {number_of(report.pages, 'page')}")
     _warn(report.warnings)
     if not report.candidates:
         raise typer.Exit(1)

@@ -87,7 +87,7 @@ def cancel(run_ids: RunIds, json: Json = False) -> None:
         return
     for run in canceled:
         said = f"is {run['status']}" if run["finished_at"] else "is told to stop"
-        out.print(f"{run['id']} {said}", markup=False)
+        out.print(f"{run['id']} {said}")
 
 
 @app.command()
@@ -97,5 +97,5 @@ def why(run_id: RunId, json: Json = False) -> None:
     if json:
         print_json(explained)
         return
-    out.print(f"{run_id} is {explained['status']}", markup=False)
+    out.print(f"{run_id} is {explained['status']}")
     print_reasons(explained["reasons"])

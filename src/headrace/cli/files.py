@@ -61,7 +61,7 @@ def put(
             if json:
                 print_json(_plain(made))
             else:
-                out.print(made.id, markup=False)
+                out.print(made.id)
 
 
 def _upload(client: SyncClient, path: Path, name: str | None, report: OnBytes, *, strip_location: bool) -> File:
@@ -92,7 +92,7 @@ def get(
             raise Invalid(f"{target} is there already: --force replaces it.")
         with bytes_bar(found.name) as report:
             client.files.download(file_id, target, on_progress=report)
-    out.print(str(target), markup=False)
+    out.print(str(target))
 
 
 def _target(found: File, to: Path | None) -> Path:
@@ -159,7 +159,7 @@ def link(
     with _client(url, key) as client:
         lifetime = None if hours is None else timedelta(hours=hours)
         made = client.files.link(file_id, expires_in=lifetime, inline=inline, preview=preview)
-    out.print(made.url, markup=False, soft_wrap=True)
+    out.print(made.url, soft_wrap=True)
 
 
 @app.command()

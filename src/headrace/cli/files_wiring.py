@@ -3,14 +3,19 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from pathlib import Path
 
+from headrace import logs
 from headrace.assets.config import SMALLEST_PART, FileConfig
 from headrace.assets.inspection.model import FileLimits
 from headrace.assets.inspection.service import Inspector, InspectorConfig
+from headrace.assets.other_types import ANY, KNOWN
 from headrace.assets.service import Files
+from headrace.errors import HeadraceError, Invalid
 from headrace.settings import Settings
 from headrace.storage import Storage, StorageConfig
+from headrace.storage.model import storage_config
+
+log = logs.get(__name__)
 
 
 def file_config(chosen: Settings) -> FileConfig:
@@ -30,20 +35,29 @@ def file_config(chosen: Settings) -> FileConfig:
         part_bytes=max(SMALLEST_PART, int(chosen.files_part_bytes)),
         link_lifetime=chosen.files_link_lifetime,
         links=chosen.files_links,
+        other_types=_other_types(chosen),
     )
+
+
+def _other_types(chosen: Settings) -> frozenset[str]:
+    unknown = sorted(set(chosen.files_types) - KNOWN - {ANY})
+    if unknown:
+        raise Invalid(
+            f"HEADRACE_FILES_TYPES names {unknown[0]}, which cannot be recognised by content. Known are: "
+            f"{', '.join(sorted(KNOWN))}, and * for every file."
+        )
+    return frozenset(chosen.files_types)
 
 
 def files_storage(chosen: Settings) -> StorageConfig:
     url = chosen.files_url or str(chosen.data_dir / "files")
-    if "://" not in url:
-        return StorageConfig(f"file://{Path(url).resolve()}")
     options = {
         "endpoint": str(chosen.files_s3_endpoint).rstrip("/") if chosen.files_s3_endpoint else None,
         "region": chosen.files_s3_region,
         "access_key_id": chosen.files_s3_access_key.get_secret_value() if chosen.files_s3_access_key else None,
         "secret_access_key": chosen.files_s3_secret_key.get_secret_value() if chosen.files_s3_secret_key else None,
     }
-    return StorageConfig(url, {name: value for name, value in options.items() if value is not None})
+    return storage_config(url, {name: value for name, value in options.items() if value is not None})
 
 
 def files_of(chosen: Settings, *, link_key: bytes = b"", public_url: str = "") -> Files:
@@ -65,6 +79,17 @@ async def open_files(chosen: Settings, *, link_key: bytes, public_url: str) -> A
     assert isinstance(files.inspector, Inspector)
     try:
         async with files.inspector:
+            await _warn_of_storage(files.storage)
             yield files
     finally:
         await files.storage.close()
+
+
+async def _warn_of_storage(storage: Storage) -> None:
+    """Say at the start that a bucket is missing or a key wrong: everything but files works all the same."""
+    if storage.folder is not None:
+        return
+    try:
+        await storage.check()
+    except HeadraceError as exc:
+        log.error("storage.unreachable", reason=exc.message)

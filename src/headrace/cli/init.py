@@ -50,8 +50,8 @@ def init(folder: Folder = Path(), name: Name = None) -> None:
     except OSError as exc:
         raise Invalid(f"{exc.filename or folder} cannot be written: {exc.strerror}.") from exc
     go = "" if folder.resolve() == Path.cwd() else f"cd {folder} && "
-    out.print("\n".join(str(target) for target in targets.values()), markup=False)
-    out.print(f"\nNow: {go}headrace up --app {package}.tasks:registry", markup=False)
+    out.print("\n".join(str(target) for target in targets.values()))
+    out.print(f"\nNow: {go}headrace up --app {package}.tasks:registry")
 
 
 def _package(name: str) -> str:

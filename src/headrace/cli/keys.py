@@ -87,7 +87,7 @@ def create(
         print_json(made)
         return
     say(f"{made['id']} is made; the key is shown only now:")
-    out.print(made["key"], markup=False)
+    out.print(made["key"])
 
 
 @app.command()
@@ -105,7 +105,7 @@ def revoke(
     if json:
         print_json({"id": key_id, "revoked": True})
     else:
-        out.print(f"{key_id} is revoked", markup=False)
+        out.print(f"{key_id} is revoked")
 
 
 async def _whose(api: Api, user: str | None) -> dict[str, str]:

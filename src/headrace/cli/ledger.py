@@ -112,7 +112,7 @@ def adjust(
         print_json(done.model_dump(mode="json"))
     else:
         quota = done.entitlement
-        out.print(f"{quota.id}: {quota.quota_left:,} of {quota.quota_total:,} units are left", markup=False)
+        out.print(f"{quota.id}: {quota.quota_left:,} of {quota.quota_total:,} units are left")
 
 
 @app.command()
@@ -137,13 +137,12 @@ def verify(
     else:
         seconds = (found.finished_at - found.started_at).total_seconds()
         for fault in found.faults:
-            out.print(f"{fault.kind}: {fault.about}: {fault.message}", markup=False, soft_wrap=True)
+            out.print(f"{fault.kind}: {fault.about}: {fault.message}", soft_wrap=True)
         verdict = "all of it adds up" if found.fault_count == 0 else f"{found.fault_count:,} things do not add up"
         archived = f", {found.archived_months} archived months" if found.archived_months else ""
         out.print(
             f"{found.entries:,} entries{archived} and {found.entitlements:,} entitlements read in {seconds:.1f} s: "
             f"{verdict}",
-            markup=False,
             soft_wrap=True,
         )
     if found.fault_count:

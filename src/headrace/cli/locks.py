@@ -82,7 +82,7 @@ def acquire(key: Key, ttl: Ttl = 30, wait: Wait = 0, purpose: Purpose = None, js
     if json:
         print_json(granted.model_dump(mode="json"))
     else:
-        out.print(granted.token, markup=False)
+        out.print(granted.token)
 
 
 @app.command()
@@ -178,4 +178,4 @@ def _print(lock: Lock, done: str, *, json: bool) -> None:
     if json:
         print_json(LockOut.of(lock).model_dump(mode="json"))
     else:
-        out.print(f"{lock.lock_key} {done}", markup=False)
+        out.print(f"{lock.lock_key} {done}")

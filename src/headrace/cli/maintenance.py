@@ -12,8 +12,8 @@ from headrace.assembly.erasers import erasers
 from headrace.assembly.followers import followers
 from headrace.audit.sealing import Sealer
 from headrace.cli.files_wiring import file_config, files_of
+from headrace.cli.waiting import connected
 from headrace.cli.wiring import FROZEN_FOR, Deployment, accounts_config, audit_heads, open_tasks, signing_key
-from headrace.database import Database
 from headrace.operations.months_ahead import keep_ahead
 from headrace.operations.statistics import loop as statistics
 from headrace.settings import Settings
@@ -41,7 +41,7 @@ async def maintenance_loops(settings: Settings, deployment: Deployment) -> Async
         pool_max=_CONNECTIONS,
         idle_in_transaction_timeout=FROZEN_FOR,
     )
-    async with await Database.connect(config) as db, asyncio.TaskGroup() as group:
+    async with await connected(config) as db, asyncio.TaskGroup() as group:
         deletions = machine.Deletions(
             db, erasers(open_tasks(settings), partial(files_of, settings)), accounts_config(settings).deletion
         )

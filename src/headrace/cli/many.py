@@ -69,8 +69,8 @@ def act_on_all(
     found, owner = perform(command, count)
     meant = _words(wanted, owner)
     if found["count"] == 0:
-        said = f"No task matches ({meant}) and could have that done to it."
-        print_json({"matched": 0}) if json else out.print(said, markup=False)
+        said = f"There is nothing to {action}: no task matches ({meant})."
+        print_json({"matched": 0}) if json else out.print(said)
         return
     if not yes:
         more = "" if found["exact"] else " and more"
@@ -85,11 +85,11 @@ def act_on_all(
     if json:
         print_json(made)
     elif detach:
-        out.print(f"{made['task_id']} does it: `headrace tasks show` follows it, `tasks cancel` stops it", markup=False)
+        out.print(f"{made['task_id']} does it: `headrace tasks show` follows it, `tasks cancel` stops it")
     else:
         out.print(f"{number_of(made['done'], 'task')} done, {made['skipped']:,} skipped, {made['refused']:,} refused")
         for refusal in made["refusals"]:
-            out.print(f"{refusal['id']}: {refusal['message']}", markup=False)
+            out.print(f"{refusal['id']}: {refusal['message']}")
 
 
 async def _followed(api: Api, task_id: str) -> Any:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from headrace import logs
 from headrace.cli.opening import Deployment
-from headrace.database import Database
+from headrace.cli.waiting import connected
 from headrace.errors import Invalid, Unavailable
 from headrace.figures import Figures, Meters
 from headrace.operations.figures import TaskFigures
@@ -45,7 +45,7 @@ async def metrics_served(settings: Settings, deployment: Deployment, meters: Met
         yield None
         return
     config = replace(deployment.app.for_role("metrics"), pool_min=0, pool_max=1)
-    async with await Database.connect(config) as db, served(settings, meters, TaskFigures(db)) as port:
+    async with await connected(config) as db, served(settings, meters, TaskFigures(db)) as port:
         yield port
 
 

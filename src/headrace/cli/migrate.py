@@ -7,7 +7,7 @@ import typer
 
 from headrace import migrations
 from headrace.cli.opening import database_of, load_settings, run
-from headrace.cli.output import Json, Yes, out, print_json, print_table, progress, say
+from headrace.cli.output import LOOKING, Json, Yes, out, print_json, print_table, progress, say
 from headrace.migrations import script
 
 
@@ -22,7 +22,7 @@ def migrate(
     """Bring the schema to what this program needs. Safe at any time, from any number of processes."""
     settings = load_settings()
     with ExitStack() as stack:
-        with progress("looking at the database") as report:
+        with progress(LOOKING) as report:
             deployment = stack.enter_context(database_of(settings, role="migrate", report=report, make=True))
             found = run(migrations.status(deployment.owner))
         if status:
@@ -30,7 +30,7 @@ def migrate(
             return
         if sql:
             steps = _steps(found, to=to, down=down)
-            out.print(script.for_psql(steps, stale=found.stale, down=down), markup=False, soft_wrap=True)
+            out.print(script.for_psql(steps, stale=found.stale, down=down), soft_wrap=True)
             return
         if down and not yes:
             typer.confirm(

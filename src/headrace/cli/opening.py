@@ -1,6 +1,7 @@
 """The database of the settings, for a command: what needs it must not load all the parts of the product."""
 
 import asyncio
+import os
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -39,6 +40,11 @@ class Deployment:
     embedded: bool
     superuser: DatabaseConfig | None = None  # of the embedded server
 
+    @property
+    def administrator(self) -> DatabaseConfig:
+        """A user who may create roles: the embedded server's superuser, or the owner."""
+        return self.owner if self.superuser is None else self.superuser
+
 
 def load_settings(**overrides: object) -> Settings:
     loaded = settings.load(**{name: value for name, value in overrides.items() if value is not None})
@@ -73,9 +79,7 @@ def database_of(chosen: Settings, *, role: str, report: Report, make: bool = Fal
     )
     if make:
         data_folder(chosen)
-    elif not embedded_postgres.is_made(config):
-        if config.data_dir.exists() and not config.data_dir.is_dir():
-            data_folder(chosen)  # says what is wrong with it
+    elif not _is_made(chosen, config):
         raise DatabaseMissing(
             f"There is no database in {config.data_dir} yet: `headrace up` makes one. If yours is elsewhere, go to its"
             " folder, set HEADRACE_DATA_DIR, or HEADRACE_DATABASE_URL."
@@ -83,6 +87,24 @@ def database_of(chosen: Settings, *, role: str, report: Report, make: bool = Fal
     with embedded_postgres.attach(config, report=report) as server:
         found = _deployment(chosen, role, server.app_url, server.owner_url, embedded=True)
         yield replace(found, superuser=replace(found.owner, url=server.url_for_superuser))
+
+
+def _is_made(chosen: Settings, config: embedded_postgres.EmbeddedConfig) -> bool:
+    """Whether there is a database in the data folder; ``DataFolderClosed`` where nobody can tell."""
+    try:
+        if embedded_postgres.is_made(config):
+            return True
+        is_readable = not config.data_dir.is_dir() or os.access(config.data_dir, os.R_OK | os.X_OK)
+        is_file = config.data_dir.exists() and not config.data_dir.is_dir()
+    except PermissionError:
+        is_readable, is_file = False, False
+    if not is_readable:
+        raise DataFolderClosed(
+            f"The data folder {config.data_dir} cannot be read: mend its rights, or set HEADRACE_DATA_DIR."
+        )
+    if is_file:
+        data_folder(chosen)  # says what is wrong with it
+    return False
 
 
 def _deployment(chosen: Settings, role: str, app_url: str, owner_url: str, *, embedded: bool) -> Deployment:
@@ -110,14 +132,21 @@ def data_folder(chosen: Settings) -> Path:
     What root makes here belongs to the owner of the folder above: a first `sudo` must not lock them out.
     """
     folder = chosen.data_dir.resolve()
-    if folder.exists() and not folder.is_dir():
-        raise DataFolderClosed(
-            f"{folder} is a file, and the data folder should be there: move it, or set HEADRACE_DATA_DIR."
-        )
     try:
+        if folder.exists() and not folder.is_dir():
+            raise DataFolderClosed(
+                f"{folder} is a file, and the data folder should be there: move it, or set HEADRACE_DATA_DIR."
+            )
         if not folder.exists():
             files.make_home(folder)
             files.write(folder / ".gitignore", "*\n", mode=0o644)
+        if not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
+            raise DataFolderClosed(
+                f"The data folder {folder} is not writable by this user: change its permissions, or set "
+                "HEADRACE_DATA_DIR."
+            )
+    except DataFolderClosed:
+        raise
     except (OSError, HeadraceError) as exc:
         told = exc if isinstance(exc, OSError) else exc.__cause__
         why = told.strerror if isinstance(told, OSError) else "not writable"

@@ -8,7 +8,7 @@ from typing import TypeVar
 from headrace import ids, migrations
 from headrace.access import Caller, Role
 from headrace.cli.opening import Deployment, database_of, load_settings, operator, run
-from headrace.cli.output import progress
+from headrace.cli.output import LOOKING, progress
 from headrace.cli.wiring import open_tasks
 from headrace.database import Database
 from headrace.settings import Settings
@@ -32,7 +32,7 @@ def as_operator(command: str, act: Callable[[OperatorSession], Awaitable[T]]) ->
     """Do this on the database of the settings."""
     settings = load_settings()
     with ExitStack() as stack:
-        with progress("looking at the database") as report:
+        with progress(LOOKING) as report:
             deployment = stack.enter_context(database_of(settings, role=command, report=report))
         return run(_act(settings, deployment, command, act))
 

@@ -143,4 +143,4 @@ def types(json: Json = False) -> None:
         print_json([EventTypeOut.of(known).model_dump(mode="json") for known in EVENT_TYPES])
         return
     print_table(("type", "version", "when"), [(known.name, known.version, known.description) for known in EVENT_TYPES])
-    out.print("--json prints their JSON Schemas.", markup=False)
+    out.print("--json prints their JSON Schemas.")

@@ -2,6 +2,7 @@
 
 import os
 import sys
+import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -9,20 +10,22 @@ from typing import Annotated, Any, NoReturn
 
 import orjson
 import typer
-from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 from headrace import errors
+from headrace.cli.terminal import SafeConsole, cell, json_escaped, make_visible
 
 # One message, one line: a terminal folds it by itself; who copies a path or a command, or pipes it, wants it whole.
-out = Console(highlight=False, soft_wrap=True)
-err = Console(stderr=True, highlight=False)
+out = SafeConsole(highlight=False, soft_wrap=True)
+err = SafeConsole(stderr=True, highlight=False)
 
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON, for programs.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 
 _PIPE_WIDTH = 4096
+# Said while a connection is made: worth a moving line in a terminal, and none in a log.
+LOOKING = "looking at the database"
 _USAGE_ERROR: Any = typer.BadParameter.__base__  # which Typer has no name for
 
 # One exit code for each kind of error (docs/reference/cli.md), so that scripts can tell "later" from "never".
@@ -42,24 +45,28 @@ def exit_code(error: errors.HeadraceError) -> int:
 
 
 def print_json(value: object) -> None:
-    sys.stdout.buffer.write(orjson.dumps(value, default=str, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
+    document = orjson.dumps(value, default=str, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+    sys.stdout.buffer.write(json_escaped(document))
     sys.stdout.flush()
 
 
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[object]], *, title: str | None = None) -> None:
-    table = Table(*columns, title=title, title_justify="left", header_style="bold", box=None, pad_edge=False)
+    shown_title = None if title is None else cell(title)
+    table = Table(*columns, title=shown_title, title_justify="left", header_style="bold", box=None, pad_edge=False)
     for row in rows:
         table.add_row(*(_cell(cell) for cell in row))
     # A terminal's width is a reason to shorten; the 80 columns that a pipe is taken to have are none.
-    (out if out.is_terminal else Console(highlight=False, width=_PIPE_WIDTH)).print(table, soft_wrap=False)
+    (out if out.is_terminal else SafeConsole(highlight=False, width=_PIPE_WIDTH)).print(table, soft_wrap=False)
 
 
-def _cell(value: object) -> str:
+def _cell(value: object) -> Text:
     if value is None:
-        return ""
+        return Text()
+    if isinstance(value, Text):
+        return value
     if isinstance(value, dict | list | tuple):
-        return orjson.dumps(value, default=str).decode()
-    return str(value)
+        return cell(orjson.dumps(value, default=str).decode())
+    return cell(str(value))
 
 
 def number_of(count: int, noun: str) -> str:
@@ -68,30 +75,43 @@ def number_of(count: int, noun: str) -> str:
 
 def say(message: str, *, style: str | None = None) -> None:
     # One message, one line: a terminal folds it by itself, and who reads a log wants it whole.
-    err.print(message, style=style, markup=False, soft_wrap=True)
+    err.print(message, style=style, soft_wrap=True)
 
 
 class Progress:
-    """A line that says what is being done: moving in a terminal, one line for each step elsewhere."""
+    """A line that says what is being done: moving in a terminal, one line for each step elsewhere. There, a step that
+    counts on ("what: 1,000 so far") gets a line every ten seconds."""
+
+    _EVERY_S = 10.0
 
     def __init__(self, status: Any | None) -> None:
         self._status = status
+        self._written: tuple[str, float] = ("", 0.0)
 
     def __call__(self, message: str) -> None:
-        if self._status is None:
+        if self._status is not None:
+            self._status.update(cell(message))
+            return
+        step, last = self._written
+        if message.partition(":")[0] != step or time.monotonic() - last >= self._EVERY_S:
+            self._written = message.partition(":")[0], time.monotonic()
             say(f"· {message}")
-        else:
-            self._status.update(message)
+
+    def stop(self) -> None:
+        """Leave the terminal to another program."""
+        if self._status is not None:
+            self._status.stop()
 
 
 @contextmanager
 def progress(message: str) -> Iterator[Progress]:
     if not err.is_terminal:
         report = Progress(None)
-        report(message)
+        if message != LOOKING:
+            report(message)
         yield report
         return
-    with err.status(message) as status:
+    with err.status(cell(message)) as status:
         yield Progress(status)
 
 
@@ -100,9 +120,9 @@ def progress_bar(what: str) -> Iterator[Callable[[int, int], None]]:
     """A bar on standard error, where there is a terminal, for what says how much is done of how much."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as bar:
-        shown = bar.add_task(what, total=None)
+        shown = bar.add_task(make_visible(what), total=None)
 
         def report(done: int, total: int) -> None:
             bar.update(shown, completed=done, total=total)
@@ -115,10 +135,10 @@ def bytes_bar(what: str) -> Iterator[Callable[[int, int], None]]:
     """The same for bytes on their way, with their speed."""
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 
-    shown = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
+    shown = (TextColumn("{task.description}", markup=False), BarColumn(), DownloadColumn(), TransferSpeedColumn())
     columns = (*shown, TimeRemainingColumn())
     with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as bar:
-        task = bar.add_task(escape(what), total=None)
+        task = bar.add_task(make_visible(what), total=None)
 
         def report(done: int, total: int) -> None:
             bar.update(task, completed=done, total=total)

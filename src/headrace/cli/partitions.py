@@ -64,9 +64,9 @@ def ahead(json: Json = False) -> None:
         print_json({"made": made.partitions, "problems": made.problems})
     else:
         for name in made.partitions:
-            out.print(f"made {name}", markup=False)
+            out.print(f"made {name}")
         for problem in made.problems:
-            out.print(f"not made: {problem}", markup=False, soft_wrap=True)
+            out.print(f"not made: {problem}", soft_wrap=True)
         if not made.partitions and not made.problems:
             out.print("all there")
     if made.problems:
@@ -111,7 +111,6 @@ def retire(
         f"{archive.name} is in the archive as {archive.id}: {number_of(archive.row_count or 0, 'row')}, "
         f"{archive.size_bytes:,} bytes; "
         f"{table} was locked for {gone.locked.total_seconds() * 1000:.1f} ms at the most",
-        markup=False,
         soft_wrap=True,
     )
 
@@ -127,7 +126,7 @@ def expire(
 
     async def act(session: OperatorSession) -> Sequence[Retention]:
         config, storage = retention_config(session.settings), archive_config(session.settings)
-        tables = [*ROWS, *model.MONTHLY]
+        tables = [*model.MONTHLY, *ROWS]  # months first: `doctor` recommends this command for them
         if table is not None and table not in tables:
             raise Invalid(f"{table} has no time to keep; these have: {', '.join(tables)}.")
         with progress("looking for what is too old") as report:

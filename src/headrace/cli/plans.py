@@ -123,7 +123,7 @@ def remove(plan: PlanName) -> None:
             await service.delete_plan(tx, session.caller.who, found.id)
 
     as_operator("plans remove", act)
-    out.print(f"{plan} is deleted", markup=False)
+    out.print(f"{plan} is deleted")
 
 
 def _read(file: Path | None) -> Any:

@@ -74,7 +74,7 @@ def _change(
     if json:
         print_json(rules)
     else:
-        out.print(said, markup=False)
+        out.print(said)
 
 
 def workers(json: Json = False) -> None:

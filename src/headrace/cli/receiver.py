@@ -63,9 +63,9 @@ def _print(headers: dict[str, str], body: bytes, problem: str | None, *, json: b
         return
     kind = said.get("type") if isinstance(said, dict) else "?"
     verdict = "refused: " + problem if problem else "ok"
-    out.print(f"{_sent_at(headers)}  {kind}  {headers.get('webhook-id', '?')}  {verdict}", markup=False)
+    out.print(f"{_sent_at(headers)}  {kind}  {headers.get('webhook-id', '?')}  {verdict}")
     if isinstance(said, dict):
-        out.print(orjson.dumps(said.get("data"), option=orjson.OPT_INDENT_2).decode(), markup=False)
+        out.print(orjson.dumps(said.get("data"), option=orjson.OPT_INDENT_2).decode())
 
 
 def _sent_at(headers: dict[str, str]) -> str:

@@ -6,7 +6,7 @@ from contextlib import ExitStack
 
 from headrace import __version__, migrations
 from headrace.cli.metrics import metrics_served
-from headrace.cli.output import progress, say
+from headrace.cli.output import LOOKING, progress, say
 from headrace.cli.waiting import until_reachable
 from headrace.cli.wiring import Deployment, database_of, load_settings, relaying, run
 from headrace.cli.worker import stop_on_signals
@@ -19,7 +19,7 @@ def relay() -> None:
     """Give events to webhooks, notifications and brokers, and send them. Any number share the work."""
     settings = load_settings()
     with ExitStack() as stack:
-        with progress("looking at the database") as said:
+        with progress(LOOKING) as said:
             deployment = stack.enter_context(database_of(settings, role="relay", report=said))
             run(until_reachable(lambda: migrations.verify_current(deployment.app), say=say))
         done = run(_relay(settings, deployment))

@@ -60,9 +60,9 @@ def detect(
     if json:
         print_json(report.as_json())
     else:
-        out.print(_told(report), markup=False)
+        out.print(_told(report))
         for number, region in enumerate(report.regions, 1):
-            out.print(f"{number}: {_place(region)}, score {region.score:.2f}", markup=False)
+            out.print(f"{number}: {_place(region)}, score {region.score:.2f}")
     if not report.regions:
         raise typer.Exit(1)
 
@@ -166,7 +166,7 @@ def remove(
     if json:
         print_json(report.as_json() | {"to": str(target) if removal.removed else None})
     elif removal.removed:
-        out.print(target, markup=False)
+        out.print(target)
         say(
             f"{_told(report)}; {removal.computed:,} pixels computed, {removal.invented:,} invented, "
             f"confidence {removal.confidence:.2f}"

@@ -1,15 +1,15 @@
 """From settings to removal: a worker for the four media in this process, whose work is done in children."""
 
 import asyncio
-import os
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 
 from headrace.assembly.followers import followers
 from headrace.cli.files_wiring import file_config, files_storage
+from headrace.cli.waiting import connected
 from headrace.cli.wiring import DataFolderClosed, Deployment, SecretKeyMissing, secret_key, worker_config
-from headrace.database import Database
+from headrace.cpus import available_cpus
 from headrace.removal.passwords import PURPOSE
 from headrace.removal.pipeline.config import RemoverConfig, is_installed
 from headrace.removal.pipeline.running import Remover
@@ -25,7 +25,7 @@ def processes(chosen: Settings) -> int:
     if not is_installed():
         return 0
     # Each has two threads.
-    return max(1, (os.cpu_count() or 1) // 2) if chosen.removal_processes is None else chosen.removal_processes
+    return max(1, available_cpus() // 2) if chosen.removal_processes is None else chosen.removal_processes
 
 
 def remover_config(chosen: Settings, count: int) -> RemoverConfig:
@@ -65,7 +65,7 @@ async def removing(
     stop = asyncio.Event()
     try:
         async with (
-            await Database.connect(connection) as db,
+            await connected(connection) as db,
             Remover(db, storage, config.scratch, remover_config(chosen, count), _vault(chosen)) as remover,
             asyncio.TaskGroup() as group,
         ):

@@ -139,7 +139,7 @@ def remove(risk_id: RiskId) -> None:
             await service.delete_risk(tx, session.caller.who, risk_id)
 
     as_operator("risks remove", act)
-    out.print(f"{risk_id} is struck out", markup=False)
+    out.print(f"{risk_id} is struck out")
 
 
 @app.command()

@@ -85,7 +85,7 @@ def create(
         _print(made, json=True)
     else:
         _say_warnings(made)
-        out.print(made["id"], markup=False)
+        out.print(made["id"])
 
 
 @app.command()
@@ -133,11 +133,15 @@ def list_(
     enabled: Annotated[bool | None, typer.Option("--enabled/--disabled", help="Only these.")] = None,
     name: Annotated[str | None, typer.Option(help="Only with this in their name.")] = None,
     labels: Annotated[list[str] | None, typer.Option(help="Only with these, as key=value. Repeatable.")] = None,
+    internal: Annotated[
+        bool, typer.Option("--internal", help="Headrace's own schedules, too: their types begin with headrace.")
+    ] = False,
     limit: Annotated[int, typer.Option(min=1, max=10_000, help="How many at the most.")] = 100,
     json: Json = False,
 ) -> None:
     """List schedules, newest first."""
     asked = given(
+        internal=None if internal or task_type is not None else False,
         type=task_type,
         enabled=enabled,
         name=name,
@@ -180,7 +184,7 @@ def enable(schedule_id: ScheduleId, json: Json = False) -> None:
         return
     _say_warnings(schedule)
     due = f", due {when(schedule['next_run'])}" if schedule["next_run"] else "; it is not due any more"
-    out.print(f"{schedule_id} is enabled{due}", markup=False)
+    out.print(f"{schedule_id} is enabled{due}")
 
 
 @app.command()
@@ -200,7 +204,7 @@ def disable(
         print_json(disabled)
         return
     ended = f"; {disabled['canceled_runs']:,} of its runs that waited are canceled" if cancel_pending else ""
-    out.print(f"{schedule_id} is disabled{ended}", markup=False)
+    out.print(f"{schedule_id} is disabled{ended}")
 
 
 @app.command()
@@ -209,7 +213,7 @@ def delete(schedule_id: ScheduleId, yes: Yes = False) -> None:
     if not yes:
         typer.confirm(f"Delete {schedule_id} and its history?", abort=True)
     perform("schedules delete", lambda api: api.ask("DELETE", path("schedules", schedule_id)))
-    out.print(f"{schedule_id} is deleted", markup=False)
+    out.print(f"{schedule_id} is deleted")
 
 
 @app.command("run")
@@ -219,7 +223,7 @@ def run_now(schedule_id: ScheduleId, json: Json = False) -> None:
     if json:
         print_json(execution)
     else:
-        out.print(execution["id"], markup=False)
+        out.print(execution["id"])
 
 
 @app.command("next")
@@ -237,7 +241,7 @@ def next_(
         print_json(times)
         return
     for at in times:
-        out.print(when(at), markup=False)
+        out.print(when(at))
 
 
 @app.command()

@@ -27,12 +27,14 @@ from headrace.cli.descriptors import allow_descriptors
 from headrace.cli.files_wiring import open_files
 from headrace.cli.metrics import served
 from headrace.cli.paying import order_config, wechatpay_config
+from headrace.cli.waiting import connected
 from headrace.cli.wiring import Deployment, accounts_config, open_tasks
 from headrace.configs import cache
 from headrace.database import Database
 from headrace.edge.cookies import CookieConfig
 from headrace.edge.limits import LimitConfig
 from headrace.edge.services import Services
+from headrace.edge.turns import UserTurns
 from headrace.errors import HeadraceError, Invalid, Unavailable
 from headrace.figures import Meters
 from headrace.notifications.live import open_inbox
@@ -134,7 +136,7 @@ async def application(
     patience = min(deployment.app.idle_in_transaction_timeout, settings.scheduler_misfire_after / 2)
     connection = replace(deployment.app.for_role("api"), idle_in_transaction_timeout=patience)
     async with (
-        await Database.connect(connection) as db,
+        await connected(connection) as db,
         service.open_accounts(accounts_config(settings), secret=secret, welcomes=newcomers()) as known,
         open_payments(wechatpay_config(settings), order_config(settings)) as payments,
         live.open_watch(db) as watch,
@@ -150,6 +152,7 @@ async def application(
             cookies=CookieConfig(secure=https),
             limits=LimitConfig(per_minute=settings.api_rate_limit, burst=settings.api_rate_burst),
             idempotency_lifetime=settings.idempotency_lifetime,
+            turns=UserTurns(at_once=max(1, connection.pool_max // 3)),
             readiness=lambda: _reasons_not_ready(db),
             figures=HealthFigures(db),
             meters=meters or Meters(),

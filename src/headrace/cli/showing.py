@@ -4,6 +4,8 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from rich.text import Text
+
 from headrace.cli.output import out, print_json, print_table
 
 
@@ -23,16 +25,16 @@ def print_fields(answer: Mapping[str, Any], *, last: Iterable[str] = ()) -> None
     print_table(("field", "value"), [(name, value) for name, value in rows if value not in (None, {}, [])])
     for name in last:
         if answer.get(name) is not None:
-            out.print(f"[bold]{name}[/]")
+            out.print(Text(name, style="bold"))
             if isinstance(answer[name], str):
-                out.print(answer[name], markup=False, soft_wrap=True)
+                out.print(answer[name], soft_wrap=True)
             else:
                 print_json(answer[name])
 
 
 def print_reasons(reasons: Iterable[Mapping[str, Any]]) -> None:
     for reason in reasons:
-        out.print(f"  {reason['text']}", markup=False, soft_wrap=True)
+        out.print(f"  {reason['text']}", soft_wrap=True)
 
 
 def _plain(name: str, value: Any) -> Any:

@@ -12,6 +12,7 @@ from headrace.cli.calls import Api, given, path, perform, user_id_of
 from headrace.cli.output import Json, err, out, print_json, say
 from headrace.cli.payloads import pairs, read_payload
 from headrace.cli.tasks import OVER, print_task
+from headrace.cli.terminal import make_visible
 from headrace.cli.times import instant
 
 _LOOK_EVERY_S = 0.1
@@ -72,7 +73,7 @@ def submit(
         if json:
             print_task(task, json=True)
         else:
-            out.print(task["id"], markup=False)
+            out.print(task["id"])
         return
     succeeded = task["status"] == "SUCCEEDED"
     if json:
@@ -105,7 +106,7 @@ async def _wait(api: Api, task: dict[str, Any]) -> dict[str, Any]:
     where = path("tasks", task["id"])
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
     with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as bar:
-        shown = bar.add_task(task["type"], total=100)
+        shown = bar.add_task(make_visible(task["type"]), total=100)
         asked_at = monotonic()
         while True:
             task = await api.ask("GET", where)
@@ -116,7 +117,7 @@ async def _wait(api: Api, task: dict[str, Any]) -> dict[str, Any]:
             if waits:
                 asked_at = monotonic()
             if waits or task["status"] != "QUEUED":
-                bar.update(shown, completed=task["progress"], description=_describe(task, reasons))
+                bar.update(shown, completed=task["progress"], description=make_visible(_describe(task, reasons)))
             await asyncio.sleep(_LOOK_AFAR_EVERY_S if api.is_remote else _LOOK_EVERY_S)
 
 

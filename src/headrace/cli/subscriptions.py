@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from headrace.billing.payments import checking, ordering, refunding
+from headrace.billing.payments import checking, ordering, refunding, settlement
 from headrace.billing.payments import service as payments_service
 from headrace.billing.payments.model import Order, OrderStatus
 from headrace.billing.payments.schemas import OrderOut
@@ -70,9 +70,9 @@ def cancel(subscription_id: SubscriptionId, json: Json = False) -> None:
 
     async def act(session: OperatorSession) -> Subscription:
         async with session.db.transaction() as tx:
-            subscription, given_up = await ordering.cancel(tx, session.caller, subscription_id)
+            subscription, closed = await ordering.cancel(tx, session.caller, subscription_id)
         async with open_payments(wechatpay_config(session.settings), order_config(session.settings)) as payments:
-            await ordering.close_at_wechatpay(payments, given_up)
+            await settlement.close_at_wechatpay(session.db, payments, closed)
         return subscription
 
     _print(SubscriptionOut.of(as_operator("subscriptions cancel", act)), json=json)

@@ -8,6 +8,7 @@ import typer
 from headrace.cli.calls import Api, given, path, perform, user_id_of
 from headrace.cli.many import STATUSES, All, Detach, Queue, Status, Type, User, act_on_all, check_choice
 from headrace.cli.output import Json, Yes, out, print_json, print_table
+from headrace.cli.payloads import pairs
 from headrace.cli.showing import print_fields, print_reasons, when
 from headrace.cli.words import one_of
 from headrace.errors import Conflict, NotFound
@@ -41,13 +42,27 @@ def list_(
     internal: Annotated[
         bool, typer.Option("--internal", help="Headrace's own tasks, too: their types begin with headrace.")
     ] = False,
+    title: Annotated[str | None, typer.Option(help="Only with this in the title, in any case.")] = None,
+    label: Annotated[list[str] | None, typer.Option(help="Only with this label: key=value. Repeatable.")] = None,
+    idempotency_key: Annotated[str | None, typer.Option(help="Only the one that was submitted with this key.")] = None,
+    error: Annotated[str | None, typer.Option(help="Only with this in the error's code or message.")] = None,
     limit: Annotated[int, typer.Option(min=1, max=10_000, help="How many at the most.")] = 20,
     json: Json = False,
 ) -> None:
     """List tasks, newest first."""
+    labels = [f"{name}={value}" for name, value in pairs(label).items()] or None
 
     async def act(api: Api) -> Sequence[Any]:
-        asked = given(status=status or None, type=type_, queue=queue, user_id=await user_id_of(api, user))
+        asked = given(
+            status=status or None,
+            type=type_,
+            queue=queue,
+            user_id=await user_id_of(api, user),
+            title=title,
+            label=labels,
+            key=idempotency_key,
+            error=error,
+        )
         if not internal and type_ is None:
             asked["internal"] = False
         return await api.list(path("tasks"), asked, limit=limit)
@@ -57,20 +72,26 @@ def list_(
         print_json(found)
         return
     print_table(
-        ("id", "status", "type", "queue", "attempt", "progress", "created"),
+        ("id", "status", "type", "title", "queue", "attempt", "progress", "created", "error"),
         [
             (
                 task["id"],
                 task["status"],
                 task["type"],
+                task["title"] if task["title"] != task["type"] else None,
                 task["queue"],
                 attempts(task),
                 f"{task['progress']} %",
                 when(task["created_at"]),
+                first_line(task["error_message"] or task["error_code"]),
             )
             for task in found
         ],
     )
+
+
+def first_line(text: str | None) -> str | None:
+    return text.strip().partition("\n")[0] if text else None
 
 
 def attempts(task: dict[str, Any]) -> str:
@@ -150,7 +171,7 @@ def delete(
         print_json([{"id": task_id, "deleted": True} for task_id in task_ids])
         return
     for task_id in task_ids:
-        out.print(f"{task_id} is deleted", markup=False)
+        out.print(f"{task_id} is deleted")
 
 
 @app.command()
@@ -161,8 +182,10 @@ def logs(task_id: TaskId, json: Json = False) -> None:
         print_json(lines)
         return
     for line in lines:
-        out.print(f"[dim]{when(line['created_at'])}[/] [bold]{line['attempt']}[/] {line['status']:<11} ", end="")
-        out.print(line["message"] or "", markup=False, soft_wrap=True)
+        out.print(
+            f"[dim]{when(line['created_at'])}[/] [bold]{line['attempt']}[/] {line['status']:<11} ", end="", markup=True
+        )
+        out.print(line["message"] or "", soft_wrap=True)
 
 
 @app.command()
@@ -172,7 +195,7 @@ def why(task_id: TaskId, json: Json = False) -> None:
     if json:
         print_json(explained)
         return
-    out.print(f"{explained['task_id']} is {explained['status']}", markup=False)
+    out.print(f"{explained['task_id']} is {explained['status']}")
     print_reasons(explained["reasons"])
 
 
@@ -187,7 +210,7 @@ def _change(verb: str, task_ids: Sequence[str], *, json: bool) -> None:
     for task in changed:
         stopping = task["cancel_requested_at"] is not None and task["status"] not in OVER
         said = "is told to stop" if stopping else f"is {task['status']}"
-        out.print(f"{task['id']} {said}", markup=False)
+        out.print(f"{task['id']} {said}")
 
 
 async def for_each(api: Api, method: str, ids: Sequence[str], where: Any) -> list[Any]:

@@ -3,13 +3,14 @@
 import asyncio
 import fcntl
 import os
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, ExitStack, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
 from time import monotonic, sleep
-from typing import Annotated, TextIO
+from typing import Annotated, NoReturn, TextIO
 
 import httpx
 import orjson
@@ -24,7 +25,7 @@ from headrace.cli.api import Host, Port
 from headrace.cli.development import for_development
 from headrace.cli.first_password import FirstPassword
 from headrace.cli.maintenance import maintenance_loops
-from headrace.cli.output import out, progress, say
+from headrace.cli.output import LOOKING, out, progress, say
 from headrace.cli.paying_locally import Paying, paying
 from headrace.cli.program import load_program
 from headrace.cli.removal_wiring import removing
@@ -43,8 +44,8 @@ from headrace.cli.wiring import (
     secret_key_for,
 )
 from headrace.cli.worker import say_what_is_waited_for, worker
-from headrace.database import Database
-from headrace.embedded_postgres import files
+from headrace.database import Database, DatabaseBusy, DatabaseUnavailable, SchemaMissing
+from headrace.embedded_postgres import EmbeddedConfig, files, is_running
 from headrace.errors import Conflict
 from headrace.figures import Meters
 from headrace.settings import Settings
@@ -65,6 +66,7 @@ _CLOSED = """
 
 
 _READY_WITHIN_S = 60.0
+_LOOK_EVERY_S = 2.0
 
 PayLocally = Annotated[
     bool,
@@ -87,19 +89,49 @@ def up(host: Host = None, port: Port = None, app: App = None, pay_locally: PayLo
             lock.write(orjson.dumps({"pid": os.getpid(), "url": listening.url}).decode())
             lock.flush()
             theirs = settings.database_url is not None
-            with progress("looking at the database" if theirs else "starting PostgreSQL") as report:
+            with progress(LOOKING if theirs else "starting PostgreSQL") as report:
                 deployment = stack.enter_context(database_of(settings, role="up", report=report, make=True))
                 first = FirstPassword.within(settings.data_dir)
                 secret = run(_prepare(settings, deployment, first, report))
             how = _How(app, pay_locally, first, started)
-            run(_serve(settings, deployment, secret, listening, how))
-            say("stopping PostgreSQL" if deployment.embedded else "stopping")
+            try:
+                run(_serve(settings, deployment, secret, listening, how))
+            except Exception:
+                if not how.schema_gone.is_set():  # else nothing can be written at the end either
+                    raise
+            if how.schema_gone.is_set():
+                _end_without_schema(embedded=deployment.embedded)
+            say("stopping")
             if (unused := first.read()) is not None:  # by now it has scrolled away
                 # Where it was said first, and not where the log goes.
-                out.print(
-                    f"Log in as {unused[0]} with the password {unused[1]} (it stays in {first.file})", markup=False
-                )
-    say(f"stopped; the data stays in {settings.data_dir}")
+                out.print(f"Log in as {unused[0]} with the password {unused[1]} (it stays in {first.file})")
+    say(_stopped(settings, embedded=deployment.embedded))
+
+
+def _end_without_schema(*, embedded: bool) -> NoReturn:
+    """Keep the embedded server up after its schema was dropped: a restore must not lose its server."""
+    gone = SchemaMissing(
+        "Headrace's schema was dropped from the database: restore a backup with `headrace restore`, or start again, "
+        "which makes an empty one."
+    )
+    if embedded:
+        say(f"headrace up: {gone.message} PostgreSQL alone stays up until Ctrl-C.")
+        run(_wait_for_signal())
+    raise gone
+
+
+async def _wait_for_signal() -> None:
+    await serving.stop_on_signals().wait()
+
+
+def _stopped(settings: Settings, *, embedded: bool) -> str:
+    """Say whether PostgreSQL still writes to the data folder: a copy taken now would be inconsistent."""
+    if embedded and is_running(EmbeddedConfig(settings.data_dir.resolve())):
+        return (
+            "stopped, but PostgreSQL stays up for another process that uses it (a worker, or a command): do not copy "
+            f"{settings.data_dir} before that one has ended"
+        )
+    return f"stopped; the data stays in {settings.data_dir}"
 
 
 async def _prepare(settings: Settings, deployment: Deployment, first: FirstPassword, report: Report) -> bytes:
@@ -121,6 +153,7 @@ class _How:
     pay_locally: bool
     first: FirstPassword
     started: float
+    schema_gone: threading.Event = field(default_factory=threading.Event)
 
 
 async def _serve(
@@ -148,10 +181,26 @@ async def _serve(
         _greet(listening.url, how.first, settings, pay_at=told.url, seconds=monotonic() - how.started)
         here = [each for each in (working, remover) if each is not None]
         telling = asyncio.create_task(_tell_what_is_waited_for(stop, here, settings.worker_shutdown_timeout))
+        watching = asyncio.create_task(_watch_schema(deployment, stop, how.schema_gone))
         try:
             await serving.serve(app, listening, settings, stop=stop)
         finally:
             telling.cancel()
+            watching.cancel()
+
+
+FIND_SCHEMA = "SELECT WHERE to_regclass('headrace.schema_migrations') IS NOT NULL"
+
+
+async def _watch_schema(deployment: Deployment, stop: asyncio.Event, gone: threading.Event) -> None:
+    """Stop when Headrace's schema was dropped: its loops cannot go on, and PostgreSQL should."""
+    async with await Database.connect(replace(deployment.app, pool_min=0, pool_max=1)) as db:
+        while not gone.is_set():
+            await asyncio.sleep(_LOOK_EVERY_S)
+            with suppress(DatabaseUnavailable, DatabaseBusy):
+                if not await db.fetch_alone(FIND_SCHEMA):
+                    gone.set()
+                    stop.set()
 
 
 async def _tell_what_is_waited_for(stop: asyncio.Event, working: Sequence[Worker], limit: timedelta) -> None:
@@ -191,6 +240,7 @@ def _greet(url: str, first: FirstPassword, settings: Settings, *, pay_at: str | 
 [dim]Ctrl-C stops it.[/]
 """,
         soft_wrap=True,
+        markup=True,
     )
 
 

@@ -4,6 +4,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import aclosing
 from datetime import UTC, date, datetime, timedelta
+from itertools import dropwhile
 from pathlib import Path
 from typing import Annotated
 
@@ -59,9 +60,13 @@ def days(
     if json:
         print_json([day.model_dump(mode="json") for day in found])
         return
+    used = list(dropwhile(lambda day: day.tasks == 0, found))
+    if not used:
+        out.print(f"Nothing was used from {first} to {last - timedelta(days=1)}.")
+        return
     print_table(
         ("day", "used", "given back", "tasks"),
-        [(f"{day.day}", f"{day.used:,}", f"{day.released:,}", f"{day.tasks:,}") for day in found],
+        [(f"{day.day}", f"{day.used:,}", f"{day.released:,}", f"{day.tasks:,}") for day in used],
     )
 
 
@@ -79,7 +84,7 @@ def balance(user: Who, json: Json = False) -> None:
         print_json(found.model_dump(mode="json"))
         return
     until = "" if found.renews_at is None else f", until {found.renews_at:%Y-%m-%d %H:%M} UTC"
-    out.print(f"{found.left:,} of {found.total:,} units are left and {found.held:,} held{until}", markup=False)
+    out.print(f"{found.left:,} of {found.total:,} units are left and {found.held:,} held{until}")
 
 
 @app.command()

@@ -65,10 +65,10 @@ def create(
     if json:
         print_json(made)
     elif made["password"] is None:
-        out.print(f"{made['user']['username']} can log in.", markup=False)
+        out.print(f"{made['user']['username']} can log in.")
     else:
         said = f"{made['user']['username']} can log in with the password {made['password']} (shown only now)."
-        out.print(said, markup=False, soft_wrap=True)
+        out.print(said, soft_wrap=True)
 
 
 @app.command()
@@ -102,4 +102,4 @@ def _change(verb: str, name: str, *, body: Any = None, json: bool) -> None:
     if json:
         print_json(user)
     else:
-        out.print(f"{user['username'] or user['id']} is {user['status']}, {user['role']}", markup=False)
+        out.print(f"{user['username'] or user['id']} is {user['status']}, {user['role']}")

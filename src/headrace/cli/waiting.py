@@ -5,13 +5,19 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-from headrace.database import DatabaseUnavailable
+from headrace.cli.output import say
+from headrace.database import Database, DatabaseConfig, DatabaseUnavailable
 
 T = TypeVar("T")
 
 _FIRST_PAUSE_S = 0.2
 _LONGEST_PAUSE_S = 5.0
 _SAY_EVERY_S = 30.0
+
+
+async def connected(config: DatabaseConfig) -> Database:
+    """A pool of connections, as soon as the database answers."""
+    return await until_reachable(lambda: Database.connect(config), say=say)
 
 
 async def until_reachable(ask: Callable[[], Awaitable[T]], *, say: Callable[[str], None]) -> T:

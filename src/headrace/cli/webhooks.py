@@ -50,7 +50,13 @@ def _hooks(session: OperatorSession) -> service.Webhooks:
 
 
 @app.command("list")
-def list_(status: EndpointStatus | None = None, limit: Limit = 100, json: Json = False) -> None:
+def list_(
+    status: Annotated[
+        EndpointStatus | None, typer.Option(case_sensitive=False, help="Only those in this state.")
+    ] = None,
+    limit: Limit = 100,
+    json: Json = False,
+) -> None:
     """Everybody's endpoints, newest first."""
     found = _in_transaction(
         "list",
@@ -102,8 +108,8 @@ def create(
     if json:
         print_json(shown.model_dump(mode="json"))
         return
-    out.print(shown.id, markup=False)
-    out.print(shown.secret, markup=False)
+    out.print(shown.id)
+    out.print(shown.secret)
 
 
 @app.command()
@@ -131,7 +137,7 @@ def delete(endpoint: Id, yes: Yes = False) -> None:
     if not yes:
         typer.confirm(f"Delete the endpoint {endpoint}?", abort=True)
     _in_transaction("delete", lambda tx, session: service.delete_endpoint(tx, session.caller, endpoint))
-    out.print(f"{endpoint} deleted", markup=False)
+    out.print(f"{endpoint} deleted")
 
 
 @app.command("rotate-secret")
@@ -143,7 +149,7 @@ def rotate_secret(endpoint: Id, json: Json = False) -> None:
     if json:
         print_json(EndpointMadeOut.made(new, secret).model_dump(mode="json"))
     else:
-        out.print(secret.text, markup=False)
+        out.print(secret.text)
 
 
 @app.command()
@@ -238,7 +244,7 @@ def resend_failed(
     if json:
         print_json({"resent": resent})
     else:
-        out.print(f"{number_of(resent, 'delivery').replace('deliverys', 'deliveries')} queued", markup=False)
+        out.print(f"{number_of(resent, 'delivery').replace('deliverys', 'deliveries')} queued")
 
 
 @app.command("rotate-keys")
@@ -262,7 +268,7 @@ def rotate_keys(json: Json = False) -> None:
     if json:
         print_json({"resealed": changed})
     else:
-        out.print(f"{number_of(changed, 'endpoint')} encrypted under the present key", markup=False)
+        out.print(f"{number_of(changed, 'endpoint')} encrypted under the present key")
 
 
 @app.command()
@@ -308,4 +314,4 @@ def _print_delivery(found: Delivery, json: bool, *, whole: bool = False) -> None
     elif whole:
         print_table(("", ""), [(name.replace("_", " "), value) for name, value in shown.items()])
     else:
-        out.print(found.delivery_id, markup=False)
+        out.print(found.delivery_id)

@@ -37,7 +37,7 @@ from headrace.cli.opening import load_settings as load_settings
 from headrace.cli.opening import run as run
 from headrace.cli.output import say
 from headrace.cli.paying import billing_jobs
-from headrace.cli.waiting import until_reachable
+from headrace.cli.waiting import connected, until_reachable
 from headrace.database import Database
 from headrace.embedded_postgres import files
 from headrace.errors import Invalid
@@ -171,6 +171,7 @@ def user_caps(chosen: Settings) -> Caps:
         delay=chosen.user_delay,
         payload_bytes=chosen.user_payload_limit,
         open_tasks=chosen.user_open_tasks,
+        lanes=chosen.user_lanes,
         schedules=chosen.user_schedules,
         schedule_interval=chosen.user_schedule_interval,
     )
@@ -208,8 +209,9 @@ async def scheduling(chosen: Settings, deployment: Deployment) -> AsyncIterator[
     # A scheduler that is frozen while it fires must not keep its schedules from the others for long.
     config = replace(deployment.app.for_role("scheduler"), pool_max=3, idle_in_transaction_timeout=FROZEN_FOR)
     stop = asyncio.Event()
-    async with await Database.connect(config) as db, asyncio.TaskGroup() as group:
-        await ensure_schedules(db, with_maintenance(Registry(), maintenance(chosen, deployment, db)), retention.ROWS)
+    async with await connected(config) as db, asyncio.TaskGroup() as group:
+        own_types = with_maintenance(Registry(), maintenance(chosen, deployment, db))
+        await until_reachable(lambda: ensure_schedules(db, own_types, retention.ROWS), say=say)
         scheduler = Scheduler(
             db,
             Submitter(StoredCatalog(), followers(file_config(chosen)), submit_config(chosen)),
@@ -235,7 +237,7 @@ async def relaying(chosen: Settings, deployment: Deployment) -> AsyncIterator[Re
     wanted = consumers(chosen)
     stop = asyncio.Event()
     async with (
-        await until_reachable(lambda: Database.connect(config), say=say) as db,
+        await connected(config) as db,
         open_senders(chosen, db, secret_key(chosen)) as senders,
         asyncio.TaskGroup() as group,
     ):
@@ -278,7 +280,7 @@ async def maintaining(chosen: Settings, deployment: Deployment) -> AsyncIterator
     config = replace(worker_config(chosen, queues=[QUEUE], labels={}), concurrency=_OWN_TASKS_AT_ONCE)
     connection = replace(deployment.app.for_role("worker"), pool_max=6, idle_in_transaction_timeout=config.lease)
     stop = asyncio.Event()
-    async with await Database.connect(connection) as db, asyncio.TaskGroup() as group:
+    async with await connected(connection) as db, asyncio.TaskGroup() as group:
         working = Worker(
             db,
             with_maintenance(Registry(), maintenance(chosen, deployment, db)),

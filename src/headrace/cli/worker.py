@@ -14,15 +14,16 @@ import typer
 
 from headrace import __version__, logs, migrations
 from headrace.assembly.followers import followers
+from headrace.assets.results import HandlerResults
 from headrace.cli.figures import Display, Totals, display_for, reporting
-from headrace.cli.files_wiring import file_config
+from headrace.cli.files_wiring import file_config, files_storage
 from headrace.cli.metrics import metrics_served
-from headrace.cli.output import Json, err, number_of, progress, say
+from headrace.cli.output import LOOKING, Json, err, number_of, progress, say
 from headrace.cli.payloads import pairs
 from headrace.cli.program import load_program
 from headrace.cli.removal_wiring import removing
 from headrace.cli.supervisor import Supervisor, supervised, worker_command
-from headrace.cli.waiting import until_reachable
+from headrace.cli.waiting import connected, until_reachable
 from headrace.cli.wiring import Deployment, database_of, load_settings, maintenance, run, worker_config
 from headrace.database import Database
 from headrace.errors import Invalid
@@ -81,7 +82,7 @@ def worker(
 
 
 def _database(settings: Settings, stack: ExitStack, *, quiet: bool = False) -> Deployment:
-    with nullcontext(_say_nothing) if quiet else progress("looking at the database") as said:
+    with nullcontext(_say_nothing) if quiet else progress(LOOKING) as said:
         deployment = stack.enter_context(database_of(settings, role="worker", report=said))
         run(until_reachable(lambda: migrations.verify_current(deployment.app), say=say))
     return deployment
@@ -107,12 +108,13 @@ async def _work(
     )
     # One that is frozen while it writes has lost its lease after this; what it locked must not stay so for longer.
     connection = replace(deployment.app, idle_in_transaction_timeout=config.lease)
-    async with await until_reachable(lambda: Database.connect(connection), say=say) as db:
+    async with await connected(connection) as db, HandlerResults(files_storage(settings)) as results:
         working = Worker(
             db,
             with_maintenance(program, maintenance(settings, deployment, db)),
             followers(file_config(settings)),
             config,
+            results=results,
         )
 
         # In this order: a hard exit must come after the worker for removal has ended, or its row would seem alive.

@@ -15,7 +15,7 @@ from headrace.access import Caller, Role
 from headrace.cli.calls import Answer, Api
 from headrace.cli.later import nothing_is_garbage
 from headrace.cli.opening import Deployment, database_of, operator
-from headrace.cli.output import progress
+from headrace.cli.output import LOOKING, progress
 from headrace.database import Database, Tx
 from headrace.errors import Invalid
 from headrace.migrations import verify_current
@@ -189,7 +189,7 @@ def perform(command: str, act: Callable[[Api], Awaitable[T]]) -> T:
     settings = load()
     logs.configure_later(format=settings.log_format, level=settings.log_level)
     with ExitStack() as stack:
-        with progress("looking at the database") as report:
+        with progress(LOOKING) as report:
             deployment = stack.enter_context(database_of(settings, role=command, report=report))
         # One at a time is asked: one connection is enough.
         alone = replace(deployment, app=replace(deployment.app, pool_min=1, pool_max=2))

@@ -33,7 +33,14 @@ async def create_schedule(request: Request) -> Any:
 async def list_schedules(request: Request) -> list[Any]:
     asked = request.params
     labels = dict(each.split("=", 1) for each in asked.get("label", ()))
-    wanted = ScheduleFilter(request.owner, asked.get("type"), asked.get("enabled"), labels, asked.get("name"))
+    wanted = ScheduleFilter(
+        request.owner,
+        asked.get("type"),
+        asked.get("enabled"),
+        labels,
+        asked.get("name"),
+        asked.get("internal", True),
+    )
     found: list[Schedule] = []
     mark = None
     async with request.begin() as tx:

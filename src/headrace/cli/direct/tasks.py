@@ -16,7 +16,18 @@ async def list_tasks(request: Request) -> list[Any]:
     asked = request.params
     statuses = sorted({TaskStatus(word) for word in asked.get("status", ())}) or None
     internal = asked.get("internal", True)
-    wanted = Filter(request.owner, statuses, asked.get("type"), asked.get("queue"), internal=internal)
+    labels = dict(each.split("=", 1) for each in asked.get("label", ())) or None
+    wanted = Filter(
+        request.owner,
+        statuses,
+        asked.get("type"),
+        asked.get("queue"),
+        internal=internal,
+        title=asked.get("title"),
+        labels=labels,
+        key=asked.get("key"),
+        error=asked.get("error"),
+    )
     found: list[Task] = []
     mark = None
     async with request.begin() as tx:
