@@ -30,13 +30,17 @@ from headrace.audit import ANONYMOUS, ActorType, Who
 from headrace.database import Database, DatabaseConfig, Tx
 from headrace.testing.scratch import HASTY, ScratchServer, make_template
 from tests.databases import Databases, Superuser
+from tests.isolation import isolated, isolated_session
 from tests.memory import in_memory, note_template
+from tests.missing_programs import pytest_terminal_summary
 
 if TYPE_CHECKING:
     import httpx
     from fastapi import FastAPI
 
 ROOT = Path(__file__).parent.parent
+# Fixtures and hooks for every test.
+__all__ = ["isolated", "isolated_session", "pytest_terminal_summary"]
 # As in the Makefile, for those who call pytest themselves.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False

@@ -2,12 +2,14 @@
 
 import asyncio
 import gc
+import logging
 import time
 from contextlib import aclosing
 from datetime import timedelta
 from itertools import pairwise
 from typing import Any
 
+import anyio
 import asyncpg
 import pytest
 
@@ -135,6 +137,45 @@ async def test_connecting_that_is_called_off_is_no_error_in_the_log(
         await asyncio.sleep(0.005)  # the socket is closed in a later turn
         gc.collect()
     assert capfd.readouterr().err == ""
+
+
+async def test_a_transaction_that_is_canceled_again_and_again_is_rolled_back_without_an_error_in_the_log(
+    db: Database, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """As when the client of a stream leaves: "Resetting connection with an active transaction", 72 errors an hour."""
+    logs.configure(format="json", level="ERROR")
+
+    async def insert(asked: asyncio.Event) -> None:
+        async with db.transaction() as tx:
+            await tx.execute("INSERT INTO headrace.rate_limits (bucket, tat) VALUES ('a', now())")
+            asked.set()
+            await tx.execute("SELECT pg_sleep(30)")
+
+    for turns in range(12):
+        async with anyio.create_task_group() as group:
+            group.start_soon(insert, asked := asyncio.Event())
+            await asked.wait()
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            group.cancel_scope.cancel()
+        assert not await db.fetch_alone("SELECT FROM headrace.rate_limits")
+    async with asyncio.timeout(60):
+        while db._ending:
+            await asyncio.sleep(0.01)
+    assert capfd.readouterr().err == ""
+
+
+def test_a_pool_that_cannot_connect_says_so_in_plain_words(capfd: pytest.CaptureFixture[str]) -> None:
+    logs.configure(format="json", level="WARNING")
+    try:
+        raise ConnectionRefusedError
+    except ConnectionRefusedError:
+        logging.getLogger("asyncpg.pool").warning(
+            "Failed to restore the pool connection floor; retrying", exc_info=True
+        )
+    (line,) = capfd.readouterr().err.splitlines()
+    assert "PostgreSQL cannot be reached; trying again (ConnectionRefusedError)" in line
+    assert "floor" not in line
 
 
 async def cut_listeners(db: Database, server: TestServer) -> None:
