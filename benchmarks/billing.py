@@ -97,7 +97,7 @@ class Site:
                 "INSERT INTO headrace.plans (id, name, price_cents, monthly_quota) VALUES ('p', 'p', 0, 0)"
             )
             for number in range(users):
-                self.users.append(await _add_user(tx.execute, f"user-{number}"))
+                self.users.append(await add_user(tx.execute, f"user-{number}"))
 
     async def create(self, type_name: str, user_id: str) -> None:
         """As the client does: the route, with an Idempotency-Key. One transaction: the key, the task, its place in the
@@ -123,7 +123,7 @@ async def _nobody(*_: object) -> Caller:
 QUOTA = 1_000_000_000
 
 
-async def _add_user(execute: Callable[..., Awaitable[object]], name: str) -> str:
+async def add_user(execute: Callable[..., Awaitable[object]], name: str) -> str:
     user_id, entitlement, entry = ids.new("u"), ids.new("ent"), ids.new("led")
     now = datetime.now(UTC)
     await execute("INSERT INTO headrace.users (id, username, password_hash) VALUES ($1, $2, '!')", user_id, name)

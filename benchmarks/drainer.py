@@ -31,6 +31,10 @@ async def main(who: str, url: str, *arguments: str) -> None:
             from benchmarks import clockwork
 
             await (clockwork.schedule if who == "scheduler" else clockwork.work)(url, stop)
+        case "blocking":
+            from benchmarks import blocking
+
+            await blocking.work(url, stop)
         case "apscheduler":
             from benchmarks import apscheduling
 

@@ -8,7 +8,7 @@ import asyncio
 import os
 import socket
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
@@ -50,10 +50,55 @@ class DatabaseUnavailable(Unavailable):
     code = "database_unavailable"
 
 
+class SchemaMissing(DatabaseUnavailable):
+    """Headrace's tables are not in the database."""
+
+    code = "schema_missing"
+
+
 class DatabaseBusy(Unavailable):
     """The database took too long for this; try again in a moment."""
 
     code = "database_busy"
+
+
+class RowsLocked(DatabaseBusy):
+    """Another transaction has locked a row that this needs; try again when it has ended.
+
+    ``task_ids`` and ``user_ids`` say whose ends or submissions it concerns, as far as that is known.
+    """
+
+    code = "rows_locked"
+
+    def __init__(
+        self,
+        message: str | None = None,
+        *,
+        task_ids: Iterable[str] = (),
+        user_ids: Iterable[str] = (),
+        sessions: Sequence[Mapping[str, Any]] = (),
+    ) -> None:
+        super().__init__(message or _locked_by(sessions), retry_after=timedelta(seconds=1))
+        self.task_ids = frozenset(task_ids)
+        self.user_ids = frozenset(user_ids)
+
+    @classmethod
+    def of(cls, exc: asyncpg.PostgresError) -> Self:
+        """The error for what headrace.settle_holds and its like say in their detail."""
+        facts = orjson.loads(exc.detail) if exc.detail and exc.detail.startswith("{") else {}
+        return cls(task_ids=facts.get("task_ids", ()), sessions=facts.get("sessions", ()))
+
+
+def _locked_by(sessions: Sequence[Mapping[str, Any]]) -> str | None:
+    """For users as well: a number and a time, and nothing of who that session is. ``headrace doctor`` says that."""
+    if not sessions:
+        return None
+    oldest = max(sessions, key=lambda each: each["age"] or 0)
+    age = "" if oldest["age"] is None else f", open for {oldest['age']:.0f} s,"
+    return (
+        f"The transaction of another database session (pid {oldest['pid']}){age} has locked the units that this needs; "
+        "try again when it has ended."
+    )
 
 
 class DatabaseRefused(Invalid):
@@ -161,6 +206,7 @@ class Database:
         # more than a short statement does.
         self._kept: _Connection | None = None
         self._asking = 0  # how many wait for the pool; they come before keeping
+        self._ending: set[asyncio.Task[None]] = set()  # transactions that were broken off
 
     @classmethod
     async def connect(cls, config: DatabaseConfig) -> Self:
@@ -215,8 +261,12 @@ class Database:
         try:
             yield connection
         except BaseException:
-            # It may be in the middle of something: the pool knows how to wait for the end of that.
-            await self._release(connection)
+            # It may be in the middle of something, or of a transaction whose ROLLBACK was canceled too: anyio cancels
+            # at each await until the scope is left. So this is a task of its own.
+            ending = asyncio.create_task(self._roll_back_and_release(connection))
+            self._ending.add(ending)
+            ending.add_done_callback(self._ending.discard)
+            await asyncio.shield(ending)
             raise
         if self._kept is None and not self._asking and _is_open(connection):
             self._kept = connection
@@ -242,6 +292,13 @@ class Database:
             raise DatabaseUnavailable from exc
         finally:
             self._asking -= 1
+
+    async def _roll_back_and_release(self, connection: "_Connection") -> None:
+        limit = self.config.connect_timeout.total_seconds()
+        with suppress(*_LOST, asyncpg.PostgresError, OSError, TimeoutError):  # the pool throws such a one away
+            if connection.is_in_transaction():
+                await connection.execute("ROLLBACK", timeout=limit)  # when what was canceled is over
+        await self._release(connection)
 
     async def _release(self, connection: "_Connection") -> None:
         try:
@@ -291,8 +348,18 @@ def _explained() -> Iterator[None]:
     except asyncpg.InsufficientResourcesError as exc:
         # A full disk is emptied sooner or later: what was to be written is worth keeping until then.
         raise DatabaseUnavailable("The database is out of room or memory; try again in a moment.") from exc
-    except (asyncpg.QueryCanceledError, asyncpg.LockNotAvailableError, asyncpg.DeadlockDetectedError) as exc:
+    except asyncpg.LockNotAvailableError as exc:
+        raise RowsLocked.of(exc) from exc
+    except (asyncpg.QueryCanceledError, asyncpg.DeadlockDetectedError) as exc:
         raise DatabaseBusy from exc
+    except (asyncpg.UndefinedTableError, asyncpg.InvalidSchemaNameError) as exc:
+        if '"headrace' not in str(exc):  # another application's table
+            raise
+        # The schema was dropped to restore a dump: running processes wait for it and do not exit.
+        raise SchemaMissing(
+            f"The database lacks Headrace's tables ({exc}): its schema was dropped, or a restore is under way. Restore "
+            "a backup with `headrace restore`, or make empty tables with `headrace migrate`."
+        ) from exc
     except TimeoutError as exc:  # the driver's own limit: the line is dead, or the server hangs
         raise DatabaseBusy from exc
     except asyncpg.IntegrityConstraintViolationError as exc:
@@ -406,7 +473,9 @@ def _why_not(config: DatabaseConfig, exc: Exception) -> Exception:
             f"{config.named} is not a PostgreSQL address: it looks like postgresql://user:password@host:5432/database."
         )
     if isinstance(exc, asyncpg.ProtocolViolationError) and "startup parameter" in str(exc):
-        return DatabaseRefused(f"{config.place} is a connection pooler that takes no settings: say that it is pooled.")
+        return DatabaseRefused(
+            f"{config.place} is a connection pooler that takes no settings: set HEADRACE_DATABASE_POOLED=true."
+        )
     if isinstance(exc, asyncpg.InvalidPasswordError | asyncpg.InvalidAuthorizationSpecificationError):
         return DatabaseRefused(f"PostgreSQL at {config.place} refuses the user or the password: check {config.named}.")
     if isinstance(exc, asyncpg.InvalidCatalogNameError):

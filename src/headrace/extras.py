@@ -27,11 +27,9 @@ def load(name: str, *, extra: str) -> Any:
         raise _missing(name, extra) from exc
 
 
-def require(*names: str, extra: str) -> None:
-    """Raise unless all of them could be loaded: for who starts a process that will."""
-    for name in names:
-        if importlib.util.find_spec(name) is None:
-            raise _missing(name, extra)
+def is_installed(name: str) -> bool:
+    """Whether the module could be loaded."""
+    return importlib.util.find_spec(name) is not None
 
 
 def remedy(extra: str) -> str:

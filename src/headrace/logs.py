@@ -126,9 +126,13 @@ def _is_news(record: logging.LogRecord) -> bool:
 
 
 def _in_a_line(record: logging.LogRecord) -> bool:
-    """A pool that cannot connect tries again and again, and says so with its whole stack each time."""
+    """A pool that cannot connect tries again and again, and says so with its whole stack each time, in words for those
+    who know the pool."""
     if record.exc_info and record.exc_info[1] is not None:
-        record.msg = f"{record.getMessage()} ({type(record.exc_info[1]).__name__})"
+        said = record.getMessage()
+        if "connection floor" in said:
+            said = "PostgreSQL cannot be reached; trying again"
+        record.msg = f"{said} ({type(record.exc_info[1]).__name__})"
         record.args, record.exc_info = (), None
     return True
 

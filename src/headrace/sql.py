@@ -96,6 +96,13 @@ class Where:
         """A column in which this text occurs, whatever the case; no character of it means anything special."""
         return self if not part else self._and(f"strpos(lower({_name(column)}), lower(${self.next})) > 0", part)
 
+    def has_text_in(self, columns: Sequence[str], part: str | None) -> Self:
+        """The same for at least one of several columns."""
+        if not part:
+            return self
+        found = (f"strpos(lower({_name(column)}), lower(${self.next})) > 0" for column in columns)
+        return self._and(f"({' OR '.join(found)})", part)
+
     def _and(self, clause: str, *args: object) -> Self:
         return replace(self, clauses=(*self.clauses, clause), args=(*self.args, *args))
 

@@ -7,6 +7,7 @@ read by an invariant, is ``UNWRITTEN`` so far, or stands in ``NOT_READ`` with th
 
 from headrace.audit.verifying import verify
 from headrace.database import Database
+from headrace.errors import Unavailable
 from tests.attack.model import Broken, Invariant
 from tests.attack.payment_invariants import PAYMENTS
 from tests.attack.task_invariants import DELETED, EVENTS, KEPT, TASKS
@@ -321,7 +322,11 @@ async def broken(db: Database, *, at_rest: bool, most: int = 5) -> list[Broken]:
     found = []
     for each in ALL:
         if at_rest or not each.at_rest:
-            rows = await db.fetch_alone(f"SELECT * FROM ({each.sql}) AS offending LIMIT {most}")
+            try:
+                rows = await db.fetch_alone(f"SELECT * FROM ({each.sql}) AS offending LIMIT {most}")
+            except Unavailable as exc:  # it takes too long: the others are read all the same
+                found.append(Broken(each.holds, [{"not read": str(exc)}]))
+                continue
             if rows:
                 found.append(Broken(each.holds, [dict(row) for row in rows]))
     verified = await verify(db)

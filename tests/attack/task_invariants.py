@@ -39,6 +39,23 @@ TASKS = [
         """,
     ),
     Invariant(
+        "a place in the queue has the route of its lane, which says what the lane says",
+        ("task_queue", "task_lanes", "task_routes"),
+        """
+        SELECT q.seq, q.task_id, q.lane_id, q.route_id
+        FROM headrace.task_queue AS q
+        JOIN headrace.task_lanes AS lane ON lane.id = q.lane_id
+        LEFT JOIN headrace.task_routes AS route ON route.id = q.route_id
+        WHERE q.route_id <> 0 AND (lane.route_id, lane.queue, lane.task_type, lane.labels)
+              IS DISTINCT FROM (route.id, route.queue, route.task_type, route.labels)
+        """,
+    ),
+    Invariant(
+        "a task that waits for its time is held by nobody",
+        ("task_queue",),
+        "SELECT seq, task_id, worker FROM headrace.task_queue WHERE delayed AND worker IS NOT NULL",
+    ),
+    Invariant(
         "nobody who has ended holds a task",
         ("workers", "task_queue"),
         """

@@ -126,6 +126,10 @@ DAMAGE = {
     f"VALUES ({TASK}, '0123abcd.c2VhbGVk')",
     "the result file of a task lies under": f"INSERT INTO task_results (task_id, result_key) VALUES ({TASK}, 'k')",
     "a task has one place in the queue until": f"{QUEUE} VALUES (now(), 1, 0, 1, {TASK}, NULL, NULL)",
+    "a place in the queue has the route of its lane": f"{QUEUE} SELECT now(), min(id), 0, 1, 'tsk_nobody', NULL, NULL "
+    "FROM task_lanes; UPDATE task_queue SET route_id = 1000000 WHERE task_id = 'tsk_nobody'",
+    "a task that waits for its time is held by nobody": f"{QUEUE} VALUES (now(), 1, 0, 1, 'tsk_nobody', 1, now()); "
+    "UPDATE task_queue SET delayed = true WHERE task_id = 'tsk_nobody'",
     "a place in the queue belongs to a task": f"{QUEUE} VALUES (now(), 1, 0, 1, 'tsk_nobody', NULL, NULL)",
     "nobody who has ended holds a task": f"{QUEUE} VALUES (now(), 1, 0, 1, 'tsk_nobody', 1, now())",
     "nothing that a worker did counts after": "UPDATE workers SET ending = 'DEAD', ended_at = started_at",

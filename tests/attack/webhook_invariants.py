@@ -20,7 +20,7 @@ WEBHOOKS = [
         SELECT attempt.delivery_id, attempt.status, queue.id
         FROM (
           SELECT * FROM headrace.webhook_deliveries
-          WHERE status = 'PENDING' OR status = 'RETRYING' AND next_retry_at IS NOT NULL
+          WHERE status IN ('PENDING', 'RETRYING')
         ) AS attempt
         FULL JOIN headrace.webhook_queue AS queue ON queue.delivery_id = attempt.delivery_id
         WHERE attempt.delivery_id IS NULL OR queue.id IS NULL OR queue.is_pending <> (attempt.status = 'PENDING')

@@ -14,6 +14,7 @@ from headrace.client import Client, NewTask, SyncClient, Task, errors
 from headrace.tasks.catalog import declare_types
 from headrace.tasks.context import TaskContext
 from headrace.tasks.errors import Fatal
+from tests.billing import stand
 from tests.client.conftest import ADMIN_KEY, IMPATIENT
 from tests.closing import all_closed
 from tests.tasks.conftest import Bench
@@ -130,6 +131,27 @@ async def test_thousands_are_submitted_in_batches_once(client: Client) -> None:
     assert await client.submit_many(tasks, key="import-1") == made
     assert (await client.get(made[-1])).payload == {"pages": 1004}
     assert await client.submit_many([]) == []
+
+
+async def test_the_error_of_a_half_taken_batch_says_what_was_taken(
+    client: Client, bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of 12,000 tasks 10,000 were taken, and the error had neither their ids nor the key to go on with."""
+    monkeypatch.setattr("headrace.client.asynchronous._BATCH", 2)
+    bench.registry.task("metered", units=1)(lambda _context, _payload: None)
+    async with bench.db.transaction() as tx:
+        await declare_types(tx, bench.registry)
+        await stand.grant(tx, ids.SYSTEM_USER, 5)
+    tasks = [NewTask("metered") for _ in range(7)]
+    with pytest.raises(errors.QuotaExhausted, match="4 of 7 tasks were submitted") as half:
+        await client.submit_many(tasks)
+    taken = half.value.details["submitted_ids"]
+    await stand.grant_alone(bench.db, ids.SYSTEM_USER, 10)
+    made = await client.submit_many(tasks, key=str(half.value.details["key"]))
+    assert (made[:4], len(set(made))) == (taken, 7)
+    with pytest.raises(errors.UnknownTaskType) as none:
+        await client.submit_many([NewTask("nosuch")])
+    assert none.value.details["submitted_ids"] == []
 
 
 async def test_a_list_goes_on_over_all_pages(client: Client) -> None:

@@ -17,6 +17,7 @@ from tests.clusters import copy_cluster, migrated_cluster
 from tests.console.site import CHROMIUM, FLAGS, Person, Site
 from tests.e2e.program import layout_of
 from tests.memory import room
+from tests.missing_programs import missing
 
 PATIENCE_MS = 60_000  # for a machine that is busy with other things
 expect.set_options(timeout=PATIENCE_MS)
@@ -25,9 +26,9 @@ expect.set_options(timeout=PATIENCE_MS)
 @pytest.fixture(scope="package")  # of the session, it would run on beside all other tests
 def site() -> Iterator[Site]:
     if not Path(CHROMIUM).exists():
-        pytest.skip(f"there is no {CHROMIUM}: install the package chromium to see the console tested")
+        pytest.skip(missing("Chromium"))
     if not (BUILT / "index.html").exists():
-        pytest.skip("the console is not built: run make setup-dev with the network there")
+        pytest.skip(missing("the console"))
     folder = Path(tempfile.mkdtemp(prefix="console ", dir=room())).resolve()
     folder.chmod(0o755)
     copy_cluster(migrated_cluster(), layout_of(folder).home)

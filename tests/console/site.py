@@ -4,6 +4,8 @@ import io
 import itertools
 import re
 import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,6 +26,7 @@ FLAGS = [
     "--disable-component-update",
     "--disable-sync",
     "--no-first-run",
+    "--disable-quic",
 ]
 # As a link does: without loading everything anew.
 GO = """path => {
@@ -99,6 +102,18 @@ class Person:
         answer = self.client.get(path, params=query)
         assert answer.status_code == 200, answer.text
         return answer.json()
+
+
+@contextmanager
+def paused_media_queue(admin: Person) -> Iterator[None]:
+    """Holds every removal before its start: on a fast machine it would be over before the page shows it."""
+    paused = admin.client.post("/v1/queues/media/pause?create=true")
+    assert paused.status_code == 200, paused.text
+    try:
+        yield
+    finally:
+        resumed = admin.client.post("/v1/queues/media/resume")
+        assert resumed.status_code == 200, resumed.text
 
 
 def visit(page: Page, path: str) -> None:

@@ -11,6 +11,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from tests.console.site import PASSWORD, Person, Site, visit
+from tests.missing_programs import missing
 
 pytestmark = pytest.mark.xdist_group("console")
 
@@ -118,7 +119,7 @@ def test_on_a_phone_nothing_is_cut_off_and_the_menu_opens(page: Page) -> None:
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_nothing_serious(page: Page, scheme: str) -> None:
     if not AXE.exists():
-        pytest.skip("axe-core is not installed: run make setup-dev with the network there")
+        pytest.skip(missing("axe-core"))
     page.emulate_media(color_scheme=scheme, reduced_motion="reduce")  # type: ignore[arg-type]
     # The page's own policy lets nothing in from outside; the test may.
     axe = AXE.read_text()

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import BrowserContext, Page, expect
 
-from tests.console.site import PASSWORD, Person, marked_picture, pixels, visit
+from tests.console.site import PASSWORD, Person, marked_picture, paused_media_queue, pixels, visit
 from tests.removal.pictures import poor_ground
 
 pytestmark = pytest.mark.xdist_group("console")
@@ -24,7 +24,9 @@ def choose(page: Page, name: str = "holiday.jpg") -> None:
     expect(page.get_by_test_id("draft-file").get_by_text("Ready")).to_be_visible()
 
 
-def test_a_newcomer_registers_uploads_sees_the_mark_vanish_and_downloads(context: BrowserContext, page: Page) -> None:
+def test_a_newcomer_registers_uploads_sees_the_mark_vanish_and_downloads(
+    site_admin: Person, context: BrowserContext, page: Page
+) -> None:
     context.clear_cookies()
     page.goto("/")
     page.get_by_role("link", name="Create account").click()
@@ -37,9 +39,9 @@ def test_a_newcomer_registers_uploads_sees_the_mark_vanish_and_downloads(context
     begin = page.get_by_role("button", name="Remove the watermark")
     expect(begin).to_be_disabled()  # until the right is declared
     page.get_by_label("I declare").check()
-    begin.click()
-
-    expect(page.get_by_test_id("progress")).to_be_visible()
+    with paused_media_queue(site_admin):
+        begin.click()
+        expect(page.get_by_test_id("progress")).to_be_visible()
     expect(page.get_by_role("heading", name=ODD_NAME)).to_be_visible()  # a name is text, whatever is in it
     compare = page.get_by_test_id("compare")
     expect(compare).to_be_visible(timeout=PATIENCE_MS)
@@ -98,7 +100,7 @@ def test_a_poor_result_is_seen_with_its_price_before_it_is_taken(person: Person,
     expect(page).to_have_url(taken)
 
 
-def test_a_mask_drawn_with_the_mouse_is_what_the_server_gets(person: Person, page: Page) -> None:
+def test_a_mask_drawn_with_the_mouse_is_what_the_server_gets(site_admin: Person, person: Person, page: Page) -> None:
     page.goto("/remove")
     choose(page)
     page.get_by_text("I show where it is").click()
@@ -133,10 +135,11 @@ def test_a_mask_drawn_with_the_mouse_is_what_the_server_gets(person: Person, pag
     expect(page.get_by_role("button", name=re.compile("Marked"))).to_be_visible()
 
     page.get_by_label("I declare").check()
-    page.get_by_role("button", name="Remove the watermark").click()
-    page.get_by_role("button", name="Stop").click()
-    page.get_by_role("dialog").get_by_role("button", name="Stop").click()
-    expect(page.get_by_text("It was stopped.")).to_be_visible()
+    with paused_media_queue(site_admin):
+        page.get_by_role("button", name="Remove the watermark").click()
+        page.get_by_role("button", name="Stop").click()
+        page.get_by_role("dialog").get_by_role("button", name="Stop").click()
+        expect(page.get_by_text("It was stopped.")).to_be_visible()
     order = person.get(f"/v1/tasks/{page.url.rsplit('/', 1)[1]}")["payload"]
     assert order["mode"] == "MANUAL"
     (hint,) = order["hints"]

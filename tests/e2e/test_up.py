@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from headrace import embedded_postgres
 from headrace.embedded_postgres.account import Account
 from tests.clusters import copy_cluster, migrated_cluster
 from tests.e2e.conftest import MakeFolder, Start
@@ -41,7 +42,7 @@ def test_from_an_empty_folder_to_the_second_day(folder: Path, start: Start) -> N
     assert first.stop(signal.SIGINT) == 0
     assert running_in(folder) == []
     said = first.err.splitlines()
-    assert said[-2:] == ["stopping PostgreSQL", "stopped; the data stays in .headrace"]
+    assert said[-2:] == ["stopping", "stopped; the data stays in .headrace"]
     assert (
         first.out.splitlines()[-1]
         == f"Log in as {name} with the password {password} (it stays in .headrace/first-password)"
@@ -75,7 +76,7 @@ def test_what_is_killed_comes_back(folder: Path, start: Start) -> None:
     assert len(processes) > 3  # the keeper, the postmaster and its children
     first.kill()
     assert is_deserted(folder), "killing `up` must not leave its PostgreSQL"
-    assert all(is_over(process) for process in processes)
+    assert eventually(lambda: all(is_over(process) for process in processes))
 
     second = start("up", folder=folder, settings=CHEAP)
     second.until_ready()
@@ -89,6 +90,40 @@ def test_what_is_killed_comes_back(folder: Path, start: Start) -> None:
     assert postmaster_of(folder) != killed
     assert second.stop() == 0
     assert running_in(folder) == []
+
+
+def test_ctrl_c_says_that_postgresql_stays_up_for_another_process(folder: Path, start: Start) -> None:
+    """ "stopped" while PostgreSQL runs on for a worker: a copy of the folder would be of no moment in particular."""
+    copy_cluster(migrated_cluster(), layout_of(folder).home)
+    first = start("up", folder=folder, settings=CHEAP)
+    first.until_ready()
+    with embedded_postgres.attach(embedded_postgres.EmbeddedConfig(folder / ".headrace")):
+        assert first.stop(signal.SIGINT) == 0
+        assert first.err.splitlines()[-1].startswith("stopped, but PostgreSQL stays up for another process")
+    assert running_in(folder) == []
+
+
+def test_up_outlives_the_drop_of_its_schema_and_says_so_in_a_line(folder: Path, start: Start) -> None:
+    """It died with "this should not have happened" and took PostgreSQL away from the restore that was under way."""
+    copy_cluster(migrated_cluster(), layout_of(folder).home)
+    first = start("up", folder=folder, settings=CHEAP)
+    first.until_ready()
+    assert run_program("backup", "b", folder=folder).code == 0
+    drop = ("database", "psql", "--owner", "--", "-qc", "DROP SCHEMA headrace CASCADE")
+    assert run_program(*drop, folder=folder).code == 0
+    assert eventually(lambda: "schema was dropped" in first.err)
+    postmaster = postmaster_of(folder)
+    restored = run_program("restore", "b", "--verify", "--replace", folder=folder)
+    assert restored.code == 0, restored.err
+    assert first.running
+    assert postmaster_of(folder) == postmaster
+    assert first.stop(signal.SIGINT) == 7
+    assert "this should not have happened" not in first.err
+    assert first.err.splitlines()[-1].startswith("headrace: Headrace's schema was dropped")
+
+    second = start("up", folder=folder, settings=CHEAP)
+    second.until_ready()
+    assert second.stop() == 0
 
 
 @pytest.mark.slow

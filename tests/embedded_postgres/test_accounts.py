@@ -16,6 +16,7 @@ from headrace.embedded_postgres.account import Account
 from headrace.embedded_postgres.errors import AccountUnknown, PrivilegesMissing
 from headrace.embedded_postgres.model import Layout
 from tests.embedded_postgres.conftest import QUICK, User, ask, needs_root, postmaster_of, running
+from tests.missing_programs import missing
 
 _READ_SEARCH = 1 << 2
 _OVERRIDE = 1 << 1
@@ -120,7 +121,7 @@ def _with_bounds(bounds: str, config: EmbeddedConfig) -> str:
     """Attach in a process whose bounding set is that, and give what it said."""
     setpriv = shutil.which("setpriv")
     if setpriv is None:
-        pytest.skip("setpriv is not here")
+        pytest.skip(missing("setpriv"))
     program = (
         "import sys; from pathlib import Path\n"
         "from headrace.embedded_postgres import *; from headrace.errors import *\n"

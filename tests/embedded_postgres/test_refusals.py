@@ -127,7 +127,7 @@ def test_something_else_in_the_clusters_place(fresh: EmbeddedConfig, layout: Lay
 def test_data_of_a_version_that_is_not_here(config: EmbeddedConfig, layout: Layout) -> None:
     attach(config).close()
     (layout.cluster / "PG_VERSION").write_text("12\n")
-    with pytest.raises(OtherMajorVersion, match=r"written by PostgreSQL 12, but only .*pg_upgrade or pg_dump"):
+    with pytest.raises(OtherMajorVersion, match=r"written by PostgreSQL 12, but only .*`headrace backup`"):
         attach(config)
 
 

@@ -7,10 +7,10 @@ from datetime import timedelta
 import pytest
 
 from headrace.database import Database, DatabaseUnavailable
+from headrace.edge.streams import Heartbeat, Revoked, TooManyStreams
 from headrace.operations.changes import live
-from headrace.operations.changes.live import Changes, ChangesConfig, Heartbeat, Revoked
+from headrace.operations.changes.live import Changes, ChangesConfig
 from headrace.operations.changes.model import Kind, News
-from headrace.tasks.live import TooManyStreams
 from tests.web.test_everything_is_audited import whole_api
 
 TOUCH_TASK = "UPDATE headrace.tasks SET progress = 40, version = version + 1, updated_at = now() WHERE id = $1"

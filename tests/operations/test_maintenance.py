@@ -214,6 +214,7 @@ def test_a_programs_own_types_stay_what_they_are(stand: Any) -> None:
     assert with_maintenance(program, maintenance).names == [
         "greet",
         "headrace.bulk",
+        "headrace.cancel-refunded",
         "headrace.check-payments",
         "headrace.purge",
         "headrace.renew-subscriptions",

@@ -39,6 +39,7 @@ async def test_old_rows_go_in_batches_and_new_ones_stay(db: Database) -> None:
         "locks": 1,
         "deleted_schedules": 0,
         "deleted_tasks": 0,
+        "idle_lanes": 0,
         "bulk_actions": 0,
     }
     assert not any((await purge(db, purges(ThrottleConfig()))).values())

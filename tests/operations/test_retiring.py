@@ -44,6 +44,8 @@ from tests.operations.months import (
     stop_after,
 )
 
+ROOT = Path(__file__).parents[2]
+
 IMPATIENT = LockConfig(
     wait=timedelta(milliseconds=20), pause=timedelta(milliseconds=20), patience=timedelta(seconds=0.2)
 )
@@ -206,7 +208,9 @@ async def test_one_changed_value_on_the_way_into_the_archive_is_found(
 
 async def run_until_killed(owner: DatabaseConfig, place: StorageConfig, step: str) -> None:
     words = [owner.url, place.url.removeprefix("file://"), "audit_events", MONTH.isoformat(), step]
-    process = await asyncio.create_subprocess_exec(sys.executable, "-m", "tests.operations.retiring_process", *words)
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "tests.operations.retiring_process", *words, cwd=ROOT
+    )
     assert await process.wait() == -signal.SIGKILL
 
 

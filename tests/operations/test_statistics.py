@@ -7,7 +7,7 @@ import pytest
 
 from headrace import ids
 from headrace.database import Database, Tx
-from headrace.operations.statistics import loop
+from headrace.operations.statistics import loop, store
 from headrace.operations.statistics.model import BOUNDS, Range, quantile
 from headrace.operations.statistics.service import Measured, measure, read_statistics
 
@@ -66,6 +66,44 @@ async def test_what_is_older_than_a_week_goes(tx: Tx) -> None:
 async def test_processes_that_measure_at_once_measure_each_minute_once(db: Database) -> None:
     done = await asyncio.gather(*(loop.run_once(db) for _ in range(4)))
     assert sorted(each.minutes for each in done) == [0, 0, 0, 10]
+
+
+async def test_submissions_that_commit_after_their_minute_was_measured_are_counted(db: Database) -> None:
+    """A transaction of 200 seconds with 50 tasks: none of them was ever counted."""
+    async with db.transaction() as tx:
+        await measure(tx, now=NOW - timedelta(minutes=1))
+    async with db.transaction() as slow:
+        await ended(slow, "slow", "SUCCEEDED", "default", MINUTE, ran=1, many=50)
+        async with db.transaction() as tx:
+            await ended(tx, "quick", "SUCCEEDED", "default", MINUTE, ran=1, many=7)
+        for later in (0, 1, 2):
+            async with db.transaction() as tx:
+                await measure(tx, now=NOW + timedelta(minutes=later))
+        async with db.transaction() as tx:  # what is gone meanwhile was counted
+            await tx.execute("DELETE FROM headrace.tasks WHERE id LIKE 'tsk_quick%'")
+    async with db.transaction() as tx:
+        await measure(tx, now=NOW + timedelta(minutes=3))
+        found = {point.at: point for point in (await read_statistics(tx, Range.HOUR, now=NOW)).points}
+        assert (found[MINUTE].submitted, found[MINUTE].succeeded, sum(found[MINUTE].ran)) == (50, 50, 50)
+        await tx.execute("DELETE FROM headrace.tasks")
+    async with db.transaction() as tx:
+        await measure(tx, now=NOW + timedelta(minutes=4))
+        found = {point.at: point for point in (await read_statistics(tx, Range.HOUR, now=NOW)).points}
+        assert (found[MINUTE].submitted, sum(found[MINUTE].ran)) == (50, 50)
+
+
+async def test_minutes_are_not_counted_again_when_no_transaction_was_open(db: Database) -> None:
+    for later in (0, 1):
+        async with db.transaction() as tx:
+            await measure(tx, now=NOW + timedelta(minutes=later))
+    async with db.transaction() as tx:
+        # Others on this server may have open transactions: as if there had been none.
+        await tx.execute("UPDATE headrace.statistics_minutes SET oldest_xid = next_xid")
+        assert await store.find_unsettled(tx, MINUTE + timedelta(minutes=2)) == []
+        await tx.execute("UPDATE headrace.statistics_minutes SET oldest_xid = next_xid - 1 WHERE minute > $1", MINUTE)
+        await tx.execute("UPDATE headrace.statistics_minutes SET next_xid = next_xid - 1 WHERE minute < $1", MINUTE)
+        unsettled = await store.find_unsettled(tx, MINUTE + timedelta(minutes=2))
+        assert unsettled[-1] == MINUTE + timedelta(minutes=1)
 
 
 @pytest.mark.parametrize(("counts", "share", "value"), [([0] * 20, 0.5, None), ([4] + [0] * 19, 0.5, 0.005)])

@@ -30,7 +30,7 @@ from headrace.web.config import WebConfig
 from tests.edge import stand
 from tests.open_types import UNCAPPED
 from tests.tasks.conftest import Bench
-from tests.tasks.people import caller_of
+from tests.tasks.people import caller_of, have_labels
 
 
 class Clockwork(Bench):
@@ -176,6 +176,8 @@ async def app(clockwork: Clockwork) -> FastAPI:
     async def build(_: TaskContext, __: Order) -> None: ...
 
     await clockwork.declare()
+    await have_labels(clockwork.db, gpu="a100", site="a")
+    await have_labels(clockwork.db, site="b", disk="ssd")
     catalog = StoredCatalog()
     ours = Tasks(Submitter(catalog, clockwork.followers), catalog, clockwork.followers, UNCAPPED)
     return create_app(stand.services(clockwork.db), WebConfig(), routers=[create_router(ours)])

@@ -19,6 +19,7 @@ from headrace.tasks.reaping import Reaper
 from headrace.tasks.registry import Backoff
 from headrace.tasks.service import retry_task
 from headrace.tasks.worker import feeding, store
+from headrace.tasks.worker.config import WorkerConfig
 from headrace.tasks.worker.endings import Writer, succeeded
 from headrace.tasks.worker.reporting import LeaseReporter
 from tests.schedules.conftest import Clockwork, miscounted
@@ -211,7 +212,7 @@ async def test_extensions_that_are_asked_for_at_once_add_up(clockwork: Clockwork
     worker = await hire(clockwork)
     (claimed,) = await take(clockwork, worker)
     writer = Writer(clockwork.db, clockwork.registry, clockwork.followers)
-    reporter = LeaseReporter(clockwork.db, worker, clockwork.registry, clockwork.followers, writer, 1000)
+    reporter = LeaseReporter(clockwork.db, worker, clockwork.registry, clockwork.followers, writer, WorkerConfig())
     if begun:
         await reporter.start([claimed])
     async with clockwork.db.transaction() as tx:  # both have a connection, and wait for the same claim

@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+import structlog
 
 from headrace.schedules.due import MisfireConfig
 from headrace.schedules.firing import fire_due
@@ -43,6 +44,21 @@ async def test_each_policy_lets_due_times_wait_or_leaves_them_out(
     assert shown(await clockwork.runs(schedule.uid)) == runs
     assert (await clockwork.schedule(schedule.uid))["skipped_runs"] == skipped
     assert await miscounted(clockwork.db) == []
+
+
+async def test_what_a_policy_leaves_out_is_no_warning_and_what_was_missed_is(clockwork: Clockwork) -> None:
+    """A schedule every few seconds that skips by its own policy wrote 597 warnings in an hour."""
+    await clockwork.create(interval=10, run_at=NOON, overlap_policy="skip")
+    scheduler = clockwork.scheduler()
+    with structlog.testing.capture_logs() as lines:
+        for beat in range(4):
+            await scheduler.run_once(now=NOON + beat * BEAT)
+        assert [(line["log_level"], line["runs"]) for line in lines if line["event"] == "scheduler.skipped"] == (
+            [("debug", 1)] * 3
+        )
+        await scheduler.run_once(now=NOON + 100 * BEAT)
+    warnings = [line for line in lines if line["log_level"] == "warning"]
+    assert [(line["event"], line["runs"]) for line in warnings] == [("scheduler.missed", 96)]
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ import pytest
 from pydantic import BaseModel
 
 from headrace import Backoff, BlockingTaskContext, Fatal, Registry, Snooze, TaskContext
-from headrace.tasks.errors import ExtensionRefused, LeaseLost, PayloadInvalid, UnitsRefused
-from headrace.testing import Outcome, RanStep, run, run_async
+from headrace.tasks.errors import BadResult, ExtensionRefused, LeaseLost, PayloadInvalid, UnitsRefused
+from headrace.testing import Outcome, RanStep, SavedFile, run, run_async
 
 
 class Order(BaseModel):
@@ -132,3 +132,24 @@ def test_it_can_be_told_to_stop_or_find_that_it_is_not_its_own() -> None:
     assert (ran.outcome, ran.used) == (Outcome.CANCELED, None)
     with pytest.raises(LeaseLost):
         run(registry, "report.build", {"pages": 1, "fail": "lost"})
+
+
+@registry.task("report.export")
+async def export(context: TaskContext, payload: dict[str, str]) -> None:
+    file = context.scratch / "rows.csv"
+    file.write_text("a,b\n")
+    await context.save_result(file.with_name(payload.get("file", file.name)), name=payload.get("name"))
+    if payload.get("fail"):
+        raise Fatal("No.")
+
+
+def test_a_file_that_a_handler_saves_is_kept_if_the_attempt_succeeds() -> None:
+    assert run(registry, "report.export").saved == SavedFile("rows.csv", "text/csv", b"a,b\n")
+    assert run(registry, "report.export", {"name": "../März.txt"}).saved == SavedFile(
+        "März.txt", "text/plain", b"a,b\n"
+    )
+    assert run(registry, "report.export", {"fail": "yes"}).saved is None
+    missing = run(registry, "report.export", {"file": "nothing"})
+    assert (missing.outcome, missing.error_code, missing.saved) == (Outcome.FAILED, "bad_result", None)
+    with pytest.raises(BadResult, match="save_result cannot read"):
+        _ = missing.result

@@ -10,8 +10,10 @@ import cv2
 import numpy as np
 import pytest
 
-torch = pytest.importorskip("torch", reason="training needs PyTorch: run make setup-training")
-pytest.importorskip("onnx", reason="training needs onnx: run make setup-training")
+from tests.missing_programs import missing
+
+torch = pytest.importorskip("torch", reason=missing("PyTorch"))
+pytest.importorskip("onnx", reason=missing("PyTorch"))
 
 import onnxruntime  # noqa: E402
 from PIL import Image  # noqa: E402

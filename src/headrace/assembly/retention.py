@@ -36,6 +36,7 @@ def purges(throttle: ThrottleConfig, webhooks: Sequence[Purge] = ()) -> Sequence
         lock_retention.EXPIRED,
         schedule_retention.DELETED,
         task_retention.DELETED,
+        task_retention.LANES,
         bulk_retention.OLD,
         *webhooks,
     )

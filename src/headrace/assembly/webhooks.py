@@ -45,7 +45,7 @@ def sender_config(settings: Settings) -> SenderConfig:
 @asynccontextmanager
 async def open_sender(settings: Settings, db: Database, secret: bytes) -> AsyncIterator[Sender]:
     """A sender of webhooks for a relay to run."""
-    client = HttpClient(HttpConfig(policy=policy(settings), kept_per_host=settings.webhook_concurrency))
+    client = HttpClient(HttpConfig(policy=policy(settings), kept_per_endpoint=settings.webhook_concurrency))
     try:
         yield Sender(db, client, keyring(settings, secret), sender_config(settings))
     finally:

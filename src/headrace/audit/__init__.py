@@ -15,3 +15,4 @@ from headrace.audit.model import Resource as Resource
 from headrace.audit.model import ResourceType as ResourceType
 from headrace.audit.model import Who as Who
 from headrace.audit.record import record as record
+from headrace.audit.record import record_read as record_read

@@ -57,6 +57,22 @@ async def record(
     return await store.insert_event(tx, ids.new("aud")[-_ID_TAIL:], event, now=now)
 
 
+async def record_read(tx: Tx, who: Who, resource: Resource) -> None:
+    """Record a read of another user's resource, unless the same principal looked at it in the same way within the
+    last ten minutes: a program that waits for a task asks for it several times a second."""
+    seen = await store.was_read(
+        tx,
+        resource_type=resource.type,
+        identifier=short(resource.identifier, 255) or "",
+        uid=who.principal.uid,
+        username=short(who.principal.username, 255) or "",
+        client_ip=address(who.client_ip),
+        user_agent=short(who.user_agent, _LONGEST_USER_AGENT),
+    )
+    if not seen:
+        await record(tx, who, Action.READ, resource)
+
+
 def _facts(data: Mapping[str, str]) -> dict[str, str]:
     return {clean(name): short(value, _LONGEST_FACT) or "" for name, value in redaction.without_secrets(data).items()}
 

@@ -1,7 +1,7 @@
 """The trail's one INSERT."""
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from headrace.audit.model import Action, EventId, ResourceType
 from headrace.database import Tx
@@ -67,3 +67,33 @@ async def insert_event(tx: Tx, tail: str, event: NewEvent, *, now: datetime | No
             event.trace_id,
         )
     )
+
+
+# By the index on the identifier. Down to the millisecond of the id, and by months as they are stored.
+WAS_READ = """
+SELECT EXISTS (
+  SELECT FROM headrace.audit_events
+  WHERE resource ->> 'identifier' = $2
+    AND timestamp > (extract(epoch FROM now() - $7::interval) * 1000)::bigint AND created_at > now() - $7::interval
+    AND action = 'read' AND resource_type = $1 AND "user" ->> 'uid' = $3 AND "user" ->> 'username' = $4
+    AND client_ip IS NOT DISTINCT FROM $5 AND user_agent IS NOT DISTINCT FROM $6
+)
+"""
+_SAME_LOOK = timedelta(minutes=10)
+
+
+async def was_read(
+    tx: Tx,
+    *,
+    resource_type: str,
+    identifier: str,
+    uid: str,
+    username: str,
+    client_ip: str | None,
+    user_agent: str | None,
+) -> bool:
+    """Whether this principal has looked at it from there within the last ten minutes."""
+    seen: bool = await tx.fetchval(
+        WAS_READ, resource_type, identifier, uid, username, client_ip, user_agent, _SAME_LOOK
+    )
+    return seen

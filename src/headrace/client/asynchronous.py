@@ -29,6 +29,7 @@ from headrace.client.usage import Usage
 from headrace.client.verbs import Verbs, part
 from headrace.client.webhooks import Webhooks
 from headrace.deadlines import deadline
+from headrace.errors import HeadraceError
 
 OnProgress = Callable[[Task], Awaitable[None] | None]
 
@@ -111,13 +112,28 @@ class Client(Verbs):
         return Task.of(await self._create("/v1/tasks", new.as_json(), key))
 
     async def submit_many(self, tasks: Sequence[NewTask], *, key: str | None = None) -> Sequence[str]:
-        """Submit tasks in this order; gives their ids. Each thousand is taken as a whole or not at all."""
+        """Submit tasks in this order; gives their ids. Each thousand is taken as a whole or not at all.
+
+        An error after some were taken has their ids in ``details["submitted_ids"]``. If it is one that passes
+        (``Exhausted``, ``Unavailable``), the same call with the key in ``details["key"]`` goes on where it stopped,
+        within a day; otherwise submit the rest in a call of its own.
+        """
         chosen = key or ids.new("key")
         made: list[str] = []
         for start in range(0, len(tasks), _BATCH):
             body = {"tasks": [task.as_json() for task in tasks[start : start + _BATCH]]}
             part = chosen if len(tasks) <= _BATCH else f"{chosen}:{start // _BATCH}"
-            made += (await self._create("/v1/tasks/batch", body, part))["ids"]
+            try:
+                made += (await self._create("/v1/tasks/batch", body, part))["ids"]
+            except HeadraceError as exc:
+                exc.details = {**exc.details, "submitted_ids": made, "key": chosen}
+                if made:
+                    exc.message += (
+                        f" {len(made):,} of {len(tasks):,} tasks were submitted: "
+                        "details['submitted_ids'] has their ids."
+                    )
+                    exc.args = (exc.message,)
+                raise
         return made
 
     # -- reading
@@ -275,10 +291,15 @@ class Client(Verbs):
         created_after: datetime | None = None,
         created_before: datetime | None = None,
         user_id: str | None = None,
+        title: str | None = None,
+        labels: Mapping[str, str] | None = None,
+        key: str | None = None,
+        error: str | None = None,
     ) -> AsyncGenerator[Task, None]:
         """Your tasks, newest first, without payloads and results; fetched page by page as you go on.
 
-        ``user_id`` is for administrators: somebody's, or ``"*"`` for everybody's.
+        ``user_id`` is for administrators: somebody's, or ``"*"`` for everybody's. ``title`` and ``error`` are parts of
+        the title and of the error's code or message; ``key`` is the idempotency key of the submission.
         """
         asked = {
             "status": [status] if isinstance(status, str) else status,
@@ -287,6 +308,10 @@ class Client(Verbs):
             "created_after": created_after,
             "created_before": created_before,
             "user_id": user_id,
+            "title": title,
+            "label": [f"{name}={value}" for name, value in (labels or {}).items()] or None,
+            "key": key,
+            "error": error,
         }
         async for item in self._pages("/v1/tasks", asked):
             yield Task.of(item)

@@ -231,6 +231,10 @@ class SyncClient:
         created_after: datetime | None = None,
         created_before: datetime | None = None,
         user_id: str | None = None,
+        title: str | None = None,
+        labels: Mapping[str, str] | None = None,
+        key: str | None = None,
+        error: str | None = None,
     ) -> Iterator[Task]:
         return self._loop.iterate(
             self._client.list(
@@ -240,5 +244,9 @@ class SyncClient:
                 created_after=created_after,
                 created_before=created_before,
                 user_id=user_id,
+                title=title,
+                labels=labels,
+                key=key,
+                error=error,
             )
         )

@@ -2,10 +2,11 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, HttpUrl
+from pydantic import BaseModel, ConfigDict, Field, HttpUrl
 
 from headrace.configs.registry import ConfigKey
-from headrace.edge.text import Text
+from headrace.edge.instants import Instant
+from headrace.edge.text import Line, Text
 
 
 class _Value(BaseModel):
@@ -17,7 +18,7 @@ class Announcement(_Value):
 
     text: Annotated[Text, Field(min_length=1, max_length=500)]
     level: Literal["info", "warning", "critical"] = "info"
-    until: Annotated[AwareDatetime | None, Field(description="Not to be shown from then on.")] = None
+    until: Annotated[Instant | None, Field(description="Not to be shown from then on.")] = None
 
 
 class Contact(_Value):
@@ -45,7 +46,7 @@ FEATURES: ConfigKey[dict[str, bool]] = ConfigKey(
 class SavedView(_Value):
     """A page of the console with its filters, under a name of one's own."""
 
-    name: Annotated[Text, Field(min_length=1, max_length=80)]
+    name: Annotated[Line, Field(min_length=1, max_length=80)]
     # Of this origin alone: a view that somebody else has set must not lead away.
     path: Annotated[Text, Field(max_length=2000, pattern=r"^/([^/\\\s][^\\\s]*)?$", examples=["/tasks?status=FAILED"])]
 

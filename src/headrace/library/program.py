@@ -2,12 +2,13 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from datetime import datetime, timedelta
 from typing import Any, Self
 
 from headrace import ids
 from headrace.assembly.followers import followers
+from headrace.assets.results import HandlerResults
 from headrace.connections import transaction_of
 from headrace.database import Database, DatabaseConfig, DatabaseUnavailable, Tx
 from headrace.deadlines import deadline
@@ -16,6 +17,7 @@ from headrace.library.acting import caller_for
 from headrace.library.connections import fetch, fetch_blocking
 from headrace.library.standard_logging import use_standard_logging
 from headrace.library.submission import How, UnknownType, as_parameters, as_row, refusals, spec_of, submit_statement
+from headrace.storage.model import storage_config
 from headrace.tasks import service
 from headrace.tasks.catalog import RegistryCatalog, StoredCatalog, declare_types
 from headrace.tasks.errors import TaskNotFound
@@ -46,7 +48,8 @@ class Headrace:
 
     Opened with ``async with`` (or at the first call that needs it), it keeps a small pool of its own and tells the
     database of the registry's types. ``registry`` is needed to run a worker, and to check payloads before they travel.
-    ``user_id`` is whose tasks it submits; by default the system's own.
+    ``user_id`` is whose tasks it submits; by default the system's own. ``files_url`` is where ``context.save_result``
+    stores files: the folder or ``s3://bucket/prefix`` that ``HEADRACE_FILES_URL`` names for the API.
 
     Every verb with ``connection=`` works in the open transaction of that connection, and what it did is there when, and
     only when, that is committed. It is one of asyncpg, psycopg 3 (async or not) or SQLAlchemy (async or not, or a
@@ -61,12 +64,14 @@ class Headrace:
         user_id: str = ids.SYSTEM_USER,
         payload_limit: int = 256 * 1024,
         pool_max: int = 10,
+        files_url: str | None = None,
     ) -> None:
         use_standard_logging()
         self._config = DatabaseConfig(database_url, role="program", pool_min=0, pool_max=pool_max)
         self._registry = registry
         self._user_id = user_id
         self._payload_limit = payload_limit
+        self._files_url = files_url
         self._followers = followers()
         self._submitter = Submitter(
             RegistryCatalog(registry or Registry()), self._followers, SubmitConfig(payload_limit=payload_limit)
@@ -300,14 +305,19 @@ class Headrace:
         if self._registry is None:
             raise NoRegistry
         stop = stop or asyncio.Event()
-        worker = Worker(await self._database(), self._registry, self._followers, config or WorkerConfig())
-        running = asyncio.create_task(worker.run(stop))
-        try:
-            await asyncio.shield(running)
-        except asyncio.CancelledError:
-            stop.set()
-            await running
-            raise
+        async with AsyncExitStack() as stack:
+            results = None
+            if self._files_url is not None:
+                results = await stack.enter_async_context(HandlerResults(storage_config(self._files_url)))
+            chosen = config or WorkerConfig()
+            worker = Worker(await self._database(), self._registry, self._followers, chosen, results=results)
+            running = asyncio.create_task(worker.run(stop))
+            try:
+                await asyncio.shield(running)
+            except asyncio.CancelledError:
+                stop.set()
+                await running
+                raise
 
     @asynccontextmanager
     async def working(self, config: WorkerConfig | None = None) -> AsyncIterator[None]:

@@ -26,6 +26,12 @@ FOLDER = "audit_heads"
 _NAME = re.compile(rf"{FOLDER}/\d{{4}}-\d\d-\d\d/(\d{{12}})-([0-9a-f]{{64}})\.json")
 
 
+def number_in(name: str) -> int:
+    """The number of the seal whose head has this name; 0 for what is no head."""
+    match = _NAME.fullmatch(name)
+    return int(match[1]) if match else 0
+
+
 def heads_in(config: StorageConfig) -> KeptHeads:
     """Where this deployment keeps its heads. A folder needs none of the archive's libraries."""
     if config.url.startswith("file://"):

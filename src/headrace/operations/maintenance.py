@@ -189,7 +189,7 @@ def with_maintenance(program: Registry, maintenance: Maintenance) -> Registry:
         return {"entries": found.entries, "entitlements": found.entitlements, "archived_months": found.archived_months}
 
     bulk.add_handlers(registry, maintenance.db, maintenance.tasks, queue=QUEUE)
-    billing.add_handlers(registry, maintenance.db, maintenance.billing, queue=QUEUE)
+    billing.add_handlers(registry, maintenance.db, maintenance.billing, maintenance.tasks, queue=QUEUE)
 
     return registry
 

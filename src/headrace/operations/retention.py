@@ -110,6 +110,7 @@ async def purge_rows(
     archive: StorageConfig | None = None,
     now: datetime | None = None,
     batch: int = BATCH,
+    on_step: Step | None = None,
 ) -> Retention:
     """Delete the table's finished rows that are older than ``keep``, in batches that nobody has to wait for; where
     there is an ``archive``, they are in it before they go."""
@@ -119,7 +120,7 @@ async def purge_rows(
         await store.start_run(tx, table_name, now=now)
         line = None if keep is None else (now or await tx.fetchval("SELECT now()")) - keep
     if archive is not None and line is not None:
-        run = await _archive_and_purge(db, rule, line, archive)
+        run = await _archive_and_purge(db, rule, line, archive, on_step)
         async with db.transaction() as tx:
             await store.finish_run(tx, run)
         return run
@@ -128,6 +129,7 @@ async def purge_rows(
             gone = await tx.count(rule.delete, line, batch)
             await store.count_removed(tx, table_name, gone)
         removed += gone
+        _report(on_step, table_name, removed)
         if gone == 0:  # a batch may leave some out, and yet there may be more behind them
             break
     run = Retention(table_name, removed)
@@ -143,19 +145,24 @@ class _Journal:
     table: str
     now: datetime
     marks: dict[str, dict[str, str]]
+    on_step: Step | None = None
     removed: int = 0
 
     async def note(self, tx: Tx, removed: int) -> None:
         self.removed += removed
         await store.count_removed(tx, self.table, removed, marks=self.marks)
+        _report(self.on_step, self.table, self.removed)
 
 
-async def walk_rows(db: Database, rule: RowRetention, keeps: Keeps, *, now: datetime | None = None) -> Retention:
+async def walk_rows(
+    db: Database, rule: RowRetention, keeps: Keeps, *, now: datetime | None = None, on_step: Step | None = None
+) -> Retention:
     """Let a package go through its own table; what is done before it is killed stays done."""
     assert rule.walk is not None
     async with db.transaction() as tx:
         await store.start_run(tx, rule.table, now=now)
-        journal = _Journal(rule.table, now or await tx.fetchval("SELECT now()"), await store.find_marks(tx, rule.table))
+        at = now or await tx.fetchval("SELECT now()")
+        journal = _Journal(rule.table, at, await store.find_marks(tx, rule.table), on_step)
     await rule.walk(db, keeps, journal)
     run = Retention(rule.table, journal.removed)
     async with db.transaction() as tx:
@@ -163,13 +170,21 @@ async def walk_rows(db: Database, rule: RowRetention, keeps: Keeps, *, now: date
     return run
 
 
-async def _archive_and_purge(db: Database, rule: RowRetention, line: datetime, archive: StorageConfig) -> Retention:
+def _report(on_step: Step | None, table: str, removed: int) -> None:
+    if on_step is not None:
+        on_step(f"removing rows of {table}: {removed:,} so far")
+
+
+async def _archive_and_purge(
+    db: Database, rule: RowRetention, line: datetime, archive: StorageConfig, on_step: Step | None
+) -> Retention:
     removed, more = 0, True
     try:
         storage = Storage(archive)
         while more:
             gone, more = await archive_rows(db, storage, rule, line)
             removed += gone
+            _report(on_step, rule.table, removed)
     except HeadraceError as exc:
         log.warning("retention.kept", table=rule.table, error=exc.code)
         return Retention(rule.table, removed, obstacle=exc.message)
@@ -191,8 +206,8 @@ async def retain(
     """One run of retention over one table: rows go by ``rules``, months of the others whole."""
     keep = config.keep(table_name)
     if table_name in rules and rules[table_name].walk is not None:
-        return await walk_rows(db, rules[table_name], config.tasks_by_status, now=now)
+        return await walk_rows(db, rules[table_name], config.tasks_by_status, now=now, on_step=on_step)
     if table_name in rules:
         archive = storage if table_name in config.archived_rows else None
-        return await purge_rows(db, rules[table_name], keep, archive=archive, now=now)
+        return await purge_rows(db, rules[table_name], keep, archive=archive, now=now, on_step=on_step)
     return await retire_expired(db, owner, storage, table_name, keep, who=who, now=now, on_step=on_step)

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from headrace.database import Tx
 from headrace.figures import OTHER, Figure, Labels
+from headrace.operations.blocking import read_blocking_figures
 from headrace.tasks.store.queues import MOST_BACKLOG, Contents, count_backlog
 
 MOST_SERIES = 200  # of queue and type; the longest backlogs have their own, the rest are one
@@ -79,6 +80,7 @@ async def read_task_figures(tx: Tx) -> list[Figure]:
             },
         ),
         *_schedules(ScheduleTotals(**totals)),
+        *await read_blocking_figures(tx),
     ]
 
 

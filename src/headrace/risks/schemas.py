@@ -6,14 +6,14 @@ from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, HttpUrl, model_validator
 
-from headrace.edge.text import Text
+from headrace.edge.text import Line, Text
 from headrace.risks.model import Category, Facts, Risk, RiskStatus, Severity, Square, Trace
 
 _AT = "2026-03-01T08:00:00Z"
 
 RISK_ID = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
 Prose = Annotated[Text, Field(min_length=1, max_length=10_000, pattern=r"\S")]
-Owner = Annotated[Text, Field(min_length=1, max_length=64, pattern=r"\S", examples=["ada"])]
+Owner = Annotated[Line, Field(min_length=1, max_length=64, pattern=r"\S", examples=["ada"])]
 TraceId = Annotated[Text, Field(min_length=1, max_length=64, examples=["4bf92f3577b34da6a3ce929d0e0e4736"])]
 
 

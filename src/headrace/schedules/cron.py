@@ -115,6 +115,16 @@ def _after(cron: Cron, at: datetime) -> datetime | None:
         return None
 
 
+# By the names in cronsim's messages.
+_RANGES = {
+    "minute": "0 to 59",
+    "hour": "0 to 23",
+    "day-of-month": "1 to 31, or L",
+    "month": "1 to 12, or JAN to DEC",
+    "day-of-week": "0 to 7, or SUN to SAT",
+}
+
+
 @lru_cache(maxsize=4096)
 def cron_of(expression: str, timezone: str = "UTC") -> Cron:
     """Read five fields or a nickname; ``CronInvalid`` says what is wrong, ``TimezoneUnknown`` that the zone is."""
@@ -130,7 +140,9 @@ def cron_of(expression: str, timezone: str = "UTC") -> Cron:
         fields = " ".join(_plain_field(kind, text) for kind, text in zip(_FIELDS, fields.upper().split(), strict=True))
         rule = CronSim(fields, datetime(2000, 1, 1))  # noqa: DTZ001 - the wall clock, whatever the zone
     except (CronSimError, AssertionError, ValueError) as exc:
-        raise CronInvalid(f"{expression!r} is no cron expression: {str(exc).lower() or 'it cannot be read'}.") from None
+        why = str(exc).lower() or "it cannot be read"
+        allowed = next((f", which is {span}" for field, span in _RANGES.items() if why.endswith(field)), "")
+        raise CronInvalid(f"{expression!r} is no cron expression: {why}{allowed}.") from None
     return Cron(expression, zone, rule, every_hour=rule.hours == _HOURS)
 
 

@@ -8,9 +8,10 @@ behind it: no due time can fire twice, whatever is done to ``next_run``.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from itertools import compress
 
 from headrace.audit import Who
-from headrace.database import Row, Tx
+from headrace.database import Row, RowsLocked, Tx
 from headrace.schedules import due, overlap
 from headrace.schedules.due import Due, MisfireConfig, Rhythm
 from headrace.schedules.errors import ScheduleBusy
@@ -32,8 +33,10 @@ class Fired:
     schedules: int = 0
     executions: int = 0
     skipped: int = 0
+    missed: int = 0  # those of the skipped that were due while no scheduler was there
     uids: list[str] = field(default_factory=list)
     late_s: list[float] = field(default_factory=list)  # how long each run had been due when the look began
+    blocked: list[str] = field(default_factory=list)  # due, and left for later: their owners' units are locked
 
 
 async def fire_due(
@@ -57,6 +60,7 @@ async def fire_due(
         [found.fire[0] if found.fire else None for found in looked],
         [found.fire[-1] if found.fire else None for found in looked],
     )
+    at = rows[0]["at"]
     plans = [Plan.of(row) for row in rows]
     waiting = await overlap.count_waiting(tx, plans, standings)
     runs: list[Run] = []
@@ -64,21 +68,30 @@ async def fire_due(
     skipped: list[int] = []
     for plan, found in zip(plans, looked, strict=True):
         standing = standings[plan.uid]
-        fresh = [at for at in found.fire if at not in standing.fired]
+        fresh = [each for each in found.fire if each not in standing.fired]
         kept = fresh[overlap.admitted(plan, standing, waiting.get(plan.uid, 0), len(fresh))]
         runs += [Run(plan, new_execution_uid()) for _ in kept]
         times += kept
         skipped.append(found.skipped + len(fresh) - len(kept))
-    await _start_what_may(tx, submitter, runs, standings)
+    await _start_what_may(tx, submitter, runs, standings, patient=False)
+    # These stay due, and are left as they are: another transaction has locked the units of their owner.
+    blocked = {run.schedule.uid for run in runs if run.blocked}
+    if blocked:
+        times = [each for each, run in zip(times, runs, strict=True) if run.schedule.uid not in blocked]
+        runs = [run for run in runs if run.schedule.uid not in blocked]
+        fires = [plan.uid not in blocked for plan in plans]
+        rows, plans = list(compress(rows, fires)), list(compress(plans, fires))
+        looked, skipped = list(compress(looked, fires)), list(compress(skipped, fires))
     await insert_runs(tx, runs, times, trigger=Trigger.SCHEDULED)
     await overlap.supersede_waiting(tx, plans)
     # Whoever frees a slot fills it; should one be free all the same, nobody waits for longer than until the next time.
     free = [row["uid"] for row in rows if standings[row["uid"]].waits_in_vain(row["max_concurrent"])]
     if free:
-        await release_held(tx, submitter, free)
+        await _release(tx, submitter, free, patient=False)
     await store.advance(tx, [row["uid"] for row in rows], [found.next_run for found in looked], skipped)
-    late_s = [(rows[0]["at"] - due_at).total_seconds() for due_at in times]
-    return Fired(len(rows), len(runs), sum(skipped), [row["uid"] for row in rows], late_s)
+    late_s = [(at - due_at).total_seconds() for due_at in times]
+    missed = sum(found.skipped for found in looked)
+    return Fired(len(rows), len(runs), sum(skipped), missed, [row["uid"] for row in rows], late_s, sorted(blocked))
 
 
 def _look(row: Row, misfires: MisfireConfig) -> Due:
@@ -97,7 +110,7 @@ def _as_many_as_fit(looked: Sequence[Due]) -> Sequence[Due]:
 
 
 async def _start_what_may(
-    tx: Tx, submitter: Submitter, runs: Sequence[Run], standings: Mapping[str, ScheduleActivity]
+    tx: Tx, submitter: Submitter, runs: Sequence[Run], standings: Mapping[str, ScheduleActivity], *, patient: bool
 ) -> None:
     """Submit the tasks of runs for which there is a slot. The others wait without a task, and are in nobody's way."""
     taken = {uid: each.active for uid, each in standings.items()}
@@ -108,7 +121,7 @@ async def _start_what_may(
         if not standings[plan.uid].waiting and taken[plan.uid] < plan.max_concurrent:
             now_startable.append(run)
             taken[plan.uid] += 1
-    await submit_runs(tx, submitter, now_startable)
+    await submit_runs(tx, submitter, now_startable, patient=patient)
     # What one run of a schedule is refused for, all are: to let the others wait would be to wait for nobody.
     refusals = {run.schedule.uid: run.refused for run in now_startable if run.refused is not None}
     for run in runs:
@@ -155,7 +168,7 @@ async def fire_by_hand(tx: Tx, submitter: Submitter, plan: Plan, *, by: str, who
     run = Run(plan, new_execution_uid(), who=who)
     if not [run][overlap.admitted(plan, standings[plan.uid], waiting.get(plan.uid, 0), 1)]:
         raise ScheduleBusy
-    await _start_what_may(tx, submitter, [run], standings)
+    await _start_what_may(tx, submitter, [run], standings, patient=True)
     await insert_runs(tx, [run], [now], trigger=Trigger.MANUAL, trigger_by=by)
     await overlap.supersede_waiting(tx, [plan])
     if run.task_id is None and plan.overlap_policy == OverlapPolicy.CANCEL_RUNNING:  # a scheduler makes room for it
@@ -163,17 +176,28 @@ async def fire_by_hand(tx: Tx, submitter: Submitter, plan: Plan, *, by: str, who
     return run
 
 
-async def release_held(tx: Tx, submitter: Submitter, uids: Sequence[str]) -> int:
-    """Start runs that waited for a slot, the earliest first. The caller has locked the schedules."""
+async def release_held(tx: Tx, submitter: Submitter, uids: Sequence[str], *, patient: bool) -> int:
+    """Start runs that waited for a slot, the earliest first. The caller has locked the schedules.
+
+    ``RowsLocked`` if another transaction has locked the units of an owner: at once, or if ``patient`` after a while.
+    """
+    started, blocked = await _release(tx, submitter, uids, patient=patient)
+    if blocked:
+        raise RowsLocked(user_ids=blocked)
+    return started
+
+
+async def _release(tx: Tx, submitter: Submitter, uids: Sequence[str], *, patient: bool) -> tuple[int, set[str]]:
+    """Start runs that waited; gives how many, and the owners whose runs wait on because their units are locked."""
     runs = [Run(Plan.of(row), row["execution_uid"]) for row in await tx.fetch(store.HELD, list(uids))]
-    await submit_runs(tx, submitter, runs)
+    await submit_runs(tx, submitter, runs, patient=patient)
     started = [run for run in runs if run.task_id is not None]
     if started:
         await tx.execute(store.GIVE_TASKS, [run.execution_uid for run in started], [run.task_id for run in started])
     refused = {run.schedule.uid: run for run in runs if run.refused is not None}
     if refused:
         await _refuse_held(tx, refused)
-    return len(started)
+    return len(started), {run.schedule.user_id for run in runs if run.blocked}
 
 
 async def _refuse_held(tx: Tx, like: Mapping[str, Run]) -> None:

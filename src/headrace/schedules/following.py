@@ -108,7 +108,7 @@ class ExecutionFollower:
         )
         waiting = sorted(row["uid"] for row in rows if row["uid"] is not None)
         if waiting:
-            await release_held(tx, self._submitter, waiting)
+            await release_held(tx, self._submitter, waiting, patient=False)
 
 
 def _note(moved: _Moved, each: Transition) -> None:

@@ -30,6 +30,7 @@ log = logs.get(__name__)
 _AFTER_TROUBLE_S = 0.3
 _LOOK_AGAIN_S = 0.05
 _ASIDE_S = 30.0
+_BLOCKED_S = 0.2
 # How long it takes to fire: at the least, and for each schedule until it was measured.
 _HEAD_START_S = 0.005
 _FIRST_GUESS_S = 0.000_12
@@ -108,13 +109,16 @@ class Scheduler:
                 await asyncio.sleep(max(0.0, (await store.time_until(tx, now)).total_seconds()))
                 began = time.monotonic()
         since = time.monotonic() - began
+        self._leave_blocked(fired)
         for late_s in fired.late_s:
             if late_s <= self._config.misfires.after.total_seconds():  # what was missed is not late but made up for
                 self._lateness.observe(max(0.0, late_s) + since)
         self.fired += fired.executions
         self._skipped += fired.skipped
-        if fired.skipped:
-            log.warning("scheduler.skipped", schedules=fired.schedules, runs=fired.skipped)
+        if fired.missed:
+            log.warning("scheduler.missed", schedules=fired.schedules, runs=fired.missed)
+        if fired.skipped > fired.missed:  # what overlap_policy asks for, as often as every second: no news
+            log.debug("scheduler.skipped", schedules=fired.schedules, runs=fired.skipped - fired.missed)
         return fired
 
     def read_figures(self) -> list[Figure]:
@@ -146,6 +150,14 @@ class Scheduler:
             ),
         ]
 
+    def _leave_blocked(self, fired: Fired) -> None:
+        """Come back to schedules later whose owners' units another transaction has locked."""
+        if not fired.blocked:
+            return
+        log.info("scheduler.blocked", schedules=len(fired.blocked), schedule=fired.blocked[0])
+        for uid in fired.blocked:
+            self._aside[uid] = time.monotonic() + _BLOCKED_S
+
     def _left_alone(self) -> list[str]:
         now = time.monotonic()
         self._aside = {uid: until for uid, until in self._aside.items() if until > now}
@@ -157,7 +169,7 @@ class Scheduler:
             but = self._left_alone()
             async with self._db.transaction() as tx:
                 seen = [row["uid"] for row in await store.lock_due(tx, now=now, limit=1, but=but)]
-                return await fire_due(tx, self._submitter, self._config.misfires, now=now, limit=1, but=but)
+                fired = await fire_due(tx, self._submitter, self._config.misfires, now=now, limit=1, but=but)
         except Unavailable:
             raise
         except Exception:
@@ -166,6 +178,8 @@ class Scheduler:
                 raise
             self._aside[seen[0]] = time.monotonic() + _ASIDE_S
             return Fired(schedules=1)
+        self._leave_blocked(fired)
+        return Fired(schedules=1) if fired.blocked else fired
 
     async def run(self, stop: asyncio.Event) -> None:
         """Fire what is due until ``stop``. A database that is away for a while delays, and loses nothing."""

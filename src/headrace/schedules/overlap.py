@@ -8,7 +8,7 @@ Who dies in between leaves rows that say what is to be done, and the next schedu
 from collections.abc import Mapping, Sequence
 
 from headrace import logs
-from headrace.database import Database, Tx
+from headrace.database import Database, RowsLocked, Tx
 from headrace.errors import Unavailable
 from headrace.schedules.model import OverlapPolicy
 from headrace.schedules.store import executions as runs_store
@@ -76,6 +76,9 @@ async def cancel_superseded(db: Database, tasks: Tasks) -> int:
                 told += await _cancel(tx, tasks, each.schedule_uid, each.task_id)
         except TaskChanged:  # the next pass looks at it again
             continue
+        except RowsLocked:
+            # Blocked by an open transaction: that run waits for the next pass, other runs do not.
+            log.info("scheduler.superseding_waits", schedule=each.schedule_uid, task_id=each.task_id)
         except Unavailable:
             raise
         except Exception:
@@ -92,4 +95,4 @@ async def _cancel(tx: Tx, tasks: Tasks, schedule_uid: str, task_id: str) -> bool
     if all(each.task_id != task_id for each in await store.list_superseded(tx, [schedule_uid], most=None)):
         return False
     await runs_store.note_reason(tx, task_id, SUPERSEDED)
-    return await stop_task(tx, tasks, task_id, message=SUPERSEDED)
+    return await stop_task(tx, tasks, task_id, message=SUPERSEDED, patient=False)

@@ -11,7 +11,7 @@ from headrace.database import Tx
 from headrace.schedules.due import Rhythm
 from headrace.schedules.errors import ScheduleInvalid, TooManySchedules
 from headrace.schedules.model import ScheduleSpec
-from headrace.tasks.caps import Caps, check_cap
+from headrace.tasks.caps import Caps, check_cap, check_labels
 from headrace.tasks.rights import Rights, rights_of_user
 from headrace.tasks.service import Tasks
 
@@ -36,6 +36,7 @@ async def check_spec(tx: Tx, tasks: Tasks, caller: Caller, spec: ScheduleSpec, *
     check_cap("max_attempts", spec.max_retries + 1, max(caps.attempts, known.max_attempts))
     longest = timedelta(seconds=spec.max_duration_seconds + spec.max_extension_seconds)
     check_cap("timeout", longest, max(caps.timeout, timedelta(seconds=known.timeout_seconds or 0)))
+    await check_labels(tx, spec.labels or {})
     _check_pause(caps, spec)
 
 

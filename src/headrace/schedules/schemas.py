@@ -6,7 +6,8 @@ from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from headrace.edge.text import Text
+from headrace.edge.instants import Instant
+from headrace.edge.text import Line, Text
 from headrace.edge.vocabulary import AsShown
 from headrace.schedules import rules
 from headrace.schedules.due import Rhythm
@@ -21,7 +22,7 @@ from headrace.schedules.model import (
     Trigger,
 )
 from headrace.schedules.service import Disabled, Statistics
-from headrace.tasks.schemas import Instant, Labels
+from headrace.tasks.schemas import Labels
 from headrace.tasks.why import Reason
 from headrace.tasks.why_schemas import ReasonOut
 
@@ -45,7 +46,7 @@ _RunAt = Annotated[
     Instant | None, Field(description="Or once at this time; of an interval, the first time.", examples=[None])
 ]
 _Timezone = Annotated[Text, Field(min_length=1, max_length=64, examples=["Asia/Shanghai"])]
-_Name = Annotated[Text, Field(min_length=1, max_length=255, pattern=r"\S", examples=["Nightly report"])]
+_Name = Annotated[Line, Field(min_length=1, max_length=255, pattern=r"\S", examples=["Nightly report"])]
 _Description = Annotated[Annotated[Text, Field(max_length=10_000)] | None, Field(examples=[None])]
 _Policy = Annotated[
     MisfirePolicy,

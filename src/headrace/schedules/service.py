@@ -118,7 +118,7 @@ async def update_schedule(
     except asyncpg.CheckViolationError as exc:
         raise rules.refused_by_database(exc.constraint_name) or exc from exc
     if new.max_concurrent > old.max_concurrent:
-        await release_held(tx, tasks.submitter, [uid])
+        await release_held(tx, tasks.submitter, [uid], patient=True)
     await audit.record(tx, caller.who, _action(old, new), _resource(new), old=old, new=new)
     return new
 

@@ -21,6 +21,7 @@ class Run:
     execution_uid: str
     task_id: str | None = None
     refused: HeadraceError | None = None
+    blocked: bool = False  # whether another transaction has locked the units of its owner: it is tried again later
     who: Who | None = None  # who runs it by hand: their request is told with its events
 
     def spec(self) -> TaskSpec:
@@ -71,17 +72,33 @@ class Plan:
 PLAN_COLUMNS = ", ".join(f"schedule.{name}" for name in Plan.__dataclass_fields__)
 
 
-async def submit_runs(tx: Tx, submitter: Submitter, runs: Iterable[Run]) -> None:
+LOCK_UNITS_OF = "SELECT headrace.lock_units_of($1) AS user_id"
+
+
+async def submit_runs(tx: Tx, submitter: Submitter, runs: Iterable[Run], *, patient: bool) -> None:
     """Submit a task for each run, with the rights of the schedule's owner. One that is refused (its type is gone or no
-    longer for them, its data no longer fit) says so."""
+    longer for them, its data no longer fit) says so.
+
+    One that costs something while another transaction has locked the units of its owner is ``blocked``, and the others
+    do not wait for it; if ``patient`` it waits a while, and then raises ``RowsLocked``.
+    """
     by_user: dict[str, list[Run]] = {}
     for run in runs:
         by_user.setdefault(run.schedule.user_id, []).append(run)
     types = {run.schedule.type for theirs in by_user.values() for run in theirs}
     metered = {name for name in types if await _is_metered(tx, submitter, name)}
+    locked: set[str] = set()
+    if metered and not patient:
+        payers = [user_id for user_id, theirs in by_user.items() if any(run.schedule.type in metered for run in theirs)]
+        locked = {row["user_id"] for row in await tx.fetch(LOCK_UNITS_OF, payers)}
     for user_id, theirs in sorted(by_user.items()):  # in one order: two that fire at once make no deadlock of lanes
         await _submit(tx, submitter, [run for run in theirs if run.schedule.type not in metered], user_id)
-        await _submit_metered(tx, submitter, [run for run in theirs if run.schedule.type in metered], user_id)
+        costly = [run for run in theirs if run.schedule.type in metered]
+        if user_id in locked:
+            for run in costly:
+                run.blocked = True
+        else:
+            await _submit_metered(tx, submitter, costly, user_id)
 
 
 async def _is_metered(tx: Tx, submitter: Submitter, type_name: str) -> bool:

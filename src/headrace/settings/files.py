@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import ByteSize, Field, HttpUrl, PositiveInt, SecretStr, model_validator
 
-from headrace.settings.kinds import Duration, Group, Keep, setting
+from headrace.settings.kinds import Duration, Group, Keep, Words, setting
 
 
 class FilesSettings(Group):
@@ -40,6 +40,12 @@ class FilesSettings(Group):
     files_max_pixels: PositiveInt = setting("The most pixels of a picture, or of a video's frame.", 100_000_000)
     files_max_pages: PositiveInt = setting("The most pages or slides of a document.", 2_000)
     files_max_duration: Duration = setting("The longest video.", timedelta(hours=2))
+    files_types: Words = setting(
+        "MIME types of files that are taken beside pictures, videos, PDFs and presentations, by their content and "
+        "separated by commas: `text/plain,application/zip`; `application/octet-stream` is everything whose type is not "
+        "known, `*` every file. Marks cannot be taken off these files: they are for tasks of your own.",
+        (),
+    )
     files_stored_bytes: ByteSize | None = setting(
         "How many bytes one user may have stored, unless a plan says otherwise. Equal files count once, uploads under "
         "way with their whole size.",

@@ -24,6 +24,11 @@ class UserCapSettings(Group):
     user_open_tasks: PositiveInt = setting(
         "How many tasks of one user may wait or run; those that come in at the same moment may be a few more.", 10_000
     )
+    user_lanes: PositiveInt = setting(
+        "Under how many different limit keys, labels and priorities tasks of one user may wait; a few more where "
+        "several processes take them in at once.",
+        200,
+    )
     user_schedules: NonNegativeInt = setting("How many schedules one user may have.", 100)
     user_schedule_interval: Duration = setting(
         "The shortest pause between two runs of a schedule.", timedelta(minutes=1)

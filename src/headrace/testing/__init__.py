@@ -9,9 +9,9 @@
 """
 
 from headrace.tasks.model import Outcome
-from headrace.testing.recording import RanStep
+from headrace.testing.recording import RanStep, SavedFile
 from headrace.testing.running import Ran, run, run_async
 from headrace.testing.scratch import ScratchDatabase
 from headrace.testing.worker import TestWorker
 
-__all__ = ["Outcome", "Ran", "RanStep", "ScratchDatabase", "TestWorker", "run", "run_async"]
+__all__ = ["Outcome", "Ran", "RanStep", "SavedFile", "ScratchDatabase", "TestWorker", "run", "run_async"]

@@ -10,7 +10,7 @@ import asyncio
 import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -24,9 +24,10 @@ from headrace.testing.scratch import (
     scratch_database,
     scratch_server,
 )
+from headrace.testing.users import make_user
 from headrace.testing.worker import TestWorker
 
-__all__ = ["headrace_database", "headrace_own_sql", "headrace_registry", "headrace_worker"]
+__all__ = ["headrace_database", "headrace_own_sql", "headrace_registry", "headrace_user", "headrace_worker"]
 
 _SERVER = "HEADRACE_TEST_DATABASE_URL"
 
@@ -72,6 +73,12 @@ def headrace_database(
     """A database of this test's own, with Headrace's schema and your tables, and nothing in them."""
     with scratch_database(_headrace_server, _headrace_template(headrace_own_sql)) as database:
         yield database
+
+
+@pytest.fixture
+def headrace_user(headrace_database: ScratchDatabase) -> Callable[..., str]:
+    """Makes users with units for metered types: ``user_id = headrace_user(units=10)``."""
+    return partial(make_user, headrace_database.url)
 
 
 @pytest.fixture

@@ -1,16 +1,20 @@
 """What a handler reports, kept for whoever tests it."""
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import orjson
 
+from headrace.assets.content import mime_type_of_name
+from headrace.assets.model import clean_name
 from headrace.tasks import storable
 from headrace.tasks.context import StepRecord
 from headrace.tasks.errors import ExtensionRefused
 from headrace.tasks.model import Claimed
 from headrace.tasks.units import check_used
+from headrace.tasks.worker.result_files import opened
 
 _DETAIL_LIMIT = 256 * 1024
 
@@ -29,6 +33,18 @@ class RanStep:
     """What was kept with it, as JSON gives it back."""
 
 
+@dataclass(frozen=True, slots=True)
+class SavedFile:
+    """A file that a handler gave to ``context.save_result``."""
+
+    name: str
+    """As the task's owner would get it."""
+    mime_type: str
+    """Its type."""
+    content: bytes
+    """What was in it at the time of the call."""
+
+
 class Recorder:
     """A ``Reporter`` without a database: it keeps what it is told, and refuses what a worker would refuse."""
 
@@ -40,6 +56,7 @@ class Recorder:
         self.steps: list[RanStep] = []
         self.units: int | None = None
         self.ended_in: tuple[Any, Any] | None = None
+        self.saved: SavedFile | None = None
 
     async def progress(self, _claimed: Claimed, percent: int, _eta_seconds: int | None) -> None:
         self.progressed.append(percent)
@@ -68,6 +85,10 @@ class Recorder:
         step = next(step for step in reversed(self.steps) if step.name == name)
         step.succeeded = succeeded
         step.detail = as_stored(detail)
+
+    async def save_result(self, _claimed: Claimed, path: str, name: str, mime_type: str | None) -> None:
+        with opened(path) as file, os.fdopen(os.dup(file), "rb") as source:
+            self.saved = SavedFile(clean_name(name), mime_type or mime_type_of_name(name), source.read())
 
     async def finish_in(self, _claimed: Claimed, connection: Any, result: Any) -> None:
         self.ended_in = connection, result

@@ -20,7 +20,7 @@ from headrace.tasks.registry import Registry, TaskType
 from headrace.tasks.units import units
 from headrace.tasks.worker.config import WorkerConfig
 from headrace.tasks.worker.runs import Run, StopReason, execute
-from headrace.testing.recording import RanStep, Recorder, as_stored
+from headrace.testing.recording import RanStep, Recorder, SavedFile, as_stored
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +48,8 @@ class Ran:
     """Every ``context.step``."""
     used: int | None = None
     """The last ``context.used``."""
+    saved: SavedFile | None = None
+    """The last ``context.save_result``; None if the attempt did not succeed."""
     finished_in: Any = None
     """The connection that ``context.finish_in`` was given; nothing was done with it."""
     _result: Any = field(default=None, repr=False)
@@ -171,6 +173,7 @@ def _told(
         logs=recorder.lines,
         steps=recorder.steps,
         used=recorder.units,
+        saved=recorder.saved if ending.outcome is Outcome.SUCCEEDED else None,
         finished_in=connection,
         _result=result,
         _done={step.name: step.detail for step in recorder.steps if step.succeeded},

@@ -32,7 +32,7 @@ class TestWorker:
     __test__ = False  # pytest shall not look for tests in it
 
     def __init__(self, database_url: str, registry: Registry, *, scratch: Path) -> None:
-        self._hr = Headrace(database_url, _hasty(registry), pool_max=5)
+        self._hr = Headrace(database_url, _hasty(registry), pool_max=5, files_url=str(scratch / "files"))
         self._config = WorkerConfig(
             concurrency=10,
             poll_every=timedelta(milliseconds=100),

@@ -16,6 +16,7 @@ from headrace.audit.exporting import ExportFormat
 from headrace.audit.model import OWN_RESOURCE_TYPES
 from headrace.edge.authorization import Admin, Again, AuthenticateAgain, scoped
 from headrace.edge.errors import InvalidCursor
+from headrace.edge.instants import Instant
 from headrace.edge.paging import Page, Paging
 from headrace.edge.problem_details import problems
 from headrace.edge.routing import Router
@@ -25,7 +26,6 @@ from headrace.operations.audit import service
 from headrace.operations.audit.schemas import EVENT_ID, EventOut, ProofOut, VerifiedOut, VerifyIn
 from headrace.operations.errors import VerificationRunning
 from headrace.operations.overview.routes import OperatorsDep
-from headrace.tasks.schemas import Instant
 
 router = Router(prefix="/v1/audit", tags=["Audit"])
 admin = Router(tags=["Audit"])  # below what operators are given

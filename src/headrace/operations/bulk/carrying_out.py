@@ -10,7 +10,7 @@ from headrace import ids
 from headrace.access import Caller, Role
 from headrace.accounts.store import users
 from headrace.audit import ANONYMOUS, ActorType, Who
-from headrace.database import Database, DatabaseBusy, Tx
+from headrace.database import Database, DatabaseBusy, RowsLocked, Tx
 from headrace.errors import Conflict, HeadraceError, Invalid, NotFound, Unavailable
 from headrace.operations.bulk import selection, store
 from headrace.operations.bulk.model import TYPE, Bulk, BulkResource, Outcome, ScheduleAction, TaskAction
@@ -129,6 +129,8 @@ async def _together(work: _Work, waiting: list[str]) -> frozenset[str]:
                 done = await many.cancel_waiting_tasks(tx, work.tasks, work.caller, waiting, data=work.note)
                 await store.add(tx, work.bulk.task_id, Outcome(done=len(done)))
             return frozenset(done)
+        except RowsLocked as exc:  # these one by one, so that the others do not wait for somebody's transaction
+            waiting = [each for each in waiting if each not in exc.task_ids]
         except (DatabaseBusy, TaskChanged):
             await asyncio.sleep(_PAUSE_S)
     return frozenset()  # one by one, then

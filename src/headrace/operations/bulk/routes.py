@@ -8,6 +8,7 @@ from headrace.access import AdminOnly
 from headrace.database import Tx
 from headrace.edge.errors import InvalidCursor
 from headrace.edge.idempotency import ONCE, Answer, Once, idempotent
+from headrace.edge.instants import Instant
 from headrace.edge.paging import Page, Paging
 from headrace.edge.problem_details import problems
 from headrace.edge.routing import Router
@@ -20,7 +21,6 @@ from headrace.schedules.routes.dependencies import Writer as ScheduleWriter
 from headrace.tasks.errors import UnknownTaskType
 from headrace.tasks.model import TaskStatus
 from headrace.tasks.routes.dependencies import Reader, TaskIdPath, TasksDep, Writer
-from headrace.tasks.schemas import Instant
 from headrace.tasks.service import Tasks
 
 router = Router(tags=["Bulk"])

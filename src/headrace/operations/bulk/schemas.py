@@ -5,12 +5,13 @@ from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from headrace.edge.instants import Instant
 from headrace.edge.text import Text
 from headrace.operations.bulk.model import MOST_COUNTED, MOST_NAMED, Bulk, BulkResource, ScheduleAction, TaskAction
 from headrace.schedules.schemas import SCHEDULE_ID
 from headrace.schedules.store.schedules import ScheduleFilter
 from headrace.tasks.model import LABEL, RUNNING, TaskStatus
-from headrace.tasks.schemas import TASK_ID, Instant
+from headrace.tasks.schemas import TASK_ID
 from headrace.tasks.store.tasks import Filter
 
 _Word = Annotated[Text | None, Field(max_length=255)]

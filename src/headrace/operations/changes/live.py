@@ -6,46 +6,31 @@ read everything again, for nobody has kept what happened meanwhile.
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
 
 from headrace import logs
 from headrace.database import Database
+from headrace.edge.streams import Heartbeat, MaySee, Revoked, StreamLimits, stream
 from headrace.errors import HeadraceError
 from headrace.operations.changes import store
 from headrace.operations.changes.model import Kind, News
 from headrace.schedules.store.executions import list_of_tasks
-from headrace.tasks.live import TooManyStreams
 from headrace.tasks.store.tasks import list_named
 
 log = logs.get(__name__)
 
-MaySee = Callable[[], Awaitable[bool]]
 
-
-@dataclass(frozen=True, slots=True)
-class ChangesConfig:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangesConfig(StreamLimits):
     every: timedelta = timedelta(seconds=1)
     # A row's time is that of the beginning of its transaction: so far back one looks for those that committed late.
     window: timedelta = timedelta(seconds=20)
-    heartbeat: timedelta = timedelta(seconds=10)
-    longest: timedelta = timedelta(minutes=15)
     # Of each status. Where more move, those who look on read their lists again instead.
     rows: int = 100
     most: int = 200
-    most_per_user: int = 20
-
-
-@dataclass(frozen=True, slots=True)
-class Heartbeat:
-    """Nothing new."""
-
-
-@dataclass(frozen=True, slots=True)
-class Revoked:
-    """Whoever opened the stream may no longer see it; nothing follows."""
 
 
 @dataclass(eq=False, slots=True)
@@ -58,6 +43,10 @@ class _Stream:
         # One who reads too slowly for it is told to read again.
         self.untold = [*self.untold, news] if len(self.untold) < _UNTOLD else [EVERYTHING]
         self.woken.set()
+
+    async def take(self) -> list[News]:
+        untold, self.untold = self.untold, []
+        return untold
 
 
 _UNTOLD = 30
@@ -79,8 +68,8 @@ class Changes:
     def stop(self) -> None:
         """End all streams: a server that shuts down need not wait for them."""
         self._stopped = True
-        for stream in self._streams:
-            stream.woken.set()
+        for each in self._streams:
+            each.woken.set()
 
     async def run(self) -> None:
         while True:
@@ -109,8 +98,8 @@ class Changes:
         # Only now: what could not be read is still news at the next look.
         self._writes, self._seen = writes, moved
         if news:
-            for stream in self._streams:
-                stream.tell(news)
+            for each in self._streams:
+                each.tell(news)
         return news
 
     async def _read(self, kinds: frozenset[Kind], task_ids: list[str]) -> News:
@@ -127,56 +116,31 @@ class Changes:
         return News(kinds, newest_first, sorted(runs, key=lambda run: run.created_at, reverse=True))
 
     def check_room(self, user_id: str) -> None:
-        own = sum(stream.user_id == user_id for stream in self._streams)
-        if len(self._streams) >= self._config.most or own >= self._config.most_per_user:
-            raise TooManyStreams(retry_after=self._config.heartbeat)
+        self._config.check_room((each.user_id for each in self._streams), user_id)
 
     async def follow(
         self, user_id: str, *, again: bool, may_see: MaySee
     ) -> AsyncGenerator[News | Heartbeat | Revoked, None]:
         """What changes from now on; whoever was here before is first told to read everything again."""
-        every = self._config.heartbeat.total_seconds()
-        ends_at = time.monotonic() + self._config.longest.total_seconds()
-        check_at = time.monotonic() + every
-        stream = _Stream(user_id)
-        self._streams.add(stream)
+        mine = _Stream(user_id)
+        self._streams.add(mine)
         self._watched.set()
+        news = stream(
+            mine.take,
+            woken=mine.woken,
+            limits=self._config,
+            is_stopped=lambda: self._stopped,
+            may_see=may_see,
+        )
         try:
             yield EVERYTHING if again else News()
-            while not self._stopped and time.monotonic() < ends_at:
-                stream.woken.clear()
-                allowed: bool | None = True
-                if time.monotonic() >= check_at:
-                    allowed = await _ask(may_see)
-                    if allowed is False:
-                        yield Revoked()
-                        return
-                    if allowed:
-                        check_at = time.monotonic() + every
-                if allowed:  # while nobody can tell, nothing is shown
-                    untold, stream.untold = stream.untold, []
-                    for news in untold:
-                        yield news
-                try:
-                    async with asyncio.timeout(every):
-                        await stream.woken.wait()
-                except TimeoutError:
-                    yield Heartbeat()
+            async with aclosing(news):
+                async for each in news:
+                    yield each
         finally:
-            self._streams.discard(stream)
+            self._streams.discard(mine)
             if not self._streams:
                 self._watched.clear()
-
-
-async def _ask(may_see: MaySee) -> bool | None:
-    """Whether they may still look on; None when nobody can tell."""
-    try:
-        return await may_see()
-    except HeadraceError as exc:
-        log.warning("changes.unasked", error=exc.code)
-    except Exception:
-        log.exception("changes.unasked")
-    return None
 
 
 @asynccontextmanager

@@ -14,11 +14,11 @@ from headrace.edge.authorization import Admin, Again, AuthenticateAgain
 from headrace.edge.problem_details import problems
 from headrace.edge.routing import Router
 from headrace.edge.services import Db
+from headrace.edge.streams import Heartbeat, MaySee, Revoked, TooManyStreams
 from headrace.errors import Denied
-from headrace.operations.changes.live import Changes, Heartbeat, MaySee, Revoked
+from headrace.operations.changes.live import Changes
 from headrace.operations.changes.model import Kind, News
 from headrace.schedules.schemas import ExecutionItemOut
-from headrace.tasks.live import TooManyStreams
 from headrace.tasks.routes.events import EventStream, RevokedOut
 from headrace.tasks.schemas import TaskItemOut
 from headrace.tasks.service import EVERYBODY

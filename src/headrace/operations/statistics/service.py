@@ -28,7 +28,7 @@ async def measure(tx: Tx, *, now: datetime | None = None) -> Measured:
     minutes = await store.claim_minutes(tx, now=now)
     if not minutes:
         return Measured()
-    await store.count_ended(tx, minutes)
+    await store.count_ended(tx, [*await store.find_unsettled(tx, minutes[0]), *minutes])
     contents = await count_contents(tx)
     known = {name: each for name, each in contents.items() if name is not None and each != Contents(exact=each.exact)}
     await store.keep_contents(tx, minutes[-1], known)

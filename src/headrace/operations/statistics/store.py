@@ -16,8 +16,11 @@ WITH span AS (
   SELECT until, greatest(until - $3::interval, last.minute + interval '1 minute') AS since
   FROM span, (SELECT max(minute) AS minute FROM headrace.statistics_minutes) AS last
 )
-INSERT INTO headrace.statistics_minutes (minute, waited, ran)
-SELECT minute, '{}', '{}' FROM missing, generate_series(since, until - interval '1 minute', '1 minute') AS minute
+INSERT INTO headrace.statistics_minutes (minute, waited, ran, oldest_xid, next_xid)
+SELECT minute, '{}', '{}', pg_snapshot_xmin(open.transactions)::text::bigint,
+       pg_snapshot_xmax(open.transactions)::text::bigint
+FROM missing, pg_current_snapshot() AS open (transactions),
+     generate_series(since, until - interval '1 minute', '1 minute') AS minute
 ON CONFLICT DO NOTHING
 RETURNING minute
 """
@@ -28,6 +31,31 @@ MADE_UP_FOR = timedelta(minutes=10)
 async def claim_minutes(tx: Tx, *, now: datetime | None = None) -> list[datetime]:
     """Minutes that are over and that nobody has measured: they are this transaction's to measure."""
     return sorted(row["minute"] for row in await tx.fetch(CLAIM, now, SETTLED, MADE_UP_FOR))
+
+
+# A transaction that was open when a minute was measured may have committed tasks of that minute since. One that had not
+# begun then has none: so minutes stay as they are up to the last one that was measured before every transaction began
+# that was open at the last measuring.
+FIND_UNSETTLED = """
+WITH last AS (
+  SELECT minute, oldest_xid FROM headrace.statistics_minutes WHERE minute < $1 ORDER BY minute DESC LIMIT 1
+), settled AS (
+  SELECT max(earlier.minute) AS minute
+  FROM headrace.statistics_minutes AS earlier, last
+  WHERE earlier.minute <= last.minute AND earlier.next_xid <= last.oldest_xid
+)
+SELECT kept.minute
+FROM headrace.statistics_minutes AS kept, last, settled
+WHERE kept.minute < $1 AND kept.minute >= $1 - $2::interval AND last.oldest_xid IS NOT NULL
+  AND kept.minute > coalesce(settled.minute, '-infinity')
+ORDER BY kept.minute
+"""
+COUNTED_AGAIN_FOR = timedelta(hours=1)
+
+
+async def find_unsettled(tx: Tx, first: datetime) -> list[datetime]:
+    """Minutes of the hour before ``first`` for which something may have been committed after they were measured."""
+    return [row["minute"] for row in await tx.fetch(FIND_UNSETTLED, first, COUNTED_AGAIN_FOR)]
 
 
 # By the index on status and updated_at, which is never before the end: of what ended before the minute nothing is read.
@@ -55,13 +83,16 @@ WITH ended AS MATERIALIZED (
     FROM classes GROUP BY minute
   ) AS histogram
   WHERE kept.minute = histogram.minute
+    -- Counted again, there may be less of it: some tasks were deleted or run again meanwhile.
+    AND (SELECT coalesce(sum(number), 0) FROM unnest(histogram.ran) AS number)
+        >= (SELECT coalesce(sum(number), 0) FROM unnest(kept.ran) AS number)
 ), made AS (
   SELECT date_bin('1 minute', created_at, 'epoch') AS minute, queue, count(*) AS number
   FROM headrace.tasks
   WHERE created_at >= $1 AND created_at < $2
   GROUP BY 1, 2
 )
-INSERT INTO headrace.statistics_queues (minute, queue, submitted, succeeded, failed, canceled)
+INSERT INTO headrace.statistics_queues AS kept (minute, queue, submitted, succeeded, failed, canceled)
 SELECT minute, queue, sum(submitted), sum(succeeded), sum(failed), sum(canceled)
 FROM (
   SELECT minute, queue, number AS submitted, 0 AS succeeded, 0 AS failed, 0 AS canceled FROM made
@@ -72,11 +103,15 @@ FROM (
 ) AS counted
 WHERE minute = ANY ($4)
 GROUP BY minute, queue
+ON CONFLICT (minute, queue) DO UPDATE
+SET submitted = greatest(kept.submitted, excluded.submitted), succeeded = greatest(kept.succeeded, excluded.succeeded),
+    failed = greatest(kept.failed, excluded.failed), canceled = greatest(kept.canceled, excluded.canceled)
 """
 
 
 async def count_ended(tx: Tx, minutes: Sequence[datetime]) -> None:
-    """Keep what was submitted and what ended in these minutes, which the caller has claimed."""
+    """Keep what was submitted and what ended in these minutes: those that the caller has claimed, and others that are
+    counted again."""
     until = minutes[-1] + timedelta(minutes=1)
     await tx.execute(COUNT_ENDED, minutes[0], until, list(BOUNDS), list(minutes))
 

@@ -6,6 +6,7 @@ from fastapi import Query
 
 from headrace.access import AdminOnly
 from headrace.edge.errors import InvalidCursor
+from headrace.edge.instants import Instant
 from headrace.edge.paging import Page, Paging, seal
 from headrace.edge.problem_details import problems
 from headrace.edge.routing import Router
@@ -18,7 +19,6 @@ from headrace.schedules.routes.dependencies import ExecutionIdPath, Owner, Reade
 from headrace.schedules.schemas import ExecutionItemOut, ExecutionOut, RunWhyOut
 from headrace.schedules.store.executions import ExecutionFilter
 from headrace.tasks.errors import TaskChanged
-from headrace.tasks.schemas import Instant
 
 router = Router(prefix="/executions", tags=["Schedules"])
 

@@ -102,14 +102,16 @@ async def list_schedules(
         list[Label] | None, Query(max_length=8, description="`key=value`; send it several times for several.")
     ] = None,
     user_id: Owner = None,
+    internal: Annotated[
+        bool, Query(description="Schedules of the product itself, too, whose types begin with `headrace.`.")
+    ] = True,
 ) -> Page[ScheduleItemOut]:
     """Schedules, newest first."""
     owner = owner_of(caller, user_id)
-    listing = paging.of(
-        "schedules", owner=owner, everybody=owner is None, type=type, enabled=enabled, name=name, label=label
-    )
+    asked = {"type": type, "enabled": enabled, "name": name, "label": label, "internal": internal}
+    listing = paging.of("schedules", owner=owner, everybody=owner is None, **asked)
     labels = dict(each.split("=", 1) for each in label or ())
-    wanted = ScheduleFilter(owner, type, enabled, labels, name)
+    wanted = ScheduleFilter(owner, type, enabled, labels, name, internal)
     async with db.transaction() as tx:
         found = await service.list_schedules(tx, caller, wanted, older_than=listing.after, limit=listing.fetch)
     return listing.page(found, mark=lambda schedule: (schedule.created_at, schedule.uid), item=ScheduleItemOut.of)

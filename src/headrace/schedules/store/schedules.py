@@ -11,6 +11,7 @@ from headrace.database import Row, Tx
 from headrace.schedules.errors import ScheduleNameTaken
 from headrace.schedules.model import MisfirePolicy, OverlapPolicy, Schedule, ScheduleSpec, ScheduleUid
 from headrace.sql import Mark, Where
+from headrace.tasks.store.tasks import INTERNAL
 
 _COLUMNS = ", ".join(f'"{name}"' if name == "interval" else name for name in Schedule.__dataclass_fields__)
 # Whoever sleeps until the next due time must hear that there may be an earlier one.
@@ -168,6 +169,7 @@ class ScheduleFilter:
     enabled: bool | None = None
     labels: Mapping[str, str] | None = None
     name: str | None = None  # a part of it
+    internal: bool = True  # those of the product itself, too
 
 
 async def list_schedules(
@@ -182,6 +184,7 @@ async def list_schedules(
         .eq("enabled", wanted.enabled)
         .contains("labels", wanted.labels)
         .has_text("name", wanted.name)
+        .not_prefixed("type", None if wanted.internal else INTERNAL)
         .older_than(("created_at", "uid"), older_than)
     )
     sql = (
