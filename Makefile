@@ -8,13 +8,13 @@ workers ?= auto
 unexport PYTHONDONTWRITEBYTECODE
 # What `make bench` measures: a module of benchmarks/.
 name ?= dispatch
-# How long `make chaos` harms; without seed= it draws one and says which.
-minutes ?= 3
+# How long `make chaos` harms (3) and `make soak` watches (30); without seed= chaos draws one and says which.
+minutes ?=
 # The Headrace that `make console` shows.
 url ?= http://127.0.0.1:8080
 
 .DEFAULT_GOAL := help
-.PHONY: help up setup setup-dev setup-training test cover test-slow test-oldest nightly check fmt docs console bench chaos clean
+.PHONY: help up setup setup-dev setup-training test cover test-slow test-oldest nightly check fmt docs console bench chaos soak clean
 
 help:       ## list what can be done
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 20
@@ -57,6 +57,7 @@ check: setup-dev     ## format, lint, types, layers, dependencies, lock files, m
 	@scripts/check-locks
 	@scripts/check-migrations
 	@scripts/check-delivery
+	@scripts/requirements --check
 	@$(python) -m headrace docs --check
 	@scripts/console check
 	@echo "all checks passed"
@@ -69,6 +70,7 @@ fmt: setup-dev       ## format and mend what ruff can
 docs: setup-dev      ## render the reference pages from the code
 	@$(python) -m headrace docs
 	@scripts/schema
+	@scripts/requirements
 
 console: setup-dev   ## the console as you edit it, in front of a `make up`; url=… for one elsewhere
 	@HEADRACE_API_URL=$(url) scripts/console dev
@@ -78,7 +80,10 @@ bench:      ## measure: ours beside the peers and the raw limit; name=audit or n
 	@$(python) -m benchmarks.$(name) $(args)
 
 chaos: setup-dev     ## harm real processes for minutes=3 with seed=…, then read whether anything was lost or doubled
-	@$(python) -m tests.chaos --minutes $(minutes) $(if $(seed),--seed $(seed))
+	@$(python) -m tests.chaos $(if $(minutes),--minutes $(minutes)) $(if $(seed),--seed $(seed))
+
+soak: setup-dev      ## mixed load for minutes=30 on a `headrace up`, then read whether memory, connections or files rise
+	@$(python) -m tests.soak $(if $(minutes),--minutes $(minutes)) $(if $(seed),--seed $(seed))
 
 clean:      ## remove what set-up and tools made; your data in .headrace stays
 	@rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage* htmlcov dist build \

@@ -144,4 +144,16 @@ def _unpack(parcel: Path, folder: Path) -> None:
                 # The archive's first folder carries its version.
                 member.name = member.name.partition("/")[2]
                 if member.isfile() and member.name.lower().endswith(PICTURES):
-                    archive.extract(member, folder, filter="data")
+                    _extract(archive, member, folder)
+
+
+def _extract(archive: tarfile.TarFile, member: tarfile.TarInfo, folder: Path) -> None:
+    """Write one file of the archive below the folder. Python 3.11.2 has no ``filter="data"`` for this."""
+    target = (folder / member.name).resolve()
+    if not target.is_relative_to(folder.resolve()):
+        raise ValueError(f"{member.name} lies outside of the archive")
+    content = archive.extractfile(member)
+    assert content is not None  # a plain file
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with content, target.open("wb") as file:
+        shutil.copyfileobj(content, file)
