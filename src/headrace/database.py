@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 import asyncpg
 import orjson
 
-from headrace import logs
+from headrace import hosts, logs
 from headrace.errors import Invalid, Unavailable
 
 log = logs.get(__name__)
@@ -213,6 +213,7 @@ class Database:
         """Open the pool; ``DatabaseRefused`` and ``DatabaseUnavailable`` say in a line what to mend."""
         try:
             pool = await asyncpg.create_pool(
+                connect=_connect_for_pool,
                 min_size=config.pool_min,
                 max_size=config.pool_max,
                 init=_teach_json,
@@ -319,7 +320,7 @@ class Database:
         while True:
             began = time.monotonic()
             try:
-                connection = await asyncpg.connect(**_arguments(self.config.for_role("listener")))
+                connection = await hosts.connect(**_arguments(self.config.for_role("listener")))
             except (*_LOST, OSError, TimeoutError, asyncpg.PostgresError) as exc:
                 log.warning("listener.unreachable", error=type(exc).__name__, retry_in=delay)
             else:
@@ -372,7 +373,7 @@ def _explained() -> Iterator[None]:
 async def connect_alone(config: DatabaseConfig) -> AsyncIterator["asyncpg.Connection[Any]"]:
     """One connection outside any pool, for what needs a session of its own: migrations and checks."""
     try:
-        connection = await asyncpg.connect(**_arguments(config))
+        connection = await hosts.connect(**_arguments(config))
     except Exception as exc:
         raise _why_not(config, exc) from exc
     try:
@@ -428,8 +429,13 @@ def _arguments(config: DatabaseConfig) -> dict[str, Any]:
             "statement_timeout": _ms(config.statement_timeout),
             "idle_in_transaction_session_timeout": _ms(config.idle_in_transaction_timeout),
             "timezone": "UTC",
+            **hosts.SERVER_SETTINGS,
         },
     }
+
+
+async def _connect_for_pool(dsn: str, *, loop: object, **arguments: Any) -> "asyncpg.Connection[Any]":
+    return await hosts.connect(dsn, **arguments)
 
 
 def _ms(duration: timedelta) -> str:
