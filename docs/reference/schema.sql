@@ -142,6 +142,7 @@ CREATE INDEX idx_assets_all_listed ON headrace.assets USING btree (created_at DE
 CREATE INDEX idx_assets_checked_at ON headrace.assets USING btree (checked_at NULLS FIRST) WHERE (status = 'UPLOADED');
 CREATE INDEX idx_assets_expire_at ON headrace.assets USING btree (expire_at) WHERE (status = 'UPLOADED');
 CREATE INDEX idx_assets_listed ON headrace.assets USING btree (user_id, created_at DESC, id DESC) WHERE (status = 'UPLOADED');
+CREATE INDEX idx_assets_media_type_listed ON headrace.assets USING btree (media_type, created_at DESC, id DESC) WHERE (status = 'UPLOADED');
 CREATE INDEX idx_assets_object ON headrace.assets USING btree (split_part(storage_key, '#', 1));
 CREATE INDEX idx_assets_purged ON headrace.assets USING btree (deleted_at) WHERE ((status = 'DELETED') AND (purged_at IS NOT NULL));
 CREATE INDEX idx_assets_sha256 ON headrace.assets USING btree (sha256);

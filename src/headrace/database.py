@@ -12,7 +12,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator, M
 from contextlib import aclosing, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
-from typing import Any, Literal, Self, TypeAlias
+from typing import Any, Literal, Self, TypeAlias, cast
 from urllib.parse import urlsplit
 
 import asyncpg
@@ -28,6 +28,7 @@ Row = asyncpg.Record
 Isolation = Literal["read_committed", "repeatable_read", "serializable"]
 
 _BACKSTOP_S = 5.0
+_ROLLBACK_WITHIN_SECONDS = 2.0
 # Where notifications do not arrive.
 _LOOK_EVERY_S = 1.0
 # Between two connections of a listener.
@@ -196,6 +197,31 @@ class Tx:
             yield
 
 
+class _Borrowed:
+    """A connection of the pool, and the transaction that is open on it."""
+
+    __slots__ = ("_transaction", "connection")
+
+    def __init__(self, connection: "_Connection") -> None:
+        self.connection = connection
+        self._transaction: asyncpg.transaction.Transaction | None = None
+
+    async def begin(self, *, isolation: Isolation, readonly: bool) -> None:
+        self._transaction = self.connection.transaction(isolation=isolation, readonly=readonly)
+        await self._transaction.start()
+
+    async def commit(self) -> None:
+        assert self._transaction is not None
+        await self._transaction.commit()
+
+    async def roll_back(self) -> None:
+        if self._transaction is not None:
+            with suppress(asyncpg.InterfaceError):  # not begun, or its COMMIT was canceled
+                await self._transaction.rollback()
+        if self.connection.is_in_transaction():
+            await self.connection.execute("ROLLBACK")
+
+
 class Database:
     """A pool of connections to one PostgreSQL."""
 
@@ -212,8 +238,8 @@ class Database:
     async def connect(cls, config: DatabaseConfig) -> Self:
         """Open the pool; ``DatabaseRefused`` and ``DatabaseUnavailable`` say in a line what to mend."""
         try:
-            pool = await asyncpg.create_pool(
-                connect=_connect_for_pool,
+            pool: asyncpg.Pool[Any] = await asyncpg.create_pool(
+                connect=cast("Any", _connect_for_pool),
                 min_size=config.pool_min,
                 max_size=config.pool_max,
                 init=_teach_json,
@@ -247,24 +273,26 @@ class Database:
     ) -> AsyncIterator[Tx]:
         """One transaction: committed at the end, rolled back by any exception."""
         with _explained():
-            async with self._connection() as connection, connection.transaction(isolation=isolation, readonly=readonly):
-                yield Tx(connection)
+            async with self._connection() as borrowed:
+                await borrowed.begin(isolation=isolation, readonly=readonly)
+                yield Tx(borrowed.connection)
+                await borrowed.commit()
 
     async def fetch_alone(self, sql: str, *args: object) -> list[Row]:
         """One statement that is a transaction by itself: one round trip, where BEGIN and COMMIT would make it three."""
         with _explained():
-            async with self._connection() as connection:
-                return await connection.fetch(sql, *args)
+            async with self._connection() as borrowed:
+                return await borrowed.connection.fetch(sql, *args)
 
     @asynccontextmanager
-    async def _connection(self) -> AsyncIterator["_Connection"]:
+    async def _connection(self) -> AsyncIterator["_Borrowed"]:
         connection = await self._take_kept() or await self._acquire()
         try:
-            yield connection
+            yield (borrowed := _Borrowed(connection))
         except BaseException:
-            # It may be in the middle of something, or of a transaction whose ROLLBACK was canceled too: anyio cancels
-            # at each await until the scope is left. So this is a task of its own.
-            ending = asyncio.create_task(self._roll_back_and_release(connection))
+            # It may be in the middle of something: what was canceled has to be waited for, and anyio cancels at each
+            # await until the scope is left. So the rollback is a task of its own.
+            ending = asyncio.create_task(self._roll_back_and_release(borrowed))
             self._ending.add(ending)
             ending.add_done_callback(self._ending.discard)
             await asyncio.shield(ending)
@@ -294,12 +322,24 @@ class Database:
         finally:
             self._asking -= 1
 
-    async def _roll_back_and_release(self, connection: "_Connection") -> None:
-        limit = self.config.connect_timeout.total_seconds()
+    async def _roll_back_and_release(self, borrowed: "_Borrowed") -> None:
         with suppress(*_LOST, asyncpg.PostgresError, OSError, TimeoutError):  # the pool throws such a one away
-            if connection.is_in_transaction():
-                await connection.execute("ROLLBACK", timeout=limit)  # when what was canceled is over
-        await self._release(connection)
+            try:
+                async with asyncio.timeout(_ROLLBACK_WITHIN_SECONDS):
+                    await borrowed.roll_back()
+            except TimeoutError:
+                await self._end_session(borrowed.connection)
+        await self._release(borrowed.connection)
+
+    async def _end_session(self, connection: "_Connection") -> None:
+        """End a session whose statement goes on: its transaction would keep its locks until that statement's limit.
+
+        PostgreSQL ignores a cancellation that overtakes its statement."""
+        if self.config.pooled:  # the pooler's number for it is not the server's
+            return
+        log.warning("database.session_ended", pid=connection.get_server_pid())
+        async with connect_alone(self.config) as other:
+            await other.execute(f"SELECT pg_terminate_backend({connection.get_server_pid()})")
 
     async def _release(self, connection: "_Connection") -> None:
         try:
@@ -434,7 +474,7 @@ def _arguments(config: DatabaseConfig) -> dict[str, Any]:
     }
 
 
-async def _connect_for_pool(dsn: str, *, loop: object, **arguments: Any) -> "asyncpg.Connection[Any]":
+async def _connect_for_pool(dsn: str, **arguments: Any) -> "asyncpg.Connection[Any]":
     return await hosts.connect(dsn, **arguments)
 
 

@@ -35,7 +35,11 @@ _next: dict[str, int] = {}
 
 
 async def connect(
-    dsn: str, *, timeout: float, host_timeout: float = HOST_TIMEOUT_SECONDS, **arguments: Any
+    dsn: str,
+    *,
+    timeout: float,  # noqa: ASYNC109 - the driver's own, which its pool passes as well
+    host_timeout: float = HOST_TIMEOUT_SECONDS,
+    **arguments: Any,
 ) -> "asyncpg.Connection[Any]":
     """``asyncpg.connect`` with a timeout for each host, and keepalive on the connection."""
     hosts = hosts_of(dsn)
@@ -55,12 +59,16 @@ async def _connect_to_any(
         for _ in hosts:
             index = _next.get(dsn, 0) % len(hosts)
             host, port = hosts[index]
+            here: dict[str, Any] = {
+                "host": host,
+                "port": port,
+                "timeout": host_timeout,
+                "target_session_attrs": attributes,
+            }
             # Also if we are canceled meanwhile: the next attempt must not begin with the same dead host.
             _next[dsn] = index + 1
             try:
-                connection = await asyncpg.connect(
-                    dsn, host=host, port=port, timeout=host_timeout, target_session_attrs=attributes, **arguments
-                )
+                connection: asyncpg.Connection[Any] = await asyncpg.connect(dsn, **here, **arguments)
             except (
                 OSError,
                 TimeoutError,

@@ -47,6 +47,10 @@ NOT_CHANGES = {
     "subscriptions refund": "asks WeChat Pay: tests/cli/test_billing.py",
     "init": "writes files, without a database",
     "database url": "reads the settings",
+    "database psql": "a program of PostgreSQL's, as the user that the settings name",
+    "database dump": "reads the database, as the user that the settings name",
+    "backup": "reads the database, as the user that the settings name",
+    "restore": "what it restores has its trail: tests/cli/test_backup.py",
     "database schema": "leaves an event, and a role of the whole server: tests/cli/test_databases.py removes it again",
     "audit seal": "binds events to each other; there is nothing new to know",
 } | {name.strip(): "reads" for name in READS.split(",")}

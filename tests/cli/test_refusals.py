@@ -151,7 +151,7 @@ def test_a_user_without_rights(call: Call, stranger: str, command: str) -> None:
     assert "GRANT headrace_app TO" in done.complaint
 
 
-@pytest.mark.parametrize("command", DATABASE)
+@pytest.mark.parametrize("command", ["up", "migrate"])  # an API waits for it
 def test_the_real_program_says_no_more(command: str, nobody_there: str, tmp_path: Path) -> None:
     """The tests above run in this process; here nothing of ours is between the program and what it prints."""
     settings = {**SECRET_KEY, "HEADRACE_DATABASE_URL": nobody_there}

@@ -4,6 +4,7 @@ import asyncio
 import gc
 import logging
 import time
+from collections.abc import AsyncIterator
 from contextlib import aclosing
 from datetime import timedelta
 from itertools import pairwise
@@ -139,11 +140,20 @@ async def test_connecting_that_is_called_off_is_no_error_in_the_log(
     assert capfd.readouterr().err == ""
 
 
+@pytest.fixture
+async def own(database_url: str) -> AsyncIterator[Database]:
+    """As one user, who may end sessions of their own; the other fixtures log in as another user than they act as."""
+    config = DatabaseConfig(database_url.partition("?")[0], statement_timeout=timedelta(minutes=10))
+    async with await Database.connect(config) as db:
+        yield db
+
+
 async def test_a_transaction_that_is_canceled_again_and_again_is_rolled_back_without_an_error_in_the_log(
-    db: Database, capfd: pytest.CaptureFixture[str]
+    own: Database, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """As when the client of a stream leaves: "Resetting connection with an active transaction", 72 errors an hour."""
     logs.configure(format="json", level="ERROR")
+    db = own
 
     async def insert(asked: asyncio.Event) -> None:
         async with db.transaction() as tx:
@@ -163,6 +173,28 @@ async def test_a_transaction_that_is_canceled_again_and_again_is_rolled_back_wit
         while db._ending:
             await asyncio.sleep(0.01)
     assert capfd.readouterr().err == ""
+
+
+# Ignores the first cancellation, as PostgreSQL does where it overtakes its statement.
+STUBBORN = """
+DO $$ BEGIN PERFORM pg_sleep(600); EXCEPTION WHEN query_canceled THEN PERFORM pg_sleep(600); END $$
+"""
+
+
+async def test_a_canceled_transaction_whose_statement_goes_on_keeps_no_locks(own: Database) -> None:
+    async def insert(asked: asyncio.Event) -> None:
+        async with own.transaction() as tx:
+            await tx.execute("INSERT INTO headrace.rate_limits (bucket, tat) VALUES ('a', now())")
+            asked.set()
+            await tx.execute(STUBBORN)
+
+    inserting = asyncio.create_task(insert(asked := asyncio.Event()))
+    await asked.wait()
+    await asyncio.sleep(0.05)
+    inserting.cancel()
+    async with asyncio.timeout(120):
+        await asyncio.wait([inserting])
+        await own.fetch_alone("INSERT INTO headrace.rate_limits (bucket, tat) VALUES ('a', now())")
 
 
 def test_a_pool_that_cannot_connect_says_so_in_plain_words(capfd: pytest.CaptureFixture[str]) -> None:

@@ -5,6 +5,7 @@ import socket
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from datetime import timedelta
+from typing import Any
 from urllib.parse import urlsplit
 
 import asyncpg
@@ -97,7 +98,7 @@ async def test_prefer_standby_takes_a_primary_where_there_is_no_standby(url: str
 
 
 @asynccontextmanager
-async def connected(url: str) -> AsyncIterator["asyncpg.Connection[object]"]:
+async def connected(url: str) -> AsyncIterator["asyncpg.Connection[Any]"]:
     connection = await hosts.connect(url, timeout=60, server_settings=hosts.SERVER_SETTINGS)
     try:
         yield connection
@@ -107,7 +108,8 @@ async def connected(url: str) -> AsyncIterator["asyncpg.Connection[object]"]:
 
 async def test_both_ends_notice_a_peer_that_vanished(url: str) -> None:
     async with connected(url) as connection:
-        ours = connection._transport.get_extra_info("socket")
+        transport: Any = connection._transport  # type: ignore[attr-defined]
+        ours = transport.get_extra_info("socket")
         assert ours.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) == 1
         assert ours.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) == 15_000
         assert await connection.fetchval("SHOW tcp_user_timeout") == "15000"

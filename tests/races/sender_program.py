@@ -1,6 +1,7 @@
 """A relay and a sender of webhooks, to be killed and frozen: ``python -m tests.races.sender_program DATABASE_URL``."""
 
 import asyncio
+import os
 import signal
 import sys
 from dataclasses import replace
@@ -24,12 +25,14 @@ HASTY = replace(
     most_losses=100,
     retries=RetrySchedule(delays=(timedelta(milliseconds=10),)),
 )
+READY = "sender {} is ready to be stopped"
 RELAY = RelayConfig(lease=timedelta(seconds=2), retries=RetryConfig(first=timedelta(milliseconds=50), max_tries=1000))
 
 
 async def main(url: str) -> None:
     stop = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
+    print(READY.format(os.getpid()), flush=True)  # noqa: T201 - for the test that starts this
     config = DatabaseConfig(url, role="relay", pool_max=6)
     async with await until_reachable(lambda: Database.connect(config), say=print) as db:
         http = stand.http_client()

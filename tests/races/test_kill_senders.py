@@ -24,6 +24,7 @@ from headrace.outbox import Event
 from tests.attack.webhook_invariants import WEBHOOKS
 from tests.conftest import ROOT
 from tests.races.engine_stand import Mortal, mortal_server
+from tests.races.sender_program import READY
 from tests.webhooks import stand
 from tests.webhooks.receiver import Receiver, Request, receiving, says
 
@@ -95,6 +96,11 @@ class Herd:
 
     async def stop(self) -> None:
         """In good order."""
+        # One that has only just replaced another may not listen to signals yet.
+        async with asyncio.timeout(120):
+            while not all(READY.format(process.pid) in self._log.read_text() for process in self.processes):
+                self.check()
+                await asyncio.sleep(0.05)
         self.check()
         for process in self.processes:
             process.terminate()

@@ -69,10 +69,7 @@ def restore(
     ] = False,
     json: Json = False,
 ) -> None:
-    """Put a backup into an empty deployment, whatever the versions of the two PostgreSQL servers.
-
-    Nothing else may use the target meanwhile. An interrupted restore leaves it unusable: everything refuses it until a
-    restore has ended."""
+    """Put a backup into an empty deployment, whatever the versions of the two PostgreSQL servers."""
     settings = load_settings()
     with _read_from(place, settings) as file, ExitStack() as stack:
         with bytes_bar("reading the backup") as done:
