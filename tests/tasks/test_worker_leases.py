@@ -3,14 +3,18 @@
 import asyncio
 import time
 from datetime import timedelta
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
-from headrace.tasks.context import TaskContext
+from headrace.tasks.context import Facts, TaskContext
 from headrace.tasks.errors import LeaseLost
+from headrace.tasks.model import Claimed
 from headrace.tasks.reaping import Reaper
+from headrace.tasks.registry import Registry
 from headrace.tasks.worker import store
+from headrace.tasks.worker.runs import Run, StopReason
 from tests.tasks.conftest import Bench
 from tests.tasks.people import hire, take
 
@@ -112,3 +116,60 @@ async def test_a_step_that_a_dead_worker_was_in_is_ended_with_its_attempt(bench:
     (step,) = await bench.db.fetch_alone("SELECT * FROM headrace.task_steps WHERE task_id = $1", task)
     assert (step["status"], step["ended_at"] is not None) == ("FAILED", True)
     assert await bench.logged(task) == [(1, "INTERRUPTED")]
+
+
+async def test_work_stops_before_the_lease_ends_though_the_database_does_not_answer(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A host that is cut off: writing starts hung, and its work went on for 20 s on two hosts at once."""
+    hanging, begun = asyncio.Event(), asyncio.Event()
+    stopped_at: list[float] = []
+
+    @bench.registry.task("long", max_attempts=1, grace=timedelta(hours=1))
+    async def long(context: TaskContext, payload: Any) -> None:
+        begun.set()
+        try:
+            await asyncio.sleep(600)
+        except asyncio.CancelledError:
+            stopped_at.append(time.monotonic())
+            raise
+
+    async def hang(runs: object) -> None:
+        hanging.set()
+        await asyncio.sleep(600)
+
+    lease = timedelta(seconds=10)
+    await bench.submit("long")
+    async with bench.working(lease=lease) as worker, asyncio.timeout(60):
+        monkeypatch.setattr(worker._starts, "_write", hang)
+        await begun.wait()
+        await hanging.wait()
+        await worker._heartbeat.stop()
+        heartbeat, entered = worker._heartbeat, asyncio.Event()
+        monkeypatch.setattr(worker, "_enter", entered.wait)  # the database does not let it in again
+        heartbeat.alive_until = time.monotonic() + lease.total_seconds() / 5 + 0.5
+        while not stopped_at:
+            await asyncio.sleep(0.01)
+        assert worker.figures.leases_lost == 1
+        while worker.running:
+            await asyncio.sleep(0.01)
+        entered.set()
+
+
+async def test_a_child_is_killed_within_what_is_left_of_a_lost_lease() -> None:
+    """Its own grace may be longer than that, and another worker runs the task meanwhile."""
+    registry = Registry()
+
+    @registry.task("long", grace=timedelta(hours=1))
+    async def long(context: TaskContext, payload: Any) -> None: ...
+
+    task_type = registry.get("long")
+    for reason in (None, StopReason.TIMEOUT):
+        run = Run(
+            cast("Claimed", SimpleNamespace(grace_seconds=None)), task_type, cast("Facts", None), asyncio.Event(), 0
+        )
+        assert run.grace == timedelta(hours=1)
+        if reason is not None:
+            run.ask_to_stop(reason)
+        run.lose_lease(timedelta(seconds=3))
+        assert (run.grace, run.reason, run.stop.is_set()) == (timedelta(seconds=3), StopReason.LEASE_LOST, True)

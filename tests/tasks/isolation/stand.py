@@ -90,7 +90,7 @@ class Stand:
             Facts(claimed, task_type.steps, self.scratch, self.stop),
             self.recorder,
             stop=self.stop,
-            grace=self.grace,
+            grace=lambda: self.grace,
             result_limit=result_limit,
         )
 

@@ -78,7 +78,7 @@ class Children:
         reporter: Reporter,
         *,
         stop: asyncio.Event,
-        grace: timedelta,
+        grace: Callable[[], timedelta],
         result_limit: int,
         on_start: Callable[[], None] = lambda: None,
         tenant: str | None = None,
@@ -88,8 +88,8 @@ class Children:
         ``tenant`` serves nobody else: whatever the one's file has left behind in it, another's never meets it.
 
         Raises what errors.py lists, and what handlers raise on purpose. Set ``stop`` to have it stop: an async handler
-        is canceled, another gets ``TaskCanceled`` at its next report; after ``grace`` it is killed with everything it
-        started (``Killed``). Canceling this call kills it at once.
+        is canceled, another gets ``TaskCanceled`` at its next report; after ``grace``, read when the stop comes, it is
+        killed with everything it started (``Killed``). Canceling this call kills it at once.
         """
         assert task_type.name == claimed.task_type
         if self._closed:

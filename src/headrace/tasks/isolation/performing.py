@@ -1,6 +1,7 @@
 """One task in one child: the order goes out, reports come in, and it ends in one of the ways of errors.py."""
 
 import asyncio
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -26,7 +27,7 @@ async def perform(
     reporter: Reporter,
     *,
     stop: asyncio.Event,
-    grace: timedelta,
+    grace: Callable[[], timedelta],
     result_limit: int,
 ) -> Any:
     """Run the task in the child. Afterwards its handler runs no more, or the child is not ``clean`` and must go."""
@@ -55,7 +56,7 @@ async def perform(
             )
         if asked.done() and not talk.done():
             child.tell({"do": "stop", "run": number})
-            await asyncio.wait(over, timeout=grace.total_seconds(), return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait(over, timeout=grace().total_seconds(), return_when=asyncio.FIRST_COMPLETED)
             if not talk.done() and not child.exited.done():
                 await _kill(child)
         end = await _last_word(child, talk)

@@ -78,7 +78,7 @@ class Standalone:
                 Facts(claimed, task_type.steps, Path(scratch), stop, descriptors=descriptors),
                 reporter or Unreported(),
                 stop=stop,
-                grace=timedelta(0),
+                grace=timedelta,
                 result_limit=result_limit,
                 tenant=tenant,
             )

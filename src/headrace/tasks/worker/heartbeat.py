@@ -35,6 +35,7 @@ class Heartbeat:
         self._figures = figures
         self._stop = threading.Event()
         self._seen = time.monotonic()
+        self.margin = lease / 5  # for what runs to stop before the lease ends
         self.alive_until = time.monotonic() + self._lease
         self.given_up = False
         self._thread = threading.Thread(target=self._run, name="headrace-heart", daemon=True)
@@ -48,8 +49,8 @@ class Heartbeat:
 
     @property
     def lost(self) -> bool:
-        """Whether the lease is over: others said so, or it must be by our own clock."""
-        return self.given_up or time.monotonic() >= self.alive_until
+        """Whether what runs has to stop: we were given up, or by our own clock the lease ends within the margin."""
+        return self.given_up or time.monotonic() >= self.alive_until - self.margin.total_seconds()
 
     async def stop(self) -> None:
         self._stop.set()
@@ -77,7 +78,8 @@ class Heartbeat:
                 self.given_up = True
                 return
             sent = time.monotonic()
-            beat = await connection.fetchval(store.BEAT, self._worker.number, *self._figures(), timeout=self._lease)
+            # A line on which no answer comes is given up soon: the next connection may find another host.
+            beat = await connection.fetchval(store.BEAT, self._worker.number, *self._figures(), timeout=self._lease / 3)
             if beat is None:
                 self.given_up = True
                 return

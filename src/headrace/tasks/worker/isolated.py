@@ -36,7 +36,7 @@ class Isolated:
             run.facts,
             reporter,
             stop=run.stop,
-            grace=run.grace,
+            grace=lambda: run.grace,
             result_limit=self._config.result_limit,
             on_start=run.begin,
         )

@@ -9,7 +9,7 @@ from contextlib import suppress
 
 from headrace import ids, logs
 from headrace.database import Database, DatabaseUnavailable
-from headrace.errors import HeadraceError, Unavailable
+from headrace.errors import HeadraceError
 from headrace.figures import Figure
 from headrace.tasks import settling
 from headrace.tasks.catalog import known_type
@@ -30,15 +30,14 @@ from headrace.tasks.worker.load import Load
 from headrace.tasks.worker.reporting import LeaseReporter
 from headrace.tasks.worker.result_files import ResultStore
 from headrace.tasks.worker.runs import Run, StopReason, ending_when_stopped, execute
+from headrace.tasks.worker.starts import Starts
 from headrace.tasks.worker.store import Identity
 from headrace.tasks.worker.writing import WriteBehind
 
 log = logs.get(__name__)
 
-# How often the loop looks after its runs: deadlines, starts that should show, the lease.
+# How often the lease and the deadlines of what runs are watched.
 _TICK_S = 0.05
-# A task that runs longer than this shows as RUNNING on its wide row; a shorter one is written once, with its end.
-_SHOW_AFTER_S = 0.1
 # No-op handlers never wait: after this many in a row the loop gets a turn, so that claims and writes go on.
 _TURNS = 100
 # A worker that starts while the database is away tries again after this.
@@ -96,6 +95,8 @@ class Worker:
             gone=self._given_up,
         )
         self._reporter: LeaseReporter
+        self._starts = Starts(self._load, lambda: self._reporter)
+        self._lease_lost = asyncio.Event()
 
     @property
     def running(self) -> int:
@@ -153,7 +154,9 @@ class Worker:
         async with asyncio.TaskGroup() as group:
             loops = [
                 group.create_task(self._feeder.run(), name="feed"),
-                group.create_task(self._look_after_runs(), name="look after runs"),
+                group.create_task(self._watch_runs(), name="watch runs"),
+                group.create_task(self._enter_again(), name="enter again"),
+                group.create_task(self._starts.run(), name="show starts"),
                 group.create_task(self._poll_cancels(), name="poll cancels"),
                 group.create_task(self._ends.run(), name="write endings"),
                 group.create_task(self._ends.blocked.run(), name="write blocked endings"),
@@ -209,18 +212,6 @@ class Worker:
         self._feeder.enter(self.identity)
         log.info("worker.entered", worker_id=self.identity.id, types=len(self._registry))
 
-    async def _enter_again(self) -> None:
-        """The lease is lost: nothing that was claimed is ours any more. Drop it all and start afresh."""
-        self.figures.leases_lost += 1
-        log.warning("worker.lease_lost", worker_id=self.identity.id, running=len(self._load.runs))
-        self._feeder.worker = None
-        self._load.drop_prefetched()
-        self._ends.drop()
-        for run in list(self._load.runs.values()):
-            run.ask_to_stop(StopReason.LEASE_LOST)
-        await self._heartbeat.stop()
-        await self._enter()
-
     async def _wind_down(self) -> None:
         self._stopping = True
         log.info(
@@ -250,7 +241,7 @@ class Worker:
     # -- running
 
     def _given_up(self) -> None:
-        self._heartbeat.given_up = True  # the next tick enters again
+        self._heartbeat.given_up = True  # the next tick sees it
 
     def _add_runner(self) -> None:
         # Not in the group, which waits for all of its own: a handler may never end.
@@ -327,50 +318,45 @@ class Worker:
         self._feeder.room.set()
         self._wake_runners()
 
-    async def _look_after_runs(self) -> None:
+    async def _watch_runs(self) -> None:
+        """Watch the lease and the deadlines by our own clock. It awaits nothing else: a database that does not answer
+        must not keep what runs from being stopped."""
         while True:
             await asyncio.sleep(_TICK_S)
             self._heartbeat.loop_turned()
-            try:
-                if self._heartbeat.lost and not self._stopping:
-                    await self._enter_again()
-                await self._show_starts()
-            except HeadraceError as exc:
-                log.warning("worker.tick_failed", error=exc.code)
+            if self._heartbeat.lost and not self._lease_lost.is_set():
+                self._drop_lease()
             for run in list(self._load.runs.values()):
                 if run.out_of_time:
                     run.ask_to_stop(StopReason.TIMEOUT)
                 if run.overdue and run.task is not None:
                     self._abandon(run)
 
-    async def _show_starts(self) -> None:
-        since = time.monotonic() - _SHOW_AFTER_S
-        unseen = [
-            run
-            for run in self._load.runs.values()
-            if run.started < since
-            and not run.waiting
-            and not run.claimed.start_told
-            and not run.start_refused
-            # One that its handler finishes is locked until the handler commits: nobody else's start shall wait for it.
-            and not run.claimed.finished_in
-        ]
-        if unseen:
-            await self._tell_starts(unseen)
+    def _drop_lease(self) -> None:
+        """The lease is over, or will be in a moment: nothing that was claimed is ours any more."""
+        self._lease_lost.set()
+        self.figures.leases_lost += 1
+        log.warning("worker.lease_lost", worker_id=self.identity.id, running=len(self._load.runs))
+        self._feeder.worker = None
+        self._load.drop_prefetched()
+        self._ends.drop()
+        for run in list(self._load.runs.values()):
+            run.lose_lease(self._heartbeat.margin)
 
-    async def _tell_starts(self, runs: list[Run]) -> None:
-        """Show that these run. A start that a follower refuses is told with the end; none of the others suffers."""
-        try:
-            await self._reporter.start([run.claimed for run in runs])
-        except Unavailable:
-            raise
-        except Exception:
-            if len(runs) > 1:
-                for run in runs:
-                    await self._tell_starts([run])
+    async def _enter_again(self) -> None:
+        """Become another worker after the lease was lost, as soon as the database answers."""
+        while True:
+            await self._lease_lost.wait()
+            if self._stopping:
                 return
-            log.exception("task.start_refused", task_id=runs[0].claimed.task_id)
-            runs[0].start_refused = True
+            try:
+                await self._heartbeat.stop()
+                await self._enter()
+            except HeadraceError as exc:
+                log.warning("worker.not_entered", error=exc.code)
+                await asyncio.sleep(_JOIN_AGAIN_S)
+            else:
+                self._lease_lost.clear()
 
     def _abandon(self, run: Run) -> None:
         """A handler on the loop that does not stop cannot be killed: record its end, and let nothing it does count."""

@@ -39,6 +39,7 @@ class Run:
     abandoned: bool = False
     start_refused: bool = False  # by a follower
     waiting: bool = False  # for a process of its own: its time has not begun
+    longest_grace: timedelta | None = None  # what is left of a lost lease
 
     def begin(self) -> None:
         """Its handler starts now: from here on its time counts, the worker's and the database's."""
@@ -56,6 +57,14 @@ class Run:
         if self.task is not None:
             self.task.cancel()
 
+    def lose_lease(self, margin: timedelta) -> None:
+        """Ask to stop before the lease ends, whatever the grace would be: another worker runs it from then on."""
+        self.longest_grace = margin
+        if self.reason is None or self.reason is StopReason.LEASE_LOST:
+            self.ask_to_stop(StopReason.LEASE_LOST)
+        else:  # it was asked before, for another reason, and its end is not ours to write either
+            self.reason, self.asked_at = StopReason.LEASE_LOST, time.monotonic()
+
     @property
     def out_of_time(self) -> bool:
         seconds = self.claimed.timeout_seconds  # it grows when the handler asks for more
@@ -65,7 +74,8 @@ class Run:
     def grace(self) -> timedelta:
         """From asking it to stop until it is killed or given up."""
         seconds = self.claimed.grace_seconds
-        return self.task_type.grace if seconds is None else timedelta(seconds=seconds)
+        grace = self.task_type.grace if seconds is None else timedelta(seconds=seconds)
+        return grace if self.longest_grace is None else min(grace, self.longest_grace)
 
     @property
     def overdue(self) -> bool:
