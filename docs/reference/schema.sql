@@ -1687,6 +1687,7 @@ CREATE TABLE headrace.workers (
   stopping_at timestamptz,
   ended_at timestamptz,
   ending varchar(16),
+  slots jsonb NOT NULL DEFAULT '{}'::jsonb,
   CONSTRAINT workers_pkey PRIMARY KEY (number),
   CONSTRAINT uk_workers_id UNIQUE (id),
   CONSTRAINT ck_workers_concurrency CHECK ((concurrency > 0)),
@@ -1699,6 +1700,7 @@ COMMENT ON TABLE headrace.workers IS 'Worker processes. The heartbeat is the lea
 COMMENT ON COLUMN headrace.workers.number IS 'What the narrow queue row names the worker by.';
 COMMENT ON COLUMN headrace.workers.queues IS 'Null takes every queue.';
 COMMENT ON COLUMN headrace.workers.asleep IS 'Whether a submitter should send a wake-up.';
+COMMENT ON COLUMN headrace.workers.slots IS 'Slots by isolation: how many, how many of them run a task, and for which types.';
 
 CREATE VIEW headrace.audit_logs AS
  SELECT seq AS id,

@@ -26,7 +26,7 @@ from headrace.tasks.errors import LeaseLost, UnitsRefused
 from headrace.tasks.model import Claimed, Ending, Outcome, TaskSpec
 from headrace.tasks.service import Tasks
 from headrace.tasks.submit import Submitter
-from headrace.tasks.worker.claiming import Claimer
+from headrace.tasks.worker.claiming import Claimer, Room
 from headrace.tasks.worker.config import WorkerConfig
 from headrace.tasks.worker.endings import Writer
 from headrace.tasks.worker.feeding import _claimed
@@ -89,8 +89,8 @@ class Shop:
             raise
 
     async def claim(self) -> list[Claimed]:
-        claimer = Claimer(self.db, queues=None, types=self.registry.names, labels={})
-        return [_claimed(row) for row in await claimer.claim(self.worker, most=100, now_startable=100)]
+        claimer = Claimer(self.db, queues=None, types={"async": self.registry.names}, labels={})
+        return [_claimed(row) for row in await claimer.claim(self.worker, {"async": Room(100, 100)})]
 
     async def retry(self, user_id: str, task_id: str) -> bool:
         try:

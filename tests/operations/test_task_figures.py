@@ -82,7 +82,7 @@ async def test_a_worker_counts_what_it_began_and_how_it_ended(bench: Bench) -> N
     assert value(found, "headrace_tasks_retried_total", type="flaky", reason="snoozed") == 1
     assert value(found, "headrace_task_duration_seconds_count", type="flaky") == 3
     assert value(found, "headrace_task_duration_seconds_bucket", type="flaky", le="+Inf") == 3
-    assert value(found, "headrace_worker_process_slots", state="total") == 10
+    assert value(found, "headrace_worker_process_slots", isolation="async", state="total") == 10
     assert value(found, "headrace_worker_leases_lost_total") == value(found, "headrace_workers_reaped_total") == 0
     assert value(in_database, "headrace_workers", state="alive") == 1
     assert value(in_database, "headrace_worker_slots", state="total") == 10

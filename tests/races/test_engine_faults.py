@@ -483,7 +483,7 @@ async def test_a_worker_frozen_in_its_finishing_transaction_holds_up_that_task_o
         assert await bench.logged(tasks[1]) == [(1, "INTERRUPTED")]
         assert await bench.logged(tasks[2]) == [(1, "INTERRUPTED")]
         # It wakes up, but its lease is over for good: otherwise it could go on as if nothing had happened.
-        assert await shaky.fetch_alone(store.BEAT, workers[0].number, 0, 0) == []
+        assert await shaky.fetch_alone(store.BEAT, workers[0].number, 0, 0, {}) == []
     await reaper.run_once()
     assert await bench.logged(tasks[0]) == [(1, "INTERRUPTED")]
     assert await held(shaky) == 0

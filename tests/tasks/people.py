@@ -11,7 +11,7 @@ from headrace.tasks.catalog import Catalog, RegistryCatalog
 from headrace.tasks.model import Claimed
 from headrace.tasks.service import Tasks
 from headrace.tasks.worker import store
-from headrace.tasks.worker.claiming import Claimer
+from headrace.tasks.worker.claiming import Claimer, Room
 from headrace.tasks.worker.config import WorkerConfig
 from headrace.tasks.worker.feeding import _claimed
 from headrace.tasks.worker.store import Identity
@@ -49,15 +49,14 @@ async def told(db: Database, task_id: str) -> list[str]:
     return [row["event_type"].removeprefix("task.") for row in rows]
 
 
-async def enter(tx: Tx, types: Sequence[str], **changes: Any) -> Identity:
+async def enter(tx: Tx, types: Sequence[str], *, concurrency: int = 10, **changes: Any) -> Identity:
     """A worker in the books that does nothing by itself."""
     facts: dict[str, Any] = {
         "host": "here",
         "pid": 1,
         "queues": None,
-        "types": types,
         "labels": {},
-        "concurrency": 10,
+        "slots": [("async", concurrency, types)],
         "lease": WorkerConfig().lease,
     }
     return await store.register(tx, ids.new("wrk"), **facts | changes)
@@ -80,8 +79,8 @@ async def have_labels(db: Database, **labels: str) -> None:
 
 async def take(bench: Bench, worker: Identity, *, most: int = 100) -> list[Claimed]:
     """Let a worker claim what it can; nothing runs."""
-    claimer = Claimer(bench.db, queues=None, types=bench.registry.names, labels={})
-    return [_claimed(row) for row in await claimer.claim(worker, most=most, now_startable=most)]
+    claimer = Claimer(bench.db, queues=None, types={"async": bench.registry.names}, labels={})
+    return [_claimed(row) for row in await claimer.claim(worker, {"async": Room(most, most)})]
 
 
 async def places(db: Database, task_id: str) -> list[Row]:

@@ -13,6 +13,7 @@ from headrace.tasks.context import TaskContext
 from headrace.tasks.registry import Backoff
 from headrace.tasks.store import obstacles
 from headrace.tasks.why import Code, Reason, explain
+from headrace.tasks.worker.store import BEAT
 from tests.tasks.conftest import Bench
 from tests.tasks.people import hire, person, take, tasks_of
 
@@ -184,10 +185,19 @@ async def test_the_workers_are_busy_or_it_starts_any_moment(bench: Bench) -> Non
     task = await bench.submit("mail.send", user_id=ada.user_id)
     (reason,) = await why(bench, ada, task)
     assert (reason.code, reason.facts) == (Code.ANY_MOMENT, {"workers": 1})
-    async with bench.db.transaction() as tx:
-        await tx.execute("UPDATE headrace.workers SET running = 1 WHERE id = $1", worker.id)
+    await bench.db.fetch_alone(BEAT, worker.number, 1, 0, {"async": 1})
     (reason,) = await why(bench, ada, task)
     assert (reason.code, reason.facts) == (Code.WORKERS_BUSY, {"workers": 1, "running": 1, "slots": 1})
+
+
+async def test_the_slots_for_its_isolation_are_busy(bench: Bench) -> None:
+    """Free slots on the event loop are of no use to a task that needs a process."""
+    slots = [("async", 50, ["other"]), ("process", 2, ["mail.send"])]
+    ada, worker = await person(bench), await hire(bench, slots=slots)
+    task = await bench.submit("mail.send", user_id=ada.user_id)
+    await bench.db.fetch_alone(BEAT, worker.number, 2, 0, {"async": 0, "process": 2})
+    (reason,) = await why(bench, ada, task)
+    assert (reason.code, reason.facts) == (Code.WORKERS_BUSY, {"workers": 1, "running": 2, "slots": 2})
 
 
 async def test_it_runs_is_told_to_stop_or_is_over(bench: Bench) -> None:

@@ -10,7 +10,7 @@ import pytest
 from headrace.ids import SYSTEM_USER
 from headrace.tasks.context import TaskContext
 from headrace.tasks.model import TaskSpec
-from headrace.tasks.worker.claiming import Claimer
+from headrace.tasks.worker.claiming import Claimer, Room
 from tests.tasks.conftest import Bench
 from tests.tasks.people import hire
 
@@ -115,11 +115,11 @@ async def test_of_single_attempts_no_more_are_taken_than_can_start(bench: Bench,
             await bench.submit("once", user_id=user)
             await bench.submit("work", user_id=user)
     worker = await hire(bench)
-    claimer = Claimer(bench.db, queues=None, types=["once", "work"], labels={})
+    claimer = Claimer(bench.db, queues=None, types={"async": ["once", "work"]}, labels={})
     if woken:
         claimer.exhausted = True
         claimer.wake()
-    rows = await claimer.claim(worker, most=40, now_startable=4)
+    rows = await claimer.claim(worker, {"async": Room(40, 4)})
     assert [row["task_type"] for row in rows[:5]] == ["once"] * 4 + ["work"]
     assert {row["task_type"] for row in rows[5:]} == {"work"}
 

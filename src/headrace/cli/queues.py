@@ -1,5 +1,6 @@
 """``headrace queues`` and ``headrace workers``: what waits where, who runs it, and which queues do not run."""
 
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 import typer
@@ -91,7 +92,7 @@ def workers(json: Json = False) -> None:
                 worker["host"],
                 worker["pid"],
                 "all" if worker["queues"] is None else ", ".join(worker["queues"]),
-                f"{worker['running']}/{worker['concurrency']}",
+                _slots(worker),
                 f"{worker['finished']:,}",
                 f"{worker['silent_seconds']:.1f} s ago",
                 "stopping" if worker["stopping_at"] else "" if worker["alive"] else "silent: its tasks go to others",
@@ -99,3 +100,11 @@ def workers(json: Json = False) -> None:
             for worker in found
         ],
     )
+
+
+def _slots(worker: Mapping[str, Any]) -> str:
+    """Running of slots, by isolation where there is more than one kind."""
+    kinds = worker["slots"]
+    if len(kinds) < 2:
+        return f"{worker['running']}/{worker['concurrency']}"
+    return ", ".join(f"{kind} {each['running']}/{each['slots']}" for kind, each in sorted(kinds.items()))

@@ -38,6 +38,7 @@ from headrace.cli.opening import run as run
 from headrace.cli.output import say
 from headrace.cli.paying import billing_jobs
 from headrace.cli.waiting import connected, until_reachable
+from headrace.cpus import available_cpus
 from headrace.database import Database
 from headrace.embedded_postgres import files
 from headrace.errors import Invalid
@@ -186,6 +187,8 @@ def worker_config(chosen: Settings, *, queues: Sequence[str] | None, labels: Map
         queues=queues,
         labels=labels,
         concurrency=chosen.worker_concurrency,
+        threads=chosen.worker_threads,
+        children=chosen.worker_processes or available_cpus(),
         lease=chosen.worker_lease,
         poll_every=chosen.worker_poll_interval,
         listen=chosen.worker_listen,

@@ -224,6 +224,7 @@ class Worker(Answer):
     queues: tuple[str, ...] | None = None  # None: all of them
     labels: Mapping[str, str] = field(default_factory=dict)
     concurrency: int = 0
+    slots: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     running: int = 0
     finished: int = 0
     started_at: datetime | None = None

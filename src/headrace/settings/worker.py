@@ -13,7 +13,15 @@ class WorkerSettings(Group):
     title: ClassVar[str] = "Worker"
 
     worker_concurrency: Annotated[int, Field(ge=1, le=10_000)] = setting(
-        "Tasks that one worker process runs at the same time.", 50
+        "Tasks with `async def` handlers that one worker process runs at the same time.", 50
+    )
+    worker_threads: Annotated[int, Field(ge=1, le=10_000)] | None = setting(
+        "Tasks with `def` handlers, in threads, at the same time. Unset, as many as `HEADRACE_WORKER_CONCURRENCY`.",
+        None,
+    )
+    worker_processes: Annotated[int, Field(ge=1, le=1_000)] | None = setting(
+        'Tasks with `isolation="process"` at the same time, each in a child process. Unset, one for each processor.',
+        None,
     )
     worker_lease: Annotated[Duration, Field(ge=timedelta(seconds=1))] = setting(
         "How long a worker may be silent before its tasks are given to others; it beats three times as often. Shorter "

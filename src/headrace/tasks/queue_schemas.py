@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Annotated, Any, Self
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from headrace.tasks.queues import Queue
 from headrace.tasks.schemas import AT, TASK_ID, WORKER_ID, Answer, Body
@@ -65,6 +65,15 @@ class HeldOut(Answer):
         return cls(task_id=held.task_id, type=held.task_type, queue=held.queue, attempt=held.attempt, since=held.since)
 
 
+class SlotsOut(Answer):
+    """Slots of a worker for one kind of isolation."""
+
+    model_config = ConfigDict(extra="ignore")  # their types are the worker's
+
+    slots: int
+    running: int = Field(description="As it said with its last heartbeat.")
+
+
 class WorkerOut(Answer):
     """A worker process that has not ended."""
 
@@ -75,8 +84,12 @@ class WorkerOut(Answer):
     queues: list[str] | None = Field(description="Null for all queues.")
     types: list[str]
     labels: dict[str, str]
-    concurrency: int
+    concurrency: int = Field(description="Tasks that it can run at once, in all its slots.")
     running: int = Field(description="As it said with its last heartbeat.")
+    slots: dict[str, SlotsOut] = Field(
+        description="Its slots by isolation: `async` on the event loop, `thread`, `process`. A task is taken only when "
+        "one of its kind is free."
+    )
     finished: int
     started_at: datetime = Field(examples=[AT])
     heartbeat_at: datetime = Field(examples=[AT])
@@ -90,6 +103,7 @@ class WorkerOut(Answer):
         derived: Mapping[str, Any] = {
             "silent_seconds": worker.silent_for.total_seconds(),
             "lease_seconds": worker.lease.total_seconds(),
+            "slots": {kind: SlotsOut.model_validate(each) for kind, each in worker.slots.items()},
             "holds": [HeldOut.of(held) for held in worker.holds],
         }
         return cls.model_validate(

@@ -239,9 +239,10 @@ async def _limits(tx: Tx, standing: QueuePosition) -> list[Reason]:
 async def _its_turn(tx: Tx, standing: QueuePosition, fit: Sequence[SeenWorker]) -> list[Reason]:
     """Nothing keeps it from starting: is it the workers, or what goes before it?"""
     reasons = []
-    slots, running = sum(each.concurrency for each in fit), sum(each.running for each in fit)
+    taken = [each.slots_for(standing.task_type) for each in fit]
+    slots, running = sum(size for size, _ in taken), sum(busy for _, busy in taken)
     if running >= slots:
-        text = f"The workers for it are busy: they run {running} tasks, of {slots} that they can run at once."
+        text = f"The workers for it are busy: they run {running} such tasks, of {slots} that they can run at once."
         reasons.append(Reason(Code.WORKERS_BUSY, text, {"workers": len(fit), "running": running, "slots": slots}))
     ahead = await store.count_ahead(tx, standing, types=sorted({name for each in fit for name in each.types}))
     if ahead.higher or ahead.earlier:

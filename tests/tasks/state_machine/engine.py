@@ -19,7 +19,7 @@ from headrace.tasks.registry import Registry
 from headrace.tasks.service import Tasks
 from headrace.tasks.submit import Submitter
 from headrace.tasks.worker import store
-from headrace.tasks.worker.claiming import Claimer
+from headrace.tasks.worker.claiming import Claimer, Room
 from headrace.tasks.worker.config import WorkerConfig
 from headrace.tasks.worker.endings import Writer
 from headrace.tasks.worker.feeding import _claimed
@@ -126,12 +126,12 @@ class Engine:
 
     async def take(self, worker: int, most: int, *, once: bool) -> list[Claimed] | str:
         """Take what there is; ``once`` only of the first priority, for that is one transaction and the rest others."""
-        claimer = Claimer(self.db, queues=None, types=self.registry.names, labels={})
+        claimer = Claimer(self.db, queues=None, types={"async": self.registry.names}, labels={})
         if once:
-            await claimer._survey()
+            await claimer._survey(frozenset({"async"}))
             claimer._lanes = [lane for lane in claimer._lanes if lane.precedence == claimer._lanes[0].precedence]
         try:
-            rows = await claimer.claim(self.identities[worker], most=most, now_startable=most)
+            rows = await claimer.claim(self.identities[worker], {"async": Room(most, most)})
         except WorkerGone:
             return "gone"
         return [_claimed(row) for row in rows]

@@ -114,7 +114,7 @@ class Machine(Moves):
 
         async def act() -> Any:
             await self._engine.db.fetch_alone(LAPSE, worker)
-            return await self._engine.db.fetch_alone(store.BEAT, worker, 0, 0)
+            return await self._engine.db.fetch_alone(store.BEAT, worker, 0, 0, {})
 
         def fits(model: Model, beat: Any) -> None:
             if beat:

@@ -35,6 +35,7 @@ class SeenWorker:
     labels: Mapping[str, str]
     concurrency: int
     running: int
+    slots: Mapping[str, Mapping[str, Any]]
     finished: int
     started_at: datetime
     heartbeat_at: datetime
@@ -51,6 +52,13 @@ class SeenWorker:
     def takes_tasks(self) -> bool:
         return self.alive and self.stopping_at is None
 
+    def slots_for(self, task_type: str) -> tuple[int, int]:
+        """How many tasks of this type it can run at once, and how many slots of this kind are taken."""
+        for kind in self.slots.values():
+            if task_type in kind["types"]:
+                return kind["slots"], kind["running"]
+        return self.concurrency, self.running
+
     def takes_queue(self, queue: str) -> bool:
         return self.queues is None or queue in self.queues
 
@@ -58,8 +66,8 @@ class SeenWorker:
         return labels.items() <= self.labels.items()
 
 
-_SEEN = """number, id, host, pid, queues, types, labels, concurrency, running, finished, started_at, heartbeat_at,
-       stopping_at, lease, now() - heartbeat_at AS silent_for"""
+_SEEN = """number, id, host, pid, queues, types, labels, concurrency, running, slots, finished, started_at,
+       heartbeat_at, stopping_at, lease, now() - heartbeat_at AS silent_for"""
 
 LIST_WORKERS = f"SELECT {_SEEN} FROM headrace.workers WHERE ended_at IS NULL ORDER BY number LIMIT $1"
 LIST_HELD = """

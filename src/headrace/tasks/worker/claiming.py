@@ -6,12 +6,14 @@ transaction elsewhere keeps vacuum from removing. A survey costs that walk, so i
 """
 
 import time
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby
 
 from headrace.database import Database, Row
+from headrace.tasks.registry import Isolation
 from headrace.tasks.worker import store
 from headrace.tasks.worker.store import Identity
 
@@ -21,10 +23,19 @@ _AT_LEAST_EVERY_S = 0.05
 _SHARE_OF_TIME = 20  # at most a twentieth of the time goes into surveys
 
 
+@dataclass(frozen=True, slots=True)
+class Room:
+    """How many tasks of one kind of isolation to claim, and how many of them can start at once."""
+
+    most: int
+    startable: int
+
+
 @dataclass(slots=True)
 class Lane:
     """One lane and its floor."""
 
+    isolation: Isolation
     precedence: int
     lane_id: int
     run_at: datetime
@@ -35,20 +46,27 @@ class Lane:
 
 class Claimer:
     def __init__(
-        self, db: Database, *, queues: Sequence[str] | None, types: Sequence[str], labels: dict[str, str]
+        self,
+        db: Database,
+        *,
+        queues: Sequence[str] | None,
+        types: Mapping[Isolation, Sequence[str]],
+        labels: dict[str, str],
     ) -> None:
         self._db = db
         self._queues = None if queues is None else list(queues)
-        self._types = list(types)
+        self._types = types
+        self._isolation_of = {name: isolation for isolation, names in types.items() for name in names}
+        self._surveyed: frozenset[Isolation] = frozenset()
         self._labels = labels
         self._lanes: list[Lane] = []
         self._delayed_due_at: float | None = None  # of the first delayed task, of any worker
         self._stale_at = 0.0
         self._turn = _FIRST
-        self._gave_last: dict[int, int] = {}  # by precedence
+        self._gave_last: dict[tuple[int, Isolation], int] = {}  # by precedence and isolation
         self._woken = False
         self.exhausted = False  # whether the last claim left nothing behind that could be claimed now
-        self.held_back = False  # whether it left what may be tried only once, and could not have started at once
+        self.held_back: set[Isolation] = set()  # where it left what may be tried only once, and could not start at once
 
     def refresh(self) -> None:
         """Something new may be there: survey before the next claim."""
@@ -67,45 +85,58 @@ class Claimer:
             dues.append(self._delayed_due_at)
         return min((due for due in dues if due > time.monotonic()), default=None)
 
-    async def claim(self, worker: Identity, *, most: int, now_startable: int) -> list[Row]:
-        """Claim up to ``most``; of tasks that have a single attempt only as many as can start now."""
+    async def claim(self, worker: Identity, rooms: Mapping[Isolation, Room]) -> list[Row]:
+        """Claim for each kind of isolation as many as it has room for; of tasks that have a single attempt only as many
+        as can start now."""
         woken, self._woken = self._woken, False
         # Only after a claim that left nothing behind: where there is a backlog, lanes further on have their turn, too.
-        if woken and self.exhausted:
-            first = await store.claim_first(
-                self._db,
-                worker,
-                queues=self._queues,
-                types=self._types,
-                labels=self._labels,
-                most=most,
-                startable=now_startable,
-            )
-            if first:
-                self.exhausted = False
-                return _once_first(first)
-        if time.monotonic() >= self._stale_at:
-            await self._survey()
+        if woken and self.exhausted and (first := await self._claim_first(worker, rooms)):
+            self.exhausted = False
+            return _once_first(first)
+        if time.monotonic() >= self._stale_at or not rooms.keys() <= self._surveyed:
+            await self._survey(frozenset(rooms))
         claimed: list[Row] = []
-        self.held_back = False
-        room = most
+        self.held_back = set()
+        left = {isolation: room.most for isolation, room in rooms.items()}
+        startable = {isolation: room.startable for isolation, room in rooms.items()}
         for _, group in groupby(self._lanes, key=lambda lane: lane.precedence):
-            lanes = self._in_turns([lane for lane in group if lane.due_at <= time.monotonic()])
-            if lanes:
-                claimed += await self._claim_from(worker, lanes, room - len(claimed), now_startable - len(claimed))
-            if self.held_back:  # what is claimed ahead of a lower priority would start before it
-                room = min(room, now_startable)
+            due = [lane for lane in group if lane.due_at <= time.monotonic()]
+            for isolation in rooms:
+                lanes = self._in_turns([lane for lane in due if lane.isolation == isolation])
+                if lanes and left[isolation] > 0:
+                    rows = await self._claim_from(worker, lanes, left[isolation], startable[isolation])
+                    left[isolation] -= len(rows)
+                    startable[isolation] -= len(rows)
+                    claimed += rows
+                if isolation in self.held_back:  # what is claimed ahead of a lower priority would start before it
+                    left[isolation] = min(left[isolation], startable[isolation])
             # Lower priorities come only when the higher ones have nothing left to give.
-            if len(claimed) >= room:
+            if max(left.values()) <= 0:
                 break
-        self.exhausted = len(claimed) < most
+        counts = Counter(self._isolation_of[row["task_type"]] for row in claimed)
+        self.exhausted = all(counts[isolation] < room.most for isolation, room in rooms.items())
         if self.exhausted:
             self.refresh()
         return claimed
 
+    async def _claim_first(self, worker: Identity, rooms: Mapping[Isolation, Room]) -> list[Row]:
+        """What is first now, in one round trip. One that fits any of the rooms: it does not tell them apart."""
+        return await store.claim_first(
+            self._db,
+            worker,
+            queues=self._queues,
+            types=self._types_of(rooms),
+            labels=self._labels,
+            most=min(room.most for room in rooms.values()),
+            startable=min(room.startable for room in rooms.values()),
+        )
+
+    def _types_of(self, kinds: Iterable[Isolation]) -> list[str]:
+        return [name for isolation in kinds for name in self._types[isolation]]
+
     def _in_turns(self, lanes: list[Lane]) -> list[Lane]:
         """From behind the lane that gave last: a worker that takes one at a time would never come to the others."""
-        return sorted(lanes, key=lambda lane: (lane.lane_id <= self._gave_last.get(lane.precedence, -1), lane.lane_id))
+        return sorted(lanes, key=lambda lane: (lane.lane_id <= self._gave_last.get(_turn_of(lane), -1), lane.lane_id))
 
     async def _claim_from(self, worker: Identity, lanes: list[Lane], most: int, now_startable: int) -> list[Row]:
         share = -(-most // len(lanes))
@@ -113,7 +144,8 @@ class Claimer:
         for lane in lanes:
             shares.append(max(0, min(share, now_startable)) if lane.only_once else share)
             if lane.only_once:
-                self.held_back = self.held_back or shares[-1] < share
+                if shares[-1] < share:
+                    self.held_back.add(lane.isolation)
                 now_startable -= shares[-1]
         if not any(shares):
             return []
@@ -123,20 +155,25 @@ class Claimer:
             lane = floors[row["lane_id"]]
             lane.run_at, lane.seq = max((lane.run_at, lane.seq), (row["run_at"], row["seq"]))
         if rows:
-            self._gave_last[rows[-1]["precedence"]] = rows[-1]["lane_id"]
+            self._gave_last[_turn_of(floors[rows[-1]["lane_id"]])] = rows[-1]["lane_id"]
         return _once_first(rows)
 
-    async def _survey(self) -> None:
+    async def _survey(self, kinds: frozenset[Isolation]) -> None:
+        """Look for lanes of these kinds of isolation alone: others, from which nothing can be claimed, may be many."""
         started = time.monotonic()
+        self._surveyed = kinds
         rows = await self._survey_after(_FIRST)
         if len(rows) == _LANES:
             # More lanes than one look sees: a second one goes on where the last stopped, so that each has its turn.
             further = await self._survey_after(max(self._turn, _key(rows[-1])))
             self._turn = _key(further[-1]) if len(further) == _LANES else _FIRST
             rows += further
+        unseen = [row["lane_id"] for row in rows if row["task_type"] is None]
+        late = await store.lane_types(self._db, unseen) if unseen else {}
         now = time.monotonic()
         self._lanes = [
             Lane(
+                self._isolation_of[row["task_type"] or late[row["lane_id"]]],
                 row["precedence"],
                 row["lane_id"],
                 row["run_at"],
@@ -150,7 +187,12 @@ class Claimer:
 
     async def _survey_after(self, after: tuple[int, int]) -> list[Row]:
         rows = await store.survey(
-            self._db, queues=self._queues, types=self._types, labels=self._labels, after=after, most=_LANES
+            self._db,
+            queues=self._queues,
+            types=self._types_of(self._surveyed),
+            labels=self._labels,
+            after=after,
+            most=_LANES,
         )
         delayed = rows.pop() if rows and rows[-1]["lane_id"] is None else None
         self._delayed_due_at = None if delayed is None else time.monotonic() + delayed["wait_seconds"]
@@ -160,6 +202,10 @@ class Claimer:
 def _once_first(rows: list[Row]) -> list[Row]:
     """Those that have a single attempt start before those that were claimed together with them."""
     return sorted(rows, key=lambda row: row["max_attempts"] > 1)
+
+
+def _turn_of(lane: Lane) -> tuple[int, Isolation]:
+    return lane.precedence, lane.isolation
 
 
 def _key(row: Row) -> tuple[int, int]:

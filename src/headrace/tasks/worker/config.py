@@ -7,6 +7,7 @@ from pathlib import Path
 from tempfile import gettempdir
 
 from headrace.cpus import available_cpus
+from headrace.tasks.registry import Isolation
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +19,9 @@ class WorkerConfig:
     labels: Mapping[str, str] = field(default_factory=dict)
     """What this worker has to offer; tasks that ask for it come here."""
     concurrency: int = 50
-    """Tasks at the same time."""
+    """Async handlers at the same time."""
+    threads: int | None = None
+    """Handlers in threads at the same time; None is as many as ``concurrency``."""
     lease: timedelta = timedelta(seconds=15)
     """Silent for longer, it is given up, and its tasks go to others."""
     poll_every: timedelta = timedelta(seconds=1)
@@ -45,10 +48,22 @@ class WorkerConfig:
     def __post_init__(self) -> None:
         if self.concurrency < 1:
             raise ValueError("concurrency must be at least 1")
+        if self.children < 1 or (self.threads is not None and self.threads < 1):
+            raise ValueError("threads and children must be at least 1")
         if self.most_unwritten < 1:
             raise ValueError("most_unwritten must be at least 1")
         if self.lease < timedelta(milliseconds=300):
             raise ValueError("a lease under 300 ms would be lost by a pause of the interpreter")
+
+    def slots(self, isolation: Isolation) -> int:
+        """How many handlers of this kind run at once."""
+        match isolation:
+            case "async":
+                return self.concurrency
+            case "thread":
+                return self.threads or self.concurrency
+            case "process":
+                return self.children
 
     @property
     def beat_every(self) -> timedelta:

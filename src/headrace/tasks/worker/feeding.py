@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import aclosing, suppress
 
 from headrace import logs
@@ -10,12 +10,12 @@ from headrace.database import Database, Row
 from headrace.errors import HeadraceError, Unavailable
 from headrace.tasks.errors import WorkerGone
 from headrace.tasks.model import Claimed
-from headrace.tasks.registry import Registry
+from headrace.tasks.registry import Isolation
 from headrace.tasks.worker import store
-from headrace.tasks.worker.claiming import Claimer
+from headrace.tasks.worker.claiming import Claimer, Room
 from headrace.tasks.worker.config import WorkerConfig
-from headrace.tasks.worker.load import Load
 from headrace.tasks.worker.lost_replies import LostReplies
+from headrace.tasks.worker.slots import Load, Slots
 from headrace.tasks.worker.store import Identity
 from headrace.tasks.worker.writing import WriteBehind
 
@@ -32,22 +32,20 @@ class Feeder:
     def __init__(
         self,
         db: Database,
-        registry: Registry,
         config: WorkerConfig,
         *,
         load: Load,
         ends: WriteBehind,
-        arrived: Callable[[], None],
         gone: Callable[[], None],
     ) -> None:
         self._db = db
         self._config = config
         self._load = load
         self._ends = ends
-        self._arrived = arrived
         self._gone = gone
-        self._claimer = Claimer(db, queues=config.queues, types=registry.names, labels=dict(config.labels))
-        self._seconds = 1.0  # that a handler takes, smoothed; slow until it is known better
+        types = {slots.isolation: slots.types for slots in load}
+        self._claimer = Claimer(db, queues=config.queues, types=types, labels=dict(config.labels))
+        self._full: frozenset[Isolation] = frozenset()  # kinds that had no slot free when it went to rest
         self._asleep = False
         self._patience = _FIRST_PATIENCE_S
         self._busy_since: float | None = None
@@ -67,53 +65,65 @@ class Feeder:
         self.room.set()
         self._woken.set()
 
-    def learn(self, seconds: float) -> None:
-        """Learn how long handlers take."""
-        self._seconds += 0.02 * (seconds - self._seconds)
+    def freed(self, slots: Slots | None = None) -> None:
+        """Something is over or has started, in these slots: there may be room for more."""
+        self.room.set()
+        if slots is not None and slots.isolation in self._full:
+            self._claimer.refresh()
+            self._woken.set()
 
-    @property
-    def _startable(self) -> int:
+    def _startable(self, slots: Slots) -> int:
         if self._ends.full:  # nothing starts before something is written
             return 0
-        return max(0, self._config.concurrency - len(self._load))
+        return max(0, slots.size - len(slots))
 
-    @property
-    def _wanted(self) -> int:
+    def _room(self, slots: Slots) -> Room:
         """How many to take now: what starts at once, and what will have started before the next claim is back."""
-        ahead = self._config.concurrency * self._config.ahead.total_seconds() / max(self._seconds, 1e-6)
-        target = min(self._config.most_prefetched, self._config.concurrency + int(ahead))
-        taken_on = len(self._load)
+        ahead = slots.size * self._config.ahead.total_seconds() / max(slots.task_seconds, 1e-6)
+        target = min(self._config.most_prefetched, slots.size + int(ahead))
+        taken_on, startable = len(slots), self._startable(slots)
         # Not before half is gone: small claims cost as much as large ones.
-        return min(self._config.batch, target - taken_on) if taken_on <= target // 2 or self._startable else 0
+        wanted = min(self._config.batch, target - taken_on) if taken_on <= target // 2 or startable else 0
+        return Room(wanted, startable)
+
+    def _rooms(self) -> dict[Isolation, Room]:
+        rooms = {slots.isolation: self._room(slots) for slots in self._load}
+        return {isolation: room for isolation, room in rooms.items() if room.most > 0}
 
     async def run(self) -> None:
         while True:
             self.room.clear()
             worker = self.worker
-            if worker is None or self._stopping or (wanted := self._wanted) <= 0:
+            if worker is None or self._stopping or not (rooms := self._rooms()):
                 await self.room.wait()
                 continue
             self._woken.clear()
             async with self._claiming:
-                taken = await self._claim(worker, wanted)
+                taken = await self._claim(worker, rooms)
             if taken is None:
                 await asyncio.sleep(0.3)
-            elif taken < wanted and self._claimer.exhausted:
-                await self._pause(worker, taken)
+            elif self._claimer.exhausted:
+                await self._pause(worker, rooms.keys(), taken)
 
-    async def _pause(self, worker: Identity, taken: int) -> None:
+    async def _pause(self, worker: Identity, asked: Collection[Isolation], taken: int) -> None:
         """Nothing more can be taken now: until one of ours is over, or until there is something else."""
-        if self._claimer.held_back and self._startable == 0:
+        full = self._load.slots.keys() - asked
+        if full & self._rooms().keys():  # there is room in them by now
+            return
+        held_back = {kind for kind in self._claimer.held_back if self._startable(self._load.slots[kind]) == 0}
+        self._full = frozenset(full | held_back)
+        if len(self._full) == len(self._load.slots):
             await self.room.wait()
         elif not (self._claimer.held_back and taken):
             await self._rest(worker)
+        self._full = frozenset()
 
-    async def _claim(self, worker: Identity, wanted: int) -> int | None:
+    async def _claim(self, worker: Identity, rooms: Mapping[Isolation, Room]) -> int | None:
         """Claim tasks ahead of their start; gives how many, None if that did not work."""
         try:
             rows = await self._lost_replies.find(worker)
             if not rows:
-                rows = await self._claimer.claim(worker, most=wanted, now_startable=self._startable)
+                rows = await self._claimer.claim(worker, rooms)
                 self._lost_replies.note(rows)
         except WorkerGone:
             self.worker = None
@@ -134,8 +144,7 @@ class Feeder:
         if self._stopping or worker is not self.worker:
             self._to_cancel += await self._unclaim(worker, tasks)
             return
-        self._load.prefetched.extend(tasks)
-        self._arrived()
+        self._load.add(tasks)
         await asyncio.sleep(0)  # they begin before anything else is asked for
         await self._note_busy(worker)
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from headrace.figures import OTHER, Figure, Histogram, Kind
 from headrace.tasks.model import Ending, Outcome
+from headrace.tasks.worker.slots import Load
 
 MOST_TYPES = 200
 # From a no-op to an hour; what takes longer is above the last.
@@ -110,11 +111,19 @@ def blocked_figure(ends: int) -> Figure:
     )
 
 
-def slots_figure(total: int, busy: int, prefetched: int) -> Figure:
+def slots_figure(load: Load) -> Figure:
     return Figure(
         "headrace_worker_process_slots",
-        "Tasks that this worker process can run at once, and how many it runs; prefetched ones are claimed and have "
-        "not begun.",
-        ("state",),
-        {("total",): total, ("busy",): busy, ("prefetched",): prefetched},
+        "Tasks that this worker process can run at once, by isolation (async, thread, process), and how many it runs; "
+        "prefetched ones are claimed and have not begun.",
+        ("isolation", "state"),
+        {
+            (slots.isolation, state): count
+            for slots in load
+            for state, count in (
+                ("total", slots.size),
+                ("busy", slots.running),
+                ("prefetched", len(slots.prefetched)),
+            )
+        },
     )

@@ -13,7 +13,7 @@ from headrace import logs
 from headrace.database import DatabaseConfig, connect_alone
 from headrace.errors import HeadraceError
 from headrace.tasks.worker import store
-from headrace.tasks.worker.store import Identity
+from headrace.tasks.worker.store import Counts, Identity
 
 log = logs.get(__name__)
 
@@ -27,12 +27,12 @@ class Heartbeat:
     """
 
     def __init__(
-        self, config: DatabaseConfig, worker: Identity, lease: timedelta, figures: Callable[[], tuple[int, int]]
+        self, config: DatabaseConfig, worker: Identity, lease: timedelta, counts: Callable[[], Counts]
     ) -> None:
         self._config = config.for_role("heartbeat")
         self._worker = worker
         self._lease = lease.total_seconds()
-        self._figures = figures
+        self._counts = counts
         self._stop = threading.Event()
         self._seen = time.monotonic()
         self.margin = lease / 5  # for what runs to stop before the lease ends
@@ -79,7 +79,9 @@ class Heartbeat:
                 return
             sent = time.monotonic()
             # A line on which no answer comes is given up soon: the next connection may find another host.
-            beat = await connection.fetchval(store.BEAT, self._worker.number, *self._figures(), timeout=self._lease / 3)
+            beat = await connection.fetchval(
+                store.BEAT, self._worker.number, *store.beat_arguments(self._counts()), timeout=self._lease / 3
+            )
             if beat is None:
                 self.given_up = True
                 return

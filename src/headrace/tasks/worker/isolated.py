@@ -43,7 +43,7 @@ class Isolated:
 
     async def _in_thread(self, run: "Run", reporter: Reporter) -> Any:
         if self._threads is None:
-            self._threads = Threads(self._config.concurrency)
+            self._threads = Threads(self._config.slots("thread"))
         payload = run.task_type.check_payload(run.claimed.payload)
         loop = asyncio.get_running_loop()
         work = asyncio.ensure_future(

@@ -4,7 +4,6 @@ import asyncio
 import os
 import socket
 import time
-from collections import deque
 from contextlib import suppress
 
 from headrace import ids, logs
@@ -26,12 +25,12 @@ from headrace.tasks.worker.feeding import Feeder
 from headrace.tasks.worker.figures import Figures, blocked_figure, slots_figure
 from headrace.tasks.worker.heartbeat import Heartbeat
 from headrace.tasks.worker.isolated import Isolated
-from headrace.tasks.worker.load import Load
 from headrace.tasks.worker.reporting import LeaseReporter
 from headrace.tasks.worker.result_files import ResultStore
 from headrace.tasks.worker.runs import Run, StopReason, ending_when_stopped, execute
+from headrace.tasks.worker.slots import Load, Slots
 from headrace.tasks.worker.starts import Starts
-from headrace.tasks.worker.store import Identity
+from headrace.tasks.worker.store import Counts, Identity
 from headrace.tasks.worker.writing import WriteBehind
 
 log = logs.get(__name__)
@@ -66,9 +65,8 @@ class Worker:
         self.figures = Figures(registry.names)
         self._writer = Writer(db, registry, followers, wrote=self.figures.wrote)
         self._isolated = Isolated(config)
-        self._load = Load()
+        self._load = Load(config, registry)
         self._stopping = False
-        self._idle: deque[asyncio.Future[None]] = deque()
         self._settled = asyncio.Event()
         self._runners: set[asyncio.Task[None]] = set()
         self._closed = False
@@ -87,11 +85,9 @@ class Worker:
         self._heartbeat: Heartbeat
         self._feeder = Feeder(
             db,
-            registry,
             config,
             load=self._load,
             ends=self._ends,
-            arrived=self._wake_runners,
             gone=self._given_up,
         )
         self._reporter: LeaseReporter
@@ -109,8 +105,12 @@ class Worker:
 
     def read_figures(self) -> list[Figure]:
         """What this worker does and has done, for `/metrics`."""
-        slots = slots_figure(self._config.concurrency, len(self._load.runs), len(self._load.prefetched))
-        return [*self.figures.read(), slots, blocked_figure(self.blocked_ends), *self._reaper.read_figures()]
+        return [
+            *self.figures.read(),
+            slots_figure(self._load),
+            blocked_figure(self.blocked_ends),
+            *self._reaper.read_figures(),
+        ]
 
     # -- life
 
@@ -168,8 +168,9 @@ class Worker:
             ]
             if self._config.listen:
                 loops.append(group.create_task(self._feeder.listen(), name="listen"))
-            for _ in range(self._config.concurrency):
-                self._add_runner()
+            for slots in self._load:
+                for _ in range(slots.size):
+                    self._add_runner(slots)
             await stop.wait()
             await self._wind_down()
             for task in loops:
@@ -197,14 +198,11 @@ class Worker:
                 host=socket.gethostname(),
                 pid=os.getpid(),
                 queues=config.queues,
-                types=self._registry.names,
                 labels=dict(config.labels),
-                concurrency=config.concurrency,
+                slots=[(slots.isolation, slots.size, slots.types) for slots in self._load],
                 lease=config.lease,
             )
-        self._heartbeat = Heartbeat(
-            self._db.config, self.identity, config.lease, lambda: (len(self._load.runs), self.figures.finished)
-        )
+        self._heartbeat = Heartbeat(self._db.config, self.identity, config.lease, self._counts)
         self._heartbeat.start()
         self._reporter = LeaseReporter(
             self._db, self.identity, self._registry, self._followers, self._writer, config, self._results
@@ -243,9 +241,9 @@ class Worker:
     def _given_up(self) -> None:
         self._heartbeat.given_up = True  # the next tick sees it
 
-    def _add_runner(self) -> None:
+    def _add_runner(self, slots: Slots) -> None:
         # Not in the group, which waits for all of its own: a handler may never end.
-        runner = asyncio.create_task(self._run_tasks(), name="run")
+        runner = asyncio.create_task(self._run_tasks(slots), name="run")
         self._runners.add(runner)
         runner.add_done_callback(self._runner_ended)
 
@@ -259,17 +257,17 @@ class Worker:
         """A runner that dies takes the worker down, as any other loop does."""
         await self._fell
 
-    async def _run_tasks(self) -> None:
+    async def _run_tasks(self, slots: Slots) -> None:
         me = asyncio.current_task()
         assert me is not None
         turns = 0
         while True:
-            while not self._load.prefetched or self._ends.full:
-                self._feeder.room.set()
-                self._idle.append(waiting := asyncio.get_running_loop().create_future())
+            while not slots.prefetched or self._ends.full:
+                self._feeder.freed(slots)
+                slots.idle.append(waiting := asyncio.get_running_loop().create_future())
                 await waiting
-            claimed = self._load.prefetched.popleft()
-            self._feeder.room.set()
+            claimed = slots.prefetched.popleft()
+            self._feeder.freed()
             run = self._begin(claimed, me)
             ending = await execute(run, self._reporter, self._isolated, self._config)
             if run.abandoned or self._closed:
@@ -282,13 +280,6 @@ class Worker:
             if turns % _TURNS == 0:
                 await asyncio.sleep(0)
 
-    def _wake_runners(self) -> None:
-        # Only as many as there is work for: waking a hundred for one task would keep that one waiting.
-        for _ in range(min(len(self._load.prefetched), len(self._idle))):
-            waiting = self._idle.popleft()
-            if not waiting.done():
-                waiting.set_result(None)
-
     def _begin(self, claimed: Claimed, me: "asyncio.Task[None]") -> Run:
         task_type = self._registry.get(claimed.task_type)
         facts = Facts(claimed, task_type.steps, self._config.scratch, stop := asyncio.Event())
@@ -297,14 +288,13 @@ class Worker:
         # It may have waited behind slow ones; its deadline counts from here, or from when it has a process.
         run.begin()
         run.waiting = task_type.isolation == "process"
-        self._load.runs[claimed.seq, claimed.attempt] = run
+        self._load.begin(run)
         self.figures.began(claimed.task_type)
         return run
 
     def _over(self, run: Run, ending: Ending | None) -> None:
-        del self._load.runs[run.claimed.seq, run.claimed.attempt]
         took = time.monotonic() - run.started
-        self._feeder.learn(took)
+        self._load.end(run, took)
         self.figures.ended(run.claimed.task_type, took)
         if ending is None or run.reason is StopReason.LEASE_LOST:
             self._settled.set()
@@ -315,8 +305,9 @@ class Worker:
 
     def _on_written(self) -> None:
         self._settled.set()
-        self._feeder.room.set()
-        self._wake_runners()
+        self._feeder.freed()
+        for slots in self._load:
+            slots.wake_runners()
 
     async def _watch_runs(self) -> None:
         """Watch the lease and the deadlines by our own clock. It awaits nothing else: a database that does not answer
@@ -343,6 +334,10 @@ class Worker:
         for run in list(self._load.runs.values()):
             run.lose_lease(self._heartbeat.margin)
 
+    def _counts(self) -> Counts:
+        """For the heartbeat, in its thread."""
+        return Counts({slots.isolation: slots.running for slots in self._load}, self.figures.finished)
+
     async def _enter_again(self) -> None:
         """Become another worker after the lease was lost, as soon as the database answers."""
         while True:
@@ -366,7 +361,7 @@ class Worker:
         self._runners.discard(run.task)
         self.left.add(run.task)
         self._over(run, ending_when_stopped(run))
-        self._add_runner()
+        self._add_runner(self._load.of(run.claimed.task_type))
 
     async def _poll_cancels(self) -> None:
         while True:
@@ -388,5 +383,5 @@ class Worker:
             if run.claimed.seq in seqs:
                 run.ask_to_stop(StopReason.CANCELED)
         for each in [each for each in self._load.prefetched if each.seq in seqs]:
-            self._load.prefetched.remove(each)
+            self._load.remove(each)
             self._ends.add(Ending(each, Outcome.CANCELED))

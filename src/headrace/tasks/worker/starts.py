@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 
 from headrace import logs
 from headrace.errors import HeadraceError, Unavailable
-from headrace.tasks.worker.load import Load
 from headrace.tasks.worker.reporting import LeaseReporter
 from headrace.tasks.worker.runs import Run
+from headrace.tasks.worker.slots import Load
 
 log = logs.get(__name__)
 

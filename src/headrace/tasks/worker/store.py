@@ -1,6 +1,6 @@
 """The worker's SQL. Every write names worker, seq and attempt: what is no longer ours changes nothing."""
 
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -11,6 +11,7 @@ from headrace.database import Database, Row, Tx
 from headrace.errors import Unavailable
 from headrace.tasks.errors import LeaseLost, WorkerGone
 from headrace.tasks.model import FIRST_STATUS, Claimed, Ending, Outcome
+from headrace.tasks.registry import Isolation
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,8 +23,8 @@ class Identity:
 
 
 REGISTER = """
-INSERT INTO headrace.workers (id, host, pid, queues, types, labels, concurrency, lease)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+INSERT INTO headrace.workers (id, host, pid, queues, types, labels, concurrency, lease, slots)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
 RETURNING number
 """
 
@@ -35,22 +36,40 @@ async def register(
     host: str,
     pid: int,
     queues: Sequence[str] | None,
-    types: Sequence[str],
     labels: dict[str, str],
-    concurrency: int,
+    slots: Sequence[tuple[Isolation, int, Sequence[str]]],
     lease: timedelta,
 ) -> Identity:
     queue_names = None if queues is None else list(queues)
-    number = await tx.fetchval(REGISTER, worker_id, host, pid, queue_names, list(types), labels, concurrency, lease)
+    kinds = {isolation: {"slots": size, "running": 0, "types": list(names)} for isolation, size, names in slots}
+    types = sorted(name for _, _, names in slots for name in names)
+    total = sum(size for _, size, _ in slots)
+    number = await tx.fetchval(REGISTER, worker_id, host, pid, queue_names, types, labels, total, lease, kinds)
     return Identity(number, worker_id)
 
 
 # A lease that is over is over, also while nobody has noticed: the reaper may be at work on what was held.
 BEAT = """
-UPDATE headrace.workers SET heartbeat_at = now(), running = $2, finished = $3
+UPDATE headrace.workers
+SET heartbeat_at = now(), running = $2, finished = $3, slots = (
+  SELECT coalesce(jsonb_object_agg(kind.key, kind.value || jsonb_build_object('running', $4::jsonb -> kind.key)), '{}')
+  FROM jsonb_each(slots) AS kind
+)
 WHERE number = $1 AND ended_at IS NULL AND heartbeat_at + lease >= now()
 RETURNING number
 """
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """What a worker says with each heartbeat."""
+
+    running: Mapping[Isolation, int]
+    finished: int
+
+
+def beat_arguments(counts: Counts) -> tuple[object, ...]:
+    return sum(counts.running.values()), counts.finished, counts.running
 
 
 SET_ASLEEP = "UPDATE headrace.workers SET asleep = $2 WHERE number = $1 AND asleep <> $2"
@@ -82,10 +101,11 @@ async def say_stopped(db: Database, worker: Identity) -> bool:
 
 # The row without a lane has the time of the next delayed task, of any worker.
 SURVEY = """
-SELECT precedence, lane_id, run_at, seq, only_once, wait_seconds
+SELECT precedence, lane_id, run_at, seq, only_once, wait_seconds,
+       (SELECT known.task_type FROM headrace.task_lanes AS known WHERE known.id = lane_id) AS task_type
 FROM headrace.survey_lanes($1, $2, $3, $4, $5, $6)
 UNION ALL
-SELECT NULL, NULL, run_at, seq, NULL, extract(epoch FROM run_at - now())::double precision
+SELECT NULL, NULL, run_at, seq, NULL, extract(epoch FROM run_at - now())::double precision, NULL
 FROM (SELECT run_at, seq FROM headrace.task_queue WHERE delayed ORDER BY run_at, seq LIMIT 1) AS first_delayed
 """
 
@@ -100,6 +120,14 @@ async def survey(
     most: int,
 ) -> list[Row]:
     return await db.fetch_alone(SURVEY, queues, types, labels, *after, most)
+
+
+LANE_TYPES = "SELECT id, task_type FROM headrace.task_lanes WHERE id = ANY ($1)"
+
+
+async def lane_types(db: Database, lanes: Sequence[int]) -> dict[int, str]:
+    """The task types of lanes that were committed during the survey: its function saw them, the statement did not."""
+    return {row["id"]: row["task_type"] for row in await db.fetch_alone(LANE_TYPES, lanes)}
 
 
 CLAIM = "SELECT * FROM headrace.claim_tasks($1, $2, $3, $4, $5, $6, $7)"

@@ -1,0 +1,1 @@
+ALTER TABLE headrace.workers DROP COLUMN slots;

@@ -1,0 +1,99 @@
+"""What a worker has taken on: the slots of each kind of isolation, and what its feeder, runners and writer share.
+
+A task is claimed only when what it runs in is free. So tasks that wait for a child process take no place from those
+that run on the event loop.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Iterable, Iterator
+from itertools import chain
+
+from headrace.tasks.model import Claimed
+from headrace.tasks.registry import Isolation, Registry
+from headrace.tasks.worker.config import WorkerConfig
+from headrace.tasks.worker.runs import Run
+
+
+class Slots:
+    """The slots of one kind of isolation: what is prefetched for them, what runs in them, and which runners wait."""
+
+    def __init__(self, isolation: Isolation, size: int, types: Iterable[str]) -> None:
+        self.isolation = isolation
+        self.size = size
+        self.types = sorted(types)
+        self.prefetched: deque[Claimed] = deque()
+        self.idle: deque[asyncio.Future[None]] = deque()
+        self.running = 0
+        self.task_seconds = 1.0  # that a handler takes, smoothed; slow until it is known better
+
+    def __len__(self) -> int:
+        return len(self.prefetched) + self.running
+
+    def learn(self, seconds: float) -> None:
+        """Learn how long handlers take."""
+        self.task_seconds += 0.02 * (seconds - self.task_seconds)
+
+    def wake_runners(self) -> None:
+        # Only as many as there is work for: waking a hundred for one task would keep that one waiting.
+        for _ in range(min(len(self.prefetched), len(self.idle))):
+            waiting = self.idle.popleft()
+            if not waiting.done():
+                waiting.set_result(None)
+
+
+class Load:
+    """The slots of a worker, and what runs in them. What is over belongs to ``WriteBehind``."""
+
+    def __init__(self, config: WorkerConfig, registry: Registry) -> None:
+        types: dict[Isolation, list[str]] = {}
+        for name in registry.names:
+            types.setdefault(registry.get(name).isolation, []).append(name)
+        # Without a type it stays a worker that beats, reaps, and shows its slots.
+        self.slots = {kind: Slots(kind, config.slots(kind), names) for kind, names in types.items()} or {
+            "async": Slots("async", config.slots("async"), ())
+        }
+        self._by_type = {name: slots for slots in self.slots.values() for name in slots.types}
+        # By claim, not by task: after a lost lease the next attempt may begin here before the last one has stopped.
+        self.runs: dict[tuple[int, int], Run] = {}
+
+    def __iter__(self) -> Iterator[Slots]:
+        return iter(self.slots.values())
+
+    def of(self, task_type: str) -> Slots:
+        return self._by_type[task_type]
+
+    @property
+    def size(self) -> int:
+        return sum(slots.size for slots in self)
+
+    @property
+    def prefetched(self) -> list[Claimed]:
+        """What is claimed and has not started."""
+        return list(chain.from_iterable(slots.prefetched for slots in self))
+
+    def begin(self, run: Run) -> None:
+        self.runs[run.claimed.seq, run.claimed.attempt] = run
+        self.of(run.claimed.task_type).running += 1
+
+    def end(self, run: Run, seconds: float) -> None:
+        del self.runs[run.claimed.seq, run.claimed.attempt]
+        slots = self.of(run.claimed.task_type)
+        slots.running -= 1
+        slots.learn(seconds)
+
+    def add(self, tasks: Iterable[Claimed]) -> None:
+        for each in tasks:
+            self.of(each.task_type).prefetched.append(each)
+        for slots in self:
+            slots.wake_runners()
+
+    def remove(self, task: Claimed) -> None:
+        self.of(task.task_type).prefetched.remove(task)
+
+    def drop_prefetched(self) -> list[Claimed]:
+        """What has not started, which is nobody's business here any more."""
+        dropped = self.prefetched
+        for slots in self:
+            slots.prefetched.clear()
+        return dropped
