@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 import asyncpg
 import orjson
 
-from headrace import hosts, logs
+from headrace import clock, hosts, logs
 from headrace.errors import Invalid, Unavailable
 
 log = logs.get(__name__)
@@ -242,7 +242,7 @@ class Database:
                 connect=cast("Any", _connect_for_pool),
                 min_size=config.pool_min,
                 max_size=config.pool_max,
-                init=_teach_json,
+                init=_prepare,
                 reset=_leave_as_it_is,
                 **_arguments(config),
             )
@@ -417,7 +417,7 @@ async def connect_alone(config: DatabaseConfig) -> AsyncIterator["asyncpg.Connec
     except Exception as exc:
         raise _why_not(config, exc) from exc
     try:
-        await _teach_json(connection)
+        await _prepare(connection)
         yield connection
     except _LOST as exc:
         raise DatabaseUnavailable from exc
@@ -492,6 +492,12 @@ def _is_open(connection: _Connection) -> bool:
 async def _leave_as_it_is(_: "asyncpg.Connection[Any]") -> None:
     """What a session would be cleaned of is not there: settings and locks end with their transaction, and listening has
     a connection of its own. The cleaning would cost a round trip for every transaction."""
+
+
+async def _prepare(connection: "asyncpg.Connection[Any]") -> None:
+    await _teach_json(connection)
+    asked_at = clock.ticks()
+    clock.measure(await connection.fetchval("SELECT clock_timestamp()"), asked_at=asked_at)
 
 
 async def _teach_json(connection: "asyncpg.Connection[Any]") -> None:

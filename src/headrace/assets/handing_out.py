@@ -2,9 +2,9 @@
 
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
-from headrace import audit
+from headrace import audit, clock
 from headrace.access import Caller, Scope
 from headrace.assets import links
 from headrace.assets.content import OCTETS, Content, download_name
@@ -74,14 +74,14 @@ async def get_result(tx: Tx, caller: Caller, task_id: str) -> Result:
 
 
 def grant(files: Files, target: Target, row_id: str, *, expires_in: timedelta | None, inline: bool) -> Grant:
-    until = datetime.now(UTC) + (expires_in or files.config.link_lifetime)
+    until = clock.now() + (expires_in or files.config.link_lifetime)
     return Grant(target, row_id, until.replace(microsecond=0), inline=inline)
 
 
 def url_of(files: Files, content: Content, given: Grant) -> str:
     """The storage's own link where it has one and clients reach it, else ours."""
     if files.config.links == "storage":
-        left = given.expires_at - datetime.now(UTC)
+        left = given.expires_at - clock.now()
         if (url := files.storage.link(content.name, expires_in=left, headers=content.headers())) is not None:
             return url
     return f"{files.public_url}/v1/content/{links.seal(files.link_key, given)}"

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 
+from headrace import clock
 from headrace.assets.errors import LinkInvalid
 
 _MAC = 16
@@ -81,7 +82,6 @@ def unseal(key: bytes, token: str, *, now: float | None = None) -> Grant:
         grant = Grant(Target(text[0]), row_id, datetime.fromtimestamp(int(seconds), tz=UTC), inline=text[1] == "i")
     except (binascii.Error, ValueError, UnicodeDecodeError):
         raise LinkInvalid from None
-    # The clock of the process: a link is signed and read by APIs, and the database is not asked for what is over.
-    if grant.expires_at.timestamp() <= (time.time() if now is None else now):
+    if grant.expires_at.timestamp() <= (clock.now().timestamp() if now is None else now):
         raise LinkInvalid
     return grant

@@ -11,10 +11,10 @@ import shutil
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 
-from headrace import logs
+from headrace import clock, logs
 from headrace.assets.errors import SweepRefused
 from headrace.assets.model import Asset, Kind
 from headrace.assets.service import Files, tell_deleted
@@ -47,7 +47,7 @@ async def sweep(files: Files, db: Database, *, older_than: timedelta = timedelta
     """One look at everything stored, and at the rows that were not looked at for longest."""
     swept = Swept()
     await _check_rows(files, db, swept)  # first: where rows and bytes do not fit at all, nothing is removed
-    line = datetime.now(UTC) - older_than
+    line = clock.now() - older_than
     for kind in Kind:
         async for batch in files.storage.list_objects(kind):
             old = {each.name.removeprefix(f"{kind}/"): each.size for each in batch if each.modified_at <= line}

@@ -6,9 +6,9 @@ run goes on where the last one stopped. What it did stands in ``headrace.retenti
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, datetime, timedelta
 
-from headrace import logs
+from headrace import clock, logs
 from headrace.audit import Who
 from headrace.database import Database, DatabaseConfig, Tx
 from headrace.errors import HeadraceError
@@ -89,7 +89,7 @@ async def due_months(
         partitions = await store.list_partitions(tx)
     due = {archive.period for archive in open_}
     if keep is not None:
-        line = (now or datetime.now(UTC)) - keep
+        line = (now or clock.now()) - keep
         due |= {
             partition.period
             for partition in partitions

@@ -3,9 +3,10 @@
 A schedule runs with the rights of its owner, who is asked again each time it fires.
 """
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from itertools import islice, pairwise
 
+from headrace import clock
 from headrace.access import Caller, Scope
 from headrace.database import Tx
 from headrace.schedules.due import Rhythm
@@ -44,7 +45,7 @@ def _check_pause(caps: Caps, spec: ScheduleSpec) -> None:
     if not spec.is_recurring:
         return
     rhythm = Rhythm(spec.cron, spec.interval, spec.timezone)
-    times = islice(rhythm.times(rhythm.first(datetime.now(UTC))), _TIMES if spec.cron else 2)
+    times = islice(rhythm.times(rhythm.first(clock.now())), _TIMES if spec.cron else 2)
     if min((later - earlier for earlier, later in pairwise(times)), default=caps.schedule_interval) < (
         caps.schedule_interval
     ):

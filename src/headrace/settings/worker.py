@@ -13,14 +13,14 @@ class WorkerSettings(Group):
     title: ClassVar[str] = "Worker"
 
     worker_concurrency: Annotated[int, Field(ge=1, le=10_000)] = setting(
-        "Tasks with `async def` handlers that one worker process runs at the same time.", 50
+        "Tasks with async handlers that one worker process runs at the same time.", 50
     )
     worker_threads: Annotated[int, Field(ge=1, le=10_000)] | None = setting(
-        "Tasks with `def` handlers, in threads, at the same time. Unset, as many as `HEADRACE_WORKER_CONCURRENCY`.",
+        "Tasks with handlers in threads at the same time. Unset, as many as async ones.",
         None,
     )
     worker_processes: Annotated[int, Field(ge=1, le=1_000)] | None = setting(
-        'Tasks with `isolation="process"` at the same time, each in a child process. Unset, one for each processor.',
+        "Tasks with handlers in child processes at the same time. Unset, one for each processor.",
         None,
     )
     worker_lease: Annotated[Duration, Field(ge=timedelta(seconds=1))] = setting(

@@ -8,8 +8,10 @@ import hashlib
 import hmac
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from urllib.parse import quote, urlsplit
+
+from headrace import clock
 
 _ALGORITHM = "AWS4-HMAC-SHA256"
 UNSIGNED = "UNSIGNED-PAYLOAD"
@@ -46,7 +48,7 @@ class Signer:
         now: datetime | None = None,
     ) -> str:
         """A URL that allows its holder this one request until it expires; with ``size``, of exactly that many bytes."""
-        at = now or datetime.now(UTC)
+        at = now or clock.now()
         url = self.url(key)
         signed = {"host": urlsplit(url).netloc} | ({} if size is None else {"content-length": str(size)})
         asked = {
@@ -66,7 +68,7 @@ class Signer:
         self, method: str, key: str, query: Mapping[str, str], payload: bytes | None, *, now: datetime | None = None
     ) -> dict[str, str]:
         """What a request carries to be let in. ``payload`` None: the body is not part of the signature."""
-        at = now or datetime.now(UTC)
+        at = now or clock.now()
         digest = UNSIGNED if payload is None else hashlib.sha256(payload).hexdigest()
         signed = {"host": urlsplit(self.endpoint).netloc, "x-amz-content-sha256": digest, "x-amz-date": _stamp(at)}
         if self.credentials.token is not None:

@@ -7,10 +7,11 @@ have any number of open tasks fills the queue of all.
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 import orjson
 
+from headrace import clock
 from headrace.access import Caller
 from headrace.database import Tx
 from headrace.tasks.catalog import Catalog, KnownType
@@ -84,7 +85,7 @@ def _check(caps: Caps, known: KnownType, spec: TaskSpec) -> None:
     if spec.timeout is not None:
         check_cap("timeout", spec.timeout, max(caps.timeout, timedelta(seconds=known.timeout_seconds or 0)))
     if spec.run_at is not None and spec.run_at.tzinfo is not None:
-        check_cap("delay", spec.run_at - datetime.now(UTC), caps.delay)
+        check_cap("delay", spec.run_at - clock.now(), caps.delay)
     if spec.payload:
         with suppress(TypeError):  # what is no JSON is refused as that
             check_cap("payload_bytes", len(orjson.dumps(spec.payload)), caps.payload_bytes)

@@ -48,7 +48,7 @@ class Submitter:
         self._followers = followers
         self._config = config or SubmitConfig()
         self._lanes: Lanes = {}
-        self._lanes_since = time.time()
+        self._lanes_since = time.monotonic()
         self._types: dict[str, KnownType] = {}
 
     @property
@@ -104,9 +104,9 @@ class Submitter:
     def _forget_old_lanes(self) -> None:
         """A lane without tasks is deleted a day after it was retired (headrace.retire_lanes): nobody may remember one
         for that long. And a limit key for each customer, say, adds up."""
-        if len(self._lanes) > _LANES_KEPT or time.time() - self._lanes_since > _LANES_KEPT_S:
+        if len(self._lanes) > _LANES_KEPT or time.monotonic() - self._lanes_since > _LANES_KEPT_S:
             self._lanes.clear()
-            self._lanes_since = time.time()
+            self._lanes_since = time.monotonic()
 
     async def is_metered(self, tx: Tx, type_name: str) -> bool:
         """Whether tasks of this type cost something: the database may refuse them after they were written."""

@@ -2,9 +2,10 @@
 
 import random
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, timedelta
 from email.utils import parsedate_to_datetime
 
+from headrace import clock
 from headrace.webhooks.config import RetrySchedule
 from headrace.webhooks.http.client import Reply
 from headrace.webhooks.model import DeliveryStatus
@@ -68,4 +69,4 @@ def _retry_after(text: str) -> timedelta | None:
         at = parsedate_to_datetime(text)
     except (ValueError, TypeError):
         return None
-    return (at if at.tzinfo else at.replace(tzinfo=UTC)) - datetime.now(UTC)
+    return (at if at.tzinfo else at.replace(tzinfo=UTC)) - clock.now()

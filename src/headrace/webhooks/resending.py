@@ -1,8 +1,8 @@
 """Deliveries by hand: look at them, send a test, send one again, send all again that failed."""
 
-from datetime import UTC, datetime
+from datetime import datetime
 
-from headrace import audit, ids
+from headrace import audit, clock, ids
 from headrace.access import Caller
 from headrace.audit import Action, Resource, ResourceType
 from headrace.database import Tx
@@ -60,7 +60,7 @@ async def send_test(tx: Tx, caller: Caller, endpoint_id: str) -> Delivery:
     endpoint = await _active(tx, caller, endpoint_id)
     data = {"endpoint_id": endpoint.id, "message": "This is a test. If you can read it, it works."}
     event = Event(TEST_EVENT, "webhook_endpoint", endpoint.id, data, user_id=endpoint.user_id)
-    body = fan_out.body_of(StoredEvent(0, event, datetime.now(UTC)))  # in no outbox: it is for one endpoint alone
+    body = fan_out.body_of(StoredEvent(0, event, clock.now()))  # in no outbox: it is for one endpoint alone
     delivery = await resending.insert_test(tx, endpoint.id, event_id=event.id, event_type=TEST_EVENT, body=body)
     await audit.record(tx, caller.who, Action.CREATED, _resource(delivery), data={"verb": "test"})
     await fan_out.wake_senders(tx)
@@ -84,7 +84,7 @@ async def resend_failed(
 ) -> int:
     """Send again what has failed for good since a time; gives how many, ``MOST_RESENT`` if there may be more."""
     endpoint = await _active(tx, caller, endpoint_id)
-    end = until or datetime.now(UTC)
+    end = until or clock.now()
     if since >= end:
         raise EndpointInvalid("The time to begin with must lie before the end.", field="since")
     resent = await resending.resend_failed(tx, endpoint.id, since=since, until=end, limit=MOST_RESENT)

@@ -1,11 +1,11 @@
 """Signatures by Standard Webhooks: id, time and body under each secret that is good now."""
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 
 from standardwebhooks import Webhook
 
-from headrace import __version__
+from headrace import __version__, clock
 from headrace.webhooks.secrets import Secret
 
 USER_AGENT = f"Headrace/{__version__}"
@@ -20,7 +20,7 @@ class Signer:
 
     def headers(self, event_id: str, body: str, *, now: datetime | None = None) -> dict[str, str]:
         """What is sent beside the body. The id is the event's: it stays the same from attempt to attempt."""
-        at = now or datetime.now(UTC)
+        at = now or clock.now()
         return {
             "Content-Type": "application/json",
             "User-Agent": USER_AGENT,

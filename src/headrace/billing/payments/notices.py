@@ -4,13 +4,13 @@ The time in the signature must be near ours: a notice that somebody kept is refu
 again at once it changes nothing, for the order's state decides (``settlement``).
 """
 
-import time
 from collections.abc import Mapping
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from headrace import clock
 from headrace.billing.payments.errors import NoticeForged, NoticeUnreadable
 from headrace.billing.payments.model import Refund, Trade
 
@@ -27,7 +27,7 @@ async def read_notice(
     stamp = headers.get("wechatpay-timestamp", "")
     if not stamp.isdecimal() or len(stamp) > 12:
         raise NoticeForged
-    if abs(int(stamp) - (time.time() if now is None else now)) > WINDOW.total_seconds():
+    if abs(int(stamp) - (clock.now().timestamp() if now is None else now)) > WINDOW.total_seconds():
         raise NoticeForged("This notice was signed too long ago, or in the future: are the clocks right?")
     if not await wechatpay.keys.verify(headers, body):
         raise NoticeForged

@@ -5,7 +5,7 @@ import time
 from base64 import b64decode
 from binascii import Error as Base64Error
 from collections.abc import Awaitable, Callable, Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from cryptography.exceptions import InvalidSignature
@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.x509 import load_pem_x509_certificate
 
-from headrace import logs
+from headrace import clock, logs
 from headrace.errors import HeadraceError
 
 log = logs.get(__name__)
@@ -74,12 +74,12 @@ class PlatformKeys:
 
     def _valid(self, serial: str) -> RSAPublicKey | None:
         key, until = self._keys.get(serial, (None, None))
-        return None if until is not None and until <= datetime.now(UTC) else key
+        return None if until is not None and until <= clock.now() else key
 
 
 def _read(pem: str) -> tuple[RSAPublicKey, datetime] | None:
     certificate = load_pem_x509_certificate(pem.encode())
     key: Any = certificate.public_key()
-    if not isinstance(key, RSAPublicKey) or certificate.not_valid_before_utc > datetime.now(UTC):
+    if not isinstance(key, RSAPublicKey) or certificate.not_valid_before_utc > clock.now():
         return None
     return key, certificate.not_valid_after_utc

@@ -7,7 +7,6 @@ logged.
 
 import asyncio
 import secrets
-import time
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any, Self, TypeVar
@@ -18,7 +17,7 @@ from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 from cryptography.hazmat.primitives.serialization import load_pem_public_key
 from wechatpayv3.utils import aes_decrypt, build_authorization, load_private_key, rsa_sign
 
-from headrace import logs
+from headrace import clock, logs
 from headrace.billing.payments.config import WeChatPayConfig
 from headrace.billing.payments.errors import WeChatPayMisconfigured, WeChatPayRefused, WeChatPayUnavailable
 from headrace.billing.payments.model import Order, PayMethod, Refund, RefundState, Trade, TradeState
@@ -116,7 +115,7 @@ class WeChatPay:
 
     def jsapi_parameters(self, prepay_id: str) -> dict[str, str]:
         """What `wx.requestPayment` in a mini-program is called with."""
-        stamp, nonce, package = str(int(time.time())), secrets.token_hex(16), f"prepay_id={prepay_id}"
+        stamp, nonce, package = str(int(clock.now().timestamp())), secrets.token_hex(16), f"prepay_id={prepay_id}"
         signature: str = rsa_sign(self._private_key, f"{self.config.app_id}\n{stamp}\n{nonce}\n{package}\n")
         return {
             "appId": self.config.app_id,

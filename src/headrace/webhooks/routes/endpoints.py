@@ -1,10 +1,11 @@
 """Making, reading and changing endpoints."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Annotated
 
 from fastapi import Depends, Query, Response
 
+from headrace import clock
 from headrace.access import AdminOnly, PreconditionFailed
 from headrace.database import Tx
 from headrace.edge.errors import InvalidCursor, InvalidIfMatch
@@ -221,7 +222,7 @@ async def get_endpoint_statistics(
     hours: Annotated[int, Query(ge=1, le=24 * 30, description="Over how many hours back from now.")] = 24,
 ) -> StatisticsOut:
     """Attempts, success rate and latency of the last hours, and how it fares now."""
-    since = datetime.now(UTC) - timedelta(hours=hours)
+    since = clock.now() - timedelta(hours=hours)
     async with db.transaction() as tx:
         return StatisticsOut.of(await service.get_statistics(tx, caller, endpoint_id, since=since))
 
