@@ -820,20 +820,25 @@ CREATE TABLE headrace.schema_definitions (
   checksum character(64) NOT NULL,
   applied_at timestamptz NOT NULL DEFAULT now(),
   revision integer NOT NULL DEFAULT 0,
+  text text,
+  former jsonb NOT NULL DEFAULT '[]'::jsonb,
   CONSTRAINT schema_definitions_pkey PRIMARY KEY (kind, name)
 );
 GRANT SELECT ON headrace.schema_definitions TO headrace_app;
 COMMENT ON TABLE headrace.schema_definitions IS 'Which functions, triggers and views; written by headrace migrate.';
+COMMENT ON COLUMN headrace.schema_definitions.former IS 'Replaced texts, each with the newest migration of its time.';
 
 CREATE TABLE headrace.schema_migrations (
   number integer NOT NULL,
   name varchar(64) NOT NULL,
   checksum character(64) NOT NULL,
   applied_at timestamptz NOT NULL DEFAULT now(),
+  needs integer NOT NULL DEFAULT 0,
   CONSTRAINT schema_migrations_pkey PRIMARY KEY (number)
 );
 GRANT SELECT ON headrace.schema_migrations TO headrace_app;
 COMMENT ON TABLE headrace.schema_migrations IS 'Which migrations this database has; written by headrace migrate.';
+COMMENT ON COLUMN headrace.schema_migrations.needs IS 'The migration that programs must know to run after this one.';
 
 CREATE TABLE headrace.sessions (
   id varchar(64) NOT NULL,

@@ -111,8 +111,10 @@ async def migrated(server: TestServer, template: str, make_database: MakeDatabas
 
 @pytest.fixture
 async def future(server: TestServer, migrated: Place) -> Place:
-    """A database that a newer program has migrated."""
+    """A database from which a newer program has removed something."""
     await server.run(
-        "INSERT INTO headrace.schema_migrations VALUES (9999, 'teleport', repeat('0', 64))", database=migrated.name
+        "INSERT INTO headrace.schema_migrations (number, name, checksum, needs)"
+        " VALUES (9999, 'teleport', repeat('0', 64), 9999)",
+        database=migrated.name,
     )
     return migrated

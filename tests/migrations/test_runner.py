@@ -11,8 +11,9 @@ import pytest
 
 from headrace import migrations
 from headrace.database import DatabaseConfig
-from headrace.migrations import definitions, runner, script
+from headrace.migrations import definitions, files, runner, script
 from headrace.migrations.definitions import Definition
+from headrace.migrations.schema_status import SchemaSquashed
 from tests.conftest import MakeDatabase, TestServer
 from tests.migrations.catalog import describe
 
@@ -70,17 +71,38 @@ async def test_a_database_that_has_everything_needs_no_rights_to_migrate(databas
     assert await migrations.migrate(DatabaseConfig(database_url, role="test"), lock_timeout=NOW) == []
 
 
-async def test_a_database_from_the_future_is_refused(
+NEWER = """
+INSERT INTO headrace.schema_migrations (number, name, checksum, needs)
+VALUES (9999, 'teleport', repeat('0', 64), {needs})
+"""
+
+
+async def test_a_newer_schema_that_only_adds_is_run_on_and_left_alone(
+    server: TestServer, make_database: MakeDatabase, template: str
+) -> None:  # W-19
+    """A crashed process of a release could not be started again beside the next one (`schema_too_new`)."""
+    name = await make_database(template)
+    await server.run(NEWER.format(needs=migrations.available()[-1].number), database=name)
+    before = await describe(config(server, name))
+    await migrations.verify_current(config(server, name))
+    assert await migrations.migrate(config(server, name), lock_timeout=NOW) == []
+    with pytest.raises(migrations.SchemaTooNew, match="only that one knows the way back"):
+        await migrations.roll_back(config(server, name), lock_timeout=NOW)
+    assert await describe(config(server, name)) == before
+
+
+async def test_a_newer_schema_that_has_removed_something_is_refused(
     server: TestServer, make_database: MakeDatabase, template: str
 ) -> None:
     name = await make_database(template)
-    await server.run("INSERT INTO headrace.schema_migrations VALUES (9999, 'teleport', repeat('0', 64))", database=name)
+    await server.run(NEWER.format(needs=9999), database=name)
     for verb in (
         migrations.verify_current(config(server, name)),
         migrations.migrate(config(server, name), lock_timeout=NOW),
-        migrations.roll_back(config(server, name), lock_timeout=NOW),
     ):
-        with pytest.raises(migrations.SchemaTooNew, match="9999_teleport"):
+        with pytest.raises(
+            migrations.SchemaTooNew, match="9999_teleport, which needs a program that knows migration 9999"
+        ):
             await verb
 
 
@@ -93,7 +115,7 @@ async def test_a_failing_migration_leaves_nothing_half_done(
     server: TestServer, make_database: MakeDatabase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     broken = migrations.Migration(1, "broken", "CREATE TABLE headrace.half (); SELECT 1/0;", "")
-    monkeypatch.setattr(runner, "available", lambda: (broken,))
+    monkeypatch.setattr(files, "available", lambda: (broken,))
     database = config(server, await make_database())
     with pytest.raises(migrations.MigrationRefused, match="division by zero"):
         await migrations.migrate(database, lock_timeout=NOW)
@@ -104,7 +126,7 @@ async def test_a_migration_may_take_longer_than_any_statement_of_the_product(
     server: TestServer, make_database: MakeDatabase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     slow = migrations.Migration(1, "slow", "SELECT pg_sleep(1.5);", "")
-    monkeypatch.setattr(runner, "available", lambda: (slow,))
+    monkeypatch.setattr(files, "available", lambda: (slow,))
     # The driver has a limit of its own, five seconds above the one that PostgreSQL is given; here it is one second.
     monkeypatch.setattr("headrace.database._BACKSTOP_S", 0.9)
     database = replace(config(server, await make_database()), statement_timeout=timedelta(milliseconds=100))
@@ -138,7 +160,7 @@ async def test_a_busy_table_is_not_queued_behind(
     name = await make_database(template)
     next_number = len(migrations.available()) + 1
     widen = migrations.Migration(next_number, "widen", "ALTER TABLE headrace.users ADD COLUMN x int;", "")
-    monkeypatch.setattr(runner, "available", lambda: (*migrations.available(), widen))
+    monkeypatch.setattr(files, "available", lambda: (*migrations.available(), widen))
     holder = await asyncpg.connect(server.url(name))
     try:
         async with holder.transaction():
@@ -157,7 +179,7 @@ async def test_an_index_waits_for_open_transactions_and_holds_up_nobody(
     name = await make_database(template)
     script = "-- headrace: no-transaction\nCREATE INDEX CONCURRENTLY idx_a ON headrace.users (mobile);\n"
     index = migrations.Migration(len(migrations.available()) + 1, "index", script, "")
-    monkeypatch.setattr(runner, "available", lambda: (*migrations.available(), index))
+    monkeypatch.setattr(files, "available", lambda: (*migrations.available(), index))
     writer = await asyncpg.connect(server.url(name))
     try:
         transaction = writer.transaction()
@@ -185,7 +207,7 @@ async def test_files_for_concurrently_run_outside_a_transaction(
         "CREATE INDEX CONCURRENTLY IF NOT EXISTS idx_b ON headrace.users (email);\n"
     )
     migration = migrations.Migration(len(migrations.available()) + 1, "indexes", script, "")
-    monkeypatch.setattr(runner, "available", lambda: (*migrations.available(), migration))
+    monkeypatch.setattr(files, "available", lambda: (*migrations.available(), migration))
     await migrations.migrate(config(server, name), lock_timeout=NOW)
     found = await server.run("SELECT to_regclass('headrace.idx_a') a, to_regclass('headrace.idx_b') b", database=name)
     assert all(found[0].values())
@@ -216,12 +238,11 @@ async def test_the_printed_script_does_the_same(server: TestServer, make_databas
 # -- functions, triggers and views
 
 
-def with_change(name: str, old: str, new: str) -> tuple[Definition, ...]:
+def with_change(name: str, old: str, new: str, *, of: tuple[Definition, ...] | None = None) -> tuple[Definition, ...]:
     """Our definitions, as if somebody had edited the file of this one."""
-    assert any(old in one.text for one in definitions.known() if one.name == name)
-    return tuple(
-        replace(one, text=one.text.replace(old, new)) if one.name == name else one for one in definitions.known()
-    )
+    known = of or definitions.known()
+    assert any(old in one.text for one in known if one.name == name)
+    return tuple(replace(one, text=one.text.replace(old, new)) if one.name == name else one for one in known)
 
 
 async def test_a_changed_function_is_made_anew_and_nothing_else(
@@ -243,6 +264,7 @@ async def test_an_older_program_leaves_newer_functions_alone(
     server: TestServer, make_database: MakeDatabase, template: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:  # W-19
     name = await make_database(template)
+    before = await describe(config(server, name))
     ours, revision = definitions.known(), definitions.revision()
     newer = with_change("fence", "seq << 20", "seq << 21")
     with monkeypatch.context() as later:
@@ -251,21 +273,18 @@ async def test_an_older_program_leaves_newer_functions_alone(
         await migrations.migrate(config(server, name), lock_timeout=NOW)
         after = await describe(config(server, name))
     assert definitions.known() == ours
-    for verb in (
-        migrations.verify_current(config(server, name)),
-        migrations.migrate(config(server, name), lock_timeout=NOW),
-    ):
-        with pytest.raises(migrations.SchemaTooNew, match=f"revision {revision + 1}"):
-            await verb
+    await migrations.verify_current(config(server, name))
+    assert await migrations.migrate(config(server, name), lock_timeout=NOW) == []
     assert await describe(config(server, name)) == after
-    # On purpose it can.
+    # The newer program puts them back.
     with monkeypatch.context() as later:
         later.setattr(definitions, "known", lambda: newer)
         later.setattr(definitions, "revision", lambda: revision + 1)
         newest = migrations.available()[-1].number
         assert await migrations.roll_back(config(server, name), to=newest, lock_timeout=NOW) == []
-    await migrations.migrate(config(server, name), lock_timeout=NOW)
+    assert await describe(config(server, name)) == before
     await migrations.verify_current(config(server, name))
+    assert not (await migrations.status(config(server, name))).stale
 
 
 async def test_a_newer_program_with_the_same_functions_is_newer_all_the_same(
@@ -277,8 +296,35 @@ async def test_a_newer_program_with_the_same_functions_is_newer_all_the_same(
         revision = definitions.revision()
         later.setattr(definitions, "revision", lambda: revision + 2)
         await migrations.migrate(config(server, name), lock_timeout=NOW)
-    with pytest.raises(migrations.SchemaTooNew):
-        await migrations.verify_current(config(server, name))
+    assert (await migrations.status(config(server, name))).is_newer
+    await migrations.verify_current(config(server, name))
+
+
+async def test_definitions_go_down_with_their_migration(
+    server: TestServer, make_database: MakeDatabase, template: str, monkeypatch: pytest.MonkeyPatch
+) -> None:  # W-19
+    """The newer claim_tasks stayed while its column was dropped: running workers met UndefinedColumnError and ended."""
+    name = await make_database(template)
+    before, newest = await describe(config(server, name)), migrations.available()[-1].number
+    added = migrations.Migration(
+        newest + 1,
+        "more",
+        "ALTER TABLE headrace.queues ADD COLUMN more integer;",
+        "ALTER TABLE headrace.queues DROP COLUMN more;",
+    )
+    newer = with_change("fence", "seq << 20", "seq << 21")
+    newer = with_change("queues", "tr_queues_touch BEFORE UPDATE", "tr_queues_touch BEFORE UPDATE OF name", of=newer)
+    revision, both = definitions.revision(), (*migrations.available(), added)
+    with monkeypatch.context() as later:
+        later.setattr(definitions, "known", lambda: newer)
+        later.setattr(definitions, "revision", lambda: revision + 1)
+        later.setattr(files, "available", lambda: both)
+        assert await migrations.migrate(config(server, name), lock_timeout=NOW) == [added]
+        assert await describe(config(server, name)) != before
+        await migrations.roll_back(config(server, name), lock_timeout=NOW)
+    assert await describe(config(server, name)) == before
+    await migrations.verify_current(config(server, name))
+    assert not (await migrations.status(config(server, name))).is_newer
 
 
 async def test_a_trigger_that_needs_a_busy_table_gives_up_and_changes_nothing(
@@ -325,7 +371,7 @@ async def test_a_database_of_the_former_files_gets_a_clear_word(
         migrations.migrate(config(server, name), lock_timeout=NOW),
         migrations.roll_back(config(server, name), lock_timeout=NOW),
     ):
-        with pytest.raises(runner.SchemaSquashed, match="make a new one"):
+        with pytest.raises(SchemaSquashed, match="make a new one"):
             await verb
 
 

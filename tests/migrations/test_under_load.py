@@ -13,7 +13,7 @@ import pytest
 from headrace import audit, ids, migrations
 from headrace.audit import Action, Resource, ResourceType, Who
 from headrace.database import Database, DatabaseConfig, connect_alone
-from headrace.migrations import runner, script
+from headrace.migrations import files, runner, script
 from headrace.migrations.files import Migration, statements
 from headrace.migrations.months import month_by_month
 from tests.conftest import ROOT, TestServer
@@ -65,7 +65,7 @@ def taught(monkeypatch: pytest.MonkeyPatch) -> Sequence[Migration]:
     """Headrace as if the page's files were its newest migrations."""
     known = migrations.available()
     ours = files_of_the_page(known[-1].number + 1)
-    monkeypatch.setattr(runner, "available", lambda: (*known, *ours))
+    monkeypatch.setattr(files, "available", lambda: (*known, *ours))
     return ours
 
 

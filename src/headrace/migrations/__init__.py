@@ -2,16 +2,14 @@
 move a database along them."""
 
 from headrace.migrations.files import Migration, available
-from headrace.migrations.runner import (
-    MigrationRefused,
+from headrace.migrations.runner import MigrationRefused, migrate, roll_back
+from headrace.migrations.schema_status import (
     SchemaBehind,
     SchemaTooNew,
     Status,
-    migrate,
     read_status,
     refuse_too_new,
     require_current,
-    roll_back,
     status,
     verify_current,
 )

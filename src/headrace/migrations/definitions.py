@@ -4,12 +4,13 @@
 changed function is a diff of that function. Tables change by numbered migrations alone.
 
 All of them together have a revision, a number in the file ``revision`` that grows with every change: by it an older
-program knows that it must not put its own back.
+program knows that it must not put its own back. The book keeps the texts that were replaced, by the newest migration of
+that time, so that definitions go back with their migrations.
 """
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -111,9 +112,33 @@ async def read_stale(connection: "asyncpg.Connection[Any] | Tx") -> Stale:
     return Stale(new, others, revision=max((row["revision"] for row in rows), default=0))
 
 
+# `former` has one text for each level, the newest migration while it was in force: of several, the first.
 BOOK = """
-INSERT INTO headrace.schema_definitions (kind, name, checksum) VALUES ('{kind}', '{name}', '{checksum}')
-ON CONFLICT (kind, name) DO UPDATE SET checksum = excluded.checksum, applied_at = now();
+INSERT INTO headrace.schema_definitions AS booked (kind, name, checksum, text)
+VALUES ('{kind}', '{name}', '{checksum}', $headrace_text${text}$headrace_text$)
+ON CONFLICT (kind, name) DO UPDATE SET
+  checksum = excluded.checksum, text = excluded.text, applied_at = now(),
+  former = CASE
+    WHEN booked.text IS NULL OR booked.former @> jsonb_build_array(jsonb_build_object(
+      'level', current_setting('headrace.level_before')::integer
+    )) THEN booked.former
+    ELSE booked.former || jsonb_build_object(
+      'level', current_setting('headrace.level_before')::integer,
+      'revision', current_setting('headrace.revision_before')::integer,
+      'checksum', booked.checksum, 'text', booked.text
+    )
+  END;
+"""
+# Before anything changes: what the level and the revision are. Earlier programs booked no texts.
+NOTE_LEVEL = """
+UPDATE headrace.schema_definitions AS booked SET text = (
+  SELECT string_agg(pg_get_functiondef(oid) || ';', E'\n' ORDER BY oid)
+  FROM pg_proc
+  WHERE pronamespace = 'headrace'::regnamespace AND proname = booked.name
+)
+WHERE kind = 'functions' AND text IS NULL;
+SELECT set_config('headrace.level_before', coalesce(max(number), 0)::text, false) FROM headrace.schema_migrations;
+SELECT set_config('headrace.revision_before', coalesce(max(revision), 0)::text, false) FROM headrace.schema_definitions;
 """
 
 
@@ -123,11 +148,12 @@ NUMBER = "UPDATE headrace.schema_definitions SET revision = {revision} WHERE rev
 
 def creation(definitions: Iterable[Definition]) -> str:
     """SQL that makes them, and notes it."""
-    made = "".join(
-        f"-- {one}\n{one.text.rstrip()}{BOOK.format(kind=one.kind, name=one.name, checksum=one.checksum)}"
-        for one in definitions
-    )
+    made = "".join(f"-- {one}\n{one.text.rstrip()}{_booking(one)}" for one in definitions)
     return made + numbering() if made else ""
+
+
+def _booking(one: Definition) -> str:
+    return BOOK.format(kind=one.kind, name=one.name, checksum=one.checksum, text=one.text)
 
 
 def numbering() -> str:
@@ -142,6 +168,77 @@ FORGET_ALL_BUT_FUNCTIONS = (
     "DELETE FROM headrace.schema_definitions WHERE kind <> 'functions'; "
     "UPDATE headrace.schema_definitions SET revision = 0;"
 )
+# The text that was in force when a migration was the newest, where another has replaced it since.
+LIST_FORMER = """
+SELECT booked.kind, booked.name, first_of.entry ->> 'text' AS text, first_of.entry ->> 'checksum' AS checksum,
+       (first_of.entry ->> 'revision')::integer AS revision
+FROM headrace.schema_definitions AS booked
+CROSS JOIN LATERAL (
+  SELECT replaced.entry FROM jsonb_array_elements(booked.former) AS replaced (entry)
+  WHERE (replaced.entry ->> 'level')::integer >= $1
+  ORDER BY (replaced.entry ->> 'level')::integer
+  LIMIT 1
+) AS first_of
+ORDER BY booked.kind, booked.name
+"""
+LIST_TEXTS = (
+    "SELECT kind, name, text, checksum FROM headrace.schema_definitions WHERE kind <> 'functions' AND text IS NOT NULL"
+)
+REBOOK = """
+UPDATE headrace.schema_definitions AS booked
+SET text = $3, checksum = $4, applied_at = now(), former = (
+  SELECT coalesce(jsonb_agg(replaced.entry), '[]') FROM jsonb_array_elements(booked.former) AS replaced (entry)
+  WHERE (replaced.entry ->> 'level')::integer < $5
+)
+WHERE kind = $1 AND name = $2
+"""
+RENUMBER = "UPDATE headrace.schema_definitions SET revision = $1"
+FORGET = "DELETE FROM headrace.schema_definitions WHERE kind = $1 AND name = $2"
+
+
+@dataclass(frozen=True, slots=True)
+class Former:
+    """A definition as it was at an earlier migration."""
+
+    definition: Definition
+    checksum: str
+
+
+@dataclass(frozen=True, slots=True)
+class Earlier:
+    """The definitions to put back when migrations are undone."""
+
+    level: int
+    functions: Sequence[Former]  # before the migrations are undone: the present ones use what those drop
+    others: Sequence[Former]  # triggers and views, after it
+    unknown: Sequence[tuple[str, str]]  # triggers and views of which no text was kept
+    revision: int
+
+
+async def read_earlier(connection: "asyncpg.Connection[Any]", level: int) -> Earlier:
+    """What was in force when the migration ``level`` was the newest."""
+    replaced = {(row["kind"], row["name"]): row for row in await connection.fetch(LIST_FORMER, level)}
+    booked = await connection.fetch("SELECT kind, name FROM headrace.schema_definitions WHERE kind <> 'functions'")
+    texts = {(row["kind"], row["name"]): row for row in await connection.fetch(LIST_TEXTS)} | replaced
+    formers = {key: Former(Definition(*key, row["text"]), row["checksum"]) for key, row in texts.items()}
+    return Earlier(
+        level=level,
+        functions=[former for (kind, _), former in formers.items() if kind == "functions"],
+        others=[former for (kind, _), former in sorted(formers.items()) if kind != "functions"],
+        unknown=[(row["kind"], row["name"]) for row in booked if (row["kind"], row["name"]) not in formers],
+        revision=min((row["revision"] for row in replaced.values()), default=0),
+    )
+
+
+async def put_back(connection: "asyncpg.Connection[Any]", earlier: Earlier, formers: Iterable[Former]) -> None:
+    """Make definitions as they were, and note it; in the caller's transaction."""
+    await connection.execute(BEFORE_TABLES)
+    for former in formers:
+        one = former.definition
+        await connection.execute(one.text)
+        await connection.execute(REBOOK, one.kind, one.name, one.text, former.checksum, earlier.level)
+
+
 LIST_TABLES = (
     "SELECT relname::text FROM pg_class WHERE relnamespace = 'headrace'::regnamespace AND relkind IN ('r', 'p')"
 )

@@ -10,6 +10,8 @@ _NAME = re.compile(r"(\d{4})_(\w+)\.up\.sql")
 # First line of a file whose statements cannot run in a transaction (CREATE INDEX CONCURRENTLY). Such a file must be
 # harmless when it is run again: it may have stopped half-way.
 _NO_TRANSACTION = "-- headrace: no-transaction"
+# A contraction: it removes something, and programs that do not know that migration still use it.
+_NEEDS = re.compile(r"^-- headrace: needs (\d{4})$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +27,12 @@ class Migration:
     @property
     def checksum(self) -> str:
         return hashlib.sha256(self.up.encode()).hexdigest()
+
+    @property
+    def needs(self) -> int:
+        """The migration that programs have to know to run on the schema after this one; 0 for an expansion."""
+        found = _NEEDS.search(self.up)
+        return int(found[1]) if found else 0
 
 
 def in_transaction(script: str) -> bool:

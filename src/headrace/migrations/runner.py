@@ -12,19 +12,26 @@ import asyncio
 import re
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 import asyncpg
 
 from headrace import logs
-from headrace.database import DatabaseConfig, Tx, connect_alone
-from headrace.errors import Conflict, Invalid, Unavailable
-from headrace.migrations import definitions, unfinished
-from headrace.migrations.definitions import Definition, Stale
-from headrace.migrations.files import Migration, available, in_transaction, statements
+from headrace.database import DatabaseConfig, connect_alone
+from headrace.errors import Invalid, Unavailable
+from headrace.migrations import definitions, files
+from headrace.migrations.definitions import Definition
+from headrace.migrations.files import Migration, in_transaction, statements
 from headrace.migrations.months import month_by_month
+from headrace.migrations.schema_status import (
+    FIND_BOOKS,
+    SchemaTooNew,
+    names_of,
+    read_status,
+    refuse_too_new,
+    require_current,
+)
 
 log = logs.get(__name__)
 
@@ -53,113 +60,6 @@ class MigrationBusy(Unavailable):
     code = "migration_busy"
 
 
-class SchemaTooNew(Conflict):
-    """The database is newer than this program: update the program."""
-
-    code = "schema_too_new"
-
-
-class SchemaBehind(Conflict):
-    """The database is older than this program: run `headrace migrate`."""
-
-    code = "schema_behind"
-
-
-class SchemaSquashed(Conflict):
-    """The database was made by files that are no longer there."""
-
-    code = "schema_squashed"
-
-
-@dataclass(frozen=True, slots=True)
-class Applied:
-    number: int
-    name: str
-    checksum: str
-    applied_at: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class Status:
-    """Where a database stands against what this program knows."""
-
-    applied: tuple[Applied, ...]
-    pending: tuple[Migration, ...]
-    unknown: tuple[Applied, ...]  # applied by a newer program
-    changed: tuple[Applied, ...]  # applied, but the file has been edited since
-    stale: Stale  # functions, triggers and views that are missing or of another version
-
-    @property
-    def current(self) -> int:
-        return max((entry.number for entry in self.applied), default=0)
-
-
-FIND_BOOKS = "SELECT to_regclass('headrace.schema_migrations') IS NOT NULL"
-FIND_FORMER = (
-    "SELECT EXISTS (SELECT FROM headrace.schema_migrations) AND to_regclass('headrace.schema_definitions') IS NULL"
-)
-LIST_APPLIED = "SELECT number, name, checksum, applied_at FROM headrace.schema_migrations ORDER BY number"
-
-
-async def read_status(connection: "asyncpg.Connection[Any] | Tx", *, restoring: bool = False) -> Status:
-    """Where the database of this connection stands; ``RestoreUnfinished`` for all but the restore itself."""
-    if not restoring:
-        await unfinished.refuse_if_marked(connection)
-    rows = await connection.fetch(LIST_APPLIED) if await connection.fetchval(FIND_BOOKS) else []
-    if rows and await connection.fetchval(FIND_FORMER):
-        raise SchemaSquashed(
-            "This database was made by a development version whose migrations have since become one baseline, and "
-            "cannot be carried over: make a new one (another HEADRACE_DATA_DIR or database), or keep to that version."
-        )
-    applied = tuple(Applied(**row) for row in rows)
-    known = {migration.number: migration for migration in available()}
-    done = {entry.number for entry in applied}
-    return Status(
-        applied=applied,
-        pending=tuple(migration for migration in available() if migration.number not in done),
-        unknown=tuple(entry for entry in applied if entry.number not in known),
-        changed=tuple(
-            entry for entry in applied if entry.number in known and entry.checksum != known[entry.number].checksum
-        ),
-        stale=await definitions.read_stale(connection),
-    )
-
-
-async def status(config: DatabaseConfig) -> Status:
-    """Look, and change nothing."""
-    async with connect_alone(config) as connection:
-        return await read_status(connection)
-
-
-def refuse_too_new(found: Status) -> None:
-    if found.unknown:
-        raise SchemaTooNew(
-            f"The database is at {found.unknown[-1].number:04}_{found.unknown[-1].name} and this program knows "
-            f"{available()[-1]} at most: update the program, or name another database."
-        )
-    if found.stale.revision > definitions.revision():
-        raise SchemaTooNew(
-            f"The functions, triggers and views of the database are of revision {found.stale.revision}, and this "
-            f"program's of {definitions.revision()}: update the program, or name another database."
-        )
-
-
-async def verify_current(config: DatabaseConfig) -> None:
-    """Raise unless the database is exactly where this program needs it."""
-    require_current(await status(config))
-
-
-def require_current(found: Status) -> None:
-    """Raise ``SchemaTooNew`` or ``SchemaBehind`` unless all is applied and nothing else."""
-    refuse_too_new(found)
-    if found.pending:
-        raise SchemaBehind(
-            f"{len(found.pending)} migrations are missing, from {found.pending[0]}: run `headrace migrate`."
-        )
-    if found.stale:
-        raise SchemaBehind(f"What it has of {_names(list(found.stale))} is not this program's: run `headrace migrate`.")
-
-
 async def migrate(
     config: DatabaseConfig,
     *,
@@ -169,10 +69,14 @@ async def migrate(
     restoring: bool = False,
 ) -> list[Migration]:
     """Apply what is missing, up to and including ``to``; gives what was done. Safe to call from many processes."""
-    target = _target(to, default=available()[-1].number)
+    target = _target(to, default=files.available()[-1].number)
     async with _alone(config) as connection:
         found = await read_status(connection, restoring=restoring)
         refuse_too_new(found)
+        if found.is_newer:
+            require_current(found)
+            report("the schema is of a newer release, and has all that this program needs")
+            return []
         todo = [migration for migration in found.pending if migration.number <= target]
         behind = found.stale.revision < definitions.revision()
         if todo or found.stale or behind:  # where nothing is to do, no rights are needed for it either
@@ -183,7 +87,7 @@ async def migrate(
             await _run(connection, migration, migration.up, BOOK, _booking(migration), lock_timeout=lock_timeout)
         others = await definitions.possible(connection, found.stale.others) if found.stale.others else []
         if others:
-            report(f"defining {_names(others)}")
+            report(f"defining {names_of(others)}")
         await _define(connection, others, lock_timeout)
         if behind:
             await connection.execute(definitions.numbering())
@@ -200,15 +104,55 @@ async def roll_back(
             return []
         found = await read_status(connection)
         refuse_too_new(found)
+        if found.is_newer:
+            raise SchemaTooNew(
+                "A newer program has migrated this database, and only that one knows the way back: run its "
+                "`headrace migrate --down`. This program may run on the schema as it is."
+            )
         await prepare(connection)
         target = _target(to, default=found.current - 1)
         done = {entry.number for entry in found.applied}
-        todo = [m for m in reversed(available()) if m.number in done and m.number > target]
+        todo = [m for m in reversed(files.available()) if m.number in done and m.number > target]
+        earlier = await definitions.read_earlier(connection, target)
+        if target:
+            # First: the present ones use what the migrations drop, and processes are calling them.
+            await _put_back(connection, earlier, earlier.functions, lock_timeout)
         for migration in todo:
             report(f"migrating down {migration}")
             await _run(connection, migration, migration.down, UNBOOK, (migration.number,), lock_timeout=lock_timeout)
-        await connection.execute(CLOSE_BOOKS if target == 0 else definitions.FORGET_ALL_BUT_FUNCTIONS)
+        if target == 0:
+            await connection.execute(CLOSE_BOOKS)
+        else:
+            await _put_back_others(connection, earlier, lock_timeout)
         return todo
+
+
+async def _put_back_others(
+    connection: "asyncpg.Connection[Any]", earlier: definitions.Earlier, lock_timeout: timedelta
+) -> None:
+    """Triggers and views as they were, as far as their tables are there and their texts were kept."""
+    possible = set(await definitions.possible(connection, [former.definition for former in earlier.others]))
+    await _put_back(
+        connection, earlier, [former for former in earlier.others if former.definition in possible], lock_timeout
+    )
+    gone = [(one.kind, one.name) for one in (former.definition for former in earlier.others) if one not in possible]
+    for kind, name in (*gone, *earlier.unknown):
+        await connection.execute(definitions.FORGET, kind, name)
+    await connection.execute(definitions.RENUMBER, earlier.revision)
+
+
+async def _put_back(
+    connection: "asyncpg.Connection[Any]",
+    earlier: definitions.Earlier,
+    formers: Sequence[definitions.Former],
+    lock_timeout: timedelta,
+) -> None:
+    try:
+        await connection.execute(f"SET statement_timeout = 0; {_limit_waiting(lock_timeout)}")
+        async with connection.transaction():
+            await definitions.put_back(connection, earlier, formers)
+    except asyncpg.PostgresError as exc:
+        raise _told(names_of([former.definition for former in formers]), exc, left="nothing was changed") from exc
 
 
 # -- below: one connection, one file
@@ -233,7 +177,9 @@ async def _alone(config: DatabaseConfig) -> AsyncIterator["asyncpg.Connection[An
 
 
 # Others will use this connection of the server after us.
-LEAVE_NO_TRACE = "RESET ROLE; RESET statement_timeout; RESET lock_timeout"
+LEAVE_NO_TRACE = """
+RESET ROLE; RESET statement_timeout; RESET lock_timeout; RESET headrace.level_before; RESET headrace.revision_before
+"""
 
 
 async def _take_turn(connection: "asyncpg.Connection[Any]", lock: str) -> None:
@@ -247,7 +193,8 @@ async def _take_turn(connection: "asyncpg.Connection[Any]", lock: str) -> None:
 
 # Roles belong to the whole cluster and are never dropped: its other databases may stand on them.
 # The owner's role owns every table, whoever migrates: a superuser's tables would be out of the product's reach.
-PREPARE = """
+PREPARE = (
+    """
 DO $$
 DECLARE
   role_name text;
@@ -277,8 +224,11 @@ CREATE TABLE IF NOT EXISTS headrace.schema_migrations (
   number     integer     PRIMARY KEY,
   name       varchar(64) NOT NULL,
   checksum   char(64)    NOT NULL,
-  applied_at timestamptz NOT NULL DEFAULT now()
+  applied_at timestamptz NOT NULL DEFAULT now(),
+  needs      integer     NOT NULL DEFAULT 0
 );
+ALTER TABLE headrace.schema_migrations ADD COLUMN IF NOT EXISTS needs integer NOT NULL DEFAULT 0;
+COMMENT ON COLUMN headrace.schema_migrations.needs IS 'The migration that programs must know to run after this one.';
 COMMENT ON TABLE headrace.schema_migrations IS 'Which migrations this database has; written by headrace migrate.';
 CREATE TABLE IF NOT EXISTS headrace.schema_definitions (
   kind       varchar(16) NOT NULL,
@@ -286,13 +236,21 @@ CREATE TABLE IF NOT EXISTS headrace.schema_definitions (
   checksum   char(64)    NOT NULL,
   applied_at timestamptz NOT NULL DEFAULT now(),
   revision   integer     NOT NULL DEFAULT 0,
+  text       text,
+  former     jsonb       NOT NULL DEFAULT '[]',
   PRIMARY KEY (kind, name)
 );
-ALTER TABLE headrace.schema_definitions ADD COLUMN IF NOT EXISTS revision integer NOT NULL DEFAULT 0;
+ALTER TABLE headrace.schema_definitions
+  ADD COLUMN IF NOT EXISTS revision integer NOT NULL DEFAULT 0,
+  ADD COLUMN IF NOT EXISTS text text,
+  ADD COLUMN IF NOT EXISTS former jsonb NOT NULL DEFAULT '[]';
+COMMENT ON COLUMN headrace.schema_definitions.former IS 'Replaced texts, each with the newest migration of its time.';
 COMMENT ON TABLE headrace.schema_definitions IS 'Which functions, triggers and views; written by headrace migrate.';
 GRANT USAGE ON SCHEMA headrace TO headrace_app;
 GRANT SELECT ON headrace.schema_migrations, headrace.schema_definitions TO headrace_app;
 """
+    + definitions.NOTE_LEVEL
+)
 
 
 async def prepare(connection: "asyncpg.Connection[Any]") -> None:
@@ -334,12 +292,12 @@ async def _look_ahead(connection: "asyncpg.Connection[Any]") -> None:
             log.warning("partitions.not_made", parent=row["parent"], error=str(exc))
 
 
-BOOK = "INSERT INTO headrace.schema_migrations (number, name, checksum) VALUES ($1, $2, $3)"
+BOOK = "INSERT INTO headrace.schema_migrations (number, name, checksum, needs) VALUES ($1, $2, $3, $4)"
 UNBOOK = "DELETE FROM headrace.schema_migrations WHERE number = $1"
 
 
 def _booking(migration: Migration) -> tuple[object, ...]:
-    return migration.number, migration.name, migration.checksum
+    return migration.number, migration.name, migration.checksum, migration.needs
 
 
 async def _define(
@@ -352,12 +310,7 @@ async def _define(
         async with connection.transaction():
             await connection.execute(prefix + definitions.creation(changed), timeout=_NO_LIMIT_S)
     except asyncpg.PostgresError as exc:
-        raise _told(_names(changed), exc, left="nothing was changed") from exc
-
-
-def _names(changed: Sequence[Definition]) -> str:
-    shown = ", ".join(str(one) for one in changed[:3])
-    return f"{shown} and {len(changed) - 3} more" if len(changed) > 3 else shown
+        raise _told(names_of(changed), exc, left="nothing was changed") from exc
 
 
 async def _run(
@@ -424,6 +377,6 @@ def _limit_waiting(limit: timedelta) -> str:
 def _target(to: int | None, *, default: int) -> int:
     if to is None:
         return default
-    if not 0 <= to <= available()[-1].number:
-        raise MigrationRefused(f"There is no migration {to}; this program knows 1 to {available()[-1].number}.")
+    if not 0 <= to <= files.available()[-1].number:
+        raise MigrationRefused(f"There is no migration {to}; this program knows 1 to {files.available()[-1].number}.")
     return to

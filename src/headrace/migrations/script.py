@@ -49,7 +49,13 @@ def _for_psql(statement: str) -> str:
 
 
 def _book_sql(migration: Migration) -> str:
-    return runner.BOOK.replace("$1, $2, $3", f"{migration.number}, '{migration.name}', '{migration.checksum}'") + ";"
+    return (
+        runner.BOOK.replace(
+            "$1, $2, $3, $4",
+            f"{migration.number}, '{migration.name}', '{migration.checksum}', {migration.needs}",
+        )
+        + ";"
+    )
 
 
 def _unbook_sql(migration: Migration) -> str:
