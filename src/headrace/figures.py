@@ -61,6 +61,13 @@ async def no_figures() -> Sequence[Figure]:
     return ()
 
 
+Reasons = Callable[[], Sequence[str]]  # why a process is not ready
+
+
+def no_reasons() -> Sequence[str]:
+    return ()
+
+
 class Meters:
     """What one process counts, in all the parts that it plays; and what it is."""
 

@@ -12,7 +12,7 @@ from headrace import logs
 from headrace.cli.opening import Deployment
 from headrace.cli.waiting import connected
 from headrace.errors import Invalid, Unavailable
-from headrace.figures import Figures, Meters
+from headrace.figures import Figures, Meters, Reasons, no_reasons
 from headrace.operations.figures import TaskFigures
 from headrace.settings import Settings
 
@@ -38,20 +38,28 @@ class MetricsAddressUnknown(Invalid):
 
 
 @asynccontextmanager
-async def metrics_served(settings: Settings, deployment: Deployment, meters: Meters) -> AsyncIterator[int | None]:
+async def metrics_served(
+    settings: Settings, deployment: Deployment, meters: Meters, *, reasons: Reasons = no_reasons
+) -> AsyncIterator[int | None]:
     """Answer `/metrics` while this lasts, if a port was chosen, with what this process counts and what the database
-    says; that is asked on a connection of its own, which is made when somebody looks. Gives the port."""
+    says; that is asked on a connection of its own, which is made when somebody looks. `/readyz` answers 503 with the
+    reasons why the process is not ready. Gives the port."""
     if settings.metrics_port is None:
         yield None
         return
     config = replace(deployment.app.for_role("metrics"), pool_min=0, pool_max=1)
-    async with await connected(config) as db, served(settings, meters, TaskFigures(db)) as port:
+    async with await connected(config) as db, served(settings, meters, TaskFigures(db), reasons=reasons) as port:
         yield port
 
 
 @asynccontextmanager
 async def served(
-    settings: Settings, meters: Meters, figures: Figures, *, counted: "Metrics | None" = None
+    settings: Settings,
+    meters: Meters,
+    figures: Figures,
+    *,
+    counted: "Metrics | None" = None,
+    reasons: Reasons = no_reasons,
 ) -> AsyncIterator[int | None]:
     """The same with figures from elsewhere, and with what an API counts of itself."""
     if settings.metrics_port is None:
@@ -68,7 +76,7 @@ async def served(
             yield
 
     config = uvicorn.Config(
-        create_metrics_app(meters, figures, counted=counted),
+        create_metrics_app(meters, figures, counted=counted, reasons=reasons),
         log_config=None,
         access_log=False,
         lifespan="off",

@@ -135,7 +135,7 @@ async def _work(
                 meters = Meters("worker", __version__)
                 meters.add(working.read_figures)
                 async with (
-                    metrics_served(settings, deployment, meters),
+                    metrics_served(settings, deployment, meters, reasons=working.reasons_not_ready),
                     reporting(display, totals, db, config.queues, stop=stop),
                 ):
                     await working.run(stop)

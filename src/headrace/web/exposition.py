@@ -1,17 +1,21 @@
-"""`/metrics` on a port of its own: for roles that serve nothing else, and for an API whose port is public."""
+"""`/metrics` and `/readyz` on a port of their own: for roles that serve nothing else, and for an API whose port is
+public."""
 
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from headrace.figures import Figures, Meters
+from headrace.figures import Figures, Meters, Reasons, no_reasons
 from headrace.web.health import read_patiently
 from headrace.web.metrics import CONTENT_TYPE, Metrics
 
 
-def create_metrics_app(meters: Meters, figures: Figures, *, counted: Metrics | None = None) -> Starlette:
-    """The figures of a process and of the database, and nothing else. ``counted`` is what an API counts of itself."""
+def create_metrics_app(
+    meters: Meters, figures: Figures, *, counted: Metrics | None = None, reasons: Reasons = no_reasons
+) -> Starlette:
+    """The figures of a process and of the database, and whether it does its work. ``counted`` is what an API counts of
+    itself, ``reasons`` why the process is not ready."""
     process = counted or Metrics(http=False)
 
     async def metrics(_: Request) -> Response:
@@ -21,4 +25,10 @@ def create_metrics_app(meters: Meters, figures: Figures, *, counted: Metrics | N
     async def health(_: Request) -> Response:
         return JSONResponse({"status": "ok"})
 
-    return Starlette(routes=[Route("/metrics", metrics), Route("/healthz", health)])
+    async def readiness(_: Request) -> Response:
+        if found := reasons():
+            return JSONResponse({"status": "not ready", "reasons": list(found)}, status_code=503)
+        return JSONResponse({"status": "ready"})
+
+    routes = [Route("/metrics", metrics), Route("/healthz", health), Route("/readyz", readiness)]
+    return Starlette(routes=routes)

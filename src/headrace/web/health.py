@@ -24,7 +24,8 @@ log = logs.get(__name__)
 router = Router(include_in_schema=False)
 metrics_router = Router(include_in_schema=False)
 
-_PATIENCE = 3.0  # less than the second or five that probes commonly wait, or they only see a timeout
+_PATIENCE = 0.8  # less than the second or five that probes commonly wait, or they only see a timeout
+_FIGURES_PATIENCE = 3.0
 _FRESH = 1.0
 
 
@@ -53,26 +54,33 @@ class Probe:
 
     def __init__(self, readiness: Readiness) -> None:
         self._readiness = readiness
-        self._asking = asyncio.Lock()
+        self._asking: asyncio.Task[Sequence[str]] | None = None
         self._said: Sequence[str] = ()
         self._fresh_until = 0.0
 
     async def reasons(self) -> Sequence[str]:
-        async with self._asking:  # those who come meanwhile share the answer
-            if time.monotonic() >= self._fresh_until:
-                self._said = await self._readiness()
-                self._fresh_until = time.monotonic() + _FRESH
+        """Why it is not ready, within a second: a question that takes longer goes on, and later probes share it."""
+        if time.monotonic() < self._fresh_until:
             return self._said
+        if self._asking is None:
+            self._asking = asyncio.create_task(self._ask())
+        # Not canceled at the limit: taking a statement back may take longer than the probe waits.
+        await asyncio.wait({asking := self._asking}, timeout=_PATIENCE)
+        return asking.result() if asking.done() else ["The database took too long to answer."]
+
+    async def _ask(self) -> Sequence[str]:
+        try:
+            self._said = await self._readiness()
+            self._fresh_until = time.monotonic() + _FRESH
+            return self._said
+        finally:
+            self._asking = None
 
 
 async def _reasons(request: Request) -> Sequence[str]:
     probe = request.app.state.probe
     assert isinstance(probe, Probe)
-    try:
-        async with asyncio.timeout(_PATIENCE):
-            return await probe.reasons()
-    except TimeoutError:
-        return ["The database took too long to answer."]
+    return await probe.reasons()
 
 
 @metrics_router.get("/metrics")
@@ -86,7 +94,7 @@ async def metrics(request: Request) -> Response:
 async def read_patiently(figures: Figures) -> Sequence[Figure]:
     """None when the database does not answer: what this process counted itself is wanted all the more then."""
     try:
-        async with asyncio.timeout(_PATIENCE):
+        async with asyncio.timeout(_FIGURES_PATIENCE):
             return await figures()
     except (TimeoutError, HeadraceError) as exc:
         log.warning("metrics.incomplete", error=type(exc).__name__)

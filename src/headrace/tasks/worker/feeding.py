@@ -5,6 +5,8 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import aclosing, suppress
 
+import asyncpg
+
 from headrace import logs
 from headrace.database import Database, Row
 from headrace.errors import HeadraceError, Unavailable
@@ -24,6 +26,8 @@ log = logs.get(__name__)
 # A worker that has been busy for this long needs no wake-up calls: submitters are spared them.
 _BUSY_AFTER_S = 0.5
 _FIRST_PATIENCE_S = 0.002
+_AFTER_FAILURE_SECONDS = 0.3
+_AFTER_REFUSAL_SECONDS = 2.0
 # How long a stop waits for a claim under way; one that takes longer is left to the reaper.
 _CLAIM_WITHIN_S = 5.0
 
@@ -55,6 +59,7 @@ class Feeder:
         self._lost_replies = LostReplies(db)
         self._to_cancel: list[Claimed] = []
         self.worker: Identity | None = None
+        self.failure: str | None = None  # of the last claim
         self.room = asyncio.Event()
         self.cancels = asyncio.Event()
 
@@ -101,7 +106,7 @@ class Feeder:
             async with self._claiming:
                 taken = await self._claim(worker, rooms)
             if taken is None:
-                await asyncio.sleep(0.3)
+                await asyncio.sleep(_AFTER_FAILURE_SECONDS)
             elif self._claimer.exhausted:
                 await self._pause(worker, rooms.keys(), taken)
 
@@ -132,7 +137,15 @@ class Feeder:
         except HeadraceError as exc:
             log.warning("worker.claim_failed", error=exc.code)
             self._lost_replies.expect()
+            self.failure = exc.message
             return None
+        except asyncpg.PostgresError as exc:
+            # A migration is being undone, or an administrator changes the database by hand. What runs goes on.
+            log.exception("worker.claim_failed", error=type(exc).__name__)
+            self.failure = f"PostgreSQL refuses it ({type(exc).__name__})."
+            await asyncio.sleep(_AFTER_REFUSAL_SECONDS)
+            return None
+        self.failure = None
         await self._receive(worker, rows)
         return len(rows)
 

@@ -103,6 +103,12 @@ class Worker:
         """How many ends wait for another transaction that has locked the units of the tasks' owners."""
         return len(self._ends.blocked)
 
+    def reasons_not_ready(self) -> list[str]:
+        """Why this worker runs nothing new, for probes and people; empty while it does."""
+        if self._lease_lost.is_set():
+            return ["Its lease is lost; it takes tasks again when the database lets it in."]
+        return [] if (failure := self._feeder.failure) is None else [f"It cannot claim tasks: {failure}"]
+
     def read_figures(self) -> list[Figure]:
         """What this worker does and has done, for `/metrics`."""
         return [
