@@ -1,5 +1,6 @@
 """``headrace migrate``: bring the database's schema up, back, or say where it stands."""
 
+from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import Annotated
 
@@ -8,13 +9,19 @@ import typer
 from headrace import migrations
 from headrace.cli.opening import database_of, load_settings, run
 from headrace.cli.output import LOOKING, Json, Yes, out, print_json, print_table, progress, say
-from headrace.migrations import script
+from headrace.migrations import checking, script
 
 
 def migrate(
     to: Annotated[int | None, typer.Option(help="Stop at this migration; 0 with --down removes everything.")] = None,
     down: Annotated[bool, typer.Option("--down", help="Go back: one migration, or to --to.")] = False,
     status: Annotated[bool, typer.Option("--status", help="Only say what is applied and what is missing.")] = False,
+    check: Annotated[
+        bool,
+        typer.Option(
+            "--check", help="Only say which locks the missing ones take, how long, and whether running processes go on."
+        ),
+    ] = False,
     sql: Annotated[bool, typer.Option("--sql", help="Only print the SQL that would be run.")] = False,
     yes: Yes = False,
     json: Json = False,
@@ -27,6 +34,9 @@ def migrate(
             found = run(migrations.status(deployment.owner))
         if status:
             _print_status(found, json=json)
+            return
+        if check:
+            _print_checks(*run(checking.check(deployment.owner)), json=json)
             return
         if sql:
             steps = _steps(found, to=to, down=down)
@@ -87,3 +97,37 @@ def _print_status(found: migrations.Status, *, json: bool) -> None:
     if found.stale:
         rows.append(("", "functions, triggers, views", f"{len(list(found.stale))} missing or of another version"))
     print_table(("number", "name", "applied"), rows)
+
+
+def _print_checks(found: migrations.Status, checks: Sequence[checking.Check], *, json: bool) -> None:
+    if json:
+        print_json(
+            {
+                "pending": checking.as_json(checks),
+                "definitions": [str(each) for each in found.stale],
+                "newer": found.is_newer,
+            }
+        )
+        return
+    if found.is_newer:
+        out.print("The schema is of a newer release, and has all that this program needs.")
+        return
+    rows = []
+    for each in checks:
+        processes = "go on" if each.expands else f"end first those older than {each.migration.needs:04}"
+        rows.append((str(each.migration), "", "", _duration(each.seconds), processes))
+        rows += [("", effect.statement, effect.lock, _duration(effect.seconds), "") for effect in each.effects]
+    if found.stale:
+        number = len(list(found.stale))
+        rows.append((f"{number} functions, triggers, views", "", "SHARE ROW EXCLUSIVE for triggers", "", "go on"))
+    if not rows:
+        out.print("nothing to do")
+        return
+    print_table(("migration", "statement", "lock", "about", "running processes"), rows)
+    out.print("Durations are estimates from the sizes of the tables; waiting for locks is not in them.")
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 1:
+        return "< 1 s"
+    return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
