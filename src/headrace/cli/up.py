@@ -20,10 +20,12 @@ from rich.markup import escape
 from headrace import __version__, migrations
 from headrace.accounts import administration, service
 from headrace.assembly.newcomers import newcomers
+from headrace.audit import Who
 from headrace.cli import serving
 from headrace.cli.api import Host, Port
 from headrace.cli.development import for_development
 from headrace.cli.first_password import FirstPassword
+from headrace.cli.keeping import chosen_retention
 from headrace.cli.maintenance import maintenance_loops
 from headrace.cli.output import LOOKING, out, progress, say
 from headrace.cli.paying_locally import Paying, paying
@@ -48,6 +50,7 @@ from headrace.database import Database, DatabaseBusy, DatabaseUnavailable, Schem
 from headrace.embedded_postgres import EmbeddedConfig, files, is_running
 from headrace.errors import Conflict
 from headrace.figures import Meters
+from headrace.operations import minimums
 from headrace.settings import Settings
 from headrace.tasks.worker.loop import Worker
 
@@ -137,6 +140,7 @@ def _stopped(settings: Settings, *, embedded: bool) -> str:
 async def _prepare(settings: Settings, deployment: Deployment, first: FirstPassword, report: Report) -> bytes:
     """The schema, the secret key, which is given back, and the first administrator."""
     await migrations.migrate(deployment.owner, lock_timeout=settings.database_migrate_lock_timeout, report=report)
+    await minimums.declare(deployment.owner, chosen_retention(settings), Who.system())
     async with await Database.connect(deployment.app) as db:
         secret = await secret_key_for(settings, db, make=True)
         async with service.open_accounts(accounts_config(settings), secret=secret, welcomes=newcomers()) as known:

@@ -210,7 +210,7 @@ async def scheduling(chosen: Settings, deployment: Deployment) -> AsyncIterator[
     config = replace(deployment.app.for_role("scheduler"), pool_max=3, idle_in_transaction_timeout=FROZEN_FOR)
     stop = asyncio.Event()
     async with await connected(config) as db, asyncio.TaskGroup() as group:
-        own_types = with_maintenance(Registry(), maintenance(chosen, deployment, db))
+        own_types = with_maintenance(Registry(), maintenance(chosen, db))
         await until_reachable(lambda: ensure_schedules(db, own_types, retention.ROWS), say=say)
         scheduler = Scheduler(
             db,
@@ -256,11 +256,10 @@ async def relaying(chosen: Settings, deployment: Deployment) -> AsyncIterator[Re
             await asyncio.wait([running])
 
 
-def maintenance(chosen: Settings, deployment: Deployment, db: Database) -> Maintenance:
+def maintenance(chosen: Settings, db: Database) -> Maintenance:
     """What the product's own tasks work with."""
     return Maintenance(
         db=db,
-        owner=deployment.owner,
         storage=archive_config(chosen),
         retention=retention_config(chosen),
         rows=retention.ROWS,
@@ -283,7 +282,7 @@ async def maintaining(chosen: Settings, deployment: Deployment) -> AsyncIterator
     async with await connected(connection) as db, asyncio.TaskGroup() as group:
         working = Worker(
             db,
-            with_maintenance(Registry(), maintenance(chosen, deployment, db)),
+            with_maintenance(Registry(), maintenance(chosen, db)),
             followers(file_config(chosen)),
             config,
         )

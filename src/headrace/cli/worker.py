@@ -111,7 +111,7 @@ async def _work(
     async with await connected(connection) as db, HandlerResults(files_storage(settings)) as results:
         working = Worker(
             db,
-            with_maintenance(program, maintenance(settings, deployment, db)),
+            with_maintenance(program, maintenance(settings, db)),
             followers(file_config(settings)),
             config,
             results=results,
