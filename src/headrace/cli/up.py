@@ -27,7 +27,7 @@ from headrace.cli.development import for_development
 from headrace.cli.first_password import FirstPassword
 from headrace.cli.keeping import chosen_retention
 from headrace.cli.maintenance import maintenance_loops
-from headrace.cli.output import LOOKING, out, progress, say
+from headrace.cli.output import LOOKING, as_log, out, progress, say
 from headrace.cli.paying_locally import Paying, paying
 from headrace.cli.program import load_program
 from headrace.cli.removal_wiring import removing
@@ -105,7 +105,7 @@ def up(host: Host = None, port: Port = None, app: App = None, pay_locally: PayLo
             if how.schema_gone.is_set():
                 _end_without_schema(embedded=deployment.embedded)
             say("stopping")
-            if (unused := first.read()) is not None:  # by now it has scrolled away
+            if not as_log() and (unused := first.read()) is not None:  # by now it has scrolled away
                 # Where it was said first, and not where the log goes.
                 out.print(f"Log in as {unused[0]} with the password {unused[1]} (it stays in {first.file})")
     say(_stopped(settings, embedded=deployment.embedded))
@@ -225,6 +225,10 @@ def _working(
 
 def _greet(url: str, first: FirstPassword, settings: Settings, *, pay_at: str | None, seconds: float) -> None:
     unused = first.read()
+    if as_log():  # which goes to many places: without the password
+        login = f"log in as {unused[0]}, with the password in {first.file}" if unused else "log in as before"
+        say(f"Headrace is running at {url} (started in {seconds:.1f} s); {login}")
+        return
     login = (
         f"as [bold]{unused[0]}[/] with the password [bold]{unused[1]}[/] (in {escape(str(first.file))} until used)"
         if unused
