@@ -103,7 +103,7 @@ def _is_object(line: str) -> bool:
 
 
 def catch_all() -> None:
-    """Have what Python itself prints to standard error written as JSON: warnings, and errors that nobody caught."""
+    """Have what Python itself prints to standard error written as JSON: warnings and uncaught errors."""
     logging.captureWarnings(True)
 
     def uncaught(kind: type[BaseException], error: BaseException | None, trace: Any) -> None:

@@ -102,7 +102,9 @@ def test_what_is_to_be_kept_for_ever_is_kept(call: Call, old: Place, tmp_path: P
     )
     assert not (tmp_path / "cold").exists()
     doctor = json.loads(call("doctor", "--json", settings=forever).out)
-    assert next(each for each in doctor if each["check"] == "retention")["verdict"] == "note", "migrate was not told"
+    assert next(each for each in doctor if each["check"] == "retention")["verdict"] == "note", (
+        "migrate does not have it"
+    )
     shown = json.loads(call("settings", "show", "--json", settings=forever).out)
     assert {shown[name] for name in keeps} == {"forever"}
 

@@ -60,7 +60,7 @@ def test_the_job_of_the_page_is_the_one_that_the_rules_look_for() -> None:
         (pattern,) = re.findall(r'job=~"([^"]*)"', RULES[name]["expr"])
         assert re.fullmatch(pattern, job)
     for role in ("api", "worker", "scheduler", "relay"):
-        assert f'"{role}:9100"' in page, "every role is scraped: one that is not would be missed by nobody"
+        assert f'"{role}:9100"' in page, "every role is scraped, or its end goes unseen"
 
 
 def test_the_page_has_all_of_them() -> None:

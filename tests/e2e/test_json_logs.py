@@ -154,7 +154,7 @@ def test_what_is_wrong_is_said_in_json(wrong: str, make_folder: MakeFolder, sett
     assert done.out == ""
 
 
-def test_an_error_that_nobody_foresaw_is_one_line_with_its_traceback(folder: Path, settings: dict[str, str]) -> None:
+def test_an_unforeseen_error_is_one_line_with_its_traceback(folder: Path, settings: dict[str, str]) -> None:
     settings["HEADRACE_DATABASE_URL"] = settings["HEADRACE_DATABASE_URL"].replace("headrace_app", "nobody_of_that_name")
     done = run_program("relay", folder=folder, settings=settings)
     (line,) = lines(done.err)
@@ -175,10 +175,10 @@ async def test_a_migration_says_its_steps_in_json(
     server: TestServer, make_database: MakeDatabase, folder: Path, settings: dict[str, str]
 ) -> None:
     settings["HEADRACE_DATABASE_URL"] = server.url(await make_database())
-    told = messages(run_program("migrate", folder=folder, settings=settings).err)
-    assert told[0] == "moving the schema"
-    assert "migrating up 0001_accounts" in told
-    assert told[-1].split()[1:3] == ["migrations", "applied;"]
+    notes = messages(run_program("migrate", folder=folder, settings=settings).err)
+    assert notes[0] == "moving the schema"
+    assert "migrating up 0001_accounts" in notes
+    assert notes[-1].split()[1:3] == ["migrations", "applied;"]
     assert messages(run_program("migrate", folder=folder, settings=settings).err)[-1] == "nothing to do"
 
 
@@ -196,10 +196,10 @@ def test_up_writes_json_and_no_password(start: Start, folder: Path) -> None:
     assert said(program, "Headrace is running at"), program.err
     name, password = (folder / ".headrace" / "first-password").read_text().split()
     assert program.stop() == 0
-    told = messages(program.err)
-    (greeting,) = [each for each in told if each.startswith("Headrace is running at http://")]
+    notes = messages(program.err)
+    (greeting,) = [each for each in notes if each.startswith("Headrace is running at http://")]
     assert f"log in as {name}, with the password in " in greeting
-    assert told[-1].startswith("stopped; the data stays in ")
+    assert notes[-1].startswith("stopped; the data stays in ")
     assert password not in program.err
     assert program.out == ""
 

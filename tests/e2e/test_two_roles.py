@@ -3,6 +3,7 @@
 import asyncio
 import json
 from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
 
 import pytest
 
@@ -26,6 +27,17 @@ async def _make_old_months(server: Server, months: list[date]) -> None:
     async with await Database.connect(config) as db:
         for month in months:
             await fill_audit(db, 5, month)
+
+
+@pytest.mark.slow
+def test_up_declares_the_retention_of_its_settings(folder: Path, start: Start) -> None:
+    settings = {**CHEAP, "HEADRACE_RETENTION_AUDIT": "60d"}
+    start("up", folder=folder, settings=settings).until_ready()
+    findings = json.loads(run_program("doctor", "--json", folder=folder, settings=settings).out)
+    assert next(each for each in findings if each["check"] == "retention")["verdict"] == "ok"
+    minimums = "SELECT table_name, keep FROM headrace.retention_minimums ORDER BY 1"
+    shown = run_program("database", "psql", "--", "-At", "-c", minimums, folder=folder, settings=settings)
+    assert "audit_events|60 days" in shown.out.splitlines(), shown.err
 
 
 @pytest.mark.slow

@@ -163,7 +163,7 @@ async def test_a_role_without_the_grant_may_call_nothing(server: TestServer, db:
 
 
 async def test_nothing_is_dropped_before_it_was_archived_and_verified(db: Database, service: Database) -> None:
-    """By SQL, as somebody would who has the service's password: each step asks for those before it."""
+    """By SQL, with the service's password alone: each step checks those before it."""
     await fill_audit(db, 3)
     before = await fingerprint(db, NAME)
     archive, digest = ids.new("arc"), "0" * 64

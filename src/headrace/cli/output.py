@@ -196,7 +196,7 @@ def _complain(error: errors.HeadraceError) -> NoReturn:
 
 
 def _report_defect(exc: Exception) -> NoReturn:
-    """An error that nobody foresaw."""
+    """Report an unforeseen error."""
     what = f"this should not have happened: {type(exc).__name__}: {exc}"
     if as_log():
         logs.write("process.failed", what, level="error", exception="".join(traceback.format_exception(exc)))

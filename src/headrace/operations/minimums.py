@@ -40,7 +40,7 @@ async def declare(owner: DatabaseConfig, chosen: Chosen, who: Who) -> list[Minim
 
 
 def script(chosen: Chosen) -> str:
-    """The same as SQL, for whoever applies changes by hand."""
+    """The same as SQL, for administrators who apply changes by hand."""
     return "".join(
         f"UPDATE headrace.retention_minimums SET keep = {_literal(keep)}, set_at = now() "
         f"WHERE setting = '{setting}' AND keep IS DISTINCT FROM {_literal(keep)};\n"

@@ -189,19 +189,19 @@ class _Work:
         while await self._briefly(unlink) is not None:
             pass
 
-        # By now nobody else has to do with it, so this holds nobody up, however long the files take to go.
+        # It has no other users by now: removing its files may take long and holds up no session.
         async def drop(tx: Tx) -> None:
             await audit.record(tx, self._who, Action.DELETED, self._partition(), data={"archive": archive.id})
             await store.count_removed(tx, self._table.name, archive.row_count or 0)
             if not await store.drop_month(tx, archive, wait=self._lock.wait):
-                raise ArchiveDamaged(f"{archive.location} was written anew meanwhile.")
+                raise ArchiveDamaged(f"{archive.location} was written again meanwhile.")
 
         await self._briefly(drop)
         self._step("dropped")
         return await self._found()
 
     async def _briefly(self, change: Callable[[Tx], Awaitable[timedelta | None]]) -> timedelta | None:
-        """Change the catalog in one short transaction, again and again until nobody is in the way.
+        """Change the catalog in one short transaction, again and again until the locks are free.
 
         ``change`` gives how long a table in use has been locked by then.
         """

@@ -21,8 +21,8 @@ BEGIN
   IF archive_id !~ '^arc_[0-9a-z]{26}$' THEN
     RAISE EXCEPTION '% is no id of an archive', archive_id USING ERRCODE = 'invalid_parameter_value';
   END IF;
-  -- Nobody writes to this month while we ask whether it is still needed, and until it has left. Only its own writers
-  -- wait; the time is enough for autovacuum to notice that it is in the way.
+  -- From this check until the month has left, its own writers wait; others do not. The time is enough for autovacuum to
+  -- notice that it is in the way.
   PERFORM set_config('lock_timeout', '2s', true);
   EXECUTE format('LOCK TABLE headrace.%I IN SHARE MODE', partition);
   reason := headrace.why_month_stays(parent, month);
