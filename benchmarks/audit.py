@@ -25,7 +25,7 @@ from headrace.accounts import administration
 from headrace.audit import Action, ActorType, Principal, PrincipalType, Resource, ResourceType, Who, verifying
 from headrace.audit.events import Event, EventFilter, list_events
 from headrace.audit.sealing import Sealer
-from headrace.database import Database, DatabaseConfig, Tx
+from headrace.database import Database, DatabaseConfig, Tx, connect_alone
 from headrace.edge.facts import Facts, attach
 from headrace.edge.idempotency import Once
 from headrace.edge.services import Services
@@ -315,6 +315,8 @@ async def retire(run: Run[Sizes], db: Database) -> None:
             waits.append(time.perf_counter() - started)
             await asyncio.sleep(0.002)
 
+    async with connect_alone(DatabaseConfig(run.url)) as connection:
+        await connection.execute("UPDATE headrace.retention_minimums SET keep = '0'")
     writer = asyncio.create_task(write())
     with tempfile.TemporaryDirectory(prefix="headrace-bench-") as folder:
         storage = Storage(StorageConfig(f"file://{folder}"))

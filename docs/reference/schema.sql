@@ -683,6 +683,20 @@ COMMENT ON COLUMN headrace.removals.asset_sha256 IS 'The bytes that the declarat
 COMMENT ON COLUMN headrace.removals.batch_id IS 'What was ordered in one request has the same.';
 COMMENT ON COLUMN headrace.removals.rights_basis IS 'By what right: the owner''s, a licence''s, or the owner''s permission.';
 
+CREATE TABLE headrace.retention_minimums (
+  table_name varchar(63) NOT NULL,
+  setting varchar(63) NOT NULL,
+  keep interval,
+  set_at timestamptz NOT NULL DEFAULT now(),
+  CONSTRAINT retention_minimums_pkey PRIMARY KEY (table_name),
+  CONSTRAINT uk_retention_minimums_setting UNIQUE (setting),
+  CONSTRAINT ck_retention_minimums_keep CHECK ((keep >= '00:00:00'::interval))
+);
+GRANT SELECT ON headrace.retention_minimums TO headrace_app;
+COMMENT ON TABLE headrace.retention_minimums IS 'How long months of each table stay at least, for every role. Only the owner writes it: headrace migrate, from its settings.';
+COMMENT ON COLUMN headrace.retention_minimums.setting IS 'The setting of headrace migrate that it is taken from.';
+COMMENT ON COLUMN headrace.retention_minimums.keep IS 'From the end of the month. Null keeps it for ever.';
+
 CREATE TABLE headrace.retention_runs (
   table_name varchar(63) NOT NULL,
   started_at timestamptz NOT NULL DEFAULT now(),
@@ -1798,6 +1812,14 @@ COMMENT ON COLUMN headrace.audit_logs.detail_json IS 'What the trail knows beyon
 -- headrace.delivery_may_move(source text, target text) RETURNS boolean
 --   in functions/delivery_may_move.sql
 
+-- Takes an expired month out of its table and begins its archive; refuses one that must stay. Gives how long the table has been locked so far.
+-- headrace.detach_month(parent text, month date, archive_id text, wait_ms integer DEFAULT 50) RETURNS interval
+--   in functions/detach_month.sql
+
+-- Drops the table of a month whose archive was verified since it was written; false when it was not.
+-- headrace.drop_month(archive_id text, digest text, wait_ms integer DEFAULT 50) RETURNS boolean
+--   in functions/drop_month.sql
+
 -- Writes an outbox event for each change of a task that somebody wants to know of, in the order given; always: for each.
 -- headrace.emit_task_events(event_ids text[], event_types text[], task_ids text[], attempts integer[], request_ids text[] DEFAULT NULL::text[], always boolean DEFAULT false) RETURNS void
 --   in functions/emit_task_events.sql
@@ -1907,6 +1929,14 @@ COMMENT ON COLUMN headrace.audit_logs.detail_json IS 'What the trail knows beyon
 -- headrace.new_id(prefix text) RETURNS text
 --   in functions/new_id.sql
 
+-- Notes what was written to the archive of a detached month; false when the month is in another state.
+-- headrace.note_archived_month(archive_id text, rows_written bigint, least_id text, greatest_id text, least_at timestamptz, greatest_at timestamptz, bytes bigint, digest text) RETURNS boolean
+--   in functions/note_archived_month.sql
+
+-- Notes that the file of an archived month was read back and found right; false when another file was written meanwhile.
+-- headrace.note_verified_month(archive_id text, digest text) RETURNS boolean
+--   in functions/note_verified_month.sql
+
 -- Trigger: notifies headrace_configs with the key that changed.
 -- headrace.notify_config_change() RETURNS trigger
 --   in functions/notify_config_change.sql
@@ -1962,6 +1992,10 @@ COMMENT ON COLUMN headrace.audit_logs.detail_json IS 'What the trail knows beyon
 -- Retires lanes without tasks and deletes those that were retired a day ago; gives how many of both.
 -- headrace.retire_lanes(idle_for interval, most integer) RETURNS integer
 --   in functions/retire_lanes.sql
+
+-- Has the file of a month written once more while its rows are still in the database; false when they are not.
+-- headrace.rewrite_month(archive_id text) RETURNS boolean
+--   in functions/rewrite_month.sql
 
 -- The number of a route, created if there is none.
 -- headrace.route(queue text, task_type text, labels jsonb) RETURNS integer
@@ -2031,6 +2065,10 @@ COMMENT ON COLUMN headrace.audit_logs.detail_json IS 'What the trail knows beyon
 -- headrace.units(rule text, payload jsonb) RETURNS integer
 --   in functions/units.sql
 
+-- Drops one foreign key of an archived month before its table is dropped; null when it has none. Gives how long the table that it refers to has been locked so far.
+-- headrace.unlink_month(archive_id text, wait_ms integer DEFAULT 50) RETURNS interval
+--   in functions/unlink_month.sql
+
 -- Whether an upload may go from one state to another (or stay).
 -- headrace.upload_may_move(source text, target text) RETURNS boolean
 --   in functions/upload_may_move.sql
@@ -2046,6 +2084,14 @@ COMMENT ON COLUMN headrace.audit_logs.detail_json IS 'What the trail knows beyon
 -- Whether somebody wants events of tasks of one of these types; that stays true until the transaction ends.
 -- headrace.wants_task_events(event_types text[]) RETURNS boolean
 --   in functions/wants_task_events.sql
+
+-- Why a month is too young to be retired; null when it is old enough. For the functions that retire months.
+-- headrace.why_month_is_young(parent text, month date) RETURNS text
+--   in functions/why_month_is_young.sql; for the owner alone
+
+-- Why a month of a table may not be retired; null when it may. For the functions that retire months.
+-- headrace.why_month_stays(parent text, month date) RETURNS text
+--   in functions/why_month_stays.sql; for the owner alone
 
 -- Writes the events of tasks that somebody wants, or all of them.
 -- headrace.write_task_events(event_ids text[], event_types text[], task_ids text[], attempts integer[], request_ids text[], always boolean) RETURNS void

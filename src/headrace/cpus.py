@@ -1,17 +1,47 @@
-"""How many processors this process may use: those of its container, not of the whole machine."""
+"""How many processors this process may use: those of its container or service, not of the whole machine."""
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
-_CPU_MAX = Path("/sys/fs/cgroup/cpu.max")  # cgroup v2, as containers see their own
+_CGROUPS = Path("/sys/fs/cgroup")
+_MEMBERSHIP = Path("/proc/self/cgroup")
 
 
-def available_cpus(cpu_max: Path = _CPU_MAX) -> int:
+def available_cpus(cgroups: Path = _CGROUPS, membership: Path = _MEMBERSHIP) -> int:
     """At least one. A quota of one and a half counts as one: threads beyond it would only wait."""
     allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, min([allowed, *_quotas(cgroups, membership)]))
+
+
+def _quotas(cgroups: Path, membership: Path) -> Iterator[int]:
+    """The limits of our own cgroup and those above it: each of them bounds us."""
+    for folder in _folders(cgroups, membership):
+        quota, period = _read(folder / "cpu.max").partition(" ")[::2]  # cgroup v2
+        yield from _whole(quota, period)
+    v1 = cgroups / "cpu"
+    yield from _whole(_read(v1 / "cpu.cfs_quota_us"), _read(v1 / "cpu.cfs_period_us"))
+
+
+def _folders(cgroups: Path, membership: Path) -> Iterator[Path]:
+    """A container sees its own cgroup as the root, a service of systemd is further below."""
+    own = next((line[3:] for line in _read(membership).splitlines() if line.startswith("0::")), "/")
+    folder = cgroups / own.lstrip("/")
+    yield folder
+    for above in folder.parents:
+        if not above.is_relative_to(cgroups):
+            return
+        yield above
+
+
+def _whole(quota: str, period: str) -> Iterator[int]:
+    # "max" and -1 are no limit.
+    if quota.isdigit() and period.isdigit() and int(period) > 0:
+        yield int(quota) // int(period)
+
+
+def _read(file: Path) -> str:
     try:
-        quota, _, period = cpu_max.read_text().strip().partition(" ")
-        allowed = min(allowed, int(int(quota) / int(period or 100_000)))
-    except (OSError, ValueError, ZeroDivisionError):  # no such limit ("max"), or no cgroup v2
-        pass
-    return max(1, allowed)
+        return file.read_text().strip()
+    except OSError:
+        return ""

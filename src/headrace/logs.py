@@ -1,8 +1,12 @@
 """Logs with one event name for each line and facts as fields: for people in a terminal, as JSON otherwise."""
 
+import json
 import logging
 import sys
+import threading
+import traceback
 from collections.abc import Callable, MutableMapping
+from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, cast
 
@@ -16,15 +20,17 @@ _SECRET_WORDS = ("password", "secret", "token", "authorization", "cookie", "api_
 
 
 _chosen: tuple[Literal["human", "json"], str] | None = None
+_json_alone = False
 _pending: Callable[[], None] | None = None
 
 
 def configure(*, format: Format = "auto", level: str = "INFO") -> None:  # noqa: A002 - the setting's name
     """Send structlog and the standard library's loggers through one formatter to standard error."""
-    global _chosen, _pending  # as global as what it configures
+    global _chosen, _json_alone, _pending  # as global as what it configures
     import structlog
 
     _pending = None
+    _json_alone = format == "json"
     human = sys.stderr.isatty() if format == "auto" else format == "human"
     _chosen = "human" if human else "json", level
     shared: list[Any] = [
@@ -66,9 +72,53 @@ def configure(*, format: Format = "auto", level: str = "INFO") -> None:  # noqa:
     logging.getLogger("asyncpg.pool").addFilter(_in_a_line)
 
 
+def json_alone() -> bool:
+    """Whether JSON was asked for by name: then a process that stays up writes nothing else to standard error."""
+    return _json_alone
+
+
+def write(event: str, message: str, *, level: str = "info", **fields: object) -> None:
+    """One line of JSON, whatever level is logged: what a process says about itself, where people read it as text."""
+    at = datetime.now(UTC).isoformat().replace("+00:00", "Z")
+    line = {"message": message, **fields, "event": event, "level": level, "timestamp": at}
+    sys.stderr.write(json.dumps(line, default=str) + "\n")
+    sys.stderr.flush()
+
+
+def write_foreign(lines: str) -> None:
+    """What others print, a line of JSON for each line; one that is such an object already stays as it is."""
+    for line in lines.splitlines():
+        if _is_object(line):
+            sys.stderr.write(f"{line}\n")
+        elif line.strip():
+            write("child.printed", line)
+    sys.stderr.flush()
+
+
+def _is_object(line: str) -> bool:
+    try:
+        return isinstance(json.loads(line), dict)
+    except ValueError:
+        return False
+
+
+def catch_all() -> None:
+    """Have what Python itself prints to standard error written as JSON: warnings and uncaught errors."""
+    logging.captureWarnings(True)
+
+    def uncaught(kind: type[BaseException], error: BaseException | None, trace: Any) -> None:
+        text = "".join(traceback.format_exception(kind, error, trace))
+        write("process.uncaught", f"{kind.__name__}: {error}", level="error", exception=text)
+
+    sys.excepthook = uncaught
+    threading.excepthook = lambda args: uncaught(args.exc_type, args.exc_value, args.exc_traceback)
+    sys.unraisablehook = lambda args: uncaught(args.exc_type, args.exc_value, args.exc_traceback)
+
+
 def configure_later(*, format: Format = "auto", level: str = "INFO") -> None:  # noqa: A002 - the setting's name
     """The same with the first line that is logged, for a command that is not likely to log any."""
-    global _pending
+    global _json_alone, _pending
+    _json_alone = format == "json"
     _pending = partial(configure, format=format, level=level)
     root = logging.getLogger()
     root.handlers[:] = [_Configuring()]

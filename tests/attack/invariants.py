@@ -308,6 +308,7 @@ NOT_READ = {
     "statistics_queues": "the same",
     "rate_limits": "unlogged: a crash empties it, and it may be behind",
     "row_archives": "only added to, in the commit that deletes the rows; its files verified by tests/operations",
+    "retention_minimums": "three rows that only the owner writes; what they forbid in tests/operations",
     "retention_runs": "what retention did last, for people",
     "schema_migrations": "the runner's own, checked by tests/migrations",
     "schema_definitions": "the runner's own, checked by tests/migrations",

@@ -179,7 +179,7 @@ class Site:
         while True:
             for role in self.each():
                 for program in role.keep_up():
-                    said = [line for line in program.err.splitlines() if line.startswith(("headrace: ", "Traceback"))]
+                    said = [line for line in program.err.splitlines() if '"event": "process.failed"' in line]
                     why = (said or program.err.splitlines() or ["(nothing said)"])[-1]
                     self.fallen[f"{role.words[0]} exited with {program.process.returncode}: {why[:300]}"] += 1
                     role.close(program)

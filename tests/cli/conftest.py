@@ -75,7 +75,7 @@ def logging_kept() -> Iterator[None]:
         root.handlers[:] = handlers
         root.setLevel(level)
         structlog.configure(**configured)
-        logs._pending = None
+        logs._pending, logs._json_alone = None, False
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import asyncpg
@@ -16,6 +16,7 @@ from headrace.operations.model import MONTHLY
 from headrace.settings import Settings
 from tests.cli.conftest import Call, Place
 from tests.cli.test_admin import fetch
+from tests.cli.test_doctor import findings
 from tests.conftest import TestServer
 from tests.operations import bucket
 from tests.operations.bucket import ACCESS_KEY, SECRET_KEY, Bucket
@@ -101,7 +102,9 @@ def test_what_is_to_be_kept_for_ever_is_kept(call: Call, old: Place, tmp_path: P
     )
     assert not (tmp_path / "cold").exists()
     doctor = json.loads(call("doctor", "--json", settings=forever).out)
-    assert next(each for each in doctor if each["check"] == "retention")["verdict"] == "ok"
+    assert next(each for each in doctor if each["check"] == "retention")["verdict"] == "note", (
+        "migrate does not have it"
+    )
     shown = json.loads(call("settings", "show", "--json", settings=forever).out)
     assert {shown[name] for name in keeps} == {"forever"}
 
@@ -202,12 +205,44 @@ def test_a_month_that_was_made_again_is_no_success(call: Call, server: TestServe
     assert call("partitions", "expire", "audit_events", settings=old.settings).code == 1
 
 
-def test_without_the_owner_s_address_nothing_leaves(call: Call, old: Place) -> None:
+def test_months_leave_without_the_owner_s_address(call: Call, old: Place) -> None:
     settings = {name: value for name, value in old.settings.items() if name != "HEADRACE_DATABASE_OWNER_URL"}
-    done = call("partitions", "retire", "audit_events", "2025-03", settings=settings)
-    assert done.code == 5
-    assert "set HEADRACE_DATABASE_OWNER_URL to a member of headrace_owner" in done.err
-    assert call("partitions", "expire", "audit_events", settings=settings).code == 1
+    assert f"{NAME} should be archived" in findings(call("doctor", "--json", settings=settings))["retention"]["message"]
+    done = call("partitions", "expire", "audit_events", settings=settings)
+    assert done.code == 0, done.err
+    assert findings(call("doctor", "--json", settings=settings))["retention"]["verdict"] == "ok"
+    restore = call("archive", "restore", NAME, settings=settings)
+    assert restore.code == 5
+    assert "set HEADRACE_DATABASE_OWNER_URL to a member of headrace_owner" in restore.err
+
+
+def test_migrate_decides_how_young_a_month_may_leave(call: Call, server: TestServer, old: Place) -> None:
+    month = (datetime.now(UTC).replace(day=1) - timedelta(days=100)).date().replace(day=1)
+    asyncio.run(make_month(server, old.name, "audit_events", month))
+    shorter = {**old.settings, "HEADRACE_RETENTION_AUDIT": "60d"}
+    named = findings(call("doctor", "--json", settings=shorter))["retention"]
+    assert (named["verdict"], named["message"]) == (
+        "warning",
+        "HEADRACE_RETENTION_AUDIT is 60 days here, and the database keeps months for 180 days: run `headrace migrate` "
+        "with this setting",
+    )
+    young = call("partitions", "retire", "audit_events", f"{month:%Y-%m}", settings=shorter)
+    assert young.code == 4
+    assert "to shorten that, run `headrace migrate` with HEADRACE_RETENTION_AUDIT" in young.err
+    expired = call("partitions", "expire", "audit_events", "--json", settings=shorter)
+    assert expired.code == 1
+    (run,) = json.loads(expired.out)
+    assert run["removed_rows"] == 3, "what is old enough goes all the same"
+
+    assert "SET keep = interval '60 days 0 seconds'" in call("migrate", "--sql", settings=shorter).out
+    moved = call("migrate", settings=shorter)
+    assert moved.err.splitlines()[-1] == "months of audit_events stay for at least 60 days"
+    assert json.loads(call("migrate", "--json", settings=shorter).out)["retention"] == {}
+    (run,) = json.loads(call("partitions", "expire", "audit_events", "--json", settings=shorter).out)
+    assert (run["error"], [each["month"] for each in run["retired"]]) == (None, [str(month)])
+    longer = findings(call("doctor", "--json", settings=old.settings))["retention"]
+    assert longer["verdict"] == "note"
+    assert "leave after 60 days, and HEADRACE_RETENTION_AUDIT is 180 days here" in longer["message"]
 
 
 def test_a_month_is_written_as_a_month(call: Call, old: Place) -> None:

@@ -66,7 +66,7 @@ def test_status_of_a_database_from_the_future_is_told_not_refused(call: Call, fu
 
 def test_up_to_down_to_and_all_the_way(call: Call, empty: Place) -> None:
     done = call("migrate", "--to", "2", "--json", settings=empty.settings)
-    assert json.loads(done.out) == {"direction": "up", "applied": ALL[:2]}
+    assert json.loads(done.out) == {"direction": "up", "applied": ALL[:2], "retention": {}}
     two = schema(empty)
     call("migrate", settings=empty.settings)
     one_back = call("migrate", "--down", "--yes", "--json", settings=empty.settings)

@@ -34,7 +34,7 @@ class Server:
     def calls(self) -> list[str]:
         return self.journal.read_text().splitlines()
 
-    def run(self, *command: object, **variables: str) -> subprocess.CompletedProcess[str]:
+    def run(self, *command: object, stdin: str = "", **variables: str) -> subprocess.CompletedProcess[str]:
         environment = {
             "PATH": f"{self.bin}:{os.environ['PATH']}",
             "HOME": str(self.folder),
@@ -42,7 +42,8 @@ class Server:
         }
         return subprocess.run(
             [str(part) for part in command],
-            capture_output=True, text=True, check=False, env=environment | variables, cwd=self.folder, timeout=120,
+            input=stdin, capture_output=True, text=True, check=False, env=environment | variables, cwd=self.folder,
+            timeout=120,
         )  # fmt: skip
 
 
@@ -67,6 +68,7 @@ def test_a_rollout_pulls_starts_and_checks(server: Server) -> None:
     ran = roll_out(server)
     assert ran.returncode == 0, ran.stderr
     assert server.calls == [
+        f"docker compose {FILES} config --quiet image={NEW}",
         f"docker pull {NEW} image=",
         f"docker compose {FILES} up --detach --no-build --remove-orphans image={NEW}",
         "curl",
@@ -113,9 +115,29 @@ def test_when_neither_is_ready_it_says_so(server: Server) -> None:
 
 def test_an_image_that_cannot_be_pulled_changes_nothing(server: Server) -> None:
     (server.folder / ".image").write_text(OLD)
-    server.stand_in("docker", 'echo "docker $*" >> "$JOURNAL"; exit 1')
+    server.stand_in("docker", 'echo "docker $*" >> "$JOURNAL"; [ "$1" != pull ]')
     assert roll_out(server).returncode != 0
-    assert server.calls == [f"docker pull {NEW}"]
+    assert server.calls[1:] == [f"docker pull {NEW}"]
+
+
+def test_a_variable_that_is_missing_on_the_server_changes_nothing(server: Server) -> None:
+    server.stand_in("docker", 'echo "docker $*" >> "$JOURNAL"; case "$*" in *config*) exit 15;; esac')
+    ran = roll_out(server)
+    assert ran.returncode == 1
+    assert f"set what is missing in {server.folder}/.env: docs/howto/containers.md" in ran.stderr
+    assert len(server.calls) == 1
+
+
+def test_a_token_is_used_for_one_pull_and_stays_nowhere_on_the_server(server: Server) -> None:
+    server.stand_in("docker", REGISTRY)
+    quick = {"READY_WITHIN": "1", "REGISTRY": "registry.example", "REGISTRY_USER": "bot"}
+    ran = server.run(server.folder / "rollout", "prod", NEW, **quick, stdin="token-of-the-job")
+    assert ran.returncode == 0, ran.stderr
+    assert server.calls[1:3] == ["docker login registry.example --username bot --password-stdin", f"docker pull {NEW}"]
+    assert server.journal.with_suffix(".token").read_text() == "token-of-the-job"
+    assert not Path(server.journal.with_suffix(".config").read_text().strip()).exists()
+    left = [path for path in server.folder.rglob("*") if path.is_file() and path.suffix != ".token"]
+    assert not any("token-of-the-job" in path.read_text() for path in left)
 
 
 CONNECTION = {
@@ -138,7 +160,10 @@ exec sh -c "$*"
 """
 REGISTRY = """
 echo "docker $*" >> "$JOURNAL"
-if [ "$1" = login ]; then cat > "$DOCKER_CONFIG/given"; echo "$DOCKER_CONFIG" > "$JOURNAL.config"; fi
+if [ "$1" = login ]; then
+  tee "$DOCKER_CONFIG/given" > "$JOURNAL.token"
+  echo "$DOCKER_CONFIG" > "$JOURNAL.config"
+fi
 """
 
 
@@ -161,6 +186,26 @@ def test_a_deployment_sends_its_files_and_rolls_out_on_the_server(tmp_path: Path
     assert "secret" not in ran.stdout + ran.stderr + "".join(server.calls)
 
 
+def test_a_deployment_hands_its_token_to_the_server_and_the_image_has_a_name_that_registries_take(
+    tmp_path: Path,
+) -> None:
+    server = Server(tmp_path / "server")
+    server.stand_in("ssh", SSH.replace("shift\nexec", 'shift\necho "ssh $*" >> "$JOURNAL"\nexec'))
+    server.stand_in("docker", REGISTRY)
+    chosen = {
+        "IMAGE": "registry.example/Some-Owner/headrace",
+        "READY_WITHIN": "5",
+        "DEPLOY_FOLDER": str(tmp_path / "o"),
+    }
+    login = {"REGISTRY": "registry.example", "REGISTRY_USER": "Some-Owner", "REGISTRY_TOKEN": "token-of-the-job"}
+    ran = server.run(ROOT / "deploy" / "ci" / "deploy", **CONNECTION | chosen | login)
+    assert ran.returncode == 0, ran.stderr
+    assert "docker login registry.example --username Some-Owner --password-stdin" in server.calls
+    assert "docker pull registry.example/some-owner/headrace:0123abc" in server.calls
+    assert server.journal.with_suffix(".token").read_text() == "token-of-the-job"
+    assert "token-of-the-job" not in ran.stdout + ran.stderr + "".join(server.calls)
+
+
 @pytest.mark.parametrize(
     "wrong",
     [
@@ -169,8 +214,10 @@ def test_a_deployment_sends_its_files_and_rolls_out_on_the_server(tmp_path: Path
         {"STAGE": "everywhere"},
         {"REVISION": "a; rm -rf /"},
         {"DEPLOY_FOLDER": "/opt/$(id)"},
+        {"REGISTRY_TOKEN": "t", "REGISTRY": "registry.example", "REGISTRY_USER": "a; id"},
+        {"REGISTRY_TOKEN": "t", "REGISTRY_USER": "bot"},
     ],
-    ids=lambda wrong: next(iter(wrong)),
+    ids=lambda wrong: " ".join(wrong),
 )
 def test_a_deployment_that_lacks_something_connects_to_nobody(tmp_path: Path, wrong: dict[str, str]) -> None:
     server = Server(tmp_path / "server")
@@ -183,13 +230,13 @@ def test_a_deployment_that_lacks_something_connects_to_nobody(tmp_path: Path, wr
 def test_pushing_gives_the_token_on_standard_input_and_leaves_no_login_behind(tmp_path: Path) -> None:
     server = Server(tmp_path / "server")
     server.stand_in("docker", REGISTRY)
-    chosen = {"IMAGE": "registry.example/headrace", "REVISION": "0123abc", "REGISTRY": "registry.example"}
+    chosen = {"IMAGE": "registry.example/Bot/headrace", "REVISION": "0123abc", "REGISTRY": "registry.example"}
     login = {"REGISTRY_USER": "bot", "REGISTRY_TOKEN": "token-of-the-bot"}
     ran = server.run(ROOT / "deploy" / "ci" / "push-image", **chosen, **login)
     assert ran.returncode == 0, ran.stderr
     assert server.calls == [
         "docker login registry.example --username bot --password-stdin",
-        "docker push registry.example/headrace:0123abc",
+        "docker push registry.example/bot/headrace:0123abc",
     ]
     assert not Path(server.journal.with_suffix(".config").read_text().strip()).exists()
 
@@ -202,7 +249,7 @@ def test_an_image_is_made_of_one_wheel(tmp_path: Path) -> None:
         target.write_bytes((ROOT / source).read_bytes())
         target.chmod(target.stat().st_mode | stat.S_IXUSR)
     build = tmp_path / "clone" / "deploy" / "ci" / "build-image"
-    chosen = {"IMAGE": "registry.example/headrace", "REVISION": "0123abc"}
+    chosen = {"IMAGE": "registry.example/Headrace", "REVISION": "0123abc"}
     assert server.run(build, **chosen).returncode == 1
     wheel = tmp_path / "clone" / "dist" / "headrace-0.1.0-py3-none-any.whl"
     wheel.parent.mkdir()

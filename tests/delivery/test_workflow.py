@@ -69,7 +69,7 @@ def test_it_may_do_little_and_uses_only_what_is_pinned(path: Path) -> None:
     workflow = read(path)
     assert workflow["permissions"] == {}
     for job in workflow["jobs"].values():
-        assert set(job["permissions"].items()) <= {("contents", "read"), ("packages", "write")}
+        assert set(job["permissions"].items()) <= {("contents", "read"), ("packages", "read"), ("packages", "write")}
         assert job["timeout-minutes"] > 0
     for step in steps(workflow):
         assert re.fullmatch(r"[\w/-]+@[0-9a-f]{40}", step.get("uses", "a/b@" + "0" * 40))

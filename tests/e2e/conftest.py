@@ -9,14 +9,23 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 
+from headrace.embedded_postgres import EmbeddedConfig, Server, attach
 from headrace.embedded_postgres import account as accounts
 from headrace.embedded_postgres.account import Account
 from headrace.embedded_postgres.errors import PrivilegesMissing
+from headrace.testing.scratch import HASTY
 from tests.e2e.program import Program, is_deserted, running_in
 from tests.memory import room
 
+DEBIAN = Path("/usr/lib/postgresql/15/bin")
+# As docs/howto/own-postgres.md has it.
+ROLES = """
+CREATE ROLE headrace_migrator LOGIN PASSWORD 'choose-one' IN ROLE headrace_owner;
+CREATE ROLE headrace_service LOGIN PASSWORD 'choose-another' IN ROLE headrace_app;
+"""
 MakeFolder = Callable[[], Path]
 Start = Callable[..., Program]
 
@@ -42,6 +51,21 @@ def make_folder() -> Iterator[MakeFolder]:
                 process.kill()
         shutil.rmtree(folder)
     assert not left, left
+
+
+@pytest.fixture
+def debian(make_folder: MakeFolder) -> Iterator[Server]:
+    """Debian's PostgreSQL 15 with an empty database and the two roles."""
+    if not (DEBIAN / "postgres").exists():
+        pytest.skip("PostgreSQL 15 is not installed here")
+    with attach(EmbeddedConfig(make_folder() / ".headrace", binaries=DEBIAN, settings=HASTY)) as server:
+        with psycopg.connect(server.superuser_url, autocommit=True) as connection:
+            connection.execute(ROLES)
+        yield server
+
+
+def address(server: Server, user: str, password: str) -> str:
+    return f"postgresql://{user}:{password}@127.0.0.1:{server.port}/headrace"
 
 
 @pytest.fixture

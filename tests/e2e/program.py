@@ -27,7 +27,8 @@ SECRET_KEY = {"HEADRACE_SECRET_KEY": "a secret of the tests, 32 characters or mo
 HEADRACE = (sys.executable, "-m", "headrace")
 
 _GREETING = re.compile(r"^  API       (?P<url>http://\S+)/v1", re.MULTILINE)
-_LISTENING = re.compile(r"^API at (?P<url>http://\S+)", re.MULTILINE)
+# As text, and as a line of JSON.
+_LISTENING = re.compile(r'^(?:\{"message": ")?API at (?P<url>http://\S+)', re.MULTILINE)
 _PASSWORD = re.compile(r"as (?P<name>\S+) with the password (?P<password>\S+) \(in \S+ until used\)")
 
 

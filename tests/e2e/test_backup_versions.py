@@ -1,43 +1,20 @@
 """A backup goes from the embedded PostgreSQL to Debian's and back, whatever the versions of the two."""
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import psycopg
 import pytest
 
 from headrace.embedded_postgres import EmbeddedConfig, Server, attach
-from headrace.testing.scratch import HASTY
 from tests.cli.backups import PROGRAM_SCHEMA, counts, write_bill, writing_all_the_time
 from tests.clusters import copy_cluster, migrated_cluster
-from tests.e2e.conftest import MakeFolder
+from tests.e2e.conftest import MakeFolder, address
 from tests.e2e.program import CHEAP, SECRET_KEY, layout_of, run_program
-
-DEBIAN = Path("/usr/lib/postgresql/15/bin")
-# As docs/howto/own-postgres.md has it, and the right to make roles for programs' schemas.
-ROLES = """
-CREATE ROLE headrace_migrator LOGIN CREATEROLE PASSWORD 'choose-one' IN ROLE headrace_owner;
-CREATE ROLE headrace_service LOGIN PASSWORD 'choose-another' IN ROLE headrace_app;
-"""
-
-
-@pytest.fixture
-def debian(make_folder: MakeFolder) -> Iterator[Server]:
-    if not (DEBIAN / "postgres").exists():
-        pytest.skip("PostgreSQL 15 is not installed here")
-    with attach(EmbeddedConfig(make_folder() / ".headrace", binaries=DEBIAN, settings=HASTY)) as server:
-        with psycopg.connect(server.superuser_url, autocommit=True) as connection:
-            connection.execute(ROLES)
-        yield server
-
-
-def address(server: Server, user: str, password: str) -> str:
-    return f"postgresql://{user}:{password}@127.0.0.1:{server.port}/headrace"
 
 
 @pytest.mark.slow
 def test_from_the_embedded_server_to_debians_and_back(make_folder: MakeFolder, debian: Server) -> None:
     """With a program's own schema, under load; as the documented roles there, without a superuser."""
+    with psycopg.connect(debian.superuser_url, autocommit=True) as connection:
+        connection.execute("ALTER ROLE headrace_migrator CREATEROLE")  # to make roles for programs' schemas
     here, back = make_folder(), make_folder()
     copy_cluster(migrated_cluster(), layout_of(here).home)
     settings = {**CHEAP, **SECRET_KEY}

@@ -302,6 +302,7 @@ LESS = {
     "schema_definitions": {"SELECT"},
     "archives": {"SELECT"},  # the owner's own book
     "removal_passwords": {"SELECT", "INSERT", "DELETE"},  # never changed
+    "retention_minimums": {"SELECT"},  # what limits the application must not be its own to change
     "row_archives": {"SELECT", "INSERT"},  # what was deleted and where it is: only ever added to
 }
 RIGHTS = """

@@ -91,7 +91,7 @@ ACCEPTED = {
     ),
     "few rows, and it says so": "-- headrace: few rows\nUPDATE headrace.queues SET paused = false;",
     "a column nobody uses any more": (
-        "-- squawk-ignore ban-drop-column\nALTER TABLE headrace.tasks DROP COLUMN title;"
+        "-- headrace: needs 0031\n-- squawk-ignore ban-drop-column\nALTER TABLE headrace.tasks DROP COLUMN title;"
     ),
     "a backfill": ALONE + "CALL headrace.backfill('headrace.tasks', 'region = ''eu''', 'region IS NULL');",
 }

@@ -1,3 +1,4 @@
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -5,7 +6,7 @@ import pytest
 from headrace.database import Database, DatabaseConfig
 from headrace.storage import StorageConfig
 from tests.conftest import TestServer
-from tests.operations.months import make_month, name_of
+from tests.operations.months import make_month, name_of, set_minimum
 
 
 @pytest.fixture
@@ -13,6 +14,7 @@ async def owner(server: TestServer, db: Database) -> DatabaseConfig:
     """The owner of a database that has a month of long ago in each table."""
     for table in ("audit_events", "usage_ledger", "webhook_deliveries"):
         await make_month(server, name_of(db), table)
+    await set_minimum(server, name_of(db), "usage_ledger", timedelta(days=180))
     return DatabaseConfig(server.url(name_of(db)))
 
 

@@ -38,12 +38,17 @@ SELECT made.id, headrace.typeid_millis(made.id),
 FROM unnest($1::text[]) WITH ORDINALITY AS made (id, n)
 """
 MAKE_MONTH = "SELECT headrace.create_month_partitions(('headrace.' || $1)::regclass, $2, $2)"
+SET_MINIMUM = "UPDATE headrace.retention_minimums SET keep = $2 WHERE table_name = $1"
 # One text for all rows of a table: equal texts, equal rows.
 FINGERPRINT = "SELECT count(*) || ' ' || md5(string_agg(r::text, '|' ORDER BY r::text)) FROM headrace.{table} AS r"
 
 
 async def make_month(server: TestServer, name: str, table: str, month: date = MONTH) -> None:
     await server.run(MAKE_MONTH, table, month, database=name)
+
+
+async def set_minimum(server: TestServer, name: str, table: str, keep: timedelta | None) -> None:
+    await server.run(SET_MINIMUM, table, keep, database=name)
 
 
 async def fill_audit(db: Database, rows: int, month: date = MONTH, *, seal: bool = True) -> None:
@@ -68,12 +73,12 @@ def name_of(db: Database) -> str:
 
 
 async def retire(
-    owner: DatabaseConfig, place: StorageConfig, table: str = "audit_events", month: date = MONTH, **how: object
+    config: DatabaseConfig, place: StorageConfig, table: str = "audit_events", month: date = MONTH, **how: object
 ) -> Retired:
-    return await retire_month(owner, Storage(place), table, month, who=Who.system(), **how)  # type: ignore[arg-type]
+    return await retire_month(config, Storage(place), table, month, who=Who.system(), **how)  # type: ignore[arg-type]
 
 
-async def stop_after(last: str, owner: DatabaseConfig, place: StorageConfig) -> None:
+async def stop_after(last: str, config: DatabaseConfig, place: StorageConfig) -> None:
     class Stop(Exception):
         pass
 
@@ -82,11 +87,11 @@ async def stop_after(last: str, owner: DatabaseConfig, place: StorageConfig) -> 
             raise Stop
 
     with pytest.raises(Stop):
-        await retire(owner, place, on_step=stop)
+        await retire(config, place, on_step=stop)
 
 
-def archive_of(db: Database, owner: DatabaseConfig, place: StorageConfig) -> VerifyMode:
+def archive_of(db: Database, place: StorageConfig) -> VerifyMode:
     return VerifyMode(
         retired=lambda: archives.list_months(db, "audit_events"),
-        archive=lambda month: archives.read_month(db, owner, Storage(place), "audit_events", month),
+        archive=lambda month: archives.read_month(db, Storage(place), "audit_events", month),
     )

@@ -10,8 +10,8 @@ from headrace.audit import sealing, verifying
 from headrace.database import Database, DatabaseConfig, connect_alone
 from headrace.operations import archives, parquet
 from headrace.operations.model import ArchiveState, monthly
-from headrace.operations.owner import as_owner
 from headrace.operations.parquet import ParquetFile
+from headrace.operations.sessions import as_owner
 from headrace.storage import Storage, StorageConfig
 from tests.closing import all_closed
 from tests.operations.months import MONTH, NAME, archive_of, fill_audit, stop_after
@@ -57,11 +57,11 @@ async def test_a_month_that_is_read_in_part_is_closed(
     tmp_path: Path,
 ) -> None:
     await fill_audit(db, 300)
-    await stop_after(state.lower(), owner, place)
+    await stop_after(state.lower(), db.config, place)
     (files := tmp_path / "files").mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(files))
     with all_closed():
-        async with aclosing(archives.read_month(db, owner, Storage(place), "audit_events", MONTH)) as rows:
+        async with aclosing(archives.read_month(db, Storage(place), "audit_events", MONTH)) as rows:
             assert (await anext(rows))["seq"] == 1
     assert list(files.iterdir()) == []
 
@@ -71,8 +71,8 @@ async def test_a_month_in_which_something_does_not_fit_is_closed(
 ) -> None:
     monkeypatch.setattr(sealing, "BATCH", 100)
     await fill_audit(db, 300)
-    await stop_after("detached", owner, place)
+    await stop_after("detached", db.config, place)
     async with connect_alone(owner) as connection:
         await connection.execute(f"UPDATE headrace.{NAME} SET user_agent = 'x' WHERE seq = 1")
     with all_closed():
-        assert (await verifying.verify(db, against=archive_of(db, owner, place))).finding is not None
+        assert (await verifying.verify(db, against=archive_of(db, place))).finding is not None

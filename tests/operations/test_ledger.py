@@ -52,31 +52,31 @@ def _at() -> datetime:
 
 
 async def test_archived_months_count(db: Database, owner: DatabaseConfig, place: StorageConfig, old: str) -> None:
-    assert (await verify_ledger(db, WHO, owner, place)).entries == 4
-    await retire(owner, place, "usage_ledger")
-    found = await verify_ledger(db, WHO, owner, place)
+    assert (await verify_ledger(db, WHO, place)).entries == 4
+    await retire(db.config, place, "usage_ledger")
+    found = await verify_ledger(db, WHO, place)
     assert (found.entries, found.archived_months, found.faults) == (0, 1, ())
     await db.fetch_alone("UPDATE headrace.entitlements SET quota_left = 8 WHERE id = $1", old)
-    [fault] = (await verify_ledger(db, WHO, owner, place)).faults
+    [fault] = (await verify_ledger(db, WHO, place)).faults
     assert (fault.kind, fault.about) == (FaultKind.QUOTA_UNEXPLAINED, old)
 
 
 async def test_without_the_archives_what_they_explain_is_left_out_and_the_rest_is_not(
     db: Database, owner: DatabaseConfig, place: StorageConfig, old: str
 ) -> None:
-    await retire(owner, place, "usage_ledger")
+    await retire(db.config, place, "usage_ledger")
     live = await stand.grant_alone(db, ids.SYSTEM_USER, 5)
-    assert (await verify_ledger(db, WHO, owner, place, read_archives=False)).is_clean
+    assert (await verify_ledger(db, WHO, place, read_archives=False)).is_clean
     await db.fetch_alone("UPDATE headrace.entitlements SET quota_left = 3 WHERE id = ANY ($1)", [old, live])
-    found = await verify_ledger(db, WHO, owner, place, read_archives=False)
+    found = await verify_ledger(db, WHO, place, read_archives=False)
     assert [fault.about for fault in found.faults] == [live]
 
 
 async def test_an_archive_that_cannot_be_read_is_named(
     db: Database, owner: DatabaseConfig, place: StorageConfig, old: str, tmp_path: Path
 ) -> None:
-    await retire(owner, place, "usage_ledger")
+    await retire(db.config, place, "usage_ledger")
     [file] = (tmp_path / "an archive").rglob("*.parquet")
     file.write_bytes(file.read_bytes()[:-20])
-    [fault] = (await verify_ledger(db, WHO, owner, place)).faults
+    [fault] = (await verify_ledger(db, WHO, place)).faults
     assert (fault.kind, fault.about) == (FaultKind.DAMAGED_ARCHIVE, f"{MONTH:%Y-%m}")

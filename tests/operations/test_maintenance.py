@@ -48,7 +48,6 @@ class Stand:
         self.tasks = Tasks(Submitter(StoredCatalog(), self.followers), StoredCatalog(), self.followers)
         maintenance = Maintenance(
             db,
-            db.config,
             StorageConfig(f"file://{scratch}"),
             RetentionConfig(),
             ROWS,
@@ -203,7 +202,6 @@ def test_a_programs_own_types_stay_what_they_are(stand: Any) -> None:
 
     maintenance = Maintenance(
         stand.db,
-        stand.db.config,
         StorageConfig("file:///nowhere"),
         RetentionConfig(),
         ROWS,

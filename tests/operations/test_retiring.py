@@ -4,6 +4,7 @@ import asyncio
 import signal
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
@@ -66,7 +67,7 @@ async def test_a_month_leaves_and_comes_back_the_same(
 ) -> None:  # W-18
     await fill_audit(db, 4500)
     before = await fingerprint(db, NAME)
-    gone = await retire(owner, place)
+    gone = await retire(db.config, place)
     archive = gone.archive
     assert (archive.state, archive.row_count, await attached(db)) == (ArchiveState.DROPPED, 4500, None)
     assert archive.size_bytes == the_file(place).stat().st_size
@@ -75,7 +76,7 @@ async def test_a_month_leaves_and_comes_back_the_same(
     assert timedelta(0) < gone.locked < timedelta(milliseconds=100)
     name = await archives.restore(owner, Storage(place), archive, who=Who.system())
     assert await fingerprint(db, name) == before
-    assert await retire(owner, place) == Retired(await find(db), timedelta(0)), "once gone, it is gone"
+    assert await retire(db.config, place) == Retired(await find(db), timedelta(0)), "once gone, it is gone"
 
 
 async def find(db: Database) -> Archive:
@@ -85,7 +86,7 @@ async def find(db: Database) -> Archive:
 
 async def test_each_step_is_in_the_trail(db: Database, owner: DatabaseConfig, place: StorageConfig) -> None:
     await fill_audit(db, 1)
-    archive = (await retire(owner, place)).archive
+    archive = (await retire(db.config, place)).archive
     await archives.restore(owner, Storage(place), archive, who=Who.system())
     await archives.discard(owner, await find(db), who=Who.system())
     async with db.transaction() as tx:
@@ -105,14 +106,14 @@ async def test_events_leave_only_when_they_are_sealed(
     await fill_audit(db, 5)
     await fill_audit(db, 1, seal=False)
     with pytest.raises(MonthNeeded, match="not sealed yet"):
-        await retire(owner, place)
+        await retire(db.config, place)
     assert await attached(db) is True
     await Sealer(db).run_once()
-    assert (await retire(owner, place)).archive.row_count == 6
+    assert (await retire(db.config, place)).archive.row_count == 6
 
 
-async def verify_trail(db: Database, owner: DatabaseConfig, place: StorageConfig) -> Verified:
-    return await verifying.verify(db, against=archive_of(db, owner, place))
+async def verify_trail(db: Database, place: StorageConfig) -> Verified:
+    return await verifying.verify(db, against=archive_of(db, place))
 
 
 @pytest.mark.parametrize("last", ["detached", "archived", None])
@@ -121,10 +122,10 @@ async def test_the_trail_is_verified_wherever_its_months_are(
 ) -> None:
     await fill_audit(db, 2500)
     if last is not None:
-        await stop_after(last, owner, place)
+        await stop_after(last, db.config, place)
     else:
-        await retire(owner, place)
-    found = await verify_trail(db, owner, place)
+        await retire(db.config, place)
+    found = await verify_trail(db, place)
     assert (found.finding, found.events, found.not_looked_at) == (None, 2500, [])
 
 
@@ -132,10 +133,10 @@ async def test_a_missing_archive_is_named_with_its_month(
     db: Database, owner: DatabaseConfig, place: StorageConfig
 ) -> None:
     await fill_audit(db, 10)
-    done = await retire(owner, place)
+    done = await retire(db.config, place)
     assert done.archive.location is not None
     (Path(place.url.removeprefix("file://")) / done.archive.location).unlink()
-    found = (await verify_trail(db, owner, place)).finding
+    found = (await verify_trail(db, place)).finding
     assert found is not None
     assert (found.flaw, found.message.partition(":")[0]) == (Flaw.MISSING, "The archive of 2025-03 is missing")
     assert done.archive.location in found.message
@@ -155,12 +156,12 @@ async def test_a_month_that_leaves_while_it_is_verified_is_no_alarm(
         nonlocal number
         async with lock:
             if number == seals_before:
-                await retire(owner, place)
+                await retire(db.config, place)
             number += 1
         return await read(self, window)
 
     monkeypatch.setattr(_Verification, "_read", read_and_retire)
-    found = await verify_trail(db, owner, place)
+    found = await verify_trail(db, place)
     assert (found.finding, found.events, found.not_looked_at) == (None, 400, [])
     assert number >= 4
 
@@ -177,14 +178,14 @@ async def test_verifying_all_the_time_while_months_leave_raises_no_alarm(
     async def verify_on() -> int:
         rounds = 0
         while not over.is_set():
-            found = await verify_trail(db, owner, place)
+            found = await verify_trail(db, place)
             assert (found.finding, found.events >= 1200, found.not_looked_at) == (None, True, [])
             rounds += 1
         return rounds
 
     verifying_on = [asyncio.create_task(verify_on()) for _ in range(2)]
     for month in months:
-        await retire(owner, place, month=month)
+        await retire(db.config, place, month=month)
     over.set()
     assert sum(await asyncio.gather(*verifying_on)) > 2
 
@@ -193,15 +194,15 @@ async def test_one_changed_value_on_the_way_into_the_archive_is_found(
     db: Database, owner: DatabaseConfig, place: StorageConfig
 ) -> None:
     await fill_audit(db, 300)
-    await stop_after("detached", owner, place)
+    await stop_after("detached", db.config, place)
     async with connect_alone(owner) as connection:  # by somebody who may do anything
         changed = f"UPDATE headrace.{NAME} SET client_ip = '192.0.2.1' WHERE {LAST} RETURNING id"
         event_id = await connection.fetchval(changed)
-    finding = (await verify_trail(db, owner, place)).finding
+    finding = (await verify_trail(db, place)).finding
     assert finding is not None
     assert (finding.flaw, finding.event_id) == (Flaw.CHANGED, event_id)
-    await retire(owner, place)  # what the event was is no longer known, but its seal does
-    finding = (await verify_trail(db, owner, place)).finding
+    await retire(db.config, place)  # what the event was is no longer known, but its seal does
+    finding = (await verify_trail(db, place)).finding
     assert finding is not None
     assert finding.seal == 1
 
@@ -230,11 +231,11 @@ async def test_a_killed_run_is_taken_up_where_it_stopped(
 ) -> None:
     await fill_audit(db, 300)
     before = await fingerprint(db, NAME)
-    await run_until_killed(owner, place, step)
+    await run_until_killed(db.config, place, step)
     assert (await find(db)).state is state
     if state is not ArchiveState.DROPPED:
         assert await fingerprint(db, NAME) == before, "the rows are still here"
-    archive = (await retire(owner, place)).archive
+    archive = (await retire(db.config, place)).archive
     assert (archive.state, archive.row_count, await attached(db)) == (ArchiveState.DROPPED, 300, None)
     assert the_file(place).exists(), "and no other file was left behind"
     name = await archives.restore(owner, Storage(place), archive, who=Who.system())
@@ -246,34 +247,34 @@ async def test_an_archive_with_another_hash_is_never_dropped(
 ) -> None:
     await fill_audit(db, 300)
     before = await fingerprint(db, NAME)
-    await stop_after("archived", owner, place)
+    await stop_after("archived", db.config, place)
     content = bytearray(the_file(place).read_bytes())
     content[len(content) // 2] ^= 1
     the_file(place).write_bytes(content)
     for _ in range(2):
         with pytest.raises(ArchiveDamaged, match="is not the file that was written"):
-            await retire(owner, place)
+            await retire(db.config, place)
     assert ((await find(db)).state, await fingerprint(db, NAME)) == (ArchiveState.ARCHIVED, before)
     with pytest.raises(ArchiveDamaged):
-        await archives.verify(owner, Storage(place), await find(db))
+        await archives.verify(db.config, Storage(place), await find(db))
     with pytest.raises(ArchiveDamaged):
         await archives.restore(owner, Storage(place), await find(db), who=Who.system())
-    assert (await retire(owner, place, write_again=True)).archive.state is ArchiveState.DROPPED
+    assert (await retire(db.config, place, write_again=True)).archive.state is ArchiveState.DROPPED
 
 
 async def test_rows_that_are_not_in_the_file_are_never_dropped(
     db: Database, owner: DatabaseConfig, place: StorageConfig
 ) -> None:
     await fill_audit(db, 300)
-    await stop_after("archived", owner, place)
+    await stop_after("archived", db.config, place)
     async with connect_alone(owner) as connection:  # by somebody who may do anything
         await connection.execute(f"UPDATE headrace.{NAME} SET user_agent = 'x' WHERE {LAST}")
     with pytest.raises(ArchiveDamaged, match="the rows from number 1 on are not the same"):
-        await retire(owner, place)
+        await retire(db.config, place)
     async with connect_alone(owner) as connection:
         await connection.execute(f"DELETE FROM headrace.{NAME} WHERE {LAST}")
     with pytest.raises(ArchiveDamaged):
-        await retire(owner, place)
+        await retire(db.config, place)
     assert await attached(db) is False
 
 
@@ -283,7 +284,7 @@ async def test_a_busy_table_is_left_alone_and_nobody_waits_for_long(
     await fill_audit(db, 10)
     async with db.transaction() as tx:  # a report that runs for minutes
         await tx.fetchval("SELECT count(*) FROM headrace.audit_events")
-        retiring = asyncio.create_task(retire(owner, place, lock=IMPATIENT))
+        retiring = asyncio.create_task(retire(db.config, place, lock=IMPATIENT))
         reads = 0
         while not retiring.done():
             # Behind one that waits for the report without an end this would wait for it, too.
@@ -294,27 +295,33 @@ async def test_a_busy_table_is_left_alone_and_nobody_waits_for_long(
             await retiring
     assert reads > 0
     assert await attached(db) is True
-    assert (await retire(owner, place)).archive.state is ArchiveState.DROPPED
+    assert (await retire(db.config, place)).archive.state is ArchiveState.DROPPED
 
 
 async def test_one_of_many_processes_does_it(db: Database, owner: DatabaseConfig, place: StorageConfig) -> None:
     await fill_audit(db, 500)
-    outcomes = await asyncio.gather(*(retire(owner, place) for _ in range(5)), return_exceptions=True)
+    outcomes = await asyncio.gather(*(retire(db.config, place) for _ in range(5)), return_exceptions=True)
     done = [outcome for outcome in outcomes if isinstance(outcome, Retired)]
     assert {outcome.archive.state for outcome in done} == {ArchiveState.DROPPED}
     assert all(isinstance(outcome, RetiredElsewhere) for outcome in outcomes if outcome not in done)
     assert the_file(place).exists()
 
 
-async def test_whoever_does_not_own_the_tables_is_told_what_to_set(db: Database, place: StorageConfig) -> None:
-    with pytest.raises(OwnerNeeded, match="HEADRACE_DATABASE_OWNER_URL"):
-        await retire(db.config, place)
+async def test_only_the_owner_makes_a_table_of_an_archive(
+    db: Database, owner: DatabaseConfig, place: StorageConfig
+) -> None:
+    await fill_audit(db, 1)
+    archive = (await retire(db.config, place)).archive
+    with pytest.raises(OwnerNeeded, match="set HEADRACE_DATABASE_OWNER_URL to a member of headrace_owner for this"):
+        await archives.restore(db.config, Storage(place), archive, who=Who.system())
+    with pytest.raises(OwnerNeeded, match="PostgreSQL itself"):
+        await archives.restore(replace(owner, pooled=True), Storage(place), archive, who=Who.system())
 
 
 async def test_a_month_stays_when_there_is_no_place_for_it(db: Database, owner: DatabaseConfig, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(StorageUnreachable):
-        await retire(owner, StorageConfig(f"file://{tmp_path}/file/folder"))
+        await retire(db.config, StorageConfig(f"file://{tmp_path}/file/folder"))
     assert await attached(db) is True
 
 
@@ -324,16 +331,16 @@ async def test_a_month_that_is_not_over_stays(
 ) -> None:
     month = (datetime.now(UTC).replace(day=1) + ahead).date().replace(day=1)
     with pytest.raises(MonthNeeded, match="it is not over yet"):
-        await retire(owner, place, month=month)
+        await retire(db.config, place, month=month)
     async with db.transaction() as tx:
         assert await store.is_attached(tx, f"audit_events_y{month:%Ym%m}")
 
 
-async def test_what_is_not_there_is_not_retired(owner: DatabaseConfig, place: StorageConfig) -> None:
+async def test_what_is_not_there_is_not_retired(db: Database, owner: DatabaseConfig, place: StorageConfig) -> None:
     with pytest.raises(MonthNotFound):
-        await retire(owner, place, month=date(1999, 1, 1))
+        await retire(db.config, place, month=date(1999, 1, 1))
     with pytest.raises(NotMonthly):
-        await retire(owner, place, table="users")
+        await retire(db.config, place, table="users")
 
 
 # -- the tables with foreign keys
@@ -358,10 +365,10 @@ async def test_the_ledger_stays_while_it_explains_something_and_then_leaves(
         await tx.execute(LEDGER, ids.new("led", at=datetime(2025, 3, 9, tzinfo=UTC)), ids.SYSTEM_USER, "e")
     before = await fingerprint(db, "usage_ledger_y2025m03")
     with pytest.raises(MonthNeeded, match="an entitlement that has not ended"):
-        await retire(owner, place, "usage_ledger")
+        await retire(db.config, place, "usage_ledger")
     async with db.transaction() as tx:
         await tx.execute("UPDATE headrace.entitlements SET period_end = now() - interval '1 day'")
-    archive = (await retire(owner, place, "usage_ledger")).archive
+    archive = (await retire(db.config, place, "usage_ledger")).archive
     assert await fingerprint(db, await archives.restore(owner, Storage(place), archive, who=Who.system())) == before
 
 
@@ -387,11 +394,11 @@ async def test_deliveries_leave_when_none_is_under_way(
     async with db.transaction() as tx:
         await tx.execute(DELIVERY, ids.SYSTEM_USER, ids.new("evt", at=at), ids.new("dlv", at=at))
     with pytest.raises(MonthNeeded, match="still under way"):
-        await retire(owner, place, "webhook_deliveries")
+        await retire(db.config, place, "webhook_deliveries")
     async with db.transaction() as tx:
         await tx.execute("UPDATE headrace.webhook_deliveries SET status = 'DEAD'")
     before = await fingerprint(db, "webhook_deliveries_y2025m03")
-    archive = (await retire(owner, place, "webhook_deliveries")).archive
+    archive = (await retire(db.config, place, "webhook_deliveries")).archive
     assert await fingerprint(db, await archives.restore(owner, Storage(place), archive, who=Who.system())) == before
 
 
@@ -400,7 +407,7 @@ async def test_nothing_is_detached_without_the_libraries_to_archive_it(
 ) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
     with pytest.raises(ExtraMissing):
-        await retire(owner, place)
+        await retire(db.config, place)
     assert await attached(db) is True
 
 
@@ -408,7 +415,7 @@ async def test_a_month_that_is_made_again_is_not_taken_for_gone(
     db: Database, server: TestServer, owner: DatabaseConfig, place: StorageConfig
 ) -> None:
     await fill_audit(db, 1)
-    await retire(owner, place)
+    await retire(db.config, place)
     await make_month(server, name_of(db), "audit_events")
     with pytest.raises(MonthNeeded, match="made again"):
-        await retire(owner, place)
+        await retire(db.config, place)

@@ -27,7 +27,7 @@ async def test_an_administrator_sees_months_and_archives(
     db: Database, owner: DatabaseConfig, place: StorageConfig
 ) -> None:
     await fill_audit(db, 3)
-    archive = (await retire_month(owner, Storage(place), "audit_events", MONTH, who=Who.system())).archive
+    archive = (await retire_month(db.config, Storage(place), "audit_events", MONTH, who=Who.system())).archive
     async with client(db) as api:
         partitions = (await api.get("/v1/admin/partitions", headers=ADMIN)).json()["items"]
         assert {"usage_ledger_y2025m03", "audit_events_default"} <= {entry["name"] for entry in partitions}

@@ -74,7 +74,7 @@ async def test_what_is_deleted_is_in_a_file_that_is_noted(
 ) -> None:
     before = await names(db, rule)
     config = RetentionConfig(archived_rows=(rule.table,))
-    assert (await retain(db, owner, place, config, ROWS, rule.table)).removed_rows == DUE
+    assert (await retain(db, place, config, ROWS, rule.table)).removed_rows == DUE
     ((location, count),) = await noted(db)
     table = pq.read_table(folder_of(place) / location)
     assert count == DUE
@@ -86,14 +86,14 @@ async def test_what_is_deleted_is_in_a_file_that_is_noted(
         min(table["created_at"].to_pylist()),
         max(table["created_at"].to_pylist()),
     )
-    again = await retain(db, owner, place, config, ROWS, rule.table)
+    again = await retain(db, place, config, ROWS, rule.table)
     assert (again.removed_rows, len(await noted(db))) == (0, 1)
 
 
 async def test_without_the_setting_they_are_only_deleted(
     db: Database, owner: DatabaseConfig, place: StorageConfig, rule: RowRetention
 ) -> None:
-    assert (await retain(db, owner, place, RetentionConfig(), ROWS, rule.table)).removed_rows == DUE
+    assert (await retain(db, place, RetentionConfig(), ROWS, rule.table)).removed_rows == DUE
     assert await noted(db) == []
 
 

@@ -25,6 +25,10 @@ from headrace.access import Role
 from headrace.database import Database, DatabaseConfig, DatabaseRefused, connect_alone
 from headrace.migrations.files import in_transaction
 from headrace.migrations.runner import MigrationRefused
+from headrace.operations.errors import RetiredElsewhere
+from headrace.operations.model import ArchiveState
+from headrace.operations.sessions import session, try_lock
+from headrace.storage import StorageConfig
 from headrace.tasks.context import TaskContext
 from headrace.tasks.errors import Fatal, Snooze
 from headrace.tasks.reaping import Reaper
@@ -32,6 +36,7 @@ from headrace.tasks.registry import Backoff
 from headrace.tasks.service import cancel_task, retry_task
 from tests.conftest import MakeDatabase, TestServer
 from tests.missing_programs import missing
+from tests.operations.months import MAKE_MONTH, MONTH, fill_audit, retire
 from tests.races import engine_types
 from tests.races.engine_program import Options
 from tests.races.engine_stand import crew, submit, until_over
@@ -295,6 +300,25 @@ SELECT current_setting('role') AS role, current_setting('statement_timeout') AS 
 
 def _silent(_: str) -> None:
     pass
+
+
+async def test_months_are_retired_through_it_by_one_process_at_a_time(pooled: Database, tmp_path: Path) -> None:
+    async with pooled.transaction() as tx:
+        await tx.execute("SET LOCAL ROLE NONE")
+        await tx.execute(MAKE_MONTH, "audit_events", MONTH)
+    await fill_audit(pooled, 1500)
+    place = StorageConfig(f"file://{tmp_path / 'archive'}")
+    async with (
+        session(pooled.config) as connection,
+        try_lock(pooled.config, connection, "headrace.retire.audit_events") as locked,
+    ):
+        assert locked
+        with pytest.raises(RetiredElsewhere):
+            await retire(pooled.config, place)
+    assert (await retire(pooled.config, place)).archive.state is ArchiveState.DROPPED
+    for _ in range(8):  # whichever connection of the server it is
+        (row,) = await pooled.fetch_alone(TRACES)
+        assert (row["lock_timeout"], row["locks"]) == ("0", 0)
 
 
 async def test_workers_are_killed_behind_the_pooler_and_nothing_is_lost(

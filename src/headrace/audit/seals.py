@@ -193,13 +193,5 @@ async def find_leaves(tx: Tx, number: int) -> Leaves | None:
     return Leaves.unpack(row["ids"], row["leaves"]) if row else None
 
 
-FORGET_LEAVES = "DELETE FROM headrace.audit_leaves WHERE month = $1"
-
-
-async def forget_leaves(tx: Tx, month: date) -> int:
-    """For the owner, when a month has been archived and retired: its roots stay, and the archive has the rest."""
-    return await tx.count(FORGET_LEAVES, month)
-
-
 def _seal(row: Row) -> Seal:
     return Seal(**dict(row.items()))

@@ -7,7 +7,7 @@ import typer
 
 from headrace import __version__
 from headrace.cli.later import Entry, group_of
-from headrace.cli.output import errors_in_one_line, wants_json
+from headrace.cli.output import as_log, choose_form, errors_in_one_line, wants_json
 
 COMMANDS = {
     "up": Entry(
@@ -133,8 +133,9 @@ def _options(
 
 
 def main() -> None:
+    choose_form()
     with errors_in_one_line():
         # Also under `python -m headrace`: the name is what completion scripts are written for.
-        ended = app(prog_name="headrace", standalone_mode=not wants_json())
+        ended = app(prog_name="headrace", standalone_mode=not (wants_json() or as_log()))
         if isinstance(ended, int) and ended:
             sys.exit(ended)

@@ -87,7 +87,7 @@ def verify(
             for number, archive in enumerate(chosen, 1):
                 report(f"reading {archive.name} ({number} of {len(chosen)})")
                 try:
-                    found.append((await archives.verify(session.deployment.owner, storage, archive), None))
+                    found.append((await archives.verify(session.db.config, storage, archive), None))
                 except (ArchiveDamaged, ArchiveNotFound) as exc:
                     found.append((archive, exc.message))
         return found

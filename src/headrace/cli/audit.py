@@ -182,7 +182,7 @@ def verify(
     async def act(session: OperatorSession) -> Verified:
         def rows(of: date) -> AsyncGenerator[Mapping[str, Any], None]:
             storage = Storage(archive_config(session.settings))
-            return archives.read_month(session.db, session.deployment.owner, storage, "audit_events", of)
+            return archives.read_month(session.db, storage, "audit_events", of)
 
         against = VerifyMode(
             keys=keys,

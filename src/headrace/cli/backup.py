@@ -185,7 +185,6 @@ async def _verify(settings: Settings, found: Deployment) -> list[str]:
         return await verifying.verify(
             db,
             operator("restore --verify"),
-            found.owner,
             archive_config(settings),
             keys=trusted_keys(settings),
             heads=audit_heads(settings),

@@ -15,7 +15,7 @@ from rich.live import Live
 from rich.text import Text
 
 from headrace import logs
-from headrace.cli.output import err, out
+from headrace.cli.output import as_log, err, out
 from headrace.database import Database
 from headrace.errors import HeadraceError
 from headrace.settings import Settings
@@ -211,7 +211,7 @@ def display_for(settings: Settings, *, json: bool, pipe: int | None = None) -> I
         yield PipeLines(pipe)
     elif json:
         yield JsonLines()
-    elif not err.is_terminal:
+    elif as_log() or not err.is_terminal:
         yield LogLines()
     else:
         with Live(console=err, auto_refresh=False, transient=True, redirect_stdout=out.is_terminal) as live:

@@ -1,9 +1,13 @@
 """From settings to how long everything is kept, and where the archive is."""
 
+from collections.abc import Mapping
+from datetime import timedelta
 from pathlib import Path
 
 from headrace.operations.config import RetentionConfig
 from headrace.settings import Settings
+from headrace.settings.kinds import PREFIX
+from headrace.settings.retention import RetentionSettings
 from headrace.storage import StorageConfig
 
 
@@ -23,6 +27,15 @@ def retention_config(chosen: Settings) -> RetentionConfig:
         workers=chosen.retention_workers,
         archived_rows=chosen.retention_archive_rows,
     )
+
+
+def chosen_retention(chosen: Settings) -> Mapping[str, timedelta | None]:
+    """The settings of retention that are set, by their variables: what ``headrace migrate`` declares."""
+    return {
+        f"{PREFIX}{name.upper()}": keep
+        for name in chosen.model_fields_set & RetentionSettings.model_fields.keys()
+        if (keep := getattr(chosen, name)) is None or isinstance(keep, timedelta)
+    }
 
 
 def archive_config(chosen: Settings) -> StorageConfig:

@@ -126,7 +126,6 @@ def verify(
         return await verify_ledger(
             session.db,
             session.caller.who,
-            session.deployment.owner,
             archive_config(session.settings),
             read_archives=archives,
         )

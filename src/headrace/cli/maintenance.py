@@ -11,6 +11,7 @@ from headrace.accounts.deletion import machine
 from headrace.assembly.erasers import erasers
 from headrace.assembly.followers import followers
 from headrace.audit.sealing import Sealer
+from headrace.cli.connections import MAINTENANCE_POOL
 from headrace.cli.files_wiring import file_config, files_of
 from headrace.cli.waiting import connected
 from headrace.cli.wiring import FROZEN_FOR, Deployment, accounts_config, audit_heads, open_tasks, signing_key
@@ -20,7 +21,6 @@ from headrace.settings import Settings
 from headrace.tasks.reaping import Reaper
 from headrace.tasks.registry import Registry
 
-_CONNECTIONS = 4
 _REAP_EVERY = timedelta(seconds=5)
 _DELETE_EVERY = timedelta(seconds=5)
 _LOOK_AHEAD_EVERY = timedelta(hours=1)
@@ -38,7 +38,7 @@ async def maintenance_loops(settings: Settings, deployment: Deployment) -> Async
     config = replace(
         deployment.app.for_role("maintenance"),
         pool_min=0,
-        pool_max=_CONNECTIONS,
+        pool_max=MAINTENANCE_POOL,
         idle_in_transaction_timeout=FROZEN_FOR,
     )
     async with await connected(config) as db, asyncio.TaskGroup() as group:

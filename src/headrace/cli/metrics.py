@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from headrace import logs
+from headrace.cli.connections import METRICS_POOL
 from headrace.cli.opening import Deployment
 from headrace.cli.waiting import connected
 from headrace.errors import Invalid, Unavailable
@@ -47,7 +48,7 @@ async def metrics_served(
     if settings.metrics_port is None:
         yield None
         return
-    config = replace(deployment.app.for_role("metrics"), pool_min=0, pool_max=1)
+    config = replace(deployment.app.for_role("metrics"), pool_min=0, pool_max=METRICS_POOL)
     async with await connected(config) as db, served(settings, meters, TaskFigures(db), reasons=reasons) as port:
         yield port
 

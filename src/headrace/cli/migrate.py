@@ -7,9 +7,11 @@ from typing import Annotated
 import typer
 
 from headrace import migrations
-from headrace.cli.opening import database_of, load_settings, run
+from headrace.cli.keeping import chosen_retention
+from headrace.cli.opening import database_of, load_settings, operator, run
 from headrace.cli.output import LOOKING, Json, Yes, out, print_json, print_table, progress, say
 from headrace.migrations import checking, script
+from headrace.operations import minimums
 
 
 def migrate(
@@ -40,7 +42,8 @@ def migrate(
             return
         if sql:
             steps = _steps(found, to=to, down=down)
-            out.print(script.for_psql(steps, stale=found.stale, down=down), soft_wrap=True)
+            then = minimums.script(chosen_retention(settings)) if not down and to is None else ""
+            out.print(script.for_psql(steps, stale=found.stale, down=down, then=then), soft_wrap=True)
             return
         if down and not yes:
             typer.confirm(
@@ -53,12 +56,15 @@ def migrate(
             done = run(
                 move(deployment.owner, to=to, lock_timeout=settings.database_migrate_lock_timeout, report=report)
             )
+        kept = [] if down else run(minimums.declare(deployment.owner, chosen_retention(settings), operator("migrate")))
     if json:
-        print_json({"direction": "down" if down else "up", "applied": [str(step) for step in done]})
+        moved = {"direction": "down" if down else "up", "applied": [str(step) for step in done]}
+        print_json(moved if down else moved | {"retention": {each.table_name: each.shown for each in kept}})
     else:
         defined = 0 if down else len(list(found.stale))
         told = [f"{len(done)} migration{'s' * (len(done) != 1)} {'undone' if down else 'applied'}"] * bool(done)
         told += [f"{defined} functions, triggers and views defined"] * bool(defined)
+        told += [f"months of {minimum.table_name} stay for at least {minimum.shown}" for minimum in kept]
         say("; ".join(told) or "nothing to do")
 
 

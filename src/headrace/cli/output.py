@@ -13,7 +13,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from headrace import errors
+from headrace import errors, logs
 from headrace.cli.terminal import SafeConsole, cell, json_escaped, make_visible
 
 # One message, one line: a terminal folds it by itself; who copies a path or a command, or pipes it, wants it whole.
@@ -73,7 +73,29 @@ def number_of(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
+# They stay up, or run unattended: what they say goes where their logs go, and in the same form.
+_LOGGING = frozenset({"up", "api", "worker", "scheduler", "relay", "migrate"})
+_logging = False
+
+
+def choose_form() -> None:
+    """Find out what this command's notes are: text for people, or lines of a log."""
+    global _logging
+    _logging = sys.argv[1:2] != [] and sys.argv[1] in _LOGGING
+    if _logging and os.environ.get("HEADRACE_LOG_FORMAT") == "json":  # settings are loaded later, and may be wrong
+        logs.configure_later(format="json")
+        logs.catch_all()
+
+
+def as_log() -> bool:
+    """Whether notes are lines of a log: HEADRACE_LOG_FORMAT=json, in a command that stays up."""
+    return _logging and logs.json_alone()
+
+
 def say(message: str, *, style: str | None = None) -> None:
+    if as_log():
+        logs.write("process.note", message, level="warning" if message.startswith("warning: ") else "info")
+        return
     # One message, one line: a terminal folds it by itself, and who reads a log wants it whole.
     err.print(message, style=style, soft_wrap=True)
 
@@ -95,7 +117,7 @@ class Progress:
         step, last = self._written
         if message.partition(":")[0] != step or time.monotonic() - last >= self._EVERY_S:
             self._written = message.partition(":")[0], time.monotonic()
-            say(f"· {message}")
+            say(message if as_log() else f"· {message}")
 
     def stop(self) -> None:
         """Leave the terminal to another program."""
@@ -105,7 +127,7 @@ class Progress:
 
 @contextmanager
 def progress(message: str) -> Iterator[Progress]:
-    if not err.is_terminal:
+    if as_log() or not err.is_terminal:
         report = Progress(None)
         if message != LOOKING:
             report(message)
@@ -166,8 +188,26 @@ def _complain(error: errors.HeadraceError) -> NoReturn:
 
         problem = problem_of(error).model_dump(mode="json", exclude_none=True)
         print_json({**problem, "status": getattr(error, "status", problem["status"])})
-    say(f"headrace: {error.message}", style="red" if err.is_terminal else None)
+    if as_log():
+        logs.write("process.failed", error.message, level="error", code=error.code)
+    else:
+        say(f"headrace: {error.message}", style="red" if err.is_terminal else None)
     sys.exit(exit_code(error))
+
+
+def _report_defect(exc: Exception) -> NoReturn:
+    """Report an unforeseen error."""
+    what = f"this should not have happened: {type(exc).__name__}: {exc}"
+    if as_log():
+        logs.write("process.failed", what, level="error", exception="".join(traceback.format_exception(exc)))
+        sys.exit(1)
+    if "HEADRACE_TEST_TRACEBACK" in os.environ:
+        traceback.print_exception(exc)
+    if wants_json():
+        print_json({"type": "about:blank", "title": "Internal", "status": 500, "detail": str(exc), "code": "internal"})
+    say(f"headrace: {what}")
+    say("Please report it, with the output of `HEADRACE_TEST_TRACEBACK=1 headrace …`.")
+    sys.exit(1)
 
 
 @contextmanager
@@ -184,7 +224,7 @@ def errors_in_one_line() -> Iterator[None]:
         exc = _unwrapped(raised)
         if isinstance(exc, errors.HeadraceError):
             _complain(exc)
-        if wants_json() and isinstance(exc, _USAGE_ERROR):  # Typer shows it otherwise
+        if (wants_json() or as_log()) and isinstance(exc, _USAGE_ERROR):  # Typer shows it otherwise
             _complain(errors.Invalid(exc.format_message()))
         if isinstance(exc, typer.Abort):
             say("Aborted.")
@@ -198,12 +238,4 @@ def errors_in_one_line() -> Iterator[None]:
                     "headrace_app, or make this one a member: GRANT headrace_app TO <user>;"
                 )
             )
-        if "HEADRACE_TEST_TRACEBACK" in os.environ:
-            traceback.print_exc()
-        if wants_json():
-            print_json(
-                {"type": "about:blank", "title": "Internal", "status": 500, "detail": str(exc), "code": "internal"}
-            )
-        say(f"headrace: this should not have happened: {type(exc).__name__}: {exc}")
-        say("Please report it, with the output of `HEADRACE_TEST_TRACEBACK=1 headrace …`.")
-        sys.exit(1)
+        _report_defect(exc)

@@ -88,7 +88,7 @@ def retire(
     async def act(session: OperatorSession) -> Retired:
         with progress(f"retiring {table} {month}") as report:
             return await retiring.retire_month(
-                session.deployment.owner,
+                session.db.config,
                 Storage(archive_config(session.settings)),
                 table,
                 month_of(month),
@@ -133,7 +133,6 @@ def expire(
             return [
                 await retention.retain(
                     session.db,
-                    session.deployment.owner,
                     storage,
                     config,
                     ROWS,

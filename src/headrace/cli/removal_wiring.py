@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 
 from headrace.assembly.followers import followers
+from headrace.cli.connections import REMOVAL_POOL
 from headrace.cli.files_wiring import file_config, files_storage
 from headrace.cli.waiting import connected
 from headrace.cli.wiring import DataFolderClosed, Deployment, SecretKeyMissing, secret_key, worker_config
@@ -60,7 +61,9 @@ async def removing(
         yield None
         return
     config = replace(worker_config(chosen, queues=[QUEUE], labels=labels or {}), concurrency=count)
-    connection = replace(deployment.app.for_role("worker"), pool_max=4, idle_in_transaction_timeout=config.lease)
+    connection = replace(
+        deployment.app.for_role("worker"), pool_max=REMOVAL_POOL, idle_in_transaction_timeout=config.lease
+    )
     storage = Storage(files_storage(chosen))
     stop = asyncio.Event()
     try:

@@ -20,12 +20,14 @@ from rich.markup import escape
 from headrace import __version__, migrations
 from headrace.accounts import administration, service
 from headrace.assembly.newcomers import newcomers
+from headrace.audit import Who
 from headrace.cli import serving
 from headrace.cli.api import Host, Port
 from headrace.cli.development import for_development
 from headrace.cli.first_password import FirstPassword
+from headrace.cli.keeping import chosen_retention
 from headrace.cli.maintenance import maintenance_loops
-from headrace.cli.output import LOOKING, out, progress, say
+from headrace.cli.output import LOOKING, as_log, out, progress, say
 from headrace.cli.paying_locally import Paying, paying
 from headrace.cli.program import load_program
 from headrace.cli.removal_wiring import removing
@@ -48,6 +50,7 @@ from headrace.database import Database, DatabaseBusy, DatabaseUnavailable, Schem
 from headrace.embedded_postgres import EmbeddedConfig, files, is_running
 from headrace.errors import Conflict
 from headrace.figures import Meters
+from headrace.operations import minimums
 from headrace.settings import Settings
 from headrace.tasks.worker.loop import Worker
 
@@ -102,7 +105,7 @@ def up(host: Host = None, port: Port = None, app: App = None, pay_locally: PayLo
             if how.schema_gone.is_set():
                 _end_without_schema(embedded=deployment.embedded)
             say("stopping")
-            if (unused := first.read()) is not None:  # by now it has scrolled away
+            if not as_log() and (unused := first.read()) is not None:  # by now it has scrolled away
                 # Where it was said first, and not where the log goes.
                 out.print(f"Log in as {unused[0]} with the password {unused[1]} (it stays in {first.file})")
     say(_stopped(settings, embedded=deployment.embedded))
@@ -137,6 +140,7 @@ def _stopped(settings: Settings, *, embedded: bool) -> str:
 async def _prepare(settings: Settings, deployment: Deployment, first: FirstPassword, report: Report) -> bytes:
     """The schema, the secret key, which is given back, and the first administrator."""
     await migrations.migrate(deployment.owner, lock_timeout=settings.database_migrate_lock_timeout, report=report)
+    await minimums.declare(deployment.owner, chosen_retention(settings), Who.system())
     async with await Database.connect(deployment.app) as db:
         secret = await secret_key_for(settings, db, make=True)
         async with service.open_accounts(accounts_config(settings), secret=secret, welcomes=newcomers()) as known:
@@ -221,6 +225,10 @@ def _working(
 
 def _greet(url: str, first: FirstPassword, settings: Settings, *, pay_at: str | None, seconds: float) -> None:
     unused = first.read()
+    if as_log():  # which goes to many places: without the password
+        login = f"log in as {unused[0]}, with the password in {first.file}" if unused else "log in as before"
+        say(f"Headrace is running at {url} (started in {seconds:.1f} s); {login}")
+        return
     login = (
         f"as [bold]{unused[0]}[/] with the password [bold]{unused[1]}[/] (in {escape(str(first.file))} until used)"
         if unused

@@ -25,6 +25,7 @@ from headrace.assembly.consumers import consumers, open_senders
 from headrace.assembly.followers import followers
 from headrace.audit import signing
 from headrace.audit.heads import KeptHeads
+from headrace.cli.connections import OWN_TASKS_POOL, RELAY_POOL, SCHEDULER_POOL
 from headrace.cli.files_wiring import file_config, files_of
 from headrace.cli.keeping import archive_config, retention_config
 from headrace.cli.opening import DatabaseMissing as DatabaseMissing
@@ -210,10 +211,12 @@ def scheduler_config(chosen: Settings) -> SchedulerConfig:
 async def scheduling(chosen: Settings, deployment: Deployment) -> AsyncIterator[Scheduler]:
     """A scheduler at work on a few connections of its own."""
     # A scheduler that is frozen while it fires must not keep its schedules from the others for long.
-    config = replace(deployment.app.for_role("scheduler"), pool_max=3, idle_in_transaction_timeout=FROZEN_FOR)
+    config = replace(
+        deployment.app.for_role("scheduler"), pool_max=SCHEDULER_POOL, idle_in_transaction_timeout=FROZEN_FOR
+    )
     stop = asyncio.Event()
     async with await connected(config) as db, asyncio.TaskGroup() as group:
-        own_types = with_maintenance(Registry(), maintenance(chosen, deployment, db))
+        own_types = with_maintenance(Registry(), maintenance(chosen, db))
         await until_reachable(lambda: ensure_schedules(db, own_types, retention.ROWS), say=say)
         scheduler = Scheduler(
             db,
@@ -236,7 +239,7 @@ def relay_config(chosen: Settings) -> RelayConfig:
 async def relaying(chosen: Settings, deployment: Deployment) -> AsyncIterator[RelayLoop]:
     """A relay and its senders at work on a few connections of their own."""
     # One that is frozen while it fans out must not keep the rows from the others for long.
-    config = replace(deployment.app.for_role("relay"), pool_max=6, idle_in_transaction_timeout=FROZEN_FOR)
+    config = replace(deployment.app.for_role("relay"), pool_max=RELAY_POOL, idle_in_transaction_timeout=FROZEN_FOR)
     wanted = consumers(chosen)
     stop = asyncio.Event()
     async with (
@@ -259,11 +262,10 @@ async def relaying(chosen: Settings, deployment: Deployment) -> AsyncIterator[Re
             await asyncio.wait([running])
 
 
-def maintenance(chosen: Settings, deployment: Deployment, db: Database) -> Maintenance:
+def maintenance(chosen: Settings, db: Database) -> Maintenance:
     """What the product's own tasks work with."""
     return Maintenance(
         db=db,
-        owner=deployment.owner,
         storage=archive_config(chosen),
         retention=retention_config(chosen),
         rows=retention.ROWS,
@@ -281,12 +283,14 @@ def maintenance(chosen: Settings, deployment: Deployment, db: Database) -> Maint
 async def maintaining(chosen: Settings, deployment: Deployment) -> AsyncIterator[Worker]:
     """A worker for the product's own tasks alone, in this process: they wait for the database most of the time."""
     config = replace(worker_config(chosen, queues=[QUEUE], labels={}), concurrency=_OWN_TASKS_AT_ONCE)
-    connection = replace(deployment.app.for_role("worker"), pool_max=6, idle_in_transaction_timeout=config.lease)
+    connection = replace(
+        deployment.app.for_role("worker"), pool_max=OWN_TASKS_POOL, idle_in_transaction_timeout=config.lease
+    )
     stop = asyncio.Event()
     async with await connected(connection) as db, asyncio.TaskGroup() as group:
         working = Worker(
             db,
-            with_maintenance(Registry(), maintenance(chosen, deployment, db)),
+            with_maintenance(Registry(), maintenance(chosen, db)),
             followers(file_config(chosen)),
             config,
         )

@@ -18,7 +18,7 @@ from headrace.assets.results import HandlerResults
 from headrace.cli.figures import Display, Totals, display_for, reporting
 from headrace.cli.files_wiring import file_config, files_storage
 from headrace.cli.metrics import metrics_served
-from headrace.cli.output import LOOKING, Json, err, number_of, progress, say
+from headrace.cli.output import LOOKING, Json, as_log, err, number_of, progress, say
 from headrace.cli.payloads import pairs
 from headrace.cli.program import load_program
 from headrace.cli.removal_wiring import removing
@@ -111,7 +111,7 @@ async def _work(
     async with await connected(connection) as db, HandlerResults(files_storage(settings)) as results:
         working = Worker(
             db,
-            with_maintenance(program, maintenance(settings, deployment, db)),
+            with_maintenance(program, maintenance(settings, db)),
             followers(file_config(settings)),
             config,
             results=results,
@@ -182,7 +182,7 @@ def _supervise(
         supervisor = Supervisor(
             worker_command(app, *options),
             processes,
-            relay=err.is_terminal,
+            relay=err.is_terminal and not as_log(),
             environment={"HEADRACE_LOG_FORMAT": _child_log_format(settings), "PYTHONUNBUFFERED": "1"},
         )
         run(_watch(deployment, display, supervisor, queues))

@@ -29,9 +29,9 @@ def render(migrations: Iterable[Migration], *, stale: Stale | None = None, down:
     return "\n".join(part for part in parts if part)
 
 
-def for_psql(migrations: Iterable[Migration], *, stale: Stale, down: bool = False) -> str:
+def for_psql(migrations: Iterable[Migration], *, stale: Stale, down: bool = False, then: str = "") -> str:
     """The same for psql, which by itself would go on after an error, and book a migration that failed."""
-    text = render(migrations, stale=stale, down=down)
+    text = render(migrations, stale=stale, down=down) + then
     first = "\\set ON_ERROR_STOP on\nSET lock_timeout = '5s';\nSET client_min_messages = warning;\n"
     return f"{first}\n{text}" if text else ""
 

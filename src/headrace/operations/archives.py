@@ -25,8 +25,8 @@ from headrace.operations.errors import (
     NothingArchived,
 )
 from headrace.operations.model import MONTHLY, Archive, ArchiveState, monthly
-from headrace.operations.owner import as_owner
 from headrace.operations.retiring import fetch_file, fetched
+from headrace.operations.sessions import as_owner, session
 from headrace.storage import Storage
 
 _ALL = 100_000  # eight thousand years of months
@@ -43,18 +43,18 @@ async def get_archive(tx: Tx, name: str) -> Archive:
     return archive
 
 
-async def verify(owner: DatabaseConfig, storage: Storage, archive: Archive) -> Archive:
+async def verify(config: DatabaseConfig, storage: Storage, archive: Archive) -> Archive:
     """Read the file back and compare it with what was written, and with the table where that is still there.
 
     ``ArchiveDamaged`` says what differs.
     """
     _require_written(archive)
-    async with fetched(storage, archive) as file, as_owner(owner) as connection:
+    async with fetched(storage, archive) as file, session(config) as connection:
         if archive.state is ArchiveState.ARCHIVED:
             table = monthly(archive.table_name)
             if difference := await parquet.find_difference(connection, table, archive.name, file):
                 raise ArchiveDamaged(f"{archive.location} does not hold what {archive.name} holds: {difference}.")
-        await store.mark_verified(Tx(connection), archive)
+        await store.note_verified(Tx(connection), archive)
         return await get_archive(Tx(connection), archive.id)
 
 
@@ -101,7 +101,7 @@ async def discard(owner: DatabaseConfig, archive: Archive, *, who: Who) -> None:
         await audit.record(tx, who, Action.DELETED, discarded, data={"archive": archive.id})
 
 
-async def read_rows(owner: DatabaseConfig, storage: Storage, archive: Archive) -> AsyncGenerator[dict[str, Any], None]:
+async def read_rows(config: DatabaseConfig, storage: Storage, archive: Archive) -> AsyncGenerator[dict[str, Any], None]:
     """A month's rows wherever they are, in their order: instants as datetimes, jsonb as PostgreSQL's text.
 
     Whoever may leave before the end closes it: until then it has a connection, or a file.
@@ -109,7 +109,7 @@ async def read_rows(owner: DatabaseConfig, storage: Storage, archive: Archive) -
     if archive.state is ArchiveState.DETACHED:
         table = monthly(archive.table_name)
         async with (
-            as_owner(owner) as connection,
+            session(config) as connection,
             aclosing(parquet.read_table(connection, table, archive.name)) as batches,
         ):
             async for batch in batches:
@@ -123,14 +123,14 @@ async def read_rows(owner: DatabaseConfig, storage: Storage, archive: Archive) -
 
 
 async def read_month(
-    db: Database, owner: DatabaseConfig, storage: Storage, table_name: str, month: date
+    db: Database, storage: Storage, table_name: str, month: date
 ) -> AsyncGenerator[dict[str, Any], None]:
     """The same of a month that may be on its way: where it is gone when we come to read, it is read where it went."""
     archive = await _get_month(db, table_name, month)
     begun = False
     while True:
         try:
-            async with aclosing(read_rows(owner, storage, archive)) as rows:
+            async with aclosing(read_rows(db.config, storage, archive)) as rows:
                 async for row in rows:
                     begun = True
                     yield row

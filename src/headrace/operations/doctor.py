@@ -12,7 +12,7 @@ from headrace import migrations
 from headrace.accounts.store import deletions
 from headrace.database import Database
 from headrace.errors import HeadraceError
-from headrace.operations import model, retention
+from headrace.operations import model, retention, store
 from headrace.operations.blocking import list_lasting
 from headrace.operations.config import RetentionConfig
 from headrace.operations.health import Health, list_tables, read_health
@@ -290,6 +290,23 @@ async def _retention(patient: Patient, config: RetentionConfig) -> Finding:
     failing = [f"{run.table_name}: {run.error}" for run in health.runs if run.error]
     if failing:
         return Finding("retention", Verdict.WARNING, "; ".join(failing))
+    async with patient.db.transaction(readonly=True) as tx:
+        minimums = await store.list_minimums(tx)
+    differing = [(minimum, config.keep(minimum.table_name)) for minimum in minimums]
+    longer = [
+        f"{minimum.setting} is {model.shown_keep(keep)} here, and the database keeps months for {minimum.shown}: run "
+        "`headrace migrate` with this setting"
+        for minimum, keep in differing
+        if minimum.is_longer_than(keep)
+    ]
+    if longer:
+        return Finding("retention", Verdict.WARNING, "; ".join(longer))
+    others = [
+        f"the database lets months of {minimum.table_name} leave after {minimum.shown}, and {minimum.setting} is "
+        f"{model.shown_keep(keep)} here: run `headrace migrate` with this setting"
+        for minimum, keep in differing
+        if minimum.keep != keep
+    ]
     late = []
     for table in model.MONTHLY.values():
         keep = config.keep(table.name)
@@ -302,6 +319,8 @@ async def _retention(patient: Patient, config: RetentionConfig) -> Finding:
             Verdict.WARNING,
             f"{', '.join(late)} should be archived: run `headrace partitions expire`",
         )
+    if others:
+        return Finding("retention", Verdict.NOTE, "; ".join(others))
     if not health.runs:
         return Finding("retention", Verdict.GOOD, "nothing is too old; it has not run yet")
     last = max(run.started_at for run in health.runs)

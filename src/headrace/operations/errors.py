@@ -4,7 +4,7 @@ from headrace.errors import Conflict, Denied, Invalid, NotFound, Unavailable
 
 
 class OwnerNeeded(Denied):
-    """Only the owner of the tables retires months: set HEADRACE_DATABASE_OWNER_URL to a member of headrace_owner."""
+    """Only the owner makes and drops tables: set HEADRACE_DATABASE_OWNER_URL to a member of headrace_owner."""
 
     code = "owner_needed"
 

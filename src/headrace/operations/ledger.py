@@ -7,7 +7,7 @@ from datetime import date
 from headrace.audit import Who
 from headrace.billing.store.verification import Sums
 from headrace.billing.verifying import Archived, Fault, FaultKind, Verification, verify
-from headrace.database import Database, DatabaseConfig
+from headrace.database import Database
 from headrace.operations import archives
 from headrace.operations.errors import ArchiveDamaged
 from headrace.operations.model import next_month
@@ -16,9 +16,7 @@ from headrace.storage import Storage, StorageConfig
 TABLE = "usage_ledger"
 
 
-async def verify_ledger(
-    db: Database, who: Who, owner: DatabaseConfig, config: StorageConfig, *, read_archives: bool = True
-) -> Verification:
+async def verify_ledger(db: Database, who: Who, config: StorageConfig, *, read_archives: bool = True) -> Verification:
     """Verify the ledger; without its archives, those entitlements are left out that ended before they were written."""
     months = sorted(await archives.list_months(db, TABLE))
     if not months:
@@ -31,7 +29,7 @@ async def verify_ledger(
     damaged: list[Fault] = []
     for month in months:
         try:
-            await gathered.read(db, owner, storage, month)
+            await gathered.read(db, storage, month)
         except ArchiveDamaged as exc:
             damaged.append(Fault(FaultKind.DAMAGED_ARCHIVE, f"{month:%Y-%m}", exc.message))
     # With a month that cannot be read, what it explains cannot be told from what is wrong.
@@ -48,9 +46,9 @@ class _Gathered:
         self._held: Counter[str] = Counter()
         self._committed: Counter[str] = Counter()
 
-    async def read(self, db: Database, owner: DatabaseConfig, storage: Storage, month: date) -> None:
+    async def read(self, db: Database, storage: Storage, month: date) -> None:
         open_holds: Counter[str] = Counter()
-        async with aclosing(archives.read_month(db, owner, storage, TABLE, month)) as rows:
+        async with aclosing(archives.read_month(db, storage, TABLE, month)) as rows:
             async for row in rows:
                 entitlement, units = row["entitlement_id"], row["consume_unit"]
                 if row["status"] == "HELD":

@@ -21,7 +21,7 @@ from headrace.assets.sweep import sweep
 from headrace.audit import Who
 from headrace.billing import maintenance as billing
 from headrace.billing.maintenance import BillingJobs
-from headrace.database import Database, DatabaseConfig
+from headrace.database import Database
 from headrace.operations import retention
 from headrace.operations.bulk import carrying_out as bulk
 from headrace.operations.config import RetentionConfig
@@ -125,7 +125,6 @@ class Maintenance:
     """What the handlers work with."""
 
     db: Database
-    owner: DatabaseConfig  # who may take months out of a table
     storage: StorageConfig
     retention: RetentionConfig
     rows: Mapping[str, RowRetention]
@@ -152,7 +151,6 @@ def with_maintenance(program: Registry, maintenance: Maintenance) -> Registry:
         """Let go of what one table has kept for long enough, a batch or a month at a time."""
         done = await retention.retain(
             maintenance.db,
-            maintenance.owner,
             maintenance.storage,
             maintenance.retention,
             maintenance.rows,
@@ -183,7 +181,7 @@ def with_maintenance(program: Registry, maintenance: Maintenance) -> Registry:
     @registry.task(VERIFY_LEDGER, queue=QUEUE)
     async def verify(_context: TaskContext, _payload: Any) -> dict[str, int]:
         """Prove that the ledger adds up; it fails where it does not, so that the run is seen to have failed."""
-        found = await verify_ledger(maintenance.db, Who.system(), maintenance.owner, maintenance.storage)
+        found = await verify_ledger(maintenance.db, Who.system(), maintenance.storage)
         if not found.is_clean:
             raise LedgerFaulty(f"{found.fault_count:,} things do not add up: `headrace ledger verify` names them.")
         return {"entries": found.entries, "entitlements": found.entitlements, "archived_months": found.archived_months}

@@ -33,46 +33,24 @@ class RowTable:
 class MonthlyTable:
     """A table with a partition for each month, which leaves as a whole.
 
-    ``key`` orders a month's rows, and an index serves it. ``needed`` is a statement that says why a month must stay, or
-    nothing; ``{partition}`` in it is the month's own table, ``{month}`` its first day.
+    ``key`` orders a month's rows, and an index serves it. Why a month must stay is said by headrace.why_month_stays.
     """
 
     name: str
     key: tuple[str, ...]
     id_column: str
-    needed: str | None = None
 
     def partition(self, month: date) -> str:
         return f"{self.name}{month:_y%Ym%m}"
 
 
-# Seals are made from what is in the table: an event that left before its seal would never get one.
-UNSEALED_EVENTS = """
-SELECT 'an event of it is not sealed yet' FROM {partition}
-WHERE seq > (SELECT coalesce(max(last_seq), 0) FROM headrace.audit_seals WHERE month = '{month}')
-LIMIT 1
-"""
-# An endpoint may be retried for days, and a month that is still being written to is nobody's archive.
-OPEN_DELIVERIES = """
-SELECT 'a delivery of it is still under way' FROM {partition}
-WHERE status = 'PENDING' OR status IN ('FAILED', 'RETRYING') AND next_retry_at IS NOT NULL
-LIMIT 1
-"""
-# `total = left + held + committed` is proved from the ledger, for as long as an entitlement can be used.
-LIVE_ENTITLEMENTS = """
-SELECT 'it explains an entitlement that has not ended' FROM {partition} AS ledger
-JOIN headrace.entitlements ON entitlements.id = ledger.entitlement_id
-WHERE entitlements.period_end > now()
-LIMIT 1
-"""
-
 MONTHLY: Mapping[str, MonthlyTable] = {
     table.name: table
     for table in (
         # In the order in which it is sealed.
-        MonthlyTable("audit_events", key=("seq", "id"), id_column="id", needed=UNSEALED_EVENTS),
-        MonthlyTable("usage_ledger", key=("id",), id_column="id", needed=LIVE_ENTITLEMENTS),
-        MonthlyTable("webhook_deliveries", key=("id",), id_column="delivery_id", needed=OPEN_DELIVERIES),
+        MonthlyTable("audit_events", key=("seq", "id"), id_column="id"),
+        MonthlyTable("usage_ledger", key=("id",), id_column="id"),
+        MonthlyTable("webhook_deliveries", key=("id",), id_column="delivery_id"),
     )
 }
 
@@ -91,6 +69,26 @@ def next_month(month: date) -> date:
 def starts(month: date) -> datetime:
     """The month's first instant. Months are UTC's."""
     return datetime(month.year, month.month, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Minimum:
+    """How long months of a table stay at least, from their end; None keeps them for ever."""
+
+    table_name: str
+    setting: str  # of `headrace migrate`
+    keep: timedelta | None
+
+    def is_longer_than(self, keep: timedelta | None) -> bool:
+        return keep is not None and (self.keep is None or self.keep > keep)
+
+    @property
+    def shown(self) -> str:
+        return shown_keep(self.keep)
+
+
+def shown_keep(keep: timedelta | None) -> str:
+    return "forever" if keep is None else str(keep).removesuffix(", 0:00:00")
 
 
 class ArchiveState(StrEnum):

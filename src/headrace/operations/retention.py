@@ -10,7 +10,7 @@ from datetime import date, datetime, timedelta
 
 from headrace import clock, logs
 from headrace.audit import Who
-from headrace.database import Database, DatabaseConfig, Tx
+from headrace.database import Database, Tx
 from headrace.errors import HeadraceError
 from headrace.operations import store
 from headrace.operations.config import LockConfig, RetentionConfig
@@ -40,7 +40,6 @@ _MOST_OPEN = 1000
 
 async def retire_expired(
     db: Database,
-    owner: DatabaseConfig,
     storage: StorageConfig,
     table_name: str,
     keep: timedelta | None,
@@ -63,7 +62,9 @@ async def retire_expired(
         if on_step is not None:
             on_step(f"retiring {table.partition(month)}")
         try:
-            gone = await retire_month(owner, Storage(storage), table.name, month, who=who or Who.system(), lock=lock)
+            gone = await retire_month(
+                db.config, Storage(storage), table.name, month, who=who or Who.system(), lock=lock
+            )
         except RetiredElsewhere as exc:
             kept.append(MonthKept(table.name, month, exc.message))
             break
@@ -193,7 +194,6 @@ async def _archive_and_purge(
 
 async def retain(
     db: Database,
-    owner: DatabaseConfig,
     storage: StorageConfig,
     config: RetentionConfig,
     rules: Mapping[str, RowRetention],
@@ -210,4 +210,4 @@ async def retain(
     if table_name in rules:
         archive = storage if table_name in config.archived_rows else None
         return await purge_rows(db, rules[table_name], keep, archive=archive, now=now, on_step=on_step)
-    return await retire_expired(db, owner, storage, table_name, keep, who=who, now=now, on_step=on_step)
+    return await retire_expired(db, storage, table_name, keep, who=who, now=now, on_step=on_step)

@@ -4,6 +4,10 @@ Each step is recorded in ``headrace.archives`` by the commit that does it, so th
 where it stopped, by whoever comes next. Nothing is dropped unless the file was read back from where it is stored, in
 this very run, and holds exactly the rows that are about to go.
 
+The application does it with its own rights: each step is a function of the owner's in the database, which refuses a
+month that is still needed, or younger than ``headrace.retention_minimums`` says. The settings of this process have no
+say in that.
+
 The table itself is locked only while the catalog changes. PostgreSQL's DETACH … CONCURRENTLY is not for tables with a
 default partition, so the lock is a real one; it is asked for with a patience of milliseconds, and asked for again
 later if somebody is using the table: whoever comes meanwhile never waits behind us for long.
@@ -21,7 +25,7 @@ from pathlib import Path
 import asyncpg
 
 from headrace import audit, ids, logs
-from headrace.audit import Action, Resource, ResourceType, Who, seals
+from headrace.audit import Action, Resource, ResourceType, Who
 from headrace.database import DatabaseConfig, Tx
 from headrace.extras import load
 from headrace.operations import parquet, store
@@ -35,7 +39,7 @@ from headrace.operations.errors import (
     RetiredElsewhere,
 )
 from headrace.operations.model import Archive, ArchiveState, MonthlyTable, Retired, monthly
-from headrace.operations.owner import Connection, as_owner
+from headrace.operations.sessions import Connection, session, try_lock
 from headrace.storage import ObjectNotFound, Storage
 
 log = logs.get(__name__)
@@ -49,7 +53,7 @@ def _no_step(_: str) -> None:
 
 
 async def retire_month(
-    owner: DatabaseConfig,
+    config: DatabaseConfig,
     storage: Storage,
     table_name: str,
     month: date,
@@ -67,21 +71,17 @@ async def retire_month(
     table = monthly(table_name)
     # Before anything is taken out, and in a thread: loading it the first time takes a while.
     await asyncio.to_thread(load, "pyarrow.parquet", extra="archive")
-    async with as_owner(owner) as connection, _alone(connection, table):
+    async with session(config) as connection, _alone(config, connection, table):
         work = _Work(connection, storage, table, month, who, lock or LockConfig(), on_step)
         return await work.run(write_again=write_again)
 
 
 @asynccontextmanager
-async def _alone(connection: Connection, table: MonthlyTable) -> AsyncIterator[None]:
-    key = f"headrace.retire.{table.name}"
-    if not await connection.fetchval("SELECT pg_try_advisory_lock(hashtextextended($1, 0))", key):
-        raise RetiredElsewhere(f"Another process is retiring months of {table.name} right now.")
-    try:
+async def _alone(config: DatabaseConfig, connection: Connection, table: MonthlyTable) -> AsyncIterator[None]:
+    async with try_lock(config, connection, f"headrace.retire.{table.name}") as locked:
+        if not locked:
+            raise RetiredElsewhere(f"Another process is retiring months of {table.name} right now.")
         yield
-    finally:
-        if not connection.is_closed():
-            await connection.execute("SELECT pg_advisory_unlock(hashtextextended($1, 0))", key)
 
 
 class _Work:
@@ -123,7 +123,7 @@ class _Work:
             await self._storage.probe()
             archive = await self._detach()
         if write_again and archive.state is ArchiveState.ARCHIVED:
-            await store.mark_to_write_again(self._tx, archive.id)
+            await store.rewrite_month(self._tx, archive.id)
             archive = await self._found()
         if archive.state is ArchiveState.DETACHED:
             archive = await self._write(archive)
@@ -143,21 +143,11 @@ class _Work:
     async def _detach(self) -> Archive:
         archive_id = ids.new("arc")
 
-        async def book(tx: Tx) -> None:
-            # Nobody writes to this month while we ask whether it is still needed, and until it has left. Only its own
-            # writers wait; the time is enough for autovacuum to notice that it is in the way.
-            await tx.execute("SET LOCAL lock_timeout = '2s'")
-            await tx.execute(f"LOCK TABLE headrace.{self._name} IN SHARE MODE")
-            if reason := await store.why_needed(tx, self._table, self._month):
-                raise MonthNeeded(f"{self._name} must stay: {reason}.")
-            await store.insert_detached(tx, archive_id, self._table, self._month)
+        async def detach(tx: Tx) -> timedelta:
             await audit.record(tx, self._who, Action.DISABLED, self._partition())
+            return await store.detach_month(tx, archive_id, self._table, self._month, wait=self._lock.wait)
 
-        await self._briefly(
-            f"ALTER TABLE headrace.{self._table.name} DETACH PARTITION headrace.{self._name}",
-            first=f"headrace.{self._table.name}",
-            book=book,
-        )
+        await self._briefly(detach)
         self._step("detached")
         return await self._found()
 
@@ -170,7 +160,7 @@ class _Work:
             await self._storage.put(location, file)
         self._step("stored")
         async with self._connection.transaction():
-            if await store.mark_archived(self._tx, archive.id, location, summary):
+            if await store.note_archived(self._tx, archive.id, summary):
                 archive = await self._found()
                 await audit.record(self._tx, self._who, Action.CREATED, _resource(archive), new=archive)
         self._step("archived")
@@ -187,63 +177,54 @@ class _Work:
             raise ArchiveDamaged(
                 f"{exc.message} The rows are still in the database: `{again}` writes it anew."
             ) from exc
-        if not await store.mark_verified(self._tx, archive):
+        if not await store.note_verified(self._tx, archive):
             raise ArchiveDamaged(f"{archive.location} was written anew meanwhile.")
         self._step("verified")
         return await self._found()
 
     async def _drop(self, archive: Archive) -> Archive:
-        # Each foreign key is a trigger on another, busy table: one at a time, so that none is held for the others.
-        for name in await store.list_foreign_keys(self._tx, self._name):
-            await self._briefly(f"ALTER TABLE headrace.{self._name} DROP CONSTRAINT {name}")
+        async def unlink(tx: Tx) -> timedelta | None:
+            return await store.unlink_month(tx, archive, wait=self._lock.wait)
 
-        async def book(tx: Tx) -> None:
-            if not await store.mark_dropped(tx, archive):
-                raise ArchiveDamaged(f"{archive.location} was written anew meanwhile.")
-            if self._table.name == "audit_events":
-                await seals.forget_leaves(tx, self._month)
-            await store.count_removed(tx, self._table.name, archive.row_count or 0)
+        while await self._briefly(unlink) is not None:
+            pass
+
+        # It has no other users by now: removing its files may take long and holds up no session.
+        async def drop(tx: Tx) -> None:
             await audit.record(tx, self._who, Action.DELETED, self._partition(), data={"archive": archive.id})
+            await store.count_removed(tx, self._table.name, archive.row_count or 0)
+            if not await store.drop_month(tx, archive, wait=self._lock.wait):
+                raise ArchiveDamaged(f"{archive.location} was written again meanwhile.")
 
-        # By now nobody else can have to do with it, so this holds nobody up, however long the files take to go.
-        locked = self._locked
-        await self._briefly(f"DROP TABLE headrace.{self._name}", book=book)
-        self._locked = locked
+        await self._briefly(drop)
         self._step("dropped")
         return await self._found()
 
-    async def _briefly(
-        self, change: str, *, first: str | None = None, book: Callable[[Tx], Awaitable[None]] | None = None
-    ) -> None:
-        """Change the catalog in one short transaction, again and again until nobody is in the way."""
+    async def _briefly(self, change: Callable[[Tx], Awaitable[timedelta | None]]) -> timedelta | None:
+        """Change the catalog in one short transaction, again and again until the locks are free.
+
+        ``change`` gives how long a table in use has been locked by then.
+        """
         deadline = time.monotonic() + self._lock.patience.total_seconds()
         while True:
             try:
-                await self._try_to(change, first, book)
+                return await self._try_to(change)
             except (asyncpg.LockNotAvailableError, asyncpg.DeadlockDetectedError) as exc:
+                self._locked = max(self._locked, self._lock.wait)
                 if time.monotonic() > deadline:
                     raise PartitionBusy(f"{self._table.name} is in use without a pause; try again later.") from exc
                 log.info("retention.waits", partition=self._name)
                 await asyncio.sleep(self._lock.pause.total_seconds() * random.uniform(0.5, 1.5))  # noqa: S311
-            else:
-                return
 
-    async def _try_to(self, change: str, first: str | None, book: Callable[[Tx], Awaitable[None]] | None) -> None:
-        asked = None
-        try:
-            async with self._connection.transaction():
-                # Whoever waits for us must not wait for a disk, too: if this commit is lost, all of it is.
-                await self._connection.execute("SET LOCAL synchronous_commit = off")
-                if book is not None:
-                    await book(self._tx)
-                await self._connection.execute(f"SET LOCAL lock_timeout = {_millis(self._lock.wait)}")
-                asked = time.monotonic()
-                if first is not None:
-                    await self._connection.execute(f"LOCK TABLE ONLY {first} IN ACCESS EXCLUSIVE MODE")
-                await self._connection.execute(change)
-        finally:
-            if asked is not None:
-                self._locked = max(self._locked, timedelta(seconds=time.monotonic() - asked))
+    async def _try_to(self, change: Callable[[Tx], Awaitable[timedelta | None]]) -> timedelta | None:
+        async with self._connection.transaction():
+            # Sessions that wait for us must not wait for a disk, too: if this commit is lost, all of it is.
+            await self._connection.execute("SET LOCAL synchronous_commit = off")
+            locked = await change(self._tx)
+            committing = time.monotonic()
+        if locked is not None:
+            self._locked = max(self._locked, locked + timedelta(seconds=time.monotonic() - committing))
+        return locked
 
     def _partition(self) -> Resource:
         return Resource(ResourceType.PARTITION, self._name, {"table": self._table.name})
@@ -251,10 +232,6 @@ class _Work:
 
 def _resource(archive: Archive) -> Resource:
     return Resource(ResourceType.ARCHIVE, archive.id, {"name": archive.name})
-
-
-def _millis(duration: timedelta) -> int:
-    return round(duration.total_seconds() * 1000)
 
 
 async def fetch_file(storage: Storage, archive: Archive, path: Path) -> None:

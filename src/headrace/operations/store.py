@@ -1,20 +1,15 @@
 """SQL about months, archives and the runs of retention."""
 
-from collections.abc import Mapping, Sequence
-from datetime import date, datetime
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import date, datetime, timedelta
 from typing import Any
 
+from asyncpg import RestrictViolationError
+
 from headrace.database import Row, Tx
-from headrace.operations.model import (
-    Archive,
-    ArchiveState,
-    MonthlyTable,
-    Partition,
-    Retention,
-    Summary,
-    next_month,
-    starts,
-)
+from headrace.operations.errors import MonthNeeded
+from headrace.operations.model import Archive, ArchiveState, Minimum, MonthlyTable, Partition, Retention, Summary
 from headrace.sql import Mark, Where
 
 ARCHIVE = """
@@ -53,53 +48,86 @@ async def list_archives(
     return [_archive(row) for row in await tx.fetch(sql, *where.args, limit)]
 
 
-INSERT_DETACHED = "INSERT INTO headrace.archives (id, table_name, period) VALUES ($1, $2, $3)"
+# -- a month on its way out: each step is a function of the owner's, which checks those before it
 
 
-async def insert_detached(tx: Tx, archive_id: str, table: MonthlyTable, month: date) -> None:
-    await tx.execute(INSERT_DETACHED, archive_id, table.name, month)
+DETACH_MONTH = "SELECT headrace.detach_month($1, $2, $3, $4)"
 
 
-MARK_ARCHIVED = """
-UPDATE headrace.archives
-SET state = 'ARCHIVED', location = $2, row_count = $3, min_id = $4, max_id = $5, min_at = $6, max_at = $7,
-    size_bytes = $8, sha256 = $9, archived_at = clock_timestamp(), verified_at = NULL
-WHERE id = $1 AND state = 'DETACHED'
-"""
+async def detach_month(tx: Tx, archive_id: str, table: MonthlyTable, month: date, *, wait: timedelta) -> timedelta:
+    """Detach it and begin its archive; gives how long the table has been locked so far."""
+    with _refusing():
+        locked: timedelta = await tx.fetchval(DETACH_MONTH, table.name, month, archive_id, _millis(wait))
+    return locked
 
 
-async def mark_archived(tx: Tx, archive_id: str, location: str, summary: Summary) -> bool:
+NOTE_ARCHIVED = "SELECT headrace.note_archived_month($1, $2, $3, $4, $5, $6, $7, $8)"
+
+
+async def note_archived(tx: Tx, archive_id: str, summary: Summary) -> bool:
     s = summary
     facts = (s.row_count, s.min_id, s.max_id, s.min_at, s.max_at, s.size_bytes, s.sha256)
-    return await tx.count(MARK_ARCHIVED, archive_id, location, *facts) == 1
+    return bool(await tx.fetchval(NOTE_ARCHIVED, archive_id, *facts))
 
 
-MARK_TO_WRITE_AGAIN = "UPDATE headrace.archives SET state = 'DETACHED' WHERE id = $1 AND state = 'ARCHIVED'"
+REWRITE_MONTH = "SELECT headrace.rewrite_month($1)"
 
 
-async def mark_to_write_again(tx: Tx, archive_id: str) -> None:
-    await tx.execute(MARK_TO_WRITE_AGAIN, archive_id)
+async def rewrite_month(tx: Tx, archive_id: str) -> None:
+    await tx.execute(REWRITE_MONTH, archive_id)
 
 
-# The hash is in the WHERE: what was verified is this very file, not one written in its place meanwhile.
-MARK_VERIFIED = """
-UPDATE headrace.archives SET verified_at = clock_timestamp()
-WHERE id = $1 AND sha256 = $2 AND state IN ('ARCHIVED', 'DROPPED')
-"""
+NOTE_VERIFIED = "SELECT headrace.note_verified_month($1, $2)"
 
 
-async def mark_verified(tx: Tx, archive: Archive) -> bool:
-    return await tx.count(MARK_VERIFIED, archive.id, archive.sha256) == 1
+async def note_verified(tx: Tx, archive: Archive) -> bool:
+    """False when another file was written meanwhile."""
+    return bool(await tx.fetchval(NOTE_VERIFIED, archive.id, archive.sha256))
 
 
-MARK_DROPPED = """
-UPDATE headrace.archives SET state = 'DROPPED', dropped_at = clock_timestamp()
-WHERE id = $1 AND sha256 = $2 AND state = 'ARCHIVED' AND verified_at >= archived_at
-"""
+UNLINK_MONTH = "SELECT headrace.unlink_month($1, $2)"
 
 
-async def mark_dropped(tx: Tx, archive: Archive) -> bool:
-    return await tx.count(MARK_DROPPED, archive.id, archive.sha256) == 1
+async def unlink_month(tx: Tx, archive: Archive, *, wait: timedelta) -> timedelta | None:
+    """Drop one foreign key of its table; None when there is none."""
+    locked: timedelta | None = await tx.fetchval(UNLINK_MONTH, archive.id, _millis(wait))
+    return locked
+
+
+DROP_MONTH = "SELECT headrace.drop_month($1, $2, $3)"
+
+
+async def drop_month(tx: Tx, archive: Archive, *, wait: timedelta) -> bool:
+    """False when another file was written, or the file was not verified."""
+    with _refusing():
+        return bool(await tx.fetchval(DROP_MONTH, archive.id, archive.sha256, _millis(wait)))
+
+
+@contextmanager
+def _refusing() -> Iterator[None]:
+    try:
+        yield
+    except RestrictViolationError as exc:
+        raise MonthNeeded(str(exc)) from exc
+
+
+def _millis(duration: timedelta) -> int:
+    return round(duration.total_seconds() * 1000)
+
+
+LIST_MINIMUMS = "SELECT table_name, setting, keep FROM headrace.retention_minimums ORDER BY table_name"
+
+
+async def list_minimums(tx: Tx) -> list[Minimum]:
+    """How long months of each table stay at least."""
+    return [Minimum(**row) for row in await tx.fetch(LIST_MINIMUMS)]
+
+
+SET_MINIMUM = "UPDATE headrace.retention_minimums SET keep = $2, set_at = now() WHERE table_name = $1"
+
+
+async def set_minimum(tx: Tx, minimum: Minimum) -> None:
+    await tx.execute(SET_MINIMUM, minimum.table_name, minimum.keep)
 
 
 MARK_RESTORED = "UPDATE headrace.archives SET restored_as = $2 WHERE id = $1"
@@ -143,17 +171,6 @@ async def is_attached(tx: Tx, partition: str) -> bool | None:
     return attached
 
 
-async def why_needed(tx: Tx, table: MonthlyTable, month: date) -> str | None:
-    """Why the month must stay where it is."""
-    if not await tx.fetchval("SELECT $1::timestamptz <= now()", starts(next_month(month))):
-        return "it is not over yet"
-    if table.needed is None:
-        return None
-    statement = table.needed.format(partition=f"headrace.{table.partition(month)}", month=month)
-    reason: str | None = await tx.fetchval(statement)
-    return reason
-
-
 MAKE_MONTH_AHEAD = "SELECT headrace.make_month_ahead(('headrace.' || $1)::regclass)"
 
 
@@ -161,13 +178,6 @@ async def make_month_ahead(tx: Tx, table: str) -> date | None:
     """The month that was made; None when none was missing."""
     made: date | None = await tx.fetchval(MAKE_MONTH_AHEAD, table)
     return made
-
-
-FOREIGN_KEYS = "SELECT conname FROM pg_constraint WHERE conrelid = $1::regclass AND contype = 'f' ORDER BY 1"
-
-
-async def list_foreign_keys(tx: Tx, partition: str) -> list[str]:
-    return [row["conname"] for row in await tx.fetch(FOREIGN_KEYS, f"headrace.{partition}")]
 
 
 # -- runs of retention

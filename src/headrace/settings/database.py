@@ -17,8 +17,8 @@ class DatabaseSettings(Group):
         None,
     )
     database_owner_url: SecretStr | None = setting(
-        "The same database as a user who may change the schema (a member of `headrace_owner`); `headrace migrate` uses "
-        "it. Unset, the one above.",
+        "The same database as a user who may change the schema (a member of `headrace_owner`), for `headrace migrate` "
+        "and what else makes tables. No process that stays up needs it. Unset, the one above.",
         None,
     )
     database_pooled: bool = setting(

@@ -22,7 +22,9 @@ class GeneralSettings(Group):
         None,
     )
     log_format: Literal["auto", "human", "json"] = setting(
-        "`human` for people, `json` for machines; `auto` picks by whether a terminal is there.", "auto"
+        "`human` for people, `json` for machines; `auto` picks by whether a terminal is there. With `json`, every line "
+        "that `up`, `api`, `worker`, `scheduler`, `relay` and `migrate` write to standard error is a JSON object.",
+        "auto",
     )
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = setting("The least level that is logged.", "INFO")
 

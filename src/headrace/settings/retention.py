@@ -13,7 +13,8 @@ class RetentionSettings(Group):
 
     retention_audit: Keep = setting(
         "How long audit events stay in the database before their month goes to the archive. `forever` keeps them here; "
-        "so it does in the settings below.",
+        "so it does in the settings below. A shorter time takes effect when `headrace migrate` has it, too: here and "
+        "in the next two settings.",
         timedelta(days=180),
     )
     retention_deliveries: Keep = setting(

@@ -8,7 +8,7 @@ from headrace.audit import Who
 from headrace.audit import verifying as audit_verifying
 from headrace.audit.heads import KeptHeads
 from headrace.audit.verifying import VerifyMode
-from headrace.database import Database, DatabaseConfig
+from headrace.database import Database
 from headrace.operations import archives
 from headrace.operations.ledger import verify_ledger
 from headrace.storage import Storage, StorageConfig
@@ -17,7 +17,6 @@ from headrace.storage import Storage, StorageConfig
 async def verify(
     db: Database,
     who: Who,
-    owner: DatabaseConfig,
     archive: StorageConfig,
     *,
     keys: frozenset[bytes],
@@ -26,7 +25,7 @@ async def verify(
     """What does not hold, a line each; empty if all does."""
 
     def rows(month: date) -> AsyncGenerator[Mapping[str, Any], None]:
-        return archives.read_month(db, owner, Storage(archive), "audit_events", month)
+        return archives.read_month(db, Storage(archive), "audit_events", month)
 
     against = VerifyMode(
         keys=keys,
@@ -37,5 +36,5 @@ async def verify(
     )
     trail = await audit_verifying.verify(db, month=None, against=against, report=lambda _done, _total: None)
     findings = [] if trail.finding is None else [f"audit trail: {trail.finding.message}"]
-    ledger = await verify_ledger(db, who, owner, archive)
+    ledger = await verify_ledger(db, who, archive)
     return findings + [f"ledger: {fault.kind}: {fault.about}: {fault.message}" for fault in ledger.faults]

@@ -6,6 +6,8 @@ import os
 import sys
 from collections.abc import Callable
 
+from headrace import logs
+
 KEPT = 8 * 1024
 _CHUNK = 64 * 1024
 
@@ -14,8 +16,12 @@ Forward = Callable[[bytes], object]
 
 def to_stderr(lines: bytes) -> None:
     """Write to the worker's standard error, wherever that goes now."""
+    text = lines.decode("utf-8", "replace")
     with contextlib.suppress(OSError, ValueError):  # closed: then nobody wants to read it
-        sys.stderr.write(lines.decode("utf-8", "replace"))
+        if logs.json_alone():
+            logs.write_foreign(text)
+            return
+        sys.stderr.write(text)
         sys.stderr.flush()
 
 

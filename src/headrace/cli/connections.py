@@ -1,0 +1,41 @@
+"""How many connections to PostgreSQL a process opens at most: pools of the parts it has, and what stands beside them.
+
+docs/howto/own-postgres.md has the same as a table, and the deployments in ``deploy`` are held against it.
+"""
+
+from typing import Literal
+
+from headrace.settings import Settings
+
+Role = Literal["api", "worker", "scheduler", "relay"]
+
+MAINTENANCE_POOL = 4
+SCHEDULER_POOL = 3
+RELAY_POOL = 6
+REMOVAL_POOL = 4
+OWN_TASKS_POOL = 6  # of `headrace up`
+METRICS_POOL = 1
+
+# Listeners and heartbeats have connections of their own.
+_API_LISTENERS = 2  # configs, notifications
+_WORKER_EXTRAS = 2  # its listener, its heartbeat; the worker for removal has the same
+_SCHEDULER_LISTENERS = 1
+_RELAY_LISTENERS = 2  # events, webhooks
+_BROKER_LISTENERS = 1
+_RETIRING = 1  # a month on its way into the archive
+
+
+def most_connections(role: Role, chosen: Settings, *, removes: bool) -> int:
+    """Of one process; ``removes`` says whether a worker has the libraries to take marks off, as the image has."""
+    own = chosen.database_pool_max
+    metrics = METRICS_POOL if chosen.metrics_port is not None else 0
+    match role:
+        case "api":  # its figures are read from its own pool
+            return own + MAINTENANCE_POOL + _API_LISTENERS
+        case "worker":
+            return own + _WORKER_EXTRAS + (REMOVAL_POOL + _WORKER_EXTRAS if removes else 0) + _RETIRING + metrics
+        case "scheduler":
+            return SCHEDULER_POOL + _SCHEDULER_LISTENERS + MAINTENANCE_POOL + metrics
+        case "relay":
+            broker = _BROKER_LISTENERS if chosen.nats_url is not None else 0
+            return RELAY_POOL + _RELAY_LISTENERS + broker + metrics
