@@ -1,5 +1,6 @@
 """``headrace backup`` and ``headrace restore``."""
 
+import re
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -165,17 +166,22 @@ def _key(settings: Settings) -> bytes | None:
         return None
 
 
+# Some servers keep a number of theirs among a column's options (Debian's 15.18). Only their own pg_dump leaves it out,
+# and no other server takes it.
+_SERVERS_OWN = re.compile(r"^ALTER TABLE ONLY [^;]+ ALTER COLUMN [^;]+ SET \(pg_attver=\d+\);$", re.MULTILINE)
+
+
 def _dump(settings: Settings, found: Deployment) -> taking.DumpSchema:
     options = ("--schema-only", "--no-publications", "--no-subscriptions", "--no-tablespaces", "--no-security-labels")
 
     def dump(words: Sequence[str], snapshot: str) -> str:
-        program = programs.find("pg_dump", settings.postgres_binaries)
+        program = programs.find_for(found.administrator.url, "pg_dump", settings.postgres_binaries)
         status, text, complaint = programs.read(
             program, found.administrator.url, [*options, f"--snapshot={snapshot}", *words]
         )
         if status != 0:
             raise BackupRefused(f"pg_dump failed: {' '.join(complaint.split())}")
-        return text
+        return _SERVERS_OWN.sub("", text)
 
     return dump
 

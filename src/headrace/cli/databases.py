@@ -84,12 +84,12 @@ def dump(
     if file.exists() and not force:
         raise Conflict(f"{file} exists: choose another name, or replace it with --force.")
     settings = load_settings()
-    program = programs.find("pg_dump", settings.postgres_binaries)
     draft = file.with_name(f".{file.name}.{secrets.token_hex(4)}")
     try:
         os.close(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
         with progress("dumping the database") as report, database_of(settings, role="dump", report=report) as found:
             options = ["--format=custom", f"--file={draft}", *(words or [])]
+            program = programs.find_for(found.administrator.url, "pg_dump", settings.postgres_binaries)
             status, _, complaint = programs.read(program, found.administrator.url, options)
         if status != 0:
             raise DumpFailed(f"pg_dump failed, and left no file: {' '.join(complaint.split())}")

@@ -16,15 +16,21 @@ from headrace.embedded_postgres.errors import BinariesMissing
 _USUAL = ("/usr/lib/postgresql",)
 
 
-def find(name: str, given: Path | None) -> Path:
-    """The newest program of this name: a newer one talks to older servers, and not the other way round."""
+def find_for(url: str, name: str, given: Path | None) -> Path:
+    """The program of this name that fits the server best: of its own major version, else the newest."""
+    status, version, _ = read(find("psql", given), url, ["-XAtc", "SHOW server_version_num"])
+    return find(name, given, major=int(version) // 10_000 if status == 0 else None)
+
+
+def find(name: str, given: Path | None, *, major: int | None = None) -> Path:
+    """One of this major version, else the newest: a newer one talks to older servers, and not the other way round."""
     found = [(version, program) for program in _candidates(name, given) if (version := _version_of(program))]
     if not found:
         raise BinariesMissing(
             f"{name} is not here: install PostgreSQL's client programs, or name their folder in"
             " HEADRACE_POSTGRES_BINARIES"
         )
-    return max(found)[1]
+    return max(found, key=lambda each: (each[0][0] == major, each))[1]
 
 
 def _candidates(name: str, given: Path | None) -> Iterator[Path]:
