@@ -1,0 +1,224 @@
+"""The previous release and this one side by side on one database, under load, up and back. W-19."""
+
+import io
+import json
+import subprocess
+import tarfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import psycopg
+import pytest
+
+from headrace.embedded_postgres import Server
+from tests.conftest import ROOT
+from tests.e2e.conftest import MakeFolder, address
+from tests.e2e.program import CHEAP, SECRET_KEY, environment, eventually
+
+# The newest commit that was released before this tree: move it with each release.
+PREVIOUS = "1adbbc8c"
+SHOP = """
+from headrace import Registry, TaskContext
+
+registry = Registry()
+
+
+@registry.task("work", max_attempts=3)
+async def work(context: TaskContext, payload: dict) -> int:
+    return payload["number"]
+"""
+ROLES = {"worker": ("worker", "shop:registry"), "scheduler": ("scheduler",), "relay": ("relay",)}
+COUNTS = """
+SELECT count(*) FILTER (WHERE status = 'SUCCEEDED'), count(*), coalesce(sum(retries), 0)
+FROM headrace.tasks WHERE task_type = 'work'
+"""
+
+
+class Release:
+    """One release's programs against the database of the test."""
+
+    def __init__(self, tree: Path, folder: Path, settings: dict[str, str], port: int) -> None:
+        self._headrace = tree / ".venv" / "bin" / "headrace"
+        self._folder = folder
+        self._environment = environment({**settings, "HEADRACE_API_PORT": str(port), "PYTHONPATH": str(folder)})
+        self.url = f"http://127.0.0.1:{port}"
+        self._running: dict[str, subprocess.Popen[bytes]] = {}
+
+    def run(self, *words: str) -> str:
+        done = subprocess.run(
+            [self._headrace, *words],
+            cwd=self._folder,
+            env=self._environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def start(self, *roles: str) -> None:
+        for role in roles or ("api", *ROLES):
+            with (self._folder / f"{role}.log").open("ab") as log:
+                words = ROLES.get(role, (role,))
+                self._running[role] = subprocess.Popen(
+                    [self._headrace, *words], cwd=self._folder, env=self._environment, stdout=log, stderr=log
+                )
+        assert eventually(self._is_ready), self.logs()
+
+    def _is_ready(self) -> bool:
+        try:
+            return httpx.get(f"{self.url}/readyz").is_success
+        except httpx.TransportError:
+            return False
+
+    def check(self) -> None:
+        ended = {role: process.returncode for role, process in self._running.items() if process.poll() is not None}
+        assert not ended, self.logs()
+
+    def kill(self, role: str) -> None:
+        process = self._running.pop(role)
+        process.kill()
+        process.wait()
+
+    def stop(self) -> None:
+        for process in self._running.values():
+            process.terminate()
+        codes = {role: process.wait(60) for role, process in self._running.items()}
+        self._running.clear()
+        assert not any(codes.values()), (codes, self.logs())
+
+    def end(self) -> None:
+        for process in self._running.values():
+            process.kill()
+            process.wait()
+
+    def logs(self) -> str:
+        return "\n".join(path.read_text()[-2000:] for path in sorted(self._folder.glob("*.log")))
+
+
+class Load:
+    """Submits over REST without a pause; every answer but 201 is an error."""
+
+    def __init__(self, token: str, *urls: str) -> None:
+        self.urls = urls
+        self.taken: set[str] = set()
+        self.errors: list[str] = []
+        self._token = token
+        self._over = threading.Event()
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        threads = [threading.Thread(target=self._submit, args=(number,)) for number in range(2)]
+        for thread in threads:
+            thread.start()
+        try:
+            yield
+        finally:
+            self._over.set()
+            for thread in threads:
+                thread.join()
+
+    def _submit(self, own: int) -> None:
+        with httpx.Client(headers={"Authorization": f"Bearer {self._token}"}, timeout=60) as client:
+            number = 0
+            while not self._over.is_set():
+                number += 1
+                url = self.urls[number % len(self.urls)]
+                body = {"type": "work", "title": "work", "payload": {"number": number}}
+                try:
+                    key = {"Idempotency-Key": f"{own}-{number}"}
+                    answer = client.post(f"{url}/v1/tasks", json=body, headers=key)
+                except httpx.TransportError as exc:
+                    self.errors.append(f"{url}: {exc!r}")
+                    continue
+                if answer.status_code == 201:
+                    self.taken.add(answer.json()["id"])
+                else:
+                    self.errors.append(f"{url}: {answer.status_code} {answer.text}")
+
+    def until_more(self, count: int) -> None:
+        before = len(self.taken)
+        assert eventually(lambda: len(self.taken) >= before + count or self.errors), "the load does not come through"
+        assert not self.errors, self.errors[:5]
+
+
+@pytest.fixture
+def previous(make_folder: MakeFolder) -> Path:
+    """The previous release, installed as its own scripts do."""
+    packed = subprocess.run(["git", "archive", PREVIOUS], cwd=ROOT, capture_output=True, check=False)
+    if packed.returncode != 0:
+        pytest.skip(f"this clone does not have {PREVIOUS}: fetch its history")
+    tree = make_folder() / "release"
+    with tarfile.open(fileobj=io.BytesIO(packed.stdout)) as archive:
+        archive.extractall(tree)
+    made = subprocess.run(
+        ["scripts/setup", "light"],
+        cwd=tree,
+        env=environment({"HEADRACE_SKIP_CONSOLE": "1"}),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if made.returncode != 0:
+        pytest.skip(f"its packages cannot be had: {made.stderr[-200:]}")
+    return tree
+
+
+@pytest.mark.slow
+def test_the_previous_release_runs_beside_this_one_up_and_back(
+    previous: Path, make_folder: MakeFolder, debian: Server
+) -> None:
+    folder = make_folder()
+    (folder / "shop.py").write_text(SHOP)
+    settings = {
+        **CHEAP,
+        **SECRET_KEY,
+        "HEADRACE_DATABASE_URL": address(debian, "headrace_service", "choose-another"),
+        "HEADRACE_DATABASE_OWNER_URL": address(debian, "headrace_migrator", "choose-one"),
+        "HEADRACE_DATA_DIR": str(folder / "data"),
+        "HEADRACE_API_RATE_LIMIT": "1000000",
+        "HEADRACE_API_RATE_BURST": "1000000",
+    }
+    old, new = (Release(tree, folder, settings, port) for tree, port in ((previous, 18181), (ROOT, 18182)))
+    try:
+        old.run("migrate")
+        password = json.loads(old.run("admin", "create", "root", "--json"))["password"]
+        old.start()
+        login = httpx.post(f"{old.url}/v1/auth/login", json={"username": "root", "password": password}, timeout=60)
+        load = Load(login.json()["token"], old.url)
+        with load.running():
+            load.until_more(50)
+            new.run("migrate")
+            load.until_more(200)  # the old one alone on the new schema
+            new.start()
+            load.urls = (old.url, new.url)
+            load.until_more(200)  # side by side
+            load.urls = (old.url,)
+            time.sleep(1)  # requests under way at the new one
+            new.stop()
+            load.until_more(200)  # back
+            new.start()
+            load.urls = (new.url,)
+            time.sleep(1)
+            old.check()
+            old.stop()
+            new.kill("worker")  # a crash beside the load
+            new.start("worker")
+            load.until_more(100)
+            new.check()
+        with psycopg.connect(debian.url_for_superuser, autocommit=True) as connection:
+
+            def over() -> bool:
+                succeeded, tasks, _ = connection.execute(COUNTS).fetchone() or (0, 1, 0)
+                return bool(succeeded == tasks)
+
+            assert eventually(over, within=120), connection.execute(COUNTS).fetchone()
+            assert (connection.execute(COUNTS).fetchone() or (0, 0))[1] == len(load.taken)
+        new.stop()
+    finally:
+        old.end()
+        new.end()
