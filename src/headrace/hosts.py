@@ -16,9 +16,9 @@ import asyncpg
 # As libpq does with connect_timeout: for each host, not for all of them.
 HOST_TIMEOUT_SECONDS = 3.0
 
-# A peer that vanished is noticed after about 20 seconds without traffic, and after 15 with unanswered data.
-_KEEPALIVE_IDLE_SECONDS, _KEEPALIVE_INTERVAL_SECONDS, _KEEPALIVE_COUNT = 10, 3, 3
-_USER_TIMEOUT_MS = 15_000
+# A peer that vanished is noticed after ten seconds, with or without traffic.
+_KEEPALIVE_IDLE_SECONDS, _KEEPALIVE_INTERVAL_SECONDS, _KEEPALIVE_COUNT = 5, 2, 3
+_USER_TIMEOUT_MS = 10_000
 
 # The same for the server's end of the connection: it frees what a vanished client had locked.
 SERVER_SETTINGS = {

@@ -111,9 +111,9 @@ async def test_both_ends_notice_a_peer_that_vanished(url: str) -> None:
         transport: Any = connection._transport  # type: ignore[attr-defined]
         ours = transport.get_extra_info("socket")
         assert ours.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) == 1
-        assert ours.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) == 15_000
-        assert await connection.fetchval("SHOW tcp_user_timeout") == "15000"
-        assert await connection.fetchval("SHOW tcp_keepalives_idle") == "10"
+        assert ours.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) == 10_000
+        assert await connection.fetchval("SHOW tcp_user_timeout") == "10000"
+        assert await connection.fetchval("SHOW tcp_keepalives_idle") == "5"
 
 
 @pytest.mark.parametrize(
