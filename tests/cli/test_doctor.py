@@ -46,6 +46,7 @@ def test_all_is_well(call: Call, migrated: Place) -> None:
         "deletions",
         "vacuum",
         "tasks",
+        "locks",
         "outbox",
         "webhooks",
         "ledger",

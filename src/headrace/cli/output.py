@@ -164,9 +164,9 @@ def _complain(error: errors.HeadraceError) -> NoReturn:
     if wants_json():
         from headrace.edge.problem_details import problem_of
 
-        problem = problem_of(error).model_dump(mode="json", exclude_none=True)
+        problem = problem_of(error).model_dump(mode="json", exclude_none=True) | {"detail": error.operator_message}
         print_json({**problem, "status": getattr(error, "status", problem["status"])})
-    say(f"headrace: {error.message}", style="red" if err.is_terminal else None)
+    say(f"headrace: {error.operator_message}", style="red" if err.is_terminal else None)
     sys.exit(exit_code(error))
 
 
